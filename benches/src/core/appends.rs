@@ -1,0 +1,155 @@
+//! Synced appends to the journal, one after the other and by many at once, beside a bare file that takes the same bytes.
+
+use super::{PLAN, directory, on};
+use anyhow::{Context, Result, ensure};
+use bench::{Contender, Plan, Report, Target};
+use lifecycle::{
+    CallerName, Entry, Event, ExecutionId, InputIndex, LogLevel, OutputMark, Phase, Seq, Standing,
+    Strength, Timestamp,
+};
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use store::sqlite::SqliteStore;
+use store::{Append, Journal, StoreError};
+use tokio::runtime::Runtime;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+/// A journal is an index besides: pages instead of lines, and seals on them.
+const ALONE_RATIO_MAX: f64 = 1.5;
+
+/// Those who wait together share a sync: five times the rate of the bare file.
+const TOGETHER_RATIO_MAX: f64 = 0.2;
+
+/// Executions that append at once.
+const WRITERS: usize = 64;
+
+/// Appends of each of them in one operation.
+const APPENDS_EACH: usize = 8;
+
+/// What makes an event about 250 bytes long.
+const LINE_BYTES: usize = 180;
+
+/// One asks, one answers.
+const ASKED_MAX: usize = 1;
+
+pub(super) fn run(runtime: &Runtime, report: &mut Report) -> Result<()> {
+    let directory = directory()?;
+    let store = SqliteStore::open(&directory.path().join("data"))?;
+    let mut bare = Bare::start(&directory.path().join("bare"))?;
+    let event = Arc::new(serde_json::to_string(&event())?);
+
+    let mut one = Writer::new(store.clone());
+    let alone = Contender::new("synced append, 1 writer", || {
+        let mut writer = one.clone();
+        one = on(runtime, async move { writer.append().await.map(|()| writer) })?;
+        Ok(())
+    });
+    let plan = Plan { warm_up_ops: 30, ..PLAN };
+    let measured = plan.compare(alone, bare.contender(runtime, &event))?;
+    report.add(measured, vec![Target::RatioMax(ALONE_RATIO_MAX)]);
+
+    let mut many: Vec<_> = (0..WRITERS).map(|_| Writer::new(store.clone())).collect();
+    let together = Contender::new("synced append, 64 writers", || {
+        many = on(runtime, append_together(std::mem::take(&mut many)))?;
+        Ok(())
+    });
+    let together = together.batch((WRITERS * APPENDS_EACH) as u64);
+    let measured = plan.compare(together, bare.contender(runtime, &event))?;
+    report.add(measured, vec![Target::RatioMax(TOGETHER_RATIO_MAX)]);
+    runtime.block_on(store.close());
+    bare.stop()
+}
+
+/// One execution that appends.
+#[derive(Clone)]
+struct Writer {
+    store: SqliteStore,
+    execution: ExecutionId,
+    last: Seq,
+}
+
+impl Writer {
+    fn new(store: SqliteStore) -> Self {
+        Self { store, execution: ExecutionId::from_uuid(Uuid::now_v7()), last: Seq(0) }
+    }
+
+    async fn append(&mut self) -> Result<()> {
+        let entry =
+            Entry { seq: self.last.next(), at: Timestamp(1_700_000_000_000), event: event() };
+        let caller = CallerName("bench".into());
+        let append = Append {
+            execution: self.execution,
+            expected: self.last,
+            entries: vec![entry],
+            standing: Standing { phase: Phase::Running, caller, due: None },
+            strength: Strength::Synced,
+        };
+        self.store.append(append).await?;
+        self.last = self.last.next();
+        Ok(())
+    }
+}
+
+/// Each in a task of its own, as executions are.
+async fn append_together(writers: Vec<Writer>) -> Result<Vec<Writer>> {
+    let mut tasks = JoinSet::new();
+    for mut writer in writers {
+        tasks.spawn(async move {
+            for _ in 0..APPENDS_EACH {
+                writer.append().await?;
+            }
+            anyhow::Ok(writer)
+        });
+    }
+    tasks.join_all().await.into_iter().collect()
+}
+
+/// A thread that appends to a file and syncs it: the same two hand-overs as an append to the journal.
+struct Bare {
+    ask: mpsc::Sender<(Arc<String>, oneshot::Sender<()>)>,
+    thread: JoinHandle<std::io::Result<()>>,
+}
+
+impl Bare {
+    fn start(path: &Path) -> Result<Self> {
+        let mut file = File::create(path)?;
+        let (ask, mut asked) = mpsc::channel::<(Arc<String>, oneshot::Sender<()>)>(ASKED_MAX);
+        let thread = std::thread::Builder::new().name("bare".into()).spawn(move || {
+            while let Some((text, done)) = asked.blocking_recv() {
+                file.write_all(text.as_bytes())?;
+                file.sync_data()?;
+                // Whoever asked waits for this.
+                drop(done.send(()));
+            }
+            Ok(())
+        })?;
+        Ok(Self { ask, thread })
+    }
+
+    fn contender<'a>(&'a mut self, runtime: &'a Runtime, text: &'a Arc<String>) -> Contender<'a> {
+        Contender::new("append to a file and fdatasync", move || {
+            let (ask, text) = (self.ask.clone(), Arc::clone(text));
+            on(runtime, async move {
+                let (done, written) = oneshot::channel();
+                ask.send((text, done)).await.ok().context("the bare file's thread is gone")?;
+                Ok(written.await?)
+            })
+        })
+    }
+
+    fn stop(self) -> Result<()> {
+        drop(self.ask);
+        let ended = self.thread.join().ok().context("the bare file's thread panicked")?;
+        Ok(ended?)
+    }
+}
+
+fn event() -> Event {
+    let mark = OutputMark { input: InputIndex(0), ordinal: 1 };
+    Event::Logged { mark, level: LogLevel::Log, line: "x".repeat(LINE_BYTES) }
+}

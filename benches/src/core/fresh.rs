@@ -1,0 +1,38 @@
+//! A runner forked, used once and reaped, beside a bare fork of the same image.
+
+use super::{PLAN, lines, on};
+use crate::helper::Helper;
+use anyhow::Result;
+use bench::{Contender, Report, Target};
+use sandbox::{Config, Demand, MEMORY_BYTES_DEFAULT, Sandbox};
+use tokio::runtime::Runtime;
+
+/// The jail, the way through three tasks to the zygote and its news of every end cost at most this.
+const RATIO_MAX: f64 = 1.0 / 0.6;
+
+pub(super) fn run(runtime: &Runtime, report: &mut Report) -> Result<()> {
+    let execute = lines::one_plus_one()?;
+    let config = Config {
+        warm_runners: 0,
+        // Room for one: a lease waits until the process before it is reaped, so that is counted too.
+        memory_budget_bytes: MEMORY_BYTES_DEFAULT,
+        forks_per_zygote_max: u32::MAX,
+        ..Config::default()
+    };
+    let sandbox = on(runtime, async { Ok(Sandbox::start(config).await?) })?;
+    let mut forks = Helper::fork(&execute)?;
+    let jailed = Contender::new("fresh jailed 1 + 1", || {
+        let (sandbox, execute) = (sandbox.clone(), execute.clone());
+        on(runtime, async move {
+            let mut lease = sandbox.lease(Demand::default()).await?;
+            lines::run(&mut lease, &execute).await?;
+            lease.finish().await;
+            Ok(())
+        })
+    });
+    let bare = Contender::new("fork of the same image without a jail", || forks.ask(&[1]));
+    let measured = PLAN.compare(jailed, bare)?;
+    report.add(measured, vec![Target::RatioMax(RATIO_MAX)]);
+    runtime.block_on(sandbox.shutdown());
+    Ok(())
+}

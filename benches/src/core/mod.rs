@@ -1,0 +1,48 @@
+//! What every execution is made of: a runner, its link, calls through the engine, appends to the journal.
+
+mod appends;
+mod calls;
+mod fresh;
+mod lines;
+mod waiting;
+
+use anyhow::{Context, Result};
+use bench::{Plan, Report};
+use std::future::Future;
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+/// Half a second for each half of a round, a quarter of a minute for a comparison at most.
+const PLAN: Plan = Plan {
+    warm_up_ops: 30,
+    n_rounds: 15,
+    round_ops: 400,
+    round_time_max: Duration::from_millis(300),
+};
+
+/// Measures all of it.
+pub(crate) fn run() -> Result<Report> {
+    let runtime = Runtime::new().context("start a runtime")?;
+    let mut report = Report::default();
+    fresh::run(&runtime, &mut report)?;
+    waiting::run(&runtime, &mut report)?;
+    calls::run(&runtime, &mut report)?;
+    appends::run(&runtime, &mut report)?;
+    Ok(report)
+}
+
+/// Runs a future as the server does, on a thread of the runtime: the one who waits for sockets is the one who goes on.
+fn on<R: Send + 'static>(
+    runtime: &Runtime,
+    future: impl Future<Output = Result<R>> + Send + 'static,
+) -> Result<R> {
+    runtime.block_on(runtime.spawn(future)).context("a task broke")?
+}
+
+/// A directory on the disk that holds our own binary: what is temporary elsewhere may lie in memory, where syncing is free.
+fn directory() -> Result<TempDir> {
+    let binary = std::env::current_exe()?;
+    let beside = binary.parent().context("a binary lies in a directory")?;
+    tempfile::Builder::new().prefix("bench-").tempdir_in(beside).context("make a directory")
+}

@@ -1,0 +1,17 @@
+//! How we measure: a subject beside its floor, in the same run, on the same machine, in turns.
+//!
+//! A number alone says more about the machine than about the code. Each benchmark therefore names a
+//! floor, the least that could do the job (a bare socket round trip, a bare `fork`), and what is
+//! watched is the ratio of the two. Beside each stands how much rounds differed from each other: where
+//! that is much, the machine was busy with something else and the ratio means less.
+
+mod measure;
+mod plan;
+mod report;
+mod table;
+mod target;
+
+pub use measure::{Contender, Measured, Samples};
+pub use plan::Plan;
+pub use report::{Report, Row};
+pub use target::{Target, Verdict};

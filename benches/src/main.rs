@@ -1,0 +1,106 @@
+//! Runs benchmarks by name. Each lives in a file of its own and returns a report.
+
+mod core;
+mod helper;
+mod kit;
+
+use anyhow::{Result, bail};
+use bench::Report;
+use clap::Parser;
+use std::process::ExitCode;
+
+/// A benchmark that can be asked for.
+struct Benchmark {
+    name: &'static str,
+    about: &'static str,
+    run: fn() -> Result<Report>,
+}
+
+/// Every benchmark there is.
+const BENCHMARKS: &[Benchmark] = &[
+    Benchmark { name: "kit", about: "what measuring itself costs", run: kit::run },
+    Benchmark { name: "core", about: "runners, calls and the journal", run: core::run },
+];
+
+/// Measures subjects beside their floors.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask bench", bin_name = "cargo xtask bench")]
+struct Arguments {
+    /// Which one; all when not given.
+    name: Option<String>,
+    /// Fail when a target is missed.
+    #[arg(long)]
+    check: bool,
+}
+
+fn main() -> ExitCode {
+    sandbox::enter_if_asked();
+    if let Some(code) = helper::enter_if_asked() {
+        return code;
+    }
+    let arguments = Arguments::parse();
+    match measure(arguments.name.as_deref()) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(n_missed) => {
+            complain(&format!("{n_missed} targets missed"));
+            if arguments.check { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+        }
+        Err(why) => {
+            complain(&format!("bench: {why:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs one benchmark or all, and counts the targets that were missed.
+fn measure(name: Option<&str>) -> Result<usize> {
+    let mut n_missed = 0;
+    for benchmark in chosen(name)? {
+        say(&format!("== {}: {}", benchmark.name, benchmark.about));
+        let report = (benchmark.run)()?;
+        say(&report.shown());
+        n_missed += report.n_missed();
+    }
+    Ok(n_missed)
+}
+
+fn chosen(name: Option<&str>) -> Result<Vec<&'static Benchmark>> {
+    let meant = |benchmark: &&Benchmark| name.is_none_or(|name| benchmark.name == name);
+    let benchmarks: Vec<_> = BENCHMARKS.iter().filter(meant).collect();
+    if let (true, Some(name)) = (benchmarks.is_empty(), name) {
+        let known: Vec<_> = BENCHMARKS.iter().map(|benchmark| benchmark.name).collect();
+        bail!("no benchmark {name}; there are: {}", known.join(", "));
+    }
+    Ok(benchmarks)
+}
+
+#[expect(clippy::print_stdout, reason = "telling the user is what this function is for")]
+fn say(line: &str) {
+    println!("{line}");
+}
+
+#[expect(clippy::print_stderr, reason = "telling the user is what this function is for")]
+fn complain(line: &str) {
+    eprintln!("{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_by_name_or_all() {
+        assert_eq!(chosen(None).unwrap().len(), BENCHMARKS.len());
+        assert_eq!(chosen(Some("kit")).unwrap().len(), 1);
+        let why = chosen(Some("kitt")).err().map(|why| why.to_string());
+        assert!(why.is_some_and(|why| why.starts_with("no benchmark kitt; there are: kit")));
+    }
+
+    #[test]
+    fn no_two_benchmarks_share_a_name() {
+        let mut names: Vec<_> = BENCHMARKS.iter().map(|benchmark| benchmark.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), BENCHMARKS.len());
+    }
+}

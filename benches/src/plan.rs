@@ -1,0 +1,28 @@
+//! How much to measure.
+
+use std::time::Duration;
+
+/// How often, and for how long at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    /// Operations of each contender that are run first and not counted.
+    pub warm_up_ops: usize,
+    /// Rounds; in each, subject and floor take turns.
+    pub n_rounds: usize,
+    /// Operations of each contender in a round.
+    pub round_ops: usize,
+    /// A round of a slow contender ends after this time, but not before its first operation.
+    pub round_time_max: Duration,
+}
+
+impl Default for Plan {
+    /// Fits operations between a microsecond and a few milliseconds; at most half a minute.
+    fn default() -> Self {
+        Self {
+            warm_up_ops: 200,
+            n_rounds: 21,
+            round_ops: 500,
+            round_time_max: Duration::from_millis(700),
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Where Airlock keeps what must last.
+
+use std::env;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The directory to use when none is named: `$XDG_DATA_HOME/airlock`, or `~/.local/share/airlock`.
+pub(crate) fn usual() -> Option<PathBuf> {
+    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let shared = absolute("XDG_DATA_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/share")))?;
+    Some(shared.join("airlock"))
+}
+
+/// Whether files can be made there, now or once it exists. Leaves nothing behind.
+pub(crate) fn probe(directory: &Path) -> io::Result<()> {
+    let existing = directory.ancestors().find(|ancestor| ancestor.exists());
+    // An unnamed file: what `access` says is wrong on read-only and full file systems.
+    tempfile::tempfile_in(existing.unwrap_or(directory)).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_does_not_exist_is_judged_by_where_it_would_be() {
+        let root = tempfile::tempdir().unwrap();
+        assert!(probe(root.path()).is_ok());
+        assert!(probe(&root.path().join("a/b/c")).is_ok());
+        assert!(probe(Path::new("/proc/airlock")).is_err());
+        assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
+    }
+}

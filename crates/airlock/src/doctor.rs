@@ -1,0 +1,140 @@
+//! `airlock doctor`: says whether this machine can hold guests safely, layer by layer.
+
+use crate::{Exit, data_directory, print};
+use sandbox::{Layer, Sandbox, Tier};
+use std::path::{Path, PathBuf};
+
+/// Checks what this machine offers: the jail layer by layer, the data directory, versions.
+///
+/// Exits with 0 when guests can run here and 1 when something required is missing.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Where Airlock keeps what must last.
+    #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+/// One line of the report.
+#[derive(Debug, PartialEq, Eq)]
+struct Finding {
+    mark: Mark,
+    text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Good,
+    Missing,
+    Wrong,
+}
+
+/// Prints the report.
+pub(crate) fn doctor(args: &Args) -> Exit {
+    print::start_tracing();
+    print::report(&format!("airlock {}", env!("CARGO_PKG_VERSION")));
+    print::report(&format!("kernel {}", kernel()));
+    let mut findings = jail();
+    findings.push(keeping(args.data_dir.clone().or_else(data_directory::usual).as_deref()));
+    for Finding { mark, text } in &findings {
+        let mark = match mark {
+            Mark::Good => "ok      ",
+            Mark::Missing => "missing ",
+            Mark::Wrong => "WRONG   ",
+        };
+        print::report(&format!("{mark}{text}"));
+    }
+    verdict(&findings)
+}
+
+fn verdict(findings: &[Finding]) -> Exit {
+    if findings.iter().any(|finding| finding.mark == Mark::Wrong) {
+        print::report("Guests cannot run here until what is WRONG is put right.");
+        return Exit::Failed;
+    }
+    print::report("Guests can run here.");
+    Exit::Good
+}
+
+fn jail() -> Vec<Finding> {
+    let wrong = |text: String| vec![Finding { mark: Mark::Wrong, text }];
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return wrong(format!("runtime: {error}")),
+    };
+    runtime.block_on(async {
+        match Sandbox::start(sandbox::Config::default()).await {
+            Ok(sandbox) => {
+                let findings = layers(sandbox.tier());
+                sandbox.shutdown().await;
+                findings
+            }
+            Err(error) => wrong(format!("sandbox: could not {:#}", anyhow::Error::from(error))),
+        }
+    })
+}
+
+fn layers(tier: Tier) -> Vec<Finding> {
+    let finding = |layer: Layer| match (tier.has(layer), layer.is_required()) {
+        (true, _) => match (layer, tier.landlock_abi()) {
+            (Layer::Landlock, Some(abi)) => {
+                Finding { mark: Mark::Good, text: format!("{layer} (ABI {abi})") }
+            }
+            _ => Finding { mark: Mark::Good, text: layer.to_string() },
+        },
+        (false, true) => Finding {
+            mark: Mark::Wrong,
+            text: format!("{layer}, which is required: {}", layer.advice()),
+        },
+        (false, false) => Finding {
+            mark: Mark::Missing,
+            text: format!("{layer}, which would be one wall more: {}", layer.advice()),
+        },
+    };
+    Layer::ALL.into_iter().map(finding).collect()
+}
+
+fn keeping(directory: Option<&Path>) -> Finding {
+    let Some(directory) = directory else {
+        let text = "data directory: neither HOME nor --data-dir says where".to_owned();
+        return Finding { mark: Mark::Wrong, text };
+    };
+    let shown = directory.display();
+    match data_directory::probe(directory) {
+        Ok(()) => Finding { mark: Mark::Good, text: format!("data directory {shown}") },
+        Err(error) => Finding {
+            mark: Mark::Wrong,
+            text: format!("data directory {shown} cannot be written to: {}", error.kind()),
+        },
+    }
+}
+
+fn kernel() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/osrelease")
+        .map_or_else(|_| "unknown".to_owned(), |release| release.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_required_layer_that_is_missing_is_wrong_and_another_is_not() {
+        let findings = layers(Tier::default());
+        let wrong: Vec<_> = findings.iter().filter(|f| f.mark == Mark::Wrong).collect();
+        assert_eq!(wrong.len(), Layer::ALL.iter().filter(|layer| layer.is_required()).count());
+        assert!(findings.iter().any(|finding| finding.mark == Mark::Missing));
+        assert_eq!(verdict(&findings), Exit::Failed);
+    }
+
+    #[test]
+    fn a_data_directory_that_cannot_be_written_to_is_wrong() {
+        let expected = Finding {
+            mark: Mark::Wrong,
+            text: "data directory: neither HOME nor --data-dir says where".into(),
+        };
+        assert_eq!(keeping(None), expected);
+        assert_eq!(keeping(Some(Path::new("/proc/airlock"))).mark, Mark::Wrong);
+        assert_eq!(keeping(Some(&std::env::temp_dir())).mark, Mark::Good);
+    }
+}

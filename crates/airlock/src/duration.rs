@@ -1,0 +1,83 @@
+//! Durations as people write them: `500ms`, `5s`, `2m`, `1h`, `1m30s`.
+
+use std::time::Duration;
+
+/// Longest duration anybody may ask for; whoever needs more means something else.
+pub(crate) const DURATION_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
+
+/// Reads a duration; the error is a sentence for a person.
+pub(crate) fn parse(text: &str) -> Result<Duration, String> {
+    let mut whole = Duration::ZERO;
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let n_digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let (number, after) = rest.split_at(n_digits);
+        let n_letters = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
+        let (unit, after) = after.split_at(n_letters);
+        whole = whole.checked_add(part(number, unit)?).ok_or_else(too_long)?;
+        rest = after;
+    }
+    if whole.is_zero() {
+        return Err("a duration is longer than nothing, such as 500ms or 5s".into());
+    }
+    if whole > DURATION_MAX { Err(too_long()) } else { Ok(whole) }
+}
+
+fn part(number: &str, unit: &str) -> Result<Duration, String> {
+    let amount: f64 =
+        number.parse().map_err(|_| "write a number and a unit, such as 500ms or 5s".to_owned())?;
+    let seconds = match unit {
+        "ms" => amount / 1_000.0,
+        "s" => amount,
+        "m" | "min" => amount * 60.0,
+        "h" => amount * 3_600.0,
+        "" => return Err(format!("{number} of what? Write {number}ms, {number}s or {number}m")),
+        _ => return Err(format!("there is no unit {unit}; use ms, s, m or h")),
+    };
+    Duration::try_from_secs_f64(seconds).map_err(|_| too_long())
+}
+
+fn too_long() -> String {
+    format!("at most {} days", DURATION_MAX.as_secs() / (24 * 3_600))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_mean_what_they_say() {
+        let cases = [
+            ("500ms", 500),
+            ("5s", 5_000),
+            ("1.5s", 1_500),
+            ("2m", 120_000),
+            ("1m30s", 90_000),
+            ("1h", 3_600_000),
+            (" 3s ", 3_000),
+        ];
+        for (text, ms) in cases {
+            assert_eq!((text, parse(text)), (text, Ok(Duration::from_millis(ms))));
+        }
+    }
+
+    #[test]
+    fn what_is_no_duration_is_refused_with_advice() {
+        let cases = [
+            ("", "a duration is longer than nothing, such as 500ms or 5s"),
+            ("0s", "a duration is longer than nothing, such as 500ms or 5s"),
+            ("5", "5 of what? Write 5ms, 5s or 5m"),
+            ("5y", "there is no unit y; use ms, s, m or h"),
+            ("s", "write a number and a unit, such as 500ms or 5s"),
+            ("-1s", "write a number and a unit, such as 500ms or 5s"),
+            ("1.2.3s", "write a number and a unit, such as 500ms or 5s"),
+            ("5é", "5 of what? Write 5ms, 5s or 5m"),
+            ("99999h", "at most 30 days"),
+            (&"9".repeat(400), "99"),
+        ];
+        for (text, advice) in cases {
+            let refused = parse(text).unwrap_err();
+            assert!(refused.starts_with(advice), "{text}: {refused}");
+        }
+    }
+}

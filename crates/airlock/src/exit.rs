@@ -1,0 +1,47 @@
+//! What the exit code says. Scripts go by it: a number keeps its meaning.
+
+use std::process::ExitCode;
+
+/// How a verb ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// All is well.
+    Good,
+    /// The program failed, or the doctor found something wrong.
+    Failed,
+    /// The command line made no sense, or named a file that cannot be read.
+    Usage,
+    /// A limit was reached: time, memory, calls or bytes.
+    Limit,
+    /// The program failed after a call was declined.
+    Declined,
+    /// Airlock itself broke.
+    Fault,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+/// The same, for `--help`.
+pub(crate) const RUN_HELP: &str = "\
+Exit codes:
+  0    the program ended; its value, if any, is on stdout
+  1    the program failed
+  2    the command line made no sense, or the file could not be read
+  3    a limit was reached: time, memory, calls or bytes
+  4    the program failed after a call was declined
+  70   Airlock itself broke
+  130  interrupted with Ctrl-C";
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Good => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::Limit => 3,
+            Exit::Declined => 4,
+            Exit::Fault => 70,
+            Exit::Interrupted => 130,
+        })
+    }
+}

@@ -1,0 +1,47 @@
+//! The binary: one file per verb. Nothing async and nothing slow happens before the verb is known.
+
+mod data_directory;
+mod doctor;
+mod duration;
+mod exit;
+mod print;
+mod run;
+
+use clap::{Parser, Subcommand};
+use exit::Exit;
+
+/// Runs code that an agent wrote, in a jail, with tools behind one guarded door.
+#[derive(Debug, Parser)]
+#[command(name = "airlock", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Run(run::Args),
+    Doctor(doctor::Args),
+}
+
+fn main() -> std::process::ExitCode {
+    // Runners are forked from a child that runs this same binary: before anything else is set up.
+    sandbox::enter_if_asked();
+    let exit = match Cli::try_parse() {
+        Ok(Cli { verb: Verb::Run(args) }) => run::run(args),
+        Ok(Cli { verb: Verb::Doctor(args) }) => doctor::doctor(&args),
+        Err(refused) => print::usage(&refused),
+    };
+    exit.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_verbs_do_not_contradict_each_other() {
+        Cli::command().debug_assert();
+    }
+}

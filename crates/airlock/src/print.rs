@@ -1,0 +1,206 @@
+//! The only place that prints. Values go to stdout, everything else to stderr; colours and the
+//! taming of control characters are for terminals.
+
+use crate::Exit;
+use lifecycle::{Failure, FailureCode, Json, LogLevel};
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal as _, Write as _};
+
+/// The program's value, one line of JSON.
+pub(crate) fn value(value: &Json) {
+    let is_terminal = io::stdout().is_terminal();
+    line(&mut io::stdout().lock(), &rendered_value(value.text(), is_terminal));
+}
+
+/// A line the program printed.
+pub(crate) fn log(level: LogLevel, text: &str) {
+    let is_terminal = io::stderr().is_terminal();
+    line(&mut io::stderr().lock(), &rendered_log(level, text, is_terminal));
+}
+
+/// Why the program failed.
+pub(crate) fn failure(failure: &Failure) {
+    let is_terminal = io::stderr().is_terminal();
+    line(&mut io::stderr().lock(), &rendered_failure(failure, is_terminal));
+}
+
+/// A question, with the cursor left behind it.
+pub(crate) fn question(message: &str) {
+    let mut stderr = io::stderr().lock();
+    let shown = format!("\n{}\n\n{} [y/N] ", tamed(message), bold("Approve?"));
+    // Nobody is there to hear that stderr is closed.
+    let _ = stderr.write_all(shown.as_bytes()).and_then(|()| stderr.flush());
+}
+
+/// A word from Airlock itself.
+pub(crate) fn note(text: &str) {
+    line(&mut io::stderr().lock(), &format!("airlock: {text}"));
+}
+
+/// A word from Airlock itself that is the verb's result.
+pub(crate) fn report(text: &str) {
+    line(&mut io::stdout().lock(), text);
+}
+
+/// What `clap` has to say: help and version on stdout, complaints on stderr.
+pub(crate) fn usage(refused: &clap::Error) -> Exit {
+    // As for a closed pipe below.
+    let _ = refused.print();
+    if refused.exit_code() == 0 { Exit::Good } else { Exit::Usage }
+}
+
+/// Sends our own log to stderr. `AIRLOCK_LOG` says how much of it; by default only what broke.
+pub(crate) fn start_tracing() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("AIRLOCK_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+}
+
+/// One write per line, so that lines of two processes never mix.
+fn line(to: &mut impl io::Write, text: &str) {
+    // A closed pipe (`airlock run … | head -1`) is the reader's way to say "enough".
+    let _ = to.write_all(format!("{text}\n").as_bytes()).and_then(|()| to.flush());
+}
+
+fn rendered_value(text: &str, is_terminal: bool) -> Cow<'_, str> {
+    if !is_terminal || !text.chars().any(is_wild) {
+        return Cow::Borrowed(text);
+    }
+    // In valid JSON these occur in strings only, where an escape means the same.
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_wild(c) {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                let _ = write!(shown, "\\u{unit:04x}");
+            }
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+fn rendered_log(level: LogLevel, text: &str, is_terminal: bool) -> String {
+    if !is_terminal {
+        return text.to_owned();
+    }
+    let colour = match level {
+        LogLevel::Debug => "2",
+        LogLevel::Log | LogLevel::Info => return tamed(text),
+        LogLevel::Warn => "33",
+        LogLevel::Error => "31",
+    };
+    format!("\u{1b}[{colour}m{}\u{1b}[0m", tamed(text))
+}
+
+fn rendered_failure(failure: &Failure, is_terminal: bool) -> String {
+    let named = match &failure.name {
+        Some(name) if !failure.message.starts_with(name.as_str()) => {
+            format!("{name}: {}", failure.message)
+        }
+        Some(_) | None => failure.message.clone(),
+    };
+    let word = if is_terminal { bold("error") } else { "error".to_owned() };
+    let mut shown = format!("{word}: {}", tamed(&named));
+    for line in failure.stack.iter().flat_map(|stack| stack.lines()) {
+        let _ = write!(shown, "\n    {}", tamed(line.trim()));
+    }
+    if let Some(hint) = hint(failure.code) {
+        let _ = write!(shown, "\n{hint}");
+    }
+    shown
+}
+
+/// What a person at a terminal can do about it.
+const fn hint(code: FailureCode) -> Option<&'static str> {
+    match code {
+        FailureCode::Timeout => Some("hint: --timeout gives it more time"),
+        FailureCode::Stuck => Some("hint: it awaits a promise that nothing settles"),
+        FailureCode::Runtime
+        | FailureCode::MemoryLimit
+        | FailureCode::LimitExceeded
+        | FailureCode::Serialization
+        | FailureCode::Validation
+        | FailureCode::Tool
+        | FailureCode::ToolNotFound
+        | FailureCode::Refused
+        | FailureCode::Declined
+        | FailureCode::QuestionCancelled
+        | FailureCode::InDoubt
+        | FailureCode::Internal => None,
+    }
+}
+
+fn bold(text: &str) -> String {
+    format!("\u{1b}[1m{text}\u{1b}[0m")
+}
+
+/// The text with everything shown that could move the cursor or turn the line around: a program
+/// must not be able to redraw the question that is asked about it.
+fn tamed(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_wild(c) {
+            let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// Control characters, and those that change the direction of writing or cannot be seen.
+fn is_wild(c: char) -> bool {
+    match c {
+        '\n' | '\t' => false,
+        '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' => true,
+        other => other.is_control(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_printed_as_it_is_unless_it_could_steer_a_terminal() {
+        let text = "{\"a\":\"\u{9b}31m\u{202e}x\"}";
+        assert_eq!(rendered_value(text, false), text);
+        assert_eq!(rendered_value(text, true), r#"{"a":"\u009b31m\u202ex"}"#);
+        assert_eq!(rendered_value("[1, \"é\"]", true), "[1, \"é\"]");
+    }
+
+    #[test]
+    fn log_lines_have_colours_on_a_terminal_only() {
+        assert_eq!(rendered_log(LogLevel::Error, "no", false), "no");
+        assert_eq!(rendered_log(LogLevel::Error, "no", true), "\u{1b}[31mno\u{1b}[0m");
+        assert_eq!(rendered_log(LogLevel::Log, "a\tb", true), "a\tb");
+    }
+
+    #[test]
+    fn a_program_cannot_redraw_the_screen() {
+        let shown = rendered_log(LogLevel::Log, "\u{1b}[2J\rApprove?", true);
+        assert_eq!(shown, "\\u{1b}[2J\\u{d}Approve?");
+    }
+
+    #[test]
+    fn a_failure_shows_class_message_lines_and_a_hint() {
+        let thrown = Failure {
+            name: Some("TypeError".into()),
+            stack: Some("    at f (program:2:3)\n    at program:5:1\n".into()),
+            ..Failure::new(FailureCode::Runtime, "x is not a function")
+        };
+        let expected =
+            "error: TypeError: x is not a function\n    at f (program:2:3)\n    at program:5:1";
+        assert_eq!(rendered_failure(&thrown, false), expected);
+        let late = Failure::new(FailureCode::Timeout, "The program ran longer than 5 ms.");
+        let expected =
+            "error: The program ran longer than 5 ms.\nhint: --timeout gives it more time";
+        assert_eq!(rendered_failure(&late, false), expected);
+    }
+}

@@ -1,0 +1,235 @@
+//! `airlock run`: one program, here and now, on a temporary journal.
+
+mod ask;
+mod in_process;
+
+use crate::{Exit, duration, exit, print};
+use ask::Asking;
+use clap::ArgGroup;
+use lifecycle::{FailureCode, Limits, Outcome};
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Longest program that is read: more is data that should come by a tool.
+const SOURCE_BYTES_MAX: u64 = 8 << 20;
+
+/// Runs a program and prints its value as JSON.
+///
+/// JavaScript or TypeScript; the value is what it returns, or its last expression. What it prints
+/// goes to stderr. It can call the demonstration tools: tools.demo.add, echo, sleep, fail, ask and
+/// append (which writes to demo-append.txt in the current directory).
+#[derive(Debug, clap::Args)]
+#[command(after_help = exit::RUN_HELP)]
+#[command(group(ArgGroup::new("program").required(true).args(["file", "code"])))]
+pub(crate) struct Args {
+    /// The program's file; - reads it from stdin.
+    file: Option<PathBuf>,
+    /// The program itself.
+    #[arg(short = 'e', long = "eval", value_name = "CODE", allow_hyphen_values = true)]
+    code: Option<String>,
+    /// How long it may be active; waiting for tools and people does not count.
+    #[arg(long, value_name = "TIME", default_value = "300s", value_parser = duration::parse)]
+    timeout: Duration,
+    /// Approves every call that asks.
+    #[arg(long, short = 'y', conflicts_with = "no")]
+    yes: bool,
+    /// Declines every call that asks.
+    #[arg(long)]
+    no: bool,
+}
+
+/// How a run ended, seen from the terminal.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    outcome: Outcome,
+    n_declined: u32,
+    is_interrupted: bool,
+}
+
+/// Runs the program and tells how it ended.
+pub(crate) fn run(args: Args) -> Exit {
+    let source = match source(&args) {
+        Ok(source) => source,
+        Err(complaint) => {
+            print::note(&complaint);
+            return Exit::Usage;
+        }
+    };
+    print::start_tracing();
+    match perform(in_process::Errand {
+        source,
+        limits: limits(args.timeout),
+        asking: asking(&args),
+    }) {
+        Ok(ending) => tell(&ending),
+        Err(fault) => {
+            print::note(&format!("{fault:#}"));
+            Exit::Fault
+        }
+    }
+}
+
+fn perform(errand: in_process::Errand) -> anyhow::Result<Ending> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let ending = runtime.block_on(in_process::run(errand));
+    // A thread that waits for somebody to type must not keep us.
+    runtime.shutdown_background();
+    ending
+}
+
+fn tell(ending: &Ending) -> Exit {
+    match &ending.outcome {
+        Outcome::Completed { value } => value.iter().for_each(print::value),
+        Outcome::Failed(failure) => print::failure(failure),
+        Outcome::Cancelled { .. } => print::note("cancelled"),
+    }
+    exit(ending)
+}
+
+fn exit(ending: &Ending) -> Exit {
+    match &ending.outcome {
+        Outcome::Completed { .. } => Exit::Good,
+        Outcome::Cancelled { .. } => Exit::Interrupted,
+        Outcome::Failed(_) if ending.is_interrupted => Exit::Interrupted,
+        Outcome::Failed(failure) => match failure.code {
+            FailureCode::Timeout | FailureCode::MemoryLimit | FailureCode::LimitExceeded => {
+                Exit::Limit
+            }
+            FailureCode::Internal => Exit::Fault,
+            FailureCode::Declined | FailureCode::QuestionCancelled => Exit::Declined,
+            FailureCode::Runtime
+            | FailureCode::Serialization
+            | FailureCode::Validation
+            | FailureCode::Tool
+            | FailureCode::ToolNotFound
+            | FailureCode::Refused
+            | FailureCode::InDoubt
+            | FailureCode::Stuck
+                if ending.n_declined > 0 =>
+            {
+                Exit::Declined
+            }
+            FailureCode::Runtime
+            | FailureCode::Serialization
+            | FailureCode::Validation
+            | FailureCode::Tool
+            | FailureCode::ToolNotFound
+            | FailureCode::Refused
+            | FailureCode::InDoubt
+            | FailureCode::Stuck => Exit::Failed,
+        },
+    }
+}
+
+fn limits(timeout: Duration) -> Limits {
+    let active_ms_max = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX).max(1);
+    // One number for the person at the terminal: a busy program may be busy until its time is up.
+    Limits { active_ms_max, cpu_ms_max: active_ms_max, ..Limits::default() }
+}
+
+fn asking(args: &Args) -> Asking {
+    match args {
+        Args { yes: true, .. } => Asking::Approve,
+        Args { no: true, .. } => Asking::Decline,
+        _ if is_stdin(args) || !io::stdin().is_terminal() => Asking::NobodyThere,
+        _ => Asking::Terminal,
+    }
+}
+
+fn is_stdin(args: &Args) -> bool {
+    args.file.as_deref() == Some(Path::new("-"))
+}
+
+fn source(args: &Args) -> Result<String, String> {
+    match (&args.code, &args.file) {
+        (Some(code), _) => Ok(code.clone()),
+        (None, _) if is_stdin(args) => read("stdin", io::stdin().lock()),
+        (None, Some(path)) => {
+            let shown = path.display();
+            let file = File::open(path).map_err(|error| format!("cannot open {shown}: {error}"))?;
+            read(&shown.to_string(), file)
+        }
+        (None, None) => Err("name a file or give -e".into()),
+    }
+}
+
+fn read(name: &str, from: impl Read) -> Result<String, String> {
+    let mut source = String::new();
+    let read = from.take(SOURCE_BYTES_MAX + 1).read_to_string(&mut source);
+    let n_bytes = read.map_err(|error| format!("cannot read {name}: {error}"))?;
+    if n_bytes as u64 > SOURCE_BYTES_MAX {
+        return Err(format!("{name} is longer than {} MB", SOURCE_BYTES_MAX >> 20));
+    }
+    Ok(source)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use lifecycle::{CallerName, Failure};
+
+    #[derive(Debug, Parser)]
+    struct Wrapper {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn args(words: &[&str]) -> Result<Args, clap::error::ErrorKind> {
+        let words = std::iter::once(&"run").chain(words);
+        Wrapper::try_parse_from(words).map(|wrapper| wrapper.args).map_err(|error| error.kind())
+    }
+
+    #[test]
+    fn a_program_comes_from_one_place() {
+        use clap::error::ErrorKind;
+        assert_eq!(source(&args(&["-e", "-1"]).unwrap()), Ok("-1".into()));
+        assert!(is_stdin(&args(&["-"]).unwrap()));
+        assert_eq!(args(&[]).err(), Some(ErrorKind::MissingRequiredArgument));
+        assert_eq!(args(&["f.js", "-e", "1"]).err(), Some(ErrorKind::ArgumentConflict));
+        assert_eq!(args(&["-e", "1", "--yes", "--no"]).err(), Some(ErrorKind::ArgumentConflict));
+        assert_eq!(args(&["-e", "1", "--timeout", "5"]).err(), Some(ErrorKind::ValueValidation));
+    }
+
+    #[test]
+    fn a_program_that_came_from_stdin_leaves_nobody_to_ask() {
+        assert_eq!(asking(&args(&["-"]).unwrap()), Asking::NobodyThere);
+        assert_eq!(asking(&args(&["-", "-y"]).unwrap()), Asking::Approve);
+        assert_eq!(asking(&args(&["-", "--no"]).unwrap()), Asking::Decline);
+    }
+
+    #[test]
+    fn a_program_that_is_too_long_is_not_read() {
+        let complaint = read("x.js", io::repeat(b'a')).unwrap_err();
+        assert_eq!(complaint, "x.js is longer than 8 MB");
+        let complaint = read("x.js", &b"\xff"[..]).unwrap_err();
+        assert_eq!(complaint, "cannot read x.js: stream did not contain valid UTF-8");
+    }
+
+    #[test]
+    fn the_timeout_is_active_time() {
+        let limits = limits(args(&["-e", "1", "--timeout", "1m30s"]).unwrap().timeout);
+        assert_eq!((limits.active_ms_max, limits.cpu_ms_max), (90_000, 90_000));
+    }
+
+    #[test]
+    fn the_exit_code_tells_how_it_ended() {
+        let failed = |code| Outcome::Failed(Failure::new(code, ""));
+        let cases = [
+            (Outcome::Completed { value: None }, 1, Exit::Good),
+            (failed(FailureCode::Runtime), 0, Exit::Failed),
+            (failed(FailureCode::Runtime), 1, Exit::Declined),
+            (failed(FailureCode::Timeout), 1, Exit::Limit),
+            (failed(FailureCode::MemoryLimit), 0, Exit::Limit),
+            (failed(FailureCode::Internal), 0, Exit::Fault),
+            (Outcome::Cancelled { by: CallerName("x".into()) }, 0, Exit::Interrupted),
+        ];
+        for (outcome, n_declined, expected) in cases {
+            let ending = Ending { outcome, n_declined, is_interrupted: false };
+            assert_eq!(exit(&ending), expected, "{ending:?}");
+        }
+    }
+}

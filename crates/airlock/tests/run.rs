@@ -1,0 +1,232 @@
+//! Drives the real binary as a person at a shell would. Proves that the wires are connected; the rules
+//! are tested where they live.
+#![expect(clippy::unwrap_used, reason = "a test helper that cannot go on should say so loudly")]
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// What one run of the binary left behind.
+#[derive(Debug, PartialEq, Eq)]
+struct Seen {
+    exit: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+fn seen(exit: i32, stdout: &str, stderr: &str) -> Seen {
+    Seen { exit: Some(exit), stdout: stdout.into(), stderr: stderr.into() }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the test owns and awaits this child")]
+fn start(directory: &Path, words: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_airlock"))
+        .args(words)
+        .current_dir(directory)
+        .env_remove("AIRLOCK_LOG")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn end(child: Child) -> Seen {
+    let output = child.wait_with_output().unwrap();
+    Seen {
+        exit: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// Runs the binary with nothing on stdin, in a directory of its own.
+fn airlock(words: &[&str]) -> Seen {
+    end(start(tempfile::tempdir().unwrap().path(), words))
+}
+
+fn eval(code: &str) -> Seen {
+    airlock(&["run", "-e", code])
+}
+
+#[test]
+fn a_value_is_printed_as_json() {
+    assert_eq!(eval("return { a: [1, 'x', null] }"), seen(0, "{\"a\":[1,\"x\",null]}\n", ""));
+    assert_eq!(eval("6 * 7"), seen(0, "42\n", ""));
+}
+
+#[test]
+fn undefined_prints_nothing() {
+    assert_eq!(eval("const x = 1"), seen(0, "", ""));
+}
+
+#[test]
+fn what_the_program_prints_goes_to_stderr() {
+    let code = "console.log('one', { two: 2 }); console.error('three'); return 4";
+    let run = eval(code);
+    assert_eq!((run.exit, run.stdout.as_str()), (Some(0), "4\n"));
+    let lines: Vec<_> = run.stderr.lines().collect();
+    assert_eq!(lines.len(), 2);
+    assert!(lines[0].starts_with("one ") && lines[1] == "three", "{lines:?}");
+}
+
+#[test]
+fn a_typescript_file_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = "interface Point { x: number }\n\
+         const p: Point = { x: 3 as number };\n\
+         return await tools.demo.add({ a: p.x, b: 4 });\n";
+    fs::write(directory.path().join("point.ts"), program).unwrap();
+    assert_eq!(end(start(directory.path(), &["run", "point.ts"])), seen(0, "7\n", ""));
+}
+
+#[test]
+fn a_program_can_come_from_stdin() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut child = start(directory.path(), &["run", "-"]);
+    child.stdin.take().unwrap().write_all(b"return 'from ' + 'stdin'").unwrap();
+    assert_eq!(end(child), seen(0, "\"from stdin\"\n", ""));
+}
+
+#[test]
+fn parallel_calls_all_return() {
+    let code = "const sums = [1, 2, 3].map((a) => tools.demo.add({ a, b: 10 })); \
+                return await Promise.all([...sums, tools.demo.sleep({ ms: 1 })])";
+    assert_eq!(eval(code), seen(0, "[11,12,13,{\"slept\":1}]\n", ""));
+}
+
+#[test]
+fn a_thrown_error_says_what_and_where() {
+    let run = eval("const a = 1;\nthrow new TypeError('no such ' + a);");
+    assert_eq!((run.exit, run.stdout.as_str()), (Some(1), ""));
+    let mut lines = run.stderr.lines();
+    assert_eq!(lines.next(), Some("error: TypeError: no such 1"));
+    assert!(lines.any(|line| line.contains(":2")), "{}", run.stderr);
+}
+
+#[test]
+fn a_syntax_error_is_the_programs_failure() {
+    let run = eval("return (");
+    assert_eq!((run.exit, run.stdout.as_str()), (Some(1), ""));
+    assert!(run.stderr.starts_with("error: "), "{}", run.stderr);
+}
+
+#[test]
+fn a_failing_tool_fails_the_program_that_does_not_catch_it() {
+    let run = eval("await tools.demo.fail({ message: 'no luck' })");
+    assert_eq!((run.exit, run.stdout.as_str()), (Some(1), ""));
+    assert!(run.stderr.contains("no luck"), "{}", run.stderr);
+}
+
+#[test]
+fn a_misspelt_tool_comes_with_a_suggestion() {
+    let run = eval("await tools.demo.ad({ a: 1, b: 2 })");
+    assert_eq!(run.exit, Some(1));
+    assert!(run.stderr.contains("Did you mean demo.add"), "{}", run.stderr);
+}
+
+#[test]
+fn yes_approves_and_the_tool_does_its_work() {
+    let directory = tempfile::tempdir().unwrap();
+    let code = "return await tools.demo.append({ line: 'hello' })";
+    let run = end(start(directory.path(), &["run", "--yes", "-e", code]));
+    assert_eq!(run, seen(0, "{\"appended\":true}\n", ""));
+    let written = fs::read_to_string(directory.path().join("demo-append.txt")).unwrap();
+    assert_eq!(written, "hello\n");
+}
+
+#[test]
+fn no_declines_and_the_tool_does_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let code = "await tools.demo.append({ line: 'hello' })";
+    let run = end(start(directory.path(), &["run", "--no", "-e", code]));
+    assert_eq!((run.exit, run.stdout.as_str()), (Some(4), ""));
+    assert!(run.stderr.contains("declined"), "{}", run.stderr);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_program_that_expects_a_no_ends_well() {
+    let code = "try { await tools.demo.ask({ text: 'Really?' }) } catch { return 'went on' }";
+    assert_eq!(airlock(&["run", "--no", "-e", code]), seen(0, "\"went on\"\n", ""));
+}
+
+#[test]
+fn without_a_terminal_the_answer_is_no_and_a_note_says_what_to_do() {
+    let run = eval("await tools.demo.ask({ text: 'Really?' })");
+    assert_eq!((run.exit, run.stdout.as_str()), (Some(4), ""));
+    let note = "airlock: declined, because nobody is at the terminal: Approve demo.ask?\n\
+         airlock: to approve, run it with --yes, or from a terminal with the program in a file\n";
+    assert!(run.stderr.starts_with(note), "{}", run.stderr);
+}
+
+#[test]
+fn an_endless_program_ends_with_its_time() {
+    for code in ["while (true);", "await new Promise((done) => setTimeout(done, 3600000))"] {
+        let run = airlock(&["run", "--timeout", "200ms", "-e", code]);
+        assert_eq!((run.exit, run.stdout.as_str()), (Some(3), ""), "{code}: {}", run.stderr);
+        assert!(run.stderr.contains("hint: --timeout"), "{code}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn waiting_for_a_tool_does_not_count() {
+    let code = "return await tools.demo.sleep({ ms: 400 })";
+    let run = airlock(&["run", "--timeout", "200ms", "-e", code]);
+    assert_eq!(run, seen(0, "{\"slept\":400}\n", ""));
+}
+
+#[test]
+fn a_greedy_program_ends_with_its_memory() {
+    let run = eval("const kept = []; while (true) kept.push(new Array(100000).fill(kept.length));");
+    assert_eq!((run.exit, run.stdout.as_str()), (Some(3), ""), "{}", run.stderr);
+}
+
+#[test]
+fn interrupting_cancels_the_program() {
+    let directory = tempfile::tempdir().unwrap();
+    let code = "console.log('ready'); await tools.demo.sleep({ ms: 600000 })";
+    let mut child = start(directory.path(), &["run", "-e", code]);
+    let mut first = [0; 6];
+    child.stderr.as_mut().unwrap().read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"ready\n");
+    interrupt(&child);
+    assert_eq!(end(child), seen(130, "", "airlock: cancelled\n"));
+}
+
+#[expect(clippy::disallowed_methods, reason = "the test owns and awaits this child")]
+fn interrupt(child: &Child) {
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+#[test]
+fn what_makes_no_sense_is_a_matter_of_usage() {
+    let run = airlock(&["run", "missing.js"]);
+    assert_eq!((run.exit, run.stdout.as_str()), (Some(2), ""));
+    assert!(run.stderr.starts_with("airlock: cannot open missing.js"), "{}", run.stderr);
+    assert_eq!(airlock(&["run"]).exit, Some(2));
+    assert_eq!(airlock(&["run", "-e", "1", "--timeout", "5"]).exit, Some(2));
+    assert_eq!(airlock(&["fly"]).exit, Some(2));
+}
+
+#[test]
+fn help_names_the_exit_codes() {
+    let help = airlock(&["run", "--help"]);
+    assert_eq!((help.exit, help.stderr.as_str()), (Some(0), ""));
+    assert!(help.stdout.contains("130  interrupted with Ctrl-C"), "{}", help.stdout);
+}
+
+#[test]
+fn the_doctor_names_every_layer() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let report = airlock(&["doctor", "--data-dir", data.to_str().unwrap()]);
+    assert_eq!((report.exit, report.stderr.as_str()), (Some(0), ""), "{}", report.stdout);
+    for layer in ["seccomp", "no_new_privs", "resource limits"] {
+        assert!(report.stdout.contains(&format!("ok      {layer}\n")), "{}", report.stdout);
+    }
+    assert!(report.stdout.ends_with("Guests can run here.\n"), "{}", report.stdout);
+    assert!(!data.exists());
+}

@@ -1,0 +1,6 @@
+program  await new Promise(() => {})
+
+=== journal
+1 started
+2 prepared
+3 finished: failed (Stuck): the program waits for a promise that nothing can settle: no tool call and no timer is outstanding

@@ -1,0 +1,67 @@
+//! How a story writes a journal: one line per entry, ids and times left out.
+
+use lifecycle::{Answer, CallOutcome, Entry, Event, Outcome, QuestionKind};
+
+pub(crate) fn line(entry: &Entry) -> String {
+    format!("{} {}\n", entry.seq, words(&entry.event))
+}
+
+fn words(event: &Event) -> String {
+    match event {
+        Event::Started { .. } => "started".into(),
+        Event::Prepared(_) => "prepared".into(),
+        Event::Logged { level, line, .. } => format!("logged {level:?}: {line}"),
+        Event::Emitted { item, .. } => format!("emitted {item:?}"),
+        Event::CallMade { call, tool, args, .. } => format!("call {call} made: {tool} {args:?}"),
+        Event::CallAsked(question) => {
+            let kind = match question.kind {
+                QuestionKind::Approval => "approval",
+                QuestionKind::InDoubt => "in doubt",
+            };
+            let first = question.message.lines().next().unwrap_or_default();
+            format!("call {} asked ({kind}): {first}", question.call)
+        }
+        Event::CallAnswered { call, answer, .. } => {
+            format!("call {call} answered: {}", said(answer))
+        }
+        Event::CallDispatched { call, attempt } => {
+            format!("call {call} dispatched, attempt {attempt}")
+        }
+        Event::CallSettled { call, outcome } => format!("call {call} {}", settled(outcome)),
+        Event::TimerSet { timer, .. } => format!("timer {timer} set"),
+        Event::TimerCleared { timer } => format!("timer {timer} cleared"),
+        Event::TimerFired { timer } => format!("timer {timer} fired"),
+        Event::Paused { inputs, .. } => format!("paused after {inputs} inputs"),
+        Event::RecoveryFailed { why } => format!("recovery failed: {why}"),
+        Event::Parked => "parked".into(),
+        Event::LimitReached { limit } => format!("limit reached: {limit}"),
+        Event::Finished { outcome, .. } => format!("finished: {}", ended(outcome)),
+    }
+}
+
+fn said(answer: &Answer) -> String {
+    match answer {
+        Answer::Accept { content: None } => "accept".into(),
+        Answer::Accept { content: Some(content) } => format!("accept {content:?}"),
+        Answer::Decline => "decline".into(),
+        Answer::Cancel => "cancel".into(),
+    }
+}
+
+fn settled(outcome: &CallOutcome) -> String {
+    match outcome {
+        CallOutcome::Returned { value: Some(value) } => format!("returned {value:?}"),
+        CallOutcome::Returned { value: None } => "returned undefined".into(),
+        CallOutcome::Failed(failure) => format!("failed ({:?}): {}", failure.code, failure.message),
+        CallOutcome::Unknown => "ended with an unknown outcome".into(),
+    }
+}
+
+fn ended(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Completed { value: Some(value) } => format!("completed {value:?}"),
+        Outcome::Completed { value: None } => "completed undefined".into(),
+        Outcome::Failed(failure) => format!("failed ({:?}): {}", failure.code, failure.message),
+        Outcome::Cancelled { by } => format!("cancelled by {by}"),
+    }
+}

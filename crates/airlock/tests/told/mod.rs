@@ -1,0 +1,115 @@
+//! The one place where stories touch the API.
+
+mod journal;
+mod plot;
+
+pub(crate) use plot::Plot;
+
+use engine::{Clock, Config, Engine, ManualClock, Start};
+use futures_util::StreamExt;
+use lifecycle::{Answer, CallerName, Entry, Event, ExecutionId, Json, Seq, State, Timestamp};
+use plot::Person;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use store::sqlite::SqliteStore;
+use tools::Catalogue;
+
+/// Lives through the plot and returns its journal as text.
+pub(crate) async fn tell(plot: &Plot) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = ManualClock::at(Timestamp(1_700_000_000_000));
+    let mut server = Server::start(plot, folder.path(), &clock).await;
+    let start = Start {
+        program: plot.program.clone(),
+        caller: CallerName("teller".into()),
+        limits: plot.limits,
+    };
+    let execution = server.engine.submit(start).await.unwrap();
+    let mut people: VecDeque<_> = plot.people.iter().cloned().collect();
+    let mut heard: Vec<Entry> = vec![];
+    loop {
+        let after = heard.last().map_or(Seq(0), |entry| entry.seq);
+        let mut entries = server.engine.follow(execution, after);
+        let Some(entry) = entries.next().await else { break };
+        let entry = entry.unwrap();
+        let event = entry.event.clone();
+        heard.push(entry);
+        match event {
+            Event::TimerSet { due, .. } => ring(&clock, due, &heard),
+            Event::Paused { .. } => {
+                while let Some(Person::RestartsTheServer) = people.front() {
+                    people.pop_front();
+                    server.stop().await;
+                    server = Server::start(plot, folder.path(), &clock).await;
+                }
+                act(&server.engine, execution, people.pop_front()).await;
+            }
+            _ => {}
+        }
+    }
+    holds(&server.engine, execution, &heard).await;
+    server.stop().await;
+    heard.iter().map(journal::line).collect()
+}
+
+struct Server {
+    engine: Engine,
+    store: SqliteStore,
+}
+
+impl Server {
+    async fn start(plot: &Plot, folder: &std::path::Path, clock: &ManualClock) -> Self {
+        let store = SqliteStore::open(folder).unwrap();
+        let catalogue = Catalogue::new(vec![Arc::new(plot.tools())]).unwrap();
+        let mut config = Config::new(store.clone(), catalogue);
+        config.policy = plot.policy.clone();
+        config.clock = Clock::Manual(clock.clone());
+        config.sandbox.program = sandbox::Program::At(env!("CARGO_BIN_EXE_airlock").into());
+        config.sandbox.warm_runners = 1;
+        Self { engine: Engine::start(config).await.unwrap(), store }
+    }
+
+    async fn stop(self) {
+        self.engine.shutdown().await;
+        self.store.close().await;
+    }
+}
+
+/// Timers ring as soon as everything that was set in the same breath is known.
+fn ring(clock: &ManualClock, due: Timestamp, heard: &[Entry]) {
+    let now = heard.last().map_or(Timestamp(0), |entry| entry.at);
+    clock.advance(Duration::from_millis(due.ms_since(now)));
+}
+
+/// Somebody answers the oldest open question, or ends it all.
+async fn act(engine: &Engine, execution: ExecutionId, person: Option<Person>) {
+    let by = CallerName("person".into());
+    let state = engine.look_up(execution).await.unwrap().state;
+    let question = state.open_questions().next().expect("a pause asks something").id;
+    let answer = match person.expect("somebody is left to answer") {
+        Person::Accepts => Answer::Accept { content: None },
+        Person::Says(text) => Answer::Accept { content: Some(Json::parse(text).unwrap()) },
+        Person::Declines => Answer::Decline,
+        Person::WavesAway => Answer::Cancel,
+        Person::CancelsTheProgram => return engine.cancel(execution, by).await.unwrap(),
+        Person::RestartsTheServer => unreachable!("restarts come before answers"),
+    };
+    engine.answer(question, answer.clone(), by.clone()).await.unwrap();
+    let again = engine.answer(question, answer, by).await;
+    assert!(again.is_err(), "a second answer was accepted");
+}
+
+/// What must be true after every story.
+async fn holds(engine: &Engine, execution: ExecutionId, heard: &[Entry]) {
+    let mut rebuilt = State::default();
+    for entry in heard {
+        rebuilt.apply(entry.at, &entry.event);
+    }
+    assert_eq!(rebuilt, engine.look_up(execution).await.unwrap().state);
+    for (n, _) in heard.iter().enumerate() {
+        let after = Seq(n as u64);
+        let suffix: Vec<_> = engine.follow(execution, after).map(|e| e.unwrap()).collect().await;
+        assert_eq!(suffix, heard[n..], "a follower from {after} hears something else");
+    }
+}

@@ -1,0 +1,126 @@
+//! The first part of a story: what is run, what tools say, what people do.
+//!
+//! ```text
+//! policy   mail.*  require_approval
+//! tool     mail.send -> {"ok":true}         returns; `tool?` only reads, `tool!` asks by itself
+//! tool     mail.fail fails  no such mailbox
+//! limit    calls 3
+//! program  return await tools.mail.send({ to: "ann" })
+//! person   accepts | declines | waves away | says JSON | cancels the program | restarts the server
+//! ```
+
+use lifecycle::{
+    Action, Convention, Failure, FailureCode, Json, Limits, Nature, Pattern, Policy, Program, Rule,
+    Runs, ToolPath,
+};
+use tools::Tool;
+use tools::function::FunctionSource;
+
+#[derive(Debug, Clone)]
+pub(crate) enum Person {
+    Accepts,
+    Declines,
+    WavesAway,
+    Says(String),
+    CancelsTheProgram,
+    RestartsTheServer,
+}
+
+pub(crate) struct Plot {
+    pub(crate) program: Program,
+    pub(crate) policy: Policy,
+    pub(crate) limits: Limits,
+    pub(crate) people: Vec<Person>,
+    scripts: Vec<Script>,
+}
+
+#[derive(Clone)]
+struct Script {
+    path: ToolPath,
+    read_only: bool,
+    asks: bool,
+    outcome: Result<Option<Json>, String>,
+}
+
+impl Plot {
+    pub(crate) fn parse(text: &str) -> Self {
+        let (mut rules, mut people, mut scripts) = (vec![], vec![], vec![]);
+        let (mut source, mut limits) = (String::new(), Limits::default());
+        for line in text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
+            let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+            let rest = rest.trim_start();
+            match word {
+                "policy" => rules.push(rule(rest)),
+                "tool" | "tool?" | "tool!" => scripts.push(script(word, rest)),
+                "limit" => limit(&mut limits, rest),
+                "program" => source.push_str(rest),
+                "" => source.push_str(&format!("\n{}", line.trim())),
+                "person" => people.push(person(rest)),
+                _ => panic!("what is {line:?}?"),
+            }
+        }
+        let program = Program { source, convention: Convention::ExplicitReturn };
+        Self { program, policy: Policy::new(vec![rules]), limits, people, scripts }
+    }
+
+    /// The tools, as scripted.
+    pub(crate) fn tools(&self) -> FunctionSource {
+        self.scripts.iter().cloned().fold(FunctionSource::new("scripted"), |source, script| {
+            let tool = Tool {
+                nature: Nature { read_only: script.read_only, runs: Runs::Here },
+                asks: script.asks,
+                ..Tool::new(script.path)
+            };
+            source.add(tool, move |_: Json| {
+                let outcome = script.outcome.clone();
+                async move { outcome.map_err(|message| Failure::new(FailureCode::Tool, message)) }
+            })
+        })
+    }
+}
+
+fn rule(text: &str) -> Rule {
+    let (pattern, action) = text.split_once(' ').unwrap();
+    let action = match action.trim() {
+        "approve" => Action::Approve,
+        "require_approval" => Action::RequireApproval,
+        "block" => Action::Block,
+        other => panic!("no such action: {other}"),
+    };
+    Rule { pattern: Pattern::parse(pattern).unwrap(), action }
+}
+
+fn script(word: &str, text: &str) -> Script {
+    let (path, rest) = text.split_once(' ').unwrap();
+    let outcome = match rest.trim_start().split_once(' ').unwrap() {
+        ("->", "undefined") => Ok(None),
+        ("->", json) => Ok(Some(Json::parse(json.trim().to_owned()).unwrap())),
+        ("fails", message) => Err(message.trim().to_owned()),
+        (other, _) => panic!("what does {other} mean?"),
+    };
+    let path = ToolPath::parse(path).unwrap();
+    Script { path, read_only: word == "tool?", asks: word == "tool!", outcome }
+}
+
+fn limit(limits: &mut Limits, text: &str) {
+    let (name, number) = text.split_once(' ').unwrap();
+    let number: u64 = number.trim().parse().unwrap();
+    match name {
+        "calls" => limits.calls_max = u32::try_from(number).unwrap(),
+        "cpu" => limits.cpu_ms_max = number,
+        "bytes" => limits.bytes_max = number,
+        "outputs" => limits.outputs_max = u32::try_from(number).unwrap(),
+        other => panic!("no such limit: {other}"),
+    }
+}
+
+fn person(text: &str) -> Person {
+    match text {
+        "accepts" => Person::Accepts,
+        "declines" => Person::Declines,
+        "waves away" => Person::WavesAway,
+        "cancels the program" => Person::CancelsTheProgram,
+        "restarts the server" => Person::RestartsTheServer,
+        other => Person::Says(other.strip_prefix("says ").unwrap().to_owned()),
+    }
+}

@@ -1,0 +1,249 @@
+//! The program's end of the link: what we tell the runner and what it says. Whatever it says is
+//! input, never truth.
+
+use lifecycle::{
+    CallId, CallOutcome, Entry, Failure, FailureCode, Input, InputIndex, Json, LimitKind, LogLevel,
+    OutputMark, Prepared, State, TimerId, Timestamp, ToolPath,
+};
+use protocols::execbox::wire::{
+    Airlock, CallFailure, Execute, Failed, Options, RawJson, Sync, TimerFired, ToolResult,
+};
+use protocols::execbox::{FromRunner, ToRunner};
+use sandbox::{Exit, Lease, Received};
+use std::borrow::Cow;
+use std::time::Duration;
+
+/// The only execution on a link between engine and runner.
+const LINK_ID: &str = "run";
+
+/// Processor time for a replay, per recorded input and altogether at least: it repeats work that was
+/// within limits before, so this only stops what has gone astray.
+const REPLAY_CPU_MS_MIN: u64 = 10_000;
+const REPLAY_CPU_MS_PER_INPUT: u64 = 10;
+
+/// Messages handled in one turn, so that a chatty guest does not keep people waiting.
+const MESSAGES_PER_TURN_MAX: usize = 256;
+
+/// A runner with a program in it.
+pub(super) struct Guest {
+    lease: Lease,
+    /// How many inputs it was given.
+    pub(super) delivered: InputIndex,
+    /// How many inputs it had taken when it last came to rest; none while it is busy.
+    pub(super) rested: Option<InputIndex>,
+    /// It is repeating what the journal tells.
+    pub(super) replaying: bool,
+    /// Processor time it had used when its own work began.
+    cpu_before: Duration,
+}
+
+/// What the guest's side has to say.
+#[derive(Debug)]
+pub(super) enum Said {
+    Ready(Prepared),
+    Called { call: CallId, tool: ToolPath, args: Json },
+    Logged { mark: OutputMark, level: LogLevel, line: String },
+    Emitted { mark: OutputMark, item: Json },
+    TimerSet { timer: TimerId, delay_ms: u64 },
+    TimerCleared { timer: TimerId },
+    Idle(InputIndex),
+    Restored,
+    Diverged(String),
+    Done(Result<Option<Json>, (Failure, Option<LimitKind>)>),
+    Nonsense(&'static str),
+    Gone(Exit),
+}
+
+impl Guest {
+    /// Hands the program of `state` to a fresh runner; [`Guest::replay`] and [`Guest::restored`] follow.
+    pub(super) fn start(mut lease: Lease, state: &State) -> Option<Self> {
+        let origin = state.origin.as_ref()?;
+        let limits = &origin.limits;
+        let (code, prelude) = match &state.prepared {
+            Some(prepared) => (&prepared.text, prepared.prelude),
+            None => (&origin.program.source, PRELUDE_VERSION),
+        };
+        let n_inputs = u64::from(state.inputs.0);
+        let execute = ToRunner::Execute(Execute {
+            id: LINK_ID.into(),
+            code: code.into(),
+            options: Options {
+                timeout_ms: limits.active_ms_max,
+                memory_limit_bytes: limits.memory_bytes_max,
+                max_log_lines: u64::from(limits.outputs_max),
+                max_log_chars: limits.bytes_max,
+            },
+            providers: RawJson::parse("[]").unwrap_or(RawJson::NULL),
+            airlock: Some(Airlock {
+                seed: origin.seed,
+                start_ms: origin.at,
+                convention: origin.program.convention,
+                prepared: state.prepared.is_some(),
+                prelude,
+                cpu_ms: limits.cpu_ms_max,
+                unawaited: limits.unawaited,
+                replay_inputs: state.inputs,
+                replay_cpu_ms: REPLAY_CPU_MS_MIN + REPLAY_CPU_MS_PER_INPUT * n_inputs,
+            }),
+        });
+        push(&mut lease, &execute);
+        let replaying = state.prepared.is_some();
+        let cpu_before = Duration::ZERO;
+        Some(Self { lease, delivered: InputIndex(0), rested: None, replaying, cpu_before })
+    }
+
+    /// Hands over the inputs among `entries`, in order.
+    pub(super) fn replay(&mut self, entries: &[Entry]) {
+        for entry in entries {
+            if let Some(input) = entry.event.input() {
+                self.deliver(self.delivered.next(), input, entry.at);
+            }
+        }
+    }
+
+    /// Asks to be told when all that was handed over is done.
+    pub(super) fn ask_when_restored(&mut self) {
+        push(&mut self.lease, &ToRunner::Sync(Sync { n: 1 }));
+    }
+
+    /// Hands over input number `index`, unless it was handed over before.
+    pub(super) fn deliver(&mut self, index: InputIndex, input: Input<'_>, at: Timestamp) {
+        if index != self.delivered.next() {
+            return;
+        }
+        self.delivered = index;
+        self.rested = None;
+        let message = match input {
+            Input::Fired(timer) => ToRunner::TimerFired(TimerFired { timer, at }),
+            Input::Settled(call, outcome) => ToRunner::ToolResult(ToolResult {
+                call_id: call.to_string().into(),
+                outcome: result_of(outcome),
+                at: Some(at),
+            }),
+        };
+        push(&mut self.lease, &message);
+    }
+
+    /// Waits until the guest's side says something, and returns all that is there.
+    pub(super) async fn listen(&mut self) -> Vec<Said> {
+        let first = match self.lease.receive().await {
+            Received::Line(line) => understand(line),
+            Received::Gone(exit) => return vec![Said::Gone(exit)],
+        };
+        let mut said = vec![first];
+        while said.len() < MESSAGES_PER_TURN_MAX
+            && let Some(line) = self.lease.try_next()
+        {
+            said.push(understand(line));
+        }
+        said
+    }
+
+    /// Its own work begins: what it used so far does not count.
+    pub(super) fn begin_own_work(&mut self) {
+        self.replaying = false;
+        self.cpu_before = self.lease.cpu_time().unwrap_or_default();
+    }
+
+    /// Processor time its own work has used.
+    pub(super) fn cpu_ms(&self) -> u64 {
+        let used = self.lease.cpu_time().unwrap_or_default().saturating_sub(self.cpu_before);
+        u64::try_from(used.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// The program is over: the runner may be kept for the same caller.
+    pub(super) async fn finish(self) {
+        self.lease.finish().await;
+    }
+}
+
+const PRELUDE_VERSION: u32 = 1;
+
+fn push(lease: &mut Lease, message: &ToRunner<'_>) {
+    let mut line = Vec::with_capacity(256);
+    message.encode(&mut line);
+    // A runner that is gone says so itself, through `listen`.
+    let _ = lease.push(&line);
+}
+
+fn result_of(outcome: &CallOutcome) -> Result<Option<RawJson<'_>>, CallFailure<'_>> {
+    match outcome {
+        CallOutcome::Returned { value } => Ok(value.as_ref().map(RawJson::from)),
+        CallOutcome::Failed(failure) => Err(CallFailure {
+            code: code_word(failure.code),
+            message: Cow::Borrowed(&failure.message),
+            name: failure.name.as_deref().map(Cow::Borrowed),
+            details: failure.details.as_ref().map(RawJson::from),
+        }),
+        CallOutcome::Unknown => Err(CallFailure {
+            code: code_word(FailureCode::InDoubt),
+            message: "nobody knows whether the tool ran".into(),
+            name: None,
+            details: None,
+        }),
+    }
+}
+
+/// A failure code as the journal spells it.
+fn code_word(code: FailureCode) -> Cow<'static, str> {
+    match serde_json::to_value(code) {
+        Ok(serde_json::Value::String(word)) => Cow::Owned(word),
+        Ok(_) | Err(_) => Cow::Borrowed("internal"),
+    }
+}
+
+/// One line of a runner, made ours. What makes no sense is said to make none.
+fn understand(line: &[u8]) -> Said {
+    let Ok(message) = FromRunner::decode(line) else {
+        return Said::Nonsense("a message that cannot be read");
+    };
+    match message {
+        FromRunner::Started(started) => match started.airlock {
+            Some(ready) => Said::Ready(Prepared {
+                text: ready.prepared.into_owned(),
+                prelude: ready.prelude,
+                fingerprint: ready.fingerprint.into_owned(),
+            }),
+            None => Said::Nonsense("a start without a prepared program"),
+        },
+        FromRunner::ToolCall(call) => {
+            match (call.call_id.parse(), ToolPath::parse(&call.safe_tool_name)) {
+                (Ok(ordinal), Ok(tool)) => {
+                    let args = call.input.to_json();
+                    Said::Called { call: CallId(ordinal), tool, args }
+                }
+                _ => Said::Nonsense("a call without a number or a path"),
+            }
+        }
+        FromRunner::Log(log) => {
+            Said::Logged { mark: log.mark, level: log.level, line: log.line.into_owned() }
+        }
+        FromRunner::Emit(emit) => Said::Emitted { mark: emit.mark, item: emit.item.to_json() },
+        FromRunner::TimerSet(set) => Said::TimerSet { timer: set.timer, delay_ms: set.delay_ms },
+        FromRunner::TimerCleared(cleared) => Said::TimerCleared { timer: cleared.timer },
+        FromRunner::Idle(idle) => Said::Idle(idle.inputs),
+        FromRunner::Synced(_) => Said::Restored,
+        FromRunner::Diverged(diverged) => Said::Diverged(diverged.what.into_owned()),
+        FromRunner::Done(done) => Said::Done(match done.outcome {
+            Ok(value) => Ok(value.map(RawJson::to_json)),
+            Err(failed) => Err(failure_of(&failed)),
+        }),
+    }
+}
+
+fn failure_of(failed: &Failed<'_>) -> (Failure, Option<LimitKind>) {
+    let word = serde_json::Value::String(failed.code.to_string());
+    let failure = Failure {
+        code: serde_json::from_value(word).unwrap_or(FailureCode::Runtime),
+        message: failed.message.to_string(),
+        name: failed.name.as_ref().map(ToString::to_string),
+        stack: failed.stack.as_ref().map(ToString::to_string),
+        details: None,
+    };
+    let limit = match (failed.limit.as_deref(), failure.code) {
+        (Some("cpu"), _) => Some(LimitKind::Cpu),
+        (_, FailureCode::MemoryLimit) => Some(LimitKind::Memory),
+        _ => None,
+    };
+    (failure, limit)
+}

@@ -1,0 +1,147 @@
+//! Giving a program its runner: the first time, after a pause, after a restart.
+
+use super::Actor;
+use super::guest::Guest;
+use futures_util::FutureExt;
+use lifecycle::{Failure, FailureCode, Intent, Phase, Rejection, Seq};
+use sandbox::{Demand, Lease, LeaseError};
+use store::StoreError;
+
+impl Actor {
+    /// Asks for a runner, unless there is one or one is under way.
+    pub(super) fn launch(&mut self) {
+        if self.guest.is_some() || self.launching.is_some() || self.is_over() {
+            return;
+        }
+        let state = &self.ledger.state;
+        let demand = Demand {
+            memory_bytes: state.limits().memory_bytes_max,
+            caller: state.origin.as_ref().map(|origin| origin.caller.to_string()),
+        };
+        let load = self.shared.sandbox.load();
+        let budget = self.shared.config.sandbox.memory_budget_bytes;
+        if load.waiting > 0 || load.admitted_bytes + demand.memory_bytes > budget {
+            // Programs that wait for people with a runner in hand make room first.
+            self.shared.pressure.send_modify(|n| *n += 1);
+        }
+        let sandbox = self.shared.sandbox.clone();
+        self.launching = Some(async move { sandbox.lease(demand).await }.boxed());
+    }
+
+    /// A runner is there: hand it the program and all inputs the journal knows.
+    pub(super) async fn leased(
+        &mut self,
+        lease: Result<Lease, LeaseError>,
+    ) -> Result<(), StoreError> {
+        self.launching = None;
+        let lease = match lease {
+            Ok(lease) => lease,
+            Err(error) => {
+                tracing::error!(%error, "no runner");
+                self.no_runner();
+                return Ok(());
+            }
+        };
+        if self.is_over() {
+            return Ok(());
+        }
+        if self.ledger.state.inputs.0 > 0 {
+            self.ledger.settle().await?;
+            self.answer_kept();
+        }
+        let Some(mut guest) = Guest::start(lease, &self.ledger.state) else { return Ok(()) };
+        let mut after = Seq(0);
+        while guest.delivered < self.ledger.state.inputs {
+            let entries = self.ledger.page(after).await?;
+            let Some(last) = entries.last() else { break };
+            after = last.seq;
+            guest.replay(&entries);
+        }
+        if guest.replaying {
+            guest.ask_when_restored();
+        }
+        self.clockwork.begin(self.shared.config.clock.now());
+        self.guest = Some(guest);
+        Ok(())
+    }
+
+    /// The program is where the journal left it.
+    pub(super) fn restored(&mut self) {
+        if let Some(guest) = &mut self.guest {
+            guest.begin_own_work();
+        }
+        self.recovering = false;
+        self.clockwork.begin(self.shared.config.clock.now());
+        self.answer_waiting();
+    }
+
+    /// The program could not be brought back to where it was.
+    pub(super) fn not_restored(&mut self, rejection: Rejection) {
+        tracing::warn!(execution = %self.ledger.execution, %rejection, "not restored");
+        self.guest = None;
+        self.refuse_waiting(&rejection);
+        if self.ledger.state.phase == Phase::Paused && !self.recovering {
+            return; // the question stays open; the next answer tries again
+        }
+        self.recovering = true;
+        let _ = self.submit(Intent::FailRecovery { why: rejection.to_string() });
+        if !self.is_over() {
+            self.launch();
+        }
+    }
+
+    fn no_runner(&mut self) {
+        let failure =
+            Failure::new(FailureCode::Internal, "No sandbox could be started for the program.");
+        match self.ledger.state.prepared {
+            // It ran before and will run again: keep it for a better day.
+            Some(_) => self.not_restored(Rejection::NotRestored(failure)),
+            None => {
+                let active_ms = self.clockwork.active_ms;
+                self.end(Intent::Finish { result: Err(failure), active_ms });
+            }
+        }
+    }
+
+    /// Whoever ran this is gone: settle what is in doubt, then go on unless only people can help.
+    pub(super) fn recover(&mut self) {
+        if self.is_over() {
+            return;
+        }
+        self.recovering = true;
+        if let Err(rejection) = self.submit(Intent::Recover) {
+            tracing::warn!(%rejection, "recovery was refused");
+        }
+        let state = &self.ledger.state;
+        let at_rest = state.rested == Some(state.inputs) && state.only_people_can_help();
+        if !(at_rest && state.phase == Phase::Paused) {
+            self.launch();
+        }
+    }
+
+    /// Gives the runner back although the program is not over: everything waits for people.
+    pub(super) fn cool_down(&mut self) {
+        if self.is_warm_pause() {
+            self.guest = None;
+        }
+    }
+
+    /// Whether a runner is kept only in the hope of an early answer.
+    pub(super) fn is_warm_pause(&self) -> bool {
+        self.ledger.state.phase == Phase::Paused
+            && self.waiting.is_empty()
+            && self.guest.as_ref().is_some_and(|guest| !guest.replaying)
+    }
+
+    /// Whether the guest has taken every input there is and waits.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.guest.as_ref().is_some_and(|guest| guest.rested == Some(self.ledger.state.inputs))
+    }
+
+    fn is_over(&self) -> bool {
+        match self.ledger.state.phase {
+            Phase::Unborn | Phase::Parked | Phase::Finished => true,
+            Phase::Running | Phase::Paused => false,
+        }
+    }
+}

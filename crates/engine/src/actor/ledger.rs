@@ -1,0 +1,163 @@
+//! State and journal of one execution: decide, write down, remember. Effects wait behind gates
+//! until what obliges us to them is kept surely enough.
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesOrdered;
+use lifecycle::{
+    Entry, Event, ExecutionId, Intent, Moment, Policy, Rejection, Seq, State, Strength, Timestamp,
+    decide,
+};
+use std::sync::Arc;
+use store::{Append, Journal, StoreError};
+use uuid::Uuid;
+
+/// How many entries are read at once while a journal is brought back.
+pub(super) const ENTRIES_PER_READ_MAX: usize = 1_000;
+
+/// A guest that is this many appends ahead of the disk waits for it.
+const APPENDS_AHEAD_MAX: usize = 64;
+
+/// Counts appends of this actor: an effect behind gate `n` may happen once append `n` is kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Gate(u64);
+
+pub(super) struct Ledger {
+    pub(super) execution: ExecutionId,
+    pub(super) state: State,
+    journal: Arc<dyn Journal>,
+    last: Seq,
+    /// Entries of this turn; they become one append.
+    outbox: Vec<Entry>,
+    strength: Strength,
+    appending: FuturesOrdered<BoxFuture<'static, Result<(), StoreError>>>,
+    flushed: Gate,
+    kept: Gate,
+    entropy: Entropy,
+}
+
+/// Ids for questions: random once per actor, then counted, because randomness costs a system call.
+struct Entropy {
+    base: Uuid,
+    n_used: u64,
+}
+
+impl Entropy {
+    fn next(&mut self) -> Uuid {
+        self.n_used += 1;
+        // Above the bits that one decision counts in, below the bits that mark a version.
+        Uuid::from_u128(self.base.as_u128() ^ (u128::from(self.n_used) << 16))
+    }
+}
+
+impl Ledger {
+    pub(super) fn new(execution: ExecutionId, journal: Arc<dyn Journal>) -> Self {
+        Self {
+            execution,
+            state: State::default(),
+            journal,
+            last: Seq(0),
+            outbox: vec![],
+            strength: Strength::Written,
+            appending: FuturesOrdered::new(),
+            flushed: Gate::default(),
+            kept: Gate::default(),
+            entropy: Entropy { base: Uuid::new_v4(), n_used: 0 },
+        }
+    }
+
+    /// Remembers everything that is in the journal.
+    pub(super) async fn load(&mut self) -> Result<(), StoreError> {
+        loop {
+            let read = self.journal.read(self.execution, self.last, ENTRIES_PER_READ_MAX).await?;
+            let Some(newest) = read.last() else { return Ok(()) };
+            self.last = newest.seq;
+            for entry in &read {
+                self.state.apply(entry.at, &entry.event);
+            }
+        }
+    }
+
+    /// Decides on `intent`. Events are remembered at once, written at the end of the turn, and
+    /// returned with the gate behind which effects that need certainty must wait.
+    pub(super) fn submit(
+        &mut self,
+        policy: &Policy,
+        at: Timestamp,
+        intent: Intent,
+    ) -> Result<(Vec<Event>, Gate), Rejection> {
+        let moment = Moment { at, entropy: self.entropy.next() };
+        let events = decide(&self.state, policy, moment, intent)?;
+        for event in &events {
+            self.state.apply(at, event);
+            self.strength = self.strength.max(self.state.strength(event));
+            self.last = self.last.next();
+            self.outbox.push(Entry { seq: self.last, at, event: event.clone() });
+        }
+        Ok((events, self.newest_gate()))
+    }
+
+    /// Sends what this turn recorded to the journal, as one append.
+    pub(super) fn flush(&mut self) {
+        if self.outbox.is_empty() {
+            return;
+        }
+        let entries = std::mem::take(&mut self.outbox);
+        let n_entries = entries.len() as u64;
+        let Some(standing) = self.state.standing() else { return };
+        let append = Append {
+            execution: self.execution,
+            expected: Seq(self.last.0 - n_entries),
+            entries,
+            standing,
+            strength: std::mem::replace(&mut self.strength, Strength::Written),
+        };
+        self.flushed = Gate(self.flushed.0 + 1);
+        self.appending.push_back(self.journal.append(append));
+    }
+
+    /// Whether what lies before `gate` is kept.
+    pub(super) fn is_open(&self, gate: Gate) -> bool {
+        gate <= self.kept
+    }
+
+    /// Whether every append so far is kept.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.outbox.is_empty() && self.appending.is_empty()
+    }
+
+    /// Whether the disk keeps up with the guest.
+    pub(super) fn has_room(&self) -> bool {
+        self.appending.len() < APPENDS_AHEAD_MAX
+    }
+
+    /// The gate behind everything recorded so far.
+    pub(super) fn newest_gate(&self) -> Gate {
+        Gate(self.flushed.0 + u64::from(!self.outbox.is_empty()))
+    }
+
+    /// Waits for the oldest append under way; never resolves while there is none.
+    pub(super) async fn keep_one(&mut self) -> Result<(), StoreError> {
+        match self.appending.next().await {
+            Some(result) => {
+                self.kept = Gate(self.kept.0 + 1);
+                result
+            }
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Waits until everything is kept.
+    pub(super) async fn settle(&mut self) -> Result<(), StoreError> {
+        self.flush();
+        while !self.appending.is_empty() {
+            self.keep_one().await?;
+        }
+        Ok(())
+    }
+
+    /// Reads a page of the journal, for replay. Call [`Ledger::settle`] before.
+    pub(super) async fn page(&mut self, after: Seq) -> Result<Vec<Entry>, StoreError> {
+        self.journal.read(self.execution, after, ENTRIES_PER_READ_MAX).await
+    }
+}

@@ -1,0 +1,352 @@
+//! One execution, one task. The loop: wait for something, submit it as an intent, do what is owed.
+
+mod guest;
+mod launch;
+mod ledger;
+mod requests;
+mod speech;
+mod time;
+
+use crate::engine::Shared;
+use crate::fault::{Error, Fault};
+use crate::registry::Mailbox;
+use futures_util::StreamExt;
+use futures_util::future::{BoxFuture, FutureExt};
+use futures_util::stream::FuturesUnordered;
+use guest::{Guest, Said};
+use ledger::{Gate, Ledger};
+use lifecycle::{
+    CallId, CallOutcome, Effect, Event, ExecutionId, InputIndex, Intent, Phase, Rejection,
+    Strength, Timestamp, owe,
+};
+use sandbox::{Lease, LeaseError};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use store::StoreError;
+use time::Clockwork;
+use tokio::sync::{oneshot, watch};
+use tokio_util::sync::CancellationToken;
+
+/// Where the outcome of a request goes.
+pub(crate) type Reply = oneshot::Sender<Result<(), Error>>;
+
+/// What others want of an actor.
+#[derive(Debug)]
+pub(crate) enum Request {
+    /// Decide on this, and answer once it is kept.
+    Submit(Intent, Reply),
+    /// Look at the clock, and answer once what came of it is kept.
+    Wake(Reply),
+}
+
+/// How an actor comes to life.
+#[derive(Debug)]
+pub(crate) enum Boot {
+    /// With a new execution.
+    Fresh(Intent, Reply),
+    /// From the journal, because somebody wants something of it.
+    Asked,
+    /// From the journal, because whoever ran it is gone.
+    Recover,
+}
+
+/// Something owed, behind the gate it must wait for.
+struct Due {
+    gate: Option<Gate>,
+    act: Act,
+}
+
+enum Act {
+    Dispatch(CallId),
+    Deliver { index: InputIndex, event: Event, at: Timestamp },
+}
+
+pub(crate) struct Actor {
+    shared: Arc<Shared>,
+    ledger: Ledger,
+    mailbox: Mailbox,
+    guest: Option<Guest>,
+    launching: Option<BoxFuture<'static, Result<Lease, LeaseError>>>,
+    calls: FuturesUnordered<BoxFuture<'static, (CallId, CallOutcome)>>,
+    /// Tells tools at work that nobody waits any more.
+    abandoned: CancellationToken,
+    due: VecDeque<Due>,
+    replies: VecDeque<(Gate, Reply)>,
+    /// Answers that are accepted only once the program is back where it was.
+    waiting: Vec<(Intent, Reply)>,
+    /// Brought back after a restart and not yet proved to work.
+    recovering: bool,
+    clockwork: Clockwork,
+    pressure: watch::Receiver<u64>,
+}
+
+/// What ended a wait.
+enum Turn {
+    Kept(Result<(), StoreError>),
+    Said(Vec<Said>),
+    Returned(CallId, CallOutcome),
+    Asked(Option<Request>),
+    Leased(Result<Lease, LeaseError>),
+    Rang,
+    Pressed,
+    Closing,
+}
+
+/// Why an actor leaves.
+enum Leave {
+    /// Nothing is left to do here; the journal has it all.
+    Done,
+    /// The journal failed: what we remember may be more than it knows.
+    Broken(StoreError),
+}
+
+impl Actor {
+    pub(crate) fn new(shared: Arc<Shared>, execution: ExecutionId, mailbox: Mailbox) -> Self {
+        let ledger = Ledger::new(execution, Arc::clone(&shared.config.journal));
+        let pressure = shared.pressure.subscribe();
+        Self {
+            shared,
+            ledger,
+            mailbox,
+            guest: None,
+            launching: None,
+            calls: FuturesUnordered::new(),
+            abandoned: CancellationToken::new(),
+            due: VecDeque::new(),
+            replies: VecDeque::new(),
+            waiting: vec![],
+            recovering: false,
+            clockwork: Clockwork::default(),
+            pressure,
+        }
+    }
+
+    /// Lives until the execution needs nobody. A broken journal sends it through recovery.
+    pub(crate) async fn run(mut self, boot: Boot) {
+        let execution = self.ledger.execution;
+        let left = match self.boot(boot).await {
+            Ok(()) => self.turns().await,
+            Err(leave) => leave,
+        };
+        self.shared.registry.leave(execution);
+        self.shared.alarm.reset(); // it may have left something due
+        match left {
+            Leave::Done => {}
+            Leave::Broken(StoreError::Conflict) => {
+                tracing::warn!(%execution, "another server has taken this execution over");
+            }
+            Leave::Broken(error) => self.collapse(error),
+        }
+    }
+
+    async fn boot(&mut self, boot: Boot) -> Result<(), Leave> {
+        match boot {
+            Boot::Fresh(intent, reply) => self.request(intent, reply),
+            Boot::Asked => self.load().await?,
+            Boot::Recover => {
+                self.load().await?;
+                self.recover();
+            }
+        }
+        Ok(())
+    }
+
+    async fn load(&mut self) -> Result<(), Leave> {
+        self.ledger.load().await.map_err(Leave::Broken)?;
+        self.clockwork.active_ms = self.ledger.state.active_ms;
+        Ok(())
+    }
+
+    async fn turns(&mut self) -> Leave {
+        loop {
+            self.act();
+            self.ledger.flush();
+            self.keep_time();
+            if self.may_leave() {
+                return Leave::Done;
+            }
+            let turn = self.wait().await;
+            self.keep_time();
+            if let Err(leave) = self.take(turn).await {
+                return leave;
+            }
+        }
+    }
+
+    async fn take(&mut self, turn: Turn) -> Result<(), Leave> {
+        match turn {
+            Turn::Kept(result) => {
+                result.map_err(Leave::Broken)?;
+                self.answer_kept();
+            }
+            Turn::Said(said) => said.into_iter().for_each(|said| self.hear(said)),
+            Turn::Returned(call, outcome) => self.settle(call, outcome),
+            Turn::Asked(Some(Request::Submit(intent, reply))) => self.request(intent, reply),
+            Turn::Asked(Some(Request::Wake(reply))) => self.wake(reply),
+            Turn::Rang => self.look_at_clock(),
+            Turn::Leased(lease) => self.leased(lease).await.map_err(Leave::Broken)?,
+            Turn::Pressed => self.cool_down(),
+            Turn::Asked(None) | Turn::Closing => return Err(self.close().await),
+        }
+        Ok(())
+    }
+
+    /// Waits for the next thing that happens.
+    async fn wait(&mut self) -> Turn {
+        let alarm = self.clockwork.next_wake(&self.ledger.state, self.guest.as_ref());
+        self.clockwork.arm(&self.shared.config.clock, alarm);
+        let (warm, has_room) = (self.is_warm_pause(), self.ledger.has_room());
+        let listen = async {
+            match &mut self.guest {
+                Some(guest) => guest.listen().await,
+                None => std::future::pending().await,
+            }
+        };
+        let leased = async {
+            match &mut self.launching {
+                Some(launching) => launching.await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased; // a chatty guest must not keep people and clocks waiting
+            request = self.mailbox.recv() => Turn::Asked(request),
+            () = self.shared.closing.cancelled() => Turn::Closing,
+            () = self.clockwork.ring() => Turn::Rang,
+            said = listen, if has_room => Turn::Said(said),
+            Some((call, outcome)) = self.calls.next() => Turn::Returned(call, outcome),
+            kept = self.ledger.keep_one() => Turn::Kept(kept),
+            lease = leased => Turn::Leased(lease),
+            Ok(()) = self.pressure.changed(), if warm => Turn::Pressed,
+        }
+    }
+
+    /// Submits an intent of our own making and does what is owed because of it.
+    fn submit(&mut self, intent: Intent) -> Result<Gate, Rejection> {
+        let at = self.shared.config.clock.now();
+        let mut inputs = self.ledger.state.inputs;
+        let (events, gate) = self.ledger.submit(&self.shared.config.policy, at, intent)?;
+        for event in events {
+            if event.input().is_some() {
+                inputs = inputs.next();
+            }
+            self.owe(event, inputs, at, gate);
+        }
+        Ok(gate)
+    }
+
+    fn owe(&mut self, event: Event, index: InputIndex, at: Timestamp, gate: Gate) {
+        let gate = match self.ledger.state.strength(&event) {
+            Strength::Synced => Some(gate),
+            Strength::Written => None,
+        };
+        match owe(&event) {
+            None | Some(Effect::Arm(..) | Effect::Disarm(_)) => {} // the alarm reads the state
+            Some(Effect::Launch) => self.launch(),
+            Some(Effect::Dispatch(call)) => {
+                self.due.push_back(Due { gate, act: Act::Dispatch(call) })
+            }
+            Some(Effect::Deliver) => {
+                self.due.push_back(Due { gate, act: Act::Deliver { index, event, at } });
+            }
+            Some(Effect::Stop) => self.stop(),
+        }
+    }
+
+    /// Does what is owed, as far as the gates are open, in order.
+    fn act(&mut self) {
+        loop {
+            while let Some(due) = self.due.pop_front() {
+                match due.gate {
+                    Some(gate) if !self.ledger.is_open(gate) => {
+                        self.due.push_front(due);
+                        break;
+                    }
+                    Some(_) | None => self.perform(due.act),
+                }
+            }
+            // A tool that answers at once saves a turn: its result joins the same append.
+            match self.calls.next().now_or_never().flatten() {
+                Some((call, outcome)) => self.settle(call, outcome),
+                None => return,
+            }
+        }
+    }
+
+    fn perform(&mut self, act: Act) {
+        match act {
+            Act::Dispatch(call) => self.dispatch(call),
+            Act::Deliver { index, event, at } => match (&mut self.guest, event.input()) {
+                (Some(guest), Some(input)) => guest.deliver(index, input, at),
+                (None, _) => self.launch(),
+                (Some(_), None) => {}
+            },
+        }
+    }
+
+    fn dispatch(&mut self, call: CallId) {
+        let state = &self.ledger.state;
+        let (Some(known), Some(args), Some(origin)) =
+            (state.calls.get(&call), state.args(call), state.origin.as_ref())
+        else {
+            return;
+        };
+        let request = tools::Request {
+            execution: self.ledger.execution,
+            call,
+            attempt: known.attempts,
+            tool: known.tool.clone(),
+            args,
+            caller: origin.caller.clone(),
+            cancelled: self.abandoned.clone().into(),
+        };
+        let calling = self.shared.config.catalogue.call(request);
+        self.calls.push(calling.map(move |outcome| (call, outcome)).boxed());
+    }
+
+    fn settle(&mut self, call: CallId, outcome: CallOutcome) {
+        match self.submit(Intent::Settle { call, outcome }) {
+            // Ended or answered for in the meantime: there is nobody to tell.
+            Ok(_) | Err(Rejection::NotOutstanding(_) | Rejection::AlreadyFinished) => {}
+            Err(rejection) => tracing::warn!(%rejection, %call, "a tool's result was refused"),
+        }
+    }
+
+    /// The execution is over here: the runner goes, tools at work are told.
+    fn stop(&mut self) {
+        self.guest = None;
+        self.launching = None;
+        self.abandoned.cancel();
+        self.calls.clear();
+        self.due.clear();
+    }
+
+    /// Whether nothing is left that only a living actor can do.
+    fn may_leave(&self) -> bool {
+        let idle = self.ledger.is_quiet()
+            && self.due.is_empty()
+            && self.calls.is_empty()
+            && self.replies.is_empty()
+            && self.waiting.is_empty()
+            && self.launching.is_none()
+            && self.guest.is_none()
+            && self.mailbox.is_empty();
+        match self.ledger.state.phase {
+            Phase::Unborn | Phase::Parked | Phase::Finished | Phase::Paused => idle,
+            Phase::Running => false,
+        }
+    }
+
+    /// The journal failed us. Forget everything, and come back from what it really holds.
+    fn collapse(mut self, error: StoreError) {
+        let fault = Fault::from(error);
+        self.stop();
+        for (_, reply) in self.replies.drain(..) {
+            let _ = reply.send(Err(fault.clone().into()));
+        }
+        for (_, reply) in self.waiting.drain(..) {
+            let _ = reply.send(Err(fault.clone().into()));
+        }
+        crate::recover::again_later(&self.shared, self.ledger.execution);
+    }
+}

@@ -1,0 +1,118 @@
+//! What callers and people want of an execution.
+
+use super::{Actor, Leave, Reply};
+use crate::fault::Error;
+use lifecycle::{Intent, Moment, Phase, Rejection, Stage, decide};
+use std::time::Duration;
+use uuid::Uuid;
+
+/// How long a stopping server waits for tools at work, so that fewer calls end in doubt.
+const CLOSING_GRACE: Duration = Duration::from_secs(3);
+
+impl Actor {
+    /// Looks at the clock for somebody, and answers once what came of it is kept.
+    pub(super) fn wake(&mut self, reply: Reply) {
+        self.look_at_clock();
+        self.replies.push_back((self.ledger.newest_gate(), reply));
+        self.answer_kept();
+    }
+
+    /// Decides on what somebody wants, and answers once it is kept.
+    pub(super) fn request(&mut self, mut intent: Intent, reply: Reply) {
+        if let Intent::Cancel { active_ms, .. } = &mut intent {
+            *active_ms = self.clockwork.active_ms;
+        }
+        if let Err(rejection) = self.would_accept(&intent) {
+            let _ = reply.send(Err(rejection.into()));
+            return;
+        }
+        if matches!(intent, Intent::Answer { .. }) && !self.is_restored() {
+            // An accepted answer must never be lost to a replay that fails: replay first.
+            self.waiting.push((intent, reply));
+            self.launch();
+            return;
+        }
+        self.decide_now(intent, reply);
+    }
+
+    /// The program is back where it was: now answers can be accepted.
+    pub(super) fn answer_waiting(&mut self) {
+        for (intent, reply) in std::mem::take(&mut self.waiting) {
+            self.decide_now(intent, reply);
+        }
+    }
+
+    /// The program cannot be brought back: the questions stay open.
+    pub(super) fn refuse_waiting(&mut self, rejection: &Rejection) {
+        for (_, reply) in self.waiting.drain(..) {
+            let _ = reply.send(Err(rejection.clone().into()));
+        }
+    }
+
+    /// Tells those whose wishes are kept by now.
+    pub(super) fn answer_kept(&mut self) {
+        while let Some((gate, reply)) = self.replies.pop_front() {
+            if !self.ledger.is_open(gate) {
+                self.replies.push_front((gate, reply));
+                return;
+            }
+            let _ = reply.send(Ok(()));
+        }
+    }
+
+    /// The server stops: let tools at work end, keep what came of it, and go. The journal has the rest.
+    pub(super) async fn close(&mut self) -> Leave {
+        self.refuse_waiting(&Rejection::ShuttingDown);
+        self.guest = None;
+        self.launching = None;
+        let _ = tokio::time::timeout(CLOSING_GRACE, self.let_tools_end()).await;
+        self.abandoned.cancel();
+        match self.ledger.settle().await {
+            Ok(()) => {
+                self.answer_kept();
+                Leave::Done
+            }
+            Err(error) => Leave::Broken(error),
+        }
+    }
+
+    async fn let_tools_end(&mut self) {
+        use futures_util::StreamExt;
+        let harmful =
+            |actor: &Self| {
+                actor.ledger.state.calls.values().any(|call| {
+                    matches!(call.stage, Stage::Dispatched(_)) && !call.nature.read_only
+                })
+            };
+        while harmful(self)
+            && let Some((call, outcome)) = self.calls.next().await
+        {
+            self.settle(call, outcome);
+            self.ledger.flush();
+        }
+    }
+
+    fn decide_now(&mut self, intent: Intent, reply: Reply) {
+        match self.submit(intent) {
+            Ok(gate) => {
+                self.replies.push_back((gate, reply));
+                self.answer_kept();
+            }
+            Err(rejection) => drop(reply.send(Err(Error::Rejected(rejection)))),
+        }
+    }
+
+    fn would_accept(&self, intent: &Intent) -> Result<(), Rejection> {
+        let state = &self.ledger.state;
+        if state.phase == Phase::Unborn && !matches!(intent, Intent::Start { .. }) {
+            return Err(Rejection::UnknownExecution(self.ledger.execution));
+        }
+        let at = self.shared.config.clock.now();
+        let moment = Moment { at, entropy: Uuid::nil() };
+        decide(state, &self.shared.config.policy, moment, intent.clone()).map(drop)
+    }
+
+    fn is_restored(&self) -> bool {
+        self.guest.as_ref().is_some_and(|guest| !guest.replaying)
+    }
+}

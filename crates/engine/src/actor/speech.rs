@@ -1,0 +1,107 @@
+//! What the guest's side says, turned into intents.
+
+use super::Actor;
+use super::guest::Said;
+use lifecycle::{Admission, Failure, FailureCode, Intent, LimitKind, Phase, Rejection};
+use sandbox::Exit;
+
+impl Actor {
+    /// Takes one thing the guest's side said.
+    pub(super) fn hear(&mut self, said: Said) {
+        if self.guest.is_none() {
+            return; // said before it was stopped
+        }
+        let active_ms = self.clockwork.active_ms;
+        let intent = match said {
+            Said::Ready(prepared) => Intent::Ready(prepared),
+            Said::Called { call, tool, args } => {
+                // A call that replay makes again is judged by what was recorded, not by today's catalogue.
+                let admission = if self.ledger.state.calls.contains_key(&call) {
+                    Admission::Unfit(Failure::new(FailureCode::Internal, "known"))
+                } else {
+                    self.shared.config.catalogue.admit(&tool, &args)
+                };
+                Intent::Call { call, tool, args, admission }
+            }
+            Said::Logged { mark, level, line } => Intent::Log { mark, level, line },
+            Said::Emitted { mark, item } => Intent::Emit { mark, item },
+            Said::TimerSet { timer, delay_ms } => Intent::SetTimer { timer, delay_ms },
+            Said::TimerCleared { timer } => Intent::ClearTimer { timer },
+            Said::Idle(inputs) => {
+                if let Some(guest) = &mut self.guest {
+                    guest.rested = Some(inputs);
+                }
+                if !self.is_at_rest() {
+                    return;
+                }
+                Intent::Rest { inputs, active_ms }
+            }
+            Said::Restored => return self.restored(),
+            Said::Diverged(what) => return self.went_astray(Rejection::Diverged { what }),
+            Said::Done(Ok(value)) => Intent::Finish { result: Ok(value), active_ms },
+            Said::Done(Err((_, Some(limit)))) => Intent::Expire { limit, active_ms },
+            Said::Done(Err((failure, None))) => Intent::Finish { result: Err(failure), active_ms },
+            Said::Nonsense(what) => return self.went_astray(Rejection::Unruly(what)),
+            Said::Gone(exit) => return self.lost(&exit),
+        };
+        let ends = matches!(intent, Intent::Finish { .. });
+        let guest = if ends { self.guest.take() } else { None };
+        if let Err(rejection) = self.submit(intent) {
+            self.went_astray(rejection);
+        }
+        if let Some(guest) = guest {
+            self.shared.tracker.spawn(guest.finish());
+        }
+    }
+
+    /// The runner is gone before its program ended.
+    fn lost(&mut self, exit: &Exit) {
+        let sentence = match exit {
+            Exit::Lost => {
+                // Not the guest's doing: give it another runner and go on where it was.
+                self.guest = None;
+                return self.launch();
+            }
+            Exit::OutOfMemory => {
+                let active_ms = self.clockwork.active_ms;
+                return self.end(Intent::Expire { limit: LimitKind::Memory, active_ms });
+            }
+            Exit::Crashed { signal } => {
+                format!("The program crashed its sandbox (signal {signal}).")
+            }
+            Exit::Violation => "The program tried something its sandbox forbids.".to_owned(),
+            Exit::Unruly => "The program broke its sandbox's rules.".to_owned(),
+            Exit::Ended | Exit::Killed => "The program's sandbox ended unexpectedly.".to_owned(),
+        };
+        self.went_wrong(Failure::new(FailureCode::Internal, sentence));
+    }
+
+    /// The runner did what it must not: stop it, and blame the program.
+    fn went_astray(&mut self, rejection: Rejection) {
+        let replaying = self.guest.as_ref().is_some_and(|guest| guest.replaying);
+        if replaying {
+            return self.not_restored(rejection);
+        }
+        if self.ledger.state.phase != Phase::Finished {
+            tracing::warn!(execution = %self.ledger.execution, %rejection, "runner went astray");
+            let sentence = "The program broke its sandbox's rules.";
+            self.went_wrong(Failure::new(FailureCode::Internal, sentence));
+        }
+    }
+
+    fn went_wrong(&mut self, failure: Failure) {
+        if self.guest.as_ref().is_some_and(|guest| guest.replaying) {
+            return self.not_restored(Rejection::NotRestored(failure));
+        }
+        let active_ms = self.clockwork.active_ms;
+        self.end(Intent::Finish { result: Err(failure), active_ms });
+    }
+
+    pub(super) fn end(&mut self, intent: Intent) {
+        self.guest = None;
+        match self.submit(intent) {
+            Ok(_) | Err(Rejection::AlreadyFinished) => {}
+            Err(rejection) => tracing::warn!(%rejection, "an ending was refused"),
+        }
+    }
+}

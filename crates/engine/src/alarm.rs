@@ -1,0 +1,57 @@
+//! Wakes executions that sleep in the journal when one of their timers or their total time is due.
+
+use crate::actor::Request;
+use crate::engine::Shared;
+use lifecycle::Timestamp;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// How long to wait after the store failed before asking it again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Tells the watcher that an execution has gone to sleep.
+#[derive(Debug, Default)]
+pub(crate) struct Alarm(Notify);
+
+impl Alarm {
+    pub(crate) fn reset(&self) {
+        self.0.notify_one();
+    }
+}
+
+/// Runs until the engine stops.
+pub(crate) async fn watch(shared: Arc<Shared>) {
+    loop {
+        tokio::select! {
+            () = shared.closing.cancelled() => return,
+            () = wake_next(&shared) => {}
+        }
+    }
+}
+
+async fn wake_next(shared: &Arc<Shared>) {
+    let next = match shared.config.journal.next_due().await {
+        Ok(next) => next,
+        Err(error) => {
+            tracing::warn!(%error, "could not ask for what is due next");
+            return tokio::time::sleep(RETRY).await;
+        }
+    };
+    let clock = &shared.config.clock;
+    let (due, execution) = match next {
+        Some((due, execution)) => (due, Some(execution)),
+        None => (Timestamp(i64::MAX), None),
+    };
+    tokio::select! {
+        () = shared.alarm.0.notified() => return, // something may be due earlier
+        () = clock.wait_until(due) => {}
+    }
+    if clock.now() >= due
+        && let Some(execution) = execution
+        && let Err(error) = shared.ask(execution, Request::Wake).await
+    {
+        tracing::warn!(%execution, %error, "could not wake what is due");
+        tokio::time::sleep(RETRY).await;
+    }
+}

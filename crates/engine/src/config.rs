@@ -1,0 +1,44 @@
+//! What an engine is made of, and the times it keeps.
+
+use crate::Clock;
+use lifecycle::Policy;
+use std::sync::Arc;
+use store::Journal;
+use tools::Catalogue;
+
+/// What an engine is made of.
+#[derive(Clone)]
+pub struct Config {
+    /// Where everything is written down.
+    pub journal: Arc<dyn Journal>,
+    /// What programs can call.
+    pub catalogue: Catalogue,
+    /// Who may call what.
+    pub policy: Policy,
+    /// Where programs run.
+    pub sandbox: sandbox::Config,
+    /// What time it is.
+    pub clock: Clock,
+    /// How long a program that waits for people keeps its runner.
+    pub warm_pause_ms: u64,
+}
+
+impl Config {
+    /// The usual engine on this journal and catalogue.
+    pub fn new(journal: impl Journal + 'static, catalogue: Catalogue) -> Self {
+        Self {
+            journal: Arc::new(journal),
+            catalogue,
+            policy: Policy::default(),
+            sandbox: sandbox::Config::default(),
+            clock: Clock::system(),
+            warm_pause_ms: 10_000,
+        }
+    }
+}
+
+impl std::fmt::Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Config").field("warm_pause_ms", &self.warm_pause_ms).finish_non_exhaustive()
+    }
+}

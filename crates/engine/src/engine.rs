@@ -1,0 +1,251 @@
+//! The handle: submit, follow, look up.
+
+use crate::actor::{Actor, Boot, Request};
+use crate::alarm::Alarm;
+use crate::config::Config;
+use crate::fault::{Error, Fault};
+use crate::recover;
+use crate::registry::{Desk, Registry};
+use futures_util::{Stream, StreamExt};
+use lifecycle::{
+    Answer, CallerName, Convention, Entry, Event, ExecutionId, Intent, Limits, Outcome, Program,
+    QuestionId, Rejection, Seed, Seq, State, Timestamp,
+};
+use sandbox::Sandbox;
+use std::sync::Arc;
+use store::{ListFilter, Listed};
+use tokio::sync::{oneshot, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+/// How often a request is sent again because its actor left just then. More is our own mistake.
+const SENDS_MAX: usize = 100;
+
+/// How many entries are read at once when an execution is looked up.
+const ENTRIES_PER_READ_MAX: usize = 1_000;
+
+/// A running engine. Clones are handles to the same one.
+#[derive(Clone)]
+pub struct Engine {
+    shared: Arc<Shared>,
+}
+
+/// What all actors share.
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) registry: Registry,
+    pub(crate) tracker: TaskTracker,
+    /// Cancelled when the engine stops.
+    pub(crate) closing: CancellationToken,
+    /// Rises when somebody waits for room in the sandbox.
+    pub(crate) pressure: watch::Sender<u64>,
+    pub(crate) alarm: Alarm,
+}
+
+/// What to run, for whom, within what.
+#[derive(Debug, Clone)]
+pub struct Start {
+    /// The program.
+    pub program: Program,
+    /// Who wants it.
+    pub caller: CallerName,
+    /// What it may use.
+    pub limits: Limits,
+}
+
+/// An execution as its journal tells it.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// Which.
+    pub execution: ExecutionId,
+    /// Everything the rules know about it.
+    pub state: State,
+    /// Its newest entry.
+    pub last: Seq,
+    /// When its newest entry was made.
+    pub changed: Timestamp,
+}
+
+impl Engine {
+    /// Starts the sandbox, brings back what was unfinished and is ready for work.
+    pub async fn start(config: Config) -> Result<Self, Fault> {
+        let sandbox = Sandbox::start(config.sandbox.clone())
+            .await
+            .map_err(|error| Fault::new(&error, error.to_string()))?;
+        let shared = Arc::new(Shared {
+            config,
+            sandbox,
+            registry: Registry::default(),
+            tracker: TaskTracker::new(),
+            closing: CancellationToken::new(),
+            pressure: watch::Sender::new(0),
+            alarm: Alarm::default(),
+        });
+        recover::unfinished(&shared).await?;
+        shared.tracker.spawn(crate::alarm::watch(Arc::clone(&shared)));
+        Ok(Self { shared })
+    }
+
+    /// Starts an execution. It is in the journal when this returns.
+    pub async fn submit(&self, start: Start) -> Result<ExecutionId, Error> {
+        if self.shared.closing.is_cancelled() {
+            return Err(Rejection::ShuttingDown.into());
+        }
+        let execution = ExecutionId::from_uuid(Uuid::now_v7());
+        let mut seed = Seed([0; 32]);
+        getrandom::fill(&mut seed.0).map_err(|e| Fault::new(e, "no randomness; try again"))?;
+        let Start { program, caller, limits } = start;
+        let (reply, kept) = oneshot::channel();
+        let intent = Intent::Start { program, caller, limits, seed };
+        self.shared.activate(execution, Boot::Fresh(intent, reply));
+        kept.await.map_err(|_| Error::from(Rejection::ShuttingDown))??;
+        Ok(execution)
+    }
+
+    /// Starts a program that says `return`, with the usual limits, for the embedding program itself.
+    pub async fn run(&self, source: &str) -> Result<ExecutionId, Error> {
+        let program = Program { source: source.to_owned(), convention: Convention::ExplicitReturn };
+        let caller = CallerName("embedder".into());
+        self.submit(Start { program, caller, limits: Limits::default() }).await
+    }
+
+    /// Answers a question. Kept for good when this returns; exactly one answer ever is.
+    pub async fn answer(
+        &self,
+        question: QuestionId,
+        answer: Answer,
+        by: CallerName,
+    ) -> Result<ExecutionId, Error> {
+        let asked_by = self.shared.config.journal.asked_by(question).await?;
+        let execution = asked_by.ok_or(Rejection::UnknownQuestion(question))?;
+        self.ask(execution, Intent::Answer { question, answer, by }).await?;
+        Ok(execution)
+    }
+
+    /// Ends an execution: its runner is killed, its questions are closed.
+    pub async fn cancel(&self, execution: ExecutionId, by: CallerName) -> Result<(), Error> {
+        self.ask(execution, Intent::Cancel { by, active_ms: 0 }).await
+    }
+
+    /// Everything that happened after `after` and everything that will, each entry once; ends with
+    /// the execution.
+    pub fn follow(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+    ) -> impl Stream<Item = Result<Entry, Fault>> + Send + Unpin + 'static {
+        let entries = self.shared.config.journal.follow(execution, after);
+        entries.map(|entry| entry.map_err(Fault::from))
+    }
+
+    /// The execution as its journal tells it now.
+    pub async fn look_up(&self, execution: ExecutionId) -> Result<Snapshot, Error> {
+        let mut snapshot =
+            Snapshot { execution, state: State::default(), last: Seq(0), changed: Timestamp(0) };
+        loop {
+            let journal = &self.shared.config.journal;
+            let entries = journal.read(execution, snapshot.last, ENTRIES_PER_READ_MAX).await?;
+            let Some(last) = entries.last() else { break };
+            (snapshot.last, snapshot.changed) = (last.seq, last.at);
+            for entry in &entries {
+                snapshot.state.apply(entry.at, &entry.event);
+            }
+        }
+        match snapshot.last {
+            Seq(0) => Err(Rejection::UnknownExecution(execution).into()),
+            Seq(_) => Ok(snapshot),
+        }
+    }
+
+    /// Waits until the execution is over.
+    pub async fn outcome(&self, execution: ExecutionId) -> Result<Outcome, Error> {
+        let mut entries = self.follow(execution, Seq(0));
+        while let Some(entry) = entries.next().await {
+            if let Event::Finished { outcome, .. } = entry?.event {
+                return Ok(outcome);
+            }
+        }
+        Err(Rejection::UnknownExecution(execution).into())
+    }
+
+    /// The execution that asked `question`, answered or not.
+    pub async fn asked_by(&self, question: QuestionId) -> Result<ExecutionId, Error> {
+        let asked_by = self.shared.config.journal.asked_by(question).await?;
+        Ok(asked_by.ok_or(Rejection::UnknownQuestion(question))?)
+    }
+
+    /// Executions that match, newest first.
+    pub async fn list(&self, filter: ListFilter) -> Result<Vec<Listed>, Fault> {
+        Ok(self.shared.config.journal.list(filter).await?)
+    }
+
+    /// How busy the sandbox is.
+    pub fn load(&self) -> sandbox::Load {
+        self.shared.sandbox.load()
+    }
+
+    /// How many executions are in memory.
+    pub fn n_live(&self) -> usize {
+        self.shared.registry.len()
+    }
+
+    /// Takes no more work, parks what runs and stops. Whatever was under way is in the journal.
+    pub async fn shutdown(&self) {
+        self.shared.closing.cancel();
+        self.shared.tracker.close();
+        self.shared.tracker.wait().await;
+        self.shared.sandbox.shutdown().await;
+    }
+
+    async fn ask(&self, execution: ExecutionId, intent: Intent) -> Result<(), Error> {
+        let request = |reply| Request::Submit(intent.clone(), reply);
+        self.shared.ask(execution, request).await
+    }
+}
+
+impl Shared {
+    /// Puts an actor where there is none.
+    pub(crate) fn activate(self: &Arc<Self>, execution: ExecutionId, boot: Boot) {
+        if let Desk::Vacant(_, mailbox) = self.registry.desk(execution) {
+            let actor = Actor::new(Arc::clone(self), execution, mailbox);
+            self.tracker.spawn(actor.run(boot));
+        }
+    }
+
+    /// Sends a request to the execution's actor, bringing one to life if need be.
+    pub(crate) async fn ask(
+        self: &Arc<Self>,
+        execution: ExecutionId,
+        request: impl Fn(oneshot::Sender<Result<(), Error>>) -> Request,
+    ) -> Result<(), Error> {
+        for _ in 0..SENDS_MAX {
+            if self.closing.is_cancelled() {
+                return Err(Rejection::ShuttingDown.into());
+            }
+            let sender = match self.registry.desk(execution) {
+                Desk::Staffed(sender) => sender,
+                Desk::Vacant(sender, mailbox) => {
+                    let actor = Actor::new(Arc::clone(self), execution, mailbox);
+                    self.tracker.spawn(actor.run(Boot::Asked));
+                    sender
+                }
+            };
+            let (reply, outcome) = oneshot::channel();
+            if sender.send(request(reply)).await.is_ok()
+                && let Ok(outcome) = outcome.await
+            {
+                return outcome;
+            }
+            tokio::task::yield_now().await; // it left just then: let it, and ask the next one
+        }
+        Err(Fault::new("an actor keeps leaving", "try again").into())
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("live", &self.n_live()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,37 @@
+//! The actors: one task owns one execution and passes everything through `decide`, the journal and
+//! `owe`. Knows no protocol and no socket but the runner's link.
+//!
+//! Embedding it takes a dozen lines:
+//!
+//! ```no_run
+//! # async fn embed() -> Result<(), Box<dyn std::error::Error>> {
+//! use engine::{Config, Engine};
+//! use lifecycle::Outcome;
+//! use tools::{Catalogue, demo::Demo};
+//!
+//! let store = store::sqlite::SqliteStore::temporary()?;
+//! let catalogue = Catalogue::new(vec![std::sync::Arc::new(Demo::new(std::env::temp_dir()))])?;
+//! let engine = Engine::start(Config::new(store, catalogue)).await?;
+//! let execution = engine.run("return await tools.demo.add({ a: 1, b: 2 })").await?;
+//! let Outcome::Completed { value } = engine.outcome(execution).await? else { panic!("it failed") };
+//! println!("{}", value.expect("it returns a value").text());
+//! engine.shutdown().await;
+//! # Ok(()) }
+//! ```
+//!
+//! The program that embeds it calls `sandbox::enter_if_asked()` first thing in `main`: runners are
+//! forked from a child that runs the same binary.
+
+mod actor;
+mod alarm;
+mod clock;
+mod config;
+mod engine;
+mod fault;
+mod recover;
+mod registry;
+
+pub use clock::{Clock, ManualClock};
+pub use config::Config;
+pub use engine::{Engine, Snapshot, Start};
+pub use fault::{Error, Fault, FaultId};

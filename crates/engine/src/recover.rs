@@ -1,0 +1,49 @@
+//! Bringing back what a server that is gone has left unfinished.
+
+use crate::actor::Boot;
+use crate::engine::Shared;
+use crate::fault::Fault;
+use lifecycle::{ExecutionId, Phase};
+use std::sync::Arc;
+use std::time::Duration;
+use store::ListFilter;
+
+/// How many executions are listed at once.
+const LISTED_PER_READ_MAX: usize = 1_000;
+
+/// How long to wait after the journal failed before an execution is brought back.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Gives an actor to everything that was running. What waits for people stays in the journal and
+/// costs nothing until it is answered or due.
+pub(crate) async fn unfinished(shared: &Arc<Shared>) -> Result<(), Fault> {
+    let mut after = None;
+    loop {
+        let listed = shared
+            .config
+            .journal
+            .list(ListFilter {
+                phases: vec![Phase::Running],
+                caller: None,
+                after,
+                n_max: LISTED_PER_READ_MAX,
+            })
+            .await?;
+        let Some(last) = listed.last() else { return Ok(()) };
+        after = Some(last.execution);
+        for listed in &listed {
+            shared.activate(listed.execution, Boot::Recover);
+        }
+    }
+}
+
+/// Brings one execution back after its journal failed, once the journal may work again.
+pub(crate) fn again_later(shared: &Arc<Shared>, execution: ExecutionId) {
+    let again = Arc::clone(shared);
+    shared.tracker.spawn(async move {
+        tokio::select! {
+            () = again.closing.cancelled() => {}
+            () = tokio::time::sleep(RETRY) => again.activate(execution, Boot::Recover),
+        }
+    });
+}

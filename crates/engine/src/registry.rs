@@ -1,0 +1,51 @@
+//! Which executions have an actor right now. An index, never the truth: that is the journal.
+
+use crate::actor::Request;
+use lifecycle::ExecutionId;
+use std::collections::HashMap;
+use std::sync::Mutex;
+use tokio::sync::mpsc;
+
+/// A caller that has this many requests waiting at one execution waits until some are answered.
+const REQUESTS_MAX: usize = 64;
+
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    actors: Mutex<HashMap<ExecutionId, mpsc::Sender<Request>>>,
+}
+
+/// What an actor listens to.
+pub(crate) type Mailbox = mpsc::Receiver<Request>;
+
+/// Where to send requests, and the mailbox if the actor has yet to be born.
+pub(crate) enum Desk {
+    Staffed(mpsc::Sender<Request>),
+    Vacant(mpsc::Sender<Request>, Mailbox),
+}
+
+impl Registry {
+    /// The desk of `execution`; whoever gets it vacant must put an actor there.
+    pub(crate) fn desk(&self, execution: ExecutionId) -> Desk {
+        let mut actors = self.lock();
+        if let Some(sender) = actors.get(&execution) {
+            return Desk::Staffed(sender.clone());
+        }
+        let (sender, mailbox) = mpsc::channel(REQUESTS_MAX);
+        actors.insert(execution, sender.clone());
+        Desk::Vacant(sender, mailbox)
+    }
+
+    /// An actor leaves. Requests still in its mailbox are dropped with it; their senders ask again.
+    pub(crate) fn leave(&self, execution: ExecutionId) {
+        self.lock().remove(&execution);
+    }
+
+    /// How many executions have an actor.
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ExecutionId, mpsc::Sender<Request>>> {
+        self.actors.lock().expect("no code panics while it holds the index")
+    }
+}

@@ -1,0 +1,49 @@
+//! What a held call asks, and what a person says.
+
+use crate::{CallId, Json, QuestionId};
+use serde::{Deserialize, Serialize};
+
+/// What a held call asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// Its own id, unique anywhere.
+    pub id: QuestionId,
+    /// The call that waits for the answer.
+    pub call: CallId,
+    /// Why it is asked.
+    pub kind: QuestionKind,
+    /// A sentence for the person who decides.
+    pub message: String,
+}
+
+/// Why a call is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionKind {
+    /// A policy or the tool wants a person to agree before it runs.
+    Approval,
+    /// The call was dispatched and the server died before its result was known. An accepting
+    /// answer says what to do: `{"choice":"retry"}`, `{"choice":"fail"}` or
+    /// `{"choice":"supply","result":…}`.
+    InDoubt,
+}
+
+/// What a person says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// Go on, with what the question asked for.
+    Accept {
+        /// What the person filled in.
+        #[serde(
+            default,
+            deserialize_with = "crate::json::present",
+            skip_serializing_if = "Option::is_none"
+        )]
+        content: Option<Json>,
+    },
+    /// No.
+    Decline,
+    /// Neither yes nor no: the question goes away, the call fails.
+    Cancel,
+}

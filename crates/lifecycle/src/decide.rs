@@ -1,0 +1,375 @@
+//! Says what happens: an intent becomes events, or is refused. Pure.
+
+use crate::{
+    Admission, Answer, CallId, CallOutcome, CallerName, Digest, Event, Failure, FailureCode,
+    Intent, Json, LimitKind, Nature, Outcome, OutputMark, Phase, Policy, Prepared, Question,
+    QuestionId, QuestionKind, Rejection, Runs, Stage, State, TimerId, Timestamp, ToolPath, Verdict,
+};
+use uuid::Uuid;
+
+/// After this many failed recoveries in a row an execution is parked.
+const RECOVERIES_FAILED_MAX: u32 = 3;
+
+/// Longest part of a call's arguments that a question shows.
+const SHOWN_ARGS_CHARS_MAX: usize = 4_000;
+
+/// When a decision is made, and the randomness it may need for new ids.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    /// The time.
+    pub at: Timestamp,
+    /// Fresh randomness, used for this decision only.
+    pub entropy: Uuid,
+}
+
+impl Moment {
+    /// The `n`-th new question id of this decision.
+    const fn question(&self, n: u32) -> QuestionId {
+        QuestionId::from_uuid(Uuid::from_u128(self.entropy.as_u128() ^ n as u128))
+    }
+}
+
+type Decision = Result<Vec<Event>, Rejection>;
+
+/// What happens to `state` because of `intent`. An empty list means: that is known already.
+pub fn decide(state: &State, policy: &Policy, moment: Moment, intent: Intent) -> Decision {
+    admit(state, &intent)?;
+    match intent {
+        Intent::Start { program, caller, limits, seed } => {
+            Ok(vec![Event::Started { program, caller, limits, seed }])
+        }
+        Intent::Ready(prepared) => ready(state, prepared),
+        Intent::Log { mark, level, line } => output(state, mark, Digest::of(&line), || {
+            (line.len(), Event::Logged { mark, level, line })
+        }),
+        Intent::Emit { mark, item } => output(state, mark, item.digest(), || {
+            (item.text().len(), Event::Emitted { mark, item })
+        }),
+        Intent::Call { call, tool, args, admission } => match state.calls.get(&call) {
+            Some(known) => same_call(call, known, &tool, &args),
+            None => new_call(state, policy, moment, Made { call, tool, args }, admission),
+        },
+        Intent::SetTimer { timer, delay_ms } => set_timer(state, moment, timer, delay_ms),
+        Intent::ClearTimer { timer } if state.timers.contains_key(&timer) => {
+            Ok(vec![Event::TimerCleared { timer }])
+        }
+        Intent::ClearTimer { .. } => Ok(vec![]),
+        Intent::Rest { inputs, active_ms } => {
+            let news = state.rested != Some(inputs) || state.phase == Phase::Running;
+            let paused = inputs == state.inputs && state.only_people_can_help() && news;
+            Ok(if paused { vec![Event::Paused { inputs, active_ms }] } else { vec![] })
+        }
+        Intent::Finish { result, active_ms } => {
+            let outcome = match result {
+                Ok(value) => Outcome::Completed { value },
+                Err(failure) => Outcome::Failed(failure),
+            };
+            Ok(end(state, outcome, active_ms))
+        }
+        Intent::Settle { call, outcome } => settle(state, call, outcome),
+        Intent::Fire { timer } if state.timers.contains_key(&timer) => {
+            Ok(vec![Event::TimerFired { timer }])
+        }
+        Intent::Fire { .. } => Ok(vec![]),
+        Intent::Answer { question, answer, by } => answered(state, question, answer, by),
+        Intent::Cancel { by, active_ms } => Ok(end(state, Outcome::Cancelled { by }, active_ms)),
+        Intent::Expire { limit, active_ms } => Ok(expire(state, limit, active_ms)),
+        Intent::Recover => Ok(recover(state, moment)),
+        Intent::FailRecovery { why } => Ok(fail_recovery(state, why)),
+    }
+}
+
+/// Nothing happens before the start and nothing after the end.
+fn admit(state: &State, intent: &Intent) -> Result<(), Rejection> {
+    let starts = matches!(intent, Intent::Start { .. });
+    match state.phase {
+        Phase::Unborn if !starts => Err(Rejection::NotStarted),
+        Phase::Running | Phase::Paused | Phase::Parked if starts => Err(Rejection::AlreadyStarted),
+        Phase::Finished if starts => Err(Rejection::AlreadyStarted),
+        // The question's own word is kinder than "it is over".
+        Phase::Finished => {
+            let Intent::Answer { question, .. } = intent else {
+                return Err(Rejection::AlreadyFinished);
+            };
+            match state.questions.get(question) {
+                Some((_, Some(_))) => Err(Rejection::AlreadyAnswered(*question)),
+                Some((_, None)) => Err(Rejection::AlreadyFinished),
+                None => Err(Rejection::UnknownQuestion(*question)),
+            }
+        }
+        Phase::Unborn | Phase::Running | Phase::Paused | Phase::Parked => Ok(()),
+    }
+}
+
+fn ready(state: &State, prepared: Prepared) -> Decision {
+    match &state.prepared {
+        None => Ok(vec![Event::Prepared(prepared)]),
+        Some(known) if known.text == prepared.text => Ok(vec![]),
+        Some(_) => Err(Rejection::Diverged { what: "the prepared program".into() }),
+    }
+}
+
+/// An output is new when its mark lies beyond the last one recorded; otherwise it must be the same.
+fn output(
+    state: &State,
+    mark: OutputMark,
+    digest: Digest,
+    event: impl FnOnce() -> (usize, Event),
+) -> Decision {
+    let newest = state.outputs.last().map_or(OutputMark::default(), |(mark, _)| *mark);
+    if mark > newest {
+        let (bytes, event) = event();
+        if state.outputs.len() >= state.limits().outputs_max as usize {
+            return Ok(expire(state, LimitKind::Outputs, state.active_ms));
+        }
+        return Ok(within_bytes(state, bytes, vec![event]));
+    }
+    match state.outputs.binary_search_by_key(&mark, |(mark, _)| *mark) {
+        Ok(at) if state.outputs[at].1 == digest => Ok(vec![]),
+        Ok(_) | Err(_) => Err(Rejection::Diverged {
+            what: format!("output {} after input {}", mark.ordinal, mark.input),
+        }),
+    }
+}
+
+fn same_call(call: CallId, known: &crate::Call, tool: &ToolPath, args: &Json) -> Decision {
+    if known.tool == *tool && known.digest == args.digest() {
+        return Ok(vec![]);
+    }
+    Err(Rejection::Diverged { what: format!("call {call} ({})", known.tool) })
+}
+
+struct Made {
+    call: CallId,
+    tool: ToolPath,
+    args: Json,
+}
+
+fn new_call(
+    state: &State,
+    policy: &Policy,
+    moment: Moment,
+    made: Made,
+    admission: Admission,
+) -> Decision {
+    let Made { call, tool, args } = made;
+    let n_made = u32::try_from(state.calls.len()).unwrap_or(u32::MAX);
+    if call != CallId(n_made).next() {
+        return Err(Rejection::Unruly("calls must be numbered one after the other"));
+    }
+    if n_made >= state.limits().calls_max {
+        return Ok(expire(state, LimitKind::Calls, state.active_ms));
+    }
+    let bytes = args.text().len();
+    let (nature, next) = match admission {
+        Admission::Unfit(failure) => {
+            // Never dispatched, so calling it again does no harm.
+            let nature = Nature { read_only: true, runs: Runs::Here };
+            (nature, Event::CallSettled { call, outcome: CallOutcome::Failed(failure) })
+        }
+        Admission::Fit { nature, asks, about } => {
+            let next = match policy.verdict(&tool, asks) {
+                Verdict::Allow => Event::CallDispatched { call, attempt: 1 },
+                Verdict::Ask { pattern } => Event::CallAsked(Question {
+                    id: moment.question(0),
+                    call,
+                    kind: QuestionKind::Approval,
+                    message: approval_message(&tool, &args, about, pattern),
+                }),
+                Verdict::Refuse { pattern } => Event::CallSettled {
+                    call,
+                    outcome: CallOutcome::Failed(Failure::new(
+                        FailureCode::Refused,
+                        format!("Tool \"{tool}\" is blocked by policy {pattern}."),
+                    )),
+                },
+            };
+            (nature, next)
+        }
+    };
+    let made = Event::CallMade { call, tool, args, nature };
+    Ok(within_bytes(state, bytes, vec![made, next]))
+}
+
+fn approval_message(
+    tool: &ToolPath,
+    args: &Json,
+    about: Option<String>,
+    pattern: Option<String>,
+) -> String {
+    let first = match (about, pattern) {
+        (Some(about), _) => about,
+        (None, Some(pattern)) => format!("Approve {tool}? (matched policy: {pattern})"),
+        (None, None) => format!("Approve {tool}?"),
+    };
+    let pretty = serde_json::from_str::<serde_json::Value>(args.text())
+        .and_then(|value| serde_json::to_string_pretty(&value))
+        .unwrap_or_else(|_| args.text().to_owned());
+    let shown: String = pretty.chars().take(SHOWN_ARGS_CHARS_MAX).collect();
+    format!("{first}\n\nArguments:\n{shown}")
+}
+
+fn set_timer(state: &State, moment: Moment, timer: TimerId, delay_ms: u64) -> Decision {
+    if timer <= state.timers_set {
+        return Ok(vec![]); // replay sets its timers again
+    }
+    if timer != state.timers_set.next() {
+        return Err(Rejection::Unruly("timers must be numbered one after the other"));
+    }
+    if state.timers_set.0 >= state.limits().timers_max {
+        return Ok(expire(state, LimitKind::Timers, state.active_ms));
+    }
+    Ok(vec![Event::TimerSet { timer, due: moment.at.after_ms(delay_ms) }])
+}
+
+fn settle(state: &State, call: CallId, outcome: CallOutcome) -> Decision {
+    match state.calls.get(&call).map(|call| &call.stage) {
+        Some(Stage::Dispatched(_)) => {
+            let bytes = match &outcome {
+                CallOutcome::Returned { value: Some(result) } => result.text().len(),
+                CallOutcome::Returned { value: None }
+                | CallOutcome::Failed(_)
+                | CallOutcome::Unknown => 0,
+            };
+            Ok(within_bytes(state, bytes, vec![Event::CallSettled { call, outcome }]))
+        }
+        Some(Stage::Held(_) | Stage::Settled) | None => Err(Rejection::NotOutstanding(call)),
+    }
+}
+
+fn answered(state: &State, id: QuestionId, answer: Answer, by: CallerName) -> Decision {
+    let Some((question, given)) = state.questions.get(&id) else {
+        return Err(Rejection::UnknownQuestion(id));
+    };
+    if given.is_some() {
+        return Err(Rejection::AlreadyAnswered(id));
+    }
+    let call = question.call;
+    let known = state.calls.get(&call).ok_or(Rejection::NotOutstanding(call))?;
+    let attempt = known.attempts.saturating_add(1);
+    let next = match (&question.kind, &answer) {
+        (QuestionKind::Approval, Answer::Accept { .. }) => Event::CallDispatched { call, attempt },
+        (QuestionKind::InDoubt, Answer::Accept { content }) => {
+            in_doubt(call, attempt, &known.tool, content.as_ref())?
+        }
+        (QuestionKind::Approval, Answer::Decline) => said_no(call, &known.tool, "declined"),
+        (QuestionKind::Approval, Answer::Cancel) => said_no(call, &known.tool, "cancelled"),
+        (QuestionKind::InDoubt, Answer::Decline | Answer::Cancel) => given_up(call, &known.tool),
+    };
+    Ok(vec![Event::CallAnswered { question: id, call, answer, by }, next])
+}
+
+/// What to do about a call that may or may not have run.
+fn in_doubt(
+    call: CallId,
+    attempt: u32,
+    tool: &ToolPath,
+    content: Option<&Json>,
+) -> Result<Event, Rejection> {
+    #[derive(serde::Deserialize)]
+    #[serde(tag = "choice", rename_all = "snake_case")]
+    enum Choice {
+        Retry,
+        Fail,
+        Supply { result: serde_json::Value },
+    }
+    const HELP: &str = r#"content must be {"choice":"retry"}, {"choice":"fail"} or {"choice":"supply","result":…}"#;
+    let content = content.ok_or(Rejection::BadAnswer(HELP))?;
+    match serde_json::from_str(content.text()).map_err(|_| Rejection::BadAnswer(HELP))? {
+        Choice::Retry => Ok(Event::CallDispatched { call, attempt }),
+        Choice::Fail => Ok(given_up(call, tool)),
+        Choice::Supply { result } => {
+            let result = Json::from_value(&result).map_err(|_| Rejection::BadAnswer(HELP))?;
+            Ok(Event::CallSettled { call, outcome: CallOutcome::Returned { value: Some(result) } })
+        }
+    }
+}
+
+fn said_no(call: CallId, tool: &ToolPath, how: &str) -> Event {
+    let code = match how {
+        "declined" => FailureCode::Declined,
+        _ => FailureCode::QuestionCancelled,
+    };
+    let message =
+        format!("Tool \"{tool}\" requires approval but the request was {how} by the user.");
+    Event::CallSettled { call, outcome: CallOutcome::Failed(Failure::new(code, message)) }
+}
+
+fn given_up(call: CallId, tool: &ToolPath) -> Event {
+    let message = format!("Tool \"{tool}\" may or may not have run; it was given up.");
+    let failure = Failure::new(FailureCode::InDoubt, message);
+    Event::CallSettled { call, outcome: CallOutcome::Failed(failure) }
+}
+
+/// The events, or the end if they would take the execution over its bytes.
+fn within_bytes(state: &State, bytes: usize, events: Vec<Event>) -> Vec<Event> {
+    if state.bytes.saturating_add(bytes as u64) > state.limits().bytes_max {
+        return expire(state, LimitKind::Bytes, state.active_ms);
+    }
+    events
+}
+
+fn expire(state: &State, limit: LimitKind, active_ms: u64) -> Vec<Event> {
+    let code = match limit {
+        LimitKind::Cpu | LimitKind::Active | LimitKind::Total => FailureCode::Timeout,
+        LimitKind::Memory => FailureCode::MemoryLimit,
+        LimitKind::Calls | LimitKind::Timers | LimitKind::Outputs | LimitKind::Bytes => {
+            FailureCode::LimitExceeded
+        }
+    };
+    let message = format!("The program {}.", limit.sentence(&state.limits()));
+    let mut events = vec![Event::LimitReached { limit }];
+    events.extend(end(state, Outcome::Failed(Failure::new(code, message)), active_ms));
+    events
+}
+
+/// The end, and before it a word about every call that is with its tool.
+fn end(state: &State, outcome: Outcome, active_ms: u64) -> Vec<Event> {
+    let unknown = |(call, known): (&CallId, &crate::Call)| match known.stage {
+        Stage::Dispatched(_) => {
+            Some(Event::CallSettled { call: *call, outcome: CallOutcome::Unknown })
+        }
+        Stage::Held(_) | Stage::Settled => None,
+    };
+    let mut events: Vec<_> = state.calls.iter().filter_map(unknown).collect();
+    events.push(Event::Finished { outcome, active_ms });
+    events
+}
+
+/// Calls that were with their tools when the server died: try again what does no harm, ask about the rest.
+fn recover(state: &State, moment: Moment) -> Vec<Event> {
+    let mut events = vec![];
+    let mut n_questions = 0;
+    for (&call, known) in &state.calls {
+        let Stage::Dispatched(args) = &known.stage else { continue };
+        match known.nature {
+            Nature { runs: Runs::AtCaller, .. } => {}
+            Nature { read_only: true, runs: Runs::Here } => {
+                events.push(Event::CallDispatched { call, attempt: known.attempts + 1 });
+            }
+            Nature { read_only: false, runs: Runs::Here } => {
+                let about = format!(
+                    "Tool \"{}\" was called and the server stopped before its result was known. \
+                     It may or may not have run. Try again, treat it as failed, or supply the result?",
+                    known.tool
+                );
+                events.push(Event::CallAsked(Question {
+                    id: moment.question(n_questions),
+                    call,
+                    kind: QuestionKind::InDoubt,
+                    message: approval_message(&known.tool, args, Some(about), None),
+                }));
+                n_questions += 1;
+            }
+        }
+    }
+    events
+}
+
+fn fail_recovery(state: &State, why: String) -> Vec<Event> {
+    let mut events = vec![Event::RecoveryFailed { why }];
+    if state.recoveries_failed + 1 >= RECOVERIES_FAILED_MAX {
+        events.push(Event::Parked);
+    }
+    events
+}

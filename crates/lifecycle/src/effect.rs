@@ -1,0 +1,41 @@
+//! What must be done because something happened. Outcomes come back as intents.
+
+use crate::{CallId, Event, TimerId, Timestamp};
+
+/// Something to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Give the program a runner.
+    Launch,
+    /// Send a call to its tool.
+    Dispatch(CallId),
+    /// Hand the newest input to the guest.
+    Deliver,
+    /// Wake the guest at a time.
+    Arm(TimerId, Timestamp),
+    /// Forget a timer.
+    Disarm(TimerId),
+    /// Take the runner away and give up what is in flight.
+    Stop,
+}
+
+/// What `event` obliges us to do.
+pub const fn owe(event: &Event) -> Option<Effect> {
+    match event {
+        Event::Started { .. } => Some(Effect::Launch),
+        Event::CallDispatched { call, .. } => Some(Effect::Dispatch(*call)),
+        Event::CallSettled { .. } | Event::TimerFired { .. } => Some(Effect::Deliver),
+        Event::TimerSet { timer, due } => Some(Effect::Arm(*timer, *due)),
+        Event::TimerCleared { timer } => Some(Effect::Disarm(*timer)),
+        Event::Parked | Event::Finished { .. } => Some(Effect::Stop),
+        Event::Prepared(_)
+        | Event::Logged { .. }
+        | Event::Emitted { .. }
+        | Event::CallMade { .. }
+        | Event::CallAsked(_)
+        | Event::CallAnswered { .. }
+        | Event::Paused { .. }
+        | Event::RecoveryFailed { .. }
+        | Event::LimitReached { .. } => None,
+    }
+}

@@ -1,0 +1,220 @@
+//! What has happened. The journal is a numbered list of these; this file is its format.
+
+use crate::{
+    CallId, CallerName, Failure, InputIndex, Json, LimitKind, Limits, Nature, Outcome, Prepared,
+    Program, Question, QuestionId, Seed, Seq, TimerId, Timestamp, ToolPath, answer::Answer,
+};
+use serde::{Deserialize, Serialize};
+
+/// One numbered line of a journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its number, contiguous from 1 within an execution.
+    pub seq: Seq,
+    /// When it was decided.
+    pub at: Timestamp,
+    /// What happened.
+    pub event: Event,
+}
+
+/// Something that has happened to an execution.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// Somebody wants a program run.
+    Started {
+        /// The program as written.
+        program: Program,
+        /// Who wants it.
+        caller: CallerName,
+        /// What it may use.
+        limits: Limits,
+        /// Where its randomness comes from.
+        seed: Seed,
+    },
+    /// The runner made the program ready; replays run this text.
+    Prepared(Prepared),
+    /// The guest printed a line.
+    Logged {
+        /// Which output it is.
+        mark: OutputMark,
+        /// How loud.
+        level: LogLevel,
+        /// The text.
+        line: String,
+    },
+    /// The guest handed out an item beside its result.
+    Emitted {
+        /// Which output it is.
+        mark: OutputMark,
+        /// The item.
+        item: Json,
+    },
+    /// The guest called a tool.
+    CallMade {
+        /// Its ordinal.
+        call: CallId,
+        /// Which tool.
+        tool: ToolPath,
+        /// With what.
+        args: Json,
+        /// What kind of tool that is.
+        nature: Nature,
+    },
+    /// A call waits for a person.
+    CallAsked(Question),
+    /// A person answered.
+    CallAnswered {
+        /// Which question.
+        question: QuestionId,
+        /// The call that waited.
+        call: CallId,
+        /// What was said.
+        answer: Answer,
+        /// By whom.
+        by: CallerName,
+    },
+    /// A call goes to its tool.
+    CallDispatched {
+        /// Which call.
+        call: CallId,
+        /// 1 for the first time.
+        attempt: u32,
+    },
+    /// A call's outcome is known: an input of the guest.
+    CallSettled {
+        /// Which call.
+        call: CallId,
+        /// How it ended.
+        outcome: CallOutcome,
+    },
+    /// The guest wants to be woken.
+    TimerSet {
+        /// Its ordinal.
+        timer: TimerId,
+        /// When.
+        due: Timestamp,
+    },
+    /// The guest no longer wants to be woken.
+    TimerCleared {
+        /// Which timer.
+        timer: TimerId,
+    },
+    /// The guest was woken: an input of the guest.
+    TimerFired {
+        /// Which timer.
+        timer: TimerId,
+    },
+    /// All that the program can do now waits for people.
+    Paused {
+        /// How many inputs it had received.
+        inputs: InputIndex,
+        /// How much of its active time it had used.
+        active_ms: u64,
+    },
+    /// The program could not be brought back after a restart.
+    RecoveryFailed {
+        /// What went wrong.
+        why: String,
+    },
+    /// Given up: shown to people, no longer tried.
+    Parked,
+    /// A limit was reached; the end follows.
+    LimitReached {
+        /// Which.
+        limit: LimitKind,
+    },
+    /// The end.
+    Finished {
+        /// How it ended.
+        outcome: Outcome,
+        /// How much of its active time it had used.
+        active_ms: u64,
+    },
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallOutcome {
+    /// With a value, or with `undefined`.
+    Returned {
+        /// The value; `None` is `undefined`.
+        #[serde(
+            default,
+            deserialize_with = "crate::json::present",
+            skip_serializing_if = "Option::is_none"
+        )]
+        value: Option<Json>,
+    },
+    /// With a failure that the guest can catch.
+    Failed(Failure),
+    /// Nobody knows: the execution ended while the tool was at work.
+    Unknown,
+}
+
+/// Which output something is: the n-th since the guest's m-th input. Replay tells old from new by it.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct OutputMark {
+    /// Inputs received before.
+    pub input: InputIndex,
+    /// From 1, anew after each input.
+    pub ordinal: u32,
+}
+
+/// How loud a log line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names are console's")]
+pub enum LogLevel {
+    Debug,
+    Log,
+    Info,
+    Warn,
+    Error,
+}
+
+/// What the guest receives, one at a time, in the order of the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input<'a> {
+    /// A call's outcome.
+    Settled(CallId, &'a CallOutcome),
+    /// A timer.
+    Fired(TimerId),
+}
+
+/// How surely an event must be kept before anything is done about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Strength {
+    /// Survives `kill -9`.
+    Written,
+    /// Survives power loss.
+    Synced,
+}
+
+impl Event {
+    /// The guest's input that this event is, if it is one.
+    pub const fn input(&self) -> Option<Input<'_>> {
+        match self {
+            Self::CallSettled { call, outcome } => Some(Input::Settled(*call, outcome)),
+            Self::TimerFired { timer } => Some(Input::Fired(*timer)),
+            Self::Started { .. }
+            | Self::Prepared(_)
+            | Self::Logged { .. }
+            | Self::Emitted { .. }
+            | Self::CallMade { .. }
+            | Self::CallAsked(_)
+            | Self::CallAnswered { .. }
+            | Self::CallDispatched { .. }
+            | Self::TimerSet { .. }
+            | Self::TimerCleared { .. }
+            | Self::Paused { .. }
+            | Self::RecoveryFailed { .. }
+            | Self::Parked
+            | Self::LimitReached { .. }
+            | Self::Finished { .. } => None,
+        }
+    }
+}

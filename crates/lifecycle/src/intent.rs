@@ -1,0 +1,80 @@
+//! What somebody wants to happen. It may be refused; then nothing is recorded.
+
+use crate::{
+    Answer, CallId, CallOutcome, CallerName, Failure, InputIndex, Json, LimitKind, Limits,
+    LogLevel, OutputMark, Prepared, Program, QuestionId, Seed, TimerId, ToolPath,
+};
+use serde::{Deserialize, Serialize};
+
+/// Everything that can enter an execution, whoever it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are those of the events")]
+pub enum Intent {
+    /// A caller wants a program run.
+    Start { program: Program, caller: CallerName, limits: Limits, seed: Seed },
+    /// The runner has made the program ready.
+    Ready(Prepared),
+    /// The guest prints.
+    Log { mark: OutputMark, level: LogLevel, line: String },
+    /// The guest hands out an item.
+    Emit { mark: OutputMark, item: Json },
+    /// The guest calls a tool.
+    Call { call: CallId, tool: ToolPath, args: Json, admission: Admission },
+    /// The guest sets a timer.
+    SetTimer { timer: TimerId, delay_ms: u64 },
+    /// The guest clears a timer.
+    ClearTimer { timer: TimerId },
+    /// The guest has taken all its inputs and waits.
+    Rest { inputs: InputIndex, active_ms: u64 },
+    /// The program ended by itself.
+    Finish { result: Result<Option<Json>, Failure>, active_ms: u64 },
+    /// A tool ended.
+    Settle { call: CallId, outcome: CallOutcome },
+    /// A timer is due.
+    Fire { timer: TimerId },
+    /// A person answers.
+    Answer { question: QuestionId, answer: Answer, by: CallerName },
+    /// A person or caller wants it ended.
+    Cancel { by: CallerName, active_ms: u64 },
+    /// A limit was reached.
+    Expire { limit: LimitKind, active_ms: u64 },
+    /// The server that ran it is gone and another has taken over.
+    Recover,
+    /// Bringing it back went wrong.
+    FailRecovery { why: String },
+}
+
+/// What the catalogue says about a call before anybody decides on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Admission {
+    /// The tool exists and takes these arguments.
+    Fit {
+        /// What kind of tool it is.
+        nature: Nature,
+        /// Whether the tool wants a person to agree where no policy speaks.
+        asks: bool,
+        /// What the person reads first.
+        about: Option<String>,
+    },
+    /// There is no such tool, or the arguments do not fit.
+    Unfit(Failure),
+}
+
+/// What matters about a tool when a server dies in mid-call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nature {
+    /// Calling it twice does no harm.
+    pub read_only: bool,
+    /// Who runs it.
+    pub runs: Runs,
+}
+
+/// Who runs a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Runs {
+    /// This server.
+    Here,
+    /// The caller; the call stays outstanding under the same id when a server dies.
+    AtCaller,
+}

@@ -1,0 +1,100 @@
+//! JSON that we pass on without looking inside.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+use std::fmt;
+use std::sync::Arc;
+
+/// One JSON value as text. Never parsed on the way through: lone surrogates and deep nesting survive.
+/// Clones share the text.
+#[derive(Clone)]
+pub struct Json(Arc<RawValue>);
+
+/// A text that is not exactly one JSON value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not a JSON value: {0}")]
+pub struct NotJson(String);
+
+impl Json {
+    /// Checks that `text` is one JSON value and keeps it as it is.
+    pub fn parse(text: String) -> Result<Self, NotJson> {
+        RawValue::from_string(text).map(Self::from).map_err(|e| NotJson(e.to_string()))
+    }
+
+    /// Renders a value.
+    pub fn from_value(value: &impl Serialize) -> Result<Self, NotJson> {
+        serde_json::value::to_raw_value(value).map(Self::from).map_err(|e| NotJson(e.to_string()))
+    }
+
+    /// `null`.
+    pub fn null() -> Self {
+        Self::from(RawValue::NULL.to_owned())
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        self.0.get()
+    }
+
+    /// The same value for those who serialise it further.
+    pub fn raw(&self) -> &RawValue {
+        &self.0
+    }
+
+    /// A short fingerprint, for telling a repeated value from a different one.
+    pub fn digest(&self) -> Digest {
+        Digest::of(self.text())
+    }
+}
+
+impl From<Box<RawValue>> for Json {
+    fn from(raw: Box<RawValue>) -> Self {
+        Self(Arc::from(raw))
+    }
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Box::<RawValue>::deserialize(from).map(Self::from)
+    }
+}
+
+impl PartialEq for Json {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
+    }
+}
+
+impl Eq for Json {}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+/// Reads an optional value so that a `null` that is there stays a value, apart from one that is absent.
+pub(crate) fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Json>, D::Error> {
+    Json::deserialize(from).map(Some)
+}
+
+/// The first eight bytes of SHA-256: enough to notice that a replay took another path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Digest([u8; 8]);
+
+impl Digest {
+    /// The fingerprint of `text`.
+    pub fn of(text: &str) -> Self {
+        use sha2::Digest as _;
+        let whole = sha2::Sha256::digest(text.as_bytes());
+        let mut first = [0; 8];
+        first.copy_from_slice(&whole[..8]);
+        Self(first)
+    }
+}

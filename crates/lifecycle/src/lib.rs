@@ -1,0 +1,37 @@
+//! The nouns and rules of an execution. Pure: no I/O, no clock, no async, no protocol.
+//!
+//! ```text
+//! intent --decide--> events --(journal)--> apply --> state --owe--> effects
+//! ```
+//!
+//! [`decide`] says what happens, [`State::apply`] remembers it, [`owe`] says what must be done about it.
+
+mod answer;
+mod decide;
+mod effect;
+mod event;
+mod failure;
+mod ids;
+mod intent;
+mod json;
+mod limits;
+mod policy;
+mod program;
+mod rejection;
+mod state;
+
+pub use answer::{Answer, Question, QuestionKind};
+pub use decide::{Moment, decide};
+pub use effect::{Effect, owe};
+pub use event::{CallOutcome, Entry, Event, Input, LogLevel, OutputMark, Strength};
+pub use failure::{Failure, FailureCode};
+pub use ids::{
+    BadId, CallId, CallerName, ExecutionId, InputIndex, QuestionId, Seq, TimerId, Timestamp,
+};
+pub use intent::{Admission, Intent, Nature, Runs};
+pub use json::{Digest, Json, NotJson};
+pub use limits::{ActiveClock, LimitKind, Limits, Unawaited};
+pub use policy::{Action, BadPattern, Pattern, Policy, Rule, Verdict};
+pub use program::{BadToolPath, Convention, Prepared, Program, Seed, ToolPath};
+pub use rejection::Rejection;
+pub use state::{Call, Origin, Outcome, Phase, Stage, Standing, State};

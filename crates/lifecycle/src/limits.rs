@@ -1,0 +1,119 @@
+//! The four limits: CPU time, active time, total time, and how much (calls, bytes, memory).
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What an execution may use. Each door sets these as its protocol promises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Processor time of the guest, replay not counted.
+    pub cpu_ms_max: u64,
+    /// Time on the active clock.
+    pub active_ms_max: u64,
+    /// When the active clock stands still.
+    pub active_clock: ActiveClock,
+    /// Time from start to finish, everything included.
+    pub total_ms_max: u64,
+    /// Memory of the guest.
+    pub memory_bytes_max: u64,
+    /// Tool calls.
+    pub calls_max: u32,
+    /// Timers set.
+    pub timers_max: u32,
+    /// Log lines and emitted items.
+    pub outputs_max: u32,
+    /// Arguments, results, log lines and emitted items together.
+    pub bytes_max: u64,
+    /// Whether a finished main promise waits for calls nobody awaits.
+    pub unawaited: Unawaited,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            cpu_ms_max: 60_000,
+            active_ms_max: 300_000,
+            active_clock: ActiveClock::StopsForCallsAndQuestions,
+            total_ms_max: 30 * 24 * 3_600_000,
+            memory_bytes_max: 64 << 20,
+            calls_max: 10_000,
+            timers_max: 100_000,
+            outputs_max: 100_000,
+            bytes_max: 64 << 20,
+            unawaited: Unawaited::Wait,
+        }
+    }
+}
+
+/// When the active clock stands still. It never does for timers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActiveClock {
+    /// While the guest only waits for tools or people.
+    StopsForCallsAndQuestions,
+    /// While the guest only waits for people.
+    StopsForQuestions,
+}
+
+/// What a settled program does about calls that nobody awaits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unawaited {
+    /// Waits for them.
+    Wait,
+    /// Forgets them.
+    Forget,
+}
+
+/// Which limit was reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitKind {
+    /// Processor time.
+    Cpu,
+    /// The active clock.
+    Active,
+    /// Start to finish.
+    Total,
+    /// Memory.
+    Memory,
+    /// Number of tool calls.
+    Calls,
+    /// Number of timers.
+    Timers,
+    /// Number of log lines and emitted items.
+    Outputs,
+    /// Bytes of arguments, results and output.
+    Bytes,
+}
+
+impl LimitKind {
+    /// What to tell a person, with the number that was reached.
+    pub fn sentence(self, limits: &Limits) -> String {
+        match self {
+            Self::Cpu => format!("used more than {} ms of processor time", limits.cpu_ms_max),
+            Self::Active => format!("ran longer than {} ms", limits.active_ms_max),
+            Self::Total => format!("was not finished {} ms after its start", limits.total_ms_max),
+            Self::Memory => format!("needed more than {} bytes of memory", limits.memory_bytes_max),
+            Self::Calls => format!("made more than {} tool calls", limits.calls_max),
+            Self::Timers => format!("set more than {} timers", limits.timers_max),
+            Self::Outputs => format!("wrote more than {} lines and items", limits.outputs_max),
+            Self::Bytes => format!("moved more than {} bytes", limits.bytes_max),
+        }
+    }
+}
+
+impl fmt::Display for LimitKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cpu => "cpu",
+            Self::Active => "active",
+            Self::Total => "total",
+            Self::Memory => "memory",
+            Self::Calls => "calls",
+            Self::Timers => "timers",
+            Self::Outputs => "outputs",
+            Self::Bytes => "bytes",
+        })
+    }
+}

@@ -1,0 +1,199 @@
+//! Who may call what: allow, ask a person, or refuse.
+
+use crate::ToolPath;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What a rule says about the tools it matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// Runs without asking, also where the tool would ask.
+    Approve,
+    /// Asks a person.
+    RequireApproval,
+    /// Never runs.
+    Block,
+}
+
+/// A pattern and what it says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// Which tools.
+    pub pattern: Pattern,
+    /// What about them.
+    pub action: Action,
+}
+
+/// Lists of rules, one list per owner. In each list the first match counts; between lists the most
+/// restrictive, so that one owner can tighten but never loosen what another said.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Policy {
+    lists: Vec<Vec<Rule>>,
+}
+
+/// What happens to a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It runs.
+    Allow,
+    /// A person is asked.
+    Ask {
+        /// The rule that says so; none where the tool itself asks.
+        pattern: Option<String>,
+    },
+    /// It does not run.
+    Refuse {
+        /// The rule that says so.
+        pattern: String,
+    },
+}
+
+impl Policy {
+    /// One list of rules per owner.
+    pub const fn new(lists: Vec<Vec<Rule>>) -> Self {
+        Self { lists }
+    }
+
+    /// What happens to a call of `tool`, which by itself `asks` or does not.
+    pub fn verdict(&self, tool: &ToolPath, asks: bool) -> Verdict {
+        let first =
+            |rules: &'_ Vec<Rule>| rules.iter().find(|rule| rule.pattern.matches(tool)).cloned();
+        let strictest = self.lists.iter().filter_map(first).max_by_key(|rule| rule.action);
+        match strictest {
+            None if asks => Verdict::Ask { pattern: None },
+            None => Verdict::Allow,
+            Some(Rule { action: Action::Approve, .. }) => Verdict::Allow,
+            Some(Rule { action: Action::RequireApproval, pattern }) => {
+                Verdict::Ask { pattern: Some(pattern.to_string()) }
+            }
+            Some(Rule { action: Action::Block, pattern }) => {
+                Verdict::Refuse { pattern: pattern.to_string() }
+            }
+        }
+    }
+}
+
+/// `*`, an exact path, `a.b.*` (that subtree and `a.b` itself), or `a.*.c` (any one name between).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern(Vec<Segment>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Segment {
+    Name(String),
+    AnyOne,
+    AnyRest,
+}
+
+/// Why a text is not a pattern.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadPattern {
+    /// Nothing between two dots.
+    #[error("a pattern has no empty names")]
+    EmptySegment,
+    /// `*.x`.
+    #[error("a pattern starts with a name, unless it is the lone *")]
+    LeadingWildcard,
+    /// `a.b*`.
+    #[error("* stands for whole names only")]
+    PartialWildcard,
+}
+
+impl Pattern {
+    /// Checks a pattern once, where it enters.
+    pub fn parse(text: &str) -> Result<Self, BadPattern> {
+        if text == "*" {
+            return Ok(Self(vec![Segment::AnyRest]));
+        }
+        let names: Vec<&str> = text.split('.').collect();
+        let last = names.len() - 1;
+        let segment = |(at, name): (usize, &&str)| match *name {
+            "" => Err(BadPattern::EmptySegment),
+            "*" if at == 0 => Err(BadPattern::LeadingWildcard),
+            "*" if at == last => Ok(Segment::AnyRest),
+            "*" => Ok(Segment::AnyOne),
+            name if name.contains('*') => Err(BadPattern::PartialWildcard),
+            name => Ok(Segment::Name(name.to_owned())),
+        };
+        names.iter().enumerate().map(segment).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Whether `tool` is one of those meant.
+    pub fn matches(&self, tool: &ToolPath) -> bool {
+        let mut names = tool.segments();
+        for segment in &self.0 {
+            match (segment, names.next()) {
+                (Segment::AnyRest, _) => return true,
+                (Segment::AnyOne, Some(_)) => {}
+                (Segment::Name(wanted), Some(name)) if wanted == name => {}
+                (Segment::Name(_), Some(_)) | (Segment::Name(_) | Segment::AnyOne, None) => {
+                    return false;
+                }
+            }
+        }
+        names.next().is_none()
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, segment) in self.0.iter().enumerate() {
+            if at > 0 {
+                f.write_str(".")?;
+            }
+            f.write_str(match segment {
+                Segment::Name(name) => name,
+                Segment::AnyOne | Segment::AnyRest => "*",
+            })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_what_they_say() {
+        let cases = [
+            ("*", "a.b", true),
+            ("a.b", "a.b", true),
+            ("a.b", "a.b.c", false),
+            ("a.*", "a.b.c", true),
+            ("a.*", "a", true),
+            ("a.*", "ab", false),
+            ("a.*.c", "a.b.c", true),
+            ("a.*.c", "a.b.b.c", false),
+            ("a.*.c", "a.c", false),
+        ];
+        for (pattern, tool, expected) in cases {
+            let parsed = Pattern::parse(pattern).unwrap();
+            let matched = parsed.matches(&ToolPath::parse(tool).unwrap());
+            assert_eq!((pattern, tool, matched), (pattern, tool, expected));
+            assert_eq!(parsed.to_string(), pattern);
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_pattern_is_refused() {
+        assert_eq!(Pattern::parse(""), Err(BadPattern::EmptySegment));
+        assert_eq!(Pattern::parse("a..b"), Err(BadPattern::EmptySegment));
+        assert_eq!(Pattern::parse("*.a"), Err(BadPattern::LeadingWildcard));
+        assert_eq!(Pattern::parse("a.b*"), Err(BadPattern::PartialWildcard));
+    }
+
+    #[test]
+    fn an_owner_can_tighten_but_not_loosen() {
+        let rule =
+            |pattern: &str, action| Rule { pattern: Pattern::parse(pattern).unwrap(), action };
+        let tool = ToolPath::parse("mail.send").unwrap();
+        let org = vec![rule("mail.*", Action::RequireApproval)];
+        let user = vec![rule("mail.send", Action::Approve), rule("*", Action::Block)];
+        let policy = Policy::new(vec![org.clone(), user]);
+        assert_eq!(policy.verdict(&tool, false), Verdict::Ask { pattern: Some("mail.*".into()) });
+        let policy = Policy::new(vec![org, vec![rule("*", Action::Block)]]);
+        assert_eq!(policy.verdict(&tool, false), Verdict::Refuse { pattern: "*".into() });
+        assert_eq!(Policy::default().verdict(&tool, true), Verdict::Ask { pattern: None });
+    }
+}

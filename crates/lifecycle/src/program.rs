@@ -1,0 +1,132 @@
+//! What is run, and what makes a run repeatable.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::fmt;
+
+/// Source code as the caller wrote it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Program {
+    /// JavaScript or TypeScript.
+    pub source: String,
+    /// How the text becomes a value.
+    pub convention: Convention,
+}
+
+/// What counts as a program's value when it does not say `return`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Convention {
+    /// Nothing: only `return` gives a value.
+    ExplicitReturn,
+    /// The last expression statement.
+    LastExpression,
+}
+
+/// The program as the runner made it ready, and what it was made ready for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prepared {
+    /// Recovered and stripped of types: what replay runs.
+    pub text: String,
+    /// Version of the guest globals it ran with.
+    pub prelude: u32,
+    /// Engine, version and whatever else could change a result.
+    pub fingerprint: String,
+}
+
+/// Thirty-two random bytes from which everything random in the guest follows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Seed(pub [u8; 32]);
+
+impl fmt::Display for Seed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Seed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Seed {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Seed {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        let wrong = || de::Error::custom("a seed is 64 hexadecimal digits");
+        if text.len() != 64 || !text.is_ascii() {
+            return Err(wrong());
+        }
+        let mut bytes = [0; 32];
+        for (byte, at) in bytes.iter_mut().zip((0..64).step_by(2)) {
+            *byte = u8::from_str_radix(&text[at..at + 2], 16).map_err(|_| wrong())?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+/// Where a tool is found, such as `demo.add`: non-empty segments joined by dots.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct ToolPath(String);
+
+/// A text that cannot be a tool's path.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadToolPath {
+    /// No text at all, or two dots in a row.
+    #[error("a tool path is made of non-empty names joined by dots")]
+    EmptySegment,
+    /// Longer than any path we keep.
+    #[error("a tool path has at most {} bytes", ToolPath::BYTES_MAX)]
+    TooLong,
+    /// Line breaks and the like.
+    #[error("a tool path has no control characters")]
+    ControlCharacter,
+}
+
+impl ToolPath {
+    /// Longest path we keep.
+    pub const BYTES_MAX: usize = 512;
+
+    /// Checks a path once, where it enters.
+    pub fn parse(text: &str) -> Result<Self, BadToolPath> {
+        if text.len() > Self::BYTES_MAX {
+            return Err(BadToolPath::TooLong);
+        }
+        if text.split('.').any(str::is_empty) {
+            return Err(BadToolPath::EmptySegment);
+        }
+        if text.chars().any(char::is_control) {
+            return Err(BadToolPath::ControlCharacter);
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// The whole path.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Its names, first to last.
+    pub fn segments(&self) -> impl Iterator<Item = &str> {
+        self.0.split('.')
+    }
+}
+
+impl fmt::Display for ToolPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for ToolPath {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        Self::parse(&text).map_err(de::Error::custom)
+    }
+}

@@ -1,0 +1,47 @@
+//! Why an intent was refused. Nothing was recorded; whoever asked can act on it.
+
+use crate::{CallId, ExecutionId, Failure, QuestionId};
+
+/// Why an intent was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Rejection {
+    /// Nobody ever started it, or it was forgotten.
+    #[error("no execution {0}")]
+    UnknownExecution(ExecutionId),
+    /// The server is about to stop; what is under way is kept.
+    #[error("the server is shutting down and takes no new work")]
+    ShuttingDown,
+    /// Start, twice.
+    #[error("this execution was started before")]
+    AlreadyStarted,
+    /// Anything before start.
+    #[error("this execution was never started")]
+    NotStarted,
+    /// Anything after the end.
+    #[error("this execution has ended")]
+    AlreadyFinished,
+    /// An answer to nothing.
+    #[error("no question {0} in this execution")]
+    UnknownQuestion(QuestionId),
+    /// A second answer: the first stands.
+    #[error("question {0} was answered before; the first answer stands")]
+    AlreadyAnswered(QuestionId),
+    /// An answer that does not fit its question.
+    #[error("the answer does not fit the question: {0}")]
+    BadAnswer(&'static str),
+    /// A result for a call that waits for none.
+    #[error("call {0} waits for no result")]
+    NotOutstanding(CallId),
+    /// The runner broke its own rules.
+    #[error("the runner broke the protocol: {0}")]
+    Unruly(&'static str),
+    /// The program, run again, did something else than before.
+    #[error("the program took another path than before at {what}")]
+    Diverged {
+        /// Where, for a person: `call 3 (mail.send)`.
+        what: String,
+    },
+    /// The program could not be brought back to where it was; its questions stay open.
+    #[error("the program could not be brought back: {}", .0.message)]
+    NotRestored(Failure),
+}

@@ -1,0 +1,316 @@
+//! What an execution is now: a function of its events and nothing else.
+
+use crate::{
+    Answer, CallId, CallOutcome, CallerName, Digest, Event, Failure, InputIndex, Json, Limits,
+    Nature, OutputMark, Prepared, Program, Question, QuestionId, Seed, Strength, TimerId,
+    Timestamp, ToolPath,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// An execution, as far as rules need to know it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct State {
+    /// Where it stands.
+    pub phase: Phase,
+    /// How it began; absent only before the first event.
+    pub origin: Option<Origin>,
+    /// The program made ready, once a runner has.
+    pub prepared: Option<Prepared>,
+    /// Every call made, by ordinal.
+    pub calls: BTreeMap<CallId, Call>,
+    /// How many calls wait for a person.
+    pub held: u32,
+    /// How many calls are with their tools.
+    pub in_flight: u32,
+    /// Timers that have not fired.
+    pub timers: BTreeMap<TimerId, Timestamp>,
+    /// How many timers were ever set.
+    pub timers_set: TimerId,
+    /// Every question asked; `None` while it is open.
+    pub questions: BTreeMap<QuestionId, (Question, Option<Answer>)>,
+    /// How many inputs the guest was given.
+    pub inputs: InputIndex,
+    /// Fingerprints of what the guest printed and emitted, in order.
+    pub outputs: Vec<(OutputMark, Digest)>,
+    /// Bytes of arguments, results and output so far.
+    pub bytes: u64,
+    /// How many inputs it had when it last came to rest waiting for people.
+    pub rested: Option<InputIndex>,
+    /// Active time used, as last recorded.
+    pub active_ms: u64,
+    /// How often bringing it back went wrong since it last ran.
+    pub recoveries_failed: u32,
+    /// How it ended.
+    pub outcome: Option<Outcome>,
+}
+
+/// How an execution began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// When.
+    pub at: Timestamp,
+    /// With what program.
+    pub program: Program,
+    /// For whom.
+    pub caller: CallerName,
+    /// Within what.
+    pub limits: Limits,
+    /// Where its randomness comes from.
+    pub seed: Seed,
+}
+
+/// Where an execution stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// No event yet.
+    #[default]
+    Unborn,
+    /// Something is going on, or would be if a server had it.
+    Running,
+    /// Everything waits for people.
+    Paused,
+    /// Could not be brought back; people must look.
+    Parked,
+    /// Over.
+    Finished,
+}
+
+/// One call by the guest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// Which tool.
+    pub tool: ToolPath,
+    /// What kind of tool.
+    pub nature: Nature,
+    /// Fingerprint of the arguments.
+    pub digest: Digest,
+    /// How far it is.
+    pub stage: Stage,
+    /// How often it went to its tool.
+    pub attempts: u32,
+}
+
+/// How far a call is. The arguments are dropped once they can no longer be needed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stage {
+    /// Waits for a person.
+    Held(Json),
+    /// With its tool.
+    Dispatched(Json),
+    /// Over.
+    Settled,
+}
+
+/// How an execution ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// With a value, or with `undefined`.
+    Completed {
+        /// The value; `None` is `undefined`.
+        #[serde(
+            default,
+            deserialize_with = "crate::json::present",
+            skip_serializing_if = "Option::is_none"
+        )]
+        value: Option<Json>,
+    },
+    /// With a failure.
+    Failed(Failure),
+    /// Somebody ended it.
+    Cancelled {
+        /// Who.
+        by: CallerName,
+    },
+}
+
+/// An execution's line in the list of executions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// Where it stands.
+    pub phase: Phase,
+    /// Whose it is.
+    pub caller: CallerName,
+    /// When something is due although nobody acts: a timer or the end of its total time.
+    pub due: Option<Timestamp>,
+}
+
+impl State {
+    /// Remembers that `event` happened at `at`.
+    pub fn apply(&mut self, at: Timestamp, event: &Event) {
+        match event {
+            Event::Started { program, caller, limits, seed } => {
+                let (program, caller) = (program.clone(), caller.clone());
+                self.origin = Some(Origin { at, program, caller, limits: *limits, seed: *seed });
+                self.phase = Phase::Running;
+            }
+            Event::Prepared(prepared) => self.prepared = Some(prepared.clone()),
+            Event::Logged { mark, line, .. } => self.remember_output(*mark, line),
+            Event::Emitted { mark, item } => self.remember_output(*mark, item.text()),
+            Event::CallMade { call, tool, args, nature } => {
+                self.bytes += args.text().len() as u64;
+                let (tool, digest) = (tool.clone(), args.digest());
+                let stage = Stage::Held(args.clone());
+                self.held += 1;
+                self.calls
+                    .insert(*call, Call { tool, nature: *nature, digest, stage, attempts: 0 });
+            }
+            Event::CallAsked(question) => {
+                self.hold(question.call);
+                self.questions.insert(question.id, (question.clone(), None));
+            }
+            Event::CallAnswered { question, answer, .. } => {
+                if let Some((_, given)) = self.questions.get_mut(question) {
+                    *given = Some(answer.clone());
+                }
+                self.phase = Phase::Running;
+            }
+            Event::CallDispatched { call, attempt } => self.dispatch(*call, *attempt),
+            Event::CallSettled { call, outcome } => self.settle(*call, outcome),
+            Event::TimerSet { timer, due } => {
+                self.timers_set = *timer;
+                self.timers.insert(*timer, *due);
+            }
+            Event::TimerCleared { timer } => drop(self.timers.remove(timer)),
+            Event::TimerFired { timer } => {
+                self.timers.remove(timer);
+                self.inputs = self.inputs.next();
+                self.phase = Phase::Running;
+            }
+            Event::Paused { inputs, active_ms } => {
+                self.rested = Some(*inputs);
+                self.active_ms = *active_ms;
+                self.recoveries_failed = 0;
+                self.phase = Phase::Paused;
+            }
+            Event::RecoveryFailed { .. } => self.recoveries_failed += 1,
+            Event::Parked => self.phase = Phase::Parked,
+            Event::LimitReached { .. } => {}
+            Event::Finished { outcome, active_ms } => {
+                self.timers.clear();
+                self.active_ms = *active_ms;
+                self.outcome = Some(outcome.clone());
+                self.phase = Phase::Finished;
+            }
+        }
+    }
+
+    /// What the limits are; before the start, the usual ones.
+    pub fn limits(&self) -> Limits {
+        self.origin.as_ref().map(|origin| origin.limits).unwrap_or_default()
+    }
+
+    /// Questions nobody has answered, oldest first.
+    pub fn open_questions(&self) -> impl Iterator<Item = &Question> {
+        let mut open: Vec<_> = self
+            .questions
+            .values()
+            .filter(|(_, answer)| answer.is_none() && self.phase != Phase::Finished)
+            .map(|(question, _)| question)
+            .collect();
+        open.sort_by_key(|question| question.call);
+        open.into_iter()
+    }
+
+    /// Whether every call that is not settled waits for a person.
+    pub const fn only_people_can_help(&self) -> bool {
+        self.held > 0 && self.in_flight == 0
+    }
+
+    /// The line for the list of executions.
+    pub fn standing(&self) -> Option<Standing> {
+        let caller = self.origin.as_ref()?.caller.clone();
+        Some(Standing { phase: self.phase, caller, due: self.due() })
+    }
+
+    /// When something happens although nobody acts: the next timer or the end of the total time.
+    pub fn due(&self) -> Option<Timestamp> {
+        let origin = self.origin.as_ref()?;
+        let end = origin.at.after_ms(origin.limits.total_ms_max);
+        match self.phase {
+            Phase::Unborn | Phase::Running | Phase::Paused => {
+                Some(self.timers.values().min().map_or(end, |timer| end.min(*timer)))
+            }
+            Phase::Parked | Phase::Finished => None,
+        }
+    }
+
+    /// How surely `event` must be kept before it is acted on.
+    pub fn strength(&self, event: &Event) -> Strength {
+        match event {
+            Event::CallAsked(_) | Event::CallAnswered { .. } => Strength::Synced,
+            Event::CallDispatched { call, .. } | Event::CallSettled { call, .. } => {
+                match self.calls.get(call) {
+                    Some(call) if call.nature.read_only => Strength::Written,
+                    Some(_) | None => Strength::Synced,
+                }
+            }
+            Event::Started { .. }
+            | Event::Prepared(_)
+            | Event::Logged { .. }
+            | Event::Emitted { .. }
+            | Event::CallMade { .. }
+            | Event::TimerSet { .. }
+            | Event::TimerCleared { .. }
+            | Event::TimerFired { .. }
+            | Event::Paused { .. }
+            | Event::RecoveryFailed { .. }
+            | Event::Parked
+            | Event::LimitReached { .. }
+            | Event::Finished { .. } => Strength::Written,
+        }
+    }
+
+    fn remember_output(&mut self, mark: OutputMark, text: &str) {
+        self.bytes += text.len() as u64;
+        self.outputs.push((mark, Digest::of(text)));
+    }
+
+    fn hold(&mut self, call: CallId) {
+        if let Some(args) = self.args(call) {
+            self.move_to(call, Stage::Held(args));
+        }
+    }
+
+    fn dispatch(&mut self, call: CallId, attempt: u32) {
+        if let Some(args) = self.args(call) {
+            self.move_to(call, Stage::Dispatched(args));
+        }
+        if let Some(call) = self.calls.get_mut(&call) {
+            call.attempts = attempt;
+        }
+    }
+
+    fn settle(&mut self, call: CallId, outcome: &CallOutcome) {
+        if let CallOutcome::Returned { value: Some(result) } = outcome {
+            self.bytes += result.text().len() as u64;
+        }
+        self.move_to(call, Stage::Settled);
+        self.inputs = self.inputs.next();
+        self.phase = Phase::Running;
+    }
+
+    /// The arguments of a call that is not settled.
+    pub fn args(&self, call: CallId) -> Option<Json> {
+        match &self.calls.get(&call)?.stage {
+            Stage::Held(args) | Stage::Dispatched(args) => Some(args.clone()),
+            Stage::Settled => None,
+        }
+    }
+
+    fn move_to(&mut self, call: CallId, stage: Stage) {
+        let Some(call) = self.calls.get_mut(&call) else { return };
+        let mut count = |stage: &Stage, by: i32| {
+            let counter = match stage {
+                Stage::Held(_) => &mut self.held,
+                Stage::Dispatched(_) => &mut self.in_flight,
+                Stage::Settled => return,
+            };
+            *counter = counter.saturating_add_signed(by);
+        };
+        count(&call.stage, -1);
+        count(&stage, 1);
+        call.stage = stage;
+    }
+}

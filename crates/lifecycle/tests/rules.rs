@@ -1,0 +1,276 @@
+//! Whatever anybody asks for, in whatever order, the rules hold.
+
+use lifecycle::*;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use uuid::Uuid;
+
+/// An intent before it is fitted to the state, so that most of them make sense when they arrive.
+#[derive(Debug, Clone)]
+enum Wish {
+    Start { calls_max: u32, bytes_max: u64 },
+    Ready(bool),
+    Log { again: bool, text: u8 },
+    Emit(u8),
+    Call { again: bool, fit: u8, args: u8 },
+    SetTimer { again: bool, delay_ms: u64 },
+    ClearTimer(u32),
+    Rest { behind: bool },
+    Finish(bool),
+    Settle { call: u32, how: u8 },
+    Fire(u32),
+    Answer { which: u8, how: u8 },
+    Cancel,
+    Expire(u8),
+    Recover,
+    FailRecovery,
+}
+
+fn wish() -> impl Strategy<Value = Wish> {
+    prop_oneof![
+        1 => (0..40u32, 0..2_000u64).prop_map(|(calls_max, bytes_max)| Wish::Start { calls_max, bytes_max }),
+        2 => any::<bool>().prop_map(Wish::Ready),
+        4 => (any::<bool>(), any::<u8>()).prop_map(|(again, text)| Wish::Log { again, text }),
+        2 => any::<u8>().prop_map(Wish::Emit),
+        12 => (prop::bool::weighted(0.2), any::<u8>(), any::<u8>())
+            .prop_map(|(again, fit, args)| Wish::Call { again, fit, args }),
+        4 => (prop::bool::weighted(0.2), any::<u64>())
+            .prop_map(|(again, delay_ms)| Wish::SetTimer { again, delay_ms }),
+        2 => (0..6u32).prop_map(Wish::ClearTimer),
+        4 => any::<bool>().prop_map(|behind| Wish::Rest { behind }),
+        1 => any::<bool>().prop_map(Wish::Finish),
+        8 => (0..12u32, any::<u8>()).prop_map(|(call, how)| Wish::Settle { call, how }),
+        4 => (0..6u32).prop_map(Wish::Fire),
+        8 => (any::<u8>(), any::<u8>()).prop_map(|(which, how)| Wish::Answer { which, how }),
+        1 => Just(Wish::Cancel),
+        1 => any::<u8>().prop_map(Wish::Expire),
+        3 => Just(Wish::Recover),
+        2 => Just(Wish::FailRecovery),
+    ]
+}
+
+fn json(text: &str) -> Json {
+    Json::parse(text.to_owned()).unwrap()
+}
+
+fn me() -> CallerName {
+    CallerName("me".into())
+}
+
+fn admission(fit: u8) -> Admission {
+    let nature = |read_only, runs| Nature { read_only, runs };
+    let (nature, asks) = match fit % 6 {
+        0 => return Admission::Unfit(Failure::new(FailureCode::ToolNotFound, "none")),
+        1 => (nature(true, Runs::Here), false),
+        2 => (nature(false, Runs::Here), false),
+        3 => (nature(false, Runs::Here), true),
+        4 => (nature(true, Runs::Here), true),
+        _ => (nature(false, Runs::AtCaller), false),
+    };
+    Admission::Fit { nature, asks, about: None }
+}
+
+fn outcome(how: u8) -> CallOutcome {
+    match how % 4 {
+        0 => CallOutcome::Returned { value: None },
+        1 => CallOutcome::Returned { value: Some(Json::null()) },
+        2 => CallOutcome::Returned { value: Some(json(r#"{"v":1}"#)) },
+        _ => CallOutcome::Failed(Failure::new(FailureCode::Tool, "boom")),
+    }
+}
+
+fn answer(how: u8) -> Answer {
+    let accept = |text: &str| Answer::Accept { content: Some(json(text)) };
+    match how % 7 {
+        0 => Answer::Decline,
+        1 => Answer::Cancel,
+        2 => Answer::Accept { content: None },
+        3 => accept(r#"{"choice":"retry"}"#),
+        4 => accept(r#"{"choice":"fail"}"#),
+        5 => accept(r#"{"choice":"supply","result":[1]}"#),
+        _ => accept("7"),
+    }
+}
+
+fn limit(which: u8) -> LimitKind {
+    match which % 3 {
+        0 => LimitKind::Cpu,
+        1 => LimitKind::Active,
+        _ => LimitKind::Total,
+    }
+}
+
+fn fitted(state: &State, wish: &Wish) -> Intent {
+    let mark = |again: bool| match (again, state.outputs.last()) {
+        (true, Some((mark, _))) => *mark,
+        (_, Some((mark, _))) if mark.input == state.inputs => {
+            OutputMark { input: mark.input, ordinal: mark.ordinal + 1 }
+        }
+        _ => OutputMark { input: state.inputs, ordinal: 1 },
+    };
+    match *wish {
+        Wish::Start { calls_max, bytes_max } => Intent::Start {
+            program: Program { source: "1".into(), convention: Convention::LastExpression },
+            caller: me(),
+            limits: Limits { calls_max, bytes_max, ..Limits::default() },
+            seed: Seed([7; 32]),
+        },
+        Wish::Ready(same) => Intent::Ready(Prepared {
+            text: if same { "a" } else { "b" }.into(),
+            prelude: 1,
+            fingerprint: "f".into(),
+        }),
+        Wish::Log { again, text } => {
+            Intent::Log { mark: mark(again), level: LogLevel::Log, line: text.to_string() }
+        }
+        Wish::Emit(item) => Intent::Emit { mark: mark(false), item: json(&item.to_string()) },
+        Wish::Call { again, fit, args } => Intent::Call {
+            call: CallId(state.calls.len() as u32 + u32::from(!again)),
+            tool: ToolPath::parse(["mail.send", "file.read"][usize::from(fit % 2)]).unwrap(),
+            args: json(&args.to_string()),
+            admission: admission(fit),
+        },
+        Wish::SetTimer { again, delay_ms } => Intent::SetTimer {
+            timer: if again { state.timers_set } else { state.timers_set.next() },
+            delay_ms,
+        },
+        Wish::ClearTimer(timer) => Intent::ClearTimer { timer: TimerId(timer) },
+        Wish::Rest { behind } => Intent::Rest {
+            inputs: InputIndex(state.inputs.0.saturating_sub(u32::from(behind))),
+            active_ms: 5,
+        },
+        Wish::Finish(true) => Intent::Finish { result: Ok(Some(json("1"))), active_ms: 9 },
+        Wish::Finish(false) => Intent::Finish {
+            result: Err(Failure::new(FailureCode::Runtime, "threw")),
+            active_ms: 9,
+        },
+        Wish::Settle { call, how } => Intent::Settle { call: CallId(call), outcome: outcome(how) },
+        Wish::Fire(timer) => Intent::Fire { timer: TimerId(timer) },
+        Wish::Answer { which, how } => {
+            let ids: Vec<_> = state.questions.keys().copied().collect();
+            let stranger = QuestionId::from_uuid(Uuid::from_u128(1));
+            let question = *ids.get(usize::from(which) % (ids.len() + 1)).unwrap_or(&stranger);
+            Intent::Answer { question, answer: answer(how), by: me() }
+        }
+        Wish::Cancel => Intent::Cancel { by: me(), active_ms: 3 },
+        Wish::Expire(which) => Intent::Expire { limit: limit(which), active_ms: 4 },
+        Wish::Recover => Intent::Recover,
+        Wish::FailRecovery => Intent::FailRecovery { why: "it".into() },
+    }
+}
+
+/// Lives through `wishes` after a start and returns every entry and the state that came of them.
+fn live(wishes: &[Wish]) -> (Vec<Entry>, State) {
+    let (mut entries, mut state) = (vec![], State::default());
+    let start = Wish::Start { calls_max: 30, bytes_max: 4_000 };
+    for (n, wish) in std::iter::once(&start).chain(wishes).enumerate() {
+        let intent = fitted(&state, wish);
+        let at = Timestamp(n as i64);
+        let entropy = Uuid::from_u128((n as u128 + 2) << 64);
+        let Ok(events) = decide(&state, &Policy::default(), Moment { at, entropy }, intent) else {
+            continue;
+        };
+        for event in events {
+            state.apply(at, &event);
+            entries.push(Entry { seq: Seq(entries.len() as u64 + 1), at, event });
+        }
+    }
+    (entries, state)
+}
+
+fn wishes() -> impl Strategy<Value = Vec<Wish>> {
+    prop::collection::vec(wish(), 0..120)
+}
+
+fn n_cases() -> u32 {
+    if std::env::var_os("AIRLOCK_SOAK").is_some() { 100_000 } else { 1_000 }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(n_cases()))]
+
+    #[test]
+    fn a_state_is_what_its_written_events_make_of_it(wishes in wishes()) {
+        let (entries, state) = live(&wishes);
+        let mut rebuilt = State::default();
+        for entry in &entries {
+            let written = serde_json::to_string(entry).unwrap();
+            let read: Entry = serde_json::from_str(&written).unwrap();
+            prop_assert_eq!(&read, entry);
+            rebuilt.apply(read.at, &read.event);
+        }
+        prop_assert_eq!(rebuilt, state);
+    }
+
+    #[test]
+    fn a_second_answer_is_refused_and_leaves_no_trace(wishes in wishes(), how in any::<u8>()) {
+        let (entries, state) = live(&wishes);
+        let mut n_answers = BTreeMap::new();
+        for entry in &entries {
+            if let Event::CallAnswered { question, .. } = &entry.event {
+                *n_answers.entry(*question).or_insert(0) += 1;
+            }
+        }
+        prop_assert!(n_answers.values().all(|n| *n == 1));
+        let moment = Moment { at: Timestamp(0), entropy: Uuid::from_u128(99) };
+        for question in n_answers.into_keys() {
+            let again = Intent::Answer { question, answer: answer(how), by: me() };
+            prop_assert_eq!(
+                decide(&state, &Policy::default(), moment, again),
+                Err(Rejection::AlreadyAnswered(question))
+            );
+        }
+    }
+
+    #[test]
+    fn a_call_settles_once_and_goes_out_again_only_after_a_restart_or_an_answer(wishes in wishes()) {
+        let (entries, _) = live(&wishes);
+        let (mut settled, mut dispatched) = (BTreeMap::new(), BTreeMap::new());
+        for entry in &entries {
+            match &entry.event {
+                Event::CallSettled { call, .. } => *settled.entry(*call).or_insert(0) += 1,
+                Event::CallDispatched { call, attempt } => {
+                    prop_assert!(!settled.contains_key(call), "sent out after it was settled");
+                    *dispatched.entry(*call).or_insert(0) += 1;
+                    prop_assert_eq!(dispatched[call], *attempt);
+                }
+                _ => {}
+            }
+        }
+        prop_assert!(settled.values().all(|n| *n == 1));
+    }
+
+    #[test]
+    fn a_harmful_call_goes_out_again_only_when_a_person_said_so(wishes in wishes()) {
+        let (entries, state) = live(&wishes);
+        let mut allowed: BTreeMap<CallId, u32> = BTreeMap::new();
+        for entry in &entries {
+            match &entry.event {
+                Event::CallAnswered { call, .. } => *allowed.entry(*call).or_insert(0) += 1,
+                Event::CallDispatched { call, attempt } if !state.calls[call].nature.read_only => {
+                    let n_allowed = allowed.get(call).copied().unwrap_or(0);
+                    prop_assert!(*attempt <= n_allowed + 1);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_follows_the_end_and_numbers_have_no_gap(wishes in wishes()) {
+        let (entries, state) = live(&wishes);
+        let end = entries.iter().position(|entry| matches!(entry.event, Event::Finished { .. }));
+        if let Some(end) = end {
+            prop_assert_eq!(end, entries.len() - 1);
+            prop_assert_eq!(state.phase, Phase::Finished);
+            prop_assert_eq!(state.open_questions().count(), 0);
+        }
+        let n_inputs = entries.iter().filter(|entry| entry.event.input().is_some()).count();
+        prop_assert_eq!(state.inputs.0 as usize, n_inputs);
+        let count = |wanted: fn(&Stage) -> bool| {
+            state.calls.values().filter(|call| wanted(&call.stage)).count()
+        };
+        prop_assert_eq!(state.held as usize, count(|stage| matches!(stage, Stage::Held(_))));
+        prop_assert_eq!(state.in_flight as usize, count(|stage| matches!(stage, Stage::Dispatched(_))));
+    }
+}

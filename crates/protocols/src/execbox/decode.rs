@@ -1,0 +1,174 @@
+//! Line to message. Whatever the bytes are, the answer is a message or a [`BadMessage`].
+
+use super::MESSAGE_BYTES_MAX;
+use super::text::{Member, RawJson, Text, present, text};
+use super::wire::{CallFailure, Done, Emit, Failed, FromRunner, Log, ToRunner, ToolResult};
+use lifecycle::{InputIndex, LogLevel, OutputMark, Timestamp};
+use serde::Deserialize;
+
+/// A line that is no message. It is dropped, or ends the link; it never ends the reader.
+#[derive(Debug, thiserror::Error)]
+pub enum BadMessage {
+    /// Longer than any message.
+    #[error("a message has at most {MESSAGE_BYTES_MAX} bytes")]
+    TooLong,
+    /// Not JSON, or not the members this type needs.
+    #[error("not a message: {0}")]
+    Malformed(#[from] serde_json::Error),
+    /// A type that nobody speaks in this direction.
+    #[error("no message has this type")]
+    UnknownType,
+    /// Neither a result nor an error where one of them must be.
+    #[error("a failed {0} needs an error")]
+    ErrorMissing(&'static str),
+}
+
+impl<'a> ToRunner<'a> {
+    /// Reads one line, without its line break.
+    pub fn decode(line: &'a [u8]) -> Result<Self, BadMessage> {
+        Ok(match kind(line)?.as_ref() {
+            "tool_result" => Self::ToolResult(read::<AnyToolResult<'a>>(line)?.settle()?),
+            "timer_fired" => Self::TimerFired(read(line)?),
+            "sync" => Self::Sync(read(line)?),
+            "execute" => Self::Execute(read(line)?),
+            "cancel" => Self::Cancel(read(line)?),
+            _ => return Err(BadMessage::UnknownType),
+        })
+    }
+}
+
+impl<'a> FromRunner<'a> {
+    /// Reads one line, without its line break.
+    pub fn decode(line: &'a [u8]) -> Result<Self, BadMessage> {
+        Ok(match kind(line)?.as_ref() {
+            "tool_call" => Self::ToolCall(read(line)?),
+            "idle" => Self::Idle(read(line)?),
+            "log" => Self::Log(read::<AnyLog<'a>>(line)?.into()),
+            "emit" => Self::Emit(read::<AnyEmit<'a>>(line)?.into()),
+            "timer_set" => Self::TimerSet(read(line)?),
+            "timer_cleared" => Self::TimerCleared(read(line)?),
+            "synced" => Self::Synced(read(line)?),
+            "started" => Self::Started(read(line)?),
+            "diverged" => Self::Diverged(read(line)?),
+            "done" => Self::Done(read::<AnyDone<'a>>(line)?.settle()?),
+            _ => return Err(BadMessage::UnknownType),
+        })
+    }
+}
+
+/// Everything we write begins like this, so that the type is known before the line is parsed.
+pub(super) const OPENING: &str = "{\"type\":\"";
+
+/// The line's type. Only a stranger's line, which may say it anywhere, is parsed twice.
+fn kind(line: &[u8]) -> Result<Text<'_>, BadMessage> {
+    if line.len() > MESSAGE_BYTES_MAX {
+        return Err(BadMessage::TooLong);
+    }
+    if let Some(kind) = opening_kind(line) {
+        return Ok(Text::Borrowed(kind));
+    }
+    Ok(read::<Kind<'_>>(line)?.kind)
+}
+
+fn opening_kind(line: &[u8]) -> Option<&str> {
+    let rest = line.strip_prefix(OPENING.as_bytes())?;
+    let end = rest.iter().take(KIND_BYTES_MAX).position(|byte| *byte == b'"')?;
+    std::str::from_utf8(&rest[..end]).ok().filter(|kind| !kind.contains('\\'))
+}
+
+/// Longest name of a type, generously.
+const KIND_BYTES_MAX: usize = 32;
+
+fn read<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, BadMessage> {
+    Ok(serde_json::from_slice(line)?)
+}
+
+#[derive(Deserialize)]
+struct Kind<'a> {
+    #[serde(borrow, rename = "type", deserialize_with = "text")]
+    kind: Text<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AnyToolResult<'a> {
+    #[serde(borrow, deserialize_with = "text")]
+    call_id: Text<'a>,
+    ok: bool,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<RawJson<'a>>,
+    #[serde(borrow, default)]
+    error: Option<CallFailure<'a>>,
+    #[serde(default)]
+    at: Option<Timestamp>,
+}
+
+impl<'a> AnyToolResult<'a> {
+    fn settle(self) -> Result<ToolResult<'a>, BadMessage> {
+        let Self { call_id, ok, result, error, at } = self;
+        let outcome = match (ok, error) {
+            (true, _) => Ok(result),
+            (false, Some(error)) => Err(error),
+            (false, None) => return Err(BadMessage::ErrorMissing("tool_result")),
+        };
+        Ok(ToolResult { call_id, outcome, at })
+    }
+}
+
+#[derive(Deserialize)]
+struct AnyLog<'a> {
+    level: LogLevel,
+    #[serde(borrow, deserialize_with = "text")]
+    line: Text<'a>,
+    input: InputIndex,
+    ordinal: u32,
+}
+
+impl<'a> From<AnyLog<'a>> for Log<'a> {
+    fn from(AnyLog { level, line, input, ordinal }: AnyLog<'a>) -> Self {
+        Self { level, line, mark: OutputMark { input, ordinal } }
+    }
+}
+
+#[derive(Deserialize)]
+struct AnyEmit<'a> {
+    #[serde(borrow)]
+    item: RawJson<'a>,
+    input: InputIndex,
+    ordinal: u32,
+}
+
+impl<'a> From<AnyEmit<'a>> for Emit<'a> {
+    fn from(AnyEmit { item, input, ordinal }: AnyEmit<'a>) -> Self {
+        Self { item, mark: OutputMark { input, ordinal } }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AnyDone<'a> {
+    #[serde(borrow, deserialize_with = "text")]
+    id: Text<'a>,
+    ok: bool,
+    #[serde(deserialize_with = "super::text::count")]
+    duration_ms: u64,
+    #[serde(borrow)]
+    logs: Vec<Member<'a>>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<RawJson<'a>>,
+    #[serde(borrow, default)]
+    error: Option<Failed<'a>>,
+}
+
+impl<'a> AnyDone<'a> {
+    fn settle(self) -> Result<Done<'a>, BadMessage> {
+        let Self { id, ok, duration_ms, logs, result, error } = self;
+        let outcome = match (ok, error) {
+            (true, _) => Ok(result),
+            (false, Some(error)) => Err(error),
+            (false, None) => return Err(BadMessage::ErrorMissing("done")),
+        };
+        let logs = logs.into_iter().map(|Member(line)| line).collect();
+        Ok(Done { id, outcome, duration_ms, logs })
+    }
+}

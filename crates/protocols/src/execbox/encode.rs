@@ -1,0 +1,216 @@
+//! Message to line. The type always comes first: readers rely on it to parse a line once.
+
+use super::decode::OPENING;
+use super::wire::{
+    Airlock, CallFailure, Done, Execute, Failed, FromRunner, Options, RawJson, Started, ToRunner,
+    ToolCall, ToolResult,
+};
+use lifecycle::OutputMark;
+use serde::Serialize;
+
+impl ToRunner<'_> {
+    /// Appends the message and its line break.
+    pub fn encode(&self, to: &mut Vec<u8>) {
+        match self {
+            Self::Execute(execute) => encode_execute(execute, to),
+            Self::ToolResult(result) => encode_tool_result(result, to),
+            Self::TimerFired(fired) => {
+                Line::new(to, "timer_fired")
+                    .value("timer", &fired.timer)
+                    .value("at", &fired.at)
+                    .end();
+            }
+            Self::Sync(sync) => Line::new(to, "sync").value("n", &sync.n).end(),
+            Self::Cancel(cancel) => Line::new(to, "cancel").value("id", &cancel.id).end(),
+        }
+    }
+}
+
+impl FromRunner<'_> {
+    /// Appends the message and its line break.
+    pub fn encode(&self, to: &mut Vec<u8>) {
+        match self {
+            Self::Started(started) => encode_started(started, to),
+            Self::ToolCall(call) => encode_tool_call(call, to),
+            Self::Log(log) => {
+                let line = Line::new(to, "log").value("level", &log.level);
+                line.value("line", &log.line).mark(log.mark).end();
+            }
+            Self::Emit(emit) => {
+                Line::new(to, "emit").raw("item", emit.item).mark(emit.mark).end();
+            }
+            Self::TimerSet(set) => {
+                let line = Line::new(to, "timer_set").value("timer", &set.timer);
+                line.value("delayMs", &set.delay_ms).end();
+            }
+            Self::TimerCleared(cleared) => {
+                Line::new(to, "timer_cleared").value("timer", &cleared.timer).end();
+            }
+            Self::Idle(idle) => Line::new(to, "idle").value("inputs", &idle.inputs).end(),
+            Self::Synced(sync) => Line::new(to, "synced").value("n", &sync.n).end(),
+            Self::Diverged(diverged) => {
+                Line::new(to, "diverged").value("what", &diverged.what).end();
+            }
+            Self::Done(done) => encode_done(done, to),
+        }
+    }
+}
+
+fn encode_execute(execute: &Execute<'_>, to: &mut Vec<u8>) {
+    let Execute { id, code, options, providers, airlock } = execute;
+    let line = Line::new(to, "execute").value("id", id).value("code", code);
+    let line = line.object("options", |options_line| {
+        let Options { timeout_ms, memory_limit_bytes, max_log_lines, max_log_chars } = options;
+        options_line
+            .value("timeoutMs", timeout_ms)
+            .value("memoryLimitBytes", memory_limit_bytes)
+            .value("maxLogLines", max_log_lines)
+            .value("maxLogChars", max_log_chars)
+    });
+    let line = line.raw("providers", *providers);
+    match airlock {
+        Some(airlock) => line.object("airlock", |line| airlock_members(airlock, line)).end(),
+        None => line.end(),
+    }
+}
+
+fn airlock_members<'v>(airlock: &Airlock, line: Line<'v>) -> Line<'v> {
+    line.value("seed", &airlock.seed)
+        .value("startMs", &airlock.start_ms)
+        .value("convention", &airlock.convention)
+        .value("prepared", &airlock.prepared)
+        .value("prelude", &airlock.prelude)
+        .value("cpuMs", &airlock.cpu_ms)
+        .value("unawaited", &airlock.unawaited)
+        .value("replayInputs", &airlock.replay_inputs)
+        .value("replayCpuMs", &airlock.replay_cpu_ms)
+}
+
+fn encode_tool_result(result: &ToolResult<'_>, to: &mut Vec<u8>) {
+    let line = Line::new(to, "tool_result").value("callId", &result.call_id);
+    let line = match &result.outcome {
+        Ok(value) => line.value("ok", &true).raw_if_any("result", *value),
+        Err(failure) => line.value("ok", &false).object("error", |line| {
+            let CallFailure { code, message, name, details } = failure;
+            let line = line.value("code", code).value("message", message);
+            line.value_if_any("name", name.as_ref()).raw_if_any("details", *details)
+        }),
+    };
+    line.value_if_any("at", result.at.as_ref()).end();
+}
+
+fn encode_started(started: &Started<'_>, to: &mut Vec<u8>) {
+    let line = Line::new(to, "started").value("id", &started.id);
+    match &started.airlock {
+        Some(airlock) => line
+            .object("airlock", |line| {
+                line.value("prepared", &airlock.prepared)
+                    .value("prelude", &airlock.prelude)
+                    .value("fingerprint", &airlock.fingerprint)
+            })
+            .end(),
+        None => line.end(),
+    }
+}
+
+fn encode_tool_call(call: &ToolCall<'_>, to: &mut Vec<u8>) {
+    Line::new(to, "tool_call")
+        .value("callId", &call.call_id)
+        .value("providerName", &call.provider_name)
+        .value("safeToolName", &call.safe_tool_name)
+        .raw("input", call.input)
+        .end();
+}
+
+fn encode_done(done: &Done<'_>, to: &mut Vec<u8>) {
+    let line = Line::new(to, "done").value("id", &done.id).value("ok", &done.outcome.is_ok());
+    let line = line.value("durationMs", &done.duration_ms).value("logs", &done.logs);
+    match &done.outcome {
+        Ok(value) => line.raw_if_any("result", *value).end(),
+        Err(failed) => line
+            .object("error", |line| {
+                let Failed { code, message, name, stack, limit } = failed;
+                line.value("code", code)
+                    .value("message", message)
+                    .value_if_any("name", name.as_ref())
+                    .value_if_any("stack", stack.as_ref())
+                    .value_if_any("limit", limit.as_ref())
+            })
+            .end(),
+    }
+}
+
+/// A line being written: members in the order in which they are named.
+struct Line<'v> {
+    to: &'v mut Vec<u8>,
+    /// Whether the object just opened has no member yet.
+    fresh: bool,
+}
+
+impl<'v> Line<'v> {
+    fn new(to: &'v mut Vec<u8>, kind: &str) -> Self {
+        to.extend_from_slice(OPENING.as_bytes());
+        to.extend_from_slice(kind.as_bytes());
+        to.push(b'"');
+        Self { to, fresh: false }
+    }
+
+    fn key(&mut self, key: &str) {
+        if !std::mem::take(&mut self.fresh) {
+            self.to.push(b',');
+        }
+        self.to.push(b'"');
+        self.to.extend_from_slice(key.as_bytes());
+        self.to.extend_from_slice(b"\":");
+    }
+
+    fn value<T: Serialize + ?Sized>(mut self, key: &str, value: &T) -> Self {
+        self.key(key);
+        serde_json::to_writer(&mut *self.to, value)
+            .expect("texts, numbers and truths can always be written to memory");
+        self
+    }
+
+    fn value_if_any<T: Serialize>(self, key: &str, value: Option<&T>) -> Self {
+        match value {
+            Some(value) => self.value(key, value),
+            None => self,
+        }
+    }
+
+    /// A payload as it is, except that line breaks, which JSON has between values only, would end our line.
+    fn raw(mut self, key: &str, payload: RawJson<'_>) -> Self {
+        self.key(key);
+        let start = self.to.len();
+        self.to.extend_from_slice(payload.text().as_bytes());
+        for byte in &mut self.to[start..] {
+            *byte = if *byte == b'\n' { b' ' } else { *byte };
+        }
+        self
+    }
+
+    fn raw_if_any(self, key: &str, payload: Option<RawJson<'_>>) -> Self {
+        match payload {
+            Some(payload) => self.raw(key, payload),
+            None => self,
+        }
+    }
+
+    fn mark(self, mark: OutputMark) -> Self {
+        self.value("input", &mark.input).value("ordinal", &mark.ordinal)
+    }
+
+    fn object(mut self, key: &str, members: impl FnOnce(Self) -> Self) -> Self {
+        self.key(key);
+        self.to.push(b'{');
+        self.fresh = true;
+        let mut line = members(self);
+        line.fresh = false;
+        line.to.push(b'}');
+        line
+    }
+
+    fn end(self) {
+        self.to.extend_from_slice(b"}\n");
+    }
+}

@@ -1,0 +1,27 @@
+//! execbox: the language of the link between a host and the runner, one JSON object per line.
+//!
+//! Plain execbox plus what we add: the member `airlock`, and messages that occur only when `execute` carried it.
+//! Payloads are passed on as text, never parsed on the way: deep nesting and lone surrogates survive.
+
+mod decode;
+mod encode;
+mod text;
+pub mod wire;
+
+#[cfg(test)]
+mod tests;
+
+pub use decode::BadMessage;
+pub use wire::{FromRunner, ToRunner};
+
+/// Longest message. Larger than any payload that fits a guest's usual 64 MB beside its parsed form.
+pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
+
+/// Longest program. Parsers need a multiple of it in memory, and nobody writes a megabyte by hand.
+pub const CODE_BYTES_MAX: usize = 1 << 20;
+
+/// What a message needs around its payload: member names, ids, marks.
+pub const ENVELOPE_BYTES_MAX: usize = 4 << 10;
+
+/// Longest payload (arguments, a result, an emitted item, a log line as written in JSON) that fits a message.
+pub const PAYLOAD_BYTES_MAX: usize = MESSAGE_BYTES_MAX - ENVELOPE_BYTES_MAX;

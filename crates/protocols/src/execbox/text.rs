@@ -1,0 +1,154 @@
+//! How single members are read: texts made well-formed, payloads left alone, numbers as a host may write them.
+
+use lifecycle::Json;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fmt;
+
+/// A text: borrowed from the line unless escapes forced a copy.
+pub type Text<'a> = Cow<'a, str>;
+
+/// One JSON value as text, where it lies.
+#[derive(Clone, Copy)]
+pub struct RawJson<'a>(&'a RawValue);
+
+impl<'a> RawJson<'a> {
+    /// `null`.
+    pub const NULL: RawJson<'static> = RawJson(RawValue::NULL);
+
+    /// `text`, if it is exactly one JSON value.
+    pub fn parse(text: &'a str) -> Option<Self> {
+        serde_json::from_str(text).ok().map(Self)
+    }
+
+    /// The text.
+    pub fn text(self) -> &'a str {
+        self.0.get()
+    }
+
+    /// A copy that outlives the line.
+    pub fn to_json(self) -> Json {
+        Json::from(self.0.to_owned())
+    }
+}
+
+impl<'a> From<&'a Json> for RawJson<'a> {
+    fn from(json: &'a Json) -> Self {
+        Self(json.raw())
+    }
+}
+
+impl<'a> From<&'a RawValue> for RawJson<'a> {
+    fn from(raw: &'a RawValue) -> Self {
+        Self(raw)
+    }
+}
+
+impl PartialEq for RawJson<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
+    }
+}
+
+impl Eq for RawJson<'_> {}
+
+impl fmt::Debug for RawJson<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+impl Serialize for RawJson<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(to)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for RawJson<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        <&'a RawValue>::deserialize(from).map(Self)
+    }
+}
+
+/// A text in which an escape for half a surrogate pair becomes U+FFFD: a refused message would be a hang.
+pub(super) fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Text<'de>, D::Error> {
+    from.deserialize_bytes(WellFormed)
+}
+
+/// As [`text`], for a member that may be absent or null.
+pub(super) fn text_if_any<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<Text<'de>>, D::Error> {
+    Ok(Option::<Member<'de>>::deserialize(from)?.map(|Member(text)| text))
+}
+
+/// A text inside a list or an option.
+pub(super) struct Member<'a>(pub(super) Text<'a>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Member<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        text(from).map(Self)
+    }
+}
+
+/// Keeps a `null` that is there apart from a member that is absent.
+pub(super) fn present<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<RawJson<'de>>, D::Error> {
+    RawJson::deserialize(from).map(Some)
+}
+
+/// A count, however the host wrote the number: `5000`, `5e3` and `5000.5` are the same, less than nothing is 0.
+pub(super) fn count<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    let number = f64::deserialize(from)?;
+    // `as` saturates, which is what a limit beyond all bounds means.
+    Ok(number as u64)
+}
+
+struct WellFormed;
+
+impl<'de> de::Visitor<'de> for WellFormed {
+    type Value = Text<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text")
+    }
+
+    fn visit_borrowed_bytes<E: de::Error>(self, bytes: &'de [u8]) -> Result<Text<'de>, E> {
+        Ok(match std::str::from_utf8(bytes) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => Cow::Owned(well_formed(bytes)),
+        })
+    }
+
+    fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Text<'de>, E> {
+        Ok(Cow::Owned(well_formed(bytes)))
+    }
+
+    fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Text<'de>, E> {
+        Ok(Cow::Borrowed(text))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Text<'de>, E> {
+        Ok(Cow::Owned(text.to_owned()))
+    }
+}
+
+/// Half a surrogate pair arrives as three bytes that are no UTF-8; one mark replaces them.
+fn well_formed(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => {
+            let mut text = String::with_capacity(bytes.len());
+            for chunk in bytes.utf8_chunks() {
+                text.push_str(chunk.valid());
+                // The two continuation bytes of a surrogate are reported one by one.
+                if chunk.invalid().first().is_some_and(|byte| !(0x80..0xC0).contains(byte)) {
+                    text.push(char::REPLACEMENT_CHARACTER);
+                }
+            }
+            text
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! The messages as values. Texts and payloads borrow from the line they came in.
+
+pub use super::text::{RawJson, Text};
+use super::text::{count, present, text, text_if_any};
+use lifecycle::{
+    Convention, InputIndex, LogLevel, OutputMark, Seed, TimerId, Timestamp, Unawaited,
+};
+use serde::Deserialize;
+
+/// What a host says to a runner.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ToRunner<'a> {
+    /// Run a program.
+    Execute(Execute<'a>),
+    /// A tool call is settled.
+    ToolResult(ToolResult<'a>),
+    /// A timer is due (ours).
+    TimerFired(TimerFired),
+    /// Say `synced` once everything before this is processed (ours).
+    Sync(Sync),
+    /// Give up.
+    Cancel(Cancel<'a>),
+}
+
+/// What a runner says to a host.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FromRunner<'a> {
+    /// The program is ready and its first line is about to run.
+    Started(Started<'a>),
+    /// The guest calls a tool.
+    ToolCall(ToolCall<'a>),
+    /// The guest printed a line (ours).
+    Log(Log<'a>),
+    /// The guest handed out an item (ours).
+    Emit(Emit<'a>),
+    /// The guest set a timer (ours).
+    TimerSet(TimerSet),
+    /// The guest cleared a timer (ours).
+    TimerCleared(TimerCleared),
+    /// All inputs so far are processed and the guest waits (ours).
+    Idle(Idle),
+    /// The answer to `sync` (ours).
+    Synced(Sync),
+    /// An input named a call or timer that is not outstanding: a replay took another path (ours).
+    Diverged(Diverged<'a>),
+    /// The program ended.
+    Done(Done<'a>),
+}
+
+/// Run a program.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Execute<'a> {
+    /// Names this execution on this link.
+    #[serde(borrow, deserialize_with = "text")]
+    pub id: Text<'a>,
+    /// The program; prepared text if [`Airlock::prepared`].
+    #[serde(borrow, deserialize_with = "text")]
+    pub code: Text<'a>,
+    /// Limits every host gives.
+    pub options: Options,
+    /// The tool namespaces of a plain execbox host, as it wrote them; `[]` between engine and runner.
+    #[serde(borrow)]
+    pub providers: RawJson<'a>,
+    /// What only our engine says.
+    #[serde(default)]
+    pub airlock: Option<Airlock>,
+}
+
+/// Limits every host gives. All four must be there, as execbox demands; fractions are cut, negatives are 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names are execbox's")]
+pub struct Options {
+    #[serde(deserialize_with = "count")]
+    pub timeout_ms: u64,
+    #[serde(deserialize_with = "count")]
+    pub memory_limit_bytes: u64,
+    #[serde(deserialize_with = "count")]
+    pub max_log_lines: u64,
+    #[serde(deserialize_with = "count")]
+    pub max_log_chars: u64,
+}
+
+/// What makes a run repeatable, and the limits that execbox has no words for.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Airlock {
+    /// Where everything random in the guest comes from.
+    pub seed: Seed,
+    /// The guest's time until its first input.
+    pub start_ms: Timestamp,
+    /// How the text becomes a value.
+    pub convention: Convention,
+    /// Whether `code` was prepared by an earlier run and is to be run as it is.
+    pub prepared: bool,
+    /// Which version of the guest globals.
+    pub prelude: u32,
+    /// Processor time after the replay.
+    pub cpu_ms: u64,
+    /// Whether a settled program waits for calls nobody awaits.
+    pub unawaited: Unawaited,
+    /// How many of the first inputs are a replay.
+    pub replay_inputs: InputIndex,
+    /// Processor time for the replay.
+    pub replay_cpu_ms: u64,
+}
+
+/// A tool call is settled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolResult<'a> {
+    /// Which call.
+    pub call_id: Text<'a>,
+    /// The value, `None` for undefined, or why there is none.
+    pub outcome: Result<Option<RawJson<'a>>, CallFailure<'a>>,
+    /// The guest's time from now on.
+    pub at: Option<Timestamp>,
+}
+
+/// Why a tool call failed.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct CallFailure<'a> {
+    /// Which kind, in the host's words.
+    #[serde(borrow, deserialize_with = "text")]
+    pub code: Text<'a>,
+    /// A sentence.
+    #[serde(borrow, deserialize_with = "text")]
+    pub message: Text<'a>,
+    /// The error's class.
+    #[serde(borrow, default, deserialize_with = "text_if_any")]
+    pub name: Option<Text<'a>>,
+    /// Machine-readable details.
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub details: Option<RawJson<'a>>,
+}
+
+/// A timer is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct TimerFired {
+    /// Which.
+    pub timer: TimerId,
+    /// The guest's time from now on.
+    pub at: Timestamp,
+}
+
+/// A number to be sent back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Sync {
+    /// The number.
+    pub n: u64,
+}
+
+/// Give up.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Cancel<'a> {
+    /// Which execution.
+    #[serde(borrow, deserialize_with = "text")]
+    pub id: Text<'a>,
+}
+
+/// The program is ready.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Started<'a> {
+    /// Which execution.
+    #[serde(borrow, deserialize_with = "text")]
+    pub id: Text<'a>,
+    /// What a later replay needs.
+    #[serde(borrow, default)]
+    pub airlock: Option<StartedAirlock<'a>>,
+}
+
+/// What a later replay needs.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct StartedAirlock<'a> {
+    /// The text that runs.
+    #[serde(borrow, deserialize_with = "text")]
+    pub prepared: Text<'a>,
+    /// The version of the guest globals it runs with.
+    pub prelude: u32,
+    /// Engine, version and whatever else could change a result.
+    #[serde(borrow, deserialize_with = "text")]
+    pub fingerprint: Text<'a>,
+}
+
+/// The guest calls a tool.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolCall<'a> {
+    /// Names the call; between runner and engine the ordinal in decimal.
+    #[serde(borrow, deserialize_with = "text")]
+    pub call_id: Text<'a>,
+    /// The namespace; between runner and engine always [`ToolCall::TOOLS`].
+    #[serde(borrow, deserialize_with = "text")]
+    pub provider_name: Text<'a>,
+    /// The tool; between runner and engine its dotted path.
+    #[serde(borrow, deserialize_with = "text")]
+    pub safe_tool_name: Text<'a>,
+    /// The only argument; `null` when the guest gave none.
+    #[serde(borrow)]
+    pub input: RawJson<'a>,
+}
+
+impl ToolCall<'_> {
+    /// The namespace under which our guests find all tools.
+    pub const TOOLS: &'static str = "tools";
+}
+
+/// The guest printed a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Log<'a> {
+    /// How loud.
+    pub level: LogLevel,
+    /// The text.
+    pub line: Text<'a>,
+    /// Which output it is.
+    pub mark: OutputMark,
+}
+
+/// The guest handed out an item.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Emit<'a> {
+    /// The item.
+    pub item: RawJson<'a>,
+    /// Which output it is.
+    pub mark: OutputMark,
+}
+
+/// The guest set a timer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TimerSet {
+    /// Its ordinal.
+    pub timer: TimerId,
+    /// Due so long after the guest's present time.
+    pub delay_ms: u64,
+}
+
+/// The guest cleared a timer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct TimerCleared {
+    /// Which.
+    pub timer: TimerId,
+}
+
+/// The guest waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Idle {
+    /// How many inputs it has received.
+    pub inputs: InputIndex,
+}
+
+/// A replay took another path.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Diverged<'a> {
+    /// What was expected, in a sentence.
+    #[serde(borrow, deserialize_with = "text")]
+    pub what: Text<'a>,
+}
+
+/// The program ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Done<'a> {
+    /// Which execution.
+    pub id: Text<'a>,
+    /// The value, `None` for undefined, or why there is none.
+    pub outcome: Result<Option<RawJson<'a>>, Failed<'a>>,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// What it printed; empty when the lines were sent one by one.
+    pub logs: Vec<Text<'a>>,
+}
+
+/// Why a program has no value.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Failed<'a> {
+    /// Which kind: between runner and engine in the words of `lifecycle::FailureCode`.
+    #[serde(borrow, deserialize_with = "text")]
+    pub code: Text<'a>,
+    /// A sentence.
+    #[serde(borrow, deserialize_with = "text")]
+    pub message: Text<'a>,
+    /// The guest's error class.
+    #[serde(borrow, default, deserialize_with = "text_if_any")]
+    pub name: Option<Text<'a>>,
+    /// The guest's own lines.
+    #[serde(borrow, default, deserialize_with = "text_if_any")]
+    pub stack: Option<Text<'a>>,
+    /// Which limit was reached, in the words of `lifecycle::LimitKind`.
+    #[serde(borrow, default, deserialize_with = "text_if_any")]
+    pub limit: Option<Text<'a>>,
+}

@@ -1,0 +1,162 @@
+//! A journal as Executor's clients hear it: what was asked, what was answered, how it ended.
+
+use lifecycle::{
+    CallId, CallerName, Entry, Event, Json, LogLevel, Outcome, Question, QuestionId, Seq, ToolPath,
+};
+use std::collections::BTreeMap;
+
+/// What a journal says so far. A function of its entries, so every reader is told the same.
+#[derive(Debug, Clone, Default)]
+pub struct Account {
+    owner: Option<CallerName>,
+    calls: BTreeMap<CallId, (ToolPath, Json)>,
+    asked: Vec<Asked>,
+    parked: Option<Seq>,
+    outcome: Option<Outcome>,
+    last: Seq,
+    /// `[level] line`, in order.
+    pub(super) logs: Vec<String>,
+    /// How many items the program handed out beside its result.
+    pub(super) n_emitted: usize,
+}
+
+/// A question, and the call that asks it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// The question.
+    pub question: Question,
+    /// Which tool is held.
+    pub tool: ToolPath,
+    /// With what arguments.
+    pub args: Json,
+    at: Seq,
+    answered: Option<Seq>,
+}
+
+/// What ends a client's waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told<'a> {
+    /// A person must decide.
+    Asked(&'a Asked),
+    /// It is over.
+    Over(&'a Outcome),
+    /// It could not be brought back after a restart.
+    Parked,
+}
+
+impl Account {
+    /// Hears the next entry.
+    pub fn hear(&mut self, entry: &Entry) {
+        self.last = entry.seq;
+        match &entry.event {
+            Event::Started { caller, .. } => self.owner = Some(caller.clone()),
+            Event::Logged { level, line, .. } => {
+                self.logs.push(format!("[{}] {line}", level_name(*level)));
+            }
+            Event::Emitted { .. } => self.n_emitted += 1,
+            Event::CallMade { call, tool, args, .. } => {
+                self.calls.insert(*call, (tool.clone(), args.clone()));
+            }
+            Event::CallAsked(question) => self.ask(entry.seq, question),
+            Event::CallAnswered { question, .. } => {
+                self.parked = None;
+                let asked = self.asked.iter_mut().find(|asked| asked.question.id == *question);
+                if let Some(asked) = asked {
+                    asked.answered = Some(entry.seq);
+                }
+            }
+            Event::CallSettled { call, .. } => drop(self.calls.remove(call)),
+            Event::Parked => self.parked = Some(entry.seq),
+            Event::Finished { outcome, .. } => self.outcome = Some(outcome.clone()),
+            Event::Prepared(_)
+            | Event::CallDispatched { .. }
+            | Event::TimerSet { .. }
+            | Event::TimerCleared { .. }
+            | Event::TimerFired { .. }
+            | Event::Paused { .. }
+            | Event::RecoveryFailed { .. }
+            | Event::LimitReached { .. } => {}
+        }
+    }
+
+    /// Whose execution it is; none before the first entry.
+    pub const fn owner(&self) -> Option<&CallerName> {
+        self.owner.as_ref()
+    }
+
+    /// The newest entry heard.
+    pub const fn last(&self) -> Seq {
+        self.last
+    }
+
+    /// Whether it ever asked anything.
+    pub const fn has_asked(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
+    /// Questions that nobody has answered, oldest first.
+    pub fn open(&self) -> impl Iterator<Item = &Asked> {
+        let is_open = |asked: &&Asked| asked.answered.is_none() && self.outcome.is_none();
+        self.asked.iter().filter(is_open)
+    }
+
+    /// Where it stands; none while it runs.
+    pub fn now(&self) -> Option<Told<'_>> {
+        self.over().or_else(|| self.open().next().map(Told::Asked)).or(self.parked())
+    }
+
+    /// How it ended, if it did.
+    pub fn over(&self) -> Option<Told<'_>> {
+        self.outcome.as_ref().map(Told::Over)
+    }
+
+    /// Whether people must look.
+    pub fn parked(&self) -> Option<Told<'_>> {
+        self.parked.map(|_| Told::Parked)
+    }
+
+    /// What followed the answer to `id`: the oldest question that was open then, else the next one
+    /// asked, else the end. None while that is not known. It never changes once it is: whoever sends
+    /// an answer again is told the same.
+    pub fn after(&self, id: QuestionId) -> Option<Told<'_>> {
+        let answered = self.question(id).and_then(|asked| asked.answered);
+        let Some(answered) = answered else { return self.over() };
+        let open_then = |asked: &&Asked| {
+            asked.at < answered && asked.answered.is_none_or(|seq| seq > answered)
+        };
+        let next = self
+            .asked
+            .iter()
+            .find(open_then)
+            .or_else(|| self.asked.iter().find(|asked| asked.at > answered));
+        next.map(Told::Asked).or_else(|| self.over()).or(self.parked())
+    }
+
+    /// A question that was asked, answered or not.
+    pub fn question(&self, id: QuestionId) -> Option<&Asked> {
+        self.asked.iter().find(|asked| asked.question.id == id)
+    }
+
+    fn ask(&mut self, at: Seq, question: &Question) {
+        // The journal never asks about a call that was not made.
+        let Some((tool, args)) = self.calls.get(&question.call).cloned() else { return };
+        self.asked.push(Asked { question: question.clone(), tool, args, at, answered: None });
+    }
+}
+
+impl Asked {
+    /// Whether nobody has answered it.
+    pub const fn is_open(&self) -> bool {
+        self.answered.is_none()
+    }
+}
+
+pub(super) const fn level_name(level: LogLevel) -> &'static str {
+    match level {
+        LogLevel::Debug => "debug",
+        LogLevel::Log => "log",
+        LogLevel::Info => "info",
+        LogLevel::Warn => "warn",
+        LogLevel::Error => "error",
+    }
+}

@@ -1,0 +1,151 @@
+//! The journal for clients of this door: one JSON object per entry, stable.
+//!
+//! Every object has `seq`, `at` (milliseconds since 1970) and `type`; what else it has goes by the type,
+//! as [`Happened`] lists them. New types and members may be added; none changes its meaning.
+
+use super::account::level_name;
+use super::outbound::rendered;
+use lifecycle::{Answer, CallOutcome, Entry, Event, Failure, Outcome, Question, QuestionKind};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// An entry as one line of JSON.
+pub fn entry(entry: &Entry) -> String {
+    let happened = happened(&entry.event);
+    rendered(&Line { seq: entry.seq.0, at: entry.at.0, happened })
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    seq: u64,
+    at: i64,
+    #[serde(flatten)]
+    happened: Happened<'a>,
+}
+
+/// What happened. The seed of a program's randomness is left out: it would foretell it.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+enum Happened<'a> {
+    Started { caller: &'a str, code: &'a str },
+    Prepared { fingerprint: &'a str },
+    Log { level: &'static str, line: &'a str },
+    Emitted { item: &'a RawValue },
+    Call { call: u32, tool: &'a str, args: &'a RawValue, read_only: bool },
+    Question { execution_id: String, call: u32, kind: &'static str, message: &'a str },
+    Answer {
+        execution_id: String,
+        call: u32,
+        action: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        content: Option<&'a RawValue>,
+        by: &'a str,
+    },
+    Dispatched { call: u32, attempt: u32 },
+    Settled {
+        call: u32,
+        #[serde(flatten)]
+        ended: Ended<'a>,
+    },
+    TimerSet { timer: u32, due: i64 },
+    TimerCleared { timer: u32 },
+    TimerFired { timer: u32 },
+    Paused { active_ms: u64 },
+    RecoveryFailed { why: &'a str },
+    Parked,
+    LimitReached { limit: String },
+    Finished {
+        #[serde(flatten)]
+        ended: Ended<'a>,
+        active_ms: u64,
+    },
+}
+
+/// How a call or an execution ended.
+#[derive(Serialize)]
+#[serde(tag = "status", rename_all = "camelCase")]
+enum Ended<'a> {
+    Completed {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<&'a RawValue>,
+    },
+    Failed { error: &'a Failure },
+    Cancelled { by: &'a str },
+    Unknown,
+}
+
+fn happened(event: &Event) -> Happened<'_> {
+    match event {
+        Event::Started { program, caller, .. } => {
+            Happened::Started { caller: &caller.0, code: &program.source }
+        }
+        Event::Prepared(prepared) => Happened::Prepared { fingerprint: &prepared.fingerprint },
+        Event::Logged { level, line, .. } => Happened::Log { level: level_name(*level), line },
+        Event::Emitted { item, .. } => Happened::Emitted { item: item.raw() },
+        Event::CallMade { call, tool, args, nature } => Happened::Call {
+            call: call.0,
+            tool: tool.as_str(),
+            args: args.raw(),
+            read_only: nature.read_only,
+        },
+        Event::CallAsked(question) => asked(question),
+        Event::CallAnswered { question, call, answer, by } => {
+            let (action, content) = said(answer);
+            let execution_id = question.to_string();
+            Happened::Answer { execution_id, call: call.0, action, content, by: &by.0 }
+        }
+        Event::CallDispatched { call, attempt } => {
+            Happened::Dispatched { call: call.0, attempt: *attempt }
+        }
+        Event::CallSettled { call, outcome } => {
+            Happened::Settled { call: call.0, ended: settled(outcome) }
+        }
+        Event::TimerSet { timer, due } => Happened::TimerSet { timer: timer.0, due: due.0 },
+        Event::TimerCleared { timer } => Happened::TimerCleared { timer: timer.0 },
+        Event::TimerFired { timer } => Happened::TimerFired { timer: timer.0 },
+        Event::Paused { active_ms, .. } => Happened::Paused { active_ms: *active_ms },
+        Event::RecoveryFailed { why } => Happened::RecoveryFailed { why },
+        Event::Parked => Happened::Parked,
+        Event::LimitReached { limit } => Happened::LimitReached { limit: limit.to_string() },
+        Event::Finished { outcome, active_ms } => {
+            Happened::Finished { ended: finished(outcome), active_ms: *active_ms }
+        }
+    }
+}
+
+fn asked(question: &Question) -> Happened<'_> {
+    let kind = match question.kind {
+        QuestionKind::Approval => "approval",
+        QuestionKind::InDoubt => "inDoubt",
+    };
+    let (execution_id, message) = (question.id.to_string(), question.message.as_str());
+    Happened::Question { execution_id, call: question.call.0, kind, message }
+}
+
+fn said(answer: &Answer) -> (&'static str, Option<&RawValue>) {
+    match answer {
+        Answer::Accept { content } => ("accept", content.as_ref().map(|content| content.raw())),
+        Answer::Decline => ("decline", None),
+        Answer::Cancel => ("cancel", None),
+    }
+}
+
+fn settled(outcome: &CallOutcome) -> Ended<'_> {
+    match outcome {
+        CallOutcome::Returned { value } => {
+            Ended::Completed { result: value.as_ref().map(|value| value.raw()) }
+        }
+        CallOutcome::Failed(error) => Ended::Failed { error },
+        CallOutcome::Unknown => Ended::Unknown,
+    }
+}
+
+fn finished(outcome: &Outcome) -> Ended<'_> {
+    match outcome {
+        Outcome::Completed { value } => {
+            Ended::Completed { result: value.as_ref().map(|value| value.raw()) }
+        }
+        Outcome::Failed(error) => Ended::Failed { error },
+        Outcome::Cancelled { by } => Ended::Cancelled { by: &by.0 },
+    }
+}

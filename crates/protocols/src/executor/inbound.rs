@@ -1,0 +1,150 @@
+//! What clients send, read member by member so that a wrong one can be named.
+
+use lifecycle::{Answer, Convention, Json, Program};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+/// Why a body is refused: a sentence for whoever wrote the client.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadBody(String);
+
+/// `POST /executions`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Execute {
+    /// What to run.
+    pub program: Program,
+    /// Whether every approval is given beforehand.
+    pub auto_approve: bool,
+}
+
+/// The members of a JSON object by name, each unread.
+pub type Members<'a> = BTreeMap<String, &'a RawValue>;
+
+/// Reads the body of `POST /executions`.
+pub fn execute(body: &[u8]) -> Result<Execute, BadBody> {
+    let members = members(body)?;
+    let source = member(&members, "code", "a string")?
+        .ok_or_else(|| BadBody("The member \"code\" is missing; it is the program, a string.".into()))?;
+    let auto_approve = member(&members, "autoApprove", "true or false")?.unwrap_or(false);
+    let program = Program { source, convention: Convention::ExplicitReturn };
+    Ok(Execute { program, auto_approve })
+}
+
+/// Reads the body of `POST /executions/:id/resume`.
+pub fn resume(body: &[u8]) -> Result<Answer, BadBody> {
+    const ACTIONS: &str = "\"accept\", \"decline\" or \"cancel\"";
+    let members = members(body)?;
+    let action: Option<String> = member(&members, "action", ACTIONS)?;
+    let content = match members.get("content").map(|raw| (raw.get(), *raw)) {
+        None | Some(("null", _)) => None,
+        Some((text, raw)) if text.starts_with('{') => Some(Json::from(raw.to_owned())),
+        Some((text, _)) => return Err(wrong("content", "an object", text)),
+    };
+    match action.as_deref() {
+        Some("accept") => Ok(Answer::Accept { content }),
+        Some("decline") => Ok(Answer::Decline),
+        Some("cancel") => Ok(Answer::Cancel),
+        Some(_) => Err(BadBody(format!("The member \"action\" must be {ACTIONS}."))),
+        None => Err(BadBody(format!("The member \"action\" is missing; it is {ACTIONS}."))),
+    }
+}
+
+/// Reads a JSON object without looking into its members. Unknown ones are ignored, as upstream does.
+pub fn members(body: &[u8]) -> Result<Members<'_>, BadBody> {
+    let text = std::str::from_utf8(body)
+        .map_err(|error| BadBody(format!("The body is not UTF-8 after byte {}.", error.valid_up_to())))?;
+    let raw: &RawValue = serde_json::from_str(text).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        BadBody(format!("The body is not JSON: {} (line {line}, column {column}).", what(&error)))
+    })?;
+    serde_json::from_str(raw.get()).map_err(|error| match error.classify() {
+        serde_json::error::Category::Data => {
+            BadBody(format!("The body must be a JSON object, not {}.", kind(raw.get())))
+        }
+        _ => BadBody(format!("The body is not JSON: {}.", what(&error))),
+    })
+}
+
+/// One member, where it is there and not null.
+pub fn member<'a, T: Deserialize<'a>>(
+    members: &Members<'a>,
+    name: &str,
+    expected: &str,
+) -> Result<Option<T>, BadBody> {
+    match members.get(name).map(|raw| raw.get()) {
+        None | Some("null") => Ok(None),
+        Some(text) => serde_json::from_str(text).map(Some).map_err(|_| wrong(name, expected, text)),
+    }
+}
+
+fn wrong(name: &str, expected: &str, text: &str) -> BadBody {
+    BadBody(format!("The member \"{name}\" must be {expected}, not {}.", kind(text)))
+}
+
+fn kind(json: &str) -> &'static str {
+    match json.trim_start().as_bytes().first() {
+        Some(b'{') => "an object",
+        Some(b'[') => "an array",
+        Some(b'"') => "a string like this",
+        Some(b't' | b'f') => "a boolean",
+        Some(b'n') => "null",
+        _ => "a number",
+    }
+}
+
+/// serde's words without the position, which we say ourselves.
+fn what(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.rsplit_once(" at line ").map_or(text.clone(), |(what, _)| what.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn refused<T: std::fmt::Debug>(read: fn(&[u8]) -> Result<T, BadBody>, body: &str, why: &str) {
+        assert_eq!(read(body.as_bytes()).unwrap_err().to_string(), why, "{body}");
+    }
+
+    #[test]
+    fn a_good_body_is_read_and_what_is_unknown_is_ignored() {
+        let program = Program { source: "return 1".into(), convention: Convention::ExplicitReturn };
+        let body = br#"{"code":"return 1","autoApprove":null,"more":[1]}"#;
+        assert_eq!(execute(body), Ok(Execute { program, auto_approve: false }));
+        let content = Some(Json::parse(r#"{"a":"\ud800"}"#.into()).unwrap());
+        let body = br#"{"action":"accept","content":{"a":"\ud800"}}"#;
+        assert_eq!(resume(body), Ok(Answer::Accept { content }));
+        assert_eq!(resume(br#"{"action":"cancel","content":null}"#), Ok(Answer::Cancel));
+    }
+
+    #[test]
+    fn a_bad_body_is_told_where_and_which_member() {
+        refused(execute, "", "The body is not JSON: EOF while parsing a value (line 1, column 0).");
+        refused(execute, "{\n\"code\": x}", "The body is not JSON: expected value (line 2, column 9).");
+        refused(execute, "[1]", "The body must be a JSON object, not an array.");
+        refused(execute, "{}", "The member \"code\" is missing; it is the program, a string.");
+        refused(execute, r#"{"code":5}"#, "The member \"code\" must be a string, not a number.");
+        refused(
+            execute,
+            r#"{"code":"","autoApprove":"yes"}"#,
+            "The member \"autoApprove\" must be true or false, not a string like this.",
+        );
+        let actions = "\"accept\", \"decline\" or \"cancel\"";
+        refused(resume, "{}", &format!("The member \"action\" is missing; it is {actions}."));
+        refused(
+            resume,
+            r#"{"action":"maybe"}"#,
+            &format!("The member \"action\" must be {actions}."),
+        );
+        refused(
+            resume,
+            r#"{"action":"accept","content":3}"#,
+            "The member \"content\" must be an object, not a number.",
+        );
+        assert!(execute(b"\xff").is_err());
+        assert!(execute("[".repeat(100_000).as_bytes()).is_err());
+    }
+}

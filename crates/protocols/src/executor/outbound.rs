@@ -1,0 +1,158 @@
+//! The answers, in Executor's words.
+
+pub use super::events::entry;
+use super::account::{Account, Asked};
+use super::text::{Cut, pretty};
+use super::wire::{Completed, Ended, Going, Interaction, Paused, Waiting};
+use super::TEXT_CHARS_MAX;
+use lifecycle::{ExecutionId, Failure, Json, Outcome, QuestionKind};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// What an approval wants to know beyond yes or no: nothing.
+const APPROVAL_SCHEMA: &str = r#"{"type":"object","properties":{}}"#;
+
+/// What must be decided about a call that may or may not have run.
+const IN_DOUBT_SCHEMA: &str = concat!(
+    r#"{"type":"object","properties":{"choice":{"type":"string","enum":["retry","fail","supply"],"#,
+    r#""description":"retry: call the tool again; fail: let the call fail; supply: go on with result"},"#,
+    r#""result":{"description":"what the tool would have returned, if choice is supply"}},"#,
+    r#""required":["choice"]}"#,
+);
+
+/// How an execution ended.
+pub fn completed(account: &Account, outcome: &Outcome) -> String {
+    let logs = account.logs.as_slice();
+    let emitted = (account.n_emitted > 0).then_some(account.n_emitted);
+    let null = Json::null();
+    let failed = |error: String| {
+        let mut text = Cut::at(TEXT_CHARS_MAX);
+        text.push_str("Error: ");
+        text.push_str(&error);
+        append_logs(&mut text, logs);
+        let structured = Ended::Error { status: "error", error, emitted, logs };
+        Completed { status: "completed", text: text.done(), structured, is_error: true }
+    };
+    rendered(&match outcome {
+        Outcome::Completed { value } => {
+            let result = value.as_ref().unwrap_or(&null).raw();
+            let text = value_text(value.as_ref(), account.n_emitted, logs);
+            let structured = Ended::Value { status: "completed", result, emitted, logs };
+            Completed { status: "completed", text, structured, is_error: false }
+        }
+        Outcome::Failed(failure) => failed(error_text(failure)),
+        Outcome::Cancelled { by } => failed(format!("The execution was cancelled by {by}.")),
+    })
+}
+
+/// A question, to somebody who waited for whatever comes.
+pub fn paused(asked: &Asked) -> String {
+    rendered(&waiting(asked, Some("paused")))
+}
+
+/// A question, to somebody who asked for it.
+pub fn shown(asked: &Asked) -> String {
+    rendered(&waiting(asked, None))
+}
+
+/// Neither asks nor has ended.
+pub fn running(execution: ExecutionId) -> String {
+    rendered(&Going { status: "running", execution_id: &execution.to_string() })
+}
+
+/// Could not be brought back after a restart.
+pub fn parked(execution: ExecutionId) -> String {
+    rendered(&Going { status: "parked", execution_id: &execution.to_string() })
+}
+
+fn waiting<'a>(asked: &'a Asked, status: Option<&'static str>) -> Paused<'a> {
+    let id = asked.question.id;
+    let schema = schema(asked.question.kind);
+    let message = asked.question.message.as_str();
+    let instructions = format!(
+        "Ask the user for values matching requestedSchema. Then call the resume tool with \
+         executionId \"{id}\", action \"accept\", and content matching requestedSchema. If the user \
+         declines, call resume with action \"decline\" or \"cancel\"."
+    );
+    let mut text = Cut::at(TEXT_CHARS_MAX);
+    text.push_str("Execution paused: ");
+    text.push_str(message);
+    text.push_str(
+        "\n\nAsk the user for a response matching the requested schema, then call the resume \
+         tool.\n\nRequested schema:\n",
+    );
+    pretty(schema.get(), &mut text);
+    text.push_str(&format!("\n\nexecutionId: {id}\n\ninstructions: {instructions}"));
+    let interaction = Interaction {
+        kind: "form",
+        message,
+        instructions,
+        address: format!("tools.{}", asked.tool),
+        args: asked.args.raw(),
+        requested_schema: schema,
+    };
+    let structured = Waiting {
+        status: "waiting_for_interaction",
+        execution_id: id.to_string(),
+        interaction,
+    };
+    Paused { status, text: text.done(), structured }
+}
+
+fn schema(kind: QuestionKind) -> &'static RawValue {
+    let text = match kind {
+        QuestionKind::Approval => APPROVAL_SCHEMA,
+        QuestionKind::InDoubt => IN_DOUBT_SCHEMA,
+    };
+    serde_json::from_str(text).expect("the schemas above are JSON")
+}
+
+fn value_text(value: Option<&Json>, n_emitted: usize, logs: &[String]) -> String {
+    let mut text = Cut::at(TEXT_CHARS_MAX);
+    match value.map(Json::text) {
+        None | Some("null" | "\"\"") => text.push_str(&no_value(n_emitted)),
+        // A string with half a surrogate pair has no plain text: it is shown as written.
+        Some(json) => match serde_json::from_str::<String>(json) {
+            Ok(plain) => text.push_str(&plain),
+            Err(_) => pretty(json, &mut text),
+        },
+    }
+    let mut tail = Cut::at(TEXT_CHARS_MAX);
+    append_logs(&mut tail, logs);
+    text.done() + &tail.done()
+}
+
+fn no_value(n_emitted: usize) -> String {
+    match n_emitted {
+        0 => "(no result)".into(),
+        1 => "(no return value; 1 item emitted to the user)".into(),
+        n => format!("(no return value; {n} items emitted to the user)"),
+    }
+}
+
+fn append_logs(text: &mut Cut, logs: &[String]) {
+    if logs.is_empty() {
+        return;
+    }
+    text.push_str("\n\nLogs:");
+    for line in logs {
+        text.push('\n');
+        text.push_str(line);
+    }
+}
+
+fn error_text(failure: &Failure) -> String {
+    let mut text = match &failure.name {
+        Some(name) => format!("{name}: {}", failure.message),
+        None => failure.message.clone(),
+    };
+    if let Some(stack) = &failure.stack {
+        text.push('\n');
+        text.push_str(stack);
+    }
+    text
+}
+
+pub(super) fn rendered(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("texts, numbers and JSON can be written as JSON")
+}

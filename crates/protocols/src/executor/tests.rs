@@ -1,0 +1,261 @@
+use super::*;
+use lifecycle::{
+    Answer, CallId, CallOutcome, CallerName, Convention, Entry, Event, Failure, FailureCode,
+    InputIndex, Json, Limits, LogLevel, Nature, Outcome, OutputMark, Program, Question, QuestionId,
+    QuestionKind, Runs, Seed, Seq, Timestamp, ToolPath,
+};
+
+fn question(n: u32) -> QuestionId {
+    format!("exec_00000000-0000-0000-0000-{n:012}").parse().unwrap()
+}
+
+fn json(text: &str) -> Json {
+    Json::parse(text.to_owned()).unwrap()
+}
+
+fn started() -> Event {
+    Event::Started {
+        program: Program { source: "return 1".into(), convention: Convention::ExplicitReturn },
+        caller: CallerName("ann".into()),
+        limits: Limits::default(),
+        seed: Seed([7; 32]),
+    }
+}
+
+fn asks(n: u32, kind: QuestionKind) -> Vec<Event> {
+    let nature = Nature { read_only: false, runs: Runs::Here };
+    let tool = ToolPath::parse("mail.send").unwrap();
+    let message = format!("Approve mail.send?\n\nArguments:\n{{\n  \"to\": {n}\n}}");
+    vec![
+        Event::CallMade { call: CallId(n), tool, args: json(&format!("{{\"to\":{n}}}")), nature },
+        Event::CallAsked(Question { id: question(n), call: CallId(n), kind, message }),
+    ]
+}
+
+fn answered(n: u32) -> Vec<Event> {
+    vec![
+        Event::CallAnswered {
+            question: question(n),
+            call: CallId(n),
+            answer: Answer::Accept { content: None },
+            by: CallerName("bob".into()),
+        },
+        Event::CallDispatched { call: CallId(n), attempt: 1 },
+        Event::CallSettled { call: CallId(n), outcome: CallOutcome::Returned { value: None } },
+    ]
+}
+
+fn finished(outcome: Outcome) -> Event {
+    Event::Finished { outcome, active_ms: 3 }
+}
+
+fn logged(level: LogLevel, line: &str) -> Event {
+    let mark = OutputMark { input: InputIndex(0), ordinal: 1 };
+    Event::Logged { mark, level, line: line.into() }
+}
+
+fn emitted() -> Event {
+    Event::Emitted { mark: OutputMark::default(), item: json("1") }
+}
+
+fn account(events: impl IntoIterator<Item = Event>) -> Account {
+    let mut account = Account::default();
+    for (event, seq) in events.into_iter().zip(1..) {
+        account.hear(&Entry { seq: Seq(seq), at: Timestamp(1_000), event });
+    }
+    account
+}
+
+#[track_caller]
+fn check_over(events: Vec<Event>, outcome: Outcome, expected: &str) {
+    let account = account(events);
+    assert_eq!(outbound::completed(&account, &outcome), expected);
+}
+
+fn value(text: &str) -> Outcome {
+    Outcome::Completed { value: Some(json(text)) }
+}
+
+#[test]
+fn a_value_is_shown_to_models_and_programs() {
+    let cases = [
+        (r#"{"b":1,"a":2}"#, r#"{\n  \"b\": 1,\n  \"a\": 2\n}"#),
+        (r#""plain \"text\"""#, r#"plain \"text\""#),
+        ("[]", "[]"),
+        ("null", "(no result)"),
+        (r#""""#, "(no result)"),
+        ("false", "false"),
+    ];
+    for (result, text) in cases {
+        let expected = format!(
+            r#"{{"status":"completed","text":"{text}","structured":{{"status":"completed","result":{result},"logs":[]}},"isError":false}}"#
+        );
+        check_over(vec![], value(result), &expected);
+    }
+}
+
+#[test]
+fn a_string_that_has_no_plain_text_is_shown_as_written() {
+    let shown = outbound::completed(&account([]), &value(r#""\ud800""#));
+    assert!(shown.contains(r#""text":"\"\\ud800\"""#), "{shown}");
+}
+
+#[test]
+fn logs_and_emitted_items_are_told() {
+    check_over(
+        vec![logged(LogLevel::Log, "a {\"x\":1}"), logged(LogLevel::Warn, "w")],
+        value("1"),
+        r#"{"status":"completed","text":"1\n\nLogs:\n[log] a {\"x\":1}\n[warn] w","structured":{"status":"completed","result":1,"logs":["[log] a {\"x\":1}","[warn] w"]},"isError":false}"#,
+    );
+    check_over(
+        vec![emitted(), emitted()],
+        Outcome::Completed { value: None },
+        r#"{"status":"completed","text":"(no return value; 2 items emitted to the user)","structured":{"status":"completed","result":null,"emitted":2,"logs":[]},"isError":false}"#,
+    );
+    check_over(
+        vec![emitted()],
+        value("5"),
+        r#"{"status":"completed","text":"5","structured":{"status":"completed","result":5,"emitted":1,"logs":[]},"isError":false}"#,
+    );
+}
+
+#[test]
+fn an_error_keeps_its_class_and_the_programs_own_lines() {
+    let failure = Failure {
+        name: Some("TypeError".into()),
+        stack: Some("    at f (program.js:1:7)".into()),
+        ..Failure::new(FailureCode::Runtime, "no")
+    };
+    check_over(
+        vec![logged(LogLevel::Error, "e")],
+        Outcome::Failed(failure),
+        r#"{"status":"completed","text":"Error: TypeError: no\n    at f (program.js:1:7)\n\nLogs:\n[error] e","structured":{"status":"error","error":"TypeError: no\n    at f (program.js:1:7)","logs":["[error] e"]},"isError":true}"#,
+    );
+    check_over(
+        vec![],
+        Outcome::Cancelled { by: CallerName("ann".into()) },
+        r#"{"status":"completed","text":"Error: The execution was cancelled by ann.","structured":{"status":"error","error":"The execution was cancelled by ann.","logs":[]},"isError":true}"#,
+    );
+}
+
+#[test]
+fn long_texts_are_cut_and_what_is_structured_is_whole() {
+    let long = format!("\"{}\"", "x".repeat(TEXT_CHARS_MAX + 12));
+    let shown = outbound::completed(&account([logged(LogLevel::Log, "l")]), &value(&long));
+    let text = format!("{}\\n... [truncated 12 chars]\\n\\nLogs:\\n[log] l", "x".repeat(TEXT_CHARS_MAX));
+    assert!(shown.starts_with(&format!(r#"{{"status":"completed","text":"{text}","#)));
+    assert!(shown.contains(&format!(r#""result":{long},"#)));
+
+    let failure = Failure::new(FailureCode::Runtime, "y".repeat(TEXT_CHARS_MAX));
+    let shown = outbound::completed(&account([]), &Outcome::Failed(failure));
+    assert!(shown.contains("yyy\\n... [truncated 7 chars]\""), "the word Error: counts too");
+}
+
+#[test]
+fn a_question_is_asked_in_upstreams_words() {
+    let account = account([started()].into_iter().chain(asks(1, QuestionKind::Approval)));
+    let Some(Told::Asked(asked)) = account.now() else { panic!("nothing is asked") };
+    let id = "exec_00000000-0000-0000-0000-000000000001";
+    let instructions = format!(
+        r#"Ask the user for values matching requestedSchema. Then call the resume tool with executionId \"{id}\", action \"accept\", and content matching requestedSchema. If the user declines, call resume with action \"decline\" or \"cancel\"."#
+    );
+    let message = r#"Approve mail.send?\n\nArguments:\n{\n  \"to\": 1\n}"#;
+    let shown = format!(
+        r#""text":"Execution paused: {message}\n\nAsk the user for a response matching the requested schema, then call the resume tool.\n\nRequested schema:\n{{\n  \"type\": \"object\",\n  \"properties\": {{}}\n}}\n\nexecutionId: {id}\n\ninstructions: {instructions}","structured":{{"status":"waiting_for_interaction","executionId":"{id}","interaction":{{"kind":"form","message":"{message}","instructions":"{instructions}","address":"tools.mail.send","args":{{"to":1}},"requestedSchema":{{"type":"object","properties":{{}}}}}}}}}}"#
+    );
+    assert_eq!(outbound::paused(asked), format!(r#"{{"status":"paused",{shown}"#));
+    assert_eq!(outbound::shown(asked), format!("{{{shown}"));
+}
+
+#[test]
+fn a_doubt_says_what_can_be_chosen() {
+    let account = account([started()].into_iter().chain(asks(1, QuestionKind::InDoubt)));
+    let shown = outbound::shown(account.open().next().unwrap());
+    assert!(shown.contains(r#""enum":["retry","fail","supply"]"#), "{shown}");
+}
+
+/// Who is told what after answering `n`, in words.
+fn after(account: &Account, n: u32) -> String {
+    match account.after(question(n)) {
+        None => "wait".into(),
+        Some(Told::Asked(asked)) => asked.question.id.to_string().replace("exec_00000000-0000-0000-0000-00000000000", ""),
+        Some(Told::Over(_)) => "over".into(),
+        Some(Told::Parked) => "parked".into(),
+    }
+}
+
+#[test]
+fn parallel_questions_come_one_by_one_and_a_repeated_answer_is_told_the_same() {
+    let plot = [
+        vec![started()],
+        asks(1, QuestionKind::Approval),
+        asks(2, QuestionKind::Approval),
+        answered(1),
+        asks(3, QuestionKind::Approval),
+        answered(3),
+        answered(2),
+        vec![finished(Outcome::Completed { value: None })],
+    ]
+    .concat();
+    for n_heard in 1..=plot.len() {
+        let account = account(plot[..n_heard].iter().cloned());
+        let seen = [1, 2, 3].map(|n| after(&account, n));
+        let expected = match n_heard {
+            ..=5 => ["wait", "wait", "wait"],
+            6..=10 => ["2", "wait", "wait"],
+            11..=13 => ["2", "wait", "2"],
+            14..=16 => ["2", "wait", "2"],
+            _ => ["2", "over", "2"],
+        };
+        assert_eq!(seen, expected, "after {n_heard} entries");
+    }
+}
+
+#[test]
+fn a_question_that_was_never_answered_is_told_the_end() {
+    let end = finished(Outcome::Failed(Failure::new(FailureCode::Timeout, "too long")));
+    let plot = [vec![started()], asks(1, QuestionKind::Approval), vec![end]].concat();
+    let account = account(plot);
+    assert_eq!(after(&account, 1), "over");
+    assert_eq!(account.open().count(), 0);
+}
+
+#[test]
+fn parked_is_told_until_somebody_answers() {
+    let doubt = asks(1, QuestionKind::InDoubt);
+    let plot = [vec![started()], doubt, answered(1), vec![Event::Parked]].concat();
+    let account = account(plot);
+    assert_eq!(after(&account, 1), "parked");
+    assert_eq!(account.now(), Some(Told::Parked));
+}
+
+#[test]
+fn every_entry_has_a_line() {
+    let failure = Failure::new(FailureCode::Tool, "no");
+    let cases = [
+        (started(), r#""type":"started","caller":"ann","code":"return 1""#),
+        (logged(LogLevel::Info, "i"), r#""type":"log","level":"info","line":"i""#),
+        (emitted(), r#""type":"emitted","item":1"#),
+        (
+            asks(1, QuestionKind::Approval).remove(0),
+            r#""type":"call","call":1,"tool":"mail.send","args":{"to":1},"readOnly":false"#,
+        ),
+        (
+            answered(1).remove(0),
+            r#""type":"answer","executionId":"exec_00000000-0000-0000-0000-000000000001","call":1,"action":"accept","by":"bob""#,
+        ),
+        (
+            Event::CallSettled { call: CallId(1), outcome: CallOutcome::Failed(failure) },
+            r#""type":"settled","call":1,"status":"failed","error":{"code":"tool","message":"no"}"#,
+        ),
+        (Event::Parked, r#""type":"parked""#),
+        (
+            finished(value("[1]")),
+            r#""type":"finished","status":"completed","result":[1],"activeMs":3"#,
+        ),
+    ];
+    for (event, expected) in cases {
+        let line = outbound::entry(&Entry { seq: Seq(4), at: Timestamp(9), event });
+        assert_eq!(line, format!(r#"{{"seq":4,"at":9,{expected}}}"#));
+    }
+}

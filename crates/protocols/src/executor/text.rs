@@ -1,0 +1,135 @@
+//! Text that is cut at a maximum, and JSON as people read it.
+
+/// Keeps the first characters and counts the rest, so that hostile input costs no more than its length.
+#[derive(Debug)]
+pub(super) struct Cut {
+    kept: String,
+    n_chars: usize,
+    n_max: usize,
+}
+
+impl Cut {
+    pub(super) const fn at(n_max: usize) -> Self {
+        Self { kept: String::new(), n_chars: 0, n_max }
+    }
+
+    pub(super) fn push(&mut self, c: char) {
+        if self.n_chars < self.n_max {
+            self.kept.push(c);
+        }
+        self.n_chars += 1;
+    }
+
+    pub(super) fn push_str(&mut self, text: &str) {
+        text.chars().for_each(|c| self.push(c));
+    }
+
+    /// The kept part, and a note where something is missing.
+    pub(super) fn done(mut self) -> String {
+        let n_missing = self.n_chars.saturating_sub(self.n_max);
+        if n_missing > 0 {
+            self.kept.push_str(&format!("\n... [truncated {n_missing} chars]"));
+        }
+        self.kept
+    }
+
+    fn line(&mut self, depth: usize) {
+        self.push('\n');
+        let (n_spaces, room) = (2 * depth, self.n_max.saturating_sub(self.n_chars));
+        self.kept.extend(std::iter::repeat_n(' ', n_spaces.min(room)));
+        self.n_chars = self.n_chars.saturating_add(n_spaces);
+    }
+}
+
+/// Indents by two spaces, as `JSON.stringify(value, null, 2)` does. Never parses: the order of members,
+/// numbers, lone surrogates and deep nesting stay as they are.
+pub(super) fn pretty(json: &str, out: &mut Cut) {
+    let mut depth = 0usize;
+    let mut chars = json.chars().filter(significant()).peekable();
+    let mut in_string = false;
+    let mut escaped = false;
+    while let Some(c) = chars.next() {
+        if in_string {
+            out.push(c);
+            in_string = escaped || c != '"';
+            escaped = !escaped && c == '\\';
+            continue;
+        }
+        match (c, chars.peek()) {
+            ('{', Some('}')) | ('[', Some(']')) => {
+                out.push(c);
+                chars.next().into_iter().for_each(|close| out.push(close));
+            }
+            ('{' | '[', _) => {
+                depth += 1;
+                out.push(c);
+                out.line(depth);
+            }
+            ('}' | ']', _) => {
+                depth = depth.saturating_sub(1);
+                out.line(depth);
+                out.push(c);
+            }
+            (',', _) => {
+                out.push(c);
+                out.line(depth);
+            }
+            (':', _) => out.push_str(": "),
+            (c, _) => {
+                in_string = c == '"';
+                out.push(c);
+            }
+        }
+    }
+}
+
+/// Drops the white space between tokens.
+fn significant() -> impl FnMut(&char) -> bool {
+    let mut in_string = false;
+    let mut escaped = false;
+    move |&c| {
+        if in_string {
+            in_string = escaped || c != '"';
+            escaped = !escaped && c == '\\';
+            return true;
+        }
+        in_string = c == '"';
+        !c.is_ascii_whitespace()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(json: &str, expected: &str) {
+        let mut out = Cut::at(1_000);
+        pretty(json, &mut out);
+        assert_eq!(out.done(), expected);
+    }
+
+    #[test]
+    fn json_is_indented_as_javascript_does_it() {
+        check("1", "1");
+        check(r#"{"b":[1, {}],"a" : [ ]}"#, "{\n  \"b\": [\n    1,\n    {}\n  ],\n  \"a\": []\n}");
+        check(r#"{"q\"{":"a, b\\"}"#, "{\n  \"q\\\"{\": \"a, b\\\\\"\n}");
+    }
+
+    #[test]
+    fn deep_nesting_costs_no_more_than_its_length() {
+        let deep = "[".repeat(1_000_000) + "1" + &"]".repeat(1_000_000);
+        let mut out = Cut::at(100);
+        pretty(&deep, &mut out);
+        let text = out.done();
+        assert!(text.starts_with("[\n  [\n    ["), "{text}");
+        assert!(text.len() < 200, "{text}");
+    }
+
+    #[test]
+    fn what_is_cut_is_counted() {
+        let mut out = Cut::at(2);
+        out.push_str("äöü€");
+        assert_eq!(out.done(), "äö\n... [truncated 2 chars]");
+    }
+}

@@ -1,0 +1,5 @@
+//! Every byte format that crosses a process boundary. Pure: no I/O, no clock, no async.
+
+pub mod execbox;
+pub mod executor;
+pub mod ndjson;

@@ -1,0 +1,139 @@
+//! Splits a stream of bytes into lines, bounded. Knows nothing of what a line says.
+
+/// Bytes that have arrived and the lines in them. Lines are handed out where they lie, never copied.
+#[derive(Debug)]
+pub struct Lines {
+    /// Filled up to `end`; the rest is room for the next read.
+    buffer: Vec<u8>,
+    /// Where the first line not yet taken begins.
+    start: usize,
+    /// No line break lies before this: a long line is searched once, not once per read.
+    searched: usize,
+    end: usize,
+    line_bytes_max: usize,
+}
+
+/// A line that grew beyond the maximum. The stream cannot be trusted after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a line is longer than {line_bytes_max} bytes")]
+pub struct TooLong {
+    /// The maximum it broke.
+    pub line_bytes_max: usize,
+}
+
+impl Lines {
+    /// An empty buffer for lines of at most `line_bytes_max` bytes, the line break not counted.
+    pub const fn new(line_bytes_max: usize) -> Self {
+        Self { buffer: Vec::new(), start: 0, searched: 0, end: 0, line_bytes_max }
+    }
+
+    /// Appends bytes that have arrived.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.room(bytes.len())[..bytes.len()].copy_from_slice(bytes);
+        self.filled(bytes.len());
+    }
+
+    /// Room for at least `at_least` more bytes, to read into; say with [`Lines::filled`] how many came.
+    pub fn room(&mut self, at_least: usize) -> &mut [u8] {
+        if self.buffer.len() - self.end < at_least {
+            self.close_up();
+            let needed = self.end + at_least;
+            if self.buffer.len() < needed {
+                self.buffer.resize(needed.max(self.buffer.len() * 2), 0);
+            }
+        }
+        &mut self.buffer[self.end..]
+    }
+
+    /// Counts `n` bytes, written into [`Lines::room`], as arrived.
+    pub fn filled(&mut self, n: usize) {
+        assert!(n <= self.buffer.len() - self.end, "no more can be filled than there was room");
+        self.end += n;
+    }
+
+    /// The next whole line without its line break, if one has arrived.
+    pub fn take(&mut self) -> Result<Option<&[u8]>, TooLong> {
+        if !self.has_line()? {
+            return Ok(None);
+        }
+        let line = self.start..self.searched;
+        self.start = line.end + 1;
+        self.searched = self.start;
+        Ok(Some(&self.buffer[line]))
+    }
+
+    /// Whether [`Lines::take`] has a line to give.
+    pub fn has_line(&mut self) -> Result<bool, TooLong> {
+        let unsearched = &self.buffer[self.searched..self.end];
+        let found = unsearched.iter().position(|byte| *byte == b'\n');
+        self.searched += found.unwrap_or(unsearched.len());
+        if self.searched - self.start > self.line_bytes_max {
+            return Err(TooLong { line_bytes_max: self.line_bytes_max });
+        }
+        Ok(found.is_some())
+    }
+
+    /// Whether bytes of an unfinished or untaken line are here.
+    pub const fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    /// Moves what is left to the front, so that the buffer does not grow for ever.
+    fn close_up(&mut self) {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.searched -= self.start;
+        self.start = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn all(lines: &mut Lines) -> Vec<Vec<u8>> {
+        std::iter::from_fn(|| lines.take().unwrap().map(<[u8]>::to_vec)).collect()
+    }
+
+    #[test]
+    fn a_line_comes_out_once_its_break_has_arrived() {
+        let mut lines = Lines::new(10);
+        lines.push(b"on");
+        assert_eq!(lines.take(), Ok(None));
+        lines.push(b"e\ntwo\nth");
+        assert_eq!(all(&mut lines), [b"one".to_vec(), b"two".to_vec()]);
+        assert!(!lines.is_empty());
+        lines.push(b"ree\n");
+        assert_eq!(all(&mut lines), [b"three".to_vec()]);
+        assert!(lines.is_empty());
+    }
+
+    #[test]
+    fn a_line_of_exactly_the_maximum_passes_and_one_byte_more_does_not() {
+        let too_long = Err(TooLong { line_bytes_max: 4 });
+        let mut lines = Lines::new(4);
+        lines.push(b"1234\n12345");
+        assert_eq!(lines.take(), Ok(Some(&b"1234"[..])));
+        assert_eq!(lines.take(), too_long);
+        lines.push(b"\n");
+        assert_eq!(lines.take(), too_long);
+    }
+
+    proptest! {
+        #[test]
+        fn lines_do_not_depend_on_how_the_bytes_arrive(
+            texts in prop::collection::vec("[a-z]{0,9}", 0..20),
+            step in 1_usize..12,
+        ) {
+            let stream: Vec<u8> = texts.iter().flat_map(|text| format!("{text}\n").into_bytes()).collect();
+            let mut lines = Lines::new(9);
+            let mut seen = Vec::new();
+            for piece in stream.chunks(step) {
+                lines.push(piece);
+                seen.append(&mut all(&mut lines));
+            }
+            prop_assert_eq!(seen, texts.into_iter().map(String::into_bytes).collect::<Vec<_>>());
+        }
+    }
+}

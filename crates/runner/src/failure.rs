@@ -1,0 +1,124 @@
+//! Why a program has no value, in words. Codes are decided here and by the prelude's memory, never by guest text.
+
+use crate::convert::NotJson;
+use crate::session::PROGRAM_FILE_NAME;
+use protocols::execbox::wire::Failed;
+
+/// Longest message or stack that is passed on: an error is read by people.
+const TEXT_BYTES_MAX: usize = 64 << 10;
+
+/// An uncaught error as the prelude saw it.
+#[derive(Debug, Default)]
+pub(crate) struct Described {
+    pub(crate) code: String,
+    pub(crate) message: String,
+    pub(crate) name: String,
+    pub(crate) stack: String,
+}
+
+impl Described {
+    /// As it goes over the wire, with the user's own frames only.
+    pub(crate) fn into_failed(self, first_line_shift: usize) -> Failed<'static> {
+        let Self { code, mut message, name, stack } = self;
+        cut(&mut message);
+        let stack = frames(&stack, first_line_shift);
+        Failed {
+            code: code.into(),
+            message: message.into(),
+            name: (!name.is_empty()).then(|| name.into()),
+            stack: (!stack.is_empty()).then(|| stack.into()),
+            limit: None,
+        }
+    }
+}
+
+/// A failure with nothing but a code and a sentence.
+pub(crate) fn plain(code: &'static str, message: impl Into<String>) -> Failed<'static> {
+    let message = message.into().into();
+    Failed { code: code.into(), message, name: None, stack: None, limit: None }
+}
+
+/// A program that could not be parsed.
+pub(crate) fn syntax(message: impl Into<String>) -> Failed<'static> {
+    Failed { name: Some("SyntaxError".into()), ..plain("runtime", message) }
+}
+
+/// The allowance of processor time is used up.
+pub(crate) fn cpu_limit(ms: u64) -> Failed<'static> {
+    let message = format!("used more than {ms} ms of processor time");
+    Failed { limit: Some("cpu".into()), ..plain("timeout", message) }
+}
+
+/// The memory limit is reached.
+pub(crate) fn memory_limit(bytes: u64) -> Failed<'static> {
+    let message = format!("needed more than {bytes} bytes of memory");
+    Failed { limit: Some("memory".into()), ..plain("memory_limit", message) }
+}
+
+/// The program's value has no JSON. `thrown` is what the engine said, if it threw.
+pub(crate) fn serialization(why: &NotJson, thrown: Option<Described>) -> Failed<'static> {
+    let reason = match (why, thrown) {
+        (NotJson::Type(name), _) => format!("{name} has no JSON form"),
+        (NotJson::TooLarge(bytes), _) => format!("{bytes} bytes are more than fit a message"),
+        (NotJson::Threw, Some(error)) => error.message,
+        (NotJson::Threw, None) => "it has no JSON form".to_owned(),
+    };
+    let mut message = format!("the program's value cannot be turned into JSON: {reason}");
+    cut(&mut message);
+    plain("serialization", message)
+}
+
+/// The lines of a stack that are the user's, with columns as the user counts them: ours are dropped, and the first
+/// line loses what we put before it.
+pub(crate) fn frames(stack: &str, first_line_shift: usize) -> String {
+    let mut shown = String::new();
+    for line in stack.lines().filter(|line| line.contains(PROGRAM_FILE_NAME)) {
+        if shown.len() + line.len() > TEXT_BYTES_MAX {
+            break;
+        }
+        if !shown.is_empty() {
+            shown.push('\n');
+        }
+        shown.push_str(&unshifted(line, first_line_shift).unwrap_or_else(|| line.to_owned()));
+    }
+    shown
+}
+
+/// `at f (program.js:1:30)` with its column corrected, if the frame lies on the first line.
+fn unshifted(line: &str, first_line_shift: usize) -> Option<String> {
+    let first_line = format!("{PROGRAM_FILE_NAME}:1:");
+    let (before, after) = line.split_once(&first_line)?;
+    let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+    let column: usize = after[..digits].parse().ok()?;
+    let column = column.saturating_sub(first_line_shift).max(1);
+    Some(format!("{before}{first_line}{column}{}", &after[digits..]))
+}
+
+fn cut(text: &mut String) {
+    if text.len() > TEXT_BYTES_MAX {
+        text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
+        text.push('…');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_users_frames_are_shown_and_the_first_lines_columns_are_right() {
+        let stack = "    at f (program.js:1:30)\n    at apply (native)\n    at fire (airlock:prelude:200:7)\n    at <anonymous> (program.js:2:4)\n";
+        assert_eq!(
+            frames(stack, 14),
+            "    at f (program.js:1:16)\n    at <anonymous> (program.js:2:4)"
+        );
+    }
+
+    #[test]
+    fn a_stack_that_the_guest_wrote_cannot_break_the_reader() {
+        for stack in ["program.js:1:", "program.js:1:99999999999999999999999", "program.js:1:é", "\n\n"] {
+            let _ = frames(stack, 14);
+        }
+        assert_eq!(frames("program.js:1:3", 14), "program.js:1:1");
+    }
+}

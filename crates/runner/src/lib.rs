@@ -1,0 +1,38 @@
+//! What runs inside the jail: one single-threaded process that makes a program ready, evaluates it in QuickJS and
+//! speaks the link's language on one socket. It opens no file, reads no environment and starts no thread.
+//!
+//! The guest is a deterministic function of the inputs it receives: they are processed one at a time, with all
+//! microtasks drained between two; its clock shows the time of the last input; its randomness follows from a seed.
+
+mod convert;
+mod failure;
+mod host;
+mod link;
+mod prelude;
+pub mod prepare;
+mod session;
+mod usage;
+mod world;
+
+pub use prelude::PRELUDE_VERSION;
+pub use world::World;
+
+/// Everything besides the program and its inputs that could change what a program does. A replay under another
+/// fingerprint is tried before it is trusted. Preparation has its own number: raise it when the same source would
+/// become another text.
+pub const FINGERPRINT: &str = "quickjs-ng 0.16.2 (rquickjs 0.14.0), prelude 1, preparation 1";
+
+/// [`FINGERPRINT`], and the processor on which this build runs.
+pub fn fingerprint() -> String {
+    format!("{FINGERPRINT}, {}", std::env::consts::ARCH)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_fingerprint_names_the_engine_that_is_linked_and_the_newest_prelude() {
+        let lock = include_str!("../../../Cargo.lock");
+        assert!(lock.contains("name = \"rquickjs\"\nversion = \"0.14.0\""), "rename the engine");
+        assert!(super::FINGERPRINT.contains(&format!("prelude {}", super::PRELUDE_VERSION)));
+    }
+}

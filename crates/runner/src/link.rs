@@ -1,0 +1,120 @@
+//! The socket to the engine: lines in, collected lines out.
+
+use protocols::execbox::{FromRunner, MESSAGE_BYTES_MAX};
+use protocols::ndjson::Lines;
+use std::cell::{Cell, RefCell};
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Collected output beyond this is written at once: the engine can begin on it while the guest goes on.
+const COLLECTED_BYTES_MAX: usize = 32 << 10;
+
+/// Collected output older than this is written at once: a person may be watching a busy program print.
+const COLLECTED_AGE_MAX: Duration = Duration::from_millis(20);
+
+/// How much is asked of the socket at once: a replay's inputs arrive in few reads.
+const READ_BYTES: usize = 64 << 10;
+
+/// The receiving half.
+pub(crate) struct Inbox {
+    stream: Rc<UnixStream>,
+    lines: Lines,
+}
+
+impl Inbox {
+    pub(crate) fn new(stream: Rc<UnixStream>) -> Self {
+        Self { stream, lines: Lines::new(MESSAGE_BYTES_MAX) }
+    }
+
+    /// The next line; `None` once the other side has closed. `before_waiting` runs if none is here yet.
+    pub(crate) fn line(&mut self, before_waiting: impl FnOnce()) -> io::Result<Option<&[u8]>> {
+        let mut before_waiting = Some(before_waiting);
+        // Twice `take`: the borrow checker does not see that a line returned from inside a loop ends the loop.
+        while !self.lines.has_line().map_err(io::Error::other)? {
+            if let Some(tell) = before_waiting.take() {
+                tell();
+            }
+            if self.read()? == 0 {
+                return Ok(None);
+            }
+        }
+        self.lines.take().map_err(io::Error::other)
+    }
+
+    fn read(&mut self) -> io::Result<usize> {
+        loop {
+            match (&*self.stream).read(self.lines.room(READ_BYTES)) {
+                Ok(n) => {
+                    self.lines.filled(n);
+                    return Ok(n);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// The sending half. Shared with the host functions and the interrupt hook, which all write now and then.
+pub(crate) struct Outbox {
+    stream: RefCell<Option<Rc<UnixStream>>>,
+    collected: RefCell<Vec<u8>>,
+    /// Processor time when the first collected byte came: between two waits it passes like the wall's.
+    since: Cell<Option<Duration>>,
+    broken: Cell<bool>,
+}
+
+impl Outbox {
+    /// An outbox without a socket: what is sent into it is lost, as while warming up.
+    pub(crate) fn unconnected() -> Self {
+        Self {
+            stream: RefCell::new(None),
+            collected: RefCell::new(Vec::with_capacity(COLLECTED_BYTES_MAX)),
+            since: Cell::new(None),
+            broken: Cell::new(false),
+        }
+    }
+
+    pub(crate) fn connect(&self, stream: Rc<UnixStream>) {
+        self.collected.borrow_mut().clear();
+        self.since.set(None);
+        *self.stream.borrow_mut() = Some(stream);
+    }
+
+    pub(crate) fn send(&self, message: &FromRunner<'_>) {
+        let mut collected = self.collected.borrow_mut();
+        message.encode(&mut collected);
+        let full = collected.len() > COLLECTED_BYTES_MAX;
+        drop(collected);
+        if full {
+            self.flush();
+        }
+    }
+
+    /// Writes what has lain here for long; called from the interrupt hook with the processor time so far.
+    pub(crate) fn flush_if_old(&self, now: Duration) {
+        match self.since.get() {
+            _ if self.collected.borrow().is_empty() => {}
+            None => self.since.set(Some(now)),
+            Some(since) if now.saturating_sub(since) < COLLECTED_AGE_MAX => {}
+            Some(_) => self.flush(),
+        }
+    }
+
+    /// Writes everything.
+    pub(crate) fn flush(&self) {
+        self.since.set(None);
+        let mut collected = self.collected.borrow_mut();
+        if let Some(stream) = &*self.stream.borrow()
+            && !self.broken.get()
+            && !collected.is_empty()
+            && (&**stream).write_all(&collected).is_err()
+        {
+            // The engine is gone; the next read says so too, and ends the process.
+            self.broken.set(true);
+        }
+        collected.clear();
+    }
+}

@@ -1,0 +1,51 @@
+//! Markdown fences: models put their programs into them.
+
+use lifecycle::Convention;
+use std::borrow::Cow;
+use std::ops::Range;
+
+const FENCE: &str = "```";
+
+/// The program without its fence. What stood before it becomes empty lines, so that line numbers stay.
+pub(super) fn unfenced(source: &str, convention: Convention) -> Cow<'_, str> {
+    let block = match convention {
+        Convention::LastExpression => whole_block(source),
+        Convention::ExplicitReturn => first_block(source),
+    };
+    match block {
+        Some(block) => {
+            let lines_before = source[..block.start].matches('\n').count();
+            Cow::Owned(format!("{}{}", "\n".repeat(lines_before), &source[block]))
+        }
+        None => Cow::Borrowed(source),
+    }
+}
+
+/// The content of a fence that holds everything but blanks.
+fn whole_block(source: &str) -> Option<Range<usize>> {
+    let block = first_block(source)?;
+    let opening = source.find(FENCE)?;
+    let outside_before = source[..opening].trim();
+    let outside_after = source[block.end..].trim_start().strip_prefix(FENCE)?.trim();
+    (outside_before.is_empty() && outside_after.is_empty()).then_some(block)
+}
+
+/// The content of the first fence: from the line after the opening one to the next line that begins with a fence.
+fn first_block(source: &str) -> Option<Range<usize>> {
+    let opening = fence_line(source, 0)?;
+    let start = opening + source[opening..].find('\n')? + 1;
+    let end = fence_line(source, start)?;
+    Some(start..end)
+}
+
+/// Where the next line begins whose first visible characters are a fence.
+fn fence_line(source: &str, from: usize) -> Option<usize> {
+    let mut at = from;
+    for line in source[from..].split_inclusive('\n') {
+        if line.trim_start().starts_with(FENCE) {
+            return Some(at);
+        }
+        at += line.len();
+    }
+    None
+}

@@ -1,0 +1,130 @@
+//! Program text as people and models write it, made into the body of an async function. Pure.
+//!
+//! Fences go, types go, and what the program means to give back gets its `return`. Lines stay where they were, so that
+//! stacks name the user's own lines.
+
+mod depth;
+mod fence;
+mod recover;
+mod strip;
+mod transform;
+
+#[cfg(test)]
+mod tests;
+
+use lifecycle::Convention;
+use oxc_allocator::Allocator;
+use oxc_ast::ast::Program;
+use oxc_parser::{ParseOptions, Parser, ParserReturn};
+use oxc_span::SourceType;
+use protocols::execbox::CODE_BYTES_MAX;
+use std::borrow::Cow;
+use std::fmt;
+
+/// The text to run: the body of an async function, parsed on its own, so that it cannot end it early.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prepared(pub String);
+
+/// Why a text is no program, and where, as the user counts lines and columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SyntaxProblem {
+    /// A sentence.
+    pub message: String,
+    /// From 1.
+    pub line: usize,
+    /// From 1.
+    pub column: usize,
+}
+
+impl fmt::Display for SyntaxProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}:{})", self.message, self.line, self.column)
+    }
+}
+
+impl std::error::Error for SyntaxProblem {}
+
+/// Makes a program ready to run.
+pub fn prepare(source: &str, convention: Convention) -> Result<Prepared, SyntaxProblem> {
+    check_size(source)?;
+    let text = fence::unfenced(source, convention);
+    if let Some(at) = depth::too_deep(&text) {
+        return Err(problem(&text, at, "the program is nested too deeply"));
+    }
+    let allocator = Allocator::default();
+    let program = parse(&allocator, &text)?;
+    recover::check_modules(&text, &program)?;
+    match strip::strip(&text, &program) {
+        strip::Stripped::Unchanged => finish(&text, &program, None, convention),
+        strip::Stripped::Blanked(bytes) => finish(&text, &program, Some(bytes), convention),
+        strip::Stripped::NeedsTransform => prepare_transformed(&text, convention),
+    }
+}
+
+/// How far the text that [`prepare`] put before the first line has moved it to the right.
+pub(crate) fn first_line_shift(prepared: &str) -> usize {
+    if prepared.starts_with(recover::RETURN) { recover::RETURN.len() } else { 0 }
+}
+
+/// Enums, namespaces and parameter properties have no form without code: lines move, but the program runs.
+fn prepare_transformed(text: &str, convention: Convention) -> Result<Prepared, SyntaxProblem> {
+    let text = transform::to_javascript(text).map_err(|message| problem(text, 0, message))?;
+    let allocator = Allocator::default();
+    let program = parse(&allocator, &text)?;
+    recover::check_modules(&text, &program)?;
+    finish(&text, &program, None, convention)
+}
+
+/// Gives the program its `return`. `blanked` is the text without types, byte for byte as long.
+fn finish(
+    text: &str,
+    program: &Program<'_>,
+    blanked: Option<Vec<u8>>,
+    convention: Convention,
+) -> Result<Prepared, SyntaxProblem> {
+    let plan = recover::plan(text, program, convention)?;
+    let blanked = blanked.map_or(Cow::Borrowed(text.as_bytes()), Cow::Owned);
+    String::from_utf8(plan.carry_out(blanked))
+        .map(Prepared)
+        .map_err(|_| problem(text, 0, "the program's types could not be removed"))
+}
+
+/// Reads the text as TypeScript, of which JavaScript is a part, with `await` and `return` anywhere.
+fn parse<'a>(allocator: &'a Allocator, text: &'a str) -> Result<Program<'a>, SyntaxProblem> {
+    let parsed = parse_as(allocator, text, SourceType::ts());
+    if !parsed.panicked && parsed.diagnostics.is_empty() {
+        return Ok(parsed.program);
+    }
+    let Some(first) = parsed.diagnostics.iter().next() else {
+        return Err(problem(text, 0, "the program cannot be parsed"));
+    };
+    let at = first.labels.first().map_or(text.len(), |label| label.offset() as usize);
+    Err(problem(text, at, first.message.to_string()))
+}
+
+fn parse_as<'a>(allocator: &'a Allocator, text: &'a str, language: SourceType) -> ParserReturn<'a> {
+    let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
+    Parser::new(allocator, text, language).with_options(options).parse()
+}
+
+fn check_size(source: &str) -> Result<(), SyntaxProblem> {
+    if source.len() > CODE_BYTES_MAX {
+        return Err(problem("", 0, format!("a program has at most {CODE_BYTES_MAX} bytes")));
+    }
+    // The engine takes its source as a C string.
+    match source.find('\0') {
+        Some(at) => Err(problem(source, at, "a program cannot contain the character NUL")),
+        None => Ok(()),
+    }
+}
+
+/// A problem at a byte of `text`, whose lines are the user's.
+fn problem(text: &str, at: usize, message: impl Into<String>) -> SyntaxProblem {
+    let before = &text[..text.floor_char_boundary(at)];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    SyntaxProblem {
+        message: message.into(),
+        line: before.matches('\n').count() + 1,
+        column: before[line_start..].chars().count() + 1,
+    }
+}

@@ -1,0 +1,312 @@
+//! What a program means to give back: a last expression, a function to be called, a default export.
+
+use super::{SyntaxProblem, problem};
+use lifecycle::Convention;
+use oxc_ast::ast::{
+    Class, Declaration, ExportDefaultDeclarationKind, Expression, Function,
+    ImportDeclarationSpecifier, Program, ReturnStatement, Statement,
+};
+use oxc_ast_visit::Visit;
+use oxc_ast::ast::ArrowFunctionExpression;
+use oxc_semantic::ScopeFlags;
+use oxc_span::{GetSpan, Span};
+use std::borrow::Cow;
+
+/// What is put before a value. The semicolon ends a statement that has none.
+pub(super) const RETURN: &str = ";return (";
+
+/// What is done to a text: bytes blanked, then texts put in.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    blanks: Vec<Span>,
+    /// In the order of their places.
+    inserts: Vec<(u32, String)>,
+}
+
+impl Plan {
+    /// The text with the plan applied.
+    pub(super) fn carry_out(self, mut text: Cow<'_, [u8]>) -> Vec<u8> {
+        for span in &self.blanks {
+            blank(&mut text.to_mut()[span.start as usize..span.end as usize]);
+        }
+        if self.inserts.is_empty() {
+            return text.into_owned();
+        }
+        let mut result = Vec::with_capacity(text.len() + 32);
+        let mut done = 0;
+        for (at, inserted) in &self.inserts {
+            result.extend_from_slice(&text[done..*at as usize]);
+            result.extend_from_slice(inserted.as_bytes());
+            done = *at as usize;
+        }
+        result.extend_from_slice(&text[done..]);
+        result
+    }
+
+    /// Returns what lies in `span`, or what calling it gives. `after` is where the statement before it ends.
+    fn give_back(&mut self, after: u32, span_end: u32, how: Give) {
+        self.inserts.push((after, RETURN.to_owned()));
+        self.inserts.push((span_end, how.closing().to_owned()));
+    }
+
+    /// Calls a declared function once everything else has run. On a line of its own: a comment may end the text.
+    fn call_at_end(&mut self, text: &str, name: &str) {
+        let end = u32::try_from(text.len()).expect("programs are far smaller than 4 GB");
+        self.inserts.push((end, format!("\n;return {name}();")));
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Give {
+    Value,
+    Call,
+}
+
+impl Give {
+    const fn closing(self) -> &'static str {
+        match self {
+            Self::Value => ")",
+            Self::Call => ")()",
+        }
+    }
+}
+
+/// Overwrites with spaces what is no line break.
+pub(super) fn blank(bytes: &mut [u8]) {
+    for byte in bytes {
+        if !matches!(byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
+}
+
+/// Refuses imports and exports, except types and `export default`: a program is not a module.
+pub(super) fn check_modules(text: &str, program: &Program<'_>) -> Result<(), SyntaxProblem> {
+    const IMPORT: &str = "a program cannot import modules: what it needs from outside is in tools.*";
+    const EXPORT: &str = "a program cannot export, except `export default`: use return or emit()";
+    for statement in program.body.iter().filter(|statement| !is_type_only(statement)) {
+        let message = match statement {
+            Statement::ImportDeclaration(_) | Statement::TSImportEqualsDeclaration(_) => IMPORT,
+            Statement::ExportAllDeclaration(_)
+            | Statement::ExportDeclaration(_)
+            | Statement::ExportNamedDeclaration(_)
+            | Statement::ExportFromDeclaration(_)
+            | Statement::TSExportAssignment(_)
+            | Statement::TSNamespaceExportDeclaration(_) => EXPORT,
+            _ => continue,
+        };
+        return Err(problem(text, statement.span().start as usize, message));
+    }
+    Ok(())
+}
+
+/// Decides what to do about a program's value.
+pub(super) fn plan(
+    text: &str,
+    program: &Program<'_>,
+    convention: Convention,
+) -> Result<Plan, SyntaxProblem> {
+    let mut plan = Plan::default();
+    if let Some(hashbang) = &program.hashbang {
+        plan.blanks.push(hashbang.span);
+    }
+    let real: Vec<usize> = (0..program.body.len()).filter(|i| does_something(&program.body[*i])).collect();
+    let Some(last) = real.last().copied() else {
+        plan_directive(&mut plan, program, convention);
+        return Ok(plan);
+    };
+    if let Some(i) = program.body.iter().position(is_default_export) {
+        plan_default_export(&mut plan, text, program, i, last)?;
+        return Ok(plan);
+    }
+    let alone = real.len() == 1 && program.directives.is_empty();
+    match &program.body[last] {
+        Statement::ExpressionStatement(statement) => {
+            let after = end_before(program, last);
+            let end = runtime_end(&statement.expression);
+            match give(&statement.expression, convention, alone) {
+                Some(how) if alone || !returns_early(text, program) => plan.give_back(after, end, how),
+                Some(_) | None => {}
+            }
+        }
+        Statement::FunctionDeclaration(function) if alone => {
+            if let Some(id) = &function.id {
+                plan.call_at_end(text, id.name.as_str());
+            }
+        }
+        _ => {}
+    }
+    Ok(plan)
+}
+
+/// Whether and how a program's last expression is its value.
+fn give(expression: &Expression<'_>, convention: Convention, alone: bool) -> Option<Give> {
+    let bare = bare(expression);
+    let calls = match convention {
+        Convention::ExplicitReturn => is_function(bare),
+        Convention::LastExpression => {
+            matches!(bare, Expression::ArrowFunctionExpression(arrow) if arrow.r#async)
+        }
+    };
+    match convention {
+        _ if alone && calls => Some(Give::Call),
+        Convention::LastExpression => Some(Give::Value),
+        Convention::ExplicitReturn => None,
+    }
+}
+
+/// A text of nothing but `"words"` is read as a directive; as a last expression it is a value.
+fn plan_directive(plan: &mut Plan, program: &Program<'_>, convention: Convention) {
+    if let (Convention::LastExpression, Some(last)) = (convention, program.directives.last()) {
+        let before = program.directives.len() - 1;
+        let after = before.checked_sub(1).map_or(0, |i| program.directives[i].span.end);
+        plan.give_back(after, last.expression.span.end, Give::Value);
+    }
+}
+
+fn plan_default_export(
+    plan: &mut Plan,
+    text: &str,
+    program: &Program<'_>,
+    i: usize,
+    last: usize,
+) -> Result<(), SyntaxProblem> {
+    let Statement::ExportDefaultDeclaration(export) = &program.body[i] else { return Ok(()) };
+    let declaration = &export.declaration;
+    plan.blanks.push(Span::new(export.span.start, declaration.span().start));
+    if let ExportDefaultDeclarationKind::FunctionDeclaration(function) = declaration
+        && let Some(id) = &function.id
+    {
+        plan.call_at_end(text, id.name.as_str());
+        return Ok(());
+    }
+    if i != last {
+        let message = "`export default` of a value must be the last statement";
+        return Err(problem(text, export.span.start as usize, message));
+    }
+    let (end, how) = match declaration.as_expression() {
+        Some(expression) if is_function(bare(expression)) => (runtime_end(expression), Give::Call),
+        Some(expression) => (runtime_end(expression), Give::Value),
+        None if matches!(declaration, ExportDefaultDeclarationKind::FunctionDeclaration(_)) => {
+            (declaration.span().end, Give::Call)
+        }
+        None => (declaration.span().end, Give::Value),
+    };
+    plan.give_back(end_before(program, i), end, how);
+    Ok(())
+}
+
+/// Where the statement or directive before statement `i` ends.
+fn end_before(program: &Program<'_>, i: usize) -> u32 {
+    let statement = i.checked_sub(1).map(|i| program.body[i].span().end);
+    let directive = || program.directives.last().map(|directive| directive.span.end);
+    let hashbang = || program.hashbang.as_ref().map(|hashbang| hashbang.span.end);
+    statement.or_else(directive).or_else(hashbang).unwrap_or(0)
+}
+
+/// Where an expression ends once its types are gone.
+fn runtime_end(expression: &Expression<'_>) -> u32 {
+    match expression {
+        Expression::TSAsExpression(it) => runtime_end(&it.expression),
+        Expression::TSSatisfiesExpression(it) => runtime_end(&it.expression),
+        Expression::TSNonNullExpression(it) => runtime_end(&it.expression),
+        Expression::TSInstantiationExpression(it) => runtime_end(&it.expression),
+        _ => expression.span().end,
+    }
+}
+
+/// The expression inside parentheses and types.
+fn bare<'e, 'a>(expression: &'e Expression<'a>) -> &'e Expression<'a> {
+    match expression {
+        Expression::ParenthesizedExpression(it) => bare(&it.expression),
+        Expression::TSAsExpression(it) => bare(&it.expression),
+        Expression::TSSatisfiesExpression(it) => bare(&it.expression),
+        Expression::TSNonNullExpression(it) => bare(&it.expression),
+        Expression::TSTypeAssertion(it) => bare(&it.expression),
+        _ => expression,
+    }
+}
+
+const fn is_function(expression: &Expression<'_>) -> bool {
+    matches!(
+        expression,
+        Expression::ArrowFunctionExpression(_) | Expression::FunctionExpression(_)
+    )
+}
+
+fn is_default_export(statement: &Statement<'_>) -> bool {
+    matches!(statement, Statement::ExportDefaultDeclaration(_)) && !is_type_only(statement)
+}
+
+fn does_something(statement: &Statement<'_>) -> bool {
+    !matches!(statement, Statement::EmptyStatement(_)) && !is_type_only(statement)
+}
+
+/// Whether nothing is left of a statement once types are gone.
+pub(super) fn is_type_only(statement: &Statement<'_>) -> bool {
+    if let Some(declaration) = statement.as_declaration() {
+        return is_type_only_declaration(declaration);
+    }
+    match statement {
+        Statement::ImportDeclaration(it) => {
+            let all_types = it.specifiers.as_ref().is_some_and(|specifiers| {
+                !specifiers.is_empty() && specifiers.iter().all(is_type_specifier)
+            });
+            it.import_kind.is_type() || all_types
+        }
+        Statement::ExportDeclaration(it) => is_type_only_declaration(&it.declaration),
+        // `export {}` only says "I am a module".
+        Statement::ExportNamedDeclaration(it) => {
+            it.export_kind.is_type() || it.specifiers.iter().all(|it| it.export_kind.is_type())
+        }
+        Statement::ExportFromDeclaration(it) => it.export_kind.is_type(),
+        Statement::ExportAllDeclaration(it) => it.export_kind.is_type(),
+        Statement::ExportDefaultDeclaration(it) => match &it.declaration {
+            ExportDefaultDeclarationKind::TSInterfaceDeclaration(_) => true,
+            ExportDefaultDeclarationKind::FunctionDeclaration(function) => function.body.is_none(),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+fn is_type_only_declaration(declaration: &Declaration<'_>) -> bool {
+    match declaration {
+        Declaration::TSTypeAliasDeclaration(_)
+        | Declaration::TSInterfaceDeclaration(_)
+        | Declaration::TSExternalModuleDeclaration(_)
+        | Declaration::TSGlobalDeclaration(_) => true,
+        Declaration::VariableDeclaration(it) => it.declare,
+        Declaration::FunctionDeclaration(it) => it.declare || it.body.is_none(),
+        Declaration::ClassDeclaration(it) => it.declare,
+        Declaration::TSEnumDeclaration(it) => it.declare,
+        Declaration::TSNamespaceDeclaration(it) => it.declare,
+        Declaration::TSImportEqualsDeclaration(it) => it.import_kind.is_type(),
+    }
+}
+
+fn is_type_specifier(specifier: &ImportDeclarationSpecifier<'_>) -> bool {
+    matches!(specifier, ImportDeclarationSpecifier::ImportSpecifier(it) if it.import_kind.is_type())
+}
+
+/// Whether the program returns by itself, outside of its functions: then its last expression is not its value.
+fn returns_early(text: &str, program: &Program<'_>) -> bool {
+    let mut search = Returns { found: false };
+    if text.contains("return") {
+        search.visit_program(program);
+    }
+    search.found
+}
+
+struct Returns {
+    found: bool,
+}
+
+impl<'a> Visit<'a> for Returns {
+    fn visit_return_statement(&mut self, _: &ReturnStatement<'a>) {
+        self.found = true;
+    }
+    fn visit_function(&mut self, _: &Function<'a>, _: ScopeFlags) {}
+    fn visit_arrow_function_expression(&mut self, _: &ArrowFunctionExpression<'a>) {}
+    fn visit_class(&mut self, _: &Class<'a>) {}
+}

@@ -1,0 +1,278 @@
+//! Types removed by overwriting them with spaces: every other byte stays where it was.
+//!
+//! Where a type's absence would change how the rest is read (a line that would join the one before it, a bracket that
+//! would begin a block), a semicolon is written into the gap, or the transformer takes over.
+
+use super::recover::{blank, is_type_only};
+use oxc_ast::ast::*;
+use oxc_ast_visit::{Visit, walk};
+use oxc_span::{GetSpan, Span};
+
+/// What became of a text.
+#[derive(Debug)]
+pub(super) enum Stripped {
+    /// It has no types.
+    Unchanged,
+    /// Its types are spaces now.
+    Blanked(Vec<u8>),
+    /// It has more than types.
+    NeedsTransform,
+}
+
+/// Removes the types of `program`, which was parsed from `text`.
+pub(super) fn strip(text: &str, program: &Program<'_>) -> Stripped {
+    let mut stripper = Stripper { source: text.as_bytes(), out: None, needs_transform: false };
+    stripper.visit_program(program);
+    match stripper.out {
+        _ if stripper.needs_transform => Stripped::NeedsTransform,
+        Some(bytes) => Stripped::Blanked(bytes),
+        None => Stripped::Unchanged,
+    }
+}
+
+struct Stripper<'s> {
+    source: &'s [u8],
+    /// A copy of the source, made when the first type is met.
+    out: Option<Vec<u8>>,
+    needs_transform: bool,
+}
+
+impl Stripper<'_> {
+    fn out(&mut self) -> &mut Vec<u8> {
+        self.out.get_or_insert_with(|| self.source.to_vec())
+    }
+
+    fn blank(&mut self, start: u32, end: u32) {
+        if start < end {
+            blank(&mut self.out()[start as usize..end as usize]);
+        }
+    }
+
+    /// Blanks something that stood on its own; the semicolon keeps its neighbours apart.
+    fn blank_whole(&mut self, span: Span) {
+        self.blank(span.start, span.end);
+        self.out()[span.start as usize] = b';';
+    }
+
+    /// If the last byte of a statement or class member was a type's, writes the semicolon that was implied after it:
+    /// a next line that begins with a bracket would otherwise be read as its continuation.
+    fn close(&mut self, span: Span) {
+        let last = span.end as usize - 1;
+        let was_type = !self.source[last].is_ascii_whitespace();
+        if let Some(byte) = self.out.as_mut().map(|out| &mut out[last])
+            && was_type
+            && *byte == b' '
+        {
+            *byte = b';';
+        }
+    }
+
+    fn has_newline(&self, start: u32, end: u32) -> bool {
+        self.source[start as usize..end as usize].contains(&b'\n')
+    }
+
+    /// The first byte from `at` on that is neither blank nor comment.
+    fn skip_trivia(&self, mut at: usize) -> usize {
+        loop {
+            match self.source.get(at..) {
+                Some([b'/', b'/', ..]) => {
+                    at += self.source[at..].iter().position(|b| *b == b'\n').unwrap_or(self.source.len() - at);
+                }
+                Some([b'/', b'*', rest @ ..]) => {
+                    at += rest.windows(2).position(|w| w == b"*/").map_or(rest.len(), |n| n + 2) + 2;
+                }
+                Some([byte, ..]) if byte.is_ascii_whitespace() => at += 1,
+                Some(_) | None => return at,
+            }
+        }
+    }
+
+    /// Blanks a single byte such as `?`, if it is the next one that counts after `at`.
+    fn blank_mark(&mut self, at: u32, mark: u8) {
+        let at = self.skip_trivia(at as usize);
+        if self.source.get(at) == Some(&mark) {
+            self.blank(at as u32, at as u32 + 1);
+        }
+    }
+
+    /// Blanks the words before a class member's name that JavaScript does not know.
+    fn blank_modifiers(&mut self, decorators: &[Decorator<'_>], span: Span, key_start: u32) {
+        let first = decorators.last().map_or(span.start, |decorator| decorator.span.end) as usize;
+        let first = self.skip_trivia(first);
+        let mut at = first;
+        while at < key_start as usize {
+            let length = self.source[at..].iter().take_while(|b| b.is_ascii_lowercase()).count();
+            match &self.source[at..at + length] {
+                b"public" | b"private" | b"protected" | b"readonly" | b"override" | b"declare" => {
+                    self.blank(at as u32, (at + length) as u32);
+                    if at == first && decorators.is_empty() {
+                        self.out()[at] = b';';
+                    }
+                }
+                b"static" | b"async" | b"get" | b"set" | b"accessor" => {}
+                _ => return,
+            }
+            at = self.skip_trivia(at + length);
+        }
+    }
+
+    fn blank_class_head(&mut self, class: &Class<'_>) {
+        if class.r#abstract {
+            let start = class.decorators.last().map_or(class.span.start, |it| it.span.end);
+            let at = self.skip_trivia(start as usize) as u32;
+            self.blank(at, at + "abstract".len() as u32);
+        }
+        if let (Some(first), Some(last)) = (class.implements.first(), class.implements.last()) {
+            let head = &self.source[..first.span.start as usize];
+            let keyword = head.windows(10).rposition(|word| word == b"implements");
+            let start = keyword.map_or(first.span.start, |at| at as u32);
+            self.blank(start, last.span.end);
+        }
+    }
+
+    /// `<T>x`: what follows must not be read differently for standing where it does now.
+    fn blank_assertion(&mut self, assertion: &TSTypeAssertion<'_>) {
+        let inner = assertion.expression.span().start;
+        let changes_meaning = matches!(self.source[inner as usize], b'{' | b'f' | b'c' | b'l' | b'a');
+        self.needs_transform |= changes_meaning || self.has_newline(assertion.span.start, inner);
+        self.blank(assertion.span.start, inner);
+    }
+}
+
+impl<'a> Visit<'a> for Stripper<'_> {
+    fn visit_statement(&mut self, it: &Statement<'a>) {
+        if is_type_only(it) {
+            self.blank_whole(it.span());
+            return;
+        }
+        walk::walk_statement(self, it);
+        self.close(it.span());
+    }
+
+    fn visit_ts_type_annotation(&mut self, it: &TSTypeAnnotation<'a>) {
+        let before = &self.source[..it.span.start as usize];
+        let trimmed = before.trim_ascii_end();
+        let marked = matches!(trimmed.last(), Some(b'?' | b'!'));
+        let start = if marked { trimmed.len() as u32 - 1 } else { it.span.start };
+        self.blank(start, it.span.end);
+    }
+
+    fn visit_ts_type_parameter_declaration(&mut self, it: &TSTypeParameterDeclaration<'a>) {
+        self.blank(it.span.start, it.span.end);
+    }
+
+    fn visit_ts_type_parameter_instantiation(&mut self, it: &TSTypeParameterInstantiation<'a>) {
+        self.blank(it.span.start, it.span.end);
+    }
+
+    fn visit_ts_this_parameter(&mut self, it: &TSThisParameter<'a>) {
+        self.blank(it.span.start, it.span.end);
+        self.blank_mark(it.span.end, b',');
+    }
+
+    fn visit_ts_as_expression(&mut self, it: &TSAsExpression<'a>) {
+        self.blank(it.expression.span().end, it.span.end);
+        self.visit_expression(&it.expression);
+    }
+
+    fn visit_ts_satisfies_expression(&mut self, it: &TSSatisfiesExpression<'a>) {
+        self.blank(it.expression.span().end, it.span.end);
+        self.visit_expression(&it.expression);
+    }
+
+    fn visit_ts_non_null_expression(&mut self, it: &TSNonNullExpression<'a>) {
+        self.blank(it.span.end - 1, it.span.end);
+        self.visit_expression(&it.expression);
+    }
+
+    fn visit_ts_type_assertion(&mut self, it: &TSTypeAssertion<'a>) {
+        self.blank_assertion(it);
+        self.visit_expression(&it.expression);
+    }
+
+    fn visit_arrow_function_expression(&mut self, it: &ArrowFunctionExpression<'a>) {
+        walk::walk_arrow_function_expression(self, it);
+        if let Some(types) = &it.type_parameters {
+            self.needs_transform |= self.has_newline(types.span.start, types.span.end);
+        }
+        if let Some(types) = &it.return_type
+            && self.has_newline(it.params.span.end, types.span.end)
+        {
+            // No line break may stand between `)` and `=>`: the parenthesis moves down.
+            let (from, to) = (it.params.span.end as usize - 1, types.span.end as usize - 1);
+            self.out()[from] = b' ';
+            self.out()[to] = b')';
+        }
+    }
+
+    fn visit_formal_parameter(&mut self, it: &FormalParameter<'a>) {
+        self.needs_transform |= it.accessibility.is_some() || it.readonly || it.r#override;
+        walk::walk_formal_parameter(self, it);
+        if it.optional && it.type_annotation.is_none() {
+            self.blank_mark(it.pattern.span().end, b'?');
+        }
+    }
+
+    fn visit_class(&mut self, it: &Class<'a>) {
+        self.blank_class_head(it);
+        self.visit_decorators(&it.decorators);
+        if let Some(types) = &it.type_parameters {
+            self.visit_ts_type_parameter_declaration(types);
+        }
+        if let Some(heritage) = &it.heritage {
+            self.visit_class_heritage(heritage);
+        }
+        self.visit_class_body(&it.body);
+    }
+
+    fn visit_property_definition(&mut self, it: &PropertyDefinition<'a>) {
+        if it.declare || it.r#type == PropertyDefinitionType::TSAbstractPropertyDefinition {
+            self.blank_whole(it.span);
+            return;
+        }
+        self.blank_modifiers(&it.decorators, it.span, it.key.span().start);
+        walk::walk_property_definition(self, it);
+        if it.optional && it.type_annotation.is_none() {
+            self.blank_mark(it.key.span().end, b'?');
+        }
+        self.close(it.span);
+    }
+
+    fn visit_method_definition(&mut self, it: &MethodDefinition<'a>) {
+        let bodiless = it.value.body.is_none();
+        if bodiless || it.r#type == MethodDefinitionType::TSAbstractMethodDefinition {
+            self.blank_whole(it.span);
+            return;
+        }
+        self.blank_modifiers(&it.decorators, it.span, it.key.span().start);
+        if it.optional {
+            let key_end = it.key.span().end;
+            let bracket = self.skip_trivia(key_end as usize);
+            let after_key = if it.computed { bracket as u32 + 1 } else { key_end };
+            self.blank_mark(after_key, b'?');
+        }
+        walk::walk_method_definition(self, it);
+    }
+
+    fn visit_accessor_property(&mut self, it: &AccessorProperty<'a>) {
+        self.blank_modifiers(&it.decorators, it.span, it.key.span().start);
+        walk::walk_accessor_property(self, it);
+        self.close(it.span);
+    }
+
+    fn visit_ts_index_signature(&mut self, it: &TSIndexSignature<'a>) {
+        self.blank_whole(it.span);
+    }
+
+    fn visit_ts_enum_declaration(&mut self, _: &TSEnumDeclaration<'a>) {
+        self.needs_transform = true;
+    }
+
+    fn visit_ts_namespace_declaration(&mut self, _: &TSNamespaceDeclaration<'a>) {
+        self.needs_transform = true;
+    }
+
+    fn visit_ts_import_equals_declaration(&mut self, _: &TSImportEqualsDeclaration<'a>) {
+        self.needs_transform = true;
+    }
+}

@@ -1,0 +1,246 @@
+//! What becomes of programs as people and models write them.
+
+use super::*;
+use Convention::{ExplicitReturn, LastExpression};
+use proptest::prelude::*;
+
+#[track_caller]
+fn check(convention: Convention, cases: &[(&str, &str)]) {
+    for (source, expected) in cases {
+        match prepare(source, convention) {
+            Ok(Prepared(text)) => assert_eq!(text, *expected, "{source}"),
+            Err(problem) => panic!("{source}: {problem}"),
+        }
+    }
+}
+
+#[test]
+fn the_last_expression_is_returned() {
+    check(
+        LastExpression,
+        &[
+            ("", ""),
+            ("  \n", "  \n"),
+            ("// c", "// c"),
+            (";", ";"),
+            ("1 + 1", ";return (1 + 1)"),
+            ("1 + 1;", ";return (1 + 1);"),
+            ("1 + 1 // two", ";return (1 + 1) // two"),
+            ("1 + 1; /* two */", ";return (1 + 1); /* two */"),
+            ("const x = 2\nx * 3", "const x = 2;return (\nx * 3)"),
+            ("const x = 2 // note\nx * 3;", "const x = 2;return ( // note\nx * 3);"),
+            ("1;2", "1;;return (2)"),
+            ("await x", ";return (await x)"),
+            ("(async () => 7)()", ";return ((async () => 7)())"),
+            ("(async () => 7)();", ";return ((async () => 7)());"),
+            ("() => 1", ";return (() => 1)"),
+            ("x => x", ";return (x => x)"),
+            ("'use strict'", ";return ('use strict')"),
+            ("'use strict'; 1", "'use strict';;return ( 1)"),
+        ],
+    );
+}
+
+#[test]
+fn async_arrows_and_lone_functions_are_called() {
+    check(
+        LastExpression,
+        &[
+            ("async () => 7", ";return (async () => 7)()"),
+            ("async () => 7;", ";return (async () => 7)();"),
+            ("(async x => x)", ";return ((async x => x))()"),
+            ("function run() { return 1 }", "function run() { return 1 }\n;return run();"),
+            ("async function run() {} // c", "async function run() {} // c\n;return run();"),
+        ],
+    );
+}
+
+#[test]
+fn what_is_no_expression_stays_as_it_is() {
+    for source in ["return 5", "if (1) { 2 }", "{a: 1}", "let a;", "class A {}", "if (a) return 1; 2"] {
+        check(LastExpression, &[(source, source)]);
+    }
+}
+
+#[test]
+fn explicit_programs_return_by_themselves_unless_they_are_one_function() {
+    check(
+        ExplicitReturn,
+        &[
+            ("1 + 1", "1 + 1"),
+            ("return 1 + 1", "return 1 + 1"),
+            ("async () => 7", ";return (async () => 7)()"),
+            ("(() => 7) as any", ";return ((() => 7))()      ;"),
+            ("(function () { return 7 })", ";return ((function () { return 7 }))()"),
+            ("async function main() {}", "async function main() {}\n;return main();"),
+            ("function a() {}\nreturn a()", "function a() {}\nreturn a()"),
+            ("(async () => 7)()", "(async () => 7)()"),
+        ],
+    );
+}
+
+#[test]
+fn a_default_export_is_called_or_returned() {
+    for convention in [ExplicitReturn, LastExpression] {
+        check(
+            convention,
+            &[
+                (
+                    "export default async function () { return 1 }",
+                    ";return (               async function () { return 1 })()",
+                ),
+                (
+                    "export default async function main() { return 1 }",
+                    "               async function main() { return 1 }\n;return main();",
+                ),
+                ("export default async () => 7;", ";return (               async () => 7)();"),
+                ("export default 7", ";return (               7)"),
+                (
+                    "const a = 1;\nexport default a",
+                    "const a = 1;;return (\n               a)",
+                ),
+            ],
+        );
+    }
+}
+
+#[test]
+fn modules_are_refused_in_words() {
+    #[track_caller]
+    fn refused(source: &str, words: &str, line: usize) {
+        let problem = prepare(source, ExplicitReturn).unwrap_err();
+        assert!(problem.message.contains(words), "{problem}");
+        assert_eq!((problem.line, problem.column), (line, 1));
+    }
+    refused("import fs from 'fs'\nfs", "cannot import", 1);
+    refused("import { a, type B } from 'a'", "cannot import", 1);
+    refused("1\nexport const a = 1", "cannot export", 2);
+    refused("export * from 'a'", "cannot export", 1);
+    refused("export default 1; f()", "last statement", 1);
+}
+
+#[test]
+fn fences_are_taken_off_and_lines_keep_their_numbers() {
+    check(LastExpression, &[("```js\n1\n```", ";return (\n1)\n"), ("```\n1\n2\n```\n", "\n1;return (\n2)\n")]);
+    check(
+        ExplicitReturn,
+        &[
+            ("```typescript\nreturn 1\n```", "\nreturn 1\n"),
+            ("Here you are:\n\n```js\nreturn 1\n```\nEnjoy!", "\n\n\nreturn 1\n"),
+            ("```\nreturn 1\n```\n```\nreturn 2\n```", "\nreturn 1\n"),
+            ("const a = `\n  x`\nreturn a", "const a = `\n  x`\nreturn a"),
+        ],
+    );
+    assert!(prepare("Here you are:\n```js\n1\n```", LastExpression).is_err());
+}
+
+#[test]
+fn types_become_spaces() {
+    check(
+        ExplicitReturn,
+        &[
+            ("const x: number = 2; return x", "const x         = 2; return x"),
+            ("let x!: T, y: U", "let x    , y  ;"),
+            ("function f(this: X, a?: A, b?) {}", "function f(         a    , b ) {}\n;return f();"),
+            ("f<T>(x as any, y!, z satisfies Z)", "f   (x       , y , z            )"),
+            ("try {} catch (e: unknown) {}", "try {} catch (e         ) {}"),
+            ("import type { A } from 'a'\nreturn 1", ";                         \nreturn 1"),
+            ("import { type A } from 'a'\nreturn 1", ";                         \nreturn 1"),
+            ("declare const a: number; return a", ";                        return a"),
+            ("interface A { b: 1 }\nreturn 1", ";                   \nreturn 1"),
+        ],
+    );
+    check(LastExpression, &[("const x: number = 2; x * 3", "const x         = 2;;return ( x * 3)")]);
+}
+
+#[test]
+fn class_members_lose_what_javascript_does_not_know() {
+    check(
+        ExplicitReturn,
+        &[(
+            "abstract class A<T> extends B<T> implements C, D {\n  private readonly x: number = 1\n  static override y?: T\n  declare z: 1\n  abstract w(): void\n  [key: string]: unknown\n  m?(a: T): void {}\n  n(): void\n  n() {}\n}\nreturn A",
+            "         class A    extends B                    {\n  ;                x         = 1\n  static          y   ;\n  ;           \n  ;                 \n  ;                     \n  m (a   )       {}\n  ;        \n  n() {}\n}\nreturn A",
+        )],
+    );
+}
+
+#[test]
+fn lines_that_would_join_are_kept_apart() {
+    check(
+        ExplicitReturn,
+        &[
+            ("a = b as T\n(c)", "a = b    ;\n(c)"),
+            ("const a = 1\ntype T = 1\n(c)()", "const a = 1\n;         \n(c)()"),
+            ("let a: T\n[b] = c", "let a  ;\n[b] = c"),
+            ("class A { x: T\n['y'] = 1 }\n(b)", "class A { x  ;\n['y'] = 1 }\n(b)"),
+            ("class A { a = 1\nprivate ['b'] = 2 }\n1", "class A { a = 1\n;       ['b'] = 2 }\n1"),
+            ("f((a): Promise<\nT> => a)", "f((a           \n ) => a)"),
+        ],
+    );
+}
+
+#[test]
+fn what_is_more_than_types_is_transformed() {
+    let run = |source: &str| prepare(source, ExplicitReturn).unwrap().0;
+    assert!(run("enum A { B = 1 }\nreturn A.B").contains("A[\"B\"] = 1"));
+    assert!(run("namespace A { export const b = 1 }\nreturn A.b").contains("A.b"));
+    assert!(run("class A { constructor(private x: number) {} }\nreturn new A(1)").contains("this.x = x"));
+    assert!(run("const f = () => <T>{ a: 1 }\nreturn f()").contains("({ a: 1 })"));
+    let last = prepare("enum A { B = 1 }\nA.B", LastExpression).unwrap().0;
+    assert!(last.contains(";return (\nA.B)"), "{last}");
+}
+
+#[test]
+fn a_syntax_error_names_the_users_line_and_column() {
+    let at = |source: &str| {
+        let problem = prepare(source, ExplicitReturn).unwrap_err();
+        (problem.line, problem.column)
+    };
+    assert_eq!(at("const x = ;"), (1, 11));
+    assert_eq!(at("const a = 1;\nconst é = (1;"), (2, 13));
+    assert_eq!(at("```js\nlet a = 1\nlet b = )\n```"), (3, 9));
+    assert_eq!(at("return '\0'"), (1, 9));
+    let problem = prepare("const x = ;", ExplicitReturn).unwrap_err();
+    assert_eq!(problem.to_string(), "Unexpected token (1:11)");
+}
+
+#[test]
+fn text_that_would_break_out_of_a_wrapper_is_no_program() {
+    for convention in [ExplicitReturn, LastExpression] {
+        assert!(prepare("}); evil(); (async () => {", convention).is_err());
+    }
+}
+
+#[test]
+fn too_deep_and_too_long_programs_are_refused() {
+    let message = |source: String| prepare(&source, LastExpression).unwrap_err().message;
+    assert!(message("(".repeat(10_000)).contains("nested too deeply"));
+    assert!(message(" ".repeat(CODE_BYTES_MAX + 1)).contains("at most"));
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic(source in any::<String>()) {
+        for convention in [ExplicitReturn, LastExpression] {
+            let _ = prepare(&source, convention);
+        }
+    }
+
+    #[test]
+    fn no_heap_of_tokens_makes_it_panic(tokens in prop::collection::vec(prop::sample::select(vec![
+        "a", "b", "1", "'s'", "(", ")", "{", "}", "[", "]", "<", ">", "=>", ":", "?", "!", ";", ",", "\n", " ", "=",
+        "as", "T", "class", "private", "static", "abstract", "implements", "extends", "declare", "async", "function",
+        "type", "interface", "enum", "export default", "import", "export", "return", "await", "`", "${", "//", "/*",
+        "*/", "```", "satisfies", "const", "let", "é", "@d", "#x", ".", "...", "this", "new", "catch", "try", "get",
+    ]), 0..40)) {
+        let source = tokens.join(" ");
+        for convention in [ExplicitReturn, LastExpression] {
+            if let Ok(Prepared(text)) = prepare(&source, convention) {
+                // What comes out must be plain JavaScript, or the engine would be the one to refuse it.
+                let allocator = Allocator::default();
+                let again = parse_as(&allocator, &text, SourceType::mjs());
+                prop_assert!(!again.panicked && again.diagnostics.is_empty(), "{source:?} became {text:?}: {:?}", again.diagnostics);
+            }
+        }
+    }
+}

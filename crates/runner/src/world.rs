@@ -1,0 +1,155 @@
+//! One guest's world: a runtime, a context and the prelude's functions. A world serves one execution.
+
+use crate::host::{self, Host};
+use crate::link::Inbox;
+use crate::prelude;
+use crate::session::{self, End};
+use rquickjs::context::EvalOptions;
+use rquickjs::{Context, Function, Object, Persistent, Runtime};
+use std::os::unix::net::UnixStream;
+use std::rc::Rc;
+
+/// Stack the guest may use. Well below what the process has: parsers and stringify need room above it.
+const STACK_BYTES_MAX: usize = 512 << 10;
+
+/// Least memory a guest gets: less would not hold the world itself.
+const MEMORY_BYTES_MIN: u64 = 1 << 20;
+
+/// Extra memory for saying what went wrong once the guest's own is used up.
+const MEMORY_RESERVE_BYTES: u64 = 1 << 20;
+
+/// The exit code of a runner whose link was closed by the engine.
+const EXIT_CLOSED: i32 = 0;
+/// The exit code of a runner whose link broke or made no sense.
+const EXIT_BROKEN: i32 = 2;
+/// The exit code of a runner whose replay took another path.
+const EXIT_DIVERGED: i32 = 3;
+
+/// A guest's world, ready to run one program.
+pub struct World {
+    // Fields are dropped in this order: functions before the context they live in, the context before its runtime.
+    pub(crate) hooks: Hooks,
+    pub(crate) context: Context,
+    pub(crate) runtime: Runtime,
+    pub(crate) host: Rc<Host>,
+    prelude: u32,
+}
+
+/// The prelude's functions, by which the session drives the guest.
+pub(crate) struct Hooks {
+    pub(crate) start: Hook,
+    pub(crate) resolve_call: Hook,
+    pub(crate) reject_call: Hook,
+    pub(crate) fire: Hook,
+    pub(crate) describe: Hook,
+    pub(crate) describe_crash: Hook,
+}
+
+type Hook = Persistent<Function<'static>>;
+
+impl std::fmt::Debug for World {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("World").field("prelude", &self.prelude).finish_non_exhaustive()
+    }
+}
+
+impl World {
+    /// A world in which everything a typical program touches has been touched once, so that a forked child faults few
+    /// pages and opens no file: the time zone is read here.
+    pub fn warm() -> Self {
+        let rehearsal = Self::fresh(prelude::PRELUDE_VERSION).expect("the newest prelude is embedded");
+        session::rehearse(&rehearsal);
+        drop(rehearsal);
+        let world = Self::fresh(prelude::PRELUDE_VERSION).expect("the newest prelude is embedded");
+        world.context.with(|ctx| {
+            ctx.eval::<(), _>("new Date(0).getTimezoneOffset(); (async () => { await null })()")
+                .expect("a constant program that every engine runs");
+            while ctx.execute_pending_job() {}
+        });
+        world
+    }
+
+    /// Serves executions on `link` until it closes; the process has nothing else to do and ends with this exit code.
+    pub fn serve(self, link: UnixStream) -> i32 {
+        let stream = Rc::new(link);
+        let mut inbox = Inbox::new(Rc::clone(&stream));
+        let mut waiting = Some(self);
+        loop {
+            let order = match session::next_order(&mut inbox) {
+                Ok(Some(order)) => order,
+                Ok(None) => return leave(waiting, EXIT_CLOSED),
+                Err(_) => return leave(waiting, EXIT_BROKEN),
+            };
+            let version = order.prelude();
+            let ready = waiting.take().filter(|world| world.prelude == version);
+            let Some(world) = ready.or_else(|| Self::fresh(version)) else {
+                session::refuse_prelude(&order, &stream);
+                continue;
+            };
+            world.host.outbox.connect(Rc::clone(&stream));
+            match session::run(&world, order, &mut inbox) {
+                End::Done => {}
+                End::Closed => return leave(Some(world), EXIT_CLOSED),
+                End::Broken => return leave(Some(world), EXIT_BROKEN),
+                End::Diverged => return leave(Some(world), EXIT_DIVERGED),
+            }
+        }
+    }
+
+    /// A new world with one version of the guest's globals; `None` if there is no such version.
+    pub(crate) fn fresh(version: u32) -> Option<Self> {
+        let source = prelude::source(version)?;
+        let runtime = Runtime::new().expect("memory for a runtime");
+        runtime.set_max_stack_size(STACK_BYTES_MAX);
+        let context = Context::full(&runtime).expect("memory for a context");
+        let host = Host::new();
+        let polled = Rc::clone(&host);
+        let hooks = context
+            .with(|ctx| {
+                let mut options = EvalOptions::default();
+                options.filename = Some(prelude::FILE_NAME.to_owned());
+                let build: Function<'_> = ctx.eval_with_options(source, options)?;
+                let hooks: Object<'_> = build.call((host::functions(&ctx, &host)?,))?;
+                Hooks::save(&ctx, &hooks)
+            })
+            .expect("every embedded prelude runs");
+        // Only now: building the world is not the guest's time.
+        runtime.set_interrupt_handler(Some(Box::new(move || polled.poll())));
+        Some(Self { hooks, context, runtime, host, prelude: version })
+    }
+
+    pub(crate) fn limit_memory(&self, bytes: u64) {
+        self.runtime.set_memory_limit(size(bytes.max(MEMORY_BYTES_MIN)));
+    }
+
+    /// Lets us speak about a guest that has used up its memory.
+    pub(crate) fn lend_memory(&self, bytes: u64) {
+        self.runtime.set_memory_limit(size(bytes.max(MEMORY_BYTES_MIN) + MEMORY_RESERVE_BYTES));
+    }
+}
+
+impl Hooks {
+    fn save<'js>(ctx: &rquickjs::Ctx<'js>, hooks: &Object<'js>) -> rquickjs::Result<Self> {
+        let hook = |name: &str| -> rquickjs::Result<Hook> {
+            Ok(Persistent::save(ctx, hooks.get::<_, Function<'js>>(name)?))
+        };
+        Ok(Self {
+            start: hook("start")?,
+            resolve_call: hook("resolveCall")?,
+            reject_call: hook("rejectCall")?,
+            fire: hook("fire")?,
+            describe: hook("describe")?,
+            describe_crash: hook("describeCrash")?,
+        })
+    }
+}
+
+/// The kernel takes a dead process's memory back faster than we could free it object by object.
+fn leave(world: Option<World>, exit_code: i32) -> i32 {
+    std::mem::forget(world);
+    exit_code
+}
+
+fn size(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}

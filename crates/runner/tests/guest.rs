@@ -1,0 +1,260 @@
+//! A runner in a thread of its own, and the engine's end of its link.
+
+use lifecycle::{Convention, InputIndex, Seed, TimerId, Timestamp, Unawaited};
+use protocols::execbox::ToRunner;
+use protocols::execbox::wire::{
+    Airlock, CallFailure, Execute, Options, RawJson, Sync, TimerFired, ToolResult,
+};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Parsers recurse; the process that runs them in earnest has a main thread with this much.
+const STACK_BYTES: usize = 8 << 20;
+
+/// When the guests' clocks start.
+pub(crate) const START_MS: i64 = 1_700_000_000_000;
+
+/// What a test wants run. Fields that a test does not name are the usual ones.
+#[derive(Clone)]
+pub(crate) struct Run<'a> {
+    pub(crate) code: &'a str,
+    pub(crate) convention: Convention,
+    pub(crate) prepared: bool,
+    pub(crate) unawaited: Unawaited,
+    pub(crate) seed: u8,
+    pub(crate) cpu_ms: u64,
+    pub(crate) memory_bytes: u64,
+    pub(crate) replay_inputs: u32,
+    pub(crate) replay_cpu_ms: u64,
+    pub(crate) prelude: u32,
+}
+
+impl<'a> Run<'a> {
+    pub(crate) fn new(code: &'a str) -> Self {
+        Self {
+            code,
+            convention: Convention::LastExpression,
+            prepared: false,
+            unawaited: Unawaited::Wait,
+            seed: 7,
+            cpu_ms: 10_000,
+            memory_bytes: 64 << 20,
+            replay_inputs: 0,
+            replay_cpu_ms: 10_000,
+            prelude: 1,
+        }
+    }
+
+    fn message(&self) -> ToRunner<'a> {
+        ToRunner::Execute(Execute {
+            id: "run".into(),
+            code: self.code.into(),
+            options: Options {
+                timeout_ms: 60_000,
+                memory_limit_bytes: self.memory_bytes,
+                max_log_lines: 0,
+                max_log_chars: 0,
+            },
+            providers: RawJson::parse("[]").unwrap(),
+            airlock: Some(Airlock {
+                seed: Seed([self.seed; 32]),
+                start_ms: Timestamp(START_MS),
+                convention: self.convention,
+                prepared: self.prepared,
+                prelude: self.prelude,
+                cpu_ms: self.cpu_ms,
+                unawaited: self.unawaited,
+                replay_inputs: InputIndex(self.replay_inputs),
+                replay_cpu_ms: self.replay_cpu_ms,
+            }),
+        })
+    }
+}
+
+/// A runner, waiting.
+pub(crate) struct Guest {
+    reader: BufReader<UnixStream>,
+    writer: UnixStream,
+    thread: Option<JoinHandle<i32>>,
+}
+
+impl Guest {
+    pub(crate) fn new() -> Self {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        // A runner that hangs fails its test instead of hanging it.
+        ours.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let serve = || runner::World::warm().serve(theirs);
+        let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(serve).unwrap();
+        let writer = ours.try_clone().unwrap();
+        Self { reader: BufReader::new(ours), writer, thread: Some(thread) }
+    }
+
+    /// A runner that has been given `code`.
+    pub(crate) fn running(code: &str) -> Self {
+        let mut guest = Self::new();
+        guest.execute(&Run::new(code));
+        guest
+    }
+
+    pub(crate) fn execute(&mut self, run: &Run<'_>) {
+        self.send(&run.message());
+    }
+
+    pub(crate) fn send(&mut self, message: &ToRunner<'_>) {
+        let mut line = Vec::new();
+        message.encode(&mut line);
+        self.send_line(&line);
+    }
+
+    pub(crate) fn send_line(&mut self, line: &[u8]) {
+        self.writer.write_all(line).unwrap();
+    }
+
+    pub(crate) fn resolve(&mut self, call: u32, result: &str, at: i64) {
+        self.send(&ToRunner::ToolResult(ToolResult {
+            call_id: call.to_string().into(),
+            outcome: Ok(RawJson::parse(result)),
+            at: Some(Timestamp(START_MS + at)),
+        }));
+    }
+
+    pub(crate) fn reject(&mut self, call: u32, code: &str, message: &str) {
+        self.send(&ToRunner::ToolResult(ToolResult {
+            call_id: call.to_string().into(),
+            outcome: Err(CallFailure {
+                code: code.into(),
+                message: message.into(),
+                name: None,
+                details: RawJson::parse("{\"why\":[1]}"),
+            }),
+            at: Some(Timestamp(START_MS)),
+        }));
+    }
+
+    pub(crate) fn fire(&mut self, timer: u32, at: i64) {
+        let at = Timestamp(START_MS + at);
+        self.send(&ToRunner::TimerFired(TimerFired { timer: TimerId(timer), at }));
+    }
+
+    pub(crate) fn sync(&mut self, n: u64) {
+        self.send(&ToRunner::Sync(Sync { n }));
+    }
+
+    /// The next message, or `None` once the runner has closed the link.
+    pub(crate) fn next(&mut self) -> Option<Value> {
+        let mut line = String::new();
+        let n = self.reader.read_line(&mut line).unwrap();
+        (n > 0).then(|| serde_json::from_str(&line).unwrap())
+    }
+
+    /// The next line as it is.
+    pub(crate) fn read_line(&mut self, line: &mut String) {
+        self.reader.read_line(line).unwrap();
+    }
+
+    /// All messages up to and including the next of this type, short: see [`short`].
+    pub(crate) fn until(&mut self, kind: &str) -> Vec<String> {
+        let mut seen = Vec::new();
+        while let Some(message) = self.next() {
+            let found = message["type"] == kind;
+            seen.push(short(&message));
+            if found {
+                return seen;
+            }
+        }
+        panic!("no {kind} after {seen:#?}");
+    }
+
+    /// The next `done`.
+    pub(crate) fn done(&mut self) -> Value {
+        while let Some(message) = self.next() {
+            if message["type"] == "done" {
+                return message;
+            }
+        }
+        panic!("the runner left without a word");
+    }
+
+    /// Closes the link and says with which code the runner left.
+    pub(crate) fn close(mut self) -> i32 {
+        self.writer.shutdown(std::net::Shutdown::Both).unwrap();
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let _ = self.writer.shutdown(std::net::Shutdown::Both);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Runs `code` to its end without answering anything.
+pub(crate) fn done(run: &Run<'_>) -> Value {
+    let mut guest = Guest::new();
+    guest.execute(run);
+    guest.done()
+}
+
+/// The value of `code`, as JSON text; `undefined` if it has none.
+#[track_caller]
+pub(crate) fn value(code: &str) -> String {
+    let done = done(&Run::new(code));
+    assert_eq!(done["ok"], true, "{done}");
+    done.get("result").map_or("undefined".to_owned(), Value::to_string)
+}
+
+/// What `code` fails with: code and message.
+#[track_caller]
+pub(crate) fn failure(code: &str) -> (String, String) {
+    failure_of(&Run::new(code))
+}
+
+#[track_caller]
+pub(crate) fn failure_of(run: &Run<'_>) -> (String, String) {
+    let done = done(run);
+    assert_eq!(done["ok"], false, "{done}");
+    let text = |name: &str| done["error"][name].as_str().unwrap().to_owned();
+    (text("code"), text("message"))
+}
+
+/// What `code` prints, line by line.
+pub(crate) fn printed(code: &str) -> Vec<String> {
+    let mut guest = Guest::running(code);
+    let mut lines = Vec::new();
+    loop {
+        let message = guest.next().unwrap();
+        match message["type"].as_str().unwrap() {
+            "log" => lines.push(message["line"].as_str().unwrap().to_owned()),
+            "done" => return lines,
+            _ => {}
+        }
+    }
+}
+
+/// A message in one line, without what differs from run to run or is the same in all.
+fn short(message: &Value) -> String {
+    let text = |name: &str| match &message[name] {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    match text("type").as_str() {
+        "started" => "started".to_owned(),
+        "tool_call" => format!("call {} {} {}", text("callId"), text("safeToolName"), text("input")),
+        "log" => format!("{} {} [{}.{}]", text("level"), text("line"), text("input"), text("ordinal")),
+        "emit" => format!("emit {} [{}.{}]", text("item"), text("input"), text("ordinal")),
+        "timer_set" => format!("timer {} in {}", text("timer"), text("delayMs")),
+        "timer_cleared" => format!("timer {} cleared", text("timer")),
+        "idle" => format!("idle {}", text("inputs")),
+        "synced" => format!("synced {}", text("n")),
+        "diverged" => format!("diverged: {}", text("what")),
+        "done" if message["ok"] == true => format!("done {}", text("result")),
+        "done" => format!("failed {}", message["error"]["code"].as_str().unwrap()),
+        other => panic!("a message of type {other}"),
+    }
+}

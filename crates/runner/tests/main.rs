@@ -1,0 +1,11 @@
+//! The runner as the engine meets it: a socket, messages in, messages out.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+mod failures;
+mod guest;
+mod limits;
+mod replay;
+mod tampering;
+mod timers;
+mod tools;
+mod values;

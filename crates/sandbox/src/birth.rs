@@ -1,0 +1,131 @@
+//! A runner as the server holds it: link, process, and the news of its end.
+
+use crate::admission::Admitted;
+use crate::error::LeaseError;
+use crate::exit::{Doing, Exit};
+use crate::zygote::{End, Process};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::net::UnixStream;
+use tokio::sync::{SetOnce, oneshot};
+
+/// Between the end of a link and the end of its process lie microseconds; on a very busy host, more.
+const HANG_UP_GRACE: Duration = Duration::from_secs(1);
+
+/// A wish for a runner, and who gets it.
+#[derive(Debug)]
+pub(crate) struct Birth {
+    pub(crate) memory_bytes: u64,
+    pub(crate) destiny: Destiny,
+}
+
+/// Who gets a new runner.
+#[derive(Debug)]
+pub(crate) enum Destiny {
+    /// The runners that wait ready.
+    Waiting,
+    /// Somebody who asked.
+    Lease(oneshot::Sender<Result<Runner, LeaseError>>),
+}
+
+/// A live runner. Dropping it kills it.
+#[derive(Debug)]
+pub(crate) struct Runner {
+    pub(crate) link: UnixStream,
+    pub(crate) memory_bytes: u64,
+    /// Which zygote bore it.
+    pub(crate) generation: u64,
+    process: Process,
+    life: Arc<Life>,
+}
+
+/// Where a runner comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Origin {
+    pub(crate) generation: u64,
+    pub(crate) memory_bytes: u64,
+}
+
+/// What the keeper of the zygote and the holder of the runner both know.
+#[derive(Debug, Default)]
+pub(crate) struct Life {
+    end: SetOnce<Option<End>>,
+    killed: AtomicBool,
+    hung_up: AtomicBool,
+    /// Its share of the budget. It goes back when the process has ended, not when somebody wished it would.
+    admitted: Mutex<Option<Admitted>>,
+}
+
+impl Life {
+    /// Called once, by the keeper.
+    pub(crate) fn close(&self, end: Option<End>) {
+        // A second end cannot be told: the keeper forgets a life when it closes it.
+        drop(self.end.set(end));
+        drop(self.admitted.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    fn is_over(&self) -> bool {
+        self.end.get().is_some()
+    }
+}
+
+impl Runner {
+    pub(crate) fn new(link: UnixStream, pidfd: OwnedFd, origin: Origin, life: Arc<Life>) -> Self {
+        let Origin { generation, memory_bytes } = origin;
+        Self { link, memory_bytes, generation, process: Process::new(pidfd), life }
+    }
+
+    /// Ties a share of the budget to the process.
+    pub(crate) fn admit(&self, share: Admitted) {
+        let mut admitted = self.life.admitted.lock().unwrap_or_else(PoisonError::into_inner);
+        // A runner that has ended already will not come to give it back.
+        if !self.life.is_over() {
+            *admitted = Some(share);
+        }
+    }
+
+    pub(crate) const fn process(&self) -> &Process {
+        &self.process
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.life.is_over()
+    }
+
+    /// Kills it on purpose.
+    pub(crate) fn kill(&self) {
+        self.life.killed.store(true, Ordering::Relaxed);
+        self.process.kill();
+    }
+
+    /// Waits for its end, after its link has ended. Whoever closes the link but lives on is killed.
+    pub(crate) async fn exit(&self) -> Exit {
+        let end = match tokio::time::timeout(HANG_UP_GRACE, self.life.end.wait()).await {
+            Ok(end) => *end,
+            Err(_) => {
+                self.life.hung_up.store(true, Ordering::Relaxed);
+                self.process.kill();
+                *self.life.end.wait().await
+            }
+        };
+        Exit::classify(end, self.doing())
+    }
+
+    fn doing(&self) -> Doing {
+        if self.life.killed.load(Ordering::Relaxed) {
+            Doing::Killed
+        } else if self.life.hung_up.load(Ordering::Relaxed) {
+            Doing::HungUp
+        } else {
+            Doing::Nothing
+        }
+    }
+}
+
+impl Drop for Runner {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

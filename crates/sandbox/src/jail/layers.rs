@@ -1,0 +1,131 @@
+//! The walls one by one. Each function raises one and says whether it stands.
+
+use super::tier::{Layer, Tier};
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, LandlockStatus, Ruleset,
+    RulesetAttr, RulesetStatus, Scope,
+};
+use libc::c_int;
+use std::io;
+
+/// Nobody, on every distribution we know.
+const NOBODY: u32 = 65534;
+
+/// The namespaces and the walls they are.
+const NAMESPACES: [(c_int, Layer); 6] = [
+    (libc::CLONE_NEWUSER, Layer::UserNamespace),
+    (libc::CLONE_NEWPID, Layer::PidNamespace),
+    (libc::CLONE_NEWNET, Layer::NetNamespace),
+    (libc::CLONE_NEWNS, Layer::MountNamespace),
+    (libc::CLONE_NEWIPC, Layer::IpcNamespace),
+    (libc::CLONE_NEWUTS, Layer::UtsNamespace),
+];
+
+/// Takes as many namespaces as the host allows and becomes nobody.
+///
+/// With CAP_SYS_ADMIN the namespaces come first, owned by the host's users and thus out of reach from
+/// inside; the user namespace follows. Without it everything comes together with the user namespace.
+pub(crate) fn leave_the_host(tier: &mut Tier) {
+    let own =
+        NAMESPACES.map(|(flag, _)| flag).into_iter().filter(|flag| *flag != libc::CLONE_NEWUSER);
+    take_namespaces(tier, own.fold(0, |all, flag| all | flag));
+    if become_nobody().is_ok() {
+        tier.add(Layer::Unprivileged);
+    }
+    let rest = NAMESPACES.iter().filter(|(_, layer)| !tier.has(*layer));
+    take_namespaces(tier, rest.fold(0, |all, (flag, _)| all | flag));
+}
+
+fn take_namespaces(tier: &mut Tier, flags: c_int) {
+    let together = unshare(flags).is_ok();
+    for (flag, layer) in NAMESPACES.into_iter().filter(|(flag, _)| flags & flag != 0) {
+        // One forbidden namespace must not cost us the others.
+        if together || unshare(flag).is_ok() {
+            tier.add(layer);
+        }
+    }
+}
+
+fn unshare(flags: c_int) -> io::Result<()> {
+    // SAFETY: unshare takes no pointers; the process is single-threaded, so nobody else is affected.
+    check(unsafe { libc::unshare(flags) })
+}
+
+fn become_nobody() -> io::Result<()> {
+    // SAFETY: geteuid always succeeds; an empty list of groups may be a null pointer; the ids are plain numbers.
+    unsafe {
+        if libc::geteuid() != 0 {
+            return Ok(());
+        }
+        check(libc::setgroups(0, std::ptr::null()))?;
+        check(libc::setresgid(NOBODY, NOBODY, NOBODY))?;
+        check(libc::setresuid(NOBODY, NOBODY, NOBODY))
+    }
+}
+
+/// Gives up every capability, also those that a user namespace hands to its first process.
+pub(crate) fn drop_capabilities() -> io::Result<()> {
+    /// `_LINUX_CAPABILITY_VERSION_3`.
+    const VERSION: u32 = 0x2008_0522;
+    let header = [VERSION, 0];
+    let none = [0_u32; 6];
+    // SAFETY: version 3 reads a header of two words and two sets of three words, which is what lies there.
+    let answer = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), none.as_ptr()) };
+    check(answer as c_int)
+}
+
+/// No core dump, no attaching, no reading of this process's memory by its own user.
+pub(crate) fn become_unreadable() -> io::Result<()> {
+    prctl(libc::PR_SET_DUMPABLE, 0)
+}
+
+/// No exec can gain privileges; without this an ordinary user may not install a filter.
+pub(crate) fn no_new_privileges() -> io::Result<()> {
+    prctl(libc::PR_SET_NO_NEW_PRIVS, 1)
+}
+
+/// Asks to be killed when the parent ends. Says nothing about a parent that has already ended.
+pub(crate) fn die_with_parent() -> io::Result<()> {
+    prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64)
+}
+
+fn prctl(option: c_int, value: u64) -> io::Result<()> {
+    // SAFETY: the options used here take numbers, no pointers.
+    check(unsafe { libc::prctl(option, value, 0, 0, 0) })
+}
+
+/// Sets a limit that cannot be raised again. A lower one that stands already is kept.
+pub(crate) fn limit(resource: libc::__rlimit_resource_t, soft: u64, hard: u64) -> io::Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` outlives both calls and has the layout they expect.
+    unsafe {
+        check(libc::getrlimit(resource, &raw mut limit))?;
+        limit.rlim_max = limit.rlim_max.min(hard);
+        limit.rlim_cur = limit.rlim_max.min(soft);
+        check(libc::setrlimit(resource, &raw const limit))
+    }
+}
+
+/// Denies every file, every port and every signal that leaves the jail, and says by which version.
+pub(crate) fn landlock() -> Option<u8> {
+    let newest = ABI::V7;
+    let status = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(newest))
+        .and_then(|rules| rules.handle_access(AccessNet::from_all(newest)))
+        .and_then(|rules| rules.scope(Scope::from_all(newest)))
+        .and_then(Ruleset::create)
+        .and_then(|rules| rules.restrict_self())
+        .ok()?;
+    match (status.ruleset, status.landlock) {
+        (RulesetStatus::NotEnforced, _) => None,
+        (_, LandlockStatus::Available { effective_abi, .. }) => {
+            Some((effective_abi as u8).min(newest as u8))
+        }
+        (_, LandlockStatus::NotEnabled | LandlockStatus::NotImplemented) => None,
+    }
+}
+
+fn check(answer: c_int) -> io::Result<()> {
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

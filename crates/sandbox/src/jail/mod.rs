@@ -1,0 +1,85 @@
+//! The walls around guest code. Raised once, by the zygote; runners are born inside.
+#![expect(
+    unsafe_code,
+    reason = "namespaces, identity, limits and capabilities have no safe interface"
+)]
+
+mod filters;
+mod layers;
+mod tier;
+
+pub(crate) use filters::CLONE_FLAGS;
+pub(crate) use layers::{die_with_parent, leave_the_host};
+pub use tier::{Layer, Tier};
+
+use std::io;
+
+/// Descriptors a zygote or runner may have: standard ones, control, link, one in passing, a few to spare.
+const DESCRIPTORS_MAX: u64 = 32;
+
+/// Stack of a zygote and of its runners: what Linux gives by default.
+const STACK_BYTES_MAX: u64 = 8 << 20;
+
+/// Address space a runner gets beyond the guest's memory and what the zygote had mapped: parser arenas,
+/// a message coming in and one going out, and the allocator's fragments.
+const HEADROOM_BYTES: u64 = 96 << 20;
+
+/// A distant backstop: whoever holds the lease counts the real processor time and kills long before.
+const CPU_SECONDS_MAX: u64 = 3_600;
+
+/// A required layer that this host does not allow.
+#[derive(Debug)]
+pub(crate) struct Missing {
+    pub(crate) layer: Layer,
+    pub(crate) source: io::Error,
+}
+
+/// The zygote's last step: raises the walls that need no fork. From here on the filter is in force.
+pub(crate) fn shut(tier: &mut Tier) -> Result<(), Missing> {
+    if layers::drop_capabilities().is_ok() {
+        tier.add(Layer::NoCapabilities);
+    }
+    raise(tier, Layer::NoNewPrivileges, layers::no_new_privileges())?;
+    // Best effort, and after every change of identity, for that resets it.
+    drop(layers::become_unreadable());
+    raise(tier, Layer::Limits, limit_zygote())?;
+    if let Some(abi) = layers::landlock() {
+        tier.add_landlock(abi);
+    }
+    let filter = filters::zygote().map_err(io::Error::other);
+    let taken = filter.and_then(|filter| seccompiler::apply_filter(&filter).map_err(bare));
+    raise(tier, Layer::Seccomp, taken)
+}
+
+/// A runner's first steps: limits of its own and the second filter, before it sees a byte of guest code.
+pub(crate) fn shut_runner(own_pid: u32, mapped_bytes: u64, memory_bytes: u64) -> io::Result<()> {
+    let address_space = mapped_bytes.saturating_add(memory_bytes).saturating_add(HEADROOM_BYTES);
+    layers::limit(libc::RLIMIT_AS, address_space, address_space)?;
+    layers::limit(libc::RLIMIT_CPU, CPU_SECONDS_MAX, CPU_SECONDS_MAX + 1)?;
+    layers::limit(libc::RLIMIT_NPROC, 0, 0)?;
+    seccompiler::apply_filter(&filters::runner(own_pid)).map_err(bare)
+}
+
+fn raise(tier: &mut Tier, layer: Layer, raised: io::Result<()>) -> Result<(), Missing> {
+    raised.map_err(|source| Missing { layer, source })?;
+    tier.add(layer);
+    Ok(())
+}
+
+fn limit_zygote() -> io::Result<()> {
+    layers::limit(libc::RLIMIT_NOFILE, DESCRIPTORS_MAX, DESCRIPTORS_MAX)?;
+    layers::limit(libc::RLIMIT_FSIZE, 0, 0)?;
+    layers::limit(libc::RLIMIT_CORE, 0, 0)?;
+    layers::limit(libc::RLIMIT_MEMLOCK, 0, 0)?;
+    layers::limit(libc::RLIMIT_STACK, STACK_BYTES_MAX, STACK_BYTES_MAX)
+}
+
+/// The kernel's own error, so that its number can be told.
+fn bare(error: seccompiler::Error) -> io::Error {
+    match error {
+        seccompiler::Error::Prctl(source) | seccompiler::Error::Seccomp(source) => source,
+        other @ (seccompiler::Error::Backend(_)
+        | seccompiler::Error::EmptyFilter
+        | seccompiler::Error::ThreadSync(_)) => io::Error::other(other),
+    }
+}

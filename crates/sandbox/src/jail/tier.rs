@@ -1,0 +1,195 @@
+//! Which walls stand around the guest.
+
+use std::fmt;
+
+/// One wall of the jail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Layer {
+    /// A short list of system calls; any other kills the process.
+    Seccomp,
+    /// No program can give back what was taken away.
+    NoNewPrivileges,
+    /// Memory, descriptors, file sizes and core dumps are limited.
+    Limits,
+    /// The kernel denies every file, port and foreign signal.
+    Landlock,
+    /// No user of the host is known inside.
+    UserNamespace,
+    /// No process of the host can be named; all runners die with their zygote.
+    PidNamespace,
+    /// No network interface.
+    NetNamespace,
+    /// Mounts of its own.
+    MountNamespace,
+    /// No shared memory or queues of the host.
+    IpcNamespace,
+    /// A host name of its own.
+    UtsNamespace,
+    /// Root has become nobody, or there was no root.
+    Unprivileged,
+    /// Every capability is gone.
+    NoCapabilities,
+}
+
+impl Layer {
+    /// All of them, the required ones first.
+    pub const ALL: [Self; 12] = [
+        Self::Seccomp,
+        Self::NoNewPrivileges,
+        Self::Limits,
+        Self::Landlock,
+        Self::UserNamespace,
+        Self::PidNamespace,
+        Self::NetNamespace,
+        Self::MountNamespace,
+        Self::IpcNamespace,
+        Self::UtsNamespace,
+        Self::Unprivileged,
+        Self::NoCapabilities,
+    ];
+
+    /// Whether nothing runs without it.
+    pub const fn is_required(self) -> bool {
+        matches!(self, Self::Seccomp | Self::NoNewPrivileges | Self::Limits)
+    }
+
+    /// What the operator can do when it is missing.
+    pub const fn advice(self) -> &'static str {
+        match self {
+            Self::Seccomp => {
+                "use a kernel with CONFIG_SECCOMP_FILTER, and let the container pass seccomp(2)"
+            }
+            Self::NoNewPrivileges => "use Linux 3.5 or later, and let the container pass prctl(2)",
+            Self::Limits => "let the container pass prlimit(2), and raise no hard limit below ours",
+            Self::Landlock => {
+                "use Linux 5.13 or later with landlock in the list of security modules"
+            }
+            Self::UserNamespace => "allow user namespaces (user.max_user_namespaces, AppArmor)",
+            Self::PidNamespace
+            | Self::NetNamespace
+            | Self::MountNamespace
+            | Self::IpcNamespace
+            | Self::UtsNamespace => "allow user namespaces, or start with CAP_SYS_ADMIN",
+            Self::Unprivileged => "start as an ordinary user",
+            Self::NoCapabilities => "start without capabilities",
+        }
+    }
+
+    const fn bit(self) -> u16 {
+        1 << self as u16
+    }
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Seccomp => "seccomp",
+            Self::NoNewPrivileges => "no_new_privs",
+            Self::Limits => "resource limits",
+            Self::Landlock => "Landlock",
+            Self::UserNamespace => "user namespace",
+            Self::PidNamespace => "pid namespace",
+            Self::NetNamespace => "network namespace",
+            Self::MountNamespace => "mount namespace",
+            Self::IpcNamespace => "ipc namespace",
+            Self::UtsNamespace => "uts namespace",
+            Self::Unprivileged => "unprivileged user",
+            Self::NoCapabilities => "no capabilities",
+        })
+    }
+}
+
+/// The layers that were reached on this host. Shown by `airlock doctor`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tier {
+    reached: u16,
+    landlock_abi: u8,
+}
+
+impl Tier {
+    /// Whether this wall stands.
+    pub const fn has(self, layer: Layer) -> bool {
+        self.reached & layer.bit() != 0
+    }
+
+    /// The version of Landlock in force, where there is one.
+    pub const fn landlock_abi(self) -> Option<u8> {
+        if self.has(Layer::Landlock) { Some(self.landlock_abi) } else { None }
+    }
+
+    /// The walls that stand.
+    pub fn layers(self) -> impl Iterator<Item = Layer> {
+        Layer::ALL.into_iter().filter(move |layer| self.has(*layer))
+    }
+
+    /// The walls that this host does not allow.
+    pub fn missing(self) -> impl Iterator<Item = Layer> {
+        Layer::ALL.into_iter().filter(move |layer| !self.has(*layer))
+    }
+
+    pub(crate) const fn add(&mut self, layer: Layer) {
+        self.reached |= layer.bit();
+    }
+
+    pub(crate) const fn add_landlock(&mut self, abi: u8) {
+        self.add(Layer::Landlock);
+        self.landlock_abi = abi;
+    }
+
+    pub(crate) fn to_bits(self) -> u64 {
+        u64::from(self.reached) | u64::from(self.landlock_abi) << 16
+    }
+
+    pub(crate) const fn from_bits(bits: u64) -> Self {
+        Self { reached: bits as u16, landlock_abi: (bits >> 16) as u8 }
+    }
+}
+
+/// One line: what stands, then what is missing.
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        for layer in self.layers() {
+            write!(f, "{separator}{layer}")?;
+            if layer == Layer::Landlock {
+                write!(f, " (ABI {})", self.landlock_abi)?;
+            }
+            separator = ", ";
+        }
+        let mut separator = "; not reached: ";
+        for layer in self.missing() {
+            write!(f, "{separator}{layer}")?;
+            separator = ", ";
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tier_says_what_stands_and_what_is_missing() {
+        let mut tier = Tier::default();
+        for layer in Layer::ALL.into_iter().filter(|layer| *layer != Layer::UserNamespace) {
+            tier.add(layer);
+        }
+        tier.add_landlock(7);
+        assert_eq!(
+            tier.to_string(),
+            "seccomp, no_new_privs, resource limits, Landlock (ABI 7), pid namespace, network namespace, \
+             mount namespace, ipc namespace, uts namespace, unprivileged user, no capabilities; \
+             not reached: user namespace"
+        );
+    }
+
+    #[test]
+    fn a_tier_survives_the_control_socket() {
+        let mut tier = Tier::default();
+        tier.add(Layer::Seccomp);
+        tier.add(Layer::NoCapabilities);
+        tier.add_landlock(6);
+        assert_eq!(Tier::from_bits(tier.to_bits()), tier);
+    }
+}

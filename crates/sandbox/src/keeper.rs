@@ -1,0 +1,205 @@
+//! The outside of one zygote: passes wishes on, hands runners out, hears who ended.
+
+use crate::birth::{Birth, Destiny, Life, Origin, Runner};
+use crate::error::LeaseError;
+use crate::nursery::Nursery;
+use crate::spawn::Spawned;
+use crate::zygote::{Control, End, Order, Report, Token};
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::net::UnixStream;
+use tokio::process::Child;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// Wishes on their way to a zygote. A supervisor that finds no room waits, and so do its callers.
+pub(crate) const BIRTHS_MAX: usize = 256;
+
+/// A zygote that has nothing left to do leaves at once; one that does not is killed.
+const LEAVE_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Owns a zygote until its last runner has ended.
+pub(crate) struct Keeper {
+    child: Child,
+    control: AsyncFd<Control>,
+    generation: u64,
+    nursery: Arc<Nursery>,
+    births: mpsc::Receiver<Birth>,
+    /// A wish for which the control socket had no room yet.
+    unsent: Option<Unsent>,
+    expected: HashMap<Token, Expected>,
+    alive: HashMap<Token, Arc<Life>>,
+    tokens: u64,
+    is_retired: bool,
+}
+
+/// A wish that the zygote has heard.
+struct Expected {
+    birth: Birth,
+    link: UnixStream,
+}
+
+struct Unsent {
+    order: Order,
+    runners_end: std::os::unix::net::UnixStream,
+}
+
+impl Keeper {
+    pub(crate) fn new(
+        spawned: Spawned,
+        generation: u64,
+        nursery: Arc<Nursery>,
+        births: mpsc::Receiver<Birth>,
+    ) -> Self {
+        Self {
+            child: spawned.child,
+            control: spawned.control,
+            generation,
+            nursery,
+            births,
+            unsent: None,
+            expected: HashMap::new(),
+            alive: HashMap::new(),
+            tokens: 0,
+            is_retired: false,
+        }
+    }
+
+    /// Runs until the zygote is gone, or retired without runners, or everything shuts down.
+    pub(crate) async fn run(mut self, shutdown: CancellationToken) {
+        while !self.is_done() {
+            tokio::select! {
+                () = shutdown.cancelled() => break,
+                heard = next_report(&self.control) => match heard {
+                    Ok(Some((report, passed))) => self.hear(report, passed),
+                    Ok(None) | Err(_) => break,
+                },
+                birth = self.births.recv(), if self.unsent.is_none() && !self.is_retired => match birth {
+                    Some(birth) => self.wish(birth),
+                    None => self.is_retired = true,
+                },
+                room = self.control.writable(), if self.unsent.is_some() => match room.map(drop) {
+                    Ok(()) => self.send(),
+                    Err(_) => break,
+                },
+            }
+        }
+        self.bury().await;
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_retired && self.expected.is_empty() && self.alive.is_empty()
+    }
+
+    fn wish(&mut self, birth: Birth) {
+        match pair() {
+            Ok((link, runners_end)) => {
+                self.tokens += 1;
+                let token = Token(self.tokens);
+                let order = Order { token, memory_bytes: birth.memory_bytes };
+                self.expected.insert(token, Expected { birth, link });
+                self.unsent = Some(Unsent { order, runners_end });
+                self.send();
+            }
+            Err(error) => self.refuse(birth, &error),
+        }
+    }
+
+    fn send(&mut self) {
+        let Some(unsent) = self.unsent.take() else { return };
+        let sent = self.control.try_io(Interest::WRITABLE, |control| {
+            control.order(unsent.order, unsent.runners_end.as_fd())
+        });
+        match sent {
+            Ok(()) => {}
+            Err(full) if full.kind() == io::ErrorKind::WouldBlock => self.unsent = Some(unsent),
+            Err(error) => self.not_born(unsent.order.token, &error),
+        }
+    }
+
+    fn hear(&mut self, report: Report, passed: Option<OwnedFd>) {
+        match (report, passed) {
+            (Report::Born(token), Some(pidfd)) => self.born(token, pidfd),
+            (Report::Born(token), None) => self.not_born(token, &io::ErrorKind::InvalidData.into()),
+            (Report::NotBorn { token, errno }, _) => {
+                self.not_born(token, &io::Error::from_raw_os_error(errno));
+            }
+            (Report::Ended { token, end }, _) => self.ended(token, end),
+            (Report::Ready(_) | Report::Missing { .. }, _) => {}
+        }
+    }
+
+    fn born(&mut self, token: Token, pidfd: OwnedFd) {
+        let Some(Expected { birth, link }) = self.expected.remove(&token) else { return };
+        let life = Arc::new(Life::default());
+        let origin = Origin { generation: self.generation, memory_bytes: birth.memory_bytes };
+        let runner = Runner::new(link, pidfd, origin, Arc::clone(&life));
+        self.alive.insert(token, life);
+        match birth.destiny {
+            Destiny::Waiting => self.nursery.arrive(self.generation, Some(runner)),
+            // Whoever no longer wants it lets it fall, which kills it.
+            Destiny::Lease(asker) => drop(asker.send(Ok(runner))),
+        }
+    }
+
+    fn not_born(&mut self, token: Token, error: &io::Error) {
+        if let Some(Expected { birth, .. }) = self.expected.remove(&token) {
+            self.refuse(birth, error);
+        }
+    }
+
+    fn refuse(&self, birth: Birth, error: &io::Error) {
+        tracing::warn!(%error, "could not fork a runner");
+        match birth.destiny {
+            Destiny::Waiting => self.nursery.arrive(self.generation, None),
+            Destiny::Lease(asker) => {
+                drop(asker.send(Err(LeaseError::Unavailable { reason: error.to_string() })));
+            }
+        }
+    }
+
+    fn ended(&mut self, token: Token, end: End) {
+        let Some(life) = self.alive.remove(&token) else { return };
+        life.close(Some(end));
+        if end.is_crash() {
+            tracing::warn!(?end, generation = self.generation, "a runner crashed");
+            self.nursery.condemn(self.generation);
+        }
+    }
+
+    /// Ends the zygote and with it every runner that is left, and says so.
+    async fn bury(mut self) {
+        drop(self.control);
+        // It ends when the control socket does, after its runners where it is their init.
+        if tokio::time::timeout(LEAVE_TIME_MAX, self.child.wait()).await.is_err() {
+            drop(self.child.kill().await);
+        }
+        for life in self.alive.into_values() {
+            life.close(None);
+        }
+        self.nursery.gone(self.generation);
+    }
+}
+
+/// Waits for what a zygote says next. None when it is gone.
+pub(crate) async fn next_report(
+    control: &AsyncFd<Control>,
+) -> io::Result<Option<(Report, Option<OwnedFd>)>> {
+    loop {
+        let mut ready = control.readable().await?;
+        if let Ok(received) = ready.try_io(|control| control.get_ref().next_report()) {
+            return received;
+        }
+    }
+}
+
+fn pair() -> io::Result<(UnixStream, std::os::unix::net::UnixStream)> {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    Ok((UnixStream::from_std(ours)?, theirs))
+}

@@ -1,0 +1,188 @@
+//! One runner in one hand: lines in, lines out, and its end.
+
+use crate::birth::Runner;
+use crate::error::Gone;
+use crate::exit::Exit;
+use crate::sandbox::Shared;
+use protocols::execbox::MESSAGE_BYTES_MAX;
+use protocols::ndjson::Lines;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::Interest;
+
+/// Input that waits for a runner to read it. More than any execution may move in all.
+const UNSENT_BYTES_MAX: usize = 128 << 20;
+
+/// How much is read at once: what a socket holds.
+const READ_BYTES: usize = 64 << 10;
+
+/// A leased runner. Dropping it kills the runner.
+#[derive(Debug)]
+pub struct Lease {
+    /// None only after `finish` has given it away.
+    runner: Option<Runner>,
+    shared: Arc<Shared>,
+    caller: Option<String>,
+    lines: Lines,
+    unsent: Vec<u8>,
+    /// How much of `unsent` is sent after all.
+    sent: usize,
+    is_link_over: bool,
+    exit: Option<Exit>,
+}
+
+/// What comes from a runner.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Received<'a> {
+    /// One line without its line break. It is hostile input.
+    Line(&'a [u8]),
+    /// Nothing more will come.
+    Gone(Exit),
+}
+
+impl Lease {
+    pub(crate) fn new(runner: Runner, shared: Arc<Shared>, caller: Option<String>) -> Self {
+        Self {
+            runner: Some(runner),
+            shared,
+            caller,
+            lines: Lines::new(MESSAGE_BYTES_MAX),
+            unsent: Vec::new(),
+            sent: 0,
+            is_link_over: false,
+            exit: None,
+        }
+    }
+
+    /// Sends whole lines without waiting. What the link does not take now, [`Lease::receive`] sends later.
+    pub fn push(&mut self, lines: &[u8]) -> Result<(), Gone> {
+        if self.exit.is_some() || self.is_link_over {
+            return Err(Gone);
+        }
+        if self.unsent.len() - self.sent + lines.len() > UNSENT_BYTES_MAX {
+            self.expel();
+            return Err(Gone);
+        }
+        self.unsent.extend_from_slice(lines);
+        self.flush();
+        if self.is_link_over { Err(Gone) } else { Ok(()) }
+    }
+
+    /// The next line, or the end. Sends what waits meanwhile. Dropping the future loses nothing.
+    pub async fn receive(&mut self) -> Received<'_> {
+        match self.fill().await {
+            Ok(()) => Received::Line(self.try_next().expect("a whole line is here")),
+            Err(exit) => Received::Gone(exit),
+        }
+    }
+
+    /// A line that has already arrived, without any input or output.
+    pub fn try_next(&mut self) -> Option<&[u8]> {
+        match self.lines.take() {
+            Ok(line) => line,
+            Err(_) => {
+                expel(self.runner.as_ref(), &mut self.exit);
+                None
+            }
+        }
+    }
+
+    /// Processor time the runner has used; none when it is gone.
+    pub fn cpu_time(&self) -> Option<Duration> {
+        self.runner().process().cpu_time()
+    }
+
+    /// The runner's process number, for people; where /proc shows it.
+    pub fn pid(&self) -> Option<i32> {
+        self.runner().process().pid()
+    }
+
+    /// Kills the runner. What it wrote before can still be received, then its end.
+    pub fn kill(&mut self) {
+        self.runner().kill();
+    }
+
+    /// The execution is done: the runner is thrown away, or kept for the same caller where that is wanted.
+    #[expect(
+        clippy::unused_async,
+        reason = "the interface leaves room to wait for a runner to come to rest"
+    )]
+    pub async fn finish(mut self) {
+        let is_at_rest = self.exit.is_none()
+            && !self.is_link_over
+            && self.lines.is_empty()
+            && self.sent == self.unsent.len();
+        if let (true, Some(caller)) = (is_at_rest, self.caller.take())
+            && let Some(runner) = self.runner.take()
+        {
+            self.shared.keep(caller, runner);
+        }
+    }
+
+    /// Moves bytes both ways until a whole line is here. Waiting for both at once is what keeps a runner that
+    /// is itself writing from waiting for us for ever.
+    async fn fill(&mut self) -> Result<(), Exit> {
+        loop {
+            if let Some(exit) = self.exit {
+                return Err(exit);
+            }
+            match self.lines.has_line() {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(_) => return Err(self.expel()),
+            }
+            if self.is_link_over {
+                let exit = self.runner().exit().await;
+                return Err(*self.exit.insert(exit));
+            }
+            let interest = if self.sent < self.unsent.len() {
+                Interest::READABLE | Interest::WRITABLE
+            } else {
+                Interest::READABLE
+            };
+            self.is_link_over = self.runner().link.ready(interest).await.is_err();
+            self.flush();
+            self.read();
+        }
+    }
+
+    fn flush(&mut self) {
+        while self.sent < self.unsent.len() {
+            match self.runner().link.try_write(&self.unsent[self.sent..]) {
+                Ok(n) => self.sent += n,
+                Err(full) if full.kind() == io::ErrorKind::WouldBlock => return,
+                // The runner no longer reads; what it wrote before may still be there to be read.
+                Err(_) => break,
+            }
+        }
+        self.unsent.clear();
+        self.sent = 0;
+    }
+
+    fn read(&mut self) {
+        let link = &self.runner.as_ref().expect("a lease has its runner until it is finished").link;
+        match link.try_read(self.lines.room(READ_BYTES)) {
+            Ok(0) => self.is_link_over = true,
+            Ok(n) => self.lines.filled(n),
+            Err(nothing) if nothing.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => self.is_link_over = true,
+        }
+    }
+
+    fn expel(&mut self) -> Exit {
+        expel(self.runner.as_ref(), &mut self.exit)
+    }
+
+    fn runner(&self) -> &Runner {
+        self.runner.as_ref().expect("a lease has its runner until it is finished")
+    }
+}
+
+/// Ends a runner that broke the rules of the link.
+fn expel(runner: Option<&Runner>, exit: &mut Option<Exit>) -> Exit {
+    if let Some(runner) = runner {
+        runner.kill();
+    }
+    *exit.insert(Exit::Unruly)
+}

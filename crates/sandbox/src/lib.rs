@@ -1,0 +1,36 @@
+//! The outside of the jail: a zygote that is already inside, runners forked from it, and leases on them.
+//!
+//! ```text
+//! Sandbox --wish--> supervisor --> keeper ==control socket==> zygote --clone--> runner
+//!    |                                                                            |
+//!  Lease =============================== link (NDJSON) ===========================+
+//! ```
+//!
+//! What a runner says is input, never truth. Nothing here knows what the lines mean.
+
+mod admission;
+mod birth;
+mod config;
+mod error;
+mod exit;
+mod jail;
+mod keeper;
+mod lease;
+mod nursery;
+mod sandbox;
+mod spawn;
+mod supervisor;
+#[doc(hidden)]
+pub mod zygote;
+
+pub use config::{Config, MEMORY_BYTES_DEFAULT, Program};
+pub use error::{Gone, LeaseError, StartError};
+pub use exit::Exit;
+pub use jail::{Layer, Tier};
+pub use lease::{Lease, Received};
+pub use sandbox::{Demand, Load, Sandbox};
+
+/// Call first in `main`: if this process was started as our zygote, it becomes it and never returns.
+pub fn enter_if_asked() {
+    zygote::enter_with(runner::World::warm, runner::World::serve);
+}

@@ -1,0 +1,206 @@
+//! The handle: start, lease, load, shut down.
+
+use crate::admission::Admission;
+use crate::birth::{Birth, Destiny, Runner};
+use crate::config::{Config, MEMORY_BYTES_DEFAULT};
+use crate::error::{LeaseError, StartError};
+use crate::jail::Tier;
+use crate::lease::Lease;
+use crate::nursery::Nursery;
+use crate::spawn;
+use crate::supervisor::Supervisor;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+
+/// Wishes on their way to the supervisor; whoever finds no room waits.
+const WISHES_MAX: usize = 256;
+
+/// How often a lease tries again when the zygote ends under its hands.
+const ATTEMPTS_MAX: usize = 4;
+
+/// Runners kept for their callers. Each holds its share of the budget until somebody needs it.
+const KEPT_MAX: usize = 64;
+
+/// Where guests run. Cheap to clone; runners end when the last handle and the last lease are gone.
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    shared: Arc<Shared>,
+}
+
+/// What a lease is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Demand {
+    /// Memory of the guest.
+    pub memory_bytes: u64,
+    /// Who may get the runner again, where runners are kept.
+    pub caller: Option<String>,
+}
+
+impl Default for Demand {
+    fn default() -> Self {
+        Self { memory_bytes: MEMORY_BYTES_DEFAULT, caller: None }
+    }
+}
+
+/// How busy a sandbox is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Load {
+    /// Leased or kept runners whose processes have not ended.
+    pub live_runners: usize,
+    /// Leases that wait for their share of the budget.
+    pub waiting: usize,
+    /// What live runners may use together.
+    pub admitted_bytes: u64,
+    /// Runners that wait for a lease.
+    pub idle_runners: usize,
+}
+
+impl Sandbox {
+    /// Starts the zygote and the runners that wait. Fails where a required layer of the jail is missing.
+    pub async fn start(config: Config) -> Result<Self, StartError> {
+        let program = spawn::open(&config.program)?;
+        let first = spawn::zygote(&program).await?;
+        let (wishes, heard) = mpsc::channel(WISHES_MAX);
+        let nursery = Arc::new(Nursery::new());
+        let tasks = TaskTracker::new();
+        let shutdown = CancellationToken::new();
+        let shared = Shared {
+            admission: Admission::new(config.memory_budget_bytes),
+            nursery: Arc::clone(&nursery),
+            keeps: config.reuse,
+            kept: Mutex::new(Vec::new()),
+            wishes,
+            tasks: tasks.clone(),
+            _shutdown_on_drop: shutdown.clone().drop_guard(),
+            shutdown: shutdown.clone(),
+        };
+        let supervisor = Supervisor::new(program, config, nursery, heard, &tasks);
+        // Known at once, so that a tier can be asked for before the supervisor has run.
+        tasks.spawn(supervisor.install_first(first).run(shutdown));
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// Which walls stand around the guests.
+    pub fn tier(&self) -> Tier {
+        self.shared.nursery.tier()
+    }
+
+    /// The process number of the present zygote, for people.
+    pub fn zygote_pid(&self) -> Option<u32> {
+        self.shared.nursery.zygote_pid()
+    }
+
+    /// How busy it is.
+    pub fn load(&self) -> Load {
+        Load {
+            live_runners: self.shared.admission.runners(),
+            waiting: self.shared.admission.waiting(),
+            admitted_bytes: self.shared.admission.bytes(),
+            idle_runners: self.shared.nursery.ready(),
+        }
+    }
+
+    /// A runner, in the order of asking and as soon as its memory fits the budget. Dropping the future leaves
+    /// the queue, and whatever was on its way ends.
+    pub async fn lease(&self, demand: Demand) -> Result<Lease, LeaseError> {
+        let shared = &self.shared;
+        let lease = |runner, caller| Lease::new(runner, Arc::clone(shared), caller);
+        if let Some(caller) = &demand.caller
+            && let Some(runner) = shared.kept_for(caller, demand.memory_bytes)
+        {
+            return Ok(lease(runner, demand.caller));
+        }
+        let share = match shared.admission.try_admit(demand.memory_bytes)? {
+            Some(share) => share,
+            None => {
+                // Those who are done make room for those who wait.
+                shared.release_kept();
+                shared.admission.admit(demand.memory_bytes).await?
+            }
+        };
+        let runner = shared.runner(demand.memory_bytes).await?;
+        runner.admit(share);
+        Ok(lease(runner, demand.caller))
+    }
+
+    /// Kills all runners and the zygote, and waits until they are gone.
+    pub async fn shutdown(&self) {
+        self.shared.admission.close();
+        self.shared.release_kept();
+        self.shared.shutdown.cancel();
+        self.shared.tasks.close();
+        self.shared.tasks.wait().await;
+    }
+}
+
+/// What every handle and every lease hold.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    admission: Admission,
+    nursery: Arc<Nursery>,
+    keeps: bool,
+    kept: Mutex<Vec<Kept>>,
+    wishes: mpsc::Sender<Birth>,
+    tasks: TaskTracker,
+    shutdown: CancellationToken,
+    _shutdown_on_drop: DropGuard,
+}
+
+/// A runner at rest, for the caller whose code it ran.
+#[derive(Debug)]
+struct Kept {
+    caller: String,
+    runner: Runner,
+}
+
+impl Shared {
+    /// Keeps a runner for its caller, unless others need its share.
+    pub(crate) fn keep(&self, caller: String, runner: Runner) {
+        if self.keeps && self.admission.waiting() == 0 && !self.shutdown.is_cancelled() {
+            let mut kept = self.kept();
+            if kept.len() < KEPT_MAX {
+                kept.push(Kept { caller, runner });
+            }
+        }
+    }
+
+    fn kept_for(&self, caller: &str, memory_bytes: u64) -> Option<Runner> {
+        let mut kept = self.kept();
+        kept.retain(|kept| !kept.runner.is_over() && self.nursery.trusts(&kept.runner));
+        let fits = |kept: &Kept| kept.caller == caller && kept.runner.memory_bytes == memory_bytes;
+        let at = kept.iter().position(fits)?;
+        Some(kept.swap_remove(at).runner)
+    }
+
+    fn release_kept(&self) {
+        let released = std::mem::take(&mut *self.kept());
+        drop(released);
+    }
+
+    /// One that waits, or one forked for this demand.
+    async fn runner(&self, memory_bytes: u64) -> Result<Runner, LeaseError> {
+        for _ in 0..ATTEMPTS_MAX {
+            if memory_bytes == MEMORY_BYTES_DEFAULT
+                && let Some(runner) = self.nursery.take()
+            {
+                return Ok(runner);
+            }
+            let (asker, answer) = oneshot::channel();
+            let birth = Birth { memory_bytes, destiny: Destiny::Lease(asker) };
+            self.wishes.send(birth).await.map_err(|_| LeaseError::Closed)?;
+            if let Ok(runner) = answer.await {
+                return runner;
+            }
+            if self.shutdown.is_cancelled() {
+                return Err(LeaseError::Closed);
+            }
+        }
+        Err(LeaseError::Unavailable { reason: "the zygote keeps going away".to_owned() })
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Vec<Kept>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,88 @@
+//! Starts zygotes. The only place in this room where a program is executed.
+
+use crate::config::Program;
+use crate::error::StartError;
+use crate::jail::Tier;
+use crate::keeper::next_report;
+use crate::zygote::{Control, Report, VERB};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::io::unix::AsyncFd;
+use tokio::process::Child;
+
+/// A zygote is warm in milliseconds; one that needs this long is broken, not slow.
+const START_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// How much of a dying zygote's last words is kept.
+const LAST_WORDS_BYTES_MAX: u64 = 2_048;
+
+/// Results of libm differ with these instructions; without them a replay on another machine is the same.
+const SAME_MATHEMATICS: &str = "glibc.cpu.hwcaps=-FMA,-AVX2";
+
+/// A zygote that is ready for orders.
+#[derive(Debug)]
+pub(crate) struct Spawned {
+    pub(crate) child: Child,
+    pub(crate) control: AsyncFd<Control>,
+    pub(crate) tier: Tier,
+}
+
+/// Opens the program once: what is executed later is what was there now, whatever happens to its path.
+pub(crate) fn open(program: &Program) -> Result<File, StartError> {
+    match program {
+        Program::ThisBinary => File::open("/proc/self/exe"),
+        Program::At(path) => File::open(path),
+    }
+    .map_err(StartError::Program)
+}
+
+/// Starts a zygote and waits until its jail is shut.
+pub(crate) async fn zygote(program: &File) -> Result<Spawned, StartError> {
+    let (ours, theirs) = Control::pair().map_err(StartError::Spawn)?;
+    let control = ours.watched().map_err(StartError::Spawn)?;
+    let mut child = start(program, theirs).map_err(StartError::Spawn)?;
+    match tokio::time::timeout(START_TIME_MAX, next_report(&control)).await {
+        Ok(Ok(Some((Report::Ready(tier), _)))) => Ok(Spawned { child, control, tier }),
+        Ok(Ok(Some((Report::Missing { layer, errno }, _)))) => {
+            Err(StartError::Missing { layer, source: io::Error::from_raw_os_error(errno) })
+        }
+        // Any other report, an end of the socket, or nothing at all.
+        Ok(_) | Err(_) => Err(silent(&mut child).await),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the place that the rule names")]
+fn start(program: &File, control: Control) -> io::Result<Child> {
+    // The control socket comes as standard input: no code of ours has to run between fork and exec.
+    tokio::process::Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()))
+        .arg0("airlock-zygote")
+        .arg(VERB)
+        .env_clear()
+        .env("TZ", "UTC")
+        .env("GLIBC_TUNABLES", SAME_MATHEMATICS)
+        .current_dir("/")
+        // A Ctrl-C in the terminal is for the server, which then ends its runners in order.
+        .process_group(0)
+        .stdin(Stdio::from(control.into_descriptor()))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+}
+
+/// How a zygote ended that never became one, and what it printed before.
+async fn silent(child: &mut Child) -> StartError {
+    // Dead, it cannot keep us waiting for more.
+    drop(child.kill().await);
+    let status =
+        child.wait().await.map_or_else(|error| error.to_string(), |status| status.to_string());
+    let mut words = Vec::new();
+    if let Some(stderr) = child.stderr.take() {
+        drop(stderr.take(LAST_WORDS_BYTES_MAX).read_to_end(&mut words).await);
+    }
+    StartError::Silent { status, last_words: String::from_utf8_lossy(&words).trim().to_owned() }
+}

@@ -1,0 +1,220 @@
+//! Keeps a zygote in place and enough runners waiting. The one task that starts and replaces zygotes.
+
+use crate::birth::{Birth, Destiny};
+use crate::config::{Config, MEMORY_BYTES_DEFAULT};
+use crate::error::{LeaseError, StartError};
+use crate::keeper::{BIRTHS_MAX, Keeper};
+use crate::nursery::{Nursery, Standing};
+use crate::spawn::{self, Spawned};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// The wait before a second try; it doubles with every further one.
+const BACK_OFF_FIRST: Duration = Duration::from_millis(50);
+
+/// The longest wait between two tries. Leases that wait are told after each.
+const BACK_OFF_MAX: Duration = Duration::from_secs(5);
+
+/// A zygote that lasted this long did not fail at the start: the next one is tried at once.
+const STEADY_TIME: Duration = Duration::from_secs(10);
+
+/// Owns the present zygote and the next one.
+pub(crate) struct Supervisor {
+    program: Arc<File>,
+    config: Config,
+    nursery: Arc<Nursery>,
+    wishes: mpsc::Receiver<Birth>,
+    /// Wishes that came while no zygote stood.
+    unmet: VecDeque<Birth>,
+    present: Option<Present>,
+    next: Option<JoinHandle<Result<Spawned, StartError>>>,
+    failures: u32,
+    tasks: TaskTracker,
+    shutdown: CancellationToken,
+}
+
+/// The zygote that gets the wishes. Letting it fall retires it: it ends after its last runner.
+struct Present {
+    births: mpsc::Sender<Birth>,
+    forks: u32,
+    since: Instant,
+}
+
+impl Supervisor {
+    pub(crate) fn new(
+        program: File,
+        config: Config,
+        nursery: Arc<Nursery>,
+        wishes: mpsc::Receiver<Birth>,
+        tasks: &TaskTracker,
+    ) -> Self {
+        Self {
+            program: Arc::new(program),
+            config,
+            nursery,
+            wishes,
+            unmet: VecDeque::new(),
+            present: None,
+            next: None,
+            failures: 0,
+            tasks: tasks.clone(),
+            shutdown: CancellationToken::new(),
+        }
+    }
+
+    /// Puts the first zygote in place.
+    pub(crate) fn install_first(mut self, first: Spawned) -> Self {
+        self.install(first);
+        self
+    }
+
+    /// Runs until `shutdown`, or until nobody is left who could wish for anything.
+    pub(crate) async fn run(mut self, shutdown: CancellationToken) {
+        // Keepers end when this task does, also when it is dropped with its runtime.
+        let _end_keepers = self.shutdown.clone().drop_guard();
+        loop {
+            self.look_after();
+            tokio::select! {
+                () = shutdown.cancelled() => break,
+                () = self.supply() => {}
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => break,
+                wish = self.wishes.recv() => match wish {
+                    Some(birth) => self.unmet.push_back(birth),
+                    None => break,
+                },
+                () = self.nursery.rung() => {}
+                started = finished(&mut self.next) => self.started(started),
+            }
+        }
+        if let Some(next) = self.next {
+            next.abort();
+        }
+        self.nursery.clear();
+    }
+
+    /// Replaces a zygote that is gone, condemned or worn.
+    fn look_after(&mut self) {
+        match (self.nursery.standing(), &self.present) {
+            (Standing::Good, Some(present))
+                if present.forks >= self.config.forks_per_zygote_max =>
+            {
+                // A worn one serves on until the next is ready.
+                self.start_next(Duration::ZERO);
+            }
+            (Standing::Good, _) | (Standing::Condemned | Standing::Gone, None) => {}
+            (Standing::Condemned, Some(_)) => {
+                self.present = None;
+                self.start_next(Duration::ZERO);
+            }
+            (Standing::Gone, Some(present)) => {
+                tracing::warn!("a zygote went away");
+                self.failures =
+                    if present.since.elapsed() < STEADY_TIME { self.failures + 1 } else { 0 };
+                self.present = None;
+                self.start_next(back_off(self.failures));
+            }
+        }
+    }
+
+    fn start_next(&mut self, delay: Duration) {
+        if self.next.is_none() {
+            let program = Arc::clone(&self.program);
+            self.next = Some(self.tasks.spawn(async move {
+                tokio::time::sleep(delay).await;
+                spawn::zygote(&program).await
+            }));
+        }
+    }
+
+    fn started(&mut self, started: Result<Spawned, StartError>) {
+        match started {
+            Ok(spawned) => self.install(spawned),
+            Err(error) => {
+                tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "could not start a zygote"
+                );
+                self.failures += 1;
+                self.disappoint(&error);
+                if self.present.is_none() {
+                    self.start_next(back_off(self.failures));
+                }
+            }
+        }
+    }
+
+    fn install(&mut self, spawned: Spawned) {
+        let generation = self.nursery.renew(spawned.tier, spawned.child.id());
+        let (births, heard) = mpsc::channel(BIRTHS_MAX);
+        let keeper = Keeper::new(spawned, generation, Arc::clone(&self.nursery), heard);
+        self.tasks.spawn(keeper.run(self.shutdown.clone()));
+        self.present = Some(Present { births, forks: 0, since: Instant::now() });
+    }
+
+    /// Passes on what is wished for and orders as many as shall wait.
+    async fn supply(&mut self) {
+        let Some(present) = &mut self.present else { return };
+        let warm = self.nursery.order_up_to(self.config.warm_runners);
+        let ready = || Birth { memory_bytes: MEMORY_BYTES_DEFAULT, destiny: Destiny::Waiting };
+        self.unmet.extend(std::iter::repeat_with(ready).take(warm));
+        while let Some(birth) = self.unmet.pop_front() {
+            present.forks = present.forks.saturating_add(1);
+            if let Err(mpsc::error::SendError(birth)) = present.births.send(birth).await {
+                // Its keeper is gone and the bell is about to ring.
+                if matches!(birth.destiny, Destiny::Lease(_)) {
+                    self.unmet.push_front(birth);
+                }
+                return;
+            }
+        }
+    }
+
+    /// Tells those who wait that they wait in vain.
+    fn disappoint(&mut self, error: &StartError) {
+        if self.present.is_some() {
+            return;
+        }
+        for birth in self.unmet.drain(..) {
+            if let Destiny::Lease(asker) = birth.destiny {
+                drop(asker.send(Err(LeaseError::Unavailable { reason: error.to_string() })));
+            }
+        }
+    }
+}
+
+fn back_off(failures: u32) -> Duration {
+    match failures {
+        0 | 1 => Duration::ZERO,
+        n => BACK_OFF_FIRST.saturating_mul(1 << (n - 2).min(10)).min(BACK_OFF_MAX),
+    }
+}
+
+/// The outcome of a start, once there is one.
+async fn finished(
+    next: &mut Option<JoinHandle<Result<Spawned, StartError>>>,
+) -> Result<Spawned, StartError> {
+    let Some(task) = next else { return std::future::pending().await };
+    let outcome = task.await;
+    *next = None;
+    outcome.unwrap_or_else(|broken| Err(StartError::Spawn(std::io::Error::other(broken))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_replacement_comes_at_once_and_later_ones_ever_later() {
+        let waits: Vec<u128> = (0..12).map(|failures| back_off(failures).as_millis()).collect();
+        assert_eq!(waits, [0, 0, 50, 100, 200, 400, 800, 1600, 3200, 5000, 5000, 5000]);
+    }
+}

@@ -1,0 +1,247 @@
+//! The inside of a zygote: a small, single-threaded process that is already in the jail and forks runners.
+//!
+//! It warms the guest's world once, shuts the jail around itself, then does three things until its control
+//! socket ends: clone on request, hand back the pidfd, report who has ended.
+#![expect(unsafe_code, reason = "clone, descriptor passing and pidfds have no safe interface")]
+
+mod child;
+mod control;
+mod process;
+mod signals;
+
+pub(crate) use control::{Control, End, Order, Report, Token};
+pub(crate) use process::Process;
+
+use crate::jail::{self, Layer, Tier};
+use child::Birth;
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+
+/// The hidden verb that makes a program a zygote.
+pub(crate) const VERB: &str = "__zygote";
+
+/// Where the control socket lies once the standard descriptors are /dev/null.
+const CONTROL_DESCRIPTOR: u32 = 3;
+
+/// The code of a zygote that nobody steers: somebody typed the verb by hand, or the server is gone.
+const NOT_STEERED: i32 = 64;
+
+/// The code of a zygote or runner that could not shut its jail: our misfortune, no guest was there yet.
+pub(crate) const NOT_SHUT: i32 = 70;
+
+/// Becomes a zygote with another world than the product's, if this process was started as one.
+///
+/// `warm` runs once, before the jail is shut; `serve` runs in every runner, inside. Neither may start a thread.
+pub fn enter_with<W>(warm: impl FnOnce() -> W, serve: impl Fn(W, UnixStream) -> i32) {
+    if std::env::args_os().nth(1).as_deref() != Some(OsStr::new(VERB)) {
+        return;
+    }
+    let Ok(control) = take_control() else { leave(NOT_STEERED) };
+    signals::leave_stopping_to_the_server().expect("a signal that exists can be ignored");
+    let world = warm();
+    let mapped_bytes = mapped_bytes();
+    let mut tier = Tier::default();
+    jail::leave_the_host(&mut tier);
+    if tier.has(Layer::PidNamespace) {
+        // The namespace is for children only: the first one is its init, the zygote proper.
+        become_init(&control);
+    }
+    signals::hear_children().expect("a signal that exists can be handled and blocked");
+    silence();
+    if let Err(missing) = jail::shut(&mut tier) {
+        let errno = missing.source.raw_os_error().unwrap_or(0);
+        drop(control.report(Report::Missing { layer: missing.layer, errno }, None));
+        leave(NOT_SHUT);
+    }
+    let own_pid = std::process::id();
+    Zygote { control, runners: HashMap::new(), own_pid, mapped_bytes }.run(world, tier, serve)
+}
+
+struct Zygote {
+    control: Control,
+    runners: HashMap<i32, Token>,
+    own_pid: u32,
+    mapped_bytes: u64,
+}
+
+impl Zygote {
+    fn run<W>(mut self, world: W, tier: Tier, serve: impl Fn(W, UnixStream) -> i32) -> ! {
+        self.say(Report::Ready(tier), None);
+        loop {
+            let woken = signals::wait(&self.control).map(|()| self.reap());
+            match woken.and_then(|()| self.control.next_order()) {
+                Ok(Some((order, Some(link)))) => match clone_runner() {
+                    // From here it is the runner's own copy of the world; the zygote's stays as it was.
+                    Ok(Cloned::Runner) => {
+                        child::serve(self.birth(order), link, |link| serve(world, link))
+                    }
+                    Ok(Cloned::Zygote { pid, pidfd }) => self.born(order.token, pid, &pidfd),
+                    Err(error) => self.not_born(order.token, &error),
+                },
+                Err(nothing) if nothing.kind() == io::ErrorKind::WouldBlock => {}
+                // The server is gone or talks nonsense. Runners die with us.
+                Ok(Some((_, None)) | None) | Err(_) => leave(0),
+            }
+        }
+    }
+
+    const fn birth(&self, order: Order) -> Birth {
+        Birth {
+            zygote_pid: self.own_pid,
+            mapped_bytes: self.mapped_bytes,
+            memory_bytes: order.memory_bytes,
+        }
+    }
+
+    fn born(&mut self, token: Token, pid: i32, pidfd: &OwnedFd) {
+        self.runners.insert(pid, token);
+        self.say(Report::Born(token), Some(pidfd));
+    }
+
+    fn not_born(&self, token: Token, error: &io::Error) {
+        self.say(Report::NotBorn { token, errno: error.raw_os_error().unwrap_or(0) }, None);
+    }
+
+    fn reap(&mut self) {
+        while let Some((pid, end)) = next_ended(libc::WNOHANG) {
+            if let Some(token) = self.runners.remove(&pid) {
+                self.say(Report::Ended { token, end }, None);
+            }
+        }
+    }
+
+    /// Tells the server, or ends: without a server there is nothing to do.
+    fn say(&self, report: Report, passed: Option<&OwnedFd>) {
+        if self.control.report(report, passed.map(AsFd::as_fd)).is_err() {
+            leave(0);
+        }
+    }
+}
+
+/// Moves the control socket out of the way of the standard descriptors and closes what else was inherited.
+fn take_control() -> io::Result<Control> {
+    let mut found: libc::c_int = 0;
+    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into `found`; dup3 and dup2 take numbers only, and the
+    // descriptors they replace are not owned by anything in this process yet.
+    let taken = unsafe {
+        let answer = libc::getsockopt(
+            libc::STDIN_FILENO,
+            libc::SOL_SOCKET,
+            libc::SO_TYPE,
+            (&raw mut found).cast(),
+            &raw mut length,
+        );
+        if answer < 0 || found != libc::SOCK_SEQPACKET {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        let to = CONTROL_DESCRIPTOR as RawFd;
+        libc::dup3(libc::STDIN_FILENO, to, libc::O_CLOEXEC) == to
+            && libc::dup2(libc::STDOUT_FILENO, libc::STDIN_FILENO) == libc::STDIN_FILENO
+    };
+    if !taken {
+        return Err(io::Error::last_os_error());
+    }
+    close_range(CONTROL_DESCRIPTOR + 1, u32::MAX);
+    // SAFETY: dup3 has just made this descriptor, and nobody else knows of it.
+    Ok(Control::from_descriptor(unsafe { OwnedFd::from_raw_fd(CONTROL_DESCRIPTOR as RawFd) }))
+}
+
+/// From here on nothing is printed: what a runner could say on standard error is nobody's business.
+fn silence() {
+    // SAFETY: both descriptors are open since the start; dup2 takes numbers only.
+    unsafe { libc::dup2(libc::STDOUT_FILENO, libc::STDERR_FILENO) };
+}
+
+/// Closes descriptors from `first` to `last`; none of them may be owned by a value that is still used.
+fn close_range(first: u32, last: u32) {
+    if first <= last {
+        // SAFETY: callers pass ranges whose owners are never used again: the process is about to become
+        // something else that knows nothing of them.
+        unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+    }
+}
+
+/// Address space in use; a runner's limit starts from it. Where /proc is hidden, a generous guess.
+fn mapped_bytes() -> u64 {
+    const GUESS: u64 = 64 << 20;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    crate::config::bytes_after("VmSize:", &status).unwrap_or(GUESS)
+}
+
+/// Goes on as the first process of the new pid namespace. The old process waits for it and ends as it does.
+fn become_init(control: &Control) {
+    // SAFETY: the process is single-threaded, so the copy finds every lock free.
+    match unsafe { libc::fork() } {
+        0 => {
+            // When the waiting half is killed, so are we; a server that ends closes the control socket.
+            drop(jail::die_with_parent());
+        }
+        -1 => {
+            let errno = io::Error::last_os_error().raw_os_error().unwrap_or(0);
+            drop(control.report(Report::Missing { layer: Layer::PidNamespace, errno }, None));
+            leave(NOT_SHUT)
+        }
+        _init => {
+            close_range(CONTROL_DESCRIPTOR, u32::MAX);
+            match next_ended(0) {
+                Some((_, End::Exited(code))) => leave(code),
+                Some((_, End::Signalled(signal))) => leave(128 + signal),
+                None => leave(NOT_SHUT),
+            }
+        }
+    }
+}
+
+/// Who has gone on after a clone.
+enum Cloned {
+    Runner,
+    Zygote { pid: i32, pidfd: OwnedFd },
+}
+
+fn clone_runner() -> io::Result<Cloned> {
+    let mut pidfd: RawFd = -1;
+    let (no_stack, none) = (0_usize, 0_usize);
+    // SAFETY: without CLONE_VM the child goes on with a copy of this stack, as after fork; the process is
+    // single-threaded, so the copy finds every lock free. The kernel writes the pidfd where the third
+    // argument points. Not fork: its flags are not the one set that the filter allows.
+    let pid = unsafe {
+        libc::syscall(libc::SYS_clone, jail::CLONE_FLAGS, no_stack, &raw mut pidfd, none, none)
+    };
+    match pid {
+        0 => Ok(Cloned::Runner),
+        -1 => Err(io::Error::last_os_error()),
+        pid => {
+            // SAFETY: the kernel has just made this descriptor for us.
+            let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
+            Ok(Cloned::Zygote { pid: pid as i32, pidfd })
+        }
+    }
+}
+
+/// Reaps one child that has ended, waiting for it unless `options` say not to.
+fn next_ended(options: i32) -> Option<(i32, End)> {
+    let mut status = 0;
+    let pid = loop {
+        // SAFETY: the kernel writes one status, which is what is there.
+        let pid = unsafe { libc::waitpid(-1, &raw mut status, options) };
+        if pid >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            break pid;
+        }
+    };
+    let end = if libc::WIFSIGNALED(status) {
+        End::Signalled(libc::WTERMSIG(status))
+    } else {
+        End::Exited(libc::WEXITSTATUS(status))
+    };
+    (pid > 0).then_some((pid, end))
+}
+
+/// Ends this process at once: no destructor and no exit handler may run in a zygote or runner.
+fn leave(code: i32) -> ! {
+    // SAFETY: _exit takes a number and does not return.
+    unsafe { libc::_exit(code) }
+}

@@ -1,0 +1,91 @@
+//! Whole servers: killed, unprivileged, or on a host that forbids namespaces.
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+#![expect(clippy::disallowed_methods, reason = "each server is waited for by its test")]
+
+mod suite;
+
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use suite::{ATTEMPTS, Watched, descendants};
+use tokio::io::{AsyncBufReadExt, BufReader};
+
+#[tokio::test]
+async fn a_killed_server_leaves_no_process_behind() {
+    let mut server = tokio::process::Command::new(ATTEMPTS)
+        .arg("hold")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next_line().await.unwrap().as_deref(), Some("holding"));
+    let watched: Vec<Watched> =
+        descendants(server.id().unwrap()).into_iter().filter_map(Watched::new).collect();
+    assert!(watched.len() >= 5, "a zygote and four runners at least");
+    server.kill().await.unwrap();
+    for process in watched {
+        process.gone().await;
+    }
+}
+
+#[test]
+fn an_ordinary_user_gets_the_full_jail() {
+    let mut command = Command::new(ATTEMPTS);
+    // Whoever runs the tests as an ordinary user is one already.
+    if is_root() {
+        command.uid(65534).gid(65534);
+    }
+    let said = said(command.arg("check"));
+    assert!(said[0].starts_with("tier: seccomp, no_new_privs, resource limits"), "{said:?}");
+    assert!(said[0].contains("unprivileged user"), "{said:?}");
+    assert_eq!(said[1..], OUTCOMES);
+}
+
+#[test]
+fn without_user_namespaces_the_jail_is_lower_and_still_holds() {
+    let said =
+        said(in_namespace("echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" check"));
+    assert!(missing(&said[0]).contains("user namespace"), "{said:?}");
+    assert_eq!(said[1..], OUTCOMES);
+}
+
+#[test]
+fn without_any_namespace_the_required_layers_hold_alone() {
+    let said = said(in_namespace(
+        "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all \"$0\" check",
+    ));
+    let missing = missing(&said[0]);
+    for namespace in ["user", "pid", "network", "mount", "ipc", "uts"] {
+        assert!(missing.contains(&format!("{namespace} namespace")), "{said:?}");
+    }
+    assert_eq!(said[1..], OUTCOMES);
+}
+
+/// What `check` prints after the tier, wherever it runs.
+const OUTCOMES: [&str; 4] = [
+    "echo hello: hello",
+    "try open a file: Violation",
+    "try connect by TCP: Violation",
+    "try kill the parent: Violation",
+];
+
+fn in_namespace(script: &str) -> &'static mut Command {
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "sh", "-c", script, ATTEMPTS]);
+    Box::leak(Box::new(command))
+}
+
+fn said(command: &mut Command) -> Vec<String> {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+fn missing(tier: &str) -> &str {
+    tier.split_once("not reached: ").map_or("", |(_, missing)| missing)
+}
+
+fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0)
+}

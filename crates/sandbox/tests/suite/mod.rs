@@ -1,0 +1,99 @@
+//! What the tests of runners share: a sandbox of obedient runners, and eyes on processes.
+#![expect(dead_code, reason = "each test program uses its own part")]
+
+use sandbox::{Config, Demand, Exit, Lease, Program, Received, Sandbox};
+use std::collections::{HashMap, HashSet};
+use std::os::fd::{FromRawFd, OwnedFd};
+use tokio::io::unix::AsyncFd;
+
+pub(crate) const MIB: u64 = 1 << 20;
+
+/// The program with the obedient runners.
+pub(crate) const ATTEMPTS: &str = env!("CARGO_BIN_EXE_attempts-for-tests");
+
+pub(crate) fn config() -> Config {
+    Config { program: Program::At(ATTEMPTS.into()), warm_runners: 2, ..Config::default() }
+}
+
+pub(crate) async fn start() -> Sandbox {
+    Sandbox::start(config()).await.expect("the required layers exist on every host that runs tests")
+}
+
+pub(crate) async fn lease(sandbox: &Sandbox) -> Lease {
+    sandbox.lease(Demand::default()).await.expect("one more runner fits")
+}
+
+/// Gives an order and returns the one line that answers it.
+pub(crate) async fn told(lease: &mut Lease, order: &str) -> Result<String, Exit> {
+    if lease.push(format!("{order}\n").as_bytes()).is_err() {
+        return Err(end(lease).await);
+    }
+    match lease.receive().await {
+        Received::Line(line) => {
+            Ok(String::from_utf8(line.to_vec()).expect("runners answer in text"))
+        }
+        Received::Gone(exit) => Err(exit),
+    }
+}
+
+/// Reads on to the end.
+pub(crate) async fn end(lease: &mut Lease) -> Exit {
+    loop {
+        if let Received::Gone(exit) = lease.receive().await {
+            return exit;
+        }
+    }
+}
+
+/// A process watched by descriptor.
+pub(crate) struct Watched(AsyncFd<OwnedFd>);
+
+impl Watched {
+    /// None if there is no such process.
+    #[expect(unsafe_code, reason = "a pidfd is the only way to await another's child")]
+    pub(crate) fn new(pid: i32) -> Option<Self> {
+        // SAFETY: pidfd_open takes numbers; the descriptor it makes is new and ours.
+        let descriptor = unsafe {
+            let descriptor = libc::syscall(libc::SYS_pidfd_open, pid, 0);
+            (descriptor >= 0).then(|| OwnedFd::from_raw_fd(descriptor as i32))
+        }?;
+        // SAFETY: an OwnedFd keeps its descriptor open and the same.
+        let watched = unsafe { AsyncFd::register(descriptor) };
+        Some(Self(watched.expect("a pidfd can be polled")))
+    }
+
+    /// Waits until the process has ended.
+    pub(crate) async fn gone(&self) {
+        drop(self.0.readable().await.expect("a pidfd can be polled"));
+    }
+}
+
+#[expect(unsafe_code, reason = "there is no safe kill")]
+pub(crate) fn kill(pid: i32) {
+    // SAFETY: kill takes numbers; the process is a child or grandchild of this test.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+}
+
+/// All processes below this one, zombies too.
+pub(crate) fn descendants(ancestor: u32) -> HashSet<i32> {
+    let mut parents = HashMap::new();
+    for entry in std::fs::read_dir("/proc").expect("/proc is mounted").flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
+            continue;
+        };
+        let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        // The name may hold anything; after its last parenthesis come state and parent.
+        let parent =
+            stat.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().nth(1));
+        if let Some(parent) = parent.and_then(|parent| parent.parse::<i32>().ok()) {
+            parents.insert(pid, parent);
+        }
+    }
+    let ancestor = ancestor as i32;
+    let is_below = |pid: i32| {
+        let line =
+            std::iter::successors(parents.get(&pid).copied(), |pid| parents.get(pid).copied());
+        line.take(64).any(|above| above == ancestor)
+    };
+    parents.keys().copied().filter(|pid| is_below(*pid)).collect()
+}

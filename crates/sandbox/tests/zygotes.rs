@@ -1,0 +1,99 @@
+//! Zygotes come and go; leases notice only when they must.
+
+mod suite;
+
+use sandbox::{Config, Exit, Layer, Program, Sandbox, StartError};
+use suite::{Watched, config, end, kill, lease, start, told};
+
+#[tokio::test]
+async fn a_killed_zygote_loses_its_runners_and_the_next_lease_works() {
+    let sandbox = start().await;
+    let mut lost = lease(&sandbox).await;
+    assert_eq!(told(&mut lost, "echo hello").await.unwrap(), "hello");
+    let zygote = sandbox.zygote_pid().unwrap();
+    let runner = Watched::new(lost.pid().unwrap()).unwrap();
+    kill(zygote as i32);
+    runner.gone().await;
+    assert_eq!(end(&mut lost).await, Exit::Lost);
+    let mut next = lease(&sandbox).await;
+    assert_eq!(told(&mut next, "echo again").await.unwrap(), "again");
+    assert_ne!(sandbox.zygote_pid(), Some(zygote));
+    drop(next);
+    sandbox.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_zygote_that_is_killed_again_and_again_comes_back_each_time() {
+    let sandbox = start().await;
+    for _ in 0..4 {
+        kill(sandbox.zygote_pid().unwrap() as i32);
+        // A runner may still be handed out by a zygote that is dying: it is lost, and the next one is not.
+        while told(&mut lease(&sandbox).await, "echo hello").await != Ok("hello".to_owned()) {}
+    }
+    sandbox.shutdown().await;
+}
+
+#[tokio::test]
+async fn after_a_crash_a_new_zygote_serves_and_older_leases_live_on() {
+    let sandbox = start().await;
+    let mut elder = lease(&sandbox).await;
+    let mut crashing = lease(&sandbox).await;
+    let before = sandbox.zygote_pid();
+    assert_eq!(told(&mut crashing, "abort").await, Err(Exit::Crashed { signal: libc::SIGABRT }));
+    let mut younger = lease(&sandbox).await;
+    assert_ne!(sandbox.zygote_pid(), before);
+    assert_eq!(told(&mut younger, "echo young").await.unwrap(), "young");
+    assert_eq!(told(&mut elder, "echo old").await.unwrap(), "old");
+
+    // The old zygote was kept for the elder alone.
+    let old_zygote = Watched::new(before.unwrap() as i32).unwrap();
+    drop(elder);
+    old_zygote.gone().await;
+    drop((crashing, younger));
+    sandbox.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_worn_zygote_is_replaced_without_anybody_noticing() {
+    let worn_soon = Config { forks_per_zygote_max: 5, ..config() };
+    let sandbox = Sandbox::start(worn_soon).await.unwrap();
+    let first = Watched::new(sandbox.zygote_pid().unwrap() as i32).unwrap();
+    let mut elder = lease(&sandbox).await;
+    for n in 0..30 {
+        assert_eq!(told(&mut lease(&sandbox).await, &format!("echo {n}")).await, Ok(n.to_string()));
+    }
+    assert_eq!(told(&mut elder, "echo still here").await.unwrap(), "still here");
+    drop(elder);
+    first.gone().await;
+    sandbox.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_sandbox_that_is_dropped_leaves_no_zygote() {
+    let sandbox = start().await;
+    let zygote = Watched::new(sandbox.zygote_pid().unwrap() as i32).unwrap();
+    let last = lease(&sandbox).await;
+    drop(sandbox);
+    let runner = Watched::new(last.pid().unwrap()).unwrap();
+    drop(last);
+    runner.gone().await;
+    zygote.gone().await;
+}
+
+#[tokio::test]
+async fn the_required_layers_stand() {
+    let sandbox = start().await;
+    let tier = sandbox.tier();
+    assert!(
+        Layer::ALL.into_iter().filter(|layer| layer.is_required()).all(|layer| tier.has(layer))
+    );
+    sandbox.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_program_that_is_no_zygote_is_named_as_the_trouble() {
+    let silent = Config { program: Program::At("/bin/true".into()), ..config() };
+    assert!(matches!(Sandbox::start(silent).await, Err(StartError::Silent { .. })));
+    let missing = Config { program: Program::At("/nonexistent".into()), ..config() };
+    assert!(matches!(Sandbox::start(missing).await, Err(StartError::Program(_))));
+}

@@ -1,0 +1,44 @@
+//! What every request can reach.
+
+use crate::auth::{Gate, Hosts, Tokens};
+use crate::config::{Auth, Config};
+use crate::metrics::Metrics;
+use engine::{Clock, Engine};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub(crate) struct App {
+    pub(crate) engine: Engine,
+    pub(crate) gate: Gate,
+    pub(crate) tokens: Tokens,
+    pub(crate) hosts: Hosts,
+    pub(crate) model_answers: bool,
+    pub(crate) clock: Clock,
+    pub(crate) metrics: Metrics,
+    /// Cancelled when the server stops: whoever waits is told.
+    pub(crate) stopping: CancellationToken,
+    /// Every task of the server; joined when it stops.
+    pub(crate) tasks: TaskTracker,
+}
+
+impl App {
+    pub(crate) fn new(config: Config) -> Arc<Self> {
+        let (gate, environment) = match config.auth {
+            Auth::Tokens { environment } => (Gate::Tokens, environment),
+            Auth::Off => (Gate::Open, None),
+        };
+        let environment = environment.filter(|secret| !secret.is_empty());
+        Arc::new(Self {
+            engine: config.engine,
+            gate,
+            tokens: Tokens::new(config.records, environment.as_deref()),
+            hosts: Hosts::new(config.listen, &config.allowed_hosts),
+            model_answers: config.model_answers,
+            clock: config.clock,
+            metrics: Metrics::default(),
+            stopping: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! The first start: somebody must be able to get in.
+
+use super::scope::{Scope, Scopes};
+use super::tokens::{self, Secret, TokenError, TokenName};
+use lifecycle::Timestamp;
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use store::Records;
+
+/// What is minted when there is no token at all: one for the operator, one for an agent.
+const FIRST: [(&str, Scope); 2] = [("admin", Scope::Admin), ("run", Scope::Run)];
+
+/// Why the first tokens could not be minted.
+#[derive(Debug, thiserror::Error)]
+pub enum FirstTokensError {
+    /// The store or the randomness.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// The files.
+    #[error("write the first tokens: {0}")]
+    File(#[from] io::Error),
+}
+
+/// Where the secret of a first token is, within a data directory.
+pub fn secret_file(data_dir: &Path, name: &str) -> PathBuf {
+    data_dir.join("tokens").join(name)
+}
+
+/// Mints an `admin` and a `run` token where there is none, and writes their secrets to files that only
+/// this user can read. Returns the folder if it did.
+pub async fn first_tokens(
+    records: &dyn Records,
+    data_dir: &Path,
+    now: Timestamp,
+) -> Result<Option<PathBuf>, FirstTokensError> {
+    if !tokens::list(records).await.map_err(TokenError::from)?.is_empty() {
+        return Ok(None);
+    }
+    let folder = data_dir.join("tokens");
+    DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    for (name, scope) in FIRST {
+        let secret = Secret::new()?;
+        // The file first: a token whose secret nobody can read would be worse than the reverse.
+        write(&secret_file(data_dir, name), secret.text())?;
+        let name = TokenName::parse(name)?;
+        let scopes = Scopes::from([scope].as_slice());
+        tokens::add(records, &name, scopes, &secret, now).await?;
+    }
+    Ok(Some(folder))
+}
+
+fn write(path: &Path, secret: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    // One that was there before may have been readable by others.
+    file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+    writeln!(file, "{secret}")?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::tokens::Tokens;
+    use std::sync::Arc;
+    use store::sqlite::SqliteStore;
+
+    #[tokio::test]
+    async fn the_first_start_mints_two_tokens_that_only_we_can_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Arc::new(SqliteStore::temporary().unwrap());
+        let folder = first_tokens(&*store, dir.path(), Timestamp(1)).await.unwrap().unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&folder), 0o700);
+        let tokens = Tokens::new(Arc::clone(&store) as _, None);
+        for name in ["admin", "run"] {
+            let path = secret_file(dir.path(), name);
+            assert_eq!(mode(&path), 0o600);
+            let secret = std::fs::read_to_string(path).unwrap();
+            let caller = tokens.caller(secret.trim()).await.unwrap().unwrap();
+            assert_eq!((caller.name.0, caller.scopes.to_string()), (name.into(), name.into()));
+        }
+        assert_eq!(first_tokens(&*store, dir.path(), Timestamp(2)).await.unwrap(), None);
+    }
+}

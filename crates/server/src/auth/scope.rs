@@ -1,0 +1,252 @@
+//! What a token is good for, and who may do what to whose execution.
+
+use lifecycle::CallerName;
+use std::fmt;
+use std::str::FromStr;
+
+/// One thing a token is good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Start executions, see and end one's own. What an agent gets.
+    Run,
+    /// See and answer everybody's questions. What a person gets.
+    Answer,
+    /// Spawn processes.
+    Process,
+    /// Everything.
+    Admin,
+}
+
+impl Scope {
+    /// All of them, weakest first.
+    pub const ALL: [Self; 4] = [Self::Run, Self::Answer, Self::Process, Self::Admin];
+
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Answer => "answer",
+            Self::Process => "process",
+            Self::Admin => "admin",
+        }
+    }
+
+    const fn bit(self) -> u8 {
+        match self {
+            Self::Run => 1,
+            Self::Answer => 2,
+            Self::Process => 4,
+            Self::Admin => 8,
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A word that is no scope.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a token has at least one of the scopes run, answer, process and admin")]
+pub struct BadScope;
+
+impl FromStr for Scope {
+    type Err = BadScope;
+    fn from_str(text: &str) -> Result<Self, BadScope> {
+        Self::ALL.into_iter().find(|scope| scope.name() == text).ok_or(BadScope)
+    }
+}
+
+/// What one token is good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Scopes(u8);
+
+impl Scopes {
+    /// At least one scope, by name.
+    pub fn parse<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, BadScope> {
+        let scopes: Vec<Scope> =
+            names.into_iter().map(|name| name.trim().parse()).collect::<Result<_, _>>()?;
+        if scopes.is_empty() { Err(BadScope) } else { Ok(Self::from(scopes.as_slice())) }
+    }
+
+    /// Whether it is good for `scope`; admin is good for all.
+    pub const fn has(self, scope: Scope) -> bool {
+        self.0 & (scope.bit() | Scope::Admin.bit()) != 0
+    }
+
+    /// Those that were given, weakest first.
+    pub fn given(self) -> impl Iterator<Item = Scope> {
+        Scope::ALL.into_iter().filter(move |scope| self.0 & scope.bit() != 0)
+    }
+}
+
+impl From<&[Scope]> for Scopes {
+    fn from(scopes: &[Scope]) -> Self {
+        Self(scopes.iter().fold(0, |bits, scope| bits | scope.bit()))
+    }
+}
+
+impl fmt::Display for Scopes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.given().map(Scope::name).collect::<Vec<_>>().join(","))
+    }
+}
+
+/// Who asks, and what their token is good for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Caller {
+    pub(crate) name: CallerName,
+    pub(crate) scopes: Scopes,
+}
+
+/// Why a caller may not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Denied {
+    /// It belongs to somebody else: as if it did not exist.
+    Hidden,
+    /// The token is not good for this.
+    Needs(Scope),
+    /// Programs' owners do not answer their own questions here.
+    ModelAnswersOff,
+}
+
+impl Caller {
+    /// Start an execution.
+    pub(crate) const fn may_run(&self) -> Result<(), Denied> {
+        self.needs(Scope::Run)
+    }
+
+    /// See an execution. Whoever answers questions sees those who ask.
+    pub(crate) fn may_see(&self, owner: &CallerName, has_asked: bool) -> Result<(), Denied> {
+        if self.sees_all() || (has_asked && self.scopes.has(Scope::Answer)) {
+            return Ok(());
+        }
+        self.owns(owner)?;
+        if self.scopes.has(Scope::Answer) { Ok(()) } else { self.needs(Scope::Run) }
+    }
+
+    /// Answer a question of an execution.
+    pub(crate) fn may_answer(&self, owner: &CallerName, model_answers: bool) -> Result<(), Denied> {
+        if self.scopes.has(Scope::Answer) {
+            return Ok(());
+        }
+        self.owns(owner)?;
+        self.needs(Scope::Run).map_err(|_| Denied::Needs(Scope::Answer))?;
+        if model_answers { Ok(()) } else { Err(Denied::ModelAnswersOff) }
+    }
+
+    /// End an execution.
+    pub(crate) fn may_cancel(&self, owner: &CallerName) -> Result<(), Denied> {
+        if self.sees_all() {
+            return Ok(());
+        }
+        self.owns(owner)?;
+        self.needs(Scope::Run)
+    }
+
+    /// Mint and remove tokens, read the metrics.
+    pub(crate) const fn may_administer(&self) -> Result<(), Denied> {
+        self.needs(Scope::Admin)
+    }
+
+    /// Whether everybody's executions are shown.
+    pub(crate) const fn sees_all(&self) -> bool {
+        self.scopes.has(Scope::Admin)
+    }
+
+    /// Whether everybody's questions are shown.
+    pub(crate) const fn sees_all_questions(&self) -> bool {
+        self.scopes.has(Scope::Answer)
+    }
+
+    fn owns(&self, owner: &CallerName) -> Result<(), Denied> {
+        if self.name == *owner { Ok(()) } else { Err(Denied::Hidden) }
+    }
+
+    const fn needs(&self, scope: Scope) -> Result<(), Denied> {
+        if self.scopes.has(scope) { Ok(()) } else { Err(Denied::Needs(scope)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn caller(name: &str, scopes: &str) -> Caller {
+        let scopes = Scopes::parse(scopes.split(',')).unwrap();
+        Caller { name: CallerName(name.into()), scopes }
+    }
+
+    #[test]
+    fn who_may_do_what_to_whose_execution() {
+        use Denied::{Hidden, ModelAnswersOff, Needs};
+        use Scope::{Admin, Answer, Run};
+        let ok = Ok(());
+        // who, scopes: run, see, see one that asked, answer, answer without model answers, cancel, administer
+        let table = [
+            ("ann", "run", [ok, ok, ok, ok, Err(ModelAnswersOff), ok, Err(Needs(Admin))]),
+            (
+                "ann",
+                "answer",
+                [Err(Needs(Run)), ok, ok, ok, ok, Err(Needs(Run)), Err(Needs(Admin))],
+            ),
+            ("ann", "run,answer", [ok, ok, ok, ok, ok, ok, Err(Needs(Admin))]),
+            ("ann", "admin", [ok; 7]),
+            (
+                "ann",
+                "process",
+                [
+                    Err(Needs(Run)),
+                    Err(Needs(Run)),
+                    Err(Needs(Run)),
+                    Err(Needs(Answer)),
+                    Err(Needs(Answer)),
+                    Err(Needs(Run)),
+                    Err(Needs(Admin)),
+                ],
+            ),
+            (
+                "bob",
+                "run",
+                [
+                    ok,
+                    Err(Hidden),
+                    Err(Hidden),
+                    Err(Hidden),
+                    Err(Hidden),
+                    Err(Hidden),
+                    Err(Needs(Admin)),
+                ],
+            ),
+            (
+                "bob",
+                "answer",
+                [Err(Needs(Run)), Err(Hidden), ok, ok, ok, Err(Hidden), Err(Needs(Admin))],
+            ),
+            ("bob", "admin", [ok; 7]),
+        ];
+        let ann = CallerName("ann".into());
+        for (name, scopes, expected) in table {
+            let caller = caller(name, scopes);
+            let seen = [
+                caller.may_run(),
+                caller.may_see(&ann, false),
+                caller.may_see(&ann, true),
+                caller.may_answer(&ann, true),
+                caller.may_answer(&ann, false),
+                caller.may_cancel(&ann),
+                caller.may_administer(),
+            ];
+            assert_eq!((name, scopes, seen), (name, scopes, expected));
+        }
+    }
+
+    #[test]
+    fn scopes_read_back_as_written() {
+        assert_eq!(Scopes::parse(["answer", " run"]).unwrap().to_string(), "run,answer");
+        assert_eq!(Scopes::parse([]), Err(BadScope));
+        assert_eq!(Scopes::parse(["root"]), Err(BadScope));
+    }
+}

@@ -1,0 +1,327 @@
+//! Named, scoped tokens: minted once, kept as digests.
+
+use super::scope::{Caller, Scope, Scopes};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use lifecycle::{CallerName, Timestamp};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use store::{Records, StoreError};
+
+const KIND: &str = "token";
+
+/// How secrets begin, so that people and scanners recognise one that leaked.
+const PREFIX: &str = "alk_";
+
+/// Tokens that another server on the same store mints or removes count here this soon.
+const AGE_MAX: Duration = Duration::from_secs(2);
+
+/// More tokens than this are a mistake, and every request is compared with each.
+const TOKENS_MAX: usize = 1_000;
+
+/// Longest name.
+const NAME_CHARS_MAX: usize = 64;
+
+/// The caller that `AIRLOCK_TOKEN` speaks for; no minted token has this name.
+const ENVIRONMENT: &str = "environment";
+
+/// A token as it is shown to administrators. The secret is not here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    /// Its name: the caller that it speaks for.
+    pub name: TokenName,
+    /// What it is good for.
+    pub scopes: Scopes,
+    /// When it was minted.
+    pub created: Timestamp,
+    digest: [u8; 32],
+}
+
+/// One to 64 letters, digits, `_`, `.` or `-`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TokenName(String);
+
+/// Why a token could not be minted or removed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum TokenError {
+    /// A name we do not keep.
+    #[error("a token's name has 1 to 64 letters, digits, `_`, `.` or `-`, and is not {ENVIRONMENT}")]
+    BadName,
+    /// The name is taken.
+    #[error("there is a token {0} already")]
+    Exists(TokenName),
+    /// No such token.
+    #[error("there is no token {0}")]
+    Unknown(TokenName),
+    /// Nobody could mint another.
+    #[error("{0} is the last admin token; mint another one first")]
+    LastAdmin(TokenName),
+    /// Too many.
+    #[error("there are {TOKENS_MAX} tokens already; remove one first")]
+    TooMany,
+    /// No randomness.
+    #[error("the system has no randomness now; try again")]
+    NoRandomness,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl TokenName {
+    /// Checks a name once, where it enters.
+    pub fn parse(text: &str) -> Result<Self, TokenError> {
+        let is_fine = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+        let is_name = (1..=NAME_CHARS_MAX).contains(&text.len()) && text.chars().all(is_fine);
+        if is_name && text != ENVIRONMENT { Ok(Self(text.into())) } else { Err(TokenError::BadName) }
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for TokenName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A secret nobody has seen yet. It is shown once; we keep its digest.
+pub struct Secret(String);
+
+impl Secret {
+    /// Thirty-two random bytes.
+    pub fn new() -> Result<Self, TokenError> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).map_err(|_| TokenError::NoRandomness)?;
+        Ok(Self(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))))
+    }
+
+    /// The text to show.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// The format of the record.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    name: String,
+    scopes: Vec<String>,
+    sha256: String,
+    created: i64,
+}
+
+/// Keeps a token for `secret`.
+pub async fn add(
+    records: &dyn Records,
+    name: &TokenName,
+    scopes: Scopes,
+    secret: &Secret,
+    created: Timestamp,
+) -> Result<Token, TokenError> {
+    if list(records).await?.len() >= TOKENS_MAX {
+        return Err(TokenError::TooMany);
+    }
+    let token = Token { name: name.clone(), scopes, created, digest: digest(secret.text()) };
+    let kept = Kept {
+        name: name.0.clone(),
+        scopes: scopes.given().map(|scope| scope.name().to_owned()).collect(),
+        sha256: token.digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+        created: created.0,
+    };
+    let value = serde_json::to_string(&kept).expect("texts and numbers can be written as JSON");
+    match records.put(KIND, &name.0, value, 0).await {
+        Ok(_) => Ok(token),
+        Err(StoreError::Conflict) => Err(TokenError::Exists(name.clone())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Every token, by name.
+pub async fn list(records: &dyn Records) -> Result<Vec<Token>, StoreError> {
+    let kept = records.all(KIND).await?;
+    kept.iter()
+        .map(|record| {
+            read(&record.value).ok_or_else(|| {
+                StoreError::Damaged(format!("the record of token {} cannot be read", record.key))
+            })
+        })
+        .collect()
+}
+
+/// Removes a token, unless nobody could mint another then.
+pub async fn remove(records: &dyn Records, name: &TokenName) -> Result<(), TokenError> {
+    let unknown = || TokenError::Unknown(name.clone());
+    let tokens = list(records).await?;
+    let is_admin = |token: &&Token| token.scopes.has(Scope::Admin);
+    let removed = tokens.iter().find(|token| token.name == *name).ok_or_else(unknown)?;
+    if is_admin(&removed) && tokens.iter().filter(is_admin).count() == 1 {
+        return Err(TokenError::LastAdmin(name.clone()));
+    }
+    let record = records.get(KIND, &name.0).await?.ok_or_else(unknown)?;
+    Ok(records.remove(KIND, &name.0, record.version).await?)
+}
+
+/// Says who a secret speaks for.
+pub(crate) struct Tokens {
+    records: Arc<dyn Records>,
+    environment: Option<[u8; 32]>,
+    known: Mutex<Option<(Instant, Arc<[Token]>)>>,
+}
+
+impl Tokens {
+    /// `environment` is a secret that is good for everything.
+    pub(crate) fn new(records: Arc<dyn Records>, environment: Option<&str>) -> Self {
+        Self { records, environment: environment.map(digest), known: Mutex::new(None) }
+    }
+
+    pub(crate) fn records(&self) -> &dyn Records {
+        &*self.records
+    }
+
+    /// Who presents this secret; none where it is no token of ours.
+    pub(crate) async fn caller(&self, secret: &str) -> Result<Option<Caller>, StoreError> {
+        let presented = digest(secret);
+        if self.environment.is_some_and(|environment| same(&environment, &presented)) {
+            let name = CallerName(ENVIRONMENT.into());
+            return Ok(Some(Caller { name, scopes: Scopes::from([Scope::Admin].as_slice()) }));
+        }
+        // Every token is compared, so that the time says nothing about which one matched.
+        let mut found = None;
+        for token in &*self.known().await? {
+            if same(&token.digest, &presented) {
+                found = Some(Caller { name: CallerName(token.name.0.clone()), scopes: token.scopes });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Makes the next request look at the store.
+    pub(crate) fn forget(&self) {
+        *self.lock() = None;
+    }
+
+    async fn known(&self) -> Result<Arc<[Token]>, StoreError> {
+        let asked_at = Instant::now();
+        if let Some((at, tokens)) = &*self.lock()
+            && asked_at.duration_since(*at) < AGE_MAX
+        {
+            return Ok(Arc::clone(tokens));
+        }
+        let tokens: Arc<[Token]> = list(&*self.records).await?.into();
+        *self.lock() = Some((asked_at, Arc::clone(&tokens)));
+        Ok(tokens)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<(Instant, Arc<[Token]>)>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn read(value: &str) -> Option<Token> {
+    let kept: Kept = serde_json::from_str(value).ok()?;
+    Some(Token {
+        name: TokenName::parse(&kept.name).ok()?,
+        scopes: Scopes::parse(kept.scopes.iter().map(String::as_str)).ok()?,
+        created: Timestamp(kept.created),
+        digest: unhex(&kept.sha256)?,
+    })
+}
+
+fn unhex(text: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if pairs.len() != bytes.len() || !rest.is_empty() {
+        return None;
+    }
+    for (byte, pair) in bytes.iter_mut().zip(pairs) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+fn digest(secret: &str) -> [u8; 32] {
+    Sha256::digest(secret.as_bytes()).into()
+}
+
+/// Compares in constant time.
+fn same(a: &[u8; 32], b: &[u8; 32]) -> bool {
+    a.iter().zip(b).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use store::sqlite::SqliteStore;
+
+    async fn mint(records: &dyn Records, name: &str, scopes: &str) -> Result<Secret, TokenError> {
+        let secret = Secret::new()?;
+        let scopes = Scopes::parse(scopes.split(',')).unwrap();
+        add(records, &TokenName::parse(name)?, scopes, &secret, Timestamp(5)).await?;
+        Ok(secret)
+    }
+
+    #[tokio::test]
+    async fn a_secret_speaks_for_its_name_until_it_is_removed() {
+        let store = Arc::new(SqliteStore::temporary().unwrap());
+        let secret = mint(&*store, "agent-1", "run,answer").await.unwrap();
+        assert!(secret.text().starts_with("alk_") && secret.text().len() == 47);
+        let tokens = Tokens::new(Arc::clone(&store) as _, Some("from outside"));
+
+        let caller = tokens.caller(secret.text()).await.unwrap().unwrap();
+        assert_eq!((caller.name.0.as_str(), caller.scopes.to_string()), ("agent-1", "run,answer".into()));
+        let caller = tokens.caller("from outside").await.unwrap().unwrap();
+        assert_eq!((caller.name.0.as_str(), caller.sees_all()), ("environment", true));
+        assert_eq!(tokens.caller("alk_wrong").await.unwrap(), None);
+        assert_eq!(tokens.caller("").await.unwrap(), None);
+
+        remove(&*store, &TokenName::parse("agent-1").unwrap()).await.unwrap();
+        tokens.forget();
+        assert_eq!(tokens.caller(secret.text()).await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn a_secret_is_not_kept() {
+        let store = SqliteStore::temporary().unwrap();
+        let secret = mint(&store, "a", "run").await.unwrap();
+        let record = store.get(KIND, "a").await.unwrap().unwrap();
+        assert!(!record.value.contains(secret.text().trim_start_matches(PREFIX)));
+        assert!(!format!("{secret:?}").contains(secret.text()));
+    }
+
+    #[tokio::test]
+    async fn names_are_taken_once_and_the_last_admin_stays() {
+        let store = SqliteStore::temporary().unwrap();
+        mint(&store, "root", "admin").await.unwrap();
+        let taken = mint(&store, "root", "run").await.unwrap_err();
+        assert_eq!(taken.to_string(), "there is a token root already");
+        let root = TokenName::parse("root").unwrap();
+        let last = remove(&store, &root).await.unwrap_err();
+        assert_eq!(last.to_string(), "root is the last admin token; mint another one first");
+        let nobody = remove(&store, &TokenName::parse("nobody").unwrap()).await.unwrap_err();
+        assert_eq!(nobody.to_string(), "there is no token nobody");
+        mint(&store, "other", "admin").await.unwrap();
+        remove(&store, &root).await.unwrap();
+    }
+
+    #[test]
+    fn names_are_plain() {
+        for good in ["a", "A.b_c-9", &"x".repeat(64)] {
+            assert!(TokenName::parse(good).is_ok(), "{good}");
+        }
+        for bad in ["", "a b", "ä", "a/b", "environment", &"x".repeat(65)] {
+            assert!(TokenName::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

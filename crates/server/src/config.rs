@@ -1,0 +1,67 @@
+//! What a server is made of.
+
+use engine::{Clock, Engine};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use store::Records;
+
+/// What a server is made of.
+#[derive(Clone)]
+pub struct Config {
+    /// Where to listen; port 0 takes any that is free.
+    pub listen: SocketAddr,
+    /// What runs the programs.
+    pub engine: Engine,
+    /// Where tokens are kept.
+    pub records: Arc<dyn Records>,
+    /// How callers are told apart.
+    pub auth: Auth,
+    /// Names, besides the loopback ones and the listen address, that this server answers to.
+    pub allowed_hosts: Vec<String>,
+    /// Whether whoever runs a program may answer its questions.
+    pub model_answers: bool,
+    /// What time it is.
+    pub clock: Clock,
+}
+
+/// How callers are told apart.
+#[derive(Clone)]
+pub enum Auth {
+    /// By their tokens.
+    Tokens {
+        /// One more secret, good for everything, that is not in the store.
+        environment: Option<String>,
+    },
+    /// Not at all. On loopback only.
+    Off,
+}
+
+impl Config {
+    /// The usual server for this engine and these records: tokens, and programs' owners may answer.
+    pub fn new(engine: Engine, records: impl Records + 'static) -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            engine,
+            records: Arc::new(records),
+            auth: Auth::Tokens { environment: None },
+            allowed_hosts: vec![],
+            model_answers: true,
+            clock: Clock::system(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Config").field("listen", &self.listen).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Auth {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Tokens { .. } => "Tokens",
+            Self::Off => "Off",
+        })
+    }
+}

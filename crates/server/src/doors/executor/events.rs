@@ -1,0 +1,114 @@
+//! `GET /api/executions/{id}/events`: the journal, as a page or as a stream.
+
+use super::{find, outbound, wait};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::error::Problem;
+use crate::query::{Id, Query};
+use axum::extract::State;
+use axum::http::header::ACCEPT;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::{Stream, StreamExt as _};
+use lifecycle::{CallerName, ExecutionId, Seq};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Entries in one page, unless its bytes are reached before; `last` says where the next one begins.
+const PAGE_ENTRIES_MAX: usize = 1_000;
+
+/// Bytes of one page, give or take an entry.
+const PAGE_BYTES_MAX: usize = 4 << 20;
+
+/// Proxies close connections that say nothing for a minute; some after half of that.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+pub(crate) async fn events(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(id): Id,
+    query: Query,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let (execution, _) = find(&app, &id).await?;
+    let account = wait::caught_up(&app, execution).await?;
+    let owner = account.owner().cloned().unwrap_or(CallerName(String::new()));
+    caller
+        .may_see(&owner, account.has_asked())
+        .map_err(|denied| Problem::denied(denied, &id))?;
+    let after = after(&query, &headers)?;
+    if !wants_stream(&headers) {
+        return page(&app, execution, after, account.last()).await;
+    }
+    // What a client that reconnects to an execution that is over understands as "do not come again".
+    if account.over().is_some() && after >= account.last() {
+        return Ok(outbound::about(execution, StatusCode::NO_CONTENT.into_response()));
+    }
+    let heartbeat = KeepAlive::new().interval(HEARTBEAT).text("");
+    let stream = Sse::new(stream(&app, execution, after)).keep_alive(heartbeat);
+    Ok(outbound::about(execution, stream.into_response()))
+}
+
+async fn page(
+    app: &App,
+    execution: ExecutionId,
+    after: Seq,
+    newest: Seq,
+) -> Result<Response, Problem> {
+    let mut entries = app.engine.follow(execution, after);
+    let (mut last, mut n_entries) = (after, 0);
+    let mut body = String::from("{\"events\":[");
+    while last < newest
+        && n_entries < PAGE_ENTRIES_MAX
+        && body.len() < PAGE_BYTES_MAX
+        && let Some(entry) = entries.next().await
+    {
+        let entry = entry?;
+        if n_entries > 0 {
+            body.push(',');
+        }
+        body.push_str(&protocols::executor::outbound::entry(&entry));
+        (last, n_entries) = (entry.seq, n_entries + 1);
+    }
+    body.push_str(&format!("],\"last\":{last}}}"));
+    Ok(outbound::envelope(execution, StatusCode::OK, body))
+}
+
+/// Every entry once, until the execution or the server ends. A journal that fails ends it too: the
+/// client comes again with the last number it heard.
+fn stream(
+    app: &Arc<App>,
+    execution: ExecutionId,
+    after: Seq,
+) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
+    let stopping = app.stopping.clone().cancelled_owned();
+    let entries = app.engine.follow(execution, after);
+    let events = entries.take_while(|entry| std::future::ready(entry.is_ok())).filter_map(|entry| {
+        let event = entry.ok().map(|entry| {
+            let line = protocols::executor::outbound::entry(&entry);
+            Ok(Event::default().id(entry.seq.to_string()).data(line))
+        });
+        std::future::ready(event)
+    });
+    events.take_until(Box::pin(stopping))
+}
+
+/// Where to go on: after the last event that the client heard.
+fn after(query: &Query, headers: &HeaderMap) -> Result<Seq, Problem> {
+    let from_query = query.get::<u64>("after", "the number of an event")?;
+    let from_header = headers.get("last-event-id").map(|header| {
+        let number = header.to_str().ok().and_then(|text| text.trim().parse().ok());
+        number.ok_or_else(|| Problem::bad_request("Last-Event-ID must be the number of an event."))
+    });
+    let after = from_header.transpose()?.or(from_query).unwrap_or(0);
+    Ok(Seq(after))
+}
+
+fn wants_stream(headers: &HeaderMap) -> bool {
+    let accepts = headers.get_all(ACCEPT).iter().filter_map(|accept| accept.to_str().ok());
+    accepts.flat_map(|accept| accept.split(',')).any(|kind| {
+        kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/event-stream")
+    })
+}

@@ -1,0 +1,174 @@
+//! executor: `/api/executions`. Its "execution id" is a question's id; ours, `run_…`, is taken too.
+
+mod events;
+mod inbound;
+mod outbound;
+mod wait;
+
+pub(crate) use events::events;
+
+use crate::app::App;
+use crate::auth::Caller;
+use crate::body::JsonBody;
+use crate::error::Problem;
+use crate::query::{Id, Query};
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use engine::Start;
+use lifecycle::{CallerName, ExecutionId, Limits, QuestionId, Rejection};
+use std::sync::Arc;
+use std::time::Duration;
+use wait::{Attendant, Until};
+
+/// Longest wait a client can ask for; who asks for more gets this much.
+const WAIT_MS_MAX: u64 = 3_600_000;
+
+/// `POST /api/executions`.
+pub(crate) async fn execute(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    query: Query,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    caller.may_run().map_err(|denied| Problem::denied(denied, ""))?;
+    let order = protocols::executor::execute(&body)?;
+    let wait = patience(&query)?;
+    if order.auto_approve {
+        // Approving beforehand is answering: what may not be done later may not be done now.
+        let may = caller.may_answer(&caller.name, app.model_answers);
+        may.map_err(|denied| Problem::denied(denied, ""))?;
+    }
+    let approver = order.auto_approve.then(|| caller.name.clone());
+    let start = Start { program: order.program, caller: caller.name, limits: Limits::default() };
+    let execution = app.engine.submit(start).await?;
+    app.metrics.count_start();
+    let attendant = Attendant { approver, counts: true, ..Attendant::new(&app, execution) };
+    wait::told(attendant, Until::START, wait).await
+}
+
+/// `GET /api/executions/{id}`.
+pub(crate) async fn show(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(id): Id,
+    query: Query,
+) -> Result<Response, Problem> {
+    let wait = query.get::<u64>("wait", "a number of milliseconds")?.unwrap_or(0);
+    let (execution, question) = find(&app, &id).await?;
+    let account = wait::caught_up(&app, execution).await?;
+    let owner = account.owner().cloned().unwrap_or(CallerName(String::new()));
+    caller
+        .may_see(&owner, account.has_asked())
+        .map_err(|denied| Problem::denied(denied, &id))?;
+    let named = question.and_then(|id| account.question(id)).filter(|asked| asked.is_open());
+    if account.over().is_none()
+        && let Some(asked) = named
+    {
+        return Ok(outbound::shown(execution, asked));
+    }
+    match account.now() {
+        Some(told) => Ok(outbound::now(execution, &account, told)),
+        None if wait == 0 => Ok(outbound::running(execution)),
+        None => {
+            let wait = Duration::from_millis(wait.min(WAIT_MS_MAX));
+            let until = Until::Now(account.last());
+            wait::told(Attendant::new(&app, execution), until, Some(wait)).await
+        }
+    }
+}
+
+/// `POST /api/executions/{id}/resume`.
+pub(crate) async fn resume(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(id): Id,
+    query: Query,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    let answer = protocols::executor::resume(&body)?;
+    let wait = patience(&query)?;
+    let (execution, question) = find(&app, &id).await?;
+    let owner = owner(&app, execution).await?;
+    let may = caller.may_answer(&owner, app.model_answers);
+    may.map_err(|denied| Problem::denied(denied, &id))?;
+    let Some(question) = (match question {
+        Some(question) => Some(question),
+        None => oldest_open(&app, execution).await?,
+    }) else {
+        return wait::told(Attendant::new(&app, execution), Until::Over, wait).await;
+    };
+    let answered = app.engine.answer(question, answer, caller.name).await;
+    let counts = match answered {
+        Ok(_) => true,
+        // The first answer stands, and so does what followed it: whoever comes later is told the same.
+        Err(engine::Error::Rejected(Rejection::AlreadyAnswered(_) | Rejection::AlreadyFinished)) => {
+            false
+        }
+        Err(error) => return Ok(outbound::about(execution, Problem::from(error).into_response())),
+    };
+    let attendant = Attendant { counts, ..Attendant::new(&app, execution) };
+    wait::told(attendant, Until::After(question), wait).await
+}
+
+/// `POST /api/executions/{id}/cancel`.
+pub(crate) async fn cancel(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(id): Id,
+) -> Result<Response, Problem> {
+    let (execution, _) = find(&app, &id).await?;
+    let owner = owner(&app, execution).await?;
+    caller.may_cancel(&owner).map_err(|denied| Problem::denied(denied, &id))?;
+    let counts = match app.engine.cancel(execution, caller.name).await {
+        Ok(()) => true,
+        // It is over, which is what was wanted.
+        Err(engine::Error::Rejected(Rejection::AlreadyFinished)) => false,
+        Err(error) => return Err(error.into()),
+    };
+    let attendant = Attendant { counts, ..Attendant::new(&app, execution) };
+    wait::told(attendant, Until::Over, None).await
+}
+
+/// `GET /api/executions`.
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    query: Query,
+) -> Result<Response, Problem> {
+    let owner = if caller.sees_all() { None } else { Some(caller.name) };
+    let filter = inbound::filter(&query, owner)?;
+    let n_max = filter.n_max;
+    let listed = app.engine.list(filter).await?;
+    Ok(outbound::list(&listed, n_max))
+}
+
+/// The execution that an id names, and the question if it is one's.
+async fn find(app: &App, id: &str) -> Result<(ExecutionId, Option<QuestionId>), Problem> {
+    if let Ok(question) = id.parse::<QuestionId>() {
+        let execution = app.engine.asked_by(question).await?;
+        return Ok((execution, Some(question)));
+    }
+    let execution = id.parse().map_err(|_| Problem::no_execution(id))?;
+    Ok((execution, None))
+}
+
+/// Whose execution it is.
+async fn owner(app: &App, execution: ExecutionId) -> Result<CallerName, Problem> {
+    let first = wait::first(app, execution).await?;
+    first.owner().cloned().ok_or_else(|| Problem::no_execution(execution))
+}
+
+async fn oldest_open(app: &App, execution: ExecutionId) -> Result<Option<QuestionId>, Problem> {
+    let account = wait::caught_up(app, execution).await?;
+    let open = account.open().next().map(|asked| asked.question.id);
+    if open.is_none() && account.over().is_none() {
+        return Err(Problem::conflict(format!("{execution} asks nothing now.")));
+    }
+    Ok(open)
+}
+
+/// How long to wait; none is as long as it takes.
+fn patience(query: &Query) -> Result<Option<Duration>, Problem> {
+    let ms = query.get::<u64>("wait", "a number of milliseconds")?;
+    Ok(ms.map(|ms| Duration::from_millis(ms.min(WAIT_MS_MAX))))
+}

@@ -1,0 +1,88 @@
+//! Envelopes as responses. Everything about an execution carries its id in a header.
+
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use lifecycle::{ExecutionId, Phase};
+use protocols::executor::{Account, Asked, Told, outbound};
+use serde_json::{Value, json};
+use store::Listed;
+
+use crate::error::Problem;
+
+const EXECUTION: HeaderName = HeaderName::from_static("airlock-execution");
+
+/// What a client that waited is told.
+pub(super) fn told(execution: ExecutionId, account: &Account, told: Told<'_>) -> Response {
+    match told {
+        Told::Asked(asked) => envelope(execution, StatusCode::OK, outbound::paused(asked)),
+        Told::Over(outcome) => {
+            envelope(execution, StatusCode::OK, outbound::completed(account, outcome))
+        }
+        Told::Parked => about(execution, Problem::parked(execution).into_response()),
+    }
+}
+
+/// What a client that asks how it stands is told.
+pub(super) fn now(execution: ExecutionId, account: &Account, standing: Told<'_>) -> Response {
+    match standing {
+        Told::Asked(asked) => shown(execution, asked),
+        Told::Over(_) => told(execution, account, standing),
+        Told::Parked => envelope(execution, StatusCode::OK, outbound::parked(execution)),
+    }
+}
+
+/// A question, to somebody who asked for it.
+pub(super) fn shown(execution: ExecutionId, asked: &Asked) -> Response {
+    envelope(execution, StatusCode::OK, outbound::shown(asked))
+}
+
+/// Neither asks nor has ended.
+pub(super) fn running(execution: ExecutionId) -> Response {
+    envelope(execution, StatusCode::OK, outbound::running(execution))
+}
+
+/// The same, to somebody whose patience ran out.
+pub(super) fn still_running(execution: ExecutionId) -> Response {
+    envelope(execution, StatusCode::ACCEPTED, outbound::running(execution))
+}
+
+/// A page of the list.
+pub(super) fn list(listed: &[Listed], n_max: usize) -> Response {
+    let line = |listed: &Listed| {
+        json!({
+            "executionId": listed.execution,
+            "status": phase(listed.standing.phase),
+            "caller": listed.standing.caller,
+            "created": listed.created,
+            "last": listed.last,
+        })
+    };
+    let mut body = json!({ "executions": listed.iter().map(line).collect::<Vec<Value>>() });
+    if listed.len() == n_max
+        && let Some(last) = listed.last()
+    {
+        body["next"] = last.execution.to_string().into();
+    }
+    (StatusCode::OK, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+}
+
+pub(super) fn envelope(execution: ExecutionId, status: StatusCode, body: String) -> Response {
+    about(execution, (status, [(CONTENT_TYPE, "application/json")], body).into_response())
+}
+
+/// Says in a header which execution a response is about.
+pub(super) fn about(execution: ExecutionId, mut response: Response) -> Response {
+    let id = HeaderValue::try_from(execution.to_string()).expect("an id is made of plain characters");
+    response.headers_mut().insert(EXECUTION, id);
+    response
+}
+
+const fn phase(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Unborn | Phase::Running => "running",
+        Phase::Paused => "paused",
+        Phase::Parked => "parked",
+        Phase::Finished => "finished",
+    }
+}

@@ -1,0 +1,146 @@
+//! Waiting for what a client must be told. A client that leaves changes nothing.
+
+use super::outbound;
+use crate::app::App;
+use crate::error::Problem;
+use axum::response::{IntoResponse as _, Response};
+use futures_util::StreamExt as _;
+use lifecycle::{
+    Answer, CallerName, Entry, Event, ExecutionId, QuestionId, QuestionKind, Rejection, Seq,
+};
+use protocols::executor::{Account, Told};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What ends the waiting.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Until {
+    /// A question or the end, once everything up to here is heard.
+    Now(Seq),
+    /// What follows the answer to this question.
+    After(QuestionId),
+    /// The end.
+    Over,
+}
+
+impl Until {
+    /// The first thing that a new execution has to say.
+    pub(super) const START: Self = Self::Now(Seq(0));
+}
+
+/// Stays with an execution for a client.
+pub(super) struct Attendant {
+    app: Arc<App>,
+    execution: ExecutionId,
+    /// Accepts every approval in this caller's name.
+    pub(super) approver: Option<CallerName>,
+    /// Whether the end, if it is heard, counts: of all who hear it one does.
+    pub(super) counts: bool,
+}
+
+impl Attendant {
+    pub(super) fn new(app: &Arc<App>, execution: ExecutionId) -> Self {
+        Self { app: Arc::clone(app), execution, approver: None, counts: false }
+    }
+
+    async fn attend(self, until: Until) -> Response {
+        let execution = self.execution;
+        let response = tokio::select! {
+            response = self.listen(until) => response.unwrap_or_else(|problem| problem.into_response()),
+            () = self.app.stopping.cancelled() => Problem::stopping().into_response(),
+        };
+        outbound::about(execution, response)
+    }
+
+    async fn listen(&self, until: Until) -> Result<Response, Problem> {
+        let mut entries = self.app.engine.follow(self.execution, Seq(0));
+        let mut account = Account::default();
+        while let Some(entry) = entries.next().await {
+            let entry = entry?;
+            account.hear(&entry);
+            self.approve(&entry).await?;
+            if let Some(told) = self.told(&account, until) {
+                if let Told::Over(outcome) = told
+                    && self.counts
+                {
+                    self.app.metrics.count_end(outcome);
+                }
+                return Ok(outbound::told(self.execution, &account, told));
+            }
+        }
+        Err(Problem::no_execution(self.execution))
+    }
+
+    fn told<'a>(&self, account: &'a Account, until: Until) -> Option<Told<'a>> {
+        match until {
+            Until::Now(seq) if account.last() < seq => None,
+            Until::Now(_) if self.approver.is_some() => {
+                let mut doubts =
+                    account.open().filter(|asked| asked.question.kind == QuestionKind::InDoubt);
+                account.over().or(doubts.next().map(Told::Asked)).or(account.parked())
+            }
+            Until::Now(_) => account.now(),
+            Until::After(question) => account.after(question),
+            Until::Over => account.over().or(account.parked()),
+        }
+    }
+
+    async fn approve(&self, entry: &Entry) -> Result<(), Problem> {
+        let (Some(approver), Event::CallAsked(question)) = (&self.approver, &entry.event) else {
+            return Ok(());
+        };
+        if question.kind == QuestionKind::InDoubt {
+            return Ok(()); // a yes would not say what to do
+        }
+        let accept = Answer::Accept { content: None };
+        match self.app.engine.answer(question.id, accept, approver.clone()).await {
+            // Somebody else was quicker, and that counts.
+            Ok(_)
+            | Err(engine::Error::Rejected(
+                Rejection::AlreadyAnswered(_) | Rejection::AlreadyFinished,
+            )) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Waits in a task of its own, so that approvals and counts go on when the client leaves.
+pub(super) async fn told(
+    attendant: Attendant,
+    until: Until,
+    wait: Option<Duration>,
+) -> Result<Response, Problem> {
+    let execution = attendant.execution;
+    let tasks = attendant.app.tasks.clone();
+    let attending = tasks.spawn(attendant.attend(until));
+    let attended = match wait {
+        None => attending.await,
+        Some(wait) => match tokio::time::timeout(wait, attending).await {
+            Ok(attended) => attended,
+            Err(_) => return Ok(outbound::still_running(execution)),
+        },
+    };
+    attended.map_err(|_| Problem::internal("attendant", "Ask again."))
+}
+
+/// The execution as it stands now.
+pub(super) async fn caught_up(app: &App, execution: ExecutionId) -> Result<Account, Problem> {
+    let last = app.engine.look_up(execution).await?.last;
+    heard(app, execution, last).await
+}
+
+/// The execution's beginning.
+pub(super) async fn first(app: &App, execution: ExecutionId) -> Result<Account, Problem> {
+    heard(app, execution, Seq(1)).await
+}
+
+async fn heard(app: &App, execution: ExecutionId, last: Seq) -> Result<Account, Problem> {
+    let mut account = Account::default();
+    let mut entries = app.engine.follow(execution, Seq(0));
+    while account.last() < last
+        && let Some(entry) = entries.next().await
+    {
+        account.hear(&entry?);
+    }
+    Ok(account)
+}

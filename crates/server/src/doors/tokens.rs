@@ -1,0 +1,70 @@
+//! `/api/tokens`: for administrators, who have no other way while a server owns the store.
+
+use crate::app::App;
+use crate::auth::{self, Caller, Scopes, Secret, Token, TokenName};
+use crate::body::JsonBody;
+use crate::error::Problem;
+use crate::query::Id;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use protocols::executor::{member, members};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// `GET /api/tokens`.
+pub(crate) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let tokens = auth::list(app.tokens.records()).await.map_err(engine::Fault::from)?;
+    let tokens: Vec<_> = tokens.iter().map(shown).collect();
+    Ok(answer(StatusCode::OK, &json!({ "tokens": tokens })))
+}
+
+/// `POST /api/tokens {name, scopes}`.
+pub(crate) async fn add(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let members = members(&body)?;
+    let name: Option<String> = member(&members, "name", "a string")?;
+    let scopes: Option<Vec<String>> = member(&members, "scopes", "an array of strings")?;
+    let name = TokenName::parse(&name.unwrap_or_default())?;
+    let scopes = scopes.unwrap_or_default();
+    let scopes = Scopes::parse(scopes.iter().map(String::as_str))
+        .map_err(|bad| Problem::bad_request(format!("The member \"scopes\" is wrong: {bad}.")))?;
+    let secret = Secret::new()?;
+    let now = app.clock.now();
+    let token = auth::add(app.tokens.records(), &name, scopes, &secret, now).await?;
+    app.tokens.forget();
+    let mut shown = shown(&token);
+    shown["secret"] = secret.text().into();
+    Ok(answer(StatusCode::CREATED, &shown))
+}
+
+/// `DELETE /api/tokens/{name}`.
+pub(crate) async fn remove(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(name): Id,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    auth::remove(app.tokens.records(), &TokenName::parse(&name)?).await?;
+    app.tokens.forget();
+    Ok(answer(StatusCode::OK, &json!({ "removed": true })))
+}
+
+fn administers(caller: &Caller) -> Result<(), Problem> {
+    caller.may_administer().map_err(|denied| Problem::denied(denied, ""))
+}
+
+fn shown(token: &Token) -> Value {
+    let scopes: Vec<_> = token.scopes.given().map(|scope| scope.name()).collect();
+    json!({ "name": token.name.as_str(), "scopes": scopes, "created": token.created.0 })
+}
+
+fn answer(status: StatusCode, body: &Value) -> Response {
+    (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+}

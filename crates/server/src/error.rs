@@ -1,0 +1,258 @@
+//! Every "no" of the server: a status, a tag for programs, a sentence for people.
+
+use crate::auth::{Denied, Scope, TokenError};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use engine::Fault;
+use lifecycle::Rejection;
+use protocols::executor::BadBody;
+use std::fmt;
+
+/// Why a request was not done as asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Problem {
+    status: StatusCode,
+    tag: &'static str,
+    message: String,
+    execution_id: Option<String>,
+    trace_id: Option<String>,
+}
+
+impl Problem {
+    fn new(status: StatusCode, tag: &'static str, message: impl Into<String>) -> Self {
+        Self { status, tag, message: message.into(), execution_id: None, trace_id: None }
+    }
+
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "BadRequestError", message)
+    }
+
+    pub(crate) fn unauthorized() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "UnauthorizedError", "Unauthorized")
+    }
+
+    pub(crate) fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "ForbiddenError", message)
+    }
+
+    pub(crate) fn no_execution(id: impl fmt::Display) -> Self {
+        let message = format!(
+            "There is no execution or question {id}, or it belongs to another caller."
+        );
+        let execution_id = Some(id.to_string());
+        let status = StatusCode::NOT_FOUND;
+        Self { execution_id, ..Self::new(status, "ExecutionNotFoundError", message) }
+    }
+
+    pub(crate) fn no_route(path: &str) -> Self {
+        let message = format!("There is nothing at {path}. GET / lists what there is.");
+        Self::new(StatusCode::NOT_FOUND, "NotFoundError", message)
+    }
+
+    pub(crate) fn not_allowed(method: &str, path: &str) -> Self {
+        let message = format!("{path} does not take {method}; the header Allow says what it takes.");
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowedError", message)
+    }
+
+    pub(crate) fn too_large(n_max: usize) -> Self {
+        let message = format!("The body is larger than {n_max} bytes, the most that is taken.");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "PayloadTooLargeError", message)
+    }
+
+    pub(crate) fn too_slow() -> Self {
+        let message = "The body did not arrive in time; send it again.";
+        Self::new(StatusCode::REQUEST_TIMEOUT, "RequestTimeoutError", message)
+    }
+
+    pub(crate) fn not_json(content_type: Option<&str>) -> Self {
+        let message = match content_type {
+            Some(other) => format!("The body must be application/json, not {other}."),
+            None => "The body must be application/json; the header Content-Type is missing.".into(),
+        };
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaTypeError", message)
+    }
+
+    pub(crate) fn conflict(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, "ConflictError", message)
+    }
+
+    pub(crate) fn parked(id: impl fmt::Display) -> Self {
+        let message = format!(
+            "{id} could not be brought back after a restart and is parked; its journal says why."
+        );
+        let execution_id = Some(id.to_string());
+        Self { execution_id, ..Self::new(StatusCode::CONFLICT, "ExecutionParkedError", message) }
+    }
+
+    pub(crate) fn stopping() -> Self {
+        let message = "The server is stopping. What is under way is kept: ask again after the next start.";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "ShuttingDownError", message)
+    }
+
+    /// Our own breakage, when nothing else is known of it.
+    pub(crate) fn internal(reference: impl Into<String>, advice: &str) -> Self {
+        let trace_id = reference.into();
+        let message = format!("Something broke on our side; the log has it as {trace_id}. {advice}");
+        let status = StatusCode::INTERNAL_SERVER_ERROR;
+        let message = message.trim_end().to_owned();
+        Self { trace_id: Some(trace_id), ..Self::new(status, "InternalError", message) }
+    }
+
+    /// The refusal of a caller for what it wanted with `id`.
+    pub(crate) fn denied(denied: Denied, id: impl fmt::Display) -> Self {
+        match denied {
+            Denied::Hidden => Self::no_execution(id),
+            Denied::Needs(scope) => Self::needs(scope),
+            Denied::ModelAnswersOff => Self::forbidden(
+                "Whoever runs a program may not answer its questions on this server; \
+                 a token with the scope answer is needed.",
+            ),
+        }
+    }
+
+    pub(crate) fn needs(scope: Scope) -> Self {
+        Self::forbidden(format!("This token is not good for that; the scope {scope} is needed."))
+    }
+
+    /// An engine's refusal of what was wanted with `id`.
+    fn rejected(rejection: &Rejection) -> Self {
+        match rejection {
+            Rejection::UnknownExecution(id) => Self::no_execution(id),
+            Rejection::UnknownQuestion(id) => Self::no_execution(id),
+            Rejection::ShuttingDown => Self::stopping(),
+            Rejection::BadAnswer(help) => {
+                Self::bad_request(format!("The answer does not fit the question: {help}."))
+            }
+            Rejection::Diverged { .. } | Rejection::NotRestored(_) => {
+                Self::conflict(format!("Nothing was recorded and the question stays open: {rejection}."))
+            }
+            Rejection::AlreadyStarted
+            | Rejection::NotStarted
+            | Rejection::AlreadyFinished
+            | Rejection::AlreadyAnswered(_)
+            | Rejection::NotOutstanding(_)
+            | Rejection::Unruly(_) => Self::conflict(format!("Not done: {rejection}.")),
+        }
+    }
+}
+
+impl From<Fault> for Problem {
+    fn from(fault: Fault) -> Self {
+        Self::internal(fault.reference.to_string(), &format!("What to do: {}.", fault.advice))
+    }
+}
+
+impl From<engine::Error> for Problem {
+    fn from(error: engine::Error) -> Self {
+        match error {
+            engine::Error::Rejected(rejection) => Self::rejected(&rejection),
+            engine::Error::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<BadBody> for Problem {
+    fn from(bad: BadBody) -> Self {
+        Self::bad_request(bad.to_string())
+    }
+}
+
+impl From<TokenError> for Problem {
+    fn from(error: TokenError) -> Self {
+        let sentence = capitalised(&error.to_string());
+        match error {
+            TokenError::BadName => Self::bad_request(sentence),
+            TokenError::Exists(_) | TokenError::LastAdmin(_) | TokenError::TooMany => {
+                Self::conflict(sentence)
+            }
+            TokenError::Unknown(_) => {
+                Self::new(StatusCode::NOT_FOUND, "TokenNotFoundError", sentence)
+            }
+            TokenError::NoRandomness => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "UnavailableError", sentence)
+            }
+            TokenError::Store(error) => Fault::from(error).into(),
+        }
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|c| c.to_ascii_uppercase());
+    first.into_iter().chain(chars).chain(['.']).collect()
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        if self.status == StatusCode::UNAUTHORIZED {
+            let realm = HeaderValue::from_static("Bearer realm=\"airlock\"");
+            return (self.status, [(WWW_AUTHENTICATE, realm)], self.message).into_response();
+        }
+        let mut body = serde_json::Map::new();
+        body.insert("_tag".into(), self.tag.into());
+        if let Some(id) = self.execution_id {
+            body.insert("executionId".into(), id.into());
+        }
+        if let Some(id) = self.trace_id {
+            body.insert("traceId".into(), id.into());
+        }
+        body.insert("message".into(), self.message.into());
+        let body = serde_json::Value::Object(body).to_string();
+        let json = HeaderValue::from_static("application/json");
+        let mut response = (self.status, [(CONTENT_TYPE, json)], body).into_response();
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lifecycle::{Failure, FailureCode};
+
+    async fn shown(problem: Problem) -> (u16, String) {
+        let response = problem.into_response();
+        let status = response.status().as_u16();
+        let body = axum::body::to_bytes(response.into_body(), 10_000).await.unwrap();
+        (status, String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    #[tokio::test]
+    async fn every_no_has_a_tag_and_a_sentence() {
+        let question = "exec_00000000-0000-0000-0000-000000000001".parse().unwrap();
+        let cases = [
+            (
+                Problem::rejected(&Rejection::UnknownQuestion(question)),
+                404,
+                r#"{"_tag":"ExecutionNotFoundError","executionId":"exec_00000000-0000-0000-0000-000000000001","message":"There is no execution or question exec_00000000-0000-0000-0000-000000000001, or it belongs to another caller."}"#,
+            ),
+            (
+                Problem::denied(Denied::Needs(Scope::Run), "x"),
+                403,
+                r#"{"_tag":"ForbiddenError","message":"This token is not good for that; the scope run is needed."}"#,
+            ),
+            (
+                Problem::rejected(&Rejection::NotRestored(Failure::new(FailureCode::Runtime, "no"))),
+                409,
+                r#"{"_tag":"ConflictError","message":"Nothing was recorded and the question stays open: the program could not be brought back: no."}"#,
+            ),
+            (
+                Problem::internal("0a0b0c0d", ""),
+                500,
+                r#"{"_tag":"InternalError","message":"Something broke on our side; the log has it as 0a0b0c0d.","traceId":"0a0b0c0d"}"#,
+            ),
+            (
+                Problem::from(TokenError::BadName),
+                400,
+                r#"{"_tag":"BadRequestError","message":"A token's name has 1 to 64 letters, digits, `_`, `.` or `-`, and is not environment."}"#,
+            ),
+            (Problem::unauthorized(), 401, "Unauthorized"),
+        ];
+        for (problem, status, body) in cases {
+            assert_eq!(shown(problem).await, (status, body.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What every request passes: Host and Origin, preflight, panics, headers, counting.
+
+use crate::app::App;
+use crate::error::Problem;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD,
+    CACHE_CONTROL, HOST, ORIGIN, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderValue, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt as _;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+/// Lets a request in, or says why not.
+pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let method = known(request.method());
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let origin = request.headers().get(ORIGIN).cloned();
+    let mut response = match admit(&app, &request) {
+        Err(problem) => problem.into_response(),
+        Ok(()) => {
+            let mut response = if is_preflight(&request) {
+                preflight()
+            } else {
+                attempt(request, next).await
+            };
+            if let Some(origin) = origin {
+                response.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+            }
+            response
+        }
+    };
+    let headers = response.headers_mut();
+    headers.append(VARY, HeaderValue::from_static("Origin"));
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("Airlock-Execution"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    // A URL may hold a token.
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    let status = response.status().as_u16();
+    let route = route.as_ref().map_or("unmatched", MatchedPath::as_str);
+    tracing::debug!(method, route, status, "answered");
+    app.metrics.count_request(method, route, status);
+    response
+}
+
+/// One name each, so that nobody can fill the metrics with methods of their own.
+fn known(method: &Method) -> &'static str {
+    match method.as_str() {
+        "GET" => "GET",
+        "POST" => "POST",
+        "DELETE" => "DELETE",
+        "OPTIONS" => "OPTIONS",
+        "HEAD" => "HEAD",
+        _ => "other",
+    }
+}
+
+fn admit(app: &App, request: &Request) -> Result<(), Problem> {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let one_is_ours = match (hosts.next(), hosts.next()) {
+        (Some(host), None) => host.to_str().is_ok_and(|host| app.hosts.is_ours(host)),
+        (Some(_), Some(_)) | (None, _) => false,
+    };
+    let target_is_ours = match request.uri().authority() {
+        Some(authority) => app.hosts.is_ours(authority.as_str()),
+        None => true,
+    };
+    if !(one_is_ours && target_is_ours) {
+        return Err(Problem::forbidden(
+            "The header Host must name this server: a loopback name, its listen address, or a name \
+             given with --allowed-host.",
+        ));
+    }
+    let may_call = |origin: &HeaderValue| origin.to_str().is_ok_and(|text| app.hosts.may_call(text));
+    if !request.headers().get_all(ORIGIN).iter().all(may_call) {
+        return Err(Problem::forbidden(
+            "Pages of this Origin may not call this server; --allowed-host names those that may.",
+        ));
+    }
+    Ok(())
+}
+
+fn is_preflight(request: &Request) -> bool {
+    request.method() == Method::OPTIONS
+        && request.headers().contains_key(ORIGIN)
+        && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+fn preflight() -> Response {
+    let headers = [
+        (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, DELETE"),
+        (ACCESS_CONTROL_ALLOW_HEADERS, "Authorization, Content-Type, Last-Event-ID"),
+        (ACCESS_CONTROL_MAX_AGE, "600"),
+    ];
+    (StatusCode::NO_CONTENT, headers).into_response()
+}
+
+/// A handler that panics breaks its own request and nothing else.
+async fn attempt(request: Request, next: Next) -> Response {
+    let attempt = AssertUnwindSafe(next.run(request)).catch_unwind();
+    attempt.await.unwrap_or_else(|_| {
+        let mut reference = [0; 4];
+        // Without randomness the reference is zero, and the panic is in the log all the same.
+        let _ = getrandom::fill(&mut reference);
+        let reference = format!("{:08x}", u32::from_le_bytes(reference));
+        tracing::error!(%reference, "a handler panicked");
+        Problem::internal(reference, "").into_response()
+    })
+}

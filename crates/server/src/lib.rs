@@ -1,0 +1,19 @@
+//! The server: transports, routes, who may do what, and one folder per door. Knows no guest and no
+//! journal format; everything it does, it asks of the engine.
+
+mod app;
+pub mod auth;
+mod body;
+mod config;
+mod doors;
+mod error;
+mod guard;
+mod listen;
+mod metrics;
+mod pages;
+mod query;
+mod routes;
+
+pub use config::{Auth, Config};
+pub use listen::{Server, StartError};
+pub use routes::router;

@@ -1,0 +1,135 @@
+//! The accept loop: bounded, without Nagle, and able to stop while clients are stuck.
+
+use crate::app::App;
+use crate::config::{Auth, Config};
+use crate::routes;
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+/// Connections at a time; the next one waits in the kernel's queue.
+const CONNECTIONS_MAX: usize = 1_024;
+
+/// Longest time for the head of a request, also between two on one connection.
+const HEAD_TIME_MAX: Duration = Duration::from_secs(75);
+
+/// How long a stopping server lets answers go out; whoever has not taken theirs by then is cut off.
+const CLOSING_GRACE: Duration = Duration::from_secs(1);
+
+/// How long to wait when the system has no descriptor for a connection.
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+
+/// A server that listens. Dropping it leaves it running; [`shutdown`](Self::shutdown) stops it.
+pub struct Server {
+    local_addr: SocketAddr,
+    app: Arc<App>,
+}
+
+/// Why a server did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The address cannot be had.
+    #[error("listen on {0}: {1}")]
+    Bind(SocketAddr, io::Error),
+    /// Without tokens anybody who can reach it could run programs.
+    #[error("{0} is not a loopback address; without tokens only those are allowed")]
+    OpenToAll(SocketAddr),
+}
+
+impl Server {
+    /// Listens, and answers from now on.
+    pub async fn start(mut config: Config) -> Result<Self, StartError> {
+        let listen = config.listen;
+        if matches!(config.auth, Auth::Off) && !listen.ip().is_loopback() {
+            return Err(StartError::OpenToAll(listen));
+        }
+        let failed = |error| StartError::Bind(listen, error);
+        let listener = TcpListener::bind(listen).await.map_err(failed)?;
+        let local_addr = listener.local_addr().map_err(failed)?;
+        config.listen = local_addr;
+        let app = App::new(config);
+        app.tasks.spawn(accept(listener, routes::build(&app), Arc::clone(&app)));
+        Ok(Self { local_addr, app })
+    }
+
+    /// Where it listens, with the real port.
+    pub const fn local_addr(&self) -> SocketAddr {
+        self.local_addr
+    }
+
+    /// The same as a URL.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.local_addr)
+    }
+
+    /// Takes nothing new, tells those who wait, and returns when the last connection is gone, about a
+    /// second later at most. The engine is not stopped.
+    pub async fn shutdown(self) {
+        self.app.stopping.cancel();
+        self.app.tasks.close();
+        self.app.tasks.wait().await;
+    }
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("local_addr", &self.local_addr).finish_non_exhaustive()
+    }
+}
+
+async fn accept(listener: TcpListener, router: Router, app: Arc<App>) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let next = async || {
+        let place = Arc::clone(&places).acquire_owned().await.expect("nobody closes it");
+        (listener.accept().await, place)
+    };
+    loop {
+        let (accepted, place) = tokio::select! {
+            next = next() => next,
+            () = app.stopping.cancelled() => return,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let connection = connection(stream, router.clone(), Arc::clone(&app));
+                app.tasks.spawn(async move {
+                    connection.await;
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_RETRY).await;
+            }
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, router: Router, app: Arc<App>) {
+    // An answer is one small write: waiting for more to send would only delay it.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "a connection ended before it began");
+        return;
+    }
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME_MAX);
+    let serving = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let mut serving = pin!(serving.with_upgrades());
+    let ended = tokio::select! {
+        ended = serving.as_mut() => ended,
+        () = app.stopping.cancelled() => {
+            serving.as_mut().graceful_shutdown();
+            tokio::time::timeout(CLOSING_GRACE, serving).await.unwrap_or(Ok(()))
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection broke");
+    }
+}

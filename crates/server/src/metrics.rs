@@ -1,0 +1,147 @@
+//! A dozen numbers as Prometheus text. By hand: a recorder and an exporter would be ten packages for
+//! what one map holds.
+
+use crate::app::App;
+use crate::auth::Caller;
+use crate::error::Problem;
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use lifecycle::{Outcome, Phase};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+use store::ListFilter;
+
+/// Paused executions are counted up to this many.
+const PAUSED_COUNTED_MAX: usize = 10_000;
+
+pub(crate) struct Metrics {
+    since: Instant,
+    started: AtomicU64,
+    completed: AtomicU64,
+    failed: AtomicU64,
+    cancelled: AtomicU64,
+    /// By method, route and status: all three from short lists of ours.
+    requests: Mutex<BTreeMap<(String, String, u16), u64>>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            since: Instant::now(),
+            started: AtomicU64::new(0),
+            completed: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            cancelled: AtomicU64::new(0),
+            requests: Mutex::default(),
+        }
+    }
+}
+
+impl Metrics {
+    pub(crate) fn count_start(&self) {
+        self.started.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_end(&self, outcome: &Outcome) {
+        let counter = match outcome {
+            Outcome::Completed { .. } => &self.completed,
+            Outcome::Failed(_) => &self.failed,
+            Outcome::Cancelled { .. } => &self.cancelled,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_request(&self, method: &str, route: &str, status: u16) {
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        *requests.entry((method.to_owned(), route.to_owned(), status)).or_default() += 1;
+    }
+
+    fn render(&self, now: &Now) -> String {
+        let mut text = String::new();
+        let mut family = |name: &str, kind: &str, help: &str, lines: &[(String, u64)]| {
+            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+            for (labels, value) in lines {
+                let _ = writeln!(text, "{name}{labels} {value}");
+            }
+        };
+        let one = |value: u64| vec![(String::new(), value)];
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let ended = [("completed", &self.completed), ("failed", &self.failed), ("cancelled", &self.cancelled)];
+        let ended = ended.map(|(outcome, n)| (format!("{{outcome=\"{outcome}\"}}"), count(n)));
+        let requests: Vec<_> = {
+            let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+            let label = |(method, route, status): &(String, String, u16)| {
+                format!("{{method=\"{method}\",route=\"{route}\",status=\"{status}\"}}")
+            };
+            requests.iter().map(|(key, n)| (label(key), *n)).collect()
+        };
+        family("airlock_executions_started_total", "counter", "Executions started here.", &one(count(&self.started)));
+        family("airlock_executions_finished_total", "counter", "Executions whose end was told here, by outcome.", &ended);
+        family("airlock_executions_live", "gauge", "Executions in memory.", &one(now.live));
+        family("airlock_executions_paused", "gauge", "Executions that wait for people.", &one(now.paused));
+        family("airlock_runners_live", "gauge", "Runners at work or kept warm.", &one(now.runners));
+        family("airlock_runners_idle", "gauge", "Runners that wait for a program.", &one(now.idle));
+        family("airlock_runners_waiting", "gauge", "Programs that wait for a runner.", &one(now.waiting));
+        family("airlock_http_requests_total", "counter", "Requests answered.", &requests);
+        family("airlock_uptime_seconds", "gauge", "Seconds since the start.", &one(self.since.elapsed().as_secs()));
+        text
+    }
+}
+
+/// What is not counted but looked at.
+struct Now {
+    live: u64,
+    paused: u64,
+    runners: u64,
+    idle: u64,
+    waiting: u64,
+}
+
+/// `GET /metrics`.
+pub(crate) async fn metrics(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Response, Problem> {
+    caller.may_administer().map_err(|denied| Problem::denied(denied, ""))?;
+    let phases = vec![Phase::Paused];
+    let filter = ListFilter { phases, caller: None, after: None, n_max: PAUSED_COUNTED_MAX };
+    let paused = app.engine.list(filter).await?.len();
+    let load = app.engine.load();
+    let now = Now {
+        live: app.engine.n_live() as u64,
+        paused: paused as u64,
+        runners: load.live_runners as u64,
+        idle: load.idle_runners as u64,
+        waiting: load.waiting as u64,
+    };
+    let kind = "text/plain; version=0.0.4; charset=utf-8";
+    Ok(([(CONTENT_TYPE, kind)], app.metrics.render(&now)).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_prometheus_reads_them() {
+        let metrics = Metrics::default();
+        metrics.count_start();
+        metrics.count_end(&Outcome::Completed { value: None });
+        metrics.count_request("GET", "/api/executions/{id}", 404);
+        let text = metrics.render(&Now { live: 1, paused: 2, runners: 3, idle: 4, waiting: 5 });
+        for line in [
+            "# TYPE airlock_executions_started_total counter",
+            "airlock_executions_started_total 1",
+            "airlock_executions_finished_total{outcome=\"completed\"} 1",
+            "airlock_executions_finished_total{outcome=\"failed\"} 0",
+            "airlock_runners_waiting 5",
+            "airlock_http_requests_total{method=\"GET\",route=\"/api/executions/{id}\",status=\"404\"} 1",
+        ] {
+            assert!(text.lines().any(|seen| seen == line), "{line}\n{text}");
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! What a browser is shown.
+
+mod root;
+
+pub(crate) use root::root;

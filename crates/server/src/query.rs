@@ -1,0 +1,49 @@
+//! What stands behind the question mark, and the id in a path.
+
+use crate::app::App;
+use crate::error::Problem;
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// The query's members; of repeated ones the last.
+#[derive(Debug, Default)]
+pub(crate) struct Query(BTreeMap<String, String>);
+
+impl Query {
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// A member of some form, such as a number.
+    pub(crate) fn get<T: FromStr>(&self, name: &str, form: &str) -> Result<Option<T>, Problem> {
+        let read = |text: &str| {
+            text.parse().map_err(|_| Problem::bad_request(format!("The query's {name} must be {form}.")))
+        };
+        self.text(name).map(read).transpose()
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Query {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let query = parts.uri.query().unwrap_or_default();
+        Ok(Self(form_urlencoded::parse(query.as_bytes()).into_owned().collect()))
+    }
+}
+
+/// The part of the path that names something.
+pub(crate) struct Id(pub(crate) String);
+
+impl FromRequestParts<Arc<App>> for Id {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let path = Path::<String>::from_request_parts(parts, app).await;
+        path.map(|Path(id)| Self(id)).map_err(|_| Problem::no_route("this path"))
+    }
+}

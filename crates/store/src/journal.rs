@@ -1,0 +1,107 @@
+//! The journal's contract: numbered events, one list per execution.
+
+use crate::StoreError;
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use lifecycle::{
+    CallerName, Entry, ExecutionId, Phase, QuestionId, Seq, Standing, Strength, Timestamp,
+};
+
+/// Numbered events, one list per execution.
+pub trait Journal: Send + Sync {
+    /// Appends all entries or none. The order of calls is the order of writes: the append is queued
+    /// before this returns, and the future resolves once it is as strong as asked. Callers may go on
+    /// appending without waiting; after a failure every later append of that execution fails with
+    /// [`StoreError::Conflict`] until somebody appends at the real end.
+    fn append(&self, append: Append) -> BoxFuture<'static, Result<(), StoreError>>;
+
+    /// At most `n_max` entries after `after`, in order; empty when there are none (yet).
+    fn read(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+        n_max: usize,
+    ) -> BoxFuture<'static, Result<Vec<Entry>, StoreError>>;
+
+    /// Every entry after `after`, those written and those to come, each once, in order. Ends after
+    /// the entry that finishes the execution. Wakes on commit, never polls.
+    fn follow(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+    ) -> BoxStream<'static, Result<Entry, StoreError>>;
+
+    /// Executions that match, newest first (by creation, then id).
+    fn list(&self, filter: ListFilter) -> BoxFuture<'static, Result<Vec<Listed>, StoreError>>;
+
+    /// The execution that asked a question, also after it was answered.
+    fn asked_by(
+        &self,
+        question: QuestionId,
+    ) -> BoxFuture<'static, Result<Option<ExecutionId>, StoreError>>;
+
+    /// The earliest time at which something is due in a paused execution that nobody holds a lease
+    /// on. What runs has somebody who looks at the clock.
+    fn next_due(&self) -> BoxFuture<'static, Result<Option<(Timestamp, ExecutionId)>, StoreError>>;
+
+    /// Takes or renews the right to act for an execution until `until`. False when another holder's
+    /// lease has not run out at `now`.
+    fn lease(
+        &self,
+        execution: ExecutionId,
+        holder: &str,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> BoxFuture<'static, Result<bool, StoreError>>;
+
+    /// Gives a lease back.
+    fn release(
+        &self,
+        execution: ExecutionId,
+        holder: &str,
+    ) -> BoxFuture<'static, Result<(), StoreError>>;
+
+    /// Removes a finished execution and everything about it. False when there is none.
+    fn forget(&self, execution: ExecutionId) -> BoxFuture<'static, Result<bool, StoreError>>;
+}
+
+/// What to append, and where it must fit.
+#[derive(Debug, Clone)]
+pub struct Append {
+    /// Whose journal.
+    pub execution: ExecutionId,
+    /// The last seq there now; 0 for a new execution. `entries` are numbered from the next.
+    pub expected: Seq,
+    /// What to append.
+    pub entries: Vec<Entry>,
+    /// The execution's new line in the list.
+    pub standing: Standing,
+    /// How surely.
+    pub strength: Strength,
+}
+
+/// Which executions to list.
+#[derive(Debug, Clone)]
+pub struct ListFilter {
+    /// Only in one of these phases; empty for all.
+    pub phases: Vec<Phase>,
+    /// Only this caller's.
+    pub caller: Option<CallerName>,
+    /// Only those that come after this one in the list.
+    pub after: Option<ExecutionId>,
+    /// At most this many.
+    pub n_max: usize,
+}
+
+/// An execution's line in the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Which.
+    pub execution: ExecutionId,
+    /// When its first entry was made.
+    pub created: Timestamp,
+    /// Its newest seq.
+    pub last: Seq,
+    /// Where it stands.
+    pub standing: Standing,
+}

@@ -1,0 +1,15 @@
+//! The only durable state: journal, records, blobs. Three traits, SQLite inside.
+//!
+//! Nothing outside this crate may assume that one process holds the truth: the same traits on a
+//! replicated engine make any node able to resume any execution.
+
+mod blobs;
+mod error;
+mod journal;
+mod records;
+pub mod sqlite;
+
+pub use blobs::Blobs;
+pub use error::StoreError;
+pub use journal::{Append, Journal, ListFilter, Listed};
+pub use records::{Record, Records};

@@ -1,0 +1,42 @@
+//! The contract for small values: one writer wins, the others are told.
+
+use crate::StoreError;
+use futures_util::future::BoxFuture;
+
+/// Small values under a key, changed by compare-and-set.
+pub trait Records: Send + Sync {
+    /// The value and its version.
+    fn get(
+        &self,
+        kind: &'static str,
+        key: &str,
+    ) -> BoxFuture<'static, Result<Option<Record>, StoreError>>;
+    /// Writes if the current version is `expected` (0: there is none); returns the new version. Synced.
+    fn put(
+        &self,
+        kind: &'static str,
+        key: &str,
+        value: String,
+        expected: u64,
+    ) -> BoxFuture<'static, Result<u64, StoreError>>;
+    /// Removes if the current version is `expected`. Synced.
+    fn remove(
+        &self,
+        kind: &'static str,
+        key: &str,
+        expected: u64,
+    ) -> BoxFuture<'static, Result<(), StoreError>>;
+    /// All of a kind, by key.
+    fn all(&self, kind: &'static str) -> BoxFuture<'static, Result<Vec<Record>, StoreError>>;
+}
+
+/// A record as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Its key within the kind.
+    pub key: String,
+    /// JSON text.
+    pub value: String,
+    /// Rises by one with each write.
+    pub version: u64,
+}

@@ -1,0 +1,121 @@
+//! Moves the log into the file, beside the writer and not in its way.
+//!
+//! A helper thread copies most of it while the writer goes on; the writer copies the short rest between
+//! two batches, so that its next commit starts the log anew instead of lengthening it.
+
+use super::format;
+use rusqlite::Connection;
+use rusqlite::wal::CheckpointMode;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::thread::JoinHandle;
+
+/// The log is moved when it has this many pages more than last time: 16 MiB.
+const PAGES_MAX: i32 = 4_096;
+
+/// A rest this short is left to the writer: about a millisecond.
+const REST_PAGES_MAX: i32 = 256;
+
+/// Under constant load each round leaves less than the one before; this many are enough.
+const ROUNDS_MAX: u32 = 8;
+
+/// The writer's side.
+pub(super) struct Checkpoints {
+    pages: Arc<AtomicI32>,
+    next_at: i32,
+    wanted: SyncSender<()>,
+    copied: Receiver<()>,
+}
+
+impl Checkpoints {
+    /// Starts the helper, which ends when this is dropped.
+    pub(super) fn start(
+        conn: &mut Connection,
+        path: PathBuf,
+    ) -> Result<(Self, JoinHandle<()>), crate::StoreError> {
+        let pages = Arc::new(AtomicI32::new(0));
+        let told = Arc::clone(&pages);
+        conn.wal_hook(Some(move |_: &mut _, n: i32| {
+            told.store(n, Ordering::Relaxed);
+            Ok(())
+        }))?;
+        let (wanted, wants) = sync_channel(1);
+        let (copies, copied) = sync_channel(1);
+        let thread = std::thread::Builder::new()
+            .name("store-log".into())
+            .spawn(move || copy_when_wanted(&path, &wants, &copies))?;
+        Ok((Self { pages, next_at: PAGES_MAX, wanted, copied }, thread))
+    }
+
+    /// Looks whether there is something to do; cheap when there is not.
+    pub(super) fn after_commit(&mut self, conn: &Connection) {
+        match self.copied.try_recv() {
+            Ok(()) => self.copy_rest(conn),
+            // The helper is gone: better slow than an endless log.
+            Err(TryRecvError::Disconnected) if self.is_long() => self.copy_rest(conn),
+            Err(TryRecvError::Disconnected) => {}
+            Err(TryRecvError::Empty) => {
+                if self.is_long() {
+                    self.next_at = self.pages.load(Ordering::Relaxed).saturating_add(PAGES_MAX);
+                    let _ = self.wanted.try_send(());
+                }
+            }
+        }
+    }
+
+    /// Moves everything, at the end.
+    pub(super) fn finish(self, conn: &Connection) {
+        drop(self);
+        if let Err(error) = conn.wal_checkpoint_v2(None::<&str>, CheckpointMode::TRUNCATE) {
+            tracing::warn!(%error, "could not empty the log; the next start will");
+        }
+    }
+
+    fn is_long(&self) -> bool {
+        self.pages.load(Ordering::Relaxed) >= self.next_at
+    }
+
+    fn copy_rest(&mut self, conn: &Connection) {
+        match conn.wal_checkpoint_v2(None::<&str>, CheckpointMode::PASSIVE) {
+            // All is copied: the next commit starts the log anew.
+            Ok((log, copied)) if log == copied => self.next_at = PAGES_MAX,
+            // A reader is still in there.
+            Ok((log, _)) => self.next_at = log.saturating_add(PAGES_MAX),
+            Err(error) => tracing::warn!(%error, "could not move the log into the file"),
+        }
+    }
+}
+
+fn copy_when_wanted(path: &std::path::Path, wants: &Receiver<()>, copies: &SyncSender<()>) {
+    let mut conn = None;
+    while wants.recv().is_ok() {
+        let opened = match conn.take() {
+            Some(conn) => Ok(conn),
+            None => format::open_checkpointer(path),
+        };
+        match opened {
+            Ok(open) => {
+                copy(&open);
+                conn = Some(open);
+            }
+            Err(error) => tracing::warn!(%error, "could not open the file to move the log"),
+        }
+        let _ = copies.try_send(());
+    }
+}
+
+fn copy(conn: &Connection) {
+    let mut before = 0;
+    for _ in 0..ROUNDS_MAX {
+        match conn.wal_checkpoint_v2(None::<&str>, CheckpointMode::PASSIVE) {
+            Ok((_, copied)) if copied.saturating_sub(before) <= REST_PAGES_MAX => return,
+            Ok((_, copied)) => before = copied,
+            Err(error) => {
+                tracing::warn!(%error, "could not move the log into the file");
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Following an execution: what is written, then what comes, each entry once.
+
+use super::query::{self, Look, PageMax};
+use super::watchers::Ear;
+use super::{Inner, SqliteStore};
+use crate::StoreError;
+use futures_util::stream::{BoxStream, StreamExt, unfold};
+use lifecycle::{Entry, ExecutionId, Seq};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A follower holds at most this much that its reader has not taken.
+const PAGE_MAX: PageMax = PageMax { entries: 256, bytes: 1 << 20 };
+
+struct Follower {
+    store: Arc<Inner>,
+    execution: ExecutionId,
+    /// The last one handed out.
+    after: Seq,
+    page: VecDeque<Entry>,
+    ear: Option<Ear>,
+    /// Whether there may be more to read without waiting for it.
+    behind: bool,
+    over: bool,
+}
+
+pub(super) fn follow(
+    store: &SqliteStore,
+    execution: ExecutionId,
+    after: Seq,
+) -> BoxStream<'static, Result<Entry, StoreError>> {
+    let follower = Follower {
+        store: Arc::clone(&store.inner),
+        execution,
+        after,
+        page: VecDeque::new(),
+        ear: None,
+        behind: true,
+        over: false,
+    };
+    unfold(follower, async |mut follower| {
+        let entry = follower.next().await?;
+        // After an error there is nothing to come that would be in order.
+        follower.over |= entry.is_err();
+        Some((entry, follower))
+    })
+    .boxed()
+}
+
+impl Follower {
+    async fn next(&mut self) -> Option<Result<Entry, StoreError>> {
+        loop {
+            if let Some(entry) = self.page.pop_front() {
+                self.after = entry.seq;
+                return Some(Ok(entry));
+            }
+            if self.over {
+                return None;
+            }
+            if let Err(error) = self.look().await {
+                return Some(Err(error));
+            }
+        }
+    }
+
+    /// Fetches a page, if need be once there is one.
+    async fn look(&mut self) -> Result<(), StoreError> {
+        // Listening begins before the first look: what is committed in between is heard.
+        let mut ear = match self.ear.take() {
+            Some(ear) => ear,
+            None => self.store.watchers.listen(self.execution).ok_or(StoreError::Closed)?,
+        };
+        if !self.behind && !ear.hear(self.after).await {
+            return Err(StoreError::Closed);
+        }
+        let (execution, after) = (self.execution, self.after);
+        let look =
+            self.store.readers.run(move |conn| query::look(conn, execution, after, PAGE_MAX));
+        match look.await? {
+            Look::Nothing => self.over = true,
+            Look::Entries { page, over } => {
+                self.over = over;
+                self.behind = page.full;
+                self.page = page.entries.into();
+            }
+        }
+        self.ear = Some(ear);
+        Ok(())
+    }
+}

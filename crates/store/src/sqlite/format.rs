@@ -1,0 +1,225 @@
+//! The database file: how it is recognised, refused, brought up to date and opened.
+
+use super::trouble::DAMAGED_ADVICE;
+use crate::StoreError;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+/// The database's name within the data directory.
+pub(super) const FILE: &str = "store.db";
+
+/// `AIRL`, in the header of each of our files.
+const APPLICATION_ID: i32 = 0x4149_524C;
+
+/// Each step brings the file from the version that is its index to the next.
+pub(super) const STEPS: &[&str] = &[include_str!("v1.sql")];
+
+/// Up to this size the whole file is checked when it is opened: some ten milliseconds. Larger ones
+/// are checked row by row as they are read.
+const CHECKED_BYTES_MAX: u64 = 4 << 20;
+
+/// How long a statement waits for somebody who looks at the file from outside.
+const BUSY_MAX: Duration = Duration::from_secs(5);
+
+/// The log keeps at most this much disk between checkpoints.
+const WAL_KEPT_BYTES_MAX: u64 = 64 << 20;
+
+/// Statements kept ready per connection; there are fewer than this.
+const STATEMENTS_MAX: usize = 64;
+
+/// Why a data directory could not be opened. Nothing in it was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process has it open.
+    #[error("the data directory is in use by {note}")]
+    Owned {
+        /// What that process says of itself.
+        note: String,
+    },
+    /// Written by a later version of this program.
+    #[error(
+        "the database has format {found} and this program knows formats up to {known}; \
+         nothing was changed. Install a newer version, or name another data directory"
+    )]
+    Newer {
+        /// The file's.
+        found: i64,
+        /// The newest we can read.
+        known: i64,
+    },
+    /// Some other program's file.
+    #[error(
+        "the file {FILE} in the data directory is not a database of this program; \
+         nothing was changed. Move it away, or name another data directory"
+    )]
+    Foreign,
+    /// Everything else.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<rusqlite::Error> for OpenError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+/// How hard to try to keep things.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Durability {
+    /// As each append asks.
+    AsAsked,
+    /// The directory goes away with the store: nothing is ever synced.
+    Nothing,
+}
+
+/// Recognises the file, brings it up to date, and opens it for writing.
+pub(super) fn open(
+    path: &Path,
+    steps: &[&str],
+    durability: Durability,
+) -> Result<Connection, OpenError> {
+    let size = recognise(path, steps.len())?;
+    let conn = Connection::open(path)?;
+    // A file that is refused below must not be rewritten by closing it.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    conn.busy_timeout(BUSY_MAX)?;
+    let found = version(&conn, steps.len()).map_err(unreadable)?;
+    if 0 < size && size <= CHECKED_BYTES_MAX {
+        check(&conn).map_err(|error| unreadable(error.into()))?;
+    }
+    prepare(&conn, durability)?;
+    migrate(&conn, found, steps)?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+    Ok(conn)
+}
+
+/// A connection that only reads, to a file that [`open`] has accepted.
+pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags)?;
+    conn.busy_timeout(BUSY_MAX)?;
+    conn.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    conn.execute_batch("PRAGMA query_only = ON")?;
+    Ok(conn)
+}
+
+/// A connection that moves the log into the file.
+pub(super) fn open_checkpointer(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags)?;
+    conn.busy_timeout(BUSY_MAX)?;
+    Ok(conn)
+}
+
+/// Looks at the first hundred bytes before SQLite does: SQLite may write where it only looks.
+/// Returns the size of the file.
+fn recognise(path: &Path, n_steps: usize) -> Result<u64, OpenError> {
+    const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+    const MODES_AT: std::ops::Range<usize> = 18..20;
+    const VERSION_AT: usize = 60;
+    const APPLICATION_AT: usize = 68;
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
+        Err(error) => return Err(StoreError::from(error).into()),
+    };
+    let size = file.metadata().map_err(StoreError::from)?.len();
+    let mut header = [0_u8; 100];
+    if size == 0 {
+        return Ok(0); // a start that was interrupted before its first byte
+    }
+    if file.read_exact(&mut header).is_err() || !header.starts_with(MAGIC) {
+        return Err(OpenError::Foreign);
+    }
+    // SQLite takes a mode it does not know for "read only".
+    if header[MODES_AT].iter().any(|mode| !matches!(mode, 1 | 2)) {
+        return Err(StoreError::Damaged(DAMAGED_ADVICE.to_owned()).into());
+    }
+    let number = |at: usize| {
+        i32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+    };
+    recognised(number(APPLICATION_AT), i64::from(number(VERSION_AT)), n_steps)?;
+    Ok(size)
+}
+
+fn recognised(application: i32, version: i64, n_steps: usize) -> Result<(), OpenError> {
+    let known = i64::try_from(n_steps).unwrap_or(i64::MAX);
+    match application {
+        APPLICATION_ID if version > known => Err(OpenError::Newer { found: version, known }),
+        APPLICATION_ID if version < 0 => Err(StoreError::Damaged(DAMAGED_ADVICE.to_owned()).into()),
+        // Zero is also an empty file of ours whose first step was interrupted.
+        APPLICATION_ID | 0 => Ok(()),
+        _ => Err(OpenError::Foreign),
+    }
+}
+
+/// The version as SQLite sees it, log included.
+fn version(conn: &Connection, n_steps: usize) -> Result<usize, OpenError> {
+    let application: i32 = conn.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    let version: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    recognised(application, version, n_steps)?;
+    let n_tables: i64 =
+        conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    match (application, n_tables) {
+        (0, 1..) => Err(OpenError::Foreign),
+        (APPLICATION_ID, 0) => Err(StoreError::Damaged(DAMAGED_ADVICE.to_owned()).into()),
+        _ => Ok(usize::try_from(version).unwrap_or(0)),
+    }
+}
+
+/// Reading needs nothing that could be missing: what SQLite cannot make sense of is damaged.
+fn unreadable(error: OpenError) -> OpenError {
+    if matches!(error, OpenError::Store(StoreError::Other(_))) {
+        return StoreError::Damaged(DAMAGED_ADVICE.to_owned()).into();
+    }
+    error
+}
+
+fn check(conn: &Connection) -> Result<(), StoreError> {
+    let verdict: String = conn.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    if verdict == "ok" {
+        return Ok(());
+    }
+    tracing::error!(verdict, "the database is damaged");
+    Err(StoreError::Damaged(DAMAGED_ADVICE.to_owned()))
+}
+
+fn prepare(conn: &Connection, durability: Durability) -> Result<(), StoreError> {
+    conn.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    let mode: String = conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+    if mode != "wal" {
+        return Err(StoreError::Other("this file system cannot hold a write-ahead log".into()));
+    }
+    let synchronous = match durability {
+        Durability::AsAsked => "FULL",
+        Durability::Nothing => "OFF",
+    };
+    // The writer decides when to checkpoint.
+    conn.execute_batch(&format!(
+        "PRAGMA synchronous = {synchronous};
+         PRAGMA wal_autocheckpoint = 0;
+         PRAGMA journal_size_limit = {WAL_KEPT_BYTES_MAX};"
+    ))?;
+    Ok(())
+}
+
+/// Takes the steps the file has not seen, each whole or not at all.
+fn migrate(conn: &Connection, found: usize, steps: &[&str]) -> Result<(), StoreError> {
+    for (at, step) in steps.iter().enumerate().skip(found) {
+        let transaction = conn.unchecked_transaction()?;
+        transaction.execute_batch(step)?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", i64::try_from(at + 1).unwrap_or(0))?;
+        transaction.commit()?;
+    }
+    if found < steps.len() {
+        // The header itself says which version this is now, also to those who only look at it.
+        conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    }
+    Ok(())
+}

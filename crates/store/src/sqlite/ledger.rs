@@ -1,0 +1,322 @@
+//! The writing side of the database: what each write does, within a transaction of the writer's.
+
+use super::query;
+use super::row;
+use crate::{Append, Record, StoreError};
+use lifecycle::{Event, ExecutionId, Phase, QuestionId, Seq, Standing, Strength, Timestamp};
+use rusqlite::{Connection, OptionalExtension, params};
+use std::collections::HashMap;
+
+/// Executions whose end is remembered between appends; beyond this all are looked up again.
+const KNOWN_MAX: usize = 16_384;
+
+/// More than one append may hold: its execution's own limits are far below.
+const APPEND_BYTES_MAX: usize = 256 << 20;
+
+/// Records are small; what is larger is a blob.
+const RECORD_BYTES_MAX: usize = 1 << 20;
+
+/// Something to write, already in the shape of its rows.
+#[derive(Debug)]
+pub(super) enum Write {
+    Append(Rows),
+    Put {
+        kind: &'static str,
+        record: Record,
+    },
+    Remove {
+        kind: &'static str,
+        key: String,
+        expected: u64,
+    },
+    Forget(ExecutionId),
+    /// Makes the writer's connection behave as on a disk in trouble.
+    #[cfg(test)]
+    Trouble(&'static str),
+}
+
+/// An append as rows: the events are rendered where they come from, not by the one writer.
+#[derive(Debug)]
+pub(super) struct Rows {
+    pub(super) execution: ExecutionId,
+    pub(super) expected: Seq,
+    entries: Vec<(Timestamp, String)>,
+    asked: Vec<QuestionId>,
+    standing: Standing,
+    strength: Strength,
+}
+
+/// Why something was not written.
+#[derive(Debug)]
+pub(super) enum Unwritten {
+    /// Found before anything was touched: only this write fails.
+    Refused(StoreError),
+    /// The transaction may be half done.
+    Broken(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for Unwritten {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Broken(error)
+    }
+}
+
+impl From<StoreError> for Unwritten {
+    fn from(error: StoreError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl Write {
+    /// Renders an append.
+    pub(super) fn append(append: Append) -> Result<Self, StoreError> {
+        let Append { execution, expected, entries, standing, strength } = append;
+        let mut rows = Vec::with_capacity(entries.len());
+        let (mut asked, mut bytes, mut seq) = (Vec::new(), 0_usize, expected);
+        for entry in entries {
+            seq = seq.next();
+            if entry.seq != seq {
+                return Err(StoreError::Other(
+                    "entries are not numbered one after the other".into(),
+                ));
+            }
+            if let Event::CallAsked(question) = &entry.event {
+                asked.push(question.id);
+            }
+            let event = serde_json::to_string(&entry.event)
+                .map_err(|error| StoreError::Other(error.to_string()))?;
+            bytes = bytes.saturating_add(event.len());
+            rows.push((entry.at, event));
+        }
+        if bytes > APPEND_BYTES_MAX {
+            return Err(StoreError::Other("an append is too large".into()));
+        }
+        if rows.is_empty() && expected == Seq(0) {
+            return Err(StoreError::Other("a journal begins with an entry".into()));
+        }
+        Ok(Self::Append(Rows { execution, expected, entries: rows, asked, standing, strength }))
+    }
+
+    /// Checks a record's size; `expected` is the version it replaces.
+    pub(super) fn put(
+        kind: &'static str,
+        key: &str,
+        value: String,
+        expected: u64,
+    ) -> Result<Self, StoreError> {
+        if value.len() > RECORD_BYTES_MAX || key.len() > RECORD_BYTES_MAX {
+            return Err(StoreError::Other("a record is too large".into()));
+        }
+        let version = expected.checked_add(1).ok_or(StoreError::Conflict)?;
+        Ok(Self::Put { kind, record: Record { key: key.to_owned(), value, version } })
+    }
+
+    /// Whether it must be on the disk before anybody hears of it.
+    pub(super) fn synced(&self) -> bool {
+        match self {
+            Self::Append(rows) => rows.strength == Strength::Synced,
+            Self::Put { .. } | Self::Remove { .. } => true,
+            Self::Forget(_) => false,
+            #[cfg(test)]
+            Self::Trouble(_) => false,
+        }
+    }
+
+    /// How much memory it holds while it waits, about.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Append(rows) => rows.entries.iter().map(|(_, event)| event.len()).sum(),
+            Self::Put { record, .. } => record.key.len() + record.value.len(),
+            Self::Remove { key, .. } => key.len(),
+            Self::Forget(_) => 0,
+            #[cfg(test)]
+            Self::Trouble(_) => 0,
+        }
+    }
+}
+
+impl Rows {
+    /// The newest seq once this is written.
+    pub(super) fn last(&self) -> Seq {
+        let n = u64::try_from(self.entries.len()).unwrap_or(u64::MAX);
+        Seq(self.expected.0.saturating_add(n))
+    }
+}
+
+/// What the writer knows of an execution without asking the file: nobody else writes to it.
+#[derive(Debug)]
+struct Known {
+    number: i64,
+    created: Timestamp,
+    last: Seq,
+    standing: Standing,
+}
+
+/// The tables as the one writer sees them.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    pub(super) conn: Connection,
+    known: HashMap<ExecutionId, Known>,
+}
+
+impl Ledger {
+    pub(super) fn new(conn: Connection) -> Self {
+        Self { conn, known: HashMap::new() }
+    }
+
+    /// Must be called when a transaction was undone: what was known may no longer be so.
+    pub(super) fn unlearn(&mut self) {
+        self.known.clear();
+    }
+
+    /// Writes one thing. The answer is a record's new version, or how many things were removed.
+    pub(super) fn write(&mut self, write: &Write) -> Result<u64, Unwritten> {
+        match write {
+            Write::Append(rows) => self.append(rows),
+            Write::Put { kind, record } => self.put(kind, record),
+            Write::Remove { kind, key, expected } => self.remove(kind, key, *expected),
+            Write::Forget(execution) => self.forget(*execution),
+            #[cfg(test)]
+            Write::Trouble(_) => Ok(0),
+        }
+    }
+
+    fn append(&mut self, rows: &Rows) -> Result<u64, Unwritten> {
+        self.learn(rows.execution)?;
+        let number = match self.known.get_mut(&rows.execution) {
+            Some(known) if known.last == rows.expected => {
+                if known.standing != rows.standing {
+                    move_to(&self.conn, rows, known)?;
+                    known.standing = rows.standing.clone();
+                }
+                known.last = rows.last();
+                known.number
+            }
+            None if rows.expected == Seq(0) => self.begin(rows)?,
+            Some(_) | None => return Err(Unwritten::Refused(StoreError::Conflict)),
+        };
+        insert_entries(&self.conn, number, rows)?;
+        for question in &rows.asked {
+            self.conn
+                .prepare_cached("INSERT OR REPLACE INTO questions VALUES (?1, ?2)")?
+                .execute(params![row::question_key(*question), number])?;
+        }
+        Ok(0)
+    }
+
+    /// Looks an execution up unless it is known.
+    fn learn(&mut self, execution: ExecutionId) -> Result<(), Unwritten> {
+        if self.known.contains_key(&execution) {
+            return Ok(());
+        }
+        if self.known.len() >= KNOWN_MAX {
+            self.known.clear();
+        }
+        let mut select = self.conn.prepare_cached(
+            "SELECT id, created, phase, caller, due, seal,
+                    (SELECT max(seq) FROM entries WHERE execution = number), number
+             FROM executions WHERE id = ?1",
+        )?;
+        let mut found = select.query([row::execution_key(execution)])?;
+        if let Some(found) = found.next()? {
+            let number = found.get(7)?;
+            let crate::Listed { created, last, standing, .. } = row::listed(found)?;
+            self.known.insert(execution, Known { number, created, last, standing });
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, rows: &Rows) -> Result<i64, Unwritten> {
+        let created = rows.entries.first().map_or(Timestamp(0), |(at, _)| *at);
+        let (key, standing) = (row::execution_key(rows.execution), rows.standing.clone());
+        self.conn
+            .prepare_cached(
+                "INSERT INTO executions (id, created, phase, caller, due, seal)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )?
+            .execute(params![
+                key,
+                created.0,
+                row::phase_number(standing.phase),
+                standing.caller.0,
+                standing.due.map(|due| due.0),
+                row::execution_seal(key, created, &standing),
+            ])?;
+        let number = self.conn.last_insert_rowid();
+        let known = Known { number, created, last: rows.last(), standing };
+        self.known.insert(rows.execution, known);
+        Ok(number)
+    }
+
+    fn put(&self, kind: &str, record: &Record) -> Result<u64, Unwritten> {
+        let current = query::record(&self.conn, kind, &record.key)?;
+        if current.map_or(0, |current| current.version) != record.version - 1 {
+            return Err(Unwritten::Refused(StoreError::Conflict));
+        }
+        let seal = row::record_seal(kind, record);
+        let version = record.version.cast_signed();
+        self.conn
+            .prepare_cached("INSERT OR REPLACE INTO records VALUES (?1, ?2, ?3, ?4, ?5)")?
+            .execute(params![kind, record.key, record.value, version, seal])?;
+        Ok(record.version)
+    }
+
+    fn remove(&self, kind: &str, key: &str, expected: u64) -> Result<u64, Unwritten> {
+        let current = query::record(&self.conn, kind, key)?;
+        if current.map_or(0, |current| current.version) != expected {
+            return Err(Unwritten::Refused(StoreError::Conflict));
+        }
+        let removed = self
+            .conn
+            .prepare_cached("DELETE FROM records WHERE kind = ?1 AND key = ?2")?
+            .execute([kind, key])?;
+        Ok(u64::try_from(removed).unwrap_or(u64::MAX))
+    }
+
+    fn forget(&mut self, execution: ExecutionId) -> Result<u64, Unwritten> {
+        let key = row::execution_key(execution);
+        let finished = row::phase_number(Phase::Finished);
+        let number: Option<i64> = self
+            .conn
+            .prepare_cached("SELECT number FROM executions WHERE id = ?1 AND phase = ?2")?
+            .query_row(params![key, finished], |row| row.get(0))
+            .optional()?;
+        let Some(number) = number else { return Ok(0) };
+        for table in [
+            "DELETE FROM entries WHERE execution = ?1",
+            "DELETE FROM questions WHERE execution = ?1",
+            "DELETE FROM executions WHERE number = ?1",
+        ] {
+            self.conn.prepare_cached(table)?.execute([number])?;
+        }
+        self.known.remove(&execution);
+        Ok(1)
+    }
+}
+
+fn move_to(conn: &Connection, rows: &Rows, known: &Known) -> Result<(), rusqlite::Error> {
+    let key = row::execution_key(rows.execution);
+    let standing = &rows.standing;
+    conn.prepare_cached(
+        "UPDATE executions SET phase = ?2, caller = ?3, due = ?4, seal = ?5 WHERE number = ?1",
+    )?
+    .execute(params![
+        known.number,
+        row::phase_number(standing.phase),
+        standing.caller.0,
+        standing.due.map(|due| due.0),
+        row::execution_seal(key, known.created, standing),
+    ])?;
+    Ok(())
+}
+
+fn insert_entries(conn: &Connection, number: i64, rows: &Rows) -> Result<(), rusqlite::Error> {
+    let mut insert = conn.prepare_cached("INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    let mut seq = rows.expected;
+    for (at, event) in &rows.entries {
+        seq = seq.next();
+        let seal = row::entry_seal(number, seq, *at, event);
+        insert.execute(params![number, row::seq_number(seq), at.0, event, seal])?;
+    }
+    Ok(())
+}

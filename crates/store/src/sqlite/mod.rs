@@ -1,0 +1,341 @@
+//! The store in one directory: SQLite for the journal and the records, files for the blobs.
+//!
+//! ```text
+//! append ──line──> writer ──one transaction for all that waits──> told, followers woken
+//! read   ──line──> readers, a connection each
+//! ```
+
+mod checkpoint;
+mod files;
+mod follow;
+mod format;
+mod leases;
+mod ledger;
+mod line;
+mod owner;
+mod pool;
+mod query;
+mod row;
+mod seal;
+mod trouble;
+mod watchers;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use format::OpenError;
+pub use owner::owner_of;
+
+use crate::{Append, Blobs, Journal, ListFilter, Listed, Record, Records, StoreError};
+use checkpoint::Checkpoints;
+use files::Folder;
+use format::Durability;
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use leases::Leases;
+use ledger::{Ledger, Write};
+use lifecycle::{Entry, ExecutionId, QuestionId, Seq, Timestamp};
+use owner::Owner;
+use pool::Pool;
+use query::PageMax;
+use rusqlite::Connection;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+use watchers::Watchers;
+use writer::{WriteLine, Writer};
+
+/// Reads are short; more threads than this would wait for the same disk.
+const READERS_MAX: usize = 2;
+
+/// A cheap handle to an open data directory. The directory is given up by [`close`](Self::close), or
+/// when the last handle and the last follower are dropped.
+#[derive(Clone)]
+pub struct SqliteStore {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    writes: Arc<WriteLine>,
+    readers: Pool<Connection>,
+    files: Pool<Folder>,
+    watchers: Arc<Watchers>,
+    leases: Arc<Mutex<Leases>>,
+    running: Mutex<Option<Running>>,
+}
+
+/// What lives until the store is closed; the fields are dropped in this order.
+struct Running {
+    writer: JoinHandle<()>,
+    others: Vec<JoinHandle<()>>,
+    owner: Owner,
+    temporary: Option<tempfile::TempDir>,
+}
+
+impl SqliteStore {
+    /// Opens a data directory, and makes it first where there is none. Blocks for some milliseconds.
+    pub fn open(dir: &Path) -> Result<Self, OpenError> {
+        Self::start(dir, Durability::AsAsked, None)
+    }
+
+    /// A store in a directory of its own that is removed with it. Nothing in it is ever synced:
+    /// there is nothing that a power loss could leave behind for anybody.
+    pub fn temporary() -> Result<Self, OpenError> {
+        let dir =
+            tempfile::Builder::new().prefix("airlock-").tempdir().map_err(StoreError::from)?;
+        let path = dir.path().join("data");
+        Self::start(&path, Durability::Nothing, Some(dir))
+    }
+
+    fn start(
+        dir: &Path,
+        durability: Durability,
+        temporary: Option<tempfile::TempDir>,
+    ) -> Result<Self, OpenError> {
+        let owner = Owner::take(dir)?;
+        let path = dir.join(format::FILE);
+        let mut conn = format::open(&path, format::STEPS, durability)?;
+        let folder = Folder::open(dir)?;
+        let (checkpoints, log_thread) = Checkpoints::start(&mut conn, path.clone())?;
+        let (readers, mut others) =
+            Pool::start("store-read", READERS_MAX, move || format::open_reader(&path))?;
+        let (files, file_threads) = Pool::start("store-files", 1, move || Ok(folder.clone()))?;
+        others.extend(file_threads);
+        others.push(log_thread);
+        let (writes, watchers) = (Arc::new(WriteLine::new()), Arc::new(Watchers::new()));
+        let writer = Writer {
+            ledger: Ledger::new(conn),
+            line: Arc::clone(&writes),
+            watchers: Arc::clone(&watchers),
+            checkpoints,
+            durability,
+            syncing: None,
+        };
+        let writer = std::thread::Builder::new()
+            .name("store-write".into())
+            .spawn(move || writer.run())
+            .map_err(StoreError::from)?;
+        let running = Mutex::new(Some(Running { writer, others, owner, temporary }));
+        let leases = Arc::default();
+        Ok(Self { inner: Arc::new(Inner { writes, readers, files, watchers, leases, running }) })
+    }
+
+    /// Says something about this process, such as its URL, to whoever finds the directory in use.
+    pub fn set_owner_note(&self, note: &str) -> Result<(), StoreError> {
+        let running = self.inner.running();
+        running.as_ref().ok_or(StoreError::Closed)?.owner.note(note)
+    }
+
+    /// Writes what waits, moves the log into the file, and gives the directory up. Other handles
+    /// answer [`StoreError::Closed`] from now on.
+    pub async fn close(self) {
+        let Some(running) = self.inner.shut() else { return };
+        let (joined, done) = tokio::sync::oneshot::channel();
+        // A thread, not a runtime's: closing must work wherever the last await is.
+        let last = std::thread::Builder::new().name("store-close".into()).spawn(move || {
+            running.join();
+            let _ = joined.send(());
+        });
+        match last {
+            Ok(_) => drop(done.await),
+            Err(error) => tracing::warn!(%error, "the store was closed without waiting"),
+        }
+    }
+
+    fn write(
+        &self,
+        write: Result<Write, StoreError>,
+    ) -> BoxFuture<'static, Result<u64, StoreError>> {
+        match write {
+            Ok(write) => {
+                let verdict = self.inner.writes.write(write);
+                Box::pin(async { verdict.await.map_err(|_| StoreError::Closed)? })
+            }
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
+
+    fn read<R: Send + 'static>(
+        &self,
+        query: impl FnOnce(&Connection) -> Result<R, StoreError> + Send + 'static,
+    ) -> BoxFuture<'static, Result<R, StoreError>> {
+        self.inner.readers.run(move |conn| query(conn))
+    }
+
+    fn leases(&self) -> MutexGuard<'_, Leases> {
+        self.inner.leases.lock().expect("nothing panics while it holds this lock")
+    }
+}
+
+impl std::fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SqliteStore").finish_non_exhaustive()
+    }
+}
+
+impl Inner {
+    fn running(&self) -> MutexGuard<'_, Option<Running>> {
+        self.running.lock().expect("nothing panics while it holds this lock")
+    }
+
+    /// Lets nothing in any more; what waits is still done.
+    fn shut(&self) -> Option<Running> {
+        self.writes.close();
+        self.readers.close();
+        self.files.close();
+        self.watchers.close();
+        self.running().take()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(running) = self.shut() {
+            running.join();
+        }
+    }
+}
+
+impl Running {
+    fn join(self) {
+        let Self { writer, others, owner, temporary } = self;
+        for thread in others.into_iter().chain([writer]) {
+            if thread.join().is_err() {
+                tracing::error!("a thread of the store panicked");
+            }
+        }
+        // First the files, then the right to them.
+        drop(temporary);
+        drop(owner);
+    }
+}
+
+impl Journal for SqliteStore {
+    fn append(&self, append: Append) -> BoxFuture<'static, Result<(), StoreError>> {
+        let written = self.write(Write::append(append));
+        Box::pin(async { written.await.map(drop) })
+    }
+
+    fn read(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+        n_max: usize,
+    ) -> BoxFuture<'static, Result<Vec<Entry>, StoreError>> {
+        let max = PageMax { entries: n_max, bytes: usize::MAX };
+        self.read(move |conn| Ok(query::entries(conn, execution, after, max)?.entries))
+    }
+
+    fn follow(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+    ) -> BoxStream<'static, Result<Entry, StoreError>> {
+        follow::follow(self, execution, after)
+    }
+
+    fn list(&self, filter: ListFilter) -> BoxFuture<'static, Result<Vec<Listed>, StoreError>> {
+        self.read(move |conn| query::list(conn, &filter))
+    }
+
+    fn asked_by(
+        &self,
+        question: QuestionId,
+    ) -> BoxFuture<'static, Result<Option<ExecutionId>, StoreError>> {
+        self.read(move |conn| query::asked_by(conn, question))
+    }
+
+    fn next_due(&self) -> BoxFuture<'static, Result<Option<(Timestamp, ExecutionId)>, StoreError>> {
+        let leases = Arc::clone(&self.inner.leases);
+        self.read(move |conn| {
+            // Locked for each look, not for the whole walk: `lease` must not wait for a disk.
+            query::next_due(conn, |execution| {
+                leases.lock().expect("nothing panics while it holds this lock").is_held(execution)
+            })
+        })
+    }
+
+    fn lease(
+        &self,
+        execution: ExecutionId,
+        holder: &str,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> BoxFuture<'static, Result<bool, StoreError>> {
+        let taken = self.leases().take(execution, holder, now, until);
+        Box::pin(std::future::ready(Ok(taken)))
+    }
+
+    fn release(
+        &self,
+        execution: ExecutionId,
+        holder: &str,
+    ) -> BoxFuture<'static, Result<(), StoreError>> {
+        self.leases().release(execution, holder);
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn forget(&self, execution: ExecutionId) -> BoxFuture<'static, Result<bool, StoreError>> {
+        let forgotten = self.write(Ok(Write::Forget(execution)));
+        let leases = Arc::clone(&self.inner.leases);
+        Box::pin(async move {
+            let forgotten = forgotten.await? > 0;
+            if forgotten {
+                leases.lock().expect("nothing panics while it holds this lock").forget(execution);
+            }
+            Ok(forgotten)
+        })
+    }
+}
+
+impl Records for SqliteStore {
+    fn get(
+        &self,
+        kind: &'static str,
+        key: &str,
+    ) -> BoxFuture<'static, Result<Option<Record>, StoreError>> {
+        let key = key.to_owned();
+        self.read(move |conn| query::record(conn, kind, &key))
+    }
+
+    fn put(
+        &self,
+        kind: &'static str,
+        key: &str,
+        value: String,
+        expected: u64,
+    ) -> BoxFuture<'static, Result<u64, StoreError>> {
+        self.write(Write::put(kind, key, value, expected))
+    }
+
+    fn remove(
+        &self,
+        kind: &'static str,
+        key: &str,
+        expected: u64,
+    ) -> BoxFuture<'static, Result<(), StoreError>> {
+        let removed = self.write(Ok(Write::Remove { kind, key: key.to_owned(), expected }));
+        Box::pin(async { removed.await.map(drop) })
+    }
+
+    fn all(&self, kind: &'static str) -> BoxFuture<'static, Result<Vec<Record>, StoreError>> {
+        self.read(move |conn| query::records(conn, kind))
+    }
+}
+
+impl Blobs for SqliteStore {
+    fn keep(&self, bytes: Vec<u8>) -> BoxFuture<'static, Result<String, StoreError>> {
+        self.inner.files.run(move |folder| folder.keep(&bytes))
+    }
+
+    fn fetch(&self, name: &str) -> BoxFuture<'static, Result<Option<Vec<u8>>, StoreError>> {
+        let name = name.to_owned();
+        self.inner.files.run(move |folder| folder.fetch(&name))
+    }
+
+    fn discard(&self, name: &str) -> BoxFuture<'static, Result<bool, StoreError>> {
+        let name = name.to_owned();
+        self.inner.files.run(move |folder| folder.discard(&name))
+    }
+}

@@ -1,0 +1,190 @@
+//! Every question that is asked of the database.
+
+use super::row;
+use crate::{ListFilter, Listed, Record, StoreError};
+use lifecycle::{Entry, Event, ExecutionId, Phase, QuestionId, Seq, Timestamp};
+use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
+
+/// How much to read at once.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PageMax {
+    pub(super) entries: usize,
+    /// The entry that crosses this is the last.
+    pub(super) bytes: usize,
+}
+
+/// Entries in order.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) entries: Vec<Entry>,
+    /// Whether it ends where it does because it is full.
+    pub(super) full: bool,
+}
+
+/// At most a page of the entries after `after`.
+pub(super) fn entries(
+    conn: &Connection,
+    execution: ExecutionId,
+    after: Seq,
+    max: PageMax,
+) -> Result<Page, StoreError> {
+    let mut select = conn.prepare_cached(
+        "SELECT execution, seq, at, event, seal FROM entries
+         WHERE execution = (SELECT number FROM executions WHERE id = ?1) AND seq > ?2
+         ORDER BY seq LIMIT ?3",
+    )?;
+    let n_max = i64::try_from(max.entries).unwrap_or(i64::MAX);
+    let key = row::execution_key(execution);
+    let mut rows = select.query(params![key, row::seq_number(after), n_max])?;
+    let (mut entries, mut bytes) = (Vec::new(), 0_usize);
+    let mut seq = after;
+    while bytes < max.bytes
+        && let Some(found) = rows.next()?
+    {
+        seq = seq.next();
+        bytes = bytes.saturating_add(found.get_ref(3)?.as_str().map_or(0, str::len));
+        entries.push(row::entry(found, seq)?);
+    }
+    let full = entries.len() >= max.entries || bytes >= max.bytes;
+    Ok(Page { entries, full })
+}
+
+/// What a follower learns in one look.
+#[derive(Debug)]
+pub(super) enum Look {
+    /// No such execution.
+    Nothing,
+    /// These, in order, and whether more can come.
+    Entries { page: Page, over: bool },
+}
+
+/// At most a page of entries, and whether the execution ends with them.
+pub(super) fn look(
+    conn: &Connection,
+    execution: ExecutionId,
+    after: Seq,
+    max: PageMax,
+) -> Result<Look, StoreError> {
+    // The phase first: an end that comes between the two statements is then among the entries.
+    let phase = conn
+        .prepare_cached("SELECT phase FROM executions WHERE id = ?1")?
+        .query_row([row::execution_key(execution)], |row| row.get(0))
+        .optional()?;
+    let Some(phase) = phase else { return Ok(Look::Nothing) };
+    let finished = row::phase_of(phase)? == Phase::Finished;
+    let page = entries(conn, execution, after, max)?;
+    let over = match page.entries.last() {
+        Some(last) => matches!(last.event, Event::Finished { .. }),
+        None => finished,
+    };
+    Ok(Look::Entries { page, over })
+}
+
+/// The page of the list that `filter` asks for.
+pub(super) fn list(conn: &Connection, filter: &ListFilter) -> Result<Vec<Listed>, StoreError> {
+    let after = filter.after.map(|after| place(conn, after)).transpose()?;
+    let after = after.unwrap_or((i64::MAX, [u8::MAX; 16]));
+    let phases = if filter.phases.is_empty() { &row::PHASES[..] } else { &filter.phases };
+    let mut found = Vec::new();
+    // One walk along an index per phase, then merged: no phase is sorted or scanned as a whole.
+    for phase in row::PHASES.iter().filter(|phase| phases.contains(phase)) {
+        found.extend(list_phase(conn, *phase, after, filter)?);
+    }
+    found.sort_by_key(|line| std::cmp::Reverse((line.created, line.execution)));
+    found.truncate(filter.n_max);
+    Ok(found)
+}
+
+/// Where an execution stands in the list. One that was forgotten has no place: start again.
+fn place(conn: &Connection, execution: ExecutionId) -> Result<(i64, [u8; 16]), StoreError> {
+    let key = row::execution_key(execution);
+    let created = conn
+        .prepare_cached("SELECT created FROM executions WHERE id = ?1")?
+        .query_row([key], |row| row.get(0))
+        .optional()?;
+    created.map(|created| (created, key)).ok_or(StoreError::Conflict)
+}
+
+fn list_phase(
+    conn: &Connection,
+    phase: Phase,
+    (created, key): (i64, [u8; 16]),
+    filter: &ListFilter,
+) -> Result<Vec<Listed>, StoreError> {
+    const LAST: &str = "(SELECT max(seq) FROM entries WHERE execution = number)";
+    let caller = if filter.caller.is_some() { "caller = ?5" } else { "?5 IS NULL" };
+    let mut select = conn.prepare_cached(&format!(
+        "SELECT id, created, phase, caller, due, seal, {LAST} FROM executions
+         WHERE {caller} AND phase = ?1 AND (created, id) < (?2, ?3)
+         ORDER BY created DESC, id DESC LIMIT ?4"
+    ))?;
+    let n_max = i64::try_from(filter.n_max).unwrap_or(i64::MAX);
+    let caller = filter.caller.as_ref().map(|caller| caller.0.as_str());
+    let rows = select.query(params![row::phase_number(phase), created, key, n_max, caller])?;
+    collected(rows, row::listed)
+}
+
+/// Who asked a question.
+pub(super) fn asked_by(
+    conn: &Connection,
+    question: QuestionId,
+) -> Result<Option<ExecutionId>, StoreError> {
+    let key = conn
+        .prepare_cached(
+            "SELECT executions.id FROM questions JOIN executions ON number = execution
+             WHERE question = ?1",
+        )?
+        .query_row([row::question_key(question)], |row| row.get(0))
+        .optional()?;
+    Ok(key.map(row::execution_of))
+}
+
+/// The earliest due paused execution that is not `held` by anybody.
+pub(super) fn next_due(
+    conn: &Connection,
+    held: impl Fn(ExecutionId) -> bool,
+) -> Result<Option<(Timestamp, ExecutionId)>, StoreError> {
+    let mut select = conn.prepare_cached(
+        "SELECT due, id FROM executions WHERE due IS NOT NULL AND phase = ?1 ORDER BY due",
+    )?;
+    let mut rows = select.query([row::phase_number(Phase::Paused)])?;
+    while let Some(found) = rows.next()? {
+        let execution = row::execution_of(found.get(1)?);
+        if !held(execution) {
+            return Ok(Some((Timestamp(found.get(0)?), execution)));
+        }
+    }
+    Ok(None)
+}
+
+/// One record.
+pub(super) fn record(
+    conn: &Connection,
+    kind: &str,
+    key: &str,
+) -> Result<Option<Record>, StoreError> {
+    let mut select = conn.prepare_cached(
+        "SELECT key, value, version, seal FROM records WHERE kind = ?1 AND key = ?2",
+    )?;
+    let mut rows = select.query([kind, key])?;
+    rows.next()?.map(|row| row::record(kind, row)).transpose()
+}
+
+/// All records of a kind.
+pub(super) fn records(conn: &Connection, kind: &str) -> Result<Vec<Record>, StoreError> {
+    let mut select = conn.prepare_cached(
+        "SELECT key, value, version, seal FROM records WHERE kind = ?1 ORDER BY key",
+    )?;
+    collected(select.query([kind])?, |row| row::record(kind, row))
+}
+
+fn collected<T>(
+    mut rows: Rows<'_>,
+    read: impl Fn(&Row<'_>) -> Result<T, StoreError>,
+) -> Result<Vec<T>, StoreError> {
+    let mut all = Vec::new();
+    while let Some(row) = rows.next()? {
+        all.push(read(row)?);
+    }
+    Ok(all)
+}

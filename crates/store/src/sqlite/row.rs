@@ -1,0 +1,111 @@
+//! Rows as they are kept: sealed when written, checked when read.
+
+use super::seal::Seal;
+use super::trouble::damaged;
+use crate::{Listed, Record, StoreError};
+use lifecycle::{CallerName, Entry, ExecutionId, Phase, QuestionId, Seq, Standing, Timestamp};
+use rusqlite::Row;
+use uuid::Uuid;
+
+/// Every phase, with the number that stands for it in the file.
+pub(super) const PHASES: [Phase; 5] =
+    [Phase::Unborn, Phase::Running, Phase::Paused, Phase::Parked, Phase::Finished];
+
+pub(super) const fn phase_number(phase: Phase) -> i64 {
+    match phase {
+        Phase::Unborn => 0,
+        Phase::Running => 1,
+        Phase::Paused => 2,
+        Phase::Parked => 3,
+        Phase::Finished => 4,
+    }
+}
+
+pub(super) fn phase_of(number: i64) -> Result<Phase, StoreError> {
+    PHASES
+        .into_iter()
+        .find(|phase| phase_number(*phase) == number)
+        .ok_or_else(|| damaged("a phase that does not exist"))
+}
+
+pub(super) fn execution_key(id: ExecutionId) -> [u8; 16] {
+    *id.uuid().as_bytes()
+}
+
+pub(super) fn question_key(id: QuestionId) -> [u8; 16] {
+    *id.uuid().as_bytes()
+}
+
+pub(super) fn execution_of(key: [u8; 16]) -> ExecutionId {
+    ExecutionId::from_uuid(Uuid::from_bytes(key))
+}
+
+/// A seq as SQLite counts; those beyond its numbers do not occur.
+pub(super) fn seq_number(seq: Seq) -> i64 {
+    i64::try_from(seq.0).unwrap_or(i64::MAX)
+}
+
+pub(super) fn entry_seal(execution: i64, seq: Seq, at: Timestamp, event: &str) -> i64 {
+    Seal::new().int(execution).int(seq_number(seq)).int(at.0).bytes(event.as_bytes()).done()
+}
+
+/// An entry from `execution, seq, at, event, seal`, which must be the one numbered `seq`.
+pub(super) fn entry(row: &Row<'_>, seq: Seq) -> Result<Entry, StoreError> {
+    let at = Timestamp(row.get(2)?);
+    let event = row.get_ref(3)?.as_str().map_err(|_| damaged("an event that is no text"))?;
+    if row.get::<_, i64>(1)? != seq_number(seq) {
+        return Err(damaged("a gap in a journal"));
+    }
+    if row.get::<_, i64>(4)? != entry_seal(row.get(0)?, seq, at, event) {
+        return Err(damaged("an entry whose seal is broken"));
+    }
+    let event = serde_json::from_str(event).map_err(|error| damaged(&error.to_string()))?;
+    Ok(Entry { seq, at, event })
+}
+
+pub(super) fn execution_seal(key: [u8; 16], created: Timestamp, standing: &Standing) -> i64 {
+    let due = standing.due.map_or(0, |due| due.0);
+    Seal::new()
+        .bytes(&key)
+        .int(created.0)
+        .int(phase_number(standing.phase))
+        .bytes(standing.caller.0.as_bytes())
+        .int(i64::from(standing.due.is_some()))
+        .int(due)
+        .done()
+}
+
+/// A line of the list from `id, created, phase, caller, due, seal, last`.
+pub(super) fn listed(row: &Row<'_>) -> Result<Listed, StoreError> {
+    let key: [u8; 16] = row.get(0)?;
+    let created = Timestamp(row.get(1)?);
+    let phase = phase_of(row.get(2)?)?;
+    let due = row.get::<_, Option<i64>>(4)?.map(Timestamp);
+    let standing = Standing { phase, caller: CallerName(row.get(3)?), due };
+    if row.get::<_, i64>(5)? != execution_seal(key, created, &standing) {
+        return Err(damaged("an execution whose seal is broken"));
+    }
+    let last: Option<i64> = row.get(6)?;
+    let last = last.and_then(|last| u64::try_from(last).ok()).map(Seq);
+    let last = last.ok_or_else(|| damaged("an execution without entries"))?;
+    Ok(Listed { execution: execution_of(key), created, last, standing })
+}
+
+pub(super) fn record_seal(kind: &str, record: &Record) -> i64 {
+    Seal::new()
+        .bytes(kind.as_bytes())
+        .bytes(record.key.as_bytes())
+        .bytes(record.value.as_bytes())
+        .int(record.version.cast_signed())
+        .done()
+}
+
+/// A record from `key, value, version, seal`.
+pub(super) fn record(kind: &str, row: &Row<'_>) -> Result<Record, StoreError> {
+    let version: i64 = row.get(2)?;
+    let record = Record { key: row.get(0)?, value: row.get(1)?, version: version.cast_unsigned() };
+    if row.get::<_, i64>(3)? != record_seal(kind, &record) {
+        return Err(damaged("a record whose seal is broken"));
+    }
+    Ok(record)
+}

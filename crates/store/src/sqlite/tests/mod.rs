@@ -1,0 +1,65 @@
+//! The store as a whole: what is promised when all is well, when the disk is not, and after a crash.
+
+mod damage;
+mod follow;
+mod journal;
+mod kill;
+mod model;
+mod records;
+mod torn_log;
+mod trouble;
+
+use super::SqliteStore;
+use crate::{Append, Journal, StoreError};
+use lifecycle::{
+    CallId, CallerName, Entry, Event, ExecutionId, InputIndex, LogLevel, Outcome, OutputMark,
+    Phase, Question, QuestionId, QuestionKind, Seq, Standing, Strength, Timestamp,
+};
+use uuid::Uuid;
+
+fn id(n: u128) -> ExecutionId {
+    ExecutionId::from_uuid(Uuid::from_u128(n))
+}
+
+fn question(n: u128) -> QuestionId {
+    QuestionId::from_uuid(Uuid::from_u128(n))
+}
+
+fn running() -> Standing {
+    standing(Phase::Running, "ann", None)
+}
+
+fn standing(phase: Phase, caller: &str, due: Option<i64>) -> Standing {
+    Standing { phase, caller: CallerName(caller.into()), due: due.map(Timestamp) }
+}
+
+fn line(seq: u64, text: &str) -> Entry {
+    let mark = OutputMark { input: InputIndex(0), ordinal: 1 };
+    let event = Event::Logged { mark, level: LogLevel::Log, line: text.into() };
+    Entry { seq: Seq(seq), at: Timestamp(seq.cast_signed()), event }
+}
+
+fn end(seq: u64) -> Entry {
+    let event = Event::Finished { outcome: Outcome::Completed { value: None }, active_ms: 1 };
+    Entry { seq: Seq(seq), at: Timestamp(seq.cast_signed()), event }
+}
+
+fn asks(seq: u64, n: u128) -> Entry {
+    let (id, kind) = (question(n), QuestionKind::Approval);
+    let event = Event::CallAsked(Question { id, call: CallId(1), kind, message: "may I?".into() });
+    Entry { seq: Seq(seq), at: Timestamp(seq.cast_signed()), event }
+}
+
+/// An append of `entries` where their numbers say they belong.
+fn append(n: u128, entries: Vec<Entry>, standing: Standing) -> Append {
+    let expected = Seq(entries[0].seq.0 - 1);
+    Append { execution: id(n), expected, entries, standing, strength: Strength::Written }
+}
+
+async fn write(store: &SqliteStore, n: u128, entries: Vec<Entry>) -> Result<(), StoreError> {
+    store.append(append(n, entries, running())).await
+}
+
+async fn all(store: &SqliteStore, n: u128) -> Vec<Entry> {
+    Journal::read(store, id(n), Seq(0), usize::MAX).await.unwrap()
+}

@@ -1,0 +1,53 @@
+//! Records change only for those who know what they change.
+
+use super::*;
+use crate::{Blobs, Record, Records};
+
+#[tokio::test]
+async fn a_record_changes_only_for_whoever_knows_its_version() {
+    let temp = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(temp.path()).unwrap();
+    assert_eq!(store.get("policy", "a").await.unwrap(), None);
+    assert_eq!(store.put("policy", "a", "1".into(), 0).await.unwrap(), 1);
+    let again = store.put("policy", "a", "2".into(), 0).await;
+    assert!(matches!(again, Err(StoreError::Conflict)));
+    assert_eq!(store.put("policy", "a", "3".into(), 1).await.unwrap(), 2);
+    store.put("policy", "B", "4".into(), 0).await.unwrap();
+    store.put("source", "a", "5".into(), 0).await.unwrap();
+    store.close().await;
+
+    let store = SqliteStore::open(temp.path()).unwrap();
+    let record =
+        |key: &str, value: &str, version| Record { key: key.into(), value: value.into(), version };
+    assert_eq!(store.get("policy", "a").await.unwrap(), Some(record("a", "3", 2)));
+    assert_eq!(store.all("policy").await.unwrap(), [record("B", "4", 1), record("a", "3", 2)]);
+    assert!(matches!(store.remove("policy", "a", 1).await, Err(StoreError::Conflict)));
+    store.remove("policy", "a", 2).await.unwrap();
+    assert!(matches!(store.remove("policy", "a", 2).await, Err(StoreError::Conflict)));
+    assert_eq!(store.all("source").await.unwrap(), [record("a", "5", 1)]);
+}
+
+#[tokio::test]
+async fn of_many_that_change_a_record_at_once_one_wins() {
+    let store = SqliteStore::temporary().unwrap();
+    let puts: Vec<_> = (0..64).map(|n| store.put("k", "x", n.to_string(), 0)).collect();
+    let mut won = 0;
+    for put in puts {
+        won += u32::from(put.await.is_ok());
+    }
+    assert_eq!(won, 1);
+    let oversized = store.put("k", "y", "x".repeat(2 << 20), 0).await;
+    assert!(matches!(oversized, Err(StoreError::Other(_))));
+}
+
+#[tokio::test]
+async fn blobs_survive_reopening() {
+    let temp = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(temp.path()).unwrap();
+    let name = store.keep(vec![7; 100_000]).await.unwrap();
+    store.close().await;
+    let store = SqliteStore::open(temp.path()).unwrap();
+    assert_eq!(store.fetch(&name).await.unwrap(), Some(vec![7; 100_000]));
+    assert!(store.discard(&name).await.unwrap());
+    assert_eq!(store.fetch(&name).await.unwrap(), None);
+}

@@ -1,0 +1,63 @@
+//! A crash may cut the log anywhere: what is left is a prefix of whole appends.
+
+use super::*;
+use crate::sqlite::format::{self, Durability, STEPS};
+use crate::sqlite::query::{self, PageMax};
+use std::path::Path;
+
+const APPENDS: u64 = 24;
+const PER_APPEND: u64 = 3;
+/// SQLite's sizes: the log's header, a frame's header, a page.
+const HEADER: usize = 32;
+const FRAME: usize = 24 + 4_096;
+
+/// How many entries a database shows that has this log beside it.
+fn n_entries_with(dir: &Path, db: &[u8], log: &[u8]) -> u64 {
+    let path = dir.join(format::FILE);
+    std::fs::write(&path, db).unwrap();
+    std::fs::write(dir.join("store.db-wal"), log).unwrap();
+    let conn = format::open(&path, STEPS, Durability::Nothing).unwrap();
+    let max = PageMax { entries: usize::MAX, bytes: usize::MAX };
+    let entries = query::entries(&conn, id(1), Seq(0), max).unwrap().entries;
+    for entry in &entries {
+        assert_eq!(*entry, line(entry.seq.0, "some text"));
+    }
+    drop(conn);
+    for file in std::fs::read_dir(dir).unwrap() {
+        std::fs::remove_file(file.unwrap().path()).unwrap();
+    }
+    entries.len() as u64
+}
+
+#[tokio::test]
+async fn a_log_cut_anywhere_shows_a_prefix_of_whole_appends() {
+    let temp = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(temp.path()).unwrap();
+    for first in (1..=APPENDS * PER_APPEND).step_by(usize::try_from(PER_APPEND).unwrap()) {
+        let entries = (first..first + PER_APPEND).map(|seq| line(seq, "some text")).collect();
+        write(&store, 1, entries).await.unwrap();
+    }
+    let db = std::fs::read(temp.path().join(format::FILE)).unwrap();
+    let log = std::fs::read(temp.path().join("store.db-wal")).unwrap();
+    store.close().await;
+
+    // Every byte at full size; otherwise every byte of the headers and around a page's ends, and a
+    // sieve in between.
+    let every = std::env::var_os("AIRLOCK_SOAK").is_some();
+    let near_a_border = |at: usize| {
+        let within = at.saturating_sub(HEADER) % FRAME;
+        at <= HEADER || within <= 32 || within + 8 >= FRAME
+    };
+    let cuts = (0..=log.len()).filter(|at| every || near_a_border(*at) || at % 61 == 0);
+    let memory = Path::new("/dev/shm");
+    let scratch = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    let scratch = scratch.unwrap();
+    let mut shown_before = 0;
+    for cut in cuts {
+        let shown = n_entries_with(scratch.path(), &db, &log[..cut]);
+        assert_eq!(shown % PER_APPEND, 0, "cut at {cut}: {shown} entries");
+        assert!(shown >= shown_before, "cut at {cut}: fewer than with a shorter log");
+        shown_before = shown;
+    }
+    assert_eq!(shown_before, APPENDS * PER_APPEND);
+}

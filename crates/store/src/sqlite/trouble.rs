@@ -1,0 +1,74 @@
+//! Turns what SQLite and the file system say into what to do about it.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "foreign enums, of which we know some words and keep the rest for the log"
+)]
+
+use crate::StoreError;
+use rusqlite::{ErrorCode, ffi};
+use std::io;
+
+/// What to do about a damaged file, said wherever one is met.
+pub(super) const DAMAGED_ADVICE: &str = "the database is damaged; nothing was changed. \
+    Stop the server, keep a copy of the data directory, and restore it from a backup \
+    or recover what is left with `sqlite3 store.db .recover`";
+
+/// A row that SQLite reads without complaint and that is not what was written.
+pub(super) fn damaged(what: &str) -> StoreError {
+    tracing::error!(what, "a damaged row");
+    StoreError::Damaged(DAMAGED_ADVICE.to_owned())
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        let rusqlite::Error::SqliteFailure(code, _) = &error else {
+            return match error {
+                // A column that holds another type than the one that is always written there.
+                rusqlite::Error::FromSqlConversionFailure(..)
+                | rusqlite::Error::IntegralValueOutOfRange(..)
+                | rusqlite::Error::InvalidColumnType(..)
+                | rusqlite::Error::Utf8Error(..) => damaged(&error.to_string()),
+                other => Self::Other(other.to_string()),
+            };
+        };
+        if code.code != ErrorCode::DatabaseBusy {
+            tracing::warn!(%error, extended = code.extended_code, "sqlite failed");
+        }
+        sorted(*code, &error)
+    }
+}
+
+fn sorted(code: ffi::Error, error: &rusqlite::Error) -> StoreError {
+    match code.extended_code {
+        // The kernel's words for quotas and size limits come out of SQLite as failed writes.
+        ffi::SQLITE_IOERR_WRITE | ffi::SQLITE_IOERR_SHMSIZE => return StoreError::Full,
+        ffi::SQLITE_IOERR_CORRUPTFS | ffi::SQLITE_IOERR_SHORT_READ => {
+            return StoreError::Damaged(DAMAGED_ADVICE.to_owned());
+        }
+        _ => {}
+    }
+    match code.code {
+        ErrorCode::DiskFull => StoreError::Full,
+        ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied => {
+            StoreError::ReadOnly
+        }
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => StoreError::Locked,
+        ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
+            StoreError::Damaged(DAMAGED_ADVICE.to_owned())
+        }
+        _ => StoreError::Other(error.to_string()),
+    }
+}
+
+impl From<io::Error> for StoreError {
+    fn from(error: io::Error) -> Self {
+        tracing::warn!(%error, "a file of the store failed");
+        match error.kind() {
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => Self::Full,
+            io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => Self::ReadOnly,
+            _ => Self::Other(error.kind().to_string()),
+        }
+    }
+}

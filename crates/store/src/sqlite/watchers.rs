@@ -1,0 +1,79 @@
+//! Who follows which execution. The writer wakes them after each commit; nobody polls.
+
+use lifecycle::{ExecutionId, Seq};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard};
+use tokio::sync::watch;
+
+/// The executions that somebody follows, each with its newest seq; `None` once closed.
+pub(super) struct Watchers(Mutex<Option<HashMap<ExecutionId, watch::Sender<Seq>>>>);
+
+/// One follower's ear.
+pub(super) struct Ear {
+    execution: ExecutionId,
+    newest: Option<watch::Receiver<Seq>>,
+    watchers: Arc<Watchers>,
+}
+
+impl Watchers {
+    pub(super) fn new() -> Self {
+        Self(Mutex::new(Some(HashMap::new())))
+    }
+
+    /// Listens from now on; `None` when the store is closed.
+    pub(super) fn listen(self: &Arc<Self>, execution: ExecutionId) -> Option<Ear> {
+        let mut watched = self.lock();
+        let newest = match watched.as_mut()?.entry(execution) {
+            Entry::Occupied(known) => known.get().subscribe(),
+            Entry::Vacant(new) => new.insert(watch::Sender::new(Seq(0))).subscribe(),
+        };
+        Some(Ear { execution, newest: Some(newest), watchers: Arc::clone(self) })
+    }
+
+    /// Says that everything up to `newest` can be read.
+    pub(super) fn wake(&self, execution: ExecutionId, newest: Seq) {
+        if let Some(watched) = self.lock().as_ref()
+            && let Some(sender) = watched.get(&execution)
+        {
+            sender.send_replace(newest);
+        }
+    }
+
+    /// Wakes everybody for the last time.
+    pub(super) fn close(&self) {
+        *self.lock() = None;
+    }
+
+    #[cfg(test)]
+    pub(super) fn n_watched(&self) -> usize {
+        self.lock().as_ref().map_or(0, HashMap::len)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<HashMap<ExecutionId, watch::Sender<Seq>>>> {
+        self.0.lock().expect("nothing panics while it holds this lock")
+    }
+}
+
+impl Ear {
+    /// Waits until something after `heard` can be read; false when the store is closed.
+    pub(super) async fn hear(&mut self, heard: Seq) -> bool {
+        match &mut self.newest {
+            Some(newest) => newest.wait_for(|newest| *newest > heard).await.is_ok(),
+            None => false,
+        }
+    }
+}
+
+impl Drop for Ear {
+    fn drop(&mut self) {
+        let mut watched = self.watchers.lock();
+        // Under the lock, so that the last of two that leave at once sees that it is the last.
+        self.newest = None;
+        if let Some(watched) = watched.as_mut()
+            && watched.get(&self.execution).is_some_and(|sender| sender.receiver_count() == 0)
+        {
+            watched.remove(&self.execution);
+        }
+    }
+}

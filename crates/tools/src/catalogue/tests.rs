@@ -1,0 +1,203 @@
+use super::*;
+use crate::function::FunctionSource;
+use lifecycle::{Nature, Runs};
+use serde_json::{Value, json};
+
+fn path(text: &str) -> ToolPath {
+    ToolPath::parse(text).unwrap()
+}
+
+fn json(text: &str) -> Json {
+    Json::parse(text.to_owned()).unwrap()
+}
+
+fn catalogue(source: FunctionSource) -> Catalogue {
+    Catalogue::new(vec![Arc::new(source)]).unwrap()
+}
+
+/// `t.strict` wants a number `n` and promises a number; `t.loose` has no schema; both return `n` or their input.
+fn sample() -> Catalogue {
+    let input =
+        json!({"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]});
+    let strict = Tool {
+        input_schema: Some(input),
+        output_schema: Some(json!({"type": "number"})),
+        ..Tool::new(path("t.strict"))
+    };
+    let liar = Tool { output_schema: Some(json!({"type": "number"})), ..Tool::new(path("t.liar")) };
+    let source = FunctionSource::new("t")
+        .add(strict, async |args: Value| Ok(args["n"].clone()))
+        .add(liar, async |_: Json| Ok("a string"))
+        .add(Tool::new(path("t.loose")), async |args: Json| Ok(args))
+        .tool("optional", json!({"type": "object"}), async |args: Json| Ok(args))
+        .unwrap();
+    catalogue(source)
+}
+
+async fn call(catalogue: &Catalogue, tool: &str, args: &str) -> CallOutcome {
+    catalogue.call(Request::sample(tool, args)).await
+}
+
+fn returned(text: &str) -> CallOutcome {
+    CallOutcome::Returned { value: Some(json(text)) }
+}
+
+fn failed(outcome: CallOutcome) -> (FailureCode, String) {
+    match outcome {
+        CallOutcome::Failed(failure) => (failure.code, failure.message),
+        other @ (CallOutcome::Returned { .. } | CallOutcome::Unknown) => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_call_that_fits_is_admitted_with_what_the_tool_says_of_itself() {
+    let asks = Tool {
+        asks: true,
+        about: Some("Send it?".into()),
+        nature: Nature { read_only: true, runs: Runs::AtCaller },
+        ..Tool::new(path("t.asks"))
+    };
+    let catalogue = catalogue(FunctionSource::new("t").add(asks, async |args: Json| Ok(args)));
+    let expected = Admission::Fit {
+        nature: Nature { read_only: true, runs: Runs::AtCaller },
+        asks: true,
+        about: Some("Send it?".into()),
+    };
+    assert_eq!(catalogue.admit(&path("t.asks"), &Json::null()), expected);
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_refused_with_issues() {
+    let Admission::Unfit(failure) = sample().admit(&path("t.strict"), &json(r#"{"n":"x"}"#)) else {
+        panic!("admitted");
+    };
+    let expected = Failure {
+        details: Some(json(
+            r#"{"issues":[{"message":"value is not of type \"number\"","path":"/n"}]}"#,
+        )),
+        ..Failure::new(
+            FailureCode::Validation,
+            r#"The arguments of "t.strict" do not fit: at /n: value is not of type "number"."#,
+        )
+    };
+    assert_eq!(failure, expected);
+}
+
+#[test]
+fn an_unknown_tool_is_refused_with_suggestions() {
+    let Admission::Unfit(failure) = sample().admit(&path("t.optionl"), &json("{}")) else {
+        panic!("admitted");
+    };
+    let expected = Failure {
+        details: Some(json(r#"{"path":"t.optionl","suggestions":["t.optional"]}"#)),
+        ..Failure::new(
+            FailureCode::ToolNotFound,
+            r#"There is no tool "t.optionl". Did you mean t.optional?"#,
+        )
+    };
+    assert_eq!(failure, expected);
+}
+
+#[tokio::test]
+async fn an_unknown_tool_that_is_called_nevertheless_fails() {
+    let outcome = call(&sample(), "x.y.z", "{}").await;
+    let message = r#"There is no tool "x.y.z"."#.to_owned();
+    assert_eq!(failed(outcome), (FailureCode::ToolNotFound, message));
+}
+
+#[tokio::test]
+async fn an_omitted_argument_counts_as_an_empty_object() {
+    let catalogue = sample();
+    let admission = catalogue.admit(&path("t.optional"), &Json::null());
+    assert!(matches!(admission, Admission::Fit { .. }));
+    assert_eq!(call(&catalogue, "t.optional", "null").await, returned("{}"));
+    assert_eq!(call(&catalogue, "t.loose", "null").await, returned("null"));
+}
+
+#[tokio::test]
+async fn a_result_that_breaks_the_tools_promise_is_a_failure() {
+    let catalogue = sample();
+    assert_eq!(call(&catalogue, "t.strict", r#"{"n":1.5}"#).await, returned("1.5"));
+    let message =
+        r#"The result of "t.liar" does not fit its schema: value is not of type "number"."#;
+    let outcome = call(&catalogue, "t.liar", "{}").await;
+    assert_eq!(failed(outcome), (FailureCode::Validation, message.to_owned()));
+}
+
+#[tokio::test]
+async fn odd_payloads_pass_through_untouched() {
+    let catalogue = sample();
+    let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
+    let odd = [deep.as_str(), r#"{"s":"\ud800"}"#, "1e999", "12345678901234567890123"];
+    for text in odd {
+        let loose = path("t.loose");
+        assert!(matches!(catalogue.admit(&loose, &json(text)), Admission::Fit { .. }));
+        assert_eq!(call(&catalogue, "t.loose", text).await, returned(text));
+        let inside = format!(r#"{{"n":1,"more":{text}}}"#);
+        let strict = catalogue.admit(&path("t.strict"), &json(&inside));
+        assert!(matches!(strict, Admission::Fit { .. }), "{strict:?}");
+        assert_eq!(call(&catalogue, "t.optional", &inside).await, returned(&inside));
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_panics_fails_and_its_words_stay_here() {
+    fn explode() -> Result<(), Failure> {
+        panic!("/home/secret/path.rs")
+    }
+    let source = FunctionSource::new("t")
+        .tool("later", json!({}), async |_: Json| explode())
+        .and_then(|source| {
+            source.tool("at_once", json!({}), |_: Json| {
+                let result = explode();
+                async { result }
+            })
+        });
+    let catalogue = catalogue(source.unwrap());
+    for tool in ["t.later", "t.at_once"] {
+        let message = format!("Tool \"{tool}\" broke down.");
+        let outcome = call(&catalogue, tool, "{}").await;
+        assert_eq!(failed(outcome), (FailureCode::Tool, message));
+    }
+}
+
+#[tokio::test]
+async fn a_failure_is_cut_to_size() {
+    let fail = async |_: Json| {
+        Err::<(), _>(Failure {
+            details: Json::from_value(&"x".repeat(FAILURE_DETAILS_BYTES_MAX)).ok(),
+            ..Failure::new(FailureCode::Tool, "é".repeat(FAILURE_CHARS_MAX + 1))
+        })
+    };
+    let source = FunctionSource::new("t").tool("fail", json!({}), fail).unwrap();
+    let expected = Failure::new(FailureCode::Tool, format!("{}…", "é".repeat(FAILURE_CHARS_MAX)));
+    assert_eq!(call(&catalogue(source), "t.fail", "{}").await, CallOutcome::Failed(expected));
+}
+
+#[test]
+fn the_tools_are_listed_by_path() {
+    let catalogue = sample();
+    let listed: Vec<_> = catalogue.list().map(|tool| tool.path.as_str()).collect();
+    assert_eq!(listed, ["t.liar", "t.loose", "t.optional", "t.strict"]);
+    assert_eq!(catalogue.find(&path("t.loose")).unwrap().input_schema, None);
+}
+
+#[test]
+fn two_tools_at_one_path_make_no_catalogue() {
+    let source = |name: &str, tool: &str| -> Arc<dyn Source> {
+        Arc::new(FunctionSource::new(name).add(Tool::new(path(tool)), async |args: Json| Ok(args)))
+    };
+    let twice = Catalogue::new(vec![source("a", "a.x"), source("a", "a.x")]);
+    assert_eq!(twice.err(), Some(CatalogueError::Duplicate(path("a.x"))));
+}
+
+#[test]
+fn a_wrong_schema_makes_no_catalogue_and_says_whose_it_is() {
+    let wrong = Tool { output_schema: Some(json!({"type": 1})), ..Tool::new(path("a.x")) };
+    let source = FunctionSource::new("a").add(wrong, async |args: Json| Ok(args));
+    let error = Catalogue::new(vec![Arc::new(source)]).err();
+    assert!(
+        matches!(&error, Some(CatalogueError::BadSchema { tool, which: "output", .. }) if *tool == path("a.x")),
+        "{error:?}"
+    );
+}

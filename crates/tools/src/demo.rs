@@ -1,0 +1,201 @@
+//! Tools to try things with: `demo.add`, `demo.echo`, `demo.sleep`, `demo.fail`, `demo.ask`, `demo.append`.
+
+use crate::{Request, Source, Tool};
+use futures_util::FutureExt as _;
+use futures_util::future::{self, BoxFuture};
+use lifecycle::{Failure, FailureCode, Json, Nature, Runs, ToolPath};
+use serde::de::DeserializeOwned;
+use serde_json::{Number, Value, json};
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Longest nap: a demonstration, not a way to hold a server's memory for days.
+const SLEEP_MS_MAX: u64 = 600_000;
+
+/// Longest line that is appended: one write of this size is not torn.
+const LINE_CHARS_MAX: usize = 1_000;
+
+/// The file that `demo.append` writes to.
+const APPEND_FILE: &str = "demo-append.txt";
+
+type Outcome = Result<Option<Json>, Failure>;
+
+/// The demonstration tools.
+#[derive(Debug)]
+pub struct Demo {
+    directory: PathBuf,
+}
+
+impl Demo {
+    /// `demo.append` writes to a file in `directory`, which must exist by then.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into() }
+    }
+}
+
+impl Source for Demo {
+    fn name(&self) -> &'static str {
+        "demo"
+    }
+
+    fn tools(&self) -> Vec<Tool> {
+        let number = json!({"type": "number"});
+        let text = json!({"type": "string"});
+        let line =
+            json!({"type": "string", "maxLength": LINE_CHARS_MAX, "pattern": "^[^\\r\\n]*$"});
+        let ms = json!({"type": "integer", "minimum": 0, "maximum": SLEEP_MS_MAX});
+        let appended = json!({"type": "object", "properties": {"appended": {"const": true}}});
+        vec![
+            Tool {
+                output_schema: Some(number.clone()),
+                ..tool("add", "Adds two numbers.", &[("a", &number), ("b", &number)])
+            },
+            tool("echo", "Returns its arguments.", &[("message", &json!({}))]),
+            tool("sleep", "Waits, then returns how long.", &[("ms", &ms)]),
+            tool("fail", "Fails with a message.", &[("message", &text)]),
+            Tool { asks: true, ..tool("ask", "Asks a person first.", &[("text", &text)]) },
+            Tool {
+                asks: true,
+                nature: Nature { read_only: false, runs: Runs::Here },
+                output_schema: Some(appended),
+                ..tool("append", "Appends a line to a file.", &[("line", &line)])
+            },
+        ]
+    }
+
+    fn call(&self, request: Request) -> BoxFuture<'static, Outcome> {
+        match request.tool.as_str() {
+            "demo.add" => future::ready(add(&request)).boxed(),
+            "demo.echo" => future::ready(Ok(Some(request.args))).boxed(),
+            "demo.sleep" => sleep(request).boxed(),
+            "demo.fail" => future::ready(fail(&request)).boxed(),
+            "demo.ask" => future::ready(ask(&request)).boxed(),
+            "demo.append" => append(self.directory.clone(), request).boxed(),
+            _ => {
+                let message = format!("There is no tool \"{}\".", request.tool);
+                future::ready(Err(Failure::new(FailureCode::ToolNotFound, message))).boxed()
+            }
+        }
+    }
+}
+
+/// A read-only tool whose arguments are all required.
+fn tool(name: &str, description: &str, properties: &[(&str, &Value)]) -> Tool {
+    let path = ToolPath::parse(&format!("demo.{name}")).expect("the names above have no dots");
+    let required: Vec<_> = properties.iter().map(|(name, _)| *name).collect();
+    let properties: serde_json::Map<_, _> =
+        properties.iter().map(|(name, schema)| ((*name).to_owned(), (*schema).clone())).collect();
+    Tool {
+        description: description.to_owned(),
+        input_schema: Some(
+            json!({"type": "object", "properties": properties, "required": required}),
+        ),
+        nature: Nature { read_only: true, runs: Runs::Here },
+        ..Tool::new(path)
+    }
+}
+
+fn add(request: &Request) -> Outcome {
+    #[derive(serde::Deserialize)]
+    struct Args {
+        a: Number,
+        b: Number,
+    }
+    let Args { a, b } = arguments(request)?;
+    if let (Some(a), Some(b)) = (a.as_i64(), b.as_i64())
+        && let Some(sum) = a.checked_add(b)
+    {
+        return rendered(&sum);
+    }
+    let sum = a.as_f64().zip(b.as_f64()).map(|(a, b)| a + b).and_then(Number::from_f64);
+    match sum {
+        Some(sum) => rendered(&sum),
+        None => Err(Failure::new(FailureCode::Tool, "The sum is too large for a number.")),
+    }
+}
+
+async fn sleep(request: Request) -> Outcome {
+    #[derive(serde::Deserialize)]
+    struct Args {
+        // JavaScript's integers may be written with a fraction of zero.
+        ms: f64,
+    }
+    let Args { ms } = arguments(&request)?;
+    let nap = Duration::try_from_secs_f64(ms / 1_000.0).unwrap_or_default();
+    let nap = nap.min(Duration::from_millis(SLEEP_MS_MAX));
+    tokio::select! {
+        () = tokio::time::sleep(nap) => {
+            rendered(&json!({"slept": u64::try_from(nap.as_millis()).unwrap_or(SLEEP_MS_MAX)}))
+        }
+        () = request.cancelled.given() => {
+            Err(Failure::new(FailureCode::Tool, "The nap was cut short: the program was cancelled."))
+        }
+    }
+}
+
+fn fail(request: &Request) -> Outcome {
+    #[derive(serde::Deserialize)]
+    struct Args {
+        message: String,
+    }
+    let Args { message } = arguments(request)?;
+    Err(Failure::new(FailureCode::Tool, message))
+}
+
+fn ask(request: &Request) -> Outcome {
+    #[derive(serde::Deserialize)]
+    struct Args {
+        text: Json,
+    }
+    let Args { text } = arguments(request)?;
+    #[derive(serde::Serialize)]
+    struct Approved {
+        approved: bool,
+        text: Json,
+    }
+    rendered(&Approved { approved: true, text })
+}
+
+async fn append(directory: PathBuf, request: Request) -> Outcome {
+    #[derive(serde::Deserialize)]
+    struct Args {
+        line: String,
+    }
+    let Args { line } = arguments(&request)?;
+    let written = tokio::task::spawn_blocking(move || append_line(&directory, line)).await;
+    match written.unwrap_or_else(|_| Err(io::ErrorKind::Interrupted.into())) {
+        Ok(()) => rendered(&json!({"appended": true})),
+        // The kind only: what the system says may name a path of this machine.
+        Err(error) => {
+            let message = format!("The line could not be written: {}.", error.kind());
+            Err(Failure::new(FailureCode::Tool, message))
+        }
+    }
+}
+
+/// One write, so that lines of two programs never mix; synced, so that "appended" is true after a crash.
+fn append_line(directory: &Path, mut line: String) -> io::Result<()> {
+    line.push('\n');
+    let mut file =
+        OpenOptions::new().create(true).append(true).open(directory.join(APPEND_FILE))?;
+    file.write_all(line.as_bytes())?;
+    file.sync_all()
+}
+
+fn arguments<A: DeserializeOwned>(request: &Request) -> Result<A, Failure> {
+    serde_json::from_str(request.args.text()).map_err(|error| {
+        let message = format!("The arguments of \"{}\" cannot be read: {error}.", request.tool);
+        Failure::new(FailureCode::Validation, message)
+    })
+}
+
+fn rendered(value: &impl serde::Serialize) -> Outcome {
+    Json::from_value(value)
+        .map(Some)
+        .map_err(|error| Failure::new(FailureCode::Serialization, error.to_string()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+//! Tools made of async closures, for programs that embed Airlock.
+//!
+//! ```
+//! use serde_json::json;
+//! use tools::function::FunctionSource;
+//!
+//! let schema = json!({"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]});
+//! let math = FunctionSource::new("math")
+//!     .tool("double", schema, async |args: serde_json::Value| Ok(args["n"].as_f64().map(|n| n * 2.0)))?;
+//! # Ok::<(), lifecycle::BadToolPath>(())
+//! ```
+
+use crate::{Request, Source, Tool};
+use futures_util::FutureExt as _;
+use futures_util::future::{self, BoxFuture};
+use lifecycle::{BadToolPath, Failure, FailureCode, Json, ToolPath};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt;
+
+type Run = Box<dyn Fn(Request) -> BoxFuture<'static, Result<Option<Json>, Failure>> + Send + Sync>;
+
+/// A source of tools that are closures.
+pub struct FunctionSource {
+    name: String,
+    functions: BTreeMap<ToolPath, (Tool, Run)>,
+}
+
+impl FunctionSource {
+    /// A source without tools yet.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), functions: BTreeMap::new() }
+    }
+
+    /// Adds a tool that asks nobody and is not repeated after a crash. Its arguments are anything
+    /// that `serde` reads; [`Json`] gets the text as it is.
+    pub fn tool<A, R, F>(
+        self,
+        name: &str,
+        input_schema: Value,
+        run: impl Fn(A) -> F + Send + Sync + 'static,
+    ) -> Result<Self, BadToolPath>
+    where
+        A: DeserializeOwned,
+        R: Serialize,
+        F: Future<Output = Result<R, Failure>> + Send + 'static,
+    {
+        let path = ToolPath::parse(&format!("{}.{name}", self.name))?;
+        Ok(self.add(Tool { input_schema: Some(input_schema), ..Tool::new(path) }, run))
+    }
+
+    /// Adds a tool about which everything is said; one at the same path is replaced.
+    #[must_use]
+    pub fn add<A, R, F>(mut self, tool: Tool, run: impl Fn(A) -> F + Send + Sync + 'static) -> Self
+    where
+        A: DeserializeOwned,
+        R: Serialize,
+        F: Future<Output = Result<R, Failure>> + Send + 'static,
+    {
+        let run: Run = Box::new(move |request| match arguments(&request) {
+            Ok(args) => run(args).map(|result| rendered(&result?)).boxed(),
+            Err(failure) => future::ready(Err(failure)).boxed(),
+        });
+        self.functions.insert(tool.path.clone(), (tool, run));
+        self
+    }
+}
+
+impl Source for FunctionSource {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn tools(&self) -> Vec<Tool> {
+        self.functions.values().map(|(tool, _)| tool.clone()).collect()
+    }
+
+    fn call(&self, request: Request) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
+        match self.functions.get(&request.tool) {
+            Some((_, run)) => run(request),
+            None => {
+                let message = format!("There is no tool \"{}\".", request.tool);
+                future::ready(Err(Failure::new(FailureCode::ToolNotFound, message))).boxed()
+            }
+        }
+    }
+}
+
+impl fmt::Debug for FunctionSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.functions.keys()).finish()
+    }
+}
+
+fn arguments<A: DeserializeOwned>(request: &Request) -> Result<A, Failure> {
+    serde_json::from_str(request.args.text()).map_err(|error| {
+        let message = format!("The arguments of \"{}\" do not fit: {error}.", request.tool);
+        Failure::new(FailureCode::Validation, message)
+    })
+}
+
+fn rendered(result: &impl Serialize) -> Result<Option<Json>, Failure> {
+    Json::from_value(result)
+        .map(Some)
+        .map_err(|error| Failure::new(FailureCode::Serialization, error.to_string()))
+}

@@ -1,0 +1,206 @@
+//! One compiled JSON Schema, and what it says about a value in words.
+
+use crate::readable::{self, NESTING_MAX, Readable};
+use jsonschema::{PatternOptions, ValidationError, Validator};
+use lifecycle::Json;
+use serde::Serialize;
+use serde_json::Value;
+
+/// How many issues one failure names: enough to repair a call, few enough to read.
+const ISSUES_MAX: usize = 5;
+
+/// Longest single issue: an enumeration of thousands must not fill the journal.
+const ISSUE_CHARS_MAX: usize = 300;
+
+/// A pattern that backtracks more often than this is given up: arguments come from hostile programs.
+const BACKTRACKS_MAX: usize = 100_000;
+
+/// A compiled schema.
+#[derive(Debug)]
+pub(crate) struct Schema {
+    validator: Validator,
+    wants_object: bool,
+}
+
+/// One thing that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Issue {
+    /// JSON pointer into the value; empty for the whole.
+    pub(crate) path: String,
+    /// What is wrong there.
+    pub(crate) message: String,
+}
+
+impl Schema {
+    /// Compiles a schema. References outside it are errors: a schema must never make us fetch anything.
+    pub(crate) fn compile(schema: &Value) -> Result<Self, String> {
+        let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS_MAX);
+        let validator = jsonschema::options()
+            .offline()
+            .with_pattern_options(patterns)
+            .build(schema)
+            .map_err(|error| shortened(error.to_string()))?;
+        Ok(Self { validator, wants_object: wants_object(schema) })
+    }
+
+    /// The arguments as the tool takes them: an omitted argument is an empty object where one is wanted.
+    pub(crate) fn completed(&self, args: &Json) -> Json {
+        if self.wants_object && args.text().trim() == "null" {
+            return Json::parse("{}".to_owned()).expect("an empty object is JSON");
+        }
+        args.clone()
+    }
+
+    /// What is wrong with `json`; empty when it fits.
+    pub(crate) fn issues(&self, json: &Json) -> Vec<Issue> {
+        let Some(Readable { value, is_tamed }) = readable::read(json.text()) else {
+            return vec![Issue { path: String::new(), message: "value cannot be read".into() }];
+        };
+        if self.validator.is_valid(&value) {
+            return vec![];
+        }
+        // Where nesting was cut, what is missing is missing because we cut it.
+        let is_ours =
+            |error: &ValidationError<'_>| is_tamed && n_segments(error) + 1 >= NESTING_MAX;
+        let errors = self.validator.iter_errors(&value).filter(|error| !is_ours(error));
+        errors.take(ISSUES_MAX).map(|error| issue(&error)).collect()
+    }
+}
+
+/// "at /a: value is not of type "number"; "b" is a required property".
+pub(crate) fn sentence(issues: &[Issue]) -> String {
+    let said = issues.iter().map(|issue| match issue.path.as_str() {
+        "" => issue.message.clone(),
+        path => format!("at {path}: {}", issue.message),
+    });
+    said.collect::<Vec<_>>().join("; ")
+}
+
+fn issue(error: &ValidationError<'_>) -> Issue {
+    // Masked: the value itself may be large or secret.
+    Issue {
+        path: shortened(error.instance_path().to_string()),
+        message: shortened(error.masked().to_string()),
+    }
+}
+
+fn n_segments(error: &ValidationError<'_>) -> usize {
+    error.instance_path().as_str().matches('/').count()
+}
+
+fn shortened(text: String) -> String {
+    match text.char_indices().nth(ISSUE_CHARS_MAX) {
+        None => text,
+        Some((at, _)) => format!("{}…", &text[..at]),
+    }
+}
+
+/// Whether the schema speaks of an object and not of `null`.
+fn wants_object(schema: &Value) -> bool {
+    match schema.get("type") {
+        Some(Value::String(kind)) => kind == "object",
+        Some(Value::Array(kinds)) => {
+            kinds.iter().any(|kind| kind == "object") && kinds.iter().all(|kind| kind != "null")
+        }
+        Some(_) => false,
+        None => schema.get("properties").is_some() || schema.get("required").is_some(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn json(text: &str) -> Json {
+        Json::parse(text.to_owned()).unwrap()
+    }
+
+    #[track_caller]
+    fn check(schema: &Value, value: &str, expected: &str) {
+        let issues = Schema::compile(schema).unwrap().issues(&json(value));
+        assert_eq!(sentence(&issues), expected);
+    }
+
+    #[test]
+    fn issues_say_where_and_what() {
+        let schema =
+            json!({"type": "object", "properties": {"a": {"type": "number"}}, "required": ["b"]});
+        check(&schema, r#"{"a": 1, "b": 2}"#, "");
+        check(&schema, r#"{"a": "secret", "b": 2}"#, r#"at /a: value is not of type "number""#);
+        check(&schema, "{}", r#""b" is a required property"#);
+    }
+
+    #[test]
+    fn issues_are_few_and_short() {
+        let names: Vec<_> = (0..1_000).map(|n| format!("name-{n}")).collect();
+        let compiled = Schema::compile(&json!({"items": {"enum": names}})).unwrap();
+        let issues = compiled.issues(&json(&format!("[{}1]", "1,".repeat(99))));
+        assert_eq!(issues.len(), ISSUES_MAX);
+        assert!(issues.iter().all(|issue| issue.message.chars().count() <= ISSUE_CHARS_MAX + 1));
+    }
+
+    #[test]
+    fn no_schema_makes_us_fetch() {
+        for url in ["https://example.com/s.json", "http://127.0.0.1/s", "file:///etc/passwd"] {
+            assert!(Schema::compile(&json!({"$ref": url})).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_schema_that_refers_to_itself_is_checked_to_any_depth() {
+        let schema = json!({
+            "type": "object", "required": ["v"], "properties": {"next": {"$ref": "#"}}
+        });
+        let chain =
+            |n: usize| format!(r#"{}{{"v":1}}{}"#, r#"{"v":1,"next":"#.repeat(n), "}".repeat(n));
+        check(&schema, &chain(50), "");
+        check(&schema, &chain(5_000), "");
+        let broken = chain(3).replace(r#"{"v":1}"#, "{}");
+        check(&schema, &broken, r#"at /next/next/next: "v" is a required property"#);
+    }
+
+    #[test]
+    fn a_schema_that_only_refers_to_itself_does_no_harm() {
+        let circles = [
+            json!({"$ref": "#"}),
+            json!({"allOf": [{"$ref": "#"}]}),
+            json!({"anyOf": [{"$ref": "#"}, {"type": "string"}]}),
+            json!({"not": {"$ref": "#"}}),
+            json!({"if": {"$ref": "#"}, "then": {"$ref": "#"}}),
+            json!({"dependentSchemas": {"a": {"$ref": "#"}}}),
+            json!({"$ref": "#/$defs/a", "$defs": {
+                "a": {"oneOf": [{"$ref": "#/$defs/b"}]}, "b": {"allOf": [{"$ref": "#/$defs/a"}]}
+            }}),
+            json!({"$dynamicRef": "#x", "$dynamicAnchor": "x"}),
+        ];
+        for circle in circles {
+            if let Ok(compiled) = Schema::compile(&circle) {
+                compiled.issues(&json(r#"{"a": 1}"#));
+            }
+        }
+    }
+
+    #[test]
+    fn a_pattern_that_explodes_is_given_up() {
+        let schema = json!({"type": "string", "pattern": "^(?=(a+)+$)(a|aa)+\\1$"});
+        let compiled = Schema::compile(&schema).unwrap();
+        assert_eq!(compiled.issues(&json(&format!("\"{}b\"", "a".repeat(5_000)))).len(), 1);
+    }
+
+    #[test]
+    fn an_omitted_argument_is_an_empty_object_where_one_is_wanted() {
+        let cases = [
+            (json!({"type": "object"}), "{}"),
+            (json!({"properties": {}}), "{}"),
+            (json!({"type": ["object", "string"]}), "{}"),
+            (json!({"type": ["object", "null"]}), "null"),
+            (json!({"type": "string"}), "null"),
+            (json!({}), "null"),
+        ];
+        for (schema, expected) in cases {
+            let completed = Schema::compile(&schema).unwrap().completed(&Json::null());
+            assert_eq!((&schema, completed.text()), (&schema, expected));
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Where tools come from, and what one is.
+
+use futures_util::future::BoxFuture;
+use lifecycle::{CallId, CallerName, ExecutionId, Failure, Json, Nature, Runs, ToolPath};
+use serde_json::Value;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
+
+/// A place that tools come from.
+pub trait Source: Send + Sync {
+    /// What people call it; usually the first name in the path of its tools.
+    fn name(&self) -> &str;
+
+    /// What it offers. Asked once, when a catalogue is built.
+    fn tools(&self) -> Vec<Tool>;
+
+    /// Performs a call whose arguments fit the tool's schema. `None` is `undefined`.
+    fn call(&self, request: Request) -> BoxFuture<'static, Result<Option<Json>, Failure>>;
+}
+
+/// Something that programs can call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tool {
+    /// Where the program finds it.
+    pub path: ToolPath,
+    /// What it does, for whoever writes the program.
+    pub description: String,
+    /// JSON Schema of its arguments; none takes anything, unseen.
+    pub input_schema: Option<Value>,
+    /// JSON Schema of its results; none lets anything through, unseen.
+    pub output_schema: Option<Value>,
+    /// What matters about it when a server dies in mid-call.
+    pub nature: Nature,
+    /// Whether a person must agree where no policy speaks.
+    pub asks: bool,
+    /// What that person reads first; none names the tool.
+    pub about: Option<String>,
+}
+
+impl Tool {
+    /// A tool without schemas that runs here, asks nobody, and may do harm when called twice.
+    pub const fn new(path: ToolPath) -> Self {
+        Self {
+            path,
+            description: String::new(),
+            input_schema: None,
+            output_schema: None,
+            nature: Nature { read_only: false, runs: Runs::Here },
+            asks: false,
+            about: None,
+        }
+    }
+}
+
+/// One call on its way to its tool.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The execution that calls.
+    pub execution: ExecutionId,
+    /// Which of its calls this is.
+    pub call: CallId,
+    /// 1 for the first time; more when a server died in between.
+    pub attempt: u32,
+    /// Which tool.
+    pub tool: ToolPath,
+    /// With what.
+    pub args: Json,
+    /// For whom.
+    pub caller: CallerName,
+    /// When to give up.
+    pub cancelled: CancelSignal,
+}
+
+/// Tells a tool that nobody waits for its result any more. A tool can hear it, not give it.
+#[derive(Debug, Clone, Default)]
+pub struct CancelSignal(CancellationToken);
+
+impl CancelSignal {
+    /// A signal that never comes.
+    pub fn never() -> Self {
+        Self::default()
+    }
+
+    /// Resolves when the execution is over; at once if it is over already.
+    pub fn given(&self) -> WaitForCancellationFuture<'_> {
+        self.0.cancelled()
+    }
+
+    /// Whether it has been given.
+    pub fn is_given(&self) -> bool {
+        self.0.is_cancelled()
+    }
+}
+
+impl From<CancellationToken> for CancelSignal {
+    fn from(token: CancellationToken) -> Self {
+        Self(token)
+    }
+}
+
+#[cfg(test)]
+impl Request {
+    /// A first call by nobody in particular.
+    pub(crate) fn sample(tool: &str, args: &str) -> Self {
+        Self {
+            execution: "run_00000000-0000-0000-0000-000000000001".parse().unwrap(),
+            call: CallId(1),
+            attempt: 1,
+            tool: ToolPath::parse(tool).unwrap(),
+            args: Json::parse(args.to_owned()).unwrap(),
+            caller: CallerName("test".into()),
+            cancelled: CancelSignal::never(),
+        }
+    }
+}

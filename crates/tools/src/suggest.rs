@@ -1,0 +1,91 @@
+//! Which tools a misspelt path may have meant.
+
+use lifecycle::ToolPath;
+
+/// How many are named: a hint, not a catalogue.
+const SUGGESTIONS_MAX: usize = 5;
+
+/// Paths that share at least this part of their letter pairs are alike.
+const LIKENESS_MIN: f32 = 0.3;
+
+/// At most [`SUGGESTIONS_MAX`] of `known`, the likeliest first. Linear in the letters of `known`,
+/// because programs may ask as often as they like.
+pub(crate) fn suggest<'a>(
+    wanted: &ToolPath,
+    known: impl Iterator<Item = &'a ToolPath>,
+) -> Vec<&'a ToolPath> {
+    let pairs = Pairs::of(wanted.as_str());
+    let mut alike: Vec<_> = known
+        .map(|path| (pairs.likeness(path.as_str()), path))
+        .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
+        .collect();
+    alike.sort_by(|(a, a_path), (b, b_path)| b.total_cmp(a).then_with(|| a_path.cmp(b_path)));
+    alike.into_iter().take(SUGGESTIONS_MAX).map(|(_, path)| path).collect()
+}
+
+/// The neighbouring letters of a text, as a set.
+struct Pairs {
+    seen: Box<[bool; 1 << 16]>,
+    n: usize,
+}
+
+impl Pairs {
+    fn of(text: &str) -> Self {
+        let mut pairs = Self { seen: Box::new([false; 1 << 16]), n: 0 };
+        for pair in neighbours(text) {
+            pairs.seen[pair] = true;
+            pairs.n += 1;
+        }
+        pairs
+    }
+
+    /// 0 for nothing in common, about 1 for the same.
+    fn likeness(&self, text: &str) -> f32 {
+        let (n_common, n) = neighbours(text).fold((0_u16, 0_u16), |(n_common, n), pair| {
+            (n_common + u16::from(self.seen[pair]), n + 1)
+        });
+        let n_both = u16::try_from(self.n).unwrap_or(u16::MAX).saturating_add(n);
+        2.0 * f32::from(n_common) / f32::from(n_both.max(1))
+    }
+}
+
+/// Pairs of neighbouring letters, whatever their case; a path has fewer than `u16::MAX` of them.
+fn neighbours(text: &str) -> impl Iterator<Item = usize> {
+    let lower = |byte: u8| usize::from(byte.to_ascii_lowercase());
+    text.as_bytes().windows(2).map(move |pair| lower(pair[0]) << 8 | lower(pair[1]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(wanted: &str, expected: &[&str]) {
+        let names = ["demo.add", "demo.append", "demo.echo", "mail.send", "github.issues.create"];
+        let known: Vec<_> = names.iter().map(|name| ToolPath::parse(name).unwrap()).collect();
+        let wanted = ToolPath::parse(wanted).unwrap();
+        let shown: Vec<_> =
+            suggest(&wanted, known.iter()).into_iter().map(ToolPath::as_str).collect();
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn the_likeliest_comes_first() {
+        check("demo.ad", &["demo.add", "demo.append", "demo.echo"]);
+        check("sendMail", &["mail.send"]);
+        check("github.createIssue", &["github.issues.create"]);
+    }
+
+    #[test]
+    fn nothing_is_suggested_where_nothing_is_alike() {
+        check("x", &[]);
+        check("weather.today", &[]);
+    }
+
+    #[test]
+    fn at_most_five_are_suggested() {
+        let known: Vec<_> =
+            (0..20).map(|n| ToolPath::parse(&format!("demo.add{n}")).unwrap()).collect();
+        assert_eq!(suggest(&ToolPath::parse("demo.add").unwrap(), known.iter()).len(), 5);
+    }
+}

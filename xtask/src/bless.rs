@@ -1,0 +1,35 @@
+//! Lets stories and fixtures rewrite what they expect.
+
+use crate::cargo::Cargo;
+use crate::print::say;
+use anyhow::Result;
+
+/// Runs the tests of one package or of all with the word to rewrite.
+pub(crate) fn run(package: Option<&str>) -> Result<()> {
+    rewrite(package).run()?;
+    say("Expectations are rewritten. Read the diff before you keep it.");
+    Ok(())
+}
+
+fn rewrite(package: Option<&str>) -> Cargo {
+    // One failing test must not keep the others from rewriting.
+    let cargo = Cargo::new(&["test", "--no-fail-fast"])
+        .env("AIRLOCK_BLESS", "1")
+        .env("INSTA_UPDATE", "always");
+    match package {
+        Some(package) => cargo.arg("--package").arg(package),
+        None => cargo.arg("--workspace"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_package_or_all() {
+        let words = "AIRLOCK_BLESS=1 INSTA_UPDATE=always cargo test --no-fail-fast";
+        assert_eq!(rewrite(None).shown(), format!("{words} --workspace"));
+        assert_eq!(rewrite(Some("engine")).shown(), format!("{words} --package engine"));
+    }
+}

@@ -1,0 +1,99 @@
+//! Runs cargo in the root of the repository. The only place of this tool that starts a process.
+
+use crate::print::say;
+use anyhow::{Context, Result, bail};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// One way to call cargo.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cargo {
+    arguments: Vec<String>,
+    variables: Vec<(&'static str, &'static str)>,
+}
+
+impl Cargo {
+    /// Cargo with these arguments.
+    pub(crate) fn new(arguments: &[&str]) -> Self {
+        let arguments = arguments.iter().map(|&text| text.to_owned()).collect();
+        Self { arguments, variables: vec![] }
+    }
+
+    /// One more argument.
+    pub(crate) fn arg(mut self, argument: &str) -> Self {
+        self.arguments.push(argument.to_owned());
+        self
+    }
+
+    /// One environment variable.
+    pub(crate) fn env(mut self, name: &'static str, value: &'static str) -> Self {
+        self.variables.push((name, value));
+        self
+    }
+
+    /// What somebody would type to get the same.
+    pub(crate) fn shown(&self) -> String {
+        let quoted = |text: &str| {
+            if text.contains(' ') { format!("\"{text}\"") } else { text.to_owned() }
+        };
+        let variables =
+            self.variables.iter().map(|(name, value)| format!("{name}={}", quoted(value)));
+        let words = std::iter::once("cargo".to_owned());
+        let arguments = self.arguments.iter().map(|text| quoted(text));
+        variables.chain(words).chain(arguments).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Runs it in the open: its output is the user's.
+    pub(crate) fn run(&self) -> Result<()> {
+        say(&format!("$ {}", self.shown()));
+        let status = self.command().status().context("start cargo")?;
+        if !status.success() {
+            bail!("`{}` failed ({status})", self.shown());
+        }
+        Ok(())
+    }
+
+    /// Runs it quietly and returns what it printed.
+    pub(crate) fn read(&self) -> Result<String> {
+        let output = self.command().stderr(Stdio::inherit()).output().context("start cargo")?;
+        if !output.status.success() {
+            bail!("`{}` failed ({})", self.shown(), output.status);
+        }
+        String::from_utf8(output.stdout).context("read what cargo printed")
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a build tool starts cargo; both callers wait for it"
+    )]
+    fn command(&self) -> Command {
+        // The cargo that runs us, so that a chosen toolchain stays chosen.
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+        let mut command = Command::new(cargo);
+        command.current_dir(root()).args(&self.arguments).envs(self.variables.iter().copied());
+        command
+    }
+}
+
+/// The root of the repository.
+pub(crate) fn root() -> PathBuf {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    here.parent().map(PathBuf::from).expect("xtask is a folder in the root")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_can_be_typed() {
+        let cargo = Cargo::new(&["doc", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings").arg("-q");
+        assert_eq!(cargo.shown(), "RUSTDOCFLAGS=\"-D warnings\" cargo doc --no-deps -q");
+    }
+
+    #[test]
+    fn the_root_holds_the_workspace() {
+        assert!(root().join("Cargo.lock").is_file());
+    }
+}

@@ -1,0 +1,66 @@
+//! The one tool of this repository: test, tidy, bench, soak, bless.
+//!
+//! It depends on almost nothing, so that `cargo xtask tidy` answers in seconds on a cold machine.
+
+mod bench;
+mod bless;
+mod cargo;
+mod print;
+mod soak;
+mod test;
+mod tidy;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// The one tool of this repository.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Everything that must hold before a change lands: format, lints, tidy, tests, docs.
+    Test,
+    /// What a reviewer would ask about; fails on what no reviewer would let pass.
+    Tidy,
+    /// Measures in release mode, all benchmarks or one.
+    Bench {
+        /// Which one; all when not given.
+        name: Option<String>,
+        /// Fail when a target is missed.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Runs tests at full size, all that have one or those of one name.
+    Soak {
+        /// Which one; all when not given.
+        name: Option<String>,
+    },
+    /// Runs tests that rewrite their expectations; read the diff afterwards.
+    Bless {
+        /// Only this package; all when not given.
+        #[arg(short, long)]
+        package: Option<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().verb {
+        Verb::Test => test::run(),
+        Verb::Tidy => tidy::run(),
+        Verb::Bench { name, check } => bench::run(name.as_deref(), check),
+        Verb::Soak { name } => soak::run(name.as_deref()),
+        Verb::Bless { package } => bless::run(package.as_deref()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            print::complain(&format!("xtask: {why:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Runs tests at full size: more cases, more rounds, more of everything than a daily run can wait for.
+//!
+//! They are the same test binaries. A test that has a full size reads `AIRLOCK_SOAK` to choose it.
+
+use crate::cargo::Cargo;
+use crate::print::say;
+use anyhow::{Result, bail};
+
+/// Tests that have a full size.
+struct Soak {
+    /// What to type.
+    name: &'static str,
+    /// What it shows.
+    about: &'static str,
+    /// Where the tests live.
+    package: &'static str,
+    /// Which of them; a part of their names.
+    filter: &'static str,
+}
+
+/// Every soak there is. One that names no test is an error, so that a renamed test is noticed.
+const SOAKS: &[Soak] = &[
+    Soak {
+        name: "lines",
+        about: "lines come out the same however the bytes arrive",
+        package: "protocols",
+        filter: "lines_do_not_depend",
+    },
+    Soak {
+        name: "rules",
+        about: "whatever anybody asks for, in whatever order, the rules hold",
+        package: "lifecycle",
+        filter: "",
+    },
+    Soak {
+        name: "torn-log",
+        about: "a log cut at every byte opens to a prefix of whole appends",
+        package: "store",
+        filter: "a_log_cut_anywhere",
+    },
+    Soak {
+        name: "leaks",
+        about: "5,000 executions leave no process, descriptor or file",
+        package: "airlock",
+        filter: "no_process_descriptor_or_file",
+    },
+];
+
+/// Cases of a property test that does not set its own number; a daily run has 256.
+const PROPERTY_CASES: &str = "50000";
+
+/// Runs one soak or all of them.
+pub(crate) fn run(name: Option<&str>) -> Result<()> {
+    for soak in chosen(SOAKS, name)? {
+        say(&format!("\n== {}: {}", soak.name, soak.about));
+        if count_tests(&tests(soak).arg("--list").read()?) == 0 {
+            bail!("no test in {} has \"{}\" in its name", soak.package, soak.filter);
+        }
+        tests(soak).arg("--nocapture").run()?;
+    }
+    Ok(())
+}
+
+fn chosen<'a>(soaks: &'a [Soak], name: Option<&str>) -> Result<Vec<&'a Soak>> {
+    let known = || soaks.iter().map(|soak| soak.name).collect::<Vec<_>>().join(", ");
+    let meant: Vec<_> =
+        soaks.iter().filter(|soak| name.is_none_or(|name| soak.name == name)).collect();
+    match (meant.is_empty(), name) {
+        (true, Some(name)) => bail!("no soak {name}; there are: {}", known()),
+        (_, None) | (false, _) => Ok(meant),
+    }
+}
+
+fn tests(soak: &Soak) -> Cargo {
+    Cargo::new(&["test", "--package", soak.package, "--tests", "--", soak.filter])
+        .env("AIRLOCK_SOAK", "1")
+        .env("PROPTEST_CASES", PROPERTY_CASES)
+}
+
+fn count_tests(listing: &str) -> usize {
+    listing.lines().filter(|line| line.ends_with(": test")).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KNOWN: &[Soak] = &[
+        Soak { name: "replay", about: "", package: "runner", filter: "recordings" },
+        Soak { name: "crash", about: "", package: "engine", filter: "killed" },
+    ];
+
+    fn names(name: Option<&str>) -> Result<Vec<&'static str>> {
+        Ok(chosen(KNOWN, name)?.iter().map(|soak| soak.name).collect())
+    }
+
+    #[test]
+    fn one_by_name_or_all() {
+        assert_eq!(names(None).unwrap(), ["replay", "crash"]);
+        assert_eq!(names(Some("crash")).unwrap(), ["crash"]);
+        let why = names(Some("crush")).unwrap_err().to_string();
+        assert_eq!(why, "no soak crush; there are: replay, crash");
+    }
+
+    #[test]
+    fn the_full_size_is_asked_for() {
+        let shown = tests(&KNOWN[0]).shown();
+        assert_eq!(
+            shown,
+            "AIRLOCK_SOAK=1 PROPTEST_CASES=50000 cargo test --package runner --tests -- recordings"
+        );
+    }
+
+    #[test]
+    fn only_tests_are_counted_in_a_listing() {
+        assert_eq!(count_tests("a::b: test\nc: test\n\n2 tests, 0 benchmarks\n"), 2);
+        assert_eq!(count_tests("0 tests, 0 benchmarks\n"), 0);
+    }
+}

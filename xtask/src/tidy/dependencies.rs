@@ -1,0 +1,72 @@
+//! How much we depend on, and which crate may know what.
+
+use super::Finding;
+use super::tree::File;
+use crate::cargo::Cargo;
+use anyhow::Result;
+
+/// Packages in the lock file, ours included. Raising it is a decision: docs/decisions/0006 says how.
+const PACKAGES_MAX: usize = 300;
+
+/// What a crate must never link, however indirectly.
+const UNKNOWN_TO: [(&str, &[&str]); 4] = [
+    ("lifecycle", &["tokio", "rusqlite", "rquickjs", "protocols", "store", "engine"]),
+    ("protocols", &["tokio", "rusqlite", "rquickjs", "store", "engine"]),
+    // What lives in the jail stays small and has one thread.
+    ("runner", &["tokio", "rusqlite", "store", "engine"]),
+    ("store", &["rquickjs", "tools", "sandbox", "engine"]),
+];
+
+/// All questions about dependencies.
+pub(super) fn check(files: &[File]) -> Result<Vec<Finding>> {
+    let lock = files.iter().find(|file| file.path == "Cargo.lock");
+    let mut findings: Vec<_> = lock.and_then(|lock| budget(&lock.text)).into_iter().collect();
+    for (package, unknown) in UNKNOWN_TO {
+        let tree = Cargo::new(&["tree", "--edges", "normal", "--prefix", "none"])
+            .arg("--package")
+            .arg(package)
+            .read()?;
+        findings.append(&mut arrows(package, unknown, &tree));
+    }
+    Ok(findings)
+}
+
+fn budget(lock: &str) -> Option<Finding> {
+    let n_packages = lock.lines().filter(|line| *line == "[[package]]").count();
+    (n_packages > PACKAGES_MAX).then(|| {
+        Finding::insist("Cargo.lock", format!("{n_packages} packages, {PACKAGES_MAX} at most"))
+    })
+}
+
+fn arrows(package: &str, unknown: &[&str], tree: &str) -> Vec<Finding> {
+    let name = |line: &str| line.split(' ').next().unwrap_or_default().to_owned();
+    let linked: std::collections::BTreeSet<_> = tree.lines().skip(1).map(name).collect();
+    unknown
+        .iter()
+        .filter(|name| linked.contains(**name))
+        .map(|name| Finding::insist(package, format!("depends on {name} and must not")))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_file_over_the_budget_is_refused() {
+        let lock = |n_packages: usize| "[[package]]\nname = \"a\"\n".repeat(n_packages);
+        assert_eq!(budget(&lock(PACKAGES_MAX)), None);
+        let over = budget(&lock(PACKAGES_MAX + 1)).unwrap().to_string();
+        assert_eq!(over, "error  Cargo.lock: 301 packages, 300 at most");
+    }
+
+    #[test]
+    fn an_arrow_that_points_up_is_refused() {
+        let tree = "protocols v0.1.0 (/p)\nserde v1.0.0\ntokio v1.0.0\ntokio-util v0.7.0 (*)\n";
+        let shown: Vec<_> = arrows("protocols", &["tokio", "store"], tree)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(shown, ["error  protocols: depends on tokio and must not"]);
+    }
+}

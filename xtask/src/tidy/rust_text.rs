@@ -1,0 +1,296 @@
+//! Reads Rust well enough to count: without comments and strings, braces match and words are words.
+
+use std::ops::Range;
+
+/// A Rust file, ready to be asked about.
+pub(super) struct RustText {
+    /// The text with comments blanked and the insides of literals replaced by `x`, line for line.
+    masked: String,
+    /// Byte ranges of items that exist only in tests.
+    tests: Vec<Range<usize>>,
+}
+
+/// A function with a body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Function {
+    pub(super) name: String,
+    /// Where it begins, counted from 1.
+    pub(super) line: usize,
+    /// Lines of its body that hold code.
+    pub(super) n_lines: usize,
+}
+
+impl RustText {
+    pub(super) fn new(text: &str) -> Self {
+        let masked = mask(text);
+        let item = |(at, _)| at..item_end(&masked, at);
+        let tests = masked.match_indices("#[cfg(test)]").map(item).collect();
+        Self { masked, tests }
+    }
+
+    /// Lines outside tests, blank and comment lines included: what a reader scrolls through.
+    pub(super) fn n_production_lines(&self) -> usize {
+        self.production().count()
+    }
+
+    /// Lines outside tests, masked, with their numbers.
+    pub(super) fn production(&self) -> impl Iterator<Item = (usize, &str)> {
+        let mut at = 0;
+        self.masked.split_inclusive('\n').enumerate().filter_map(move |(line_idx, line)| {
+            let is_test = self.is_test(at);
+            at += line.len();
+            (!is_test).then_some((line_idx + 1, line))
+        })
+    }
+
+    /// All lines, masked, with their numbers.
+    pub(super) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.masked.lines().enumerate().map(|(line_idx, line)| (line_idx + 1, line))
+    }
+
+    /// What stands in the parentheses of each `derive`, with its line.
+    pub(super) fn derives(&self) -> Vec<(usize, &str)> {
+        let list = |(at, word): (usize, &str)| {
+            let from = at + word.len();
+            let to = self.masked[from..].find(')')?;
+            Some((self.line(at), &self.masked[from..from + to]))
+        };
+        self.masked.match_indices("derive(").filter_map(list).collect()
+    }
+
+    /// Every function that has a body.
+    pub(super) fn functions(&self) -> Vec<Function> {
+        words(&self.masked, "fn").filter_map(|at| self.function(at)).collect()
+    }
+
+    fn function(&self, at: usize) -> Option<Function> {
+        let rest = self.masked[at + 2..].trim_start();
+        let name: String = rest.chars().take_while(|c| is_word(*c)).collect();
+        if name.is_empty() {
+            return None; // a function pointer's type
+        }
+        let body = body(&self.masked, at)?;
+        let inside = &self.masked[body];
+        let n_lines = inside.lines().filter(|line| !line.trim().is_empty()).count();
+        // The lines of the two braces belong to the signature.
+        Some(Function { name, line: self.line(at), n_lines: n_lines.saturating_sub(2) })
+    }
+
+    fn is_test(&self, at: usize) -> bool {
+        self.tests.iter().any(|range| range.contains(&at))
+    }
+
+    fn line(&self, at: usize) -> usize {
+        self.masked[..at].matches('\n').count() + 1
+    }
+}
+
+/// Where `word` stands as a whole word.
+pub(super) fn words<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
+    text.match_indices(word).map(|(at, _)| at).filter(move |&at| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + word.len()..].chars().next();
+        !before.is_some_and(is_word) && !after.is_some_and(is_word)
+    })
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Where the item that starts at `from` ends.
+fn item_end(masked: &str, from: usize) -> usize {
+    let semicolon = || masked[from..].find(';').map(|offset| from + offset + 1);
+    body(masked, from).map(|body| body.end).or_else(semicolon).unwrap_or(masked.len())
+}
+
+/// The braces, and what they hold, of the item that starts at `from`; none if it ends in `;`.
+fn body(masked: &str, from: usize) -> Option<Range<usize>> {
+    let mut n_open = 0_usize;
+    let mut opened = None;
+    for (offset, c) in masked[from..].char_indices() {
+        match (c, opened) {
+            (';', None) if n_open == 0 => return None,
+            ('{', None) if n_open == 0 => {
+                opened = Some(from + offset);
+                n_open = 1;
+            }
+            ('(' | '[', None) | ('{', _) => n_open += 1,
+            (')' | ']' | '}', None) => n_open = n_open.saturating_sub(1),
+            ('}', Some(start)) => {
+                n_open -= 1;
+                if n_open == 0 {
+                    return Some(start..from + offset + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+fn mask(text: &str) -> String {
+    let mut masking = Masking { rest: text, masked: String::with_capacity(text.len()) };
+    while let Some(c) = masking.rest.chars().next() {
+        let before = masking.masked.chars().next_back();
+        let in_word = before.is_some_and(is_word);
+        match c {
+            '/' if masking.rest.starts_with("//") => {
+                let length = masking.rest.find('\n').unwrap_or(masking.rest.len());
+                masking.blank(length, ' ');
+            }
+            '/' if masking.rest.starts_with("/*") => {
+                masking.blank(comment_length(masking.rest), ' ');
+            }
+            '"' => masking.blank(string_length(masking.rest), 'x'),
+            'r' | 'b' | 'c' if !in_word => match raw_string_length(masking.rest) {
+                Some(length) => masking.blank(length, 'x'),
+                None => masking.keep(c),
+            },
+            '\'' => match char_length(masking.rest) {
+                Some(length) => masking.blank(length, 'x'),
+                None => masking.keep(c), // a lifetime
+            },
+            c => masking.keep(c),
+        }
+    }
+    masking.masked
+}
+
+struct Masking<'a> {
+    rest: &'a str,
+    masked: String,
+}
+
+impl Masking<'_> {
+    fn keep(&mut self, c: char) {
+        self.masked.push(c);
+        self.rest = &self.rest[c.len_utf8()..];
+    }
+
+    /// Replaces the next `length` bytes; line breaks and spaces stay, so that lines still count.
+    fn blank(&mut self, length: usize, with: char) {
+        let (gone, rest) = self.rest.split_at(length);
+        self.masked.extend(gone.chars().map(|c| if c.is_whitespace() { c } else { with }));
+        self.rest = rest;
+    }
+}
+
+fn comment_length(rest: &str) -> usize {
+    let mut depth = 0_usize;
+    let mut at = 0;
+    while at < rest.len() {
+        if rest[at..].starts_with("/*") {
+            depth += 1;
+            at += 2;
+        } else if rest[at..].starts_with("*/") {
+            depth -= 1;
+            at += 2;
+            if depth == 0 {
+                return at;
+            }
+        } else {
+            at += rest[at..].chars().next().map_or(1, char::len_utf8);
+        }
+    }
+    rest.len()
+}
+
+fn string_length(rest: &str) -> usize {
+    let mut escaped = false;
+    for (at, c) in rest.char_indices().skip(1) {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => return at + 1,
+            _ => {}
+        }
+    }
+    rest.len()
+}
+
+/// `r"…"`, `br#"…"#` and the like; none where it is just a word such as `r#type` or `break`.
+fn raw_string_length(rest: &str) -> Option<usize> {
+    let prefix = ["br", "cr", "r"].into_iter().find(|prefix| rest.starts_with(prefix))?;
+    let hashes = rest[prefix.len()..].chars().take_while(|&c| c == '#').count();
+    let open = prefix.len() + hashes;
+    if !rest[open..].starts_with('"') {
+        return None;
+    }
+    let close = format!("\"{}", "#".repeat(hashes));
+    let inside = &rest[open + 1..];
+    Some(inside.find(&close).map_or(rest.len(), |at| open + 1 + at + close.len()))
+}
+
+/// `'x'` and `'\n'`; none where a lifetime begins.
+fn char_length(rest: &str) -> Option<usize> {
+    let mut chars = rest.char_indices().skip(1);
+    let (_, first) = chars.next()?;
+    let (at, second) = chars.next()?;
+    if first == '\\' {
+        let close = rest[at + second.len_utf8()..].find('\'')?;
+        return Some(at + second.len_utf8() + close + 1);
+    }
+    (second == '\'').then_some(at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literals_and_comments_are_masked_and_lines_stay() {
+        let cases = [
+            ("let a = \"{ \\\" }\"; // {", "let a = xx xx xx;     "),
+            ("let b = r#\"{ \" {\"#;", "let b = xxxx x xxx;"),
+            ("let c = '{'; let d = '\\'';", "let c = xxx; let d = xxxx;"),
+            ("fn f<'a>(x: &'a str) {}", "fn f<'a>(x: &'a str) {}"),
+            ("a /* { /* { */ \n } */ b", "a              \n      b"),
+            ("r#type + break_", "r#type + break_"),
+            ("\"never closed {", "xxxxxx xxxxxx x"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(mask(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_function_is_as_long_as_its_code() {
+        let text = "fn one(a: [u8; 2]) -> u8 {\n    // why\n\n    let b = \"}\";\n    1\n}\n\
+                    trait T {\n    fn none(&self);\n    fn two(&self) {}\n}\n\
+                    type F = fn(u8) -> u8;\n";
+        let shape: Vec<_> = RustText::new(text)
+            .functions()
+            .into_iter()
+            .map(|function| (function.name, function.line, function.n_lines))
+            .collect();
+        assert_eq!(shape, [("one".to_owned(), 1, 2), ("two".to_owned(), 9, 0)]);
+    }
+
+    #[test]
+    fn lines_of_tests_are_not_production() {
+        let text = "fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() { \"}\"; }\n}\nfn c() {}\n";
+        let rust = RustText::new(text);
+        assert_eq!(rust.n_production_lines(), 2);
+        let lines: Vec<_> = rust.production().map(|(line, text)| (line, text.trim())).collect();
+        assert_eq!(lines, [(1, "fn a() {}"), (6, "fn c() {}")]);
+    }
+
+    #[test]
+    fn a_test_module_elsewhere_hides_nothing_here() {
+        let rust = RustText::new("#[cfg(test)]\nmod tests;\nfn a() {}\n");
+        assert_eq!(rust.n_production_lines(), 1);
+    }
+
+    #[test]
+    fn derives_are_found_across_lines() {
+        let rust = RustText::new("#[derive(\n    Debug,\n    Serialize,\n)]\nstruct A;\n");
+        assert_eq!(rust.derives(), [(1, "\n    Debug,\n    Serialize,\n")]);
+    }
+
+    #[test]
+    fn only_whole_words_are_words() {
+        let found: Vec<_> = words("fn fnord a_fn fn", "fn").collect();
+        assert_eq!(found, [0, 14]);
+    }
+}

@@ -1,0 +1,75 @@
+//! Words that do not belong in the tree, and names that say nothing.
+
+use super::Finding;
+use super::rust_text::words;
+use super::tree::File;
+
+/// Notes of the moment: what is left to do belongs in an issue, what was done in a commit.
+const UNFINISHED: [&str; 5] = ["FIXME", "XXX", "HACK", "WIP", "TODO"];
+
+/// Places outside the tree: a reader of the tree cannot follow them.
+const ELSEWHERE: [&str; 6] =
+    ["/work/main", "/work/shared", "DESIGN.md", "MEASURED.md", "FIELD.md", "STYLE.md"];
+
+/// File and folder names under which anything could be found.
+const EMPTY_NAMES: [&str; 10] =
+    ["common", "core", "helper", "helpers", "kernel", "manager", "misc", "model", "util", "utils"];
+
+/// This file must name what it looks for.
+const HERE: &str = "xtask/src/tidy/words.rs";
+
+/// All questions about the words of one file and of its path.
+pub(super) fn check(file: &File) -> Vec<Finding> {
+    let mut findings = vec![];
+    findings.extend(empty_name(file));
+    if file.path == HERE {
+        return findings;
+    }
+    for (line_idx, line) in file.text.lines().enumerate() {
+        let unfinished = UNFINISHED.iter().filter(|word| words(line, word).next().is_some());
+        let elsewhere = ELSEWHERE.iter().filter(|word| line.contains(**word));
+        for word in unfinished.chain(elsewhere) {
+            let place = format!("{}:{}", file.path, line_idx + 1);
+            findings.push(Finding::insist(place, format!("{word} does not belong in the tree")));
+        }
+    }
+    findings
+}
+
+fn empty_name(file: &File) -> Option<Finding> {
+    let path = file.path.strip_suffix(".rs")?;
+    let name = path.split('/').find(|name| EMPTY_NAMES.contains(name))?;
+    Some(Finding::insist(&file.path, format!("\"{name}\" does not say what is in it")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_at(path: &str, text: &str, expected: &[&str]) {
+        let file = File { path: path.to_owned(), text: text.to_owned() };
+        let shown: Vec<_> = check(&file).iter().map(ToString::to_string).collect();
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn notes_of_the_moment_are_refused_as_whole_words() {
+        check_at("a.md", "SWIPE\n", &[]);
+        check_at(
+            "a.md",
+            "\n// FIXME: later\n",
+            &["error  a.md:2: FIXME does not belong in the tree"],
+        );
+    }
+
+    #[test]
+    fn a_name_that_says_nothing_is_refused() {
+        check_at("crates/engine/src/recover.rs", "", &[]);
+        check_at(
+            "crates/engine/src/utils/time.rs",
+            "",
+            &["error  crates/engine/src/utils/time.rs: \"utils\" does not say what is in it"],
+        );
+    }
+}
