@@ -1,7 +1,7 @@
 //! Synced appends to the journal, one after the other and by many at once, beside a bare file that takes the same bytes.
 
 use super::{PLAN, directory, on};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use bench::{Contender, Plan, Report, Target};
 use lifecycle::{
     CallerName, Entry, Event, ExecutionId, InputIndex, LogLevel, OutputMark, Phase, Seq, Standing,
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use store::sqlite::SqliteStore;
-use store::{Append, Journal, StoreError};
+use store::{Append, Journal};
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -28,7 +28,7 @@ const TOGETHER_RATIO_MAX: f64 = 0.2;
 /// Executions that append at once.
 const WRITERS: usize = 64;
 
-/// Appends of each of them in one operation.
+/// Appends of each writer in one operation.
 const APPENDS_EACH: usize = 8;
 
 /// What makes an event about 250 bytes long.
@@ -45,11 +45,11 @@ pub(super) fn run(runtime: &Runtime, report: &mut Report) -> Result<()> {
 
     let mut one = Writer::new(store.clone());
     let alone = Contender::new("synced append, 1 writer", || {
-        let mut writer = one.clone();
-        one = on(runtime, async move { writer.append().await.map(|()| writer) })?;
+        one = on(runtime, one.clone().append_all())?;
         Ok(())
     });
-    let plan = Plan { warm_up_ops: 30, ..PLAN };
+    let alone = alone.batch(APPENDS_EACH as u64);
+    let plan = Plan { warm_up_ops: 5, ..PLAN };
     let measured = plan.compare(alone, bare.contender(runtime, &event))?;
     report.add(measured, vec![Target::RatioMax(ALONE_RATIO_MAX)]);
 
@@ -78,6 +78,13 @@ impl Writer {
         Self { store, execution: ExecutionId::from_uuid(Uuid::now_v7()), last: Seq(0) }
     }
 
+    async fn append_all(mut self) -> Result<Self> {
+        for _ in 0..APPENDS_EACH {
+            self.append().await?;
+        }
+        Ok(self)
+    }
+
     async fn append(&mut self) -> Result<()> {
         let entry =
             Entry { seq: self.last.next(), at: Timestamp(1_700_000_000_000), event: event() };
@@ -98,33 +105,31 @@ impl Writer {
 /// Each in a task of its own, as executions are.
 async fn append_together(writers: Vec<Writer>) -> Result<Vec<Writer>> {
     let mut tasks = JoinSet::new();
-    for mut writer in writers {
-        tasks.spawn(async move {
-            for _ in 0..APPENDS_EACH {
-                writer.append().await?;
-            }
-            anyhow::Ok(writer)
-        });
+    for writer in writers {
+        tasks.spawn(writer.append_all());
     }
     tasks.join_all().await.into_iter().collect()
 }
 
 /// A thread that appends to a file and syncs it: the same two hand-overs as an append to the journal.
 struct Bare {
-    ask: mpsc::Sender<(Arc<String>, oneshot::Sender<()>)>,
+    ask: mpsc::Sender<Asked>,
     thread: JoinHandle<std::io::Result<()>>,
 }
+
+/// What to append, and who waits for it.
+type Asked = (Arc<String>, oneshot::Sender<()>);
 
 impl Bare {
     fn start(path: &Path) -> Result<Self> {
         let mut file = File::create(path)?;
-        let (ask, mut asked) = mpsc::channel::<(Arc<String>, oneshot::Sender<()>)>(ASKED_MAX);
+        let (ask, mut asked) = mpsc::channel::<Asked>(ASKED_MAX);
         let thread = std::thread::Builder::new().name("bare".into()).spawn(move || {
             while let Some((text, done)) = asked.blocking_recv() {
                 file.write_all(text.as_bytes())?;
                 file.sync_data()?;
                 // Whoever asked waits for this.
-                drop(done.send(()));
+                let _ = done.send(());
             }
             Ok(())
         })?;
@@ -132,14 +137,10 @@ impl Bare {
     }
 
     fn contender<'a>(&'a mut self, runtime: &'a Runtime, text: &'a Arc<String>) -> Contender<'a> {
-        Contender::new("append to a file and fdatasync", move || {
-            let (ask, text) = (self.ask.clone(), Arc::clone(text));
-            on(runtime, async move {
-                let (done, written) = oneshot::channel();
-                ask.send((text, done)).await.ok().context("the bare file's thread is gone")?;
-                Ok(written.await?)
-            })
-        })
+        let floor = Contender::new("append to a file and fdatasync", move || {
+            on(runtime, ask_all(self.ask.clone(), Arc::clone(text)))
+        });
+        floor.batch(APPENDS_EACH as u64)
     }
 
     fn stop(self) -> Result<()> {
@@ -147,6 +148,16 @@ impl Bare {
         let ended = self.thread.join().ok().context("the bare file's thread panicked")?;
         Ok(ended?)
     }
+}
+
+async fn ask_all(ask: mpsc::Sender<Asked>, text: Arc<String>) -> Result<()> {
+    for _ in 0..APPENDS_EACH {
+        let (done, written) = oneshot::channel();
+        let asked = (Arc::clone(&text), done);
+        ask.send(asked).await.ok().context("the bare file's thread is gone")?;
+        written.await?;
+    }
+    Ok(())
 }
 
 fn event() -> Event {

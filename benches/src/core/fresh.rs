@@ -3,12 +3,15 @@
 use super::{PLAN, lines, on};
 use crate::helper::Helper;
 use anyhow::Result;
-use bench::{Contender, Report, Target};
+use bench::{Contender, Plan, Report, Target};
 use sandbox::{Config, Demand, MEMORY_BYTES_DEFAULT, Sandbox};
 use tokio::runtime::Runtime;
 
 /// The jail, the way through three tasks to the zygote and its news of every end cost at most this.
 const RATIO_MAX: f64 = 1.0 / 0.6;
+
+/// Runners of one operation, one after the other: from one to the next nobody has to wake the task that asks.
+const BATCH: u64 = 10;
 
 pub(super) fn run(runtime: &Runtime, report: &mut Report) -> Result<()> {
     let execute = lines::one_plus_one()?;
@@ -24,14 +27,19 @@ pub(super) fn run(runtime: &Runtime, report: &mut Report) -> Result<()> {
     let jailed = Contender::new("fresh jailed 1 + 1", || {
         let (sandbox, execute) = (sandbox.clone(), execute.clone());
         on(runtime, async move {
-            let mut lease = sandbox.lease(Demand::default()).await?;
-            lines::run(&mut lease, &execute).await?;
-            lease.finish().await;
+            for _ in 0..BATCH {
+                let mut lease = sandbox.lease(Demand::default()).await?;
+                lines::run(&mut lease, &execute).await?;
+                lease.finish().await;
+            }
             Ok(())
         })
     });
-    let bare = Contender::new("fork of the same image without a jail", || forks.ask(&[1]));
-    let measured = PLAN.compare(jailed, bare)?;
+    let bare = Contender::new("fork of the same image without a jail", || {
+        (0..BATCH).try_for_each(|_| forks.ask(&[1]))
+    });
+    let plan = Plan { warm_up_ops: 5, ..PLAN };
+    let measured = plan.compare(jailed.batch(BATCH), bare.batch(BATCH))?;
     report.add(measured, vec![Target::RatioMax(RATIO_MAX)]);
     runtime.block_on(sandbox.shutdown());
     Ok(())

@@ -6,6 +6,8 @@ mod duration;
 mod exit;
 mod print;
 mod run;
+mod serve;
+mod token;
 
 use clap::{Parser, Subcommand};
 use exit::Exit;
@@ -22,6 +24,8 @@ struct Cli {
 enum Verb {
     Run(run::Args),
     Doctor(doctor::Args),
+    Serve(serve::Args),
+    Token(token::Args),
 }
 
 fn main() -> std::process::ExitCode {
@@ -30,6 +34,8 @@ fn main() -> std::process::ExitCode {
     let exit = match Cli::try_parse() {
         Ok(Cli { verb: Verb::Run(args) }) => run::run(args),
         Ok(Cli { verb: Verb::Doctor(args) }) => doctor::doctor(&args),
+        Ok(Cli { verb: Verb::Serve(args) }) => serve::serve(args),
+        Ok(Cli { verb: Verb::Token(args) }) => token::token(&args),
         Err(refused) => print::usage(&refused),
     };
     exit.into()

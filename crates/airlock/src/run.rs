@@ -134,9 +134,14 @@ fn asking(args: &Args) -> Asking {
     match args {
         Args { yes: true, .. } => Asking::Approve,
         Args { no: true, .. } => Asking::Decline,
-        _ if is_stdin(args) || !io::stdin().is_terminal() => Asking::NobodyThere,
+        _ if is_stdin(args) || !is_somebody_there() => Asking::NobodyThere,
         _ => Asking::Terminal,
     }
+}
+
+/// Whether somebody can read a question and type an answer.
+fn is_somebody_there() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
 fn is_stdin(args: &Args) -> bool {

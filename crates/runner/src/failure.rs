@@ -8,7 +8,7 @@ use protocols::execbox::wire::Failed;
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
 /// An uncaught error as the prelude saw it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Described {
     pub(crate) code: String,
     pub(crate) message: String,
@@ -55,12 +55,12 @@ pub(crate) fn memory_limit(bytes: u64) -> Failed<'static> {
     Failed { limit: Some("memory".into()), ..plain("memory_limit", message) }
 }
 
-/// The program's value has no JSON. `thrown` is what the engine said, if it threw.
-pub(crate) fn serialization(why: &NotJson, thrown: Option<Described>) -> Failed<'static> {
-    let reason = match (why, thrown) {
+/// The program's value has no JSON. `said` is what the engine said, if it threw.
+pub(crate) fn serialization(why: &NotJson, said: Option<&str>) -> Failed<'static> {
+    let reason = match (why, said) {
         (NotJson::Type(name), _) => format!("{name} has no JSON form"),
         (NotJson::TooLarge(bytes), _) => format!("{bytes} bytes are more than fit a message"),
-        (NotJson::Threw, Some(error)) => error.message,
+        (NotJson::Threw, Some(said)) => said.to_owned(),
         (NotJson::Threw, None) => "it has no JSON form".to_owned(),
     };
     let mut message = format!("the program's value cannot be turned into JSON: {reason}");

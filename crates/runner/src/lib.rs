@@ -8,10 +8,12 @@ mod convert;
 mod failure;
 mod host;
 mod link;
+mod order;
 mod prelude;
 pub mod prepare;
 mod session;
 mod usage;
+mod verdict;
 mod world;
 
 pub use prelude::PRELUDE_VERSION;

@@ -1,25 +1,23 @@
 //! One execution: make the program ready, start it, feed it inputs one at a time, say how it ended.
 
-use crate::convert;
+use crate::convert::{self, NotJson};
 use crate::failure;
 use crate::host::Host;
-use crate::link::{Inbox, Outbox};
-use crate::prepare::{self, Prepared};
-use crate::usage;
-use crate::world::World;
+use crate::link::Inbox;
+use crate::order::Order;
+use crate::prepare::{self, Prepared, SyntaxProblem};
+use crate::verdict::{self, Ending};
+use crate::world::{Hook, World};
 use lifecycle::{CallId, Convention, InputIndex, Timestamp, Unawaited};
 use protocols::execbox::wire::{
-    Airlock, CallFailure, Diverged, Done, Execute, Failed, Idle, RawJson, Started, StartedAirlock, Sync, TimerFired,
+    CallFailure, Diverged, Done, Failed, Idle, RawJson, Started, StartedAirlock, Sync, TimerFired,
     ToolResult,
 };
 use protocols::execbox::{FromRunner, ToRunner};
 use rquickjs::context::EvalOptions;
+use rquickjs::function::Args;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Ctx, Function, Persistent, Promise, Value};
-use std::io;
-use std::os::unix::net::UnixStream;
-use std::rc::Rc;
-use std::time::Instant;
 
 /// How the program's frames are named in stacks.
 pub(crate) const PROGRAM_FILE_NAME: &str = "program.js";
@@ -29,7 +27,10 @@ const OPENING: &str = "(async () => {";
 /// What stands after it: the line break ends a trailing comment.
 const CLOSING: &str = "\n})";
 
-/// How a session ended.
+/// What a program is told that waits for nothing.
+const STUCK: &str = "the program waits for a promise that nothing can settle: no tool call and no timer is outstanding";
+
+/// How a session left the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     /// `done` was sent; another order may come.
@@ -42,73 +43,38 @@ pub(crate) enum End {
     Diverged,
 }
 
-/// An `execute`, kept beyond the line it came in.
-pub(crate) struct Order {
-    id: String,
-    code: String,
-    memory_bytes: u64,
-    airlock: Airlock,
-    received: Instant,
-}
-
-impl Order {
-    pub(crate) const fn prelude(&self) -> u32 {
-        self.airlock.prelude
-    }
-
-    fn done(&self, outcome: Result<Option<&str>, Failed<'_>>, outbox: &Outbox) {
-        let millis = u64::try_from(self.received.elapsed().as_millis()).unwrap_or(u64::MAX);
-        outbox.send(&FromRunner::Done(Done {
-            id: self.id.as_str().into(),
-            outcome: outcome.map(|json| json.map(convert::raw)),
-            duration_ms: millis,
-            logs: Vec::new(),
-        }));
-        outbox.flush();
-    }
-}
-
-/// Waits for the next `execute`. What belongs to an execution that is over is passed by.
-pub(crate) fn next_order(inbox: &mut Inbox) -> io::Result<Option<Order>> {
-    while let Some(line) = inbox.line(|| {})? {
-        if let Ok(ToRunner::Execute(Execute { id, code, options, airlock: Some(airlock), .. })) =
-            ToRunner::decode(line)
-        {
-            return Ok(Some(Order {
-                id: id.into_owned(),
-                code: code.into_owned(),
-                memory_bytes: options.memory_limit_bytes,
-                airlock,
-                received: Instant::now(),
-            }));
-        }
-    }
-    Ok(None)
-}
-
-/// Answers an order for guest globals that this build does not have.
-pub(crate) fn refuse_prelude(order: &Order, stream: &Rc<UnixStream>) {
-    let outbox = Outbox::unconnected();
-    outbox.connect(Rc::clone(stream));
-    let message = format!("no version {} of the guest's globals", order.prelude());
-    order.done(Err(failure::plain("internal", message)), &outbox);
-}
-
-/// Runs one program to its end.
-pub(crate) fn run(world: &World, order: Order, inbox: &mut Inbox) -> End {
-    let prepared = match ready_text(&order) {
-        Ok(text) => text,
-        Err(problem) => {
-            order.done(Err(failure::syntax(problem.to_string())), &world.host.outbox);
-            return End::Done;
-        }
+/// Runs one program to its end and says so.
+pub(crate) fn run(world: &World, order: &Order, inbox: &mut Inbox) -> End {
+    let outcome = match run_to_end(world, order, inbox) {
+        Ending::Value(json) => Ok(json),
+        Ending::Failed(failed) => Err(failed),
+        Ending::Threw(thrown) => Err(verdict::threw(world, order, thrown)),
+        Ending::Crashed => Err(verdict::crashed(world, order)),
+        Ending::NotJson(why, thrown) => Err(verdict::not_json(world, order, &why, thrown)),
+        Ending::Closed => return End::Closed,
+        Ending::Broken => return End::Broken,
+        Ending::Diverged => return End::Diverged,
     };
-    // Before the context is entered: the runtime is locked while one is.
+    let outcome = outcome.as_ref().map(Option::as_deref).map_err(Failed::clone);
+    order.done(outcome, &world.host.outbox);
+    End::Done
+}
+
+fn run_to_end(world: &World, order: &Order, inbox: &mut Inbox) -> Ending {
+    let text = match ready_text(order) {
+        Ok(text) => text,
+        Err(problem) => return Ending::Failed(failure::syntax(problem.to_string())),
+    };
+    world.host.first_line_shift.set(OPENING.len() + prepare::first_line_shift(&text));
     world.limit_memory(order.memory_bytes);
-    world.context.with(|ctx| {
-        let session = Session { world, ctx: &ctx, host: &world.host, order: &order };
-        session.run(&prepared, inbox)
-    })
+    world.context.with(|ctx| Session { world, ctx: &ctx, host: &world.host, order }.run(&text, inbox))
+}
+
+fn ready_text(order: &Order) -> Result<String, SyntaxProblem> {
+    if order.airlock.prepared {
+        return Ok(order.code.clone());
+    }
+    prepare::prepare(&order.code, order.airlock.convention).map(|Prepared(text)| text)
 }
 
 /// Runs a small program that touches what programs usually touch, in a world that is thrown away.
@@ -122,88 +88,80 @@ pub(crate) fn rehearse(world: &World) {
     let Ok(Prepared(text)) = prepare::prepare(PROGRAM, Convention::ExplicitReturn) else { return };
     world.host.allow_cpu(u64::MAX);
     world.context.with(|ctx| {
-        let run = compile(&ctx, &text, Convention::ExplicitReturn).and_then(|f| f.call(()));
-        let value = run.and_then(|promise: Promise<'_>| promise.finish::<Value<'_>>());
+        let program = compile(&ctx, &text, Convention::ExplicitReturn);
+        let main = program.and_then(|program| program.call::<_, Promise<'_>>(()));
+        let value = main.and_then(|promise| promise.finish::<Value<'_>>());
         let _ = value.map(|value| convert::to_json(&ctx, value).is_ok());
         let _ = convert::from_json(&ctx, convert::raw("{\"a\":[1,\"b\"]}"));
     });
 }
 
-fn ready_text(order: &Order) -> Result<String, prepare::SyntaxProblem> {
-    if order.airlock.prepared {
-        return Ok(order.code.clone());
-    }
-    prepare::prepare(&order.code, order.airlock.convention).map(|Prepared(text)| text)
-}
-
 /// The program as a function. Explicit programs are strict, as modules are; the others sloppy, as execbox's are.
-fn compile<'js>(ctx: &Ctx<'js>, text: &str, convention: Convention) -> rquickjs::Result<Function<'js>> {
+fn compile<'js>(
+    ctx: &Ctx<'js>,
+    text: &str,
+    convention: Convention,
+) -> rquickjs::Result<Function<'js>> {
     let mut options = EvalOptions::default();
     options.strict = convention == Convention::ExplicitReturn;
     options.filename = Some(PROGRAM_FILE_NAME.to_owned());
     ctx.eval_with_options([OPENING, text, CLOSING].concat(), options)
 }
 
-struct Session<'w, 'c, 'js> {
-    world: &'w World,
-    ctx: &'c Ctx<'js>,
-    host: &'w Host,
-    order: &'w Order,
+/// The guest's turn.
+struct Session<'s, 'js> {
+    world: &'s World,
+    ctx: &'s Ctx<'js>,
+    host: &'s Host,
+    order: &'s Order,
 }
 
-impl<'js> Session<'_, '_, 'js> {
-    fn run(&self, text: &str, inbox: &mut Inbox) -> End {
-        self.host.first_line_shift.set(OPENING.len() + prepare::first_line_shift(text));
+impl<'js> Session<'_, 'js> {
+    fn run(&self, text: &str, inbox: &mut Inbox) -> Ending {
         self.begin_clock_and_dice();
-        let program = match compile(self.ctx, text, self.order.airlock.convention) {
-            Ok(program) => program,
-            Err(_) => {
-                let thrown = self.ctx.catch();
-                return self.end(Err(self.failed_by(thrown)));
-            }
+        self.allow_cpu();
+        let Ok(program) = compile(self.ctx, text, self.order.airlock.convention) else {
+            return self.threw();
         };
         self.say_started(text);
         self.allow_cpu();
         match program.call::<_, Promise<'js>>(()) {
             Ok(main) => self.feed(&main, inbox),
-            Err(_) => {
-                let thrown = self.ctx.catch();
-                self.end(Err(self.failed_by(thrown)))
-            }
+            Err(_) => self.threw(),
         }
     }
 
     /// The input loop: drain, look, wait.
-    fn feed(&self, main: &Promise<'js>, inbox: &mut Inbox) -> End {
+    fn feed(&self, main: &Promise<'js>, inbox: &mut Inbox) -> Ending {
         let mut idle_said = None;
         loop {
             self.drain();
-            if let Some(outcome) = self.outcome(main) {
-                return self.end(outcome);
+            if let Some(ending) = self.ending(main) {
+                return ending;
             }
             let line = match inbox.line(|| self.say_idle(&mut idle_said)) {
                 Ok(Some(line)) => line,
-                Ok(None) => return End::Closed,
-                Err(_) => return End::Broken,
+                Ok(None) => return Ending::Closed,
+                Err(_) => return Ending::Broken,
             };
             // A line that is no message is dropped, as execbox demands.
             let Ok(message) = ToRunner::decode(line) else { continue };
-            if let Some(end) = self.take(message) {
-                return end;
+            if let Some(ending) = self.take(&message) {
+                return ending;
             }
         }
     }
 
-    fn take(&self, message: ToRunner<'_>) -> Option<End> {
+    fn take(&self, message: &ToRunner<'_>) -> Option<Ending> {
         match message {
-            ToRunner::ToolResult(result) => self.settle(&result),
-            ToRunner::TimerFired(fired) => self.fire(fired),
+            ToRunner::ToolResult(result) => self.settle(result),
+            ToRunner::TimerFired(fired) => self.fire(*fired),
             ToRunner::Sync(Sync { n }) => {
-                self.host.outbox.send(&FromRunner::Synced(Sync { n }));
+                self.host.outbox.send(&FromRunner::Synced(Sync { n: *n }));
                 None
             }
             ToRunner::Cancel(cancel) if cancel.id == self.order.id => {
-                Some(self.end(Err(failure::plain("timeout", "was cancelled"))))
+                Some(Ending::Failed(failure::plain("timeout", "was cancelled")))
             }
             ToRunner::Cancel(_) => None,
             ToRunner::Execute(execute) => {
@@ -213,60 +171,56 @@ impl<'js> Session<'_, '_, 'js> {
         }
     }
 
-    fn settle(&self, result: &ToolResult<'_>) -> Option<End> {
+    fn settle(&self, result: &ToolResult<'_>) -> Option<Ending> {
         let call = result.call_id.parse().ok().map(CallId);
         let Some(call) = call.filter(|call| self.host.calls.borrow_mut().remove(call)) else {
             return Some(self.diverged(format!("call {} is not outstanding", result.call_id)));
         };
         self.begin_input();
         let at = result.at.map(millis);
-        let done = match &result.outcome {
+        let settled = match &result.outcome {
             Ok(value) => self.resolve(call, at, *value),
             Err(why) => self.reject(call, at, why),
         };
-        self.after_hook(done)
+        settled.err().map(|_| self.threw())
     }
 
-    fn resolve(&self, call: CallId, at: Option<f64>, value: Option<RawJson<'_>>) -> rquickjs::Result<()> {
-        let value = match self.value_of(value) {
-            Ok(value) => value,
-            Err(_) => return self.reject_unreadable(call, at),
-        };
-        self.hook(&self.world.hooks.resolve_call)?.call((call.0, at, value))
-    }
-
-    /// JSON that was checked on the way in fails here only for want of stack or memory; the guest may go on without it.
-    fn reject_unreadable(&self, call: CallId, at: Option<f64>) -> rquickjs::Result<()> {
-        let _ = self.ctx.catch();
-        let why = CallFailure {
-            code: "serialization".into(),
-            message: "the tool's result is nested too deeply or does not fit the memory left".into(),
-            name: None,
-            details: None,
-        };
-        self.reject(call, at, &why)
-    }
-
-    fn reject(&self, call: CallId, at: Option<f64>, why: &CallFailure<'_>) -> rquickjs::Result<()> {
-        let details = self.value_of(why.details)?;
-        let reject = self.hook(&self.world.hooks.reject_call)?;
-        reject.call((call.0, at, why.code.as_ref(), why.message.as_ref(), why.name.as_deref(), details))
-    }
-
-    fn fire(&self, fired: TimerFired) -> Option<End> {
+    fn fire(&self, fired: TimerFired) -> Option<Ending> {
         if !self.host.timers.borrow_mut().remove(&fired.timer) {
             return Some(self.diverged(format!("timer {} is not outstanding", fired.timer)));
         }
         self.begin_input();
         let hook = self.hook(&self.world.hooks.fire);
-        self.after_hook(hook.and_then(|fire| fire.call::<_, ()>((fired.timer.0, millis(fired.at)))))
+        let fired = hook.and_then(|fire| fire.call::<_, ()>((fired.timer.0, millis(fired.at))));
+        fired.err().map(|_| self.threw())
     }
 
-    /// A hook fails only when memory or processor time ran out in it: no later input could mend that.
-    fn after_hook(&self, done: rquickjs::Result<()>) -> Option<End> {
-        let _ = done.err()?;
-        let thrown = self.ctx.catch();
-        Some(self.end(Err(self.failed_by(thrown))))
+    fn resolve(
+        &self,
+        call: CallId,
+        at: Option<f64>,
+        value: Option<RawJson<'_>>,
+    ) -> rquickjs::Result<()> {
+        match self.value_of(value) {
+            Ok(value) => self.hook(&self.world.hooks.resolve_call)?.call((call.0, at, value)),
+            Err(_) => self.reject_unreadable(call, at),
+        }
+    }
+
+    /// JSON that was checked on the way in fails here only for want of stack or memory; the guest may go on without it.
+    fn reject_unreadable(&self, call: CallId, at: Option<f64>) -> rquickjs::Result<()> {
+        drop(self.ctx.catch());
+        let message = "the tool's result is nested too deeply or does not fit the memory left";
+        let code = "serialization".into();
+        let why = CallFailure { code, message: message.into(), name: None, details: None };
+        self.reject(call, at, &why)
+    }
+
+    fn reject(&self, call: CallId, at: Option<f64>, why: &CallFailure<'_>) -> rquickjs::Result<()> {
+        let CallFailure { code, message, name, details } = why;
+        let details = self.value_of(*details)?;
+        let reject = self.hook(&self.world.hooks.reject_call)?;
+        reject.call((call.0, at, code.as_ref(), message.as_ref(), name.as_deref(), details))
     }
 
     /// Runs microtasks until none is left. A flood of them never comes back to the interpreter's own check.
@@ -277,93 +231,47 @@ impl<'js> Session<'_, '_, 'js> {
     }
 
     /// How the program ended, if it has.
-    fn outcome(&self, main: &Promise<'js>) -> Option<Result<Option<String>, Failed<'static>>> {
+    fn ending(&self, main: &Promise<'js>) -> Option<Ending> {
         if self.host.cpu_exhausted() {
-            return Some(Err(self.cpu_limit()));
+            return Some(Ending::Failed(verdict::cpu_limit(self.world, self.order)));
         }
         if self.host.crashed.get() {
-            return Some(Err(self.described_by(&self.world.hooks.describe_crash, None)));
+            return Some(Ending::Crashed);
         }
+        let calls = !self.host.calls.borrow().is_empty();
+        let timers = !self.host.timers.borrow().is_empty();
         let waits = self.order.airlock.unawaited == Unawaited::Wait;
-        let calls_outstanding = !self.host.calls.borrow().is_empty();
         match main.state() {
-            PromiseState::Pending if calls_outstanding || !self.host.timers.borrow().is_empty() => None,
-            PromiseState::Pending => Some(Err(failure::plain("stuck", STUCK))),
-            PromiseState::Resolved | PromiseState::Rejected if waits && calls_outstanding => None,
+            PromiseState::Pending if calls || timers => None,
+            PromiseState::Pending => Some(Ending::Failed(failure::plain("stuck", STUCK))),
+            PromiseState::Resolved | PromiseState::Rejected if waits && calls => None,
             PromiseState::Resolved | PromiseState::Rejected => Some(self.settled(main)),
         }
     }
 
-    fn settled(&self, main: &Promise<'js>) -> Result<Option<String>, Failed<'static>> {
-        match main.result::<Value<'js>>().expect("the promise is settled") {
-            Ok(value) => convert::to_json(self.ctx, value).map_err(|why| self.not_json(&why)),
-            Err(_) => {
-                let thrown = self.ctx.catch();
-                Err(self.failed_by(thrown))
+    fn settled(&self, main: &Promise<'js>) -> Ending {
+        let Ok(value) = main.result::<Value<'js>>().expect("the promise is settled") else {
+            return self.threw();
+        };
+        match convert::to_json(self.ctx, value) {
+            Ok(json) => Ending::Value(json),
+            Err(NotJson::Threw) => {
+                let thrown = Persistent::save(self.ctx, self.ctx.catch());
+                Ending::NotJson(NotJson::Threw, Some(thrown))
             }
+            Err(why) => Ending::NotJson(why, None),
         }
     }
 
-    fn not_json(&self, why: &convert::NotJson) -> Failed<'static> {
-        let thrown = matches!(why, convert::NotJson::Threw).then(|| self.ctx.catch());
-        if self.host.cpu_exhausted() {
-            return self.cpu_limit();
-        }
-        let Some(thrown) = thrown else { return failure::serialization(why, None) };
-        let failed = self.failed_by(thrown);
-        if failed.code == "memory_limit" {
-            return failed;
-        }
-        let message = failed.message.into_owned();
-        let described = failure::Described { message, ..failure::Described::default() };
-        failure::serialization(why, Some(described))
+    /// The engine has an exception pending.
+    fn threw(&self) -> Ending {
+        Ending::Threw(Persistent::save(self.ctx, self.ctx.catch()))
     }
 
-    /// What an uncaught value means. No value at all means that not even an error object could be allocated.
-    fn failed_by(&self, thrown: Value<'js>) -> Failed<'static> {
-        if self.host.cpu_exhausted() {
-            return self.cpu_limit();
-        }
-        if self.nothing_could_be_thrown(&thrown) {
-            return failure::memory_limit(self.order.memory_bytes);
-        }
-        self.described_by(&self.world.hooks.describe, Some(thrown))
-    }
-
-    /// Tells the engine's "out of memory, even for saying so" (null) from a guest's own `throw null`: only in the first
-    /// case has the process really come near its limit.
-    fn nothing_could_be_thrown(&self, thrown: &Value<'js>) -> bool {
-        let nothing = thrown.is_null() || thrown.type_of() == rquickjs::Type::Uninitialized;
-        nothing && usage::memory_peak_bytes() > self.order.memory_bytes / 2
-    }
-
-    fn described_by(&self, hook: &Persistent<Function<'static>>, thrown: Option<Value<'js>>) -> Failed<'static> {
-        self.world.lend_memory(self.order.memory_bytes);
-        let asked = self.hook(hook).and_then(|describe| match thrown {
-            Some(thrown) => describe.call::<_, ()>((thrown,)),
-            None => describe.call::<_, ()>(()),
-        });
-        let described = self.host.described.borrow_mut().take();
-        match (asked, described) {
-            (Ok(()), Some(described)) if described.code == "memory_limit" => {
-                failure::memory_limit(self.order.memory_bytes)
-            }
-            (Ok(()), Some(described)) => described.into_failed(self.host.first_line_shift.get()),
-            // The prelude catches everything but exhaustion.
-            _ if self.host.cpu_exhausted() => self.cpu_limit(),
-            _ => failure::memory_limit(self.order.memory_bytes),
-        }
-    }
-
-    fn end(&self, outcome: Result<Option<String>, Failed<'static>>) -> End {
-        self.order.done(outcome.as_ref().map(|json| json.as_deref()).map_err(Clone::clone), &self.host.outbox);
-        End::Done
-    }
-
-    fn diverged(&self, what: String) -> End {
+    fn diverged(&self, what: String) -> Ending {
         self.host.outbox.send(&FromRunner::Diverged(Diverged { what: what.into() }));
         self.host.outbox.flush();
-        End::Diverged
+        Ending::Diverged
     }
 
     fn say_started(&self, text: &str) {
@@ -397,12 +305,11 @@ impl<'js> Session<'_, '_, 'js> {
     }
 
     fn begin_clock_and_dice(&self) {
-        let words: Vec<u32> =
-            self.order.airlock.seed.0.as_chunks::<4>().0.iter().copied().map(u32::from_le_bytes).collect();
+        let (words, _) = self.order.airlock.seed.0.as_chunks::<4>();
         let started = self.hook(&self.world.hooks.start).and_then(|start| {
-            let mut args = rquickjs::function::Args::new(self.ctx.clone(), words.len() + 1);
+            let mut args = Args::new(self.ctx.clone(), words.len() + 1);
             args.push_arg(millis(self.order.airlock.start_ms))?;
-            args.push_args(words)?;
+            args.push_args(words.iter().map(|word| u32::from_le_bytes(*word)))?;
             start.call_arg::<()>(args)
         });
         started.expect("the prelude's start only assigns numbers");
@@ -411,39 +318,25 @@ impl<'js> Session<'_, '_, 'js> {
     fn begin_input(&self) {
         let input = self.host.begin_input();
         if input == self.order.airlock.replay_inputs.next() {
-            self.host.allow_cpu(self.order.airlock.cpu_ms);
+            self.allow_cpu();
         }
     }
 
     fn allow_cpu(&self) {
-        self.host.allow_cpu(self.cpu_ms());
-    }
-
-    fn cpu_limit(&self) -> Failed<'static> {
-        failure::cpu_limit(self.cpu_ms())
-    }
-
-    /// The allowance of the present stretch: a replay has its own.
-    fn cpu_ms(&self) -> u64 {
-        let airlock = &self.order.airlock;
-        let replays = airlock.replay_inputs != InputIndex(0) && self.host.inputs() <= airlock.replay_inputs;
-        if replays { airlock.replay_cpu_ms } else { airlock.cpu_ms }
+        self.host.allow_cpu(self.order.cpu_ms(self.host.inputs()));
     }
 
     fn value_of(&self, json: Option<RawJson<'_>>) -> rquickjs::Result<Value<'js>> {
-        json.map_or_else(
-            || Ok(Value::new_undefined(self.ctx.clone())),
-            |json| convert::from_json(self.ctx, json),
-        )
+        match json {
+            Some(json) => convert::from_json(self.ctx, json),
+            None => Ok(Value::new_undefined(self.ctx.clone())),
+        }
     }
 
-    fn hook(&self, hook: &Persistent<Function<'static>>) -> rquickjs::Result<Function<'js>> {
+    fn hook(&self, hook: &Hook) -> rquickjs::Result<Function<'js>> {
         hook.clone().restore(self.ctx)
     }
 }
-
-/// What a program is told that waits for nothing.
-const STUCK: &str = "the program waits for a promise that nothing can settle: no tool call and no timer is outstanding";
 
 /// Guest time as the guest's own numbers.
 fn millis(at: Timestamp) -> f64 {

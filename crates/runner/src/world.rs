@@ -2,6 +2,7 @@
 
 use crate::host::{self, Host};
 use crate::link::Inbox;
+use crate::order::Order;
 use crate::prelude;
 use crate::session::{self, End};
 use rquickjs::context::EvalOptions;
@@ -45,7 +46,8 @@ pub(crate) struct Hooks {
     pub(crate) describe_crash: Hook,
 }
 
-type Hook = Persistent<Function<'static>>;
+/// A function of the prelude's, kept between two turns of the guest.
+pub(crate) type Hook = Persistent<Function<'static>>;
 
 impl std::fmt::Debug for World {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -75,7 +77,7 @@ impl World {
         let mut inbox = Inbox::new(Rc::clone(&stream));
         let mut waiting = Some(self);
         loop {
-            let order = match session::next_order(&mut inbox) {
+            let order = match Order::next(&mut inbox) {
                 Ok(Some(order)) => order,
                 Ok(None) => return leave(waiting, EXIT_CLOSED),
                 Err(_) => return leave(waiting, EXIT_BROKEN),
@@ -83,11 +85,11 @@ impl World {
             let version = order.prelude();
             let ready = waiting.take().filter(|world| world.prelude == version);
             let Some(world) = ready.or_else(|| Self::fresh(version)) else {
-                session::refuse_prelude(&order, &stream);
+                order.refuse_prelude(&stream);
                 continue;
             };
             world.host.outbox.connect(Rc::clone(&stream));
-            match session::run(&world, order, &mut inbox) {
+            match session::run(&world, &order, &mut inbox) {
                 End::Done => {}
                 End::Closed => return leave(Some(world), EXIT_CLOSED),
                 End::Broken => return leave(Some(world), EXIT_BROKEN),

@@ -152,7 +152,7 @@ impl Guest {
 
     /// The next line as it is.
     pub(crate) fn read_line(&mut self, line: &mut String) {
-        self.reader.read_line(line).unwrap();
+        assert!(self.reader.read_line(line).unwrap() > 0, "the runner left");
     }
 
     /// All messages up to and including the next of this type, short: see [`short`].
@@ -176,6 +176,11 @@ impl Guest {
             }
         }
         panic!("the runner left without a word");
+    }
+
+    /// Lets a busy runner be.
+    pub(crate) fn abandon(mut self) {
+        drop(self.thread.take());
     }
 
     /// Closes the link and says with which code the runner left.

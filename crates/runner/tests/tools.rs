@@ -1,1 +1,138 @@
-//! .
+//! Tool calls: the proxy, the order of answers, what happens to calls nobody awaits.
+
+use crate::guest::{Guest, Run, failure, value};
+use lifecycle::Unawaited;
+
+#[test]
+fn calls_are_numbered_as_they_are_made_and_answered_in_any_order() {
+    let mut guest = Guest::running(
+        "const [a, b] = await Promise.all([tools.x.a({ n: 1 }), tools.x['b c'](2, 'ignored')]);
+         [a, b, await tools.deep.er.and.deeper()]",
+    );
+    assert_eq!(guest.until("idle"), ["started", "call 1 x.a {\"n\":1}", "call 2 x.b c 2", "idle 0"]);
+    guest.resolve(2, "\"second\"", 5);
+    assert_eq!(guest.until("idle"), ["idle 1"]);
+    guest.resolve(1, "{\"__proto__\":{\"x\":1}}", 6);
+    assert_eq!(guest.until("idle"), ["call 3 deep.er.and.deeper null", "idle 2"]);
+    guest.resolve(3, "null", 7);
+    assert_eq!(guest.until("done"), [r#"done [{"__proto__":{"x":1}},"second",null]"#]);
+}
+
+#[test]
+fn answers_that_wait_together_are_taken_one_at_a_time() {
+    let mut guest = Guest::running(
+        "await Promise.all([1, 2, 3].map(async (n) => { await tools.t(n); console.log(n); await null; console.log(-n) }))",
+    );
+    guest.until("idle");
+    guest.resolve(3, "0", 1);
+    guest.resolve(1, "0", 2);
+    guest.resolve(2, "0", 3);
+    let seen = guest.until("done");
+    let logs: Vec<_> = seen.iter().filter(|line| line.starts_with("log")).collect();
+    assert_eq!(logs, ["log 3 [1.1]", "log -3 [1.2]", "log 1 [2.1]", "log -1 [2.2]", "log 2 [3.1]", "log -2 [3.2]"]);
+}
+
+#[test]
+fn a_missing_result_is_undefined() {
+    let mut guest = Guest::running("typeof (await tools.t())");
+    guest.until("idle");
+    guest.send_line(b"{\"type\":\"tool_result\",\"callId\":\"1\",\"ok\":true,\"at\":1700000000000}\n");
+    assert_eq!(guest.done()["result"], "undefined");
+}
+
+#[test]
+fn deep_and_odd_results_reach_the_guest_whole() {
+    let deep = format!("{}7{}", "[".repeat(2_000), "]".repeat(2_000));
+    let mut guest = Guest::running(
+        "let v = await tools.deep(), n = 0; while (Array.isArray(v)) { v = v[0]; n += 1 } [v, n, (await tools.odd()).charCodeAt(0)]",
+    );
+    guest.until("idle");
+    guest.resolve(1, &deep, 0);
+    guest.until("idle");
+    guest.resolve(2, r#""\ud800""#, 0);
+    assert_eq!(guest.done()["result"].to_string(), "[7,2000,55296]");
+}
+
+#[test]
+fn a_result_nested_beyond_all_reason_rejects_its_call() {
+    let mut guest = Guest::running("try { await tools.t() } catch (e) { console.log(e.code) }");
+    guest.until("idle");
+    guest.resolve(1, &format!("{}{}", "[".repeat(200_000), "]".repeat(200_000)), 0);
+    assert_eq!(guest.until("done"), ["log serialization [1.1]", "done null"]);
+}
+
+#[test]
+fn a_rejection_has_code_message_and_details() {
+    let mut guest = Guest::running(
+        "let r; try { await tools.t() } catch (e) { r = [e instanceof Error, e.name, e.message, e.code, e.details, Object.keys(e)] } r",
+    );
+    guest.until("idle");
+    guest.reject(1, "declined", "no, thanks");
+    assert_eq!(
+        guest.done()["result"].to_string(),
+        r#"[true,"Error","no, thanks","declined",{"why":[1]},[]]"#
+    );
+}
+
+#[test]
+fn the_proxy_is_no_promise_and_cannot_be_changed() {
+    assert_eq!(
+        value("const t = await tools; tools.x = 1; [typeof tools.x, typeof tools.then, tools[Symbol.iterator], Object.keys(tools), 'any' in tools, JSON.stringify({ tools })]"),
+        r#"["function","undefined",null,[],true,"{}"]"#
+    );
+    assert_eq!(failure("tools()").1, "Tool path missing in invocation");
+    assert_eq!(failure("'use strict'; tools.x = 1; 1").0, "runtime");
+}
+
+#[test]
+fn arguments_without_json_reject_and_send_nothing() {
+    let code = "const a = {}; a.a = a; const r = []; for (const v of [a, 1n]) await tools.t(v).catch((e) => r.push(e.code)); r";
+    assert_eq!(value(code), r#"["serialization","serialization"]"#);
+    assert_eq!(failure("const a = {}; a.a = a; await tools.t(a)").0, "serialization");
+}
+
+#[test]
+fn impossible_paths_reject_and_send_nothing() {
+    assert_eq!(failure("await tools['a..b']()").0, "validation");
+    assert_eq!(failure("await tools['x'.repeat(600)]()").0, "validation");
+    let mut guest = Guest::running("await tools['\\ud800']()");
+    assert_eq!(guest.until("idle"), ["started", "call 1 \u{FFFD} null", "idle 0"]);
+}
+
+#[test]
+fn calls_nobody_awaits_are_waited_for() {
+    let mut guest = Guest::running("tools.a().then((v) => console.log('late', v)); 'value'");
+    assert_eq!(guest.until("idle"), ["started", "call 1 a null", "idle 0"]);
+    guest.resolve(1, "1", 0);
+    assert_eq!(guest.until("done"), ["log late 1 [1.1]", "done value"]);
+}
+
+#[test]
+fn calls_nobody_awaits_are_forgotten_where_that_is_the_rule() {
+    let mut guest = Guest::new();
+    guest.execute(&Run { unawaited: Unawaited::Forget, ..Run::new("tools.a(); 'value'") });
+    assert_eq!(guest.until("done"), ["started", "call 1 a null", "done value"]);
+    // Its answer comes late and belongs to nobody.
+    guest.resolve(1, "1", 0);
+    guest.execute(&Run::new("2"));
+    assert_eq!(guest.until("done"), ["started", "done 2"]);
+}
+
+#[test]
+fn an_answer_to_a_call_that_was_never_made_ends_the_runner() {
+    let mut guest = Guest::running("await tools.a()");
+    guest.until("idle");
+    guest.resolve(2, "1", 0);
+    assert_eq!(guest.until("diverged"), ["diverged: call 2 is not outstanding"]);
+    assert_eq!(guest.next(), None);
+    assert_eq!(guest.close(), 3);
+}
+
+#[test]
+fn a_sync_is_answered_after_everything_before_it() {
+    let mut guest = Guest::running("await tools.a(); console.log('x'); await tools.b()");
+    guest.until("idle");
+    guest.resolve(1, "1", 0);
+    guest.sync(9);
+    assert_eq!(guest.until("idle"), ["log x [1.1]", "call 2 b null", "synced 9", "idle 1"]);
+}

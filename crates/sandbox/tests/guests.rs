@@ -15,13 +15,20 @@ async fn start(reuse: bool) -> Sandbox {
     Sandbox::start(config).await.unwrap()
 }
 
-/// One plain execbox order.
 fn order(code: &str) -> Vec<u8> {
     let options =
         r#"{"timeoutMs":600000,"memoryLimitBytes":67108864,"maxLogLines":9,"maxLogChars":999}"#;
+    let seed = "0".repeat(64);
+    let airlock = format!(
+        r#"{{"seed":"{seed}","startMs":0,"convention":"explicit_return","prepared":false,"prelude":1,
+        "cpuMs":600000,"unawaited":"wait","replayInputs":0,"replayCpuMs":0}}"#
+    )
+    .replace('\n', "");
     let code = format!("{code:?}");
-    format!(r#"{{"type":"execute","id":"e","code":{code},"options":{options},"providers":[]}}"#)
-        .into_bytes()
+    format!(
+        r#"{{"type":"execute","id":"e","code":{code},"options":{options},"providers":[],"airlock":{airlock}}}"#
+    )
+    .into_bytes()
 }
 
 fn push(lease: &mut Lease, code: &str) {
@@ -54,7 +61,7 @@ async fn a_program_runs_in_the_jail_and_what_it_uses_needs_no_file() {
         ("return 1 + 1", "2"),
         ("return new Date(0).getTimezoneOffset()", "0"),
         (
-            "return [typeof process, typeof require, typeof fetch].join()",
+            "return [typeof process, typeof require, typeof Deno].join()",
             "\"undefined,undefined,undefined\"",
         ),
         ("const x: number = 3; return x ** 2", "9"),

@@ -25,7 +25,8 @@ impl FromRequest<Arc<App>> for JsonBody {
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
         claims_json(request.headers())?;
         let reading = Bytes::from_request(request, app);
-        let read = tokio::time::timeout(BODY_TIME_MAX, reading).await.map_err(|_| Problem::too_slow())?;
+        let read =
+            tokio::time::timeout(BODY_TIME_MAX, reading).await.map_err(|_| Problem::too_slow())?;
         read.map(Self).map_err(|refused| match refused.into_response().status() {
             StatusCode::PAYLOAD_TOO_LARGE => Problem::too_large(BODY_BYTES_MAX),
             _ => Problem::bad_request("The body broke off."),
@@ -38,8 +39,8 @@ fn claims_json(headers: &HeaderMap) -> Result<(), Problem> {
     let Some(header) = headers.get(CONTENT_TYPE) else { return Err(Problem::not_json(None)) };
     let text = header.to_str().unwrap_or("something else");
     let kind = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let is_json = kind == "application/json"
-        || (kind.starts_with("application/") && kind.ends_with("+json"));
+    let is_json =
+        kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"));
     if is_json { Ok(()) } else { Err(Problem::not_json(Some(text))) }
 }
 

@@ -37,9 +37,8 @@ impl Problem {
     }
 
     pub(crate) fn no_execution(id: impl fmt::Display) -> Self {
-        let message = format!(
-            "There is no execution or question {id}, or it belongs to another caller."
-        );
+        let message =
+            format!("There is no execution or question {id}, or it belongs to another caller.");
         let execution_id = Some(id.to_string());
         let status = StatusCode::NOT_FOUND;
         Self { execution_id, ..Self::new(status, "ExecutionNotFoundError", message) }
@@ -51,7 +50,8 @@ impl Problem {
     }
 
     pub(crate) fn not_allowed(method: &str, path: &str) -> Self {
-        let message = format!("{path} does not take {method}; the header Allow says what it takes.");
+        let message =
+            format!("{path} does not take {method}; the header Allow says what it takes.");
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowedError", message)
     }
 
@@ -86,14 +86,24 @@ impl Problem {
     }
 
     pub(crate) fn stopping() -> Self {
-        let message = "The server is stopping. What is under way is kept: ask again after the next start.";
+        let message =
+            "The server is stopping. What is under way is kept: ask again after the next start.";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "ShuttingDownError", message)
     }
 
-    /// Our own breakage, when nothing else is known of it.
-    pub(crate) fn internal(reference: impl Into<String>, advice: &str) -> Self {
-        let trace_id = reference.into();
-        let message = format!("Something broke on our side; the log has it as {trace_id}. {advice}");
+    /// Our own breakage. The log gets the cause, the caller a number that leads to it.
+    pub(crate) fn broken(cause: &dyn fmt::Display) -> Self {
+        let mut reference = [0; 4];
+        // Without randomness the number is zero, and the cause is in the log all the same.
+        let _ = getrandom::fill(&mut reference);
+        let reference = format!("{:08x}", u32::from_le_bytes(reference));
+        tracing::error!(%reference, %cause, "fault");
+        Self::internal(reference, "")
+    }
+
+    fn internal(trace_id: String, advice: &str) -> Self {
+        let message =
+            format!("Something broke on our side; the log has it as {trace_id}. {advice}");
         let status = StatusCode::INTERNAL_SERVER_ERROR;
         let message = message.trim_end().to_owned();
         Self { trace_id: Some(trace_id), ..Self::new(status, "InternalError", message) }
@@ -124,9 +134,9 @@ impl Problem {
             Rejection::BadAnswer(help) => {
                 Self::bad_request(format!("The answer does not fit the question: {help}."))
             }
-            Rejection::Diverged { .. } | Rejection::NotRestored(_) => {
-                Self::conflict(format!("Nothing was recorded and the question stays open: {rejection}."))
-            }
+            Rejection::Diverged { .. } | Rejection::NotRestored(_) => Self::conflict(format!(
+                "Nothing was recorded and the question stays open: {rejection}."
+            )),
             Rejection::AlreadyStarted
             | Rejection::NotStarted
             | Rejection::AlreadyFinished
@@ -235,12 +245,15 @@ mod tests {
                 r#"{"_tag":"ForbiddenError","message":"This token is not good for that; the scope run is needed."}"#,
             ),
             (
-                Problem::rejected(&Rejection::NotRestored(Failure::new(FailureCode::Runtime, "no"))),
+                Problem::rejected(&Rejection::NotRestored(Failure::new(
+                    FailureCode::Runtime,
+                    "no",
+                ))),
                 409,
                 r#"{"_tag":"ConflictError","message":"Nothing was recorded and the question stays open: the program could not be brought back: no."}"#,
             ),
             (
-                Problem::internal("0a0b0c0d", ""),
+                Problem::internal("0a0b0c0d".into(), ""),
                 500,
                 r#"{"_tag":"InternalError","message":"Something broke on our side; the log has it as 0a0b0c0d.","traceId":"0a0b0c0d"}"#,
             ),

@@ -23,11 +23,8 @@ pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
     let mut response = match admit(&app, &request) {
         Err(problem) => problem.into_response(),
         Ok(()) => {
-            let mut response = if is_preflight(&request) {
-                preflight()
-            } else {
-                attempt(request, next).await
-            };
+            let mut response =
+                if is_preflight(&request) { preflight() } else { attempt(request, next).await };
             if let Some(origin) = origin {
                 response.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
             }
@@ -76,7 +73,8 @@ fn admit(app: &App, request: &Request) -> Result<(), Problem> {
              given with --allowed-host.",
         ));
     }
-    let may_call = |origin: &HeaderValue| origin.to_str().is_ok_and(|text| app.hosts.may_call(text));
+    let may_call =
+        |origin: &HeaderValue| origin.to_str().is_ok_and(|text| app.hosts.may_call(text));
     if !request.headers().get_all(ORIGIN).iter().all(may_call) {
         return Err(Problem::forbidden(
             "Pages of this Origin may not call this server; --allowed-host names those that may.",
@@ -103,12 +101,5 @@ fn preflight() -> Response {
 /// A handler that panics breaks its own request and nothing else.
 async fn attempt(request: Request, next: Next) -> Response {
     let attempt = AssertUnwindSafe(next.run(request)).catch_unwind();
-    attempt.await.unwrap_or_else(|_| {
-        let mut reference = [0; 4];
-        // Without randomness the reference is zero, and the panic is in the log all the same.
-        let _ = getrandom::fill(&mut reference);
-        let reference = format!("{:08x}", u32::from_le_bytes(reference));
-        tracing::error!(%reference, "a handler panicked");
-        Problem::internal(reference, "").into_response()
-    })
+    attempt.await.unwrap_or_else(|_| Problem::broken(&"a handler panicked").into_response())
 }

@@ -70,7 +70,11 @@ impl Metrics {
         };
         let one = |value: u64| vec![(String::new(), value)];
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let ended = [("completed", &self.completed), ("failed", &self.failed), ("cancelled", &self.cancelled)];
+        let ended = [
+            ("completed", &self.completed),
+            ("failed", &self.failed),
+            ("cancelled", &self.cancelled),
+        ];
         let ended = ended.map(|(outcome, n)| (format!("{{outcome=\"{outcome}\"}}"), count(n)));
         let requests: Vec<_> = {
             let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,15 +83,40 @@ impl Metrics {
             };
             requests.iter().map(|(key, n)| (label(key), *n)).collect()
         };
-        family("airlock_executions_started_total", "counter", "Executions started here.", &one(count(&self.started)));
-        family("airlock_executions_finished_total", "counter", "Executions whose end was told here, by outcome.", &ended);
+        family(
+            "airlock_executions_started_total",
+            "counter",
+            "Executions started here.",
+            &one(count(&self.started)),
+        );
+        family(
+            "airlock_executions_finished_total",
+            "counter",
+            "Executions whose end was told here, by outcome.",
+            &ended,
+        );
         family("airlock_executions_live", "gauge", "Executions in memory.", &one(now.live));
-        family("airlock_executions_paused", "gauge", "Executions that wait for people.", &one(now.paused));
+        family(
+            "airlock_executions_paused",
+            "gauge",
+            "Executions that wait for people.",
+            &one(now.paused),
+        );
         family("airlock_runners_live", "gauge", "Runners at work or kept warm.", &one(now.runners));
         family("airlock_runners_idle", "gauge", "Runners that wait for a program.", &one(now.idle));
-        family("airlock_runners_waiting", "gauge", "Programs that wait for a runner.", &one(now.waiting));
+        family(
+            "airlock_runners_waiting",
+            "gauge",
+            "Programs that wait for a runner.",
+            &one(now.waiting),
+        );
         family("airlock_http_requests_total", "counter", "Requests answered.", &requests);
-        family("airlock_uptime_seconds", "gauge", "Seconds since the start.", &one(self.since.elapsed().as_secs()));
+        family(
+            "airlock_uptime_seconds",
+            "gauge",
+            "Seconds since the start.",
+            &one(self.since.elapsed().as_secs()),
+        );
         text
     }
 }

@@ -21,7 +21,8 @@ impl Query {
     /// A member of some form, such as a number.
     pub(crate) fn get<T: FromStr>(&self, name: &str, form: &str) -> Result<Option<T>, Problem> {
         let read = |text: &str| {
-            text.parse().map_err(|_| Problem::bad_request(format!("The query's {name} must be {form}.")))
+            text.parse()
+                .map_err(|_| Problem::bad_request(format!("The query's {name} must be {form}.")))
         };
         self.text(name).map(read).transpose()
     }

@@ -7,4 +7,4 @@ program  return await tools.mail.send({ to: "ann" })
 2 prepared
 3 call 1 made: mail.send {"to":"ann"}
 4 call 1 failed (Refused): Tool "mail.send" is blocked by policy mail.*.
-5 finished: failed (Internal): The program crashed its sandbox (signal 6).
+5 finished: failed (Refused): Tool "mail.send" is blocked by policy mail.*.

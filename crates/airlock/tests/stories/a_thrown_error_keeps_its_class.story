@@ -2,4 +2,5 @@ program  throw new RangeError("out of cheese")
 
 === journal
 1 started
-2 finished: failed (Internal): The program crashed its sandbox (signal 6).
+2 prepared
+3 finished: failed (Runtime): out of cheese

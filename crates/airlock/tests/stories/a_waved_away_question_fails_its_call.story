@@ -10,4 +10,4 @@ person   waves away
 5 paused after 0 inputs
 6 call 1 answered: cancel
 7 call 1 failed (QuestionCancelled): Tool "mail.send" requires approval but the request was cancelled by the user.
-8 finished: failed (Internal): The program crashed its sandbox (signal 6).
+8 finished: failed (QuestionCancelled): Tool "mail.send" requires approval but the request was cancelled by the user.

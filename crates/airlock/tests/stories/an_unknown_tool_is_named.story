@@ -6,4 +6,4 @@ program  return await tools.file.raed({})
 2 prepared
 3 call 1 made: file.raed {}
 4 call 1 failed (ToolNotFound): There is no tool "file.raed". Did you mean file.read?
-5 finished: failed (Internal): The program crashed its sandbox (signal 6).
+5 finished: failed (ToolNotFound): There is no tool "file.raed". Did you mean file.read?

@@ -121,9 +121,8 @@ impl Account {
     pub fn after(&self, id: QuestionId) -> Option<Told<'_>> {
         let answered = self.question(id).and_then(|asked| asked.answered);
         let Some(answered) = answered else { return self.over() };
-        let open_then = |asked: &&Asked| {
-            asked.at < answered && asked.answered.is_none_or(|seq| seq > answered)
-        };
+        let open_then =
+            |asked: &&Asked| asked.at < answered && asked.answered.is_none_or(|seq| seq > answered);
         let next = self
             .asked
             .iter()

@@ -27,12 +27,32 @@ struct Line<'a> {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 enum Happened<'a> {
-    Started { caller: &'a str, code: &'a str },
-    Prepared { fingerprint: &'a str },
-    Log { level: &'static str, line: &'a str },
-    Emitted { item: &'a RawValue },
-    Call { call: u32, tool: &'a str, args: &'a RawValue, read_only: bool },
-    Question { execution_id: String, call: u32, kind: &'static str, message: &'a str },
+    Started {
+        caller: &'a str,
+        code: &'a str,
+    },
+    Prepared {
+        fingerprint: &'a str,
+    },
+    Log {
+        level: &'static str,
+        line: &'a str,
+    },
+    Emitted {
+        item: &'a RawValue,
+    },
+    Call {
+        call: u32,
+        tool: &'a str,
+        args: &'a RawValue,
+        read_only: bool,
+    },
+    Question {
+        execution_id: String,
+        call: u32,
+        kind: &'static str,
+        message: &'a str,
+    },
     Answer {
         execution_id: String,
         call: u32,
@@ -41,19 +61,35 @@ enum Happened<'a> {
         content: Option<&'a RawValue>,
         by: &'a str,
     },
-    Dispatched { call: u32, attempt: u32 },
+    Dispatched {
+        call: u32,
+        attempt: u32,
+    },
     Settled {
         call: u32,
         #[serde(flatten)]
         ended: Ended<'a>,
     },
-    TimerSet { timer: u32, due: i64 },
-    TimerCleared { timer: u32 },
-    TimerFired { timer: u32 },
-    Paused { active_ms: u64 },
-    RecoveryFailed { why: &'a str },
+    TimerSet {
+        timer: u32,
+        due: i64,
+    },
+    TimerCleared {
+        timer: u32,
+    },
+    TimerFired {
+        timer: u32,
+    },
+    Paused {
+        active_ms: u64,
+    },
+    RecoveryFailed {
+        why: &'a str,
+    },
     Parked,
-    LimitReached { limit: String },
+    LimitReached {
+        limit: String,
+    },
     Finished {
         #[serde(flatten)]
         ended: Ended<'a>,
@@ -69,8 +105,12 @@ enum Ended<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<&'a RawValue>,
     },
-    Failed { error: &'a Failure },
-    Cancelled { by: &'a str },
+    Failed {
+        error: &'a Failure,
+    },
+    Cancelled {
+        by: &'a str,
+    },
     Unknown,
 }
 

@@ -1,10 +1,10 @@
 //! The answers, in Executor's words.
 
-pub use super::events::entry;
+use super::TEXT_CHARS_MAX;
 use super::account::{Account, Asked};
+pub use super::events::entry;
 use super::text::{Cut, pretty};
 use super::wire::{Completed, Ended, Going, Interaction, Paused, Waiting};
-use super::TEXT_CHARS_MAX;
 use lifecycle::{ExecutionId, Failure, Json, Outcome, QuestionKind};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -91,11 +91,8 @@ fn waiting<'a>(asked: &'a Asked, status: Option<&'static str>) -> Paused<'a> {
         args: asked.args.raw(),
         requested_schema: schema,
     };
-    let structured = Waiting {
-        status: "waiting_for_interaction",
-        execution_id: id.to_string(),
-        interaction,
-    };
+    let structured =
+        Waiting { status: "waiting_for_interaction", execution_id: id.to_string(), interaction };
     Paused { status, text: text.done(), structured }
 }
 

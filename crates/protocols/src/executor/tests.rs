@@ -142,7 +142,8 @@ fn an_error_keeps_its_class_and_the_programs_own_lines() {
 fn long_texts_are_cut_and_what_is_structured_is_whole() {
     let long = format!("\"{}\"", "x".repeat(TEXT_CHARS_MAX + 12));
     let shown = outbound::completed(&account([logged(LogLevel::Log, "l")]), &value(&long));
-    let text = format!("{}\\n... [truncated 12 chars]\\n\\nLogs:\\n[log] l", "x".repeat(TEXT_CHARS_MAX));
+    let text =
+        format!("{}\\n... [truncated 12 chars]\\n\\nLogs:\\n[log] l", "x".repeat(TEXT_CHARS_MAX));
     assert!(shown.starts_with(&format!(r#"{{"status":"completed","text":"{text}","#)));
     assert!(shown.contains(&format!(r#""result":{long},"#)));
 
@@ -178,7 +179,9 @@ fn a_doubt_says_what_can_be_chosen() {
 fn after(account: &Account, n: u32) -> String {
     match account.after(question(n)) {
         None => "wait".into(),
-        Some(Told::Asked(asked)) => asked.question.id.to_string().replace("exec_00000000-0000-0000-0000-00000000000", ""),
+        Some(Told::Asked(asked)) => {
+            asked.question.id.to_string().replace("exec_00000000-0000-0000-0000-00000000000", "")
+        }
         Some(Told::Over(_)) => "over".into(),
         Some(Told::Parked) => "parked".into(),
     }

@@ -52,7 +52,8 @@ pub async fn first_tokens(
 }
 
 fn write(path: &Path, secret: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let mut file =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     // One that was there before may have been readable by others.
     file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
     writeln!(file, "{secret}")?;

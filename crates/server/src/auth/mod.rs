@@ -7,8 +7,8 @@ mod tokens;
 
 pub use first::{FirstTokensError, first_tokens, secret_file};
 pub(crate) use host::Hosts;
-pub(crate) use scope::{Caller, Denied};
 pub use scope::{BadScope, Scope, Scopes};
+pub(crate) use scope::{Caller, Denied};
 pub(crate) use tokens::Tokens;
 pub use tokens::{Secret, Token, TokenError, TokenName, add, list, remove};
 
@@ -53,7 +53,9 @@ fn presented(parts: &Parts) -> Option<Cow<'_, str>> {
         return scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim().into());
     }
     let query = parts.uri.query()?;
-    form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "token").map(|(_, value)| value)
+    form_urlencoded::parse(query.as_bytes())
+        .find(|(name, _)| name == "token")
+        .map(|(_, value)| value)
 }
 
 #[cfg(test)]

@@ -48,7 +48,9 @@ pub struct TokenName(String);
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum TokenError {
     /// A name we do not keep.
-    #[error("a token's name has 1 to 64 letters, digits, `_`, `.` or `-`, and is not {ENVIRONMENT}")]
+    #[error(
+        "a token's name has 1 to 64 letters, digits, `_`, `.` or `-`, and is not {ENVIRONMENT}"
+    )]
     BadName,
     /// The name is taken.
     #[error("there is a token {0} already")]
@@ -75,7 +77,11 @@ impl TokenName {
     pub fn parse(text: &str) -> Result<Self, TokenError> {
         let is_fine = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
         let is_name = (1..=NAME_CHARS_MAX).contains(&text.len()) && text.chars().all(is_fine);
-        if is_name && text != ENVIRONMENT { Ok(Self(text.into())) } else { Err(TokenError::BadName) }
+        if is_name && text != ENVIRONMENT {
+            Ok(Self(text.into()))
+        } else {
+            Err(TokenError::BadName)
+        }
     }
 
     /// The text.
@@ -201,7 +207,8 @@ impl Tokens {
         let mut found = None;
         for token in &*self.known().await? {
             if same(&token.digest, &presented) {
-                found = Some(Caller { name: CallerName(token.name.0.clone()), scopes: token.scopes });
+                found =
+                    Some(Caller { name: CallerName(token.name.0.clone()), scopes: token.scopes });
             }
         }
         Ok(found)
@@ -280,7 +287,10 @@ mod tests {
         let tokens = Tokens::new(Arc::clone(&store) as _, Some("from outside"));
 
         let caller = tokens.caller(secret.text()).await.unwrap().unwrap();
-        assert_eq!((caller.name.0.as_str(), caller.scopes.to_string()), ("agent-1", "run,answer".into()));
+        assert_eq!(
+            (caller.name.0.as_str(), caller.scopes.to_string()),
+            ("agent-1", "run,answer".into())
+        );
         let caller = tokens.caller("from outside").await.unwrap().unwrap();
         assert_eq!((caller.name.0.as_str(), caller.sees_all()), ("environment", true));
         assert_eq!(tokens.caller("alk_wrong").await.unwrap(), None);

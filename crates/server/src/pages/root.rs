@@ -134,8 +134,7 @@ fn page(status: StatusCode, inside: &str) -> Response {
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>Airlock</title>\n\
          <h1>Airlock</h1>\n{inside}</html>\n"
     );
-    let headers =
-        [(CONTENT_TYPE, "text/html; charset=utf-8"), (CONTENT_SECURITY_POLICY, POLICY)];
+    let headers = [(CONTENT_TYPE, "text/html; charset=utf-8"), (CONTENT_SECURITY_POLICY, POLICY)];
     (status, headers, html).into_response()
 }
 

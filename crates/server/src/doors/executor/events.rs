@@ -35,9 +35,7 @@ pub(crate) async fn events(
     let (execution, _) = find(&app, &id).await?;
     let account = wait::caught_up(&app, execution).await?;
     let owner = account.owner().cloned().unwrap_or(CallerName(String::new()));
-    caller
-        .may_see(&owner, account.has_asked())
-        .map_err(|denied| Problem::denied(denied, &id))?;
+    caller.may_see(&owner, account.has_asked()).map_err(|denied| Problem::denied(denied, &id))?;
     let after = after(&query, &headers)?;
     if !wants_stream(&headers) {
         return page(&app, execution, after, account.last()).await;
@@ -85,13 +83,14 @@ fn stream(
 ) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
     let stopping = app.stopping.clone().cancelled_owned();
     let entries = app.engine.follow(execution, after);
-    let events = entries.take_while(|entry| std::future::ready(entry.is_ok())).filter_map(|entry| {
-        let event = entry.ok().map(|entry| {
-            let line = protocols::executor::outbound::entry(&entry);
-            Ok(Event::default().id(entry.seq.to_string()).data(line))
+    let events =
+        entries.take_while(|entry| std::future::ready(entry.is_ok())).filter_map(|entry| {
+            let event = entry.ok().map(|entry| {
+                let line = protocols::executor::outbound::entry(&entry);
+                Ok(Event::default().id(entry.seq.to_string()).data(line))
+            });
+            std::future::ready(event)
         });
-        std::future::ready(event)
-    });
     events.take_until(Box::pin(stopping))
 }
 

@@ -57,9 +57,7 @@ pub(crate) async fn show(
     let (execution, question) = find(&app, &id).await?;
     let account = wait::caught_up(&app, execution).await?;
     let owner = account.owner().cloned().unwrap_or(CallerName(String::new()));
-    caller
-        .may_see(&owner, account.has_asked())
-        .map_err(|denied| Problem::denied(denied, &id))?;
+    caller.may_see(&owner, account.has_asked()).map_err(|denied| Problem::denied(denied, &id))?;
     let named = question.and_then(|id| account.question(id)).filter(|asked| asked.is_open());
     if account.over().is_none()
         && let Some(asked) = named
@@ -101,9 +99,9 @@ pub(crate) async fn resume(
     let counts = match answered {
         Ok(_) => true,
         // The first answer stands, and so does what followed it: whoever comes later is told the same.
-        Err(engine::Error::Rejected(Rejection::AlreadyAnswered(_) | Rejection::AlreadyFinished)) => {
-            false
-        }
+        Err(engine::Error::Rejected(
+            Rejection::AlreadyAnswered(_) | Rejection::AlreadyFinished,
+        )) => false,
         Err(error) => return Ok(outbound::about(execution, Problem::from(error).into_response())),
     };
     let attendant = Attendant { counts, ..Attendant::new(&app, execution) };

@@ -73,7 +73,8 @@ pub(super) fn envelope(execution: ExecutionId, status: StatusCode, body: String)
 
 /// Says in a header which execution a response is about.
 pub(super) fn about(execution: ExecutionId, mut response: Response) -> Response {
-    let id = HeaderValue::try_from(execution.to_string()).expect("an id is made of plain characters");
+    let id =
+        HeaderValue::try_from(execution.to_string()).expect("an id is made of plain characters");
     response.headers_mut().insert(EXECUTION, id);
     response
 }

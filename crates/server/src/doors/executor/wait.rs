@@ -30,8 +30,8 @@ impl Until {
 
 /// Stays with an execution for a client.
 pub(super) struct Attendant {
-    app: Arc<App>,
-    execution: ExecutionId,
+    pub(super) app: Arc<App>,
+    pub(super) execution: ExecutionId,
     /// Accepts every approval in this caller's name.
     pub(super) approver: Option<CallerName>,
     /// Whether the end, if it is heard, counts: of all who hear it one does.
@@ -120,7 +120,7 @@ pub(super) async fn told(
             Err(_) => return Ok(outbound::still_running(execution)),
         },
     };
-    attended.map_err(|_| Problem::internal("attendant", "Ask again."))
+    attended.map_err(|panic| Problem::broken(&panic))
 }
 
 /// The execution as it stands now.

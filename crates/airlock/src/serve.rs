@@ -1,0 +1,185 @@
+//! `airlock serve`: the server, until it is told to stop.
+
+use crate::{Exit, data_directory, print};
+use anyhow::Context as _;
+use engine::{Clock, Config, Engine};
+use server::{Auth, Server};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use store::sqlite::{OpenError, SqliteStore};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tools::Catalogue;
+use tools::demo::Demo;
+
+/// Whoever stops a service kills it soon after: what is not done by then is in the journal anyway.
+const STOPPING_MAX: Duration = Duration::from_millis(4_500);
+
+/// Runs programs for clients over HTTP, until SIGTERM or Ctrl-C.
+///
+/// The first start mints an admin and a run token and says where they are; `airlock token` mints more.
+/// What is under way when the server stops, or dies, goes on after the next start.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Where to listen; port 0 takes any that is free.
+    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:4788")]
+    listen: SocketAddr,
+    /// Where Airlock keeps what must last.
+    #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
+    data_dir: Option<PathBuf>,
+    /// Offers the demonstration tools; demo.append writes to demo-append.txt in the data directory.
+    #[arg(long)]
+    demo: bool,
+    /// Asks nobody for a token: whoever can reach the port may do everything. On loopback only.
+    #[arg(long)]
+    no_auth: bool,
+    /// Whoever runs a program may not answer its questions.
+    #[arg(long)]
+    no_model_answers: bool,
+    /// One more name that this server answers to, and whose pages may call it.
+    #[arg(long = "allowed-host", value_name = "NAME")]
+    allowed_hosts: Vec<String>,
+}
+
+/// Serves, and tells how it ended.
+pub(crate) fn serve(args: Args) -> Exit {
+    if args.no_auth && !args.listen.ip().is_loopback() {
+        print::note(&format!("--no-auth works on loopback only, and {} is not", args.listen.ip()));
+        return Exit::Usage;
+    }
+    let Some(data_dir) = args.data_dir.clone().or_else(data_directory::usual) else {
+        print::note("neither HOME nor --data-dir says where to keep what must last");
+        return Exit::Usage;
+    };
+    print::start_tracing();
+    let served = runtime().and_then(|runtime| {
+        let served = runtime.block_on(run(args, &data_dir));
+        // A thread that waits for a stuck disk must not keep us.
+        runtime.shutdown_background();
+        served
+    });
+    match served {
+        Ok(()) => Exit::Good,
+        Err(error) => {
+            print::note(&format!("{error:#}"));
+            Exit::Failed
+        }
+    }
+}
+
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
+}
+
+async fn run(args: Args, data_dir: &Path) -> anyhow::Result<()> {
+    // From here on a signal means "stop in order", also while we start.
+    let mut signals = Signals::listen()?;
+    let store = open(data_dir)?;
+    let result = attend(args, data_dir, &store, &mut signals).await;
+    let _ = tokio::time::timeout(STOPPING_MAX, store.close()).await;
+    result
+}
+
+async fn attend(
+    args: Args,
+    data_dir: &Path,
+    store: &SqliteStore,
+    signals: &mut Signals,
+) -> anyhow::Result<()> {
+    let engine = engine(args.demo, data_dir, store).await?;
+    let config = match config(&args, &engine, data_dir, store).await {
+        Ok(config) => config,
+        Err(error) => {
+            engine.shutdown().await;
+            return Err(error);
+        }
+    };
+    let server = match Server::start(config).await {
+        Ok(server) => server,
+        Err(error) => {
+            engine.shutdown().await;
+            return Err(anyhow::Error::new(error).context("could not start"));
+        }
+    };
+    let url = server.url();
+    store.set_owner_note(&url).context("could not say where we listen")?;
+    print::report(&format!("Airlock is ready at {url}"));
+    signals.next().await;
+    let stopping = async { tokio::join!(server.shutdown(), engine.shutdown()) };
+    if tokio::time::timeout(STOPPING_MAX, stopping).await.is_err() {
+        tracing::warn!("stopped before everything had ended; the journal has it");
+    }
+    Ok(())
+}
+
+fn open(data_dir: &Path) -> anyhow::Result<SqliteStore> {
+    let shown = data_dir.display();
+    SqliteStore::open(data_dir).map_err(|error| match error {
+        OpenError::Owned { note } if note.starts_with("http") => {
+            anyhow::anyhow!("a server already owns {shown}: it listens at {note}")
+        }
+        other => anyhow::Error::new(other).context(format!("could not open {shown}")),
+    })
+}
+
+async fn engine(demo: bool, data_dir: &Path, store: &SqliteStore) -> anyhow::Result<Engine> {
+    let mut sources: Vec<Arc<dyn tools::Source>> = vec![];
+    if demo {
+        sources.push(Arc::new(Demo::new(data_dir)));
+    }
+    let catalogue = Catalogue::new(sources)?;
+    Ok(Engine::start(Config::new(store.clone(), catalogue)).await?)
+}
+
+async fn config(
+    args: &Args,
+    engine: &Engine,
+    data_dir: &Path,
+    store: &SqliteStore,
+) -> anyhow::Result<server::Config> {
+    let clock = Clock::system();
+    let auth = if args.no_auth {
+        print::note(
+            "WARNING: --no-auth: every program on this machine, and every page that gets past the \
+             browser, may run programs and answer their questions",
+        );
+        Auth::Off
+    } else {
+        if let Some(folder) = server::auth::first_tokens(store, data_dir, clock.now()).await? {
+            let folder = folder.display();
+            print::note(&format!("the first tokens are in {folder}/admin and {folder}/run"));
+        }
+        Auth::Tokens { environment: std::env::var("AIRLOCK_TOKEN").ok() }
+    };
+    Ok(server::Config {
+        listen: args.listen,
+        auth,
+        allowed_hosts: args.allowed_hosts.clone(),
+        model_answers: !args.no_model_answers,
+        clock,
+        ..server::Config::new(engine.clone(), store.clone())
+    })
+}
+
+/// What tells us to stop.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn listen() -> anyhow::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Where a server is.
+
+use crate::Error;
+use hyper::Uri;
+
+/// Where a server is: scheme, host and port, and a prefix where a proxy added one. No slash at its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Address(String);
+
+impl Address {
+    /// Reads a URL; without a scheme it is `http`.
+    pub(crate) fn parse(url: &str) -> Result<Self, Error> {
+        let url = url.trim().trim_end_matches('/');
+        let bad =
+            |why: &str| Err(Error::Unusable(format!("{url} cannot be a server's URL: {why}")));
+        let whole = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
+        let Ok(uri) = whole.parse::<Uri>() else {
+            return bad("it looks like http://127.0.0.1:4788");
+        };
+        match (uri.scheme_str(), uri.authority(), uri.query()) {
+            (Some("https"), _, _) => bad("only http is spoken so far"),
+            (Some("http"), Some(authority), None) if !authority.as_str().contains('@') => {
+                Ok(Self(whole))
+            }
+            _ => bad("it looks like http://127.0.0.1:4788"),
+        }
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// A place on it; `path` begins with a slash.
+    pub(crate) fn at(&self, path: &str) -> Result<Uri, Error> {
+        let bad = |error| Error::Unusable(format!("{}{path} is no URL: {error}", self.0));
+        format!("{}{path}", self.0).parse().map_err(bad)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn good(url: &str, expected: &str) {
+        let uri = Address::parse(url).and_then(|address| address.at("/api"));
+        assert_eq!(uri.map(|uri| uri.to_string()), Ok(expected.to_owned()));
+    }
+
+    #[test]
+    fn a_url_may_lack_its_scheme_and_have_a_prefix() {
+        good("http://127.0.0.1:4788", "http://127.0.0.1:4788/api");
+        good(" localhost:4788/ ", "http://localhost:4788/api");
+        good("http://[::1]:80/airlock/", "http://[::1]:80/airlock/api");
+    }
+
+    #[test]
+    fn what_is_no_url_is_refused_with_an_example() {
+        let cases = [
+            ("https://x", "https://x cannot be a server's URL: only http is spoken so far"),
+            ("", " cannot be a server's URL: it looks like http://127.0.0.1:4788"),
+            ("ftp://x", "ftp://x cannot be a server's URL: it looks like http://127.0.0.1:4788"),
+            (
+                "http://a@b",
+                "http://a@b cannot be a server's URL: it looks like http://127.0.0.1:4788",
+            ),
+            ("a b", "a b cannot be a server's URL: it looks like http://127.0.0.1:4788"),
+        ];
+        for (url, why) in cases {
+            assert_eq!(Address::parse(url), Err(Error::Unusable(why.into())));
+        }
+    }
+}

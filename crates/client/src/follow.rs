@@ -1,0 +1,166 @@
+//! Follows an execution across dropped connections: each event once, in order.
+
+use crate::error::root_cause;
+use crate::sse::{Messages, TooLong};
+use crate::{Error, Event, HttpClient, Id};
+use http_body_util::BodyExt as _;
+use hyper::body::{Bytes, Incoming};
+use lifecycle::{Json, Seq};
+use std::time::Duration;
+
+/// How often, and how soon, to come again while nothing new is heard.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    pub(crate) n_attempts_max: u32,
+    /// Before the second attempt; the first is made at once. Doubles from one to the next.
+    pub(crate) delay: Duration,
+    pub(crate) delay_max: Duration,
+    /// The server gives a sign of life more often than this.
+    pub(crate) silence_max: Duration,
+}
+
+impl Patience {
+    /// About half a minute: time for a server to be stopped, replaced and started.
+    pub(crate) const USUAL: Self = Self {
+        n_attempts_max: 12,
+        delay: Duration::from_millis(100),
+        delay_max: Duration::from_secs(5),
+        silence_max: Duration::from_secs(60),
+    };
+
+    fn delay_before(&self, attempt_idx: u32) -> Duration {
+        let Some(n_doublings) = attempt_idx.checked_sub(1) else { return Duration::ZERO };
+        self.delay.saturating_mul(2_u32.saturating_pow(n_doublings)).min(self.delay_max)
+    }
+}
+
+/// Somebody who follows an execution.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    client: HttpClient,
+    id: Id,
+    last: Seq,
+    state: State,
+    /// Attempts since something new was heard.
+    n_attempts: u32,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nothing was asked yet: what fails now would fail again.
+    New,
+    /// The connection is gone.
+    Cut(Error),
+    Hearing(Box<Hearing>),
+    Over,
+}
+
+#[derive(Debug)]
+struct Hearing {
+    body: Incoming,
+    messages: Messages,
+}
+
+impl Follower {
+    pub(crate) const fn new(client: HttpClient, id: Id, after: Seq) -> Self {
+        Self { client, id, last: after, state: State::New, n_attempts: 0 }
+    }
+
+    /// The next event; none after the last.
+    pub(crate) async fn next(&mut self) -> Result<Option<Event>, Error> {
+        loop {
+            match &mut self.state {
+                State::Over => return Ok(None),
+                State::New => self.connect().await?,
+                State::Cut(why) => {
+                    let why = why.clone();
+                    self.come_again(why).await?;
+                }
+                State::Hearing(hearing) => {
+                    let silence_max = self.client.patience.silence_max;
+                    match hearing.next(&self.client, silence_max).await {
+                        Ok(event) if event.seq <= self.last => {} // heard on another connection
+                        Ok(event) => return Ok(Some(self.heard(event))),
+                        Err(why) if why.is_passing() => self.state = State::Cut(why),
+                        Err(why) => return Err(why),
+                    }
+                }
+            }
+        }
+    }
+
+    fn heard(&mut self, event: Event) -> Event {
+        self.last = event.seq;
+        self.n_attempts = 0;
+        if event.is_last() {
+            self.state = State::Over;
+        }
+        event
+    }
+
+    async fn come_again(&mut self, why: Error) -> Result<(), Error> {
+        let patience = self.client.patience;
+        if self.n_attempts >= patience.n_attempts_max {
+            return Err(why);
+        }
+        tokio::time::sleep(patience.delay_before(self.n_attempts)).await;
+        self.n_attempts += 1;
+        match self.connect().await {
+            Err(why) if why.is_passing() => {
+                self.state = State::Cut(why);
+                Ok(())
+            }
+            connected => connected,
+        }
+    }
+
+    async fn connect(&mut self) -> Result<(), Error> {
+        self.state = match self.client.stream(self.id, self.last).await? {
+            Some(body) => State::Hearing(Box::new(Hearing { body, messages: Messages::new() })),
+            None => State::Over,
+        };
+        Ok(())
+    }
+}
+
+impl Hearing {
+    async fn next(&mut self, client: &HttpClient, silence_max: Duration) -> Result<Event, Error> {
+        loop {
+            if let Some(message) = self.messages.next() {
+                return event(message);
+            }
+            let bytes = tokio::time::timeout(silence_max, self.bytes(client))
+                .await
+                .unwrap_or_else(|_| Err(client.broke_off("the server fell silent")))?;
+            self.messages.hear(&bytes).map_err(|TooLong| {
+                Error::Protocol("an event that is longer than any can be".into())
+            })?;
+        }
+    }
+
+    async fn bytes(&mut self, client: &HttpClient) -> Result<Bytes, Error> {
+        match self.body.frame().await {
+            Some(Ok(frame)) => Ok(frame.into_data().unwrap_or_default()),
+            Some(Err(error)) => Err(client.broke_off(root_cause(&error))),
+            None => Err(client.broke_off("the events ended before the execution did")),
+        }
+    }
+}
+
+fn event(message: Vec<u8>) -> Result<Event, Error> {
+    let strange = || Error::Protocol("an event that is not JSON".into());
+    let text = String::from_utf8(message).map_err(|_| strange())?;
+    Event::read(Json::parse(text).map_err(|_| strange())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_comes_again_at_once_and_then_less_and_less_often() {
+        let patience = Patience { delay_max: Duration::from_millis(500), ..Patience::USUAL };
+        let delays = [0, 1, 2, 3, 4, 99].map(|n| patience.delay_before(n).as_millis());
+        assert_eq!(delays, [0, 100, 200, 400, 500, 500]);
+    }
+}

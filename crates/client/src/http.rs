@@ -1,0 +1,246 @@
+//! The client of `/api`: ask, and read what is said.
+
+use crate::address::Address;
+use crate::error::root_cause;
+use crate::event::Event;
+use crate::follow::{Follower, Patience};
+use crate::reply::read;
+use crate::{Error, Id, Page, Reply, Status, wire};
+use futures_util::stream::{self, Stream};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode, Uri};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use lifecycle::{Answer, ExecutionId, Json, Seq};
+use std::fmt;
+use std::time::Duration;
+
+/// Longest answer that is read: the largest value of a program, twice over, and its log.
+const BODY_BYTES_MAX: usize = 128 << 20;
+
+/// A machine that is there answers sooner, also across the world.
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// A program may take hours to answer; a machine that is gone is noticed all the same.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
+/// Longest part of a foreign error page that is shown.
+const SHOWN_CHARS_MAX: usize = 300;
+
+/// A client of an Airlock server. Clones share their connections.
+#[derive(Clone)]
+pub struct HttpClient {
+    http: Client<HttpConnector, Full<Bytes>>,
+    address: Address,
+    bearer: Option<HeaderValue>,
+    pub(crate) patience: Patience,
+}
+
+/// Which executions to list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Which {
+    /// Those that stand like this; all, if none is given.
+    pub status: Option<Status>,
+    /// At most so many; the server has its own maximum and its own habit.
+    pub limit: Option<usize>,
+    /// Those that are older than this one.
+    pub after: Option<ExecutionId>,
+}
+
+impl HttpClient {
+    /// A client of the server at `base_url`. Nothing is sent yet.
+    pub fn new(base_url: &str, token: Option<&str>) -> Result<Self, Error> {
+        let address = Address::parse(base_url)?;
+        let bearer = token.map(bearer).transpose()?;
+        let mut connector = HttpConnector::new();
+        // A request is one small write: waiting for more to send would only delay it.
+        connector.set_nodelay(true);
+        connector.set_connect_timeout(Some(CONNECT_TIME_MAX));
+        connector.set_keepalive(Some(KEEP_ALIVE));
+        let http = Client::builder(TokioExecutor::new()).build(connector);
+        Ok(Self { http, address, bearer, patience: Patience::USUAL })
+    }
+
+    /// Where the server is.
+    pub fn base_url(&self) -> &str {
+        self.address.as_str()
+    }
+
+    /// Answers a question and waits for what follows: the next one, or the end. To send an answer again
+    /// is harmless: the first one stands, and whoever comes later is told the same.
+    pub async fn resume(&self, id: Id, answer: &Answer) -> Result<Reply, Error> {
+        let (action, content) = match answer {
+            Answer::Accept { content } => ("accept", content.as_ref()),
+            Answer::Decline => ("decline", None),
+            Answer::Cancel => ("cancel", None),
+        };
+        let body = Json::from_value(&wire::Resume { action, content })
+            .map_err(|error| Error::Unusable(error.to_string()))?;
+        self.reply(Method::POST, &format!("/api/executions/{id}/resume"), Some(&body)).await
+    }
+
+    /// How an execution stands.
+    pub async fn show(&self, id: Id) -> Result<Reply, Error> {
+        self.reply(Method::GET, &format!("/api/executions/{id}"), None).await
+    }
+
+    /// Ends an execution and waits until it is over.
+    pub async fn cancel(&self, id: Id) -> Result<Reply, Error> {
+        self.reply(Method::POST, &format!("/api/executions/{id}/cancel"), None).await
+    }
+
+    /// Executions, newest first.
+    pub async fn list(&self, which: Which) -> Result<Page, Error> {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        if let Some(status) = which.status {
+            query.append_pair("status", status.as_str());
+        }
+        if let Some(limit) = which.limit {
+            query.append_pair("limit", &limit.to_string());
+        }
+        if let Some(after) = which.after {
+            query.append_pair("after", &after.to_string());
+        }
+        let path = format!("/api/executions?{}", query.finish());
+        let (_, body) = self.ask(Method::GET, &path, None).await?;
+        Page::read(&body)
+    }
+
+    /// A part of the events after `after`, as they are now; empty where there are no more.
+    pub async fn events(&self, id: Id, after: Seq) -> Result<Vec<Event>, Error> {
+        let path = format!("/api/executions/{id}/events?after={after}");
+        let (_, body) = self.ask(Method::GET, &path, None).await?;
+        let wire::Events { events } = read(&body)?;
+        events.into_iter().map(Event::read).collect()
+    }
+
+    /// Every event after `after`, once, as it happens, until the execution is over. Connects again by
+    /// itself when the connection drops, for as long as a server needs to come back.
+    pub fn follow(
+        &self,
+        id: Id,
+        after: Seq,
+    ) -> impl Stream<Item = Result<Event, Error>> + Send + use<> {
+        let follower = Follower::new(self.clone(), id, after);
+        stream::try_unfold(follower, async |mut follower| {
+            Ok(follower.next().await?.map(|event| (event, follower)))
+        })
+    }
+
+    /// Asks for the events as a stream; none where the execution is over and nothing is left to hear.
+    pub(crate) async fn stream(&self, id: Id, after: Seq) -> Result<Option<Incoming>, Error> {
+        let path = format!("/api/executions/{id}/events?after={after}");
+        let mut request = self.request(Method::GET, self.address.at(&path)?, None);
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        headers.insert("last-event-id", HeaderValue::from(after.0));
+        let response = self.send(request).await?;
+        if response.status() == StatusCode::NO_CONTENT {
+            return Ok(None);
+        }
+        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        match kind {
+            Some(kind) if kind.starts_with("text/event-stream") => Ok(Some(response.into_body())),
+            _ => {
+                Err(Error::Protocol("asked for a stream of events, it sent something else".into()))
+            }
+        }
+    }
+
+    /// A connection that ended too early.
+    pub(crate) fn broke_off(&self, why: impl Into<String>) -> Error {
+        Error::BrokeOff { url: self.base_url().to_owned(), why: why.into() }
+    }
+
+    async fn reply(&self, method: Method, path: &str, body: Option<&Json>) -> Result<Reply, Error> {
+        let (headers, body) = self.ask(method, path, body).await?;
+        let named = headers.get("airlock-execution").and_then(|id| id.to_str().ok());
+        Reply::read(body, named.and_then(|id| id.parse().ok()))
+    }
+
+    async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Json>,
+    ) -> Result<(HeaderMap, String), Error> {
+        let request = self.request(method, self.address.at(path)?, body);
+        let response = self.send(request).await?;
+        self.whole(response).await
+    }
+
+    fn request(&self, method: Method, uri: Uri, body: Option<&Json>) -> Request<Full<Bytes>> {
+        let bytes = body.map(|json| Bytes::copy_from_slice(json.text().as_bytes()));
+        let mut request = Request::new(Full::new(bytes.unwrap_or_default()));
+        *request.method_mut() = method;
+        *request.uri_mut() = uri;
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        if body.is_some() {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        if let Some(bearer) = &self.bearer {
+            headers.insert(AUTHORIZATION, bearer.clone());
+        }
+        request
+    }
+
+    async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Error> {
+        let url = || self.base_url().to_owned();
+        let response = self.http.request(request).await.map_err(|error| {
+            let why = root_cause(&error);
+            match error.is_connect() {
+                true => Error::CannotConnect { url: url(), why },
+                false => self.broke_off(why),
+            }
+        })?;
+        match response.status() {
+            status if status.is_success() => Ok(response),
+            StatusCode::UNAUTHORIZED => Err(Error::Unauthorised { url: url() }),
+            status => {
+                let (_, body) = self.whole(response).await?;
+                Err(refused(status, &body))
+            }
+        }
+    }
+
+    async fn whole(&self, response: Response<Incoming>) -> Result<(HeaderMap, String), Error> {
+        let (head, body) = response.into_parts();
+        let bytes = Limited::new(body, BODY_BYTES_MAX).collect().await.map_err(|error| {
+            match error.downcast_ref::<LengthLimitError>() {
+                Some(_) => {
+                    Error::Protocol(format!("an answer of more than {BODY_BYTES_MAX} bytes"))
+                }
+                None => self.broke_off(root_cause(&*error)),
+            }
+        })?;
+        let text = String::from_utf8(bytes.to_bytes().into())
+            .map_err(|_| Error::Protocol("an answer that is not UTF-8".into()))?;
+        Ok((head.headers, text))
+    }
+}
+
+impl fmt::Debug for HttpClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpClient").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+fn refused(status: StatusCode, body: &str) -> Error {
+    let problem = serde_json::from_str::<wire::Problem>(body);
+    let wire::Problem { tag, message } = problem.unwrap_or_else(|_| {
+        let shown: String = body.trim().chars().take(SHOWN_CHARS_MAX).collect();
+        wire::Problem { tag: String::new(), message: format!("{status} {shown}").trim().into() }
+    });
+    Error::Refused { status: status.as_u16(), tag, message }
+}
+
+fn bearer(token: &str) -> Result<HeaderValue, Error> {
+    let mut value = HeaderValue::try_from(format!("Bearer {}", token.trim()))
+        .map_err(|_| Error::Unusable("the token has characters that no token has".into()))?;
+    value.set_sensitive(true);
+    Ok(value)
+}

@@ -1,0 +1,22 @@
+//! Rust clients of Airlock's doors. They know what crosses the wire and nothing of the engine.
+//!
+//! hyper and not reqwest: the server links it already, it streams bodies, and nothing else of reqwest is needed.
+
+mod address;
+mod error;
+mod event;
+mod follow;
+mod http;
+mod id;
+mod reply;
+mod sse;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::Error;
+pub use event::{Ended, Event, Happened};
+pub use http::{HttpClient, Which};
+pub use id::{BadId, Id};
+pub use reply::{Asks, Listed, Page, Reply, Standing, Status};

@@ -1,0 +1,176 @@
+//! How an execution stands, and lists of them.
+
+use crate::{Error, wire};
+use lifecycle::{ExecutionId, Json, QuestionId, Seq, Timestamp};
+
+/// What the server says of one execution.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// Which; none where the server did not say.
+    pub execution: Option<ExecutionId>,
+    /// How it stands.
+    pub standing: Standing,
+    /// The same as the server put it.
+    pub json: Json,
+}
+
+/// How an execution stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// It ended well.
+    Completed {
+        /// Its value; `null` where it has none.
+        result: Json,
+        /// `[level] line`, in order.
+        logs: Vec<String>,
+    },
+    /// It failed or was cancelled.
+    Failed {
+        /// Why, for a person.
+        error: String,
+        /// `[level] line`, in order.
+        logs: Vec<String>,
+    },
+    /// Somebody must decide.
+    Asks(Asks),
+    /// It is under way.
+    Running,
+    /// It could not be brought back after a restart.
+    Parked,
+}
+
+/// What must be decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asks {
+    /// What an answer is sent to.
+    pub question: QuestionId,
+    /// For the person who decides.
+    pub message: String,
+    /// The tool that is held.
+    pub address: String,
+    /// What it is called with.
+    pub args: Option<Json>,
+    /// What an answer's content looks like.
+    pub schema: Option<Json>,
+}
+
+/// A part of the list, newest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// The executions.
+    pub executions: Vec<Listed>,
+    /// Where the next part begins.
+    pub next: Option<ExecutionId>,
+}
+
+/// An execution's line in the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Which.
+    pub execution: ExecutionId,
+    /// How it stands.
+    pub status: Status,
+    /// Whose it is.
+    pub caller: String,
+    /// When it began.
+    pub created: Timestamp,
+    /// Its newest event.
+    pub last: Seq,
+    /// The same as the server put it.
+    pub json: Json,
+}
+
+/// How an execution stands, in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// Under way.
+    Running,
+    /// Somebody must decide.
+    Paused,
+    /// Could not be brought back after a restart.
+    Parked,
+    /// Over.
+    Finished,
+}
+
+impl Status {
+    /// The word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Paused => "paused",
+            Self::Parked => "parked",
+            Self::Finished => "finished",
+        }
+    }
+
+    fn parse(word: &str) -> Result<Self, Error> {
+        [Self::Running, Self::Paused, Self::Parked, Self::Finished]
+            .into_iter()
+            .find(|status| status.as_str() == word)
+            .ok_or_else(|| Error::Protocol(format!("there is no status {word}")))
+    }
+}
+
+impl Reply {
+    pub(crate) fn read(body: String, execution: Option<ExecutionId>) -> Result<Self, Error> {
+        let envelope: wire::Envelope = read(&body)?;
+        let standing = standing(envelope)?;
+        Ok(Self { execution, standing, json: json(body)? })
+    }
+}
+
+impl Page {
+    pub(crate) fn read(body: &str) -> Result<Self, Error> {
+        let wire::Page { executions, next } = read(body)?;
+        let executions = executions.into_iter().map(Listed::read).collect::<Result<_, _>>()?;
+        Ok(Self { executions, next })
+    }
+}
+
+impl Listed {
+    fn read(json: Json) -> Result<Self, Error> {
+        let wire::Listed { execution_id, status, caller, created, last } = read(json.text())?;
+        let status = Status::parse(&status)?;
+        Ok(Self { execution: execution_id, status, caller, created, last, json })
+    }
+}
+
+fn standing(envelope: wire::Envelope) -> Result<Standing, Error> {
+    let strange = |what: &str| Error::Protocol(format!("an envelope {what}"));
+    let Some(structured) = envelope.structured else {
+        return match envelope.status.as_deref() {
+            Some("running") => Ok(Standing::Running),
+            Some("parked") => Ok(Standing::Parked),
+            Some(_) | None => Err(strange("without structured")),
+        };
+    };
+    let logs = structured.logs;
+    match structured.status.as_str() {
+        "completed" => {
+            let result = structured.result.unwrap_or_else(Json::null);
+            Ok(Standing::Completed { result, logs })
+        }
+        "error" => {
+            let error = structured.error.ok_or_else(|| strange("without its error"))?;
+            Ok(Standing::Failed { error, logs })
+        }
+        "waiting_for_interaction" => {
+            let (Some(question), Some(asked)) = (structured.execution_id, structured.interaction)
+            else {
+                return Err(strange("that waits for nothing"));
+            };
+            let wire::Interaction { message, address, args, requested_schema } = asked;
+            Ok(Standing::Asks(Asks { question, message, address, args, schema: requested_schema }))
+        }
+        other => Err(strange(&format!("of the status {other}"))),
+    }
+}
+
+pub(crate) fn read<'a, T: serde::Deserialize<'a>>(body: &'a str) -> Result<T, Error> {
+    serde_json::from_str(body).map_err(|error| Error::Protocol(error.to_string()))
+}
+
+fn json(body: String) -> Result<Json, Error> {
+    Json::parse(body).map_err(|error| Error::Protocol(error.to_string()))
+}

@@ -1,0 +1,152 @@
+//! `text/event-stream`, from bytes in whatever pieces they come. Only the data is kept: our events
+//! carry their numbers inside.
+
+use std::collections::VecDeque;
+
+/// Longest message: the largest value of a program, escaped, and room to spare.
+const MESSAGE_BYTES_MAX: usize = 64 << 20;
+
+/// Takes bytes and gives messages.
+#[derive(Debug)]
+pub(crate) struct Messages {
+    line: Vec<u8>,
+    /// The data lines of the message under way, each with a line end behind it.
+    data: Vec<u8>,
+    /// A carriage return ended the last line: a line feed right behind it belongs to it.
+    was_return: bool,
+    is_begun: bool,
+    complete: VecDeque<Vec<u8>>,
+    bytes_max: usize,
+}
+
+/// A message that is longer than any of ours.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TooLong;
+
+impl Messages {
+    pub(crate) const fn new() -> Self {
+        Self {
+            line: vec![],
+            data: vec![],
+            was_return: false,
+            is_begun: false,
+            complete: VecDeque::new(),
+            bytes_max: MESSAGE_BYTES_MAX,
+        }
+    }
+
+    /// The next message that is complete.
+    pub(crate) fn next(&mut self) -> Option<Vec<u8>> {
+        self.complete.pop_front()
+    }
+
+    /// Hears what came in.
+    pub(crate) fn hear(&mut self, mut bytes: &[u8]) -> Result<(), TooLong> {
+        while let Some(&first) = bytes.first() {
+            if std::mem::take(&mut self.was_return) && first == b'\n' {
+                bytes = &bytes[1..];
+                continue;
+            }
+            let Some(end) = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+                return self.keep(bytes);
+            };
+            self.keep(&bytes[..end])?;
+            self.was_return = bytes[end] == b'\r';
+            self.end_line();
+            bytes = &bytes[end + 1..];
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
+        if self.line.len() + self.data.len() + bytes.len() > self.bytes_max {
+            return Err(TooLong);
+        }
+        self.line.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn end_line(&mut self) {
+        let mut line = self.line.as_slice();
+        if !std::mem::replace(&mut self.is_begun, true) {
+            line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
+        }
+        if line.is_empty() {
+            self.end_message();
+        } else if let Some(data) = data_of(line) {
+            self.data.extend_from_slice(data);
+            self.data.push(b'\n');
+        }
+        self.line.clear();
+    }
+
+    /// A message without data is a sign of life and nothing else.
+    fn end_message(&mut self) {
+        if self.data.pop().is_some() {
+            self.complete.push_back(std::mem::take(&mut self.data));
+        }
+    }
+}
+
+/// What a data line says; none for comments and other fields.
+fn data_of(line: &[u8]) -> Option<&[u8]> {
+    match line.strip_prefix(b"data")? {
+        [] => Some(&[]),
+        [b':', b' ', data @ ..] | [b':', data @ ..] => Some(data),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heard(pieces: &[&[u8]]) -> Vec<String> {
+        let mut messages = Messages::new();
+        let mut heard = vec![];
+        for piece in pieces {
+            messages.hear(piece).unwrap();
+            heard.extend(std::iter::from_fn(|| messages.next()));
+        }
+        heard.into_iter().map(|message| String::from_utf8(message).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_message_is_its_data_lines() {
+        assert_eq!(heard(&[b"id: 1\ndata: {\"a\":1}\n\n"]), ["{\"a\":1}"]);
+        assert_eq!(heard(&[b"event: x\ndata:a\ndata\ndata:  b\n\n"]), ["a\n\n b"]);
+        assert_eq!(heard(&[b"\xef\xbb\xbfdata: a\n\ndata: b\n\n"]), ["a", "b"]);
+    }
+
+    #[test]
+    fn signs_of_life_and_unknown_fields_are_no_messages() {
+        assert_eq!(heard(&[b":\n\n: hello\n\nid: 7\n\nretry: 5\n\ndatabase: x\n\n\n\n"]), [""; 0]);
+    }
+
+    #[test]
+    fn a_message_that_was_not_ended_is_not_heard() {
+        assert_eq!(heard(&[b"data: a\n\ndata: b\n"]), ["a"]);
+    }
+
+    #[test]
+    fn it_does_not_matter_where_the_pieces_are_cut() {
+        let whole = "id: 1\r\ndata: \u{e9}\u{1f600}\r\n\r\n:\r\rdata: b\rdata: c\r\r\ndata: d\n\n";
+        let expected = ["\u{e9}\u{1f600}", "b\nc", "d"];
+        let bytes = whole.as_bytes();
+        assert_eq!(heard(&[bytes]), expected);
+        for cut in 0..=bytes.len() {
+            assert_eq!(heard(&[&bytes[..cut], &bytes[cut..]]), expected, "cut at {cut}");
+        }
+        let single: Vec<_> = bytes.chunks(1).collect();
+        assert_eq!(heard(&single), expected);
+    }
+
+    #[test]
+    fn an_endless_message_is_refused() {
+        let mut messages = Messages { bytes_max: 10, ..Messages::new() };
+        assert_eq!(messages.hear(b"data: abcd"), Ok(()));
+        assert_eq!(messages.hear(b"e"), Err(TooLong));
+        let mut messages = Messages { bytes_max: 10, ..Messages::new() };
+        assert_eq!(messages.hear(b"data:ab\ndata:cd\ndata:ef\n"), Err(TooLong));
+    }
+}

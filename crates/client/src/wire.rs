@@ -1,0 +1,133 @@
+//! What the server says, as it stands on the wire. Members that a newer server adds are ignored.
+
+use lifecycle::{ExecutionId, Json, LogLevel, QuestionId, Seq, Timestamp};
+use serde::{Deserialize, Deserializer, Serialize};
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Resume<'a> {
+    pub(crate) action: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) content: Option<&'a Json>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Problem {
+    #[serde(default, rename = "_tag")]
+    pub(crate) tag: String,
+    pub(crate) message: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Envelope {
+    pub(crate) status: Option<String>,
+    pub(crate) structured: Option<Structured>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Structured {
+    pub(crate) status: String,
+    #[serde(default, deserialize_with = "present")]
+    pub(crate) result: Option<Json>,
+    pub(crate) error: Option<String>,
+    #[serde(default)]
+    pub(crate) logs: Vec<String>,
+    pub(crate) execution_id: Option<QuestionId>,
+    pub(crate) interaction: Option<Interaction>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Interaction {
+    pub(crate) message: String,
+    pub(crate) address: String,
+    #[serde(default, deserialize_with = "present")]
+    pub(crate) args: Option<Json>,
+    pub(crate) requested_schema: Option<Json>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Page {
+    pub(crate) executions: Vec<Json>,
+    pub(crate) next: Option<ExecutionId>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Listed {
+    pub(crate) execution_id: ExecutionId,
+    pub(crate) status: String,
+    pub(crate) caller: String,
+    pub(crate) created: Timestamp,
+    pub(crate) last: Seq,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Events {
+    pub(crate) events: Vec<Json>,
+}
+
+/// Any event: which members there are goes by its type. One struct, because payloads inside tagged
+/// enums could not be passed on unparsed.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Event {
+    pub(crate) seq: Seq,
+    pub(crate) at: Timestamp,
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    pub(crate) caller: Option<String>,
+    pub(crate) code: Option<String>,
+    pub(crate) level: Option<Level>,
+    pub(crate) line: Option<String>,
+    #[serde(default, deserialize_with = "present")]
+    pub(crate) item: Option<Json>,
+    pub(crate) call: Option<u32>,
+    pub(crate) tool: Option<String>,
+    #[serde(default, deserialize_with = "present")]
+    pub(crate) args: Option<Json>,
+    pub(crate) execution_id: Option<QuestionId>,
+    pub(crate) message: Option<String>,
+    pub(crate) action: Option<String>,
+    pub(crate) content: Option<Json>,
+    pub(crate) by: Option<String>,
+    pub(crate) attempt: Option<u32>,
+    pub(crate) status: Option<String>,
+    #[serde(default, deserialize_with = "present")]
+    pub(crate) result: Option<Json>,
+    pub(crate) error: Option<Json>,
+    pub(crate) timer: Option<u32>,
+    pub(crate) why: Option<String>,
+    pub(crate) limit: Option<String>,
+    pub(crate) active_ms: Option<u64>,
+}
+
+/// How loud a line was; one that we do not know is an ordinary one.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Level {
+    Debug,
+    Info,
+    Warn,
+    Error,
+    #[serde(other)]
+    Log,
+}
+
+impl From<Level> for LogLevel {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Debug => Self::Debug,
+            Level::Log => Self::Log,
+            Level::Info => Self::Info,
+            Level::Warn => Self::Warn,
+            Level::Error => Self::Error,
+        }
+    }
+}
+
+/// A `null` that is there is a value, apart from one that is absent.
+fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Json>, D::Error> {
+    Json::deserialize(from).map(Some)
+}
