@@ -14,6 +14,7 @@
   const { isArray } = Array;
   const { isSafeInteger } = Number;
   const { trunc } = Math;
+  const { toPrimitive } = Symbol;
   const NativePromise = Promise, NativeDate = Date, NativeError = Error, NativeTypeError = TypeError;
   const NativeString = String, NativeNumber = Number, NativeProxy = Proxy, NativeUint8Array = Uint8Array;
   const RESULT_UNKNOWN = create(null);
@@ -150,8 +151,10 @@
   const callable = () => {};
   const traps = freeze({
     __proto__: null,
-    // `then` would make it a promise, `toJSON` would be called by JSON.stringify.
+    // `then` would make it a promise, `toJSON` would be called by JSON.stringify; as text it is its path, not a call of
+    // a tool named toString.
     get(_, name) {
+      if (name === toPrimitive) return () => (this.path === "" ? "tools" : "tools." + this.path);
       if (typeof name !== "string" || name === "then" || name === "toJSON") return undefined;
       return toolsAt(this.path === "" ? name : this.path + "." + name);
     },
@@ -323,8 +326,14 @@
     const name = ownData(fn, "name");
     return typeof name === "string" ? name : "";
   };
+  // Asking a proxy for its source would ask it for properties, and `tools` takes that for a call: only what has a class's
+  // prototype is asked.
+  const isClass = (fn) => {
+    const prototype = getOwnPropertyDescriptor(fn, "prototype");
+    return prototype !== undefined && !prototype.writable && indexOf(functionToString(fn), "class") === 0;
+  };
   const showFunction = (fn) => {
-    const kind = indexOf(textOr("", () => functionToString(fn)), "class") === 0 ? "class" : "Function";
+    const kind = isClass(fn) ? "class" : "Function";
     const name = nameOf(fn);
     return name === "" ? "[" + kind + " (anonymous)]" : "[" + kind + ": " + name + "]";
   };

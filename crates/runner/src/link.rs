@@ -83,6 +83,11 @@ impl Outbox {
         *self.stream.borrow_mut() = Some(stream);
     }
 
+    /// Lets go of the socket.
+    pub(crate) fn disconnect(&self) {
+        self.stream.borrow_mut().take();
+    }
+
     pub(crate) fn send(&self, message: &FromRunner<'_>) {
         let mut collected = self.collected.borrow_mut();
         message.encode(&mut collected);

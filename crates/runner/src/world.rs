@@ -148,6 +148,9 @@ impl Hooks {
 
 /// The kernel takes a dead process's memory back faster than we could free it object by object.
 fn leave(world: Option<World>, exit_code: i32) -> i32 {
+    if let Some(world) = &world {
+        world.host.outbox.disconnect();
+    }
     std::mem::forget(world);
     exit_code
 }

@@ -9,14 +9,14 @@ fn an_uncaught_error_has_name_message_and_the_users_lines() {
     let error = &done["error"];
     assert_eq!(error["code"], "runtime");
     assert_eq!(error["name"], "TypeError");
-    assert_eq!(error["stack"], "    at f (program.js:2:8)\n    at <anonymous> (program.js:5:2)");
+    assert_eq!(error["stack"], "    at f (program.js:2:3)\n    at <anonymous> (program.js:5:1)");
 }
 
 #[test]
 fn the_first_lines_columns_are_the_users() {
     let column = |run: &Run<'_>| done(run)["error"]["stack"].as_str().unwrap().to_owned();
     let explicit = Run { convention: Convention::ExplicitReturn, ..Run::new("throw new Error('x')") };
-    assert_eq!(column(&explicit), "    at <anonymous> (program.js:1:16)");
+    assert_eq!(column(&explicit), "    at <anonymous> (program.js:1:11)");
     assert_eq!(column(&Run::new("a.b")), "    at <anonymous> (program.js:1:1)");
     assert_eq!(column(&Run::new("```js\na.b\n```")), "    at <anonymous> (program.js:2:1)");
 }
@@ -51,7 +51,7 @@ fn syntax_errors_come_without_started_and_with_the_users_position() {
     guest.execute(&Run::new("let a = 1;\nlet a = 2"));
     let second = guest.next().unwrap();
     assert_eq!((second["type"].as_str(), second["error"]["name"].as_str()), (Some("done"), Some("SyntaxError")));
-    assert_eq!(second["error"]["stack"], "    at program.js:2:6");
+    assert_eq!(second["error"]["stack"], "    at program.js:2:7");
 }
 
 #[test]

@@ -80,6 +80,7 @@ fn the_proxy_is_no_promise_and_cannot_be_changed() {
         value("const t = await tools; tools.x = 1; [typeof tools.x, typeof tools.then, tools[Symbol.iterator], Object.keys(tools), 'any' in tools, JSON.stringify({ tools })]"),
         r#"["function","undefined",null,[],true,"{}"]"#
     );
+    assert_eq!(value("`${tools} ${tools.a.b}`"), "\"tools tools.a.b\"");
     assert_eq!(failure("tools()").1, "Tool path missing in invocation");
     assert_eq!(failure("'use strict'; tools.x = 1; 1").0, "runtime");
 }

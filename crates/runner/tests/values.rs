@@ -81,7 +81,7 @@ fn console_shows_values_readably() {
     let sevens = "7, ".repeat(100);
     let expected = [
         "a 1 null undefined true -0 10n Symbol(s)",
-        "[ 'b', [ 1, { c: \"it's\" } ] ] {} [] { 'd-e': 1, f: { g: { h: [Object] } } }",
+        "[ 'b', [ 1, { c: \"it's\" } ] ] {} [] { 'd-e': 1, f: { g: { h: { i: [Object] } } } }",
         "Map(1) { 'k' => Set(1) { 1 } } 1970-01-01T00:00:00.000Z /x/g Uint8Array(2) [ 0, 0 ] [Function (anonymous)] [class: Foo]",
         "Point { x: 1 } [Object: null prototype] {} { a: [Getter], [Symbol(t)]: 2 } [ <empty>, 1 ]",
         "{ name: 'loop', self: [Circular] }",
@@ -96,7 +96,7 @@ fn console_shows_values_readably() {
 #[test]
 fn a_printed_error_has_the_users_frames() {
     let shown = printed("function f() {\n  return new TypeError('bad')\n}\nconsole.error(f())");
-    assert_eq!(shown, ["TypeError: bad\n    at f (program.js:2:23)\n    at <anonymous> (program.js:4:16)"]);
+    assert_eq!(shown, ["TypeError: bad\n    at f (program.js:2:14)\n    at <anonymous> (program.js:4:15)"]);
 }
 
 #[test]

@@ -11,8 +11,16 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 
 #[tokio::test]
 async fn a_killed_server_leaves_no_process_behind() {
-    let mut server = tokio::process::Command::new(ATTEMPTS)
-        .arg("hold")
+    let mut command = Command::new(ATTEMPTS);
+    command.arg("hold");
+    kill_while_it_holds(command).await;
+    // And where no namespace does it for us.
+    let script = format!("{NO_USER_NAMESPACES} && exec setpriv --bounding-set=-all \"$0\" hold");
+    kill_while_it_holds(in_namespace(&script)).await;
+}
+
+async fn kill_while_it_holds(command: Command) {
+    let mut server = tokio::process::Command::from(command)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .kill_on_drop(true)
@@ -52,9 +60,8 @@ fn without_user_namespaces_the_jail_is_lower_and_still_holds() {
 
 #[test]
 fn without_any_namespace_the_required_layers_hold_alone() {
-    let said = said(in_namespace(
-        "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all \"$0\" check",
-    ));
+    let script = format!("{NO_USER_NAMESPACES} && exec setpriv --bounding-set=-all \"$0\" check");
+    let said = said(&mut in_namespace(&script));
     let missing = missing(&said[0]);
     for namespace in ["user", "pid", "network", "mount", "ipc", "uts"] {
         assert!(missing.contains(&format!("{namespace} namespace")), "{said:?}");
@@ -70,10 +77,13 @@ const OUTCOMES: [&str; 4] = [
     "try kill the parent: Violation",
 ];
 
-fn in_namespace(script: &str) -> &'static mut Command {
+/// Run inside a user namespace, where it forbids further ones there and nowhere else.
+const NO_USER_NAMESPACES: &str = "echo 0 > /proc/sys/user/max_user_namespaces";
+
+fn in_namespace(script: &str) -> Command {
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-root-user", "sh", "-c", script, ATTEMPTS]);
-    Box::leak(Box::new(command))
+    command
 }
 
 fn said(command: &mut Command) -> Vec<String> {

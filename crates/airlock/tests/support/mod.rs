@@ -1,27 +1,57 @@
 //! An engine in this process, with the demo tools, on a real store and in real jails.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+pub(crate) mod journal;
 
 use engine::{Config, Engine, Start};
-use lifecycle::{CallerName, Convention, ExecutionId, Limits, Outcome, Program};
+use futures_util::StreamExt;
+use journal::{Mischief, Mischievous};
+use lifecycle::{
+    Answer, CallerName, Convention, Event, ExecutionId, Limits, Outcome, Phase, Program, Question,
+    Seq,
+};
 use std::path::Path;
 use std::sync::Arc;
 use store::sqlite::SqliteStore;
-use tools::Catalogue;
 use tools::demo::Demo;
+use tools::{Catalogue, Source};
 
 pub(crate) struct House {
     pub(crate) engine: Engine,
+    pub(crate) mischief: Arc<Mischief>,
     store: SqliteStore,
 }
 
 impl House {
     /// Opens a house in `folder`; `change` adapts what it is made of.
     pub(crate) async fn open(folder: &Path, change: impl FnOnce(&mut Config)) -> Self {
+        Self::open_with(folder, vec![], change).await
+    }
+
+    /// Opens a house with more tools.
+    pub(crate) async fn open_with(
+        folder: &Path,
+        sources: Vec<Arc<dyn Source>>,
+        change: impl FnOnce(&mut Config),
+    ) -> Self {
+        Self::open_mischievous(folder, sources, Mischief::default(), change).await
+    }
+
+    /// Opens a house whose journal does wrong from the start.
+    pub(crate) async fn open_mischievous(
+        folder: &Path,
+        mut sources: Vec<Arc<dyn Source>>,
+        mischief: Mischief,
+        change: impl FnOnce(&mut Config),
+    ) -> Self {
         let store = SqliteStore::open(folder).unwrap();
-        let catalogue = Catalogue::new(vec![Arc::new(Demo::new(folder))]).unwrap();
-        let mut config = Config::new(store.clone(), catalogue);
+        sources.push(Arc::new(Demo::new(folder)));
+        let mischief = Arc::new(mischief);
+        let journal = Mischievous { inner: store.clone(), mischief: Arc::clone(&mischief) };
+        let mut config = Config::new(journal, Catalogue::new(sources).unwrap());
         config.sandbox.program = sandbox::Program::At(env!("CARGO_BIN_EXE_airlock").into());
         change(&mut config);
-        Self { engine: Engine::start(config).await.unwrap(), store }
+        Self { engine: Engine::start(config).await.unwrap(), mischief, store }
     }
 
     pub(crate) async fn close(self) {
@@ -31,14 +61,41 @@ impl House {
 
     pub(crate) async fn submit(&self, source: &str, limits: Limits) -> ExecutionId {
         let program = Program { source: source.to_owned(), convention: Convention::ExplicitReturn };
-        let caller = CallerName("tester".into());
-        self.engine.submit(Start { program, caller, limits }).await.unwrap()
+        self.engine.submit(Start { program, caller: me(), limits }).await.unwrap()
     }
 
     pub(crate) async fn run(&self, source: &str, limits: Limits) -> Outcome {
         let execution = self.submit(source, limits).await;
         self.engine.outcome(execution).await.unwrap()
     }
+
+    /// Waits for an entry that is what the caller is waiting for.
+    pub(crate) async fn until(&self, execution: ExecutionId, wanted: impl Fn(&Event) -> bool) {
+        let mut entries = self.engine.follow(execution, Seq(0));
+        while let Some(entry) = entries.next().await {
+            if wanted(&entry.unwrap().event) {
+                return;
+            }
+        }
+        panic!("it ended before that happened");
+    }
+
+    /// Waits until everything waits for people, and returns the oldest question.
+    pub(crate) async fn question(&self, execution: ExecutionId) -> Question {
+        self.until(execution, |event| matches!(event, Event::Paused { .. })).await;
+        let state = self.engine.look_up(execution).await.unwrap().state;
+        assert_eq!(state.phase, Phase::Paused);
+        state.open_questions().next().unwrap().clone()
+    }
+
+    pub(crate) async fn accept(&self, question: &Question) {
+        let answer = Answer::Accept { content: None };
+        self.engine.answer(question.id, answer, me()).await.unwrap();
+    }
+}
+
+pub(crate) fn me() -> CallerName {
+    CallerName("tester".into())
 }
 
 /// The value of a program that must have one, as JSON text.

@@ -40,10 +40,15 @@ pub(crate) async fn execute(
     }
     let approver = order.auto_approve.then(|| caller.name.clone());
     let start = Start { program: order.program, caller: caller.name, limits: Limits::default() };
-    let execution = app.engine.submit(start).await?;
-    app.metrics.count_start();
-    let attendant = Attendant { approver, counts: true, ..Attendant::new(&app, execution) };
-    wait::told(attendant, Until::START, wait).await
+    let starting = Arc::clone(&app);
+    wait::detached(&app, async move {
+        let execution = starting.engine.submit(start).await?;
+        starting.metrics.count_start();
+        let attendant =
+            Attendant { approver, counts: true, ..Attendant::new(&starting, execution) };
+        wait::told(attendant, Until::START, wait).await
+    })
+    .await
 }
 
 /// `GET /api/executions/{id}`.
@@ -95,17 +100,22 @@ pub(crate) async fn resume(
     }) else {
         return wait::told(Attendant::new(&app, execution), Until::Over, wait).await;
     };
-    let answered = app.engine.answer(question, answer, caller.name).await;
-    let counts = match answered {
-        Ok(_) => true,
-        // The first answer stands, and so does what followed it: whoever comes later is told the same.
-        Err(engine::Error::Rejected(
-            Rejection::AlreadyAnswered(_) | Rejection::AlreadyFinished,
-        )) => false,
-        Err(error) => return Ok(outbound::about(execution, Problem::from(error).into_response())),
-    };
-    let attendant = Attendant { counts, ..Attendant::new(&app, execution) };
-    wait::told(attendant, Until::After(question), wait).await
+    let resuming = Arc::clone(&app);
+    wait::detached(&app, async move {
+        let counts = match resuming.engine.answer(question, answer, caller.name).await {
+            Ok(_) => true,
+            // The first answer stands, and so does what followed it: who comes later is told the same.
+            Err(engine::Error::Rejected(
+                Rejection::AlreadyAnswered(_) | Rejection::AlreadyFinished,
+            )) => false,
+            Err(error) => {
+                return Ok(outbound::about(execution, Problem::from(error).into_response()));
+            }
+        };
+        let attendant = Attendant { counts, ..Attendant::new(&resuming, execution) };
+        wait::told(attendant, Until::After(question), wait).await
+    })
+    .await
 }
 
 /// `POST /api/executions/{id}/cancel`.

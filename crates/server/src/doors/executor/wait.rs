@@ -104,6 +104,14 @@ impl Attendant {
     }
 }
 
+/// Does something to its end, also when the client leaves in the middle of it.
+pub(super) async fn detached(
+    app: &App,
+    doing: impl Future<Output = Result<Response, Problem>> + Send + 'static,
+) -> Result<Response, Problem> {
+    app.tasks.spawn(doing).await.unwrap_or_else(|panic| Err(Problem::broken(&panic)))
+}
+
 /// Waits in a task of its own, so that approvals and counts go on when the client leaves.
 pub(super) async fn told(
     attendant: Attendant,

@@ -1,0 +1,217 @@
+//! What the engine promises when things go wrong: disks, servers, replays, and people who are slow.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod support;
+
+use engine::{Clock, Error, ManualClock};
+use lifecycle::{
+    Answer, CallOutcome, Event, Json, Limits, Outcome, Phase, QuestionKind, Rejection, Timestamp,
+};
+use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use support::journal::Mischief;
+use support::{House, me, value};
+use tokio::sync::Notify;
+use tools::function::FunctionSource;
+
+const ASKS: &str = "const sum = await tools.demo.add({ a: 1, b: 2 });
+    const said = await tools.demo.ask({ text: `is it ${sum}?` });
+    return said.approved ? sum : -1";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cancelling_ends_a_program_at_once_and_says_what_is_unknown() {
+    let folder = tempfile::tempdir().unwrap();
+    let house = House::open(folder.path(), |_| {}).await;
+    let execution = house.submit("await tools.demo.sleep({ ms: 60000 })", Limits::default()).await;
+    house.until(execution, |event| matches!(event, Event::CallDispatched { .. })).await;
+    house.engine.cancel(execution, me()).await.unwrap();
+    assert_eq!(house.engine.outcome(execution).await.unwrap(), Outcome::Cancelled { by: me() });
+    house
+        .until(execution, |event| {
+            matches!(event, Event::CallSettled { outcome: CallOutcome::Unknown, .. })
+        })
+        .await;
+    let again = house.engine.cancel(execution, me()).await;
+    assert!(matches!(again, Err(Error::Rejected(Rejection::AlreadyFinished))), "{again:?}");
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_busy_program_can_be_cancelled() {
+    let folder = tempfile::tempdir().unwrap();
+    let house = House::open(folder.path(), |_| {}).await;
+    for source in
+        ["for (;;) {}", "for (;;) console.log('x')", "[].sort.call({ length: 2 ** 53 - 1 })"]
+    {
+        let execution = house.submit(source, Limits::default()).await;
+        house.engine.cancel(execution, me()).await.unwrap();
+        let outcome = house.engine.outcome(execution).await.unwrap();
+        assert_eq!(outcome, Outcome::Cancelled { by: me() }, "{source}");
+    }
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_ran_when_the_server_stopped_goes_on_when_it_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let house = House::open(folder.path(), |_| {}).await;
+    let source = "const sum = await tools.demo.add({ a: 1, b: 2 });
+        const [slept, late] = await Promise.all([
+            tools.demo.sleep({ ms: 300 }), new Promise((done) => setTimeout(() => done('late'), 300))]);
+        return [sum, slept, late]";
+    let execution = house.submit(source, Limits::default()).await;
+    house.until(execution, |event| matches!(event, Event::TimerSet { .. })).await;
+    house.close().await;
+
+    let house = House::open(folder.path(), |_| {}).await;
+    let outcome = house.engine.outcome(execution).await.unwrap();
+    assert_eq!(value(&outcome), r#"[3,{"slept":300},"late"]"#);
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_loses_nothing_and_work_goes_on_when_it_is_emptied() {
+    let folder = tempfile::tempdir().unwrap();
+    let house = House::open(folder.path(), |_| {}).await;
+    let execution = house.submit(ASKS, Limits::default()).await;
+    let question = house.question(execution).await;
+    house.mischief.full.store(true, Ordering::SeqCst);
+    let answer = Answer::Accept { content: None };
+    let refused = house.engine.answer(question.id, answer, me()).await;
+    let Err(Error::Fault(fault)) = refused else { panic!("{refused:?}") };
+    assert!(fault.to_string().contains("the disk is full"), "{fault}");
+    house.mischief.full.store(false, Ordering::SeqCst);
+    house.accept(&question).await;
+    assert_eq!(value(&house.engine.outcome(execution).await.unwrap()), "3");
+    house.close().await;
+}
+
+/// A tool that does harm when it is called twice, and waits until it is let go.
+fn bell(rung: &Arc<AtomicU32>, let_go: &Arc<Notify>) -> FunctionSource {
+    let (rung, let_go) = (Arc::clone(rung), Arc::clone(let_go));
+    FunctionSource::new("bell")
+        .tool("ring", json!({}), move |_: Json| {
+            let (rung, let_go) = (Arc::clone(&rung), Arc::clone(&let_go));
+            async move {
+                let n_rung = rung.fetch_add(1, Ordering::SeqCst) + 1;
+                let_go.notified().await;
+                Ok(n_rung)
+            }
+        })
+        .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_whose_result_was_lost_becomes_a_question() {
+    for (content, expected) in [
+        (r#"{"choice":"supply","result":7}"#, "7"),
+        (r#"{"choice":"retry"}"#, "2"),
+        (r#"{"choice":"fail"}"#, r#""given up""#),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let (rung, let_go) = (Arc::new(AtomicU32::new(0)), Arc::new(Notify::new()));
+        let sources: Vec<Arc<dyn tools::Source>> = vec![Arc::new(bell(&rung, &let_go))];
+        let house = House::open_with(folder.path(), sources, |_| {}).await;
+        let source = "return await tools.bell.ring({}).catch(() => 'given up')";
+        let execution = house.submit(source, Limits::default()).await;
+        house.until(execution, |event| matches!(event, Event::CallDispatched { .. })).await;
+        house.mischief.full.store(true, Ordering::SeqCst);
+        let_go.notify_one();
+        // Its result cannot be written; the journal still says that it is under way.
+        while house.engine.n_live() > 0 {
+            tokio::task::yield_now().await;
+        }
+        house.mischief.full.store(false, Ordering::SeqCst);
+
+        let question = house.question(execution).await;
+        assert_eq!(question.kind, QuestionKind::InDoubt);
+        assert_eq!(rung.load(Ordering::SeqCst), 1, "nobody has said that it may ring again");
+        let bare = house.engine.answer(question.id, Answer::Accept { content: None }, me()).await;
+        assert!(matches!(bare, Err(Error::Rejected(Rejection::BadAnswer(_)))), "{bare:?}");
+        let_go.notify_one();
+        let answer = Answer::Accept { content: Some(Json::parse(content.into()).unwrap()) };
+        house.engine.answer(question.id, answer, me()).await.unwrap();
+        assert_eq!(value(&house.engine.outcome(execution).await.unwrap()), expected);
+        house.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pause_gives_its_runner_back_after_a_while_and_is_replayed_when_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = ManualClock::at(Timestamp(1_700_000_000_000));
+    let house = House::open(folder.path(), |config| {
+        config.clock = Clock::Manual(clock.clone());
+    })
+    .await;
+    let execution = house.submit(ASKS, Limits::default()).await;
+    let question = house.question(execution).await;
+    assert_eq!(house.engine.n_live(), 1, "warm: an early answer finds its program ready");
+    while house.engine.n_live() > 0 {
+        clock.advance(Duration::from_secs(11));
+        tokio::task::yield_now().await;
+    }
+    house.accept(&question).await;
+    assert_eq!(value(&house.engine.outcome(execution).await.unwrap()), "3");
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_waits_for_people_makes_room_for_one_that_does_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let house = House::open(folder.path(), |config| {
+        config.sandbox.memory_budget_bytes = 64 << 20;
+        config.warm_pause_ms = 3_600_000;
+    })
+    .await;
+    let first = house.submit(ASKS, Limits::default()).await;
+    let question = house.question(first).await;
+    assert_eq!(value(&house.run("return 1 + 1", Limits::default()).await), "2");
+    house.accept(&question).await;
+    assert_eq!(value(&house.engine.outcome(first).await.unwrap()), "3");
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_is_refused_before_it_is_lost_to_a_replay_that_takes_another_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let house = House::open(folder.path(), |_| {}).await;
+    let execution = house.submit(ASKS, Limits::default()).await;
+    let question = house.question(execution).await;
+    house.close().await;
+
+    let house = House::open(folder.path(), |_| {}).await;
+    house.mischief.twisted.store(true, Ordering::SeqCst);
+    let refused = house.engine.answer(question.id, Answer::Decline, me()).await;
+    let Err(Error::Rejected(Rejection::Diverged { what })) = refused else { panic!("{refused:?}") };
+    assert_eq!(what, "call 1 (demo.add)");
+    house.mischief.twisted.store(false, Ordering::SeqCst);
+    while house.engine.n_live() > 0 {
+        tokio::task::yield_now().await;
+    }
+    house.accept(&question).await;
+    assert_eq!(value(&house.engine.outcome(execution).await.unwrap()), "3");
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_brought_back_three_times_is_parked_and_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let house = House::open(folder.path(), |_| {}).await;
+    let source = "await tools.demo.add({ a: 1, b: 2 }); await tools.demo.sleep({ ms: 60000 })";
+    let execution = house.submit(source, Limits::default()).await;
+    let sleeps = |event: &Event| matches!(event, Event::CallDispatched { call, .. } if call.0 == 2);
+    house.until(execution, sleeps).await;
+    house.close().await;
+
+    let twisted = Mischief { twisted: true.into(), ..Mischief::default() };
+    let house = House::open_mischievous(folder.path(), vec![], twisted, |_| {}).await;
+    house.until(execution, |event| matches!(event, Event::Parked)).await;
+    let state = house.engine.look_up(execution).await.unwrap().state;
+    assert_eq!((state.phase, state.recoveries_failed), (Phase::Parked, 3));
+    house.engine.cancel(execution, me()).await.unwrap();
+    assert_eq!(house.engine.outcome(execution).await.unwrap(), Outcome::Cancelled { by: me() });
+    house.close().await;
+}

@@ -1,0 +1,226 @@
+//! The real binary as a server, and a client of a hundred lines.
+
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Longest wait for anything: reached only by a server that hangs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A running `airlock serve`. Dropping it kills it.
+pub(crate) struct Served {
+    child: Child,
+    pub(crate) url: String,
+    pub(crate) data_dir: PathBuf,
+}
+
+impl Served {
+    /// Starts a server with the demonstration tools on a port of its own.
+    pub(crate) fn start(data_dir: &Path, more: &[&str]) -> Self {
+        let mut child = airlock(&["serve", "--listen", "127.0.0.1:0", "--demo"])
+            .arg("--data-dir")
+            .arg(data_dir)
+            .args(more)
+            .env("AIRLOCK_TOKEN", "from-the-environment")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut ready = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+        let url = ready.trim().strip_prefix("Airlock is ready at ");
+        let url = url.expect("a server that starts says where it listens").to_owned();
+        Self { child, url, data_dir: data_dir.to_owned() }
+    }
+
+    /// A client with the token that the first start minted.
+    pub(crate) fn client(&self, token: &str) -> Client {
+        let secret = std::fs::read_to_string(self.data_dir.join("tokens").join(token)).unwrap();
+        self.client_with(secret.trim())
+    }
+
+    /// A client with this secret.
+    pub(crate) fn client_with(&self, secret: &str) -> Client {
+        let address = self.url.strip_prefix("http://").unwrap().to_owned();
+        Client { address, secret: secret.to_owned() }
+    }
+
+    /// Sends SIGTERM; the exit code.
+    pub(crate) fn stop(mut self) -> Option<i32> {
+        self.signal("-TERM");
+        self.child.wait().unwrap().code()
+    }
+
+    /// Sends SIGTERM and goes on.
+    #[expect(clippy::disallowed_methods, reason = "the test awaits this child")]
+    pub(crate) fn signal(&self, signal: &str) {
+        let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+    }
+
+    /// `kill -9`.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // It is gone already where a test ended it.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The binary, without what the environment might tell it.
+#[expect(clippy::disallowed_methods, reason = "the test owns and awaits this child")]
+pub(crate) fn airlock(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_airlock"));
+    command.args(words).env_remove("AIRLOCK_LOG").env_remove("AIRLOCK_DATA_DIR");
+    command.env_remove("AIRLOCK_TOKEN").stdin(Stdio::null());
+    command
+}
+
+/// Sends requests as somebody, one connection each.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    pub(crate) address: String,
+    pub(crate) secret: String,
+}
+
+/// What came back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
+}
+
+impl Client {
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, &[], "")
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &str) -> Answer {
+        self.send("POST", path, &[("Content-Type", "application/json")], body)
+    }
+
+    /// Runs a program and waits for what comes.
+    pub(crate) fn execute(&self, code: &str) -> Answer {
+        let body = serde_json::json!({ "code": code }).to_string();
+        self.post("/api/executions", &body)
+    }
+
+    /// Answers a question and waits for what comes.
+    pub(crate) fn resume(&self, id: &str, action: &str) -> Answer {
+        let body = serde_json::json!({ "action": action }).to_string();
+        self.post(&format!("/api/executions/{id}/resume"), &body)
+    }
+
+    pub(crate) fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Answer {
+        let mut stream = self.connect();
+        stream.write_all((self.head(method, path, headers, body.len()) + body).as_bytes()).unwrap();
+        read(stream)
+    }
+
+    pub(crate) fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    /// The head of a request. A header given here replaces the usual one.
+    pub(crate) fn head(
+        &self,
+        method: &str,
+        path: &str,
+        more: &[(&str, &str)],
+        length: usize,
+    ) -> String {
+        let secret = format!("Bearer {}", self.secret);
+        let length = length.to_string();
+        let usual = [
+            ("Host", self.address.as_str()),
+            ("Authorization", secret.as_str()),
+            ("Content-Length", length.as_str()),
+            ("Connection", "close"),
+        ];
+        let replaced = |name: &str| more.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+        let lines: String = usual
+            .into_iter()
+            .filter(|(name, _)| !replaced(name))
+            .chain(more.iter().copied())
+            .filter(|(_, value)| !value.is_empty())
+            .map(|(name, value)| format!("{name}: {value}\r\n"))
+            .collect();
+        format!("{method} {path} HTTP/1.1\r\n{lines}\r\n")
+    }
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("not JSON: {self:?}"))
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The id of the question that it asks.
+    pub(crate) fn question(&self) -> String {
+        let id = self.json()["structured"]["executionId"].as_str().map(str::to_owned);
+        id.unwrap_or_else(|| panic!("asks nothing: {self:?}"))
+    }
+
+    /// What the program returned.
+    pub(crate) fn result(&self) -> Value {
+        let json = self.json();
+        assert_eq!(json["structured"]["status"], "completed", "{json}");
+        json["structured"]["result"].clone()
+    }
+
+    pub(crate) fn execution(&self) -> String {
+        self.header("airlock-execution").expect("it is about an execution").to_owned()
+    }
+}
+
+/// Reads an answer to its end.
+pub(crate) fn read(mut stream: TcpStream) -> Answer {
+    let mut bytes = vec![];
+    // A server that is cut off in mid-answer resets the connection; what came before counts.
+    let _ = stream.read_to_end(&mut bytes);
+    let text = String::from_utf8(bytes).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
+    let mut lines = head.lines();
+    let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+    let headers: Vec<_> = lines
+        .filter_map(|line| line.split_once(": "))
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
+        .collect();
+    let is_chunked = headers.iter().any(|(name, _)| name == "transfer-encoding");
+    let body = if is_chunked { unchunked(body) } else { body.to_owned() };
+    Answer { status, headers, body }
+}
+
+fn unchunked(mut rest: &str) -> String {
+    let mut body = String::new();
+    while let Some((length, after)) = rest.split_once("\r\n") {
+        let length = usize::from_str_radix(length, 16).unwrap();
+        if length == 0 || after.len() < length {
+            break;
+        }
+        body.push_str(&after[..length]);
+        rest = after[length..].trim_start_matches("\r\n");
+    }
+    body
+}

@@ -1,0 +1,92 @@
+//! A journal that can be told to fail or to lie, around a real one.
+
+use futures_util::future::{BoxFuture, FutureExt};
+use futures_util::stream::BoxStream;
+use lifecycle::{Entry, Event, ExecutionId, QuestionId, Seq, Timestamp};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use store::sqlite::SqliteStore;
+use store::{Append, Journal, ListFilter, Listed, StoreError};
+
+/// What the journal does wrong.
+#[derive(Default)]
+pub(crate) struct Mischief {
+    /// Appends fail as on a full disk.
+    pub(crate) full: AtomicBool,
+    /// Prepared programs read back as another program.
+    pub(crate) twisted: AtomicBool,
+}
+
+#[derive(Clone)]
+pub(crate) struct Mischievous {
+    pub(crate) inner: SqliteStore,
+    pub(crate) mischief: Arc<Mischief>,
+}
+
+type Answer<T> = BoxFuture<'static, Result<T, StoreError>>;
+
+impl Journal for Mischievous {
+    fn append(&self, append: Append) -> Answer<()> {
+        if self.mischief.full.load(Ordering::SeqCst) {
+            return async { Err(StoreError::Full) }.boxed();
+        }
+        self.inner.append(append)
+    }
+
+    fn read(&self, execution: ExecutionId, after: Seq, n_max: usize) -> Answer<Vec<Entry>> {
+        let (read, mischief) =
+            (self.inner.read(execution, after, n_max), Arc::clone(&self.mischief));
+        async move {
+            let mut entries = read.await?;
+            if mischief.twisted.load(Ordering::SeqCst) {
+                entries.iter_mut().for_each(twist);
+            }
+            Ok(entries)
+        }
+        .boxed()
+    }
+
+    fn follow(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+    ) -> BoxStream<'static, Result<Entry, StoreError>> {
+        self.inner.follow(execution, after)
+    }
+
+    fn list(&self, filter: ListFilter) -> Answer<Vec<Listed>> {
+        self.inner.list(filter)
+    }
+
+    fn asked_by(&self, question: QuestionId) -> Answer<Option<ExecutionId>> {
+        self.inner.asked_by(question)
+    }
+
+    fn next_due(&self) -> Answer<Option<(Timestamp, ExecutionId)>> {
+        self.inner.next_due()
+    }
+
+    fn lease(
+        &self,
+        execution: ExecutionId,
+        holder: &str,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Answer<bool> {
+        self.inner.lease(execution, holder, now, until)
+    }
+
+    fn release(&self, execution: ExecutionId, holder: &str) -> Answer<()> {
+        self.inner.release(execution, holder)
+    }
+
+    fn forget(&self, execution: ExecutionId) -> Answer<bool> {
+        self.inner.forget(execution)
+    }
+}
+
+fn twist(entry: &mut Entry) {
+    if let Event::Prepared(prepared) = &mut entry.event {
+        prepared.text = "return await tools.demo.echo({ message: 'another path' })".into();
+    }
+}
