@@ -52,7 +52,8 @@ impl Helper {
         Ok(helper)
     }
 
-    /// One that warms a world and then, for each byte, forks it, has the copy run the `execute` line, and reaps it.
+    /// One that warms a world and then, for each byte, forks it, has the copy run the `execute` line, kills it
+    /// and reaps it.
     pub(crate) fn fork(execute: &[u8]) -> Result<Self> {
         ensure!(execute.len() <= MESSAGE_BYTES_MAX, "too long for a helper");
         let mut helper = Self::start(FORK)?;
@@ -132,8 +133,7 @@ fn fork_on_request(link: &mut UnixStream) -> Result<()> {
             child => {
                 drop(theirs);
                 read_until_done(&mut ours, &mut said)?;
-                drop(ours);
-                reap(child)?;
+                end(child)?;
             }
         }
         link.write_all(&[1])?;
@@ -153,11 +153,17 @@ fn read_until_done(link: &mut UnixStream, said: &mut [u8]) -> Result<()> {
     Ok(())
 }
 
-fn reap(child: libc::pid_t) -> Result<()> {
+/// Ends a copy as a sandbox ends its runners: whatever it would still do is not worth waiting for.
+fn end(child: libc::pid_t) -> Result<()> {
     let mut status = 0;
-    // SAFETY: the kernel writes one status, which is what is there.
-    let reaped = unsafe { libc::waitpid(child, &raw mut status, 0) };
+    // SAFETY: the child is ours and not yet reaped, so the number is nobody else's; the kernel writes one status, which
+    // is what is there.
+    let reaped = unsafe {
+        libc::kill(child, libc::SIGKILL);
+        libc::waitpid(child, &raw mut status, 0)
+    };
     ensure!(reaped == child, "the copy could not be reaped");
-    ensure!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, "the copy failed");
+    let is_killed = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGKILL;
+    ensure!(is_killed, "the copy ended by itself");
     Ok(())
 }

@@ -39,7 +39,7 @@ impl Target {
 impl std::fmt::Display for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match *self {
-            Self::RatioMax(max) => write!(f, "ratio <= {max}"),
+            Self::RatioMax(max) => write!(f, "ratio <= {max:.2}"),
             Self::MedianNsMax(max) => write!(f, "median <= {}", nanoseconds(max)),
             Self::P99NsMax(max) => write!(f, "p99 <= {}", nanoseconds(max)),
         }

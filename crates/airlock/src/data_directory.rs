@@ -4,12 +4,10 @@ use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The directory to use when none is named: `$XDG_DATA_HOME/airlock`, or `~/.local/share/airlock`.
+/// The directory to use when none is named: `~/.airlock`.
 pub(crate) fn usual() -> Option<PathBuf> {
-    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let shared = absolute("XDG_DATA_HOME")
-        .or_else(|| absolute("HOME").map(|home| home.join(".local/share")))?;
-    Some(shared.join("airlock"))
+    let home = env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute())?;
+    Some(home.join(".airlock"))
 }
 
 /// Whether files can be made there, now or once it exists. Leaves nothing behind.

@@ -3,8 +3,11 @@
 mod data_directory;
 mod doctor;
 mod duration;
+mod executions;
 mod exit;
 mod print;
+mod reach;
+mod resume;
 mod run;
 mod serve;
 mod token;
@@ -26,6 +29,8 @@ enum Verb {
     Doctor(doctor::Args),
     Serve(serve::Args),
     Token(token::Args),
+    Resume(resume::Args),
+    Executions(executions::Args),
 }
 
 fn main() -> std::process::ExitCode {
@@ -36,6 +41,8 @@ fn main() -> std::process::ExitCode {
         Ok(Cli { verb: Verb::Doctor(args) }) => doctor::doctor(&args),
         Ok(Cli { verb: Verb::Serve(args) }) => serve::serve(args),
         Ok(Cli { verb: Verb::Token(args) }) => token::token(&args),
+        Ok(Cli { verb: Verb::Resume(args) }) => resume::resume(&args),
+        Ok(Cli { verb: Verb::Executions(args) }) => executions::executions(&args),
         Err(refused) => print::usage(&refused),
     };
     exit.into()

@@ -139,7 +139,7 @@ fn bold(text: &str) -> String {
 
 /// The text with everything shown that could move the cursor or turn the line around: a program
 /// must not be able to redraw the question that is asked about it.
-fn tamed(text: &str) -> String {
+pub(crate) fn tamed(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         if is_wild(c) {

@@ -115,11 +115,13 @@ async fn attend(
 
 fn open(data_dir: &Path) -> anyhow::Result<SqliteStore> {
     let shown = data_dir.display();
-    SqliteStore::open(data_dir).map_err(|error| match error {
-        OpenError::Owned { note } if note.starts_with("http") => {
-            anyhow::anyhow!("a server already owns {shown}: it listens at {note}")
+    SqliteStore::open(data_dir).map_err(|error| {
+        if let OpenError::Owned { note } = &error
+            && note.starts_with("http")
+        {
+            return anyhow::anyhow!("a server already owns {shown}: it listens at {note}");
         }
-        other => anyhow::Error::new(other).context(format!("could not open {shown}")),
+        anyhow::Error::new(error).context(format!("could not open {shown}"))
     })
 }
 

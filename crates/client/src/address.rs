@@ -2,6 +2,7 @@
 
 use crate::Error;
 use hyper::Uri;
+use std::net::IpAddr;
 
 /// Where a server is: scheme, host and port, and a prefix where a proxy added one. No slash at its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +31,12 @@ impl Address {
         &self.0
     }
 
+    pub(crate) fn is_loopback(&self) -> bool {
+        let Ok(uri) = self.0.parse::<Uri>() else { return false };
+        let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
+        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    }
+
     /// A place on it; `path` begins with a slash.
     pub(crate) fn at(&self, path: &str) -> Result<Uri, Error> {
         let bad = |error| Error::Unusable(format!("{}{path} is no URL: {error}", self.0));
@@ -52,6 +59,14 @@ mod tests {
         good("http://127.0.0.1:4788", "http://127.0.0.1:4788/api");
         good(" localhost:4788/ ", "http://localhost:4788/api");
         good("http://[::1]:80/airlock/", "http://[::1]:80/airlock/api");
+    }
+
+    #[test]
+    fn only_this_machine_is_loopback() {
+        let is_loopback = |url: &str| Address::parse(url).unwrap().is_loopback();
+        assert!(["localhost:1", "127.9.9.9", "http://[::1]:80/x"].into_iter().all(is_loopback));
+        let others = ["localhost.example.org", "10.0.0.1:80", "127.0.0.1.example.org", "[::2]"];
+        assert!(!others.into_iter().any(is_loopback));
     }
 
     #[test]

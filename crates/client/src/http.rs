@@ -4,7 +4,6 @@ use crate::address::Address;
 use crate::error::root_cause;
 use crate::event::Event;
 use crate::follow::{Follower, Patience};
-use crate::reply::read;
 use crate::{Error, Id, Page, Reply, Status, wire};
 use futures_util::stream::{self, Stream};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
@@ -64,6 +63,16 @@ impl HttpClient {
         Ok(Self { http, address, bearer, patience: Patience::USUAL })
     }
 
+    /// The same with another token.
+    pub fn with_token(self, token: &str) -> Result<Self, Error> {
+        Ok(Self { bearer: Some(bearer(token)?), ..self })
+    }
+
+    /// Whether the server is on this machine, where what only this user can read may be sent.
+    pub fn is_loopback(&self) -> bool {
+        self.address.is_loopback()
+    }
+
     /// Where the server is.
     pub fn base_url(&self) -> &str {
         self.address.as_str()
@@ -107,14 +116,6 @@ impl HttpClient {
         let path = format!("/api/executions?{}", query.finish());
         let (_, body) = self.ask(Method::GET, &path, None).await?;
         Page::read(&body)
-    }
-
-    /// A part of the events after `after`, as they are now; empty where there are no more.
-    pub async fn events(&self, id: Id, after: Seq) -> Result<Vec<Event>, Error> {
-        let path = format!("/api/executions/{id}/events?after={after}");
-        let (_, body) = self.ask(Method::GET, &path, None).await?;
-        let wire::Events { events } = read(&body)?;
-        events.into_iter().map(Event::read).collect()
     }
 
     /// Every event after `after`, once, as it happens, until the execution is over. Connects again by

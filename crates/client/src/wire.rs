@@ -63,11 +63,6 @@ pub(crate) struct Listed {
     pub(crate) last: Seq,
 }
 
-#[derive(Debug, Deserialize)]
-pub(crate) struct Events {
-    pub(crate) events: Vec<Json>,
-}
-
 /// Any event: which members there are goes by its type. One struct, because payloads inside tagged
 /// enums could not be passed on unparsed.
 #[derive(Debug, Deserialize)]

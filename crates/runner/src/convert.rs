@@ -1,8 +1,8 @@
 //! Values to JSON and back, with the engine's own functions: what the guest did to `JSON` does not matter here.
 
 use crate::host::payload;
-use protocols::execbox::wire::RawJson;
 use protocols::execbox::PAYLOAD_BYTES_MAX;
+use protocols::execbox::wire::RawJson;
 use rquickjs::{Ctx, Value};
 
 /// A value that has no JSON.

@@ -116,7 +116,9 @@ mod tests {
 
     #[test]
     fn a_stack_that_the_guest_wrote_cannot_break_the_reader() {
-        for stack in ["program.js:1:", "program.js:1:99999999999999999999999", "program.js:1:é", "\n\n"] {
+        for stack in
+            ["program.js:1:", "program.js:1:99999999999999999999999", "program.js:1:é", "\n\n"]
+        {
             let _ = frames(stack, 14);
         }
         assert_eq!(frames("program.js:1:3", 14), "program.js:1:1");

@@ -166,14 +166,27 @@ pub(crate) fn functions<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> rquickjs::Resul
     let of = |host: &Rc<Host>| Rc::clone(host);
 
     let it = of(host);
-    object.set("call", Func::new(move |id: u32, path: String, json: String| it.call(id, &path, &json)))?;
+    object.set(
+        "call",
+        Func::new(move |id: u32, path: String, json: String| it.call(id, &path, &json)),
+    )?;
     let it = of(host);
-    object.set("log", Func::new(move |level: String, line: String| it.log(level_of(&level), &line)))?;
+    object.set(
+        "log",
+        Func::new(move |level: String, line: String| it.log(level_of(&level), &line)),
+    )?;
     let it = of(host);
-    object.set("emit", Func::new(move |ctx: Ctx<'js>, json: String| {
-        let sent = it.emit(&json);
-        if sent { Ok(()) } else { Err(Exception::throw_range(&ctx, "an emitted item is too large")) }
-    }))?;
+    object.set(
+        "emit",
+        Func::new(move |ctx: Ctx<'js>, json: String| {
+            let sent = it.emit(&json);
+            if sent {
+                Ok(())
+            } else {
+                Err(Exception::throw_range(&ctx, "an emitted item is too large"))
+            }
+        }),
+    )?;
     let it = of(host);
     object.set("timerSet", Func::new(move |id: u32, ms: f64| it.timer_set(id, ms as u64)))?;
     let it = of(host);
@@ -181,15 +194,17 @@ pub(crate) fn functions<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> rquickjs::Resul
     let it = of(host);
     object.set("crashed", Func::new(move || it.crashed.set(true)))?;
     let it = of(host);
-    object.set("frames", Func::new(move |stack: String| {
-        failure::frames(&stack, it.first_line_shift.get())
-    }))?;
+    object.set(
+        "frames",
+        Func::new(move |stack: String| failure::frames(&stack, it.first_line_shift.get())),
+    )?;
     let it = of(host);
-    object.set("described", Func::new(
-        move |code: String, message: String, name: String, stack: String| {
+    object.set(
+        "described",
+        Func::new(move |code: String, message: String, name: String, stack: String| {
             *it.described.borrow_mut() = Some(Described { code, message, name, stack });
-        },
-    ))?;
+        }),
+    )?;
     object.set("defer", Func::new(|job: Function<'js>| job.defer(())))?;
     Ok(object)
 }

@@ -14,8 +14,9 @@ const COLLECTED_BYTES_MAX: usize = 32 << 10;
 /// Collected output older than this is written at once: a person may be watching a busy program print.
 const COLLECTED_AGE_MAX: Duration = Duration::from_millis(20);
 
-/// How much is asked of the socket at once: a replay's inputs arrive in few reads.
-const READ_BYTES: usize = 64 << 10;
+/// How much is asked of the socket at once, at least: a hundred small inputs. More would cost a waiting runner pages that
+/// it touches for the first time just when it is in a hurry; the buffer grows by itself for large messages.
+const READ_BYTES: usize = 8 << 10;
 
 /// The receiving half.
 pub(crate) struct Inbox {

@@ -67,7 +67,9 @@ fn run_to_end(world: &World, order: &Order, inbox: &mut Inbox) -> Ending {
     };
     world.host.first_line_shift.set(OPENING.len() + prepare::first_line_shift(&text));
     world.limit_memory(order.memory_bytes);
-    world.context.with(|ctx| Session { world, ctx: &ctx, host: &world.host, order }.run(&text, inbox))
+    world
+        .context
+        .with(|ctx| Session { world, ctx: &ctx, host: &world.host, order }.run(&text, inbox))
 }
 
 fn ready_text(order: &Order) -> Result<String, SyntaxProblem> {

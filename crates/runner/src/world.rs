@@ -59,7 +59,8 @@ impl World {
     /// A world in which everything a typical program touches has been touched once, so that a forked child faults few
     /// pages and opens no file: the time zone is read here.
     pub fn warm() -> Self {
-        let rehearsal = Self::fresh(prelude::PRELUDE_VERSION).expect("the newest prelude is embedded");
+        let rehearsal =
+            Self::fresh(prelude::PRELUDE_VERSION).expect("the newest prelude is embedded");
         session::rehearse(&rehearsal);
         drop(rehearsal);
         let world = Self::fresh(prelude::PRELUDE_VERSION).expect("the newest prelude is embedded");

@@ -101,7 +101,8 @@ impl Keeper {
             Ok((link, runners_end)) => {
                 self.tokens += 1;
                 let token = Token(self.tokens);
-                let order = Order { token, memory_bytes: birth.memory_bytes };
+                let will_wait = matches!(birth.destiny, Destiny::Waiting);
+                let order = Order { token, memory_bytes: birth.memory_bytes, will_wait };
                 self.expected.insert(token, Expected { birth, link });
                 self.unsent = Some(Unsent { order, runners_end });
                 self.send();
@@ -118,6 +119,8 @@ impl Keeper {
         match sent {
             Ok(()) => {}
             Err(full) if full.kind() == io::ErrorKind::WouldBlock => self.unsent = Some(unsent),
+            // The zygote is gone, as its socket is about to say; the asker will try the next one.
+            Err(gone) if is_gone(&gone) => {}
             Err(error) => self.not_born(unsent.order.token, &error),
         }
     }
@@ -174,7 +177,8 @@ impl Keeper {
 
     /// Ends the zygote and with it every runner that is left, and says so.
     async fn bury(mut self) {
-        drop(self.control);
+        // Whoever still waits for this zygote hears at once that it waits in vain, and tries again.
+        drop((self.control, self.births, self.expected));
         // It ends when the control socket does, after its runners where it is their init.
         if tokio::time::timeout(LEAVE_TIME_MAX, self.child.wait()).await.is_err() {
             drop(self.child.kill().await);
@@ -196,6 +200,10 @@ pub(crate) async fn next_report(
             return received;
         }
     }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
 fn pair() -> io::Result<(UnixStream, std::os::unix::net::UnixStream)> {

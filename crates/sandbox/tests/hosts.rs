@@ -52,8 +52,7 @@ fn an_ordinary_user_gets_the_full_jail() {
 
 #[test]
 fn without_user_namespaces_the_jail_is_lower_and_still_holds() {
-    let said =
-        said(in_namespace("echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" check"));
+    let said = said(&mut in_namespace(&format!("{NO_USER_NAMESPACES} && exec \"$0\" check")));
     assert!(missing(&said[0]).contains("user namespace"), "{said:?}");
     assert_eq!(said[1..], OUTCOMES);
 }

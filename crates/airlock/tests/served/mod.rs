@@ -1,4 +1,5 @@
 //! The real binary as a server, and a client of a hundred lines.
+#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -46,6 +47,28 @@ impl Served {
     pub(crate) fn client_with(&self, secret: &str) -> Client {
         let address = self.url.strip_prefix("http://").unwrap().to_owned();
         Client { address, secret: secret.to_owned() }
+    }
+
+    /// Memory of the server and all processes below it, each page counted once.
+    pub(crate) fn memory_kb(&self) -> u64 {
+        let mut below = vec![self.child.id()];
+        let mut total = 0;
+        while let Some(pid) = below.pop() {
+            let tasks =
+                std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+            for task in tasks {
+                let listed =
+                    std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+                below.extend(listed.split_whitespace().flat_map(str::parse::<u32>));
+            }
+            let rollup =
+                std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+            let pss = rollup.lines().find_map(|line| line.strip_prefix("Pss:"));
+            total += pss
+                .and_then(|pss| pss.trim().trim_end_matches(" kB").parse::<u64>().ok())
+                .unwrap_or(0);
+        }
+        total
     }
 
     /// Sends SIGTERM; the exit code.

@@ -128,7 +128,12 @@ mod tests {
     #[test]
     fn honest_programs_pass() {
         let long_list = format!("[{}]", "{a: [1, (2)], b: x => !x},".repeat(10_000));
-        let long_text = format!("const s = '{}'; // {}\n/* {} */", "(".repeat(9_000), "[".repeat(9_000), "{".repeat(9_000));
+        let long_text = format!(
+            "const s = '{}'; // {}\n/* {} */",
+            "(".repeat(9_000),
+            "[".repeat(9_000),
+            "{".repeat(9_000)
+        );
         let long_sum = format!("return {}1", "a + ".repeat(2_000));
         for text in [long_list, long_text, long_sum, "`${`${1}`}`".repeat(2_000)] {
             assert_eq!(too_deep(&text), None);

@@ -1,13 +1,17 @@
 //! What a program means to give back: a last expression, a function to be called, a default export.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the syntax tree is oxc's: what is not named here is left as it is"
+)]
 
 use super::{SyntaxProblem, problem};
 use lifecycle::Convention;
+use oxc_ast::ast::ArrowFunctionExpression;
 use oxc_ast::ast::{
     Class, Declaration, ExportDefaultDeclarationKind, Expression, Function,
     ImportDeclarationSpecifier, Program, ReturnStatement, Statement,
 };
 use oxc_ast_visit::Visit;
-use oxc_ast::ast::ArrowFunctionExpression;
 use oxc_semantic::ScopeFlags;
 use oxc_span::{GetSpan, Span};
 use std::borrow::Cow;
@@ -82,7 +86,8 @@ pub(super) fn blank(bytes: &mut [u8]) {
 
 /// Refuses imports and exports, except types and `export default`: a program is not a module.
 pub(super) fn check_modules(text: &str, program: &Program<'_>) -> Result<(), SyntaxProblem> {
-    const IMPORT: &str = "a program cannot import modules: what it needs from outside is in tools.*";
+    const IMPORT: &str =
+        "a program cannot import modules: what it needs from outside is in tools.*";
     const EXPORT: &str = "a program cannot export, except `export default`: use return or emit()";
     for statement in program.body.iter().filter(|statement| !is_type_only(statement)) {
         let message = match statement {
@@ -110,7 +115,8 @@ pub(super) fn plan(
     if let Some(hashbang) = &program.hashbang {
         plan.blanks.push(hashbang.span);
     }
-    let real: Vec<usize> = (0..program.body.len()).filter(|i| does_something(&program.body[*i])).collect();
+    let real: Vec<usize> =
+        (0..program.body.len()).filter(|i| does_something(&program.body[*i])).collect();
     let Some(last) = real.last().copied() else {
         plan_directive(&mut plan, program, convention);
         return Ok(plan);
@@ -125,7 +131,9 @@ pub(super) fn plan(
             let after = end_before(program, last);
             let end = runtime_end(&statement.expression);
             match give(&statement.expression, convention, alone) {
-                Some(how) if alone || !returns_early(text, program) => plan.give_back(after, end, how),
+                Some(how) if alone || !returns_early(text, program) => {
+                    plan.give_back(after, end, how)
+                }
                 Some(_) | None => {}
             }
         }
@@ -228,10 +236,7 @@ fn bare<'e, 'a>(expression: &'e Expression<'a>) -> &'e Expression<'a> {
 }
 
 const fn is_function(expression: &Expression<'_>) -> bool {
-    matches!(
-        expression,
-        Expression::ArrowFunctionExpression(_) | Expression::FunctionExpression(_)
-    )
+    matches!(expression, Expression::ArrowFunctionExpression(_) | Expression::FunctionExpression(_))
 }
 
 fn is_default_export(statement: &Statement<'_>) -> bool {

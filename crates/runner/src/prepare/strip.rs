@@ -76,10 +76,14 @@ impl Stripper<'_> {
         loop {
             match self.source.get(at..) {
                 Some([b'/', b'/', ..]) => {
-                    at += self.source[at..].iter().position(|b| *b == b'\n').unwrap_or(self.source.len() - at);
+                    at += self.source[at..]
+                        .iter()
+                        .position(|b| *b == b'\n')
+                        .unwrap_or(self.source.len() - at);
                 }
                 Some([b'/', b'*', rest @ ..]) => {
-                    at += rest.windows(2).position(|w| w == b"*/").map_or(rest.len(), |n| n + 2) + 2;
+                    at +=
+                        rest.windows(2).position(|w| w == b"*/").map_or(rest.len(), |n| n + 2) + 2;
                 }
                 Some([byte, ..]) if byte.is_ascii_whitespace() => at += 1,
                 Some(_) | None => return at,
@@ -133,7 +137,8 @@ impl Stripper<'_> {
     /// `<T>x`: what follows must not be read differently for standing where it does now.
     fn blank_assertion(&mut self, assertion: &TSTypeAssertion<'_>) {
         let inner = assertion.expression.span().start;
-        let changes_meaning = matches!(self.source[inner as usize], b'{' | b'f' | b'c' | b'l' | b'a');
+        let changes_meaning =
+            matches!(self.source[inner as usize], b'{' | b'f' | b'c' | b'l' | b'a');
         self.needs_transform |= changes_meaning || self.has_newline(assertion.span.start, inner);
         self.blank(assertion.span.start, inner);
     }

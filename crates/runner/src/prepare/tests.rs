@@ -57,7 +57,9 @@ fn async_arrows_and_lone_functions_are_called() {
 
 #[test]
 fn what_is_no_expression_stays_as_it_is() {
-    for source in ["return 5", "if (1) { 2 }", "{a: 1}", "let a;", "class A {}", "if (a) return 1; 2"] {
+    for source in
+        ["return 5", "if (1) { 2 }", "{a: 1}", "let a;", "class A {}", "if (a) return 1; 2"]
+    {
         check(LastExpression, &[(source, source)]);
     }
 }
@@ -95,10 +97,7 @@ fn a_default_export_is_called_or_returned() {
                 ),
                 ("export default async () => 7;", ";return (               async () => 7)();"),
                 ("export default 7", ";return (               7)"),
-                (
-                    "const a = 1;\nexport default a",
-                    "const a = 1;;return (\n               a)",
-                ),
+                ("const a = 1;\nexport default a", "const a = 1;;return (\n               a)"),
             ],
         );
     }
@@ -121,7 +120,10 @@ fn modules_are_refused_in_words() {
 
 #[test]
 fn fences_are_taken_off_and_lines_keep_their_numbers() {
-    check(LastExpression, &[("```js\n1\n```", ";return (\n1)\n"), ("```\n1\n2\n```\n", "\n1;return (\n2)\n")]);
+    check(
+        LastExpression,
+        &[("```js\n1\n```", ";return (\n1)\n"), ("```\n1\n2\n```\n", "\n1;return (\n2)\n")],
+    );
     check(
         ExplicitReturn,
         &[
@@ -141,7 +143,10 @@ fn types_become_spaces() {
         &[
             ("const x: number = 2; return x", "const x         = 2; return x"),
             ("let x!: T, y: U", "let x    , y  ;"),
-            ("function f(this: X, a?: A, b?) {}", "function f(         a    , b ) {}\n;return f();"),
+            (
+                "function f(this: X, a?: A, b?) {}",
+                "function f(         a    , b ) {}\n;return f();",
+            ),
             ("f<T>(x as any, y!, z satisfies Z)", "f   (x       , y , z            )"),
             ("try {} catch (e: unknown) {}", "try {} catch (e         ) {}"),
             ("import type { A } from 'a'\nreturn 1", ";                         \nreturn 1"),
@@ -150,7 +155,10 @@ fn types_become_spaces() {
             ("interface A { b: 1 }\nreturn 1", ";                   \nreturn 1"),
         ],
     );
-    check(LastExpression, &[("const x: number = 2; x * 3", "const x         = 2;;return ( x * 3)")]);
+    check(
+        LastExpression,
+        &[("const x: number = 2; x * 3", "const x         = 2;;return ( x * 3)")],
+    );
 }
 
 #[test]
@@ -184,7 +192,10 @@ fn what_is_more_than_types_is_transformed() {
     let run = |source: &str| prepare(source, ExplicitReturn).unwrap().0;
     assert!(run("enum A { B = 1 }\nreturn A.B").contains("A[\"B\"] = 1"));
     assert!(run("namespace A { export const b = 1 }\nreturn A.b").contains("A.b"));
-    assert!(run("class A { constructor(private x: number) {} }\nreturn new A(1)").contains("this.x = x"));
+    assert!(
+        run("class A { constructor(private x: number) {} }\nreturn new A(1)")
+            .contains("this.x = x")
+    );
     assert!(run("const f = () => <T>{ a: 1 }\nreturn f()").contains("({ a: 1 })"));
     let last = prepare("enum A { B = 1 }\nA.B", LastExpression).unwrap().0;
     assert!(last.contains(";return (\nA.B)"), "{last}");

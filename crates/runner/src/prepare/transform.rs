@@ -11,7 +11,8 @@ use std::path::Path;
 pub(super) fn to_javascript(text: &str) -> Result<String, String> {
     let allocator = Allocator::default();
     let mut program = super::parse_as(&allocator, text, SourceType::ts()).program;
-    let semantic = SemanticBuilder::new().with_excess_capacity(2.0).with_enum_eval(true).build(&program);
+    let semantic =
+        SemanticBuilder::new().with_excess_capacity(2.0).with_enum_eval(true).build(&program);
     let options = TransformOptions::default();
     let scoping = semantic.semantic.into_scoping();
     let transformed = Transformer::new(&allocator, Path::new("program.ts"), &options)

@@ -15,6 +15,8 @@ pub(crate) struct Token(pub(crate) u64);
 pub(crate) struct Order {
     pub(crate) token: Token,
     pub(crate) memory_bytes: u64,
+    /// Whether the runner will wait for its lease, and so has time to get ready.
+    pub(crate) will_wait: bool,
 }
 
 /// Zygote to server.
@@ -69,12 +71,12 @@ fn fields(packet: &Packet) -> (u32, i32, u64, Token) {
 
 impl Order {
     fn encode(self) -> Packet {
-        packet(ORDER, 0, self.memory_bytes, self.token.0)
+        packet(ORDER, i32::from(self.will_wait), self.memory_bytes, self.token.0)
     }
 
     fn decode(bytes: &Packet) -> Option<Self> {
-        let (kind, _, memory_bytes, token) = fields(bytes);
-        (kind == ORDER).then_some(Self { token, memory_bytes })
+        let (kind, will_wait, memory_bytes, token) = fields(bytes);
+        (kind == ORDER).then_some(Self { token, memory_bytes, will_wait: will_wait != 0 })
     }
 }
 
@@ -280,7 +282,7 @@ mod tests {
     #[test]
     fn every_packet_comes_out_as_it_went_in() {
         let token = Token(u64::MAX - 1);
-        let order = Order { token, memory_bytes: 64 << 20 };
+        let order = Order { token, memory_bytes: 64 << 20, will_wait: true };
         assert_eq!(Order::decode(&order.encode()), Some(order));
         for report in [
             Report::Ready(Tier::from_bits(0x7_0fff)),
@@ -299,7 +301,7 @@ mod tests {
     fn a_descriptor_travels_with_its_packet_and_a_closed_end_is_seen() {
         let (server, zygote) = Control::pair().unwrap();
         let (a, b) = std::os::unix::net::UnixStream::pair().unwrap();
-        let order = Order { token: Token(7), memory_bytes: 1 };
+        let order = Order { token: Token(7), memory_bytes: 1, will_wait: false };
         server.order(order, a.as_fd()).unwrap();
         let (received, passed) = zygote.next_order().unwrap().unwrap();
         assert_eq!(received, order);

@@ -6,6 +6,7 @@
 
 mod child;
 mod control;
+mod pages;
 mod process;
 mod signals;
 
@@ -14,6 +15,7 @@ pub(crate) use process::Process;
 
 use crate::jail::{self, Layer, Tier};
 use child::Birth;
+use pages::Writable;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
@@ -42,7 +44,7 @@ pub fn enter_with<W>(warm: impl FnOnce() -> W, serve: impl Fn(W, UnixStream) -> 
     let Ok(control) = take_control() else { leave(NOT_STEERED) };
     signals::leave_stopping_to_the_server().expect("a signal that exists can be ignored");
     let world = warm();
-    let mapped_bytes = mapped_bytes();
+    let (mapped_bytes, writable) = (mapped_bytes(), Writable::of_this_process());
     let mut tier = Tier::default();
     jail::leave_the_host(&mut tier);
     if tier.has(Layer::PidNamespace) {
@@ -57,7 +59,8 @@ pub fn enter_with<W>(warm: impl FnOnce() -> W, serve: impl Fn(W, UnixStream) -> 
         leave(NOT_SHUT);
     }
     let own_pid = std::process::id();
-    Zygote { control, runners: HashMap::new(), own_pid, mapped_bytes }.run(world, tier, serve)
+    Zygote { control, runners: HashMap::new(), own_pid, mapped_bytes, writable }
+        .run(world, tier, serve)
 }
 
 struct Zygote {
@@ -65,6 +68,7 @@ struct Zygote {
     runners: HashMap<i32, Token>,
     own_pid: u32,
     mapped_bytes: u64,
+    writable: Writable,
 }
 
 impl Zygote {
@@ -75,9 +79,12 @@ impl Zygote {
             match woken.and_then(|()| self.control.next_order()) {
                 Ok(Some((order, Some(link)))) => match clone_runner() {
                     // From here it is the runner's own copy of the world; the zygote's stays as it was.
-                    Ok(Cloned::Runner) => {
-                        child::serve(self.birth(order), link, |link| serve(world, link))
-                    }
+                    Ok(Cloned::Runner) => child::serve(self.birth(order), link, |link| {
+                        if order.will_wait {
+                            self.writable.copy_now();
+                        }
+                        serve(world, link)
+                    }),
                     Ok(Cloned::Zygote { pid, pidfd }) => self.born(order.token, pid, &pidfd),
                     Err(error) => self.not_born(order.token, &error),
                 },

@@ -1,6 +1,6 @@
 //! `GET /api/executions/{id}/events`: the journal, as a page or as a stream.
 
-use super::{find, outbound, wait};
+use super::{find, outbound, see, wait};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::Problem;
@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::{Stream, StreamExt as _};
-use lifecycle::{CallerName, ExecutionId, Seq};
+use lifecycle::{ExecutionId, Seq};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,8 +34,7 @@ pub(crate) async fn events(
 ) -> Result<Response, Problem> {
     let (execution, _) = find(&app, &id).await?;
     let account = wait::caught_up(&app, execution).await?;
-    let owner = account.owner().cloned().unwrap_or(CallerName(String::new()));
-    caller.may_see(&owner, account.has_asked()).map_err(|denied| Problem::denied(denied, &id))?;
+    see(&caller, &account, &id)?;
     let after = after(&query, &headers)?;
     if !wants_stream(&headers) {
         return page(&app, execution, after, account.last()).await;

@@ -16,6 +16,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use engine::Start;
 use lifecycle::{CallerName, ExecutionId, Limits, QuestionId, Rejection};
+use protocols::executor::Account;
 use std::sync::Arc;
 use std::time::Duration;
 use wait::{Attendant, Until};
@@ -42,7 +43,8 @@ pub(crate) async fn execute(
     let start = Start { program: order.program, caller: caller.name, limits: Limits::default() };
     let starting = Arc::clone(&app);
     wait::detached(&app, async move {
-        let execution = starting.engine.submit(start).await?;
+        let submitting = starting.engine.submit(start);
+        let execution = wait::unless_stopping(&starting, submitting).await?;
         starting.metrics.count_start();
         let attendant =
             Attendant { approver, counts: true, ..Attendant::new(&starting, execution) };
@@ -96,13 +98,14 @@ pub(crate) async fn resume(
     may.map_err(|denied| Problem::denied(denied, &id))?;
     let Some(question) = (match question {
         Some(question) => Some(question),
-        None => oldest_open(&app, execution).await?,
+        None => oldest_open(&app, &caller, execution).await?,
     }) else {
         return wait::told(Attendant::new(&app, execution), Until::Over, wait).await;
     };
     let resuming = Arc::clone(&app);
     wait::detached(&app, async move {
-        let counts = match resuming.engine.answer(question, answer, caller.name).await {
+        let answering = resuming.engine.answer(question, answer, caller.name);
+        let counts = match wait::unless_stopping(&resuming, answering).await {
             Ok(_) => true,
             // The first answer stands, and so does what followed it: who comes later is told the same.
             Err(engine::Error::Rejected(
@@ -127,7 +130,8 @@ pub(crate) async fn cancel(
     let (execution, _) = find(&app, &id).await?;
     let owner = owner(&app, execution).await?;
     caller.may_cancel(&owner).map_err(|denied| Problem::denied(denied, &id))?;
-    let counts = match app.engine.cancel(execution, caller.name).await {
+    let cancelling = app.engine.cancel(execution, caller.name);
+    let counts = match wait::unless_stopping(&app, cancelling).await {
         Ok(()) => true,
         // It is over, which is what was wanted.
         Err(engine::Error::Rejected(Rejection::AlreadyFinished)) => false,
@@ -160,14 +164,27 @@ async fn find(app: &App, id: &str) -> Result<(ExecutionId, Option<QuestionId>), 
     Ok((execution, None))
 }
 
+/// Lets those pass who may see an execution; to others it is as if it did not exist.
+fn see(caller: &Caller, account: &Account, id: &str) -> Result<(), Problem> {
+    let owner = account.owner().ok_or_else(|| Problem::no_execution(id))?;
+    let may = caller.may_see(owner, account.has_asked());
+    may.map_err(|denied| Problem::denied(denied, id))
+}
+
 /// Whose execution it is.
 async fn owner(app: &App, execution: ExecutionId) -> Result<CallerName, Problem> {
     let first = wait::first(app, execution).await?;
     first.owner().cloned().ok_or_else(|| Problem::no_execution(execution))
 }
 
-async fn oldest_open(app: &App, execution: ExecutionId) -> Result<Option<QuestionId>, Problem> {
+/// The question that waits longest; none where the execution is over.
+async fn oldest_open(
+    app: &App,
+    caller: &Caller,
+    execution: ExecutionId,
+) -> Result<Option<QuestionId>, Problem> {
     let account = wait::caught_up(app, execution).await?;
+    see(caller, &account, &execution.to_string())?;
     let open = account.open().next().map(|asked| asked.question.id);
     if open.is_none() && account.over().is_none() {
         return Err(Problem::conflict(format!("{execution} asks nothing now.")));

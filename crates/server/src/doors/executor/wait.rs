@@ -112,6 +112,18 @@ pub(super) async fn detached(
     app.tasks.spawn(doing).await.unwrap_or_else(|panic| Err(Problem::broken(&panic)))
 }
 
+/// What the engine says, unless the server stops before.
+pub(super) async fn unless_stopping<T>(
+    app: &App,
+    asking: impl Future<Output = Result<T, engine::Error>>,
+) -> Result<T, engine::Error> {
+    tokio::select! {
+        biased; // what is done already is told
+        said = asking => said,
+        () = app.stopping.cancelled() => Err(Rejection::ShuttingDown.into()),
+    }
+}
+
 /// Waits in a task of its own, so that approvals and counts go on when the client leaves.
 pub(super) async fn told(
     attendant: Attendant,

@@ -81,7 +81,10 @@ fn a_guest_that_throws_nothing_has_not_run_out_of_memory() {
 
 #[test]
 fn a_guest_may_catch_its_own_exhaustion_and_go_on() {
-    assert_eq!(value("let n = 0; const f = () => { n++; f() }; try { f() } catch (e) { n = e.name } n"), "\"RangeError\"");
+    assert_eq!(
+        value("let n = 0; const f = () => { n++; f() }; try { f() } catch (e) { n = e.name } n"),
+        "\"RangeError\""
+    );
     let caught = "let r; try { new ArrayBuffer(1e12) } catch (e) { r = e.message } typeof r";
     assert_eq!(value(caught), "\"string\"");
 }

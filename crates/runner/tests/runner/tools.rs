@@ -9,7 +9,10 @@ fn calls_are_numbered_as_they_are_made_and_answered_in_any_order() {
         "const [a, b] = await Promise.all([tools.x.a({ n: 1 }), tools.x['b c'](2, 'ignored')]);
          [a, b, await tools.deep.er.and.deeper()]",
     );
-    assert_eq!(guest.until("idle"), ["started", "call 1 x.a {\"n\":1}", "call 2 x.b c 2", "idle 0"]);
+    assert_eq!(
+        guest.until("idle"),
+        ["started", "call 1 x.a {\"n\":1}", "call 2 x.b c 2", "idle 0"]
+    );
     guest.resolve(2, "\"second\"", 5);
     assert_eq!(guest.until("idle"), ["idle 1"]);
     guest.resolve(1, "{\"__proto__\":{\"x\":1}}", 6);
@@ -29,14 +32,26 @@ fn answers_that_wait_together_are_taken_one_at_a_time() {
     guest.resolve(2, "0", 3);
     let seen = guest.until("done");
     let logs: Vec<_> = seen.iter().filter(|line| line.starts_with("log")).collect();
-    assert_eq!(logs, ["log 3 [1.1]", "log -3 [1.2]", "log 1 [2.1]", "log -1 [2.2]", "log 2 [3.1]", "log -2 [3.2]"]);
+    assert_eq!(
+        logs,
+        [
+            "log 3 [1.1]",
+            "log -3 [1.2]",
+            "log 1 [2.1]",
+            "log -1 [2.2]",
+            "log 2 [3.1]",
+            "log -2 [3.2]"
+        ]
+    );
 }
 
 #[test]
 fn a_missing_result_is_undefined() {
     let mut guest = Guest::running("typeof (await tools.t())");
     guest.until("idle");
-    guest.send_line(b"{\"type\":\"tool_result\",\"callId\":\"1\",\"ok\":true,\"at\":1700000000000}\n");
+    guest.send_line(
+        b"{\"type\":\"tool_result\",\"callId\":\"1\",\"ok\":true,\"at\":1700000000000}\n",
+    );
     assert_eq!(guest.done()["result"], "undefined");
 }
 
@@ -77,7 +92,9 @@ fn a_rejection_has_code_message_and_details() {
 #[test]
 fn the_proxy_is_no_promise_and_cannot_be_changed() {
     assert_eq!(
-        value("const t = await tools; tools.x = 1; [typeof tools.x, typeof tools.then, tools[Symbol.iterator], Object.keys(tools), 'any' in tools, JSON.stringify({ tools })]"),
+        value(
+            "const t = await tools; tools.x = 1; [typeof tools.x, typeof tools.then, tools[Symbol.iterator], Object.keys(tools), 'any' in tools, JSON.stringify({ tools })]"
+        ),
         r#"["function","undefined",null,[],true,"{}"]"#
     );
     assert_eq!(value("`${tools} ${tools.a.b}`"), "\"tools tools.a.b\"");

@@ -15,7 +15,8 @@ fn an_uncaught_error_has_name_message_and_the_users_lines() {
 #[test]
 fn the_first_lines_columns_are_the_users() {
     let column = |run: &Run<'_>| done(run)["error"]["stack"].as_str().unwrap().to_owned();
-    let explicit = Run { convention: Convention::ExplicitReturn, ..Run::new("throw new Error('x')") };
+    let explicit =
+        Run { convention: Convention::ExplicitReturn, ..Run::new("throw new Error('x')") };
     assert_eq!(column(&explicit), "    at <anonymous> (program.js:1:11)");
     assert_eq!(column(&Run::new("a.b")), "    at <anonymous> (program.js:1:1)");
     assert_eq!(column(&Run::new("```js\na.b\n```")), "    at <anonymous> (program.js:2:1)");
@@ -32,7 +33,10 @@ fn what_is_thrown_need_not_be_an_error() {
         ("throw [1, 2]", "1,2"),
         ("throw Symbol('s')", "Symbol(s)"),
         ("throw Object.create(null)", "a value that cannot be shown"),
-        ("throw new Proxy({}, { get() { throw 1 }, getPrototypeOf() { throw 1 } })", "a value that cannot be shown"),
+        (
+            "throw new Proxy({}, { get() { throw 1 }, getPrototypeOf() { throw 1 } })",
+            "a value that cannot be shown",
+        ),
         ("throw { get message() { throw 1 } }", "[object Object]"),
         ("throw Object.assign(new Error(), { message: '\\ud800' })", "\u{FFFD}"),
     ] {
@@ -50,7 +54,10 @@ fn syntax_errors_come_without_started_and_with_the_users_position() {
     // What only the engine notices is placed by its stack.
     guest.execute(&Run::new("let a = 1;\nlet a = 2"));
     let second = guest.next().unwrap();
-    assert_eq!((second["type"].as_str(), second["error"]["name"].as_str()), (Some("done"), Some("SyntaxError")));
+    assert_eq!(
+        (second["type"].as_str(), second["error"]["name"].as_str()),
+        (Some("done"), Some("SyntaxError"))
+    );
     assert_eq!(second["error"]["stack"], "    at program.js:2:7");
 }
 
@@ -64,9 +71,20 @@ fn a_tools_rejection_that_nobody_touched_keeps_its_code() {
     };
     assert_eq!(outcome("await tools.a()"), "declined");
     assert_eq!(outcome("try { await tools.a() } catch (e) { throw e }"), "declined");
-    assert_eq!(outcome("try { await tools.a() } catch (e) { e.code = 'memory_limit'; throw e }"), "runtime");
-    assert_eq!(outcome("try { await tools.a() } catch (e) { e.message = 'x'; throw e }"), "runtime");
-    assert_eq!(outcome("try { await tools.a() } catch (e) { throw Object.assign(new Error(e.message), { code: e.code }) }"), "runtime");
+    assert_eq!(
+        outcome("try { await tools.a() } catch (e) { e.code = 'memory_limit'; throw e }"),
+        "runtime"
+    );
+    assert_eq!(
+        outcome("try { await tools.a() } catch (e) { e.message = 'x'; throw e }"),
+        "runtime"
+    );
+    assert_eq!(
+        outcome(
+            "try { await tools.a() } catch (e) { throw Object.assign(new Error(e.message), { code: e.code }) }"
+        ),
+        "runtime"
+    );
 }
 
 #[test]
@@ -87,6 +105,8 @@ fn codes_that_the_guest_makes_up_mean_nothing() {
 fn cancel_ends_a_waiting_program() {
     let mut guest = Guest::running("await tools.a()");
     guest.until("idle");
-    guest.send_line(b"{\"type\":\"cancel\",\"id\":\"another\"}\n{\"type\":\"cancel\",\"id\":\"run\"}\n");
+    guest.send_line(
+        b"{\"type\":\"cancel\",\"id\":\"another\"}\n{\"type\":\"cancel\",\"id\":\"run\"}\n",
+    );
     assert_eq!(guest.until("done"), ["failed timeout"]);
 }

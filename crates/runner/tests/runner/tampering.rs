@@ -10,7 +10,7 @@ fn replaced_builtins_do_not_change_what_is_reported() {
         "Promise = class {}; globalThis.Promise = undefined;",
         "Promise.prototype.then = function () { throw 1 };",
         "Array.prototype[Symbol.iterator] = function* () { yield 'forged' };",
-        "Object.defineProperty(Array.prototype, '0', { set() { throw 1 }, get() { return 'forged' }, configurable: true });",
+        "Object.defineProperty(Array.prototype, '9', { set() { throw 1 }, get() { return 'forged' }, configurable: true });",
         "for (const k of ['call', 'apply', 'bind']) Function.prototype[k] = () => 'forged';",
         "for (const k of Reflect.ownKeys(String.prototype)) if (typeof k === 'string' && k !== 'length') try { String.prototype[k] = () => 'forged' } catch {}",
         "Reflect.apply = Reflect.construct = Reflect.ownKeys = () => { throw 1 };",
@@ -19,29 +19,59 @@ fn replaced_builtins_do_not_change_what_is_reported() {
         "Map.prototype.get = Set.prototype.has = () => { throw 1 };",
         "for (const k of Object.getOwnPropertyNames(globalThis)) if (k !== 'tools' && k !== 'console') try { delete globalThis[k] } catch {}",
     ] {
-        let code = format!("{tamper}\nconsole.log('line', 1);\nconst v = await tools.a.b({{ n: 1 }});\n({{ v }})");
+        let code = format!(
+            "{tamper}\nconsole.log('line', 1);\nconst v = await tools.a.b({{ n: 1 }});\n({{ v }})"
+        );
         let mut guest = Guest::running(&code);
-        assert_eq!(guest.until("idle"), ["started", "log line 1 [0.1]", "call 1 a.b {\"n\":1}", "idle 0"], "{tamper}");
+        assert_eq!(
+            guest.until("idle"),
+            ["started", "log line 1 [0.1]", "call 1 a.b {\"n\":1}", "idle 0"],
+            "{tamper}"
+        );
         guest.resolve(1, "{\"x\":[1]}", 0);
         assert_eq!(guest.until("done"), ["done {\"v\":{\"x\":[1]}}"], "{tamper}");
     }
 }
 
 #[test]
+fn a_setter_under_the_engines_own_arrays_breaks_only_the_guests_own_json() {
+    // The engine's stringify keeps its path in an ordinary array. Known, and harmless: nothing is forged.
+    let code = "Object.defineProperty(Array.prototype, '0', { set() { throw 1 } }); ({ a: 1 })";
+    assert_eq!(done(&Run::new(code))["error"]["code"], "serialization");
+}
+
+#[test]
 fn the_hosts_hooks_cannot_be_reached() {
-    assert_eq!(value("Object.getOwnPropertyNames(globalThis).filter((n) => /host|hook|airlock|__/.test(n))"), "[]");
-    assert_eq!(value("typeof host + typeof start + typeof failed + typeof calls"), "\"undefinedundefinedundefinedundefined\"");
     assert_eq!(
-        value("['WeakRef', 'FinalizationRegistry', 'Atomics', 'SharedArrayBuffer', 'InternalError', 'process', 'require'].filter((n) => n in globalThis)"),
+        value(
+            "Object.getOwnPropertyNames(globalThis).filter((n) => /host|hook|airlock|__/.test(n))"
+        ),
+        "[]"
+    );
+    assert_eq!(
+        value("typeof host + typeof start + typeof failed + typeof calls"),
+        "\"undefinedundefinedundefinedundefined\""
+    );
+    assert_eq!(
+        value(
+            "['WeakRef', 'FinalizationRegistry', 'Atomics', 'SharedArrayBuffer', 'InternalError', 'process', 'require'].filter((n) => n in globalThis)"
+        ),
         "[]"
     );
     // A thrown-out constructor is not found through what it made either.
-    assert_eq!(value("let c; try { new ArrayBuffer(1e12) } catch (e) { c = Object.hasOwn(Object.getPrototypeOf(e), 'constructor') && e.constructor.name } c === 'InternalError'"), "false");
+    assert_eq!(
+        value(
+            "let c; try { new ArrayBuffer(1e12) } catch (e) { c = Object.hasOwn(Object.getPrototypeOf(e), 'constructor') && e.constructor.name } c === 'InternalError'"
+        ),
+        "false"
+    );
 }
 
 #[test]
 fn prepare_stack_trace_changes_only_the_guests_own_stacks() {
-    let done = done(&Run::new("Error.prepareStackTrace = () => 'program.js forged'; throw new Error('x')"));
+    let done = done(&Run::new(
+        "Error.prepareStackTrace = () => 'program.js forged'; throw new Error('x')",
+    ));
     assert_eq!(done["error"]["code"], "runtime");
     assert_eq!(done["error"]["message"], "x");
 }

@@ -19,7 +19,10 @@ fn timers_can_be_cleared_and_intervals_go_on_until_they_are() {
          let n = 0; await new Promise((r) => { const i = setInterval(() => { console.log(++n); if (n === 2) { clearInterval(i); r() } }, 10) });
          const j = setInterval(() => {}, 5); clearInterval(j); n",
     );
-    assert_eq!(guest.until("idle"), ["started", "timer 1 in 1", "timer 1 cleared", "timer 2 in 10", "idle 0"]);
+    assert_eq!(
+        guest.until("idle"),
+        ["started", "timer 1 in 1", "timer 1 cleared", "timer 2 in 10", "idle 0"]
+    );
     guest.fire(2, 10);
     assert_eq!(guest.until("idle"), ["log 1 [1.1]", "timer 3 in 10", "idle 1"]);
     guest.fire(3, 20);
@@ -50,18 +53,27 @@ fn a_program_that_waits_for_nothing_is_stuck() {
 
 #[test]
 fn an_error_in_a_timer_or_microtask_fails_the_program() {
-    let mut guest = Guest::running("setTimeout(() => { throw new RangeError('tick') }, 1); await tools.a()");
+    let mut guest =
+        Guest::running("setTimeout(() => { throw new RangeError('tick') }, 1); await tools.a()");
     guest.until("idle");
     guest.fire(1, 1);
     let error = guest.done()["error"].clone();
-    assert_eq!((error["code"].as_str(), error["name"].as_str(), error["message"].as_str()), (Some("runtime"), Some("RangeError"), Some("tick")));
-    assert_eq!(failure("queueMicrotask(() => { throw new Error('micro') }); await null; 1").1, "micro");
+    assert_eq!(
+        (error["code"].as_str(), error["name"].as_str(), error["message"].as_str()),
+        (Some("runtime"), Some("RangeError"), Some("tick"))
+    );
+    assert_eq!(
+        failure("queueMicrotask(() => { throw new Error('micro') }); await null; 1").1,
+        "micro"
+    );
 }
 
 #[test]
 fn microtasks_keep_their_order() {
     assert_eq!(
-        value("const s = []; queueMicrotask(() => s.push(1)); Promise.resolve().then(() => s.push(2)); queueMicrotask(() => s.push(3)); s.push(0); await null; await null; s"),
+        value(
+            "const s = []; queueMicrotask(() => s.push(1)); Promise.resolve().then(() => s.push(2)); queueMicrotask(() => s.push(3)); s.push(0); await null; await null; s"
+        ),
         "[0,1,2,3]"
     );
 }

@@ -19,10 +19,28 @@ fn everything_random_follows_from_the_seed() {
 
 #[test]
 fn randomness_looks_random() {
-    assert_eq!(value("const n = 1e4; let s = 0; for (let i = 0; i < n; i++) { const r = Math.random(); if (r < 0 || r >= 1) throw r; s += r } Math.abs(s / n - 0.5) < 0.02"), "true");
-    assert_eq!(value("/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(crypto.randomUUID())"), "true");
-    assert_eq!(value("new Set(Array.from({ length: 1000 }, () => crypto.randomUUID())).size"), "1000");
-    assert_eq!(value("let e; try { crypto.getRandomValues(new Float64Array(1)) } catch (x) { e = x.name } e"), "\"TypeError\"");
+    assert_eq!(
+        value(
+            "const n = 1e4; let s = 0; for (let i = 0; i < n; i++) { const r = Math.random(); if (r < 0 || r >= 1) throw r; s += r } Math.abs(s / n - 0.5) < 0.02"
+        ),
+        "true"
+    );
+    assert_eq!(
+        value(
+            "/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(crypto.randomUUID())"
+        ),
+        "true"
+    );
+    assert_eq!(
+        value("new Set(Array.from({ length: 1000 }, () => crypto.randomUUID())).size"),
+        "1000"
+    );
+    assert_eq!(
+        value(
+            "let e; try { crypto.getRandomValues(new Float64Array(1)) } catch (x) { e = x.name } e"
+        ),
+        "\"TypeError\""
+    );
 }
 
 #[test]
@@ -48,9 +66,9 @@ fn nothing_the_guest_can_see_differs_between_two_runs() {
 enum Step {
     Call,
     Timer(u8),
-    All(Vec<Step>),
-    Race(Vec<Step>),
-    Unawaited(Box<Step>),
+    All(Vec<Self>),
+    Race(Vec<Self>),
+    Unawaited(Box<Self>),
     Caught,
 }
 
@@ -114,7 +132,11 @@ fn record(run: &Run<'_>, dice: &[u32]) -> (Vec<Delivery>, Vec<String>) {
             "tool_call" => {
                 let call = message["callId"].as_str().unwrap().parse().unwrap();
                 let fails = message["safeToolName"] == "fails";
-                open.push(if fails { Delivery::Reject(call) } else { Delivery::Resolve(call, call * 10) });
+                open.push(if fails {
+                    Delivery::Reject(call)
+                } else {
+                    Delivery::Resolve(call, call * 10)
+                });
             }
             "timer_set" => open.push(Delivery::Fire(number("timer"), 0)),
             "idle" => {

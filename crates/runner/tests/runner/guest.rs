@@ -244,14 +244,18 @@ pub(crate) fn printed(code: &str) -> Vec<String> {
 
 /// A message in one line, without what differs from run to run or is the same in all.
 fn short(message: &Value) -> String {
-    let text = |name: &str| match &message[name] {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+    let text = |name: &str| {
+        let value = &message[name];
+        value.as_str().map_or_else(|| value.to_string(), str::to_owned)
     };
     match text("type").as_str() {
         "started" => "started".to_owned(),
-        "tool_call" => format!("call {} {} {}", text("callId"), text("safeToolName"), text("input")),
-        "log" => format!("{} {} [{}.{}]", text("level"), text("line"), text("input"), text("ordinal")),
+        "tool_call" => {
+            format!("call {} {} {}", text("callId"), text("safeToolName"), text("input"))
+        }
+        "log" => {
+            format!("{} {} [{}.{}]", text("level"), text("line"), text("input"), text("ordinal"))
+        }
         "emit" => format!("emit {} [{}.{}]", text("item"), text("input"), text("ordinal")),
         "timer_set" => format!("timer {} in {}", text("timer"), text("delayMs")),
         "timer_cleared" => format!("timer {} cleared", text("timer")),

@@ -19,7 +19,10 @@ fn values_are_what_json_stringify_makes_of_them() {
         ("0.5", "0.5"),
         ("'é\\u2028\\ud83d\\ude00'", "\"é\u{2028}😀\""),
         ("new Date(0)", "\"1970-01-01T00:00:00.000Z\""),
-        ("({ a: undefined, b: [undefined, () => 1], c: new Map([[1, 2]]) })", r#"{"b":[null,null],"c":{}}"#),
+        (
+            "({ a: undefined, b: [undefined, () => 1], c: new Map([[1, 2]]) })",
+            r#"{"b":[null,null],"c":{}}"#,
+        ),
         ("Promise.resolve({ then(f) { f(3) } })", "3"),
         ("this === globalThis", "true"),
         ("x = 1; x", "1"),
@@ -96,7 +99,10 @@ fn console_shows_values_readably() {
 #[test]
 fn a_printed_error_has_the_users_frames() {
     let shown = printed("function f() {\n  return new TypeError('bad')\n}\nconsole.error(f())");
-    assert_eq!(shown, ["TypeError: bad\n    at f (program.js:2:14)\n    at <anonymous> (program.js:4:15)"]);
+    assert_eq!(
+        shown,
+        ["TypeError: bad\n    at f (program.js:2:14)\n    at <anonymous> (program.js:4:15)"]
+    );
 }
 
 #[test]
@@ -111,15 +117,24 @@ fn output_is_numbered_within_its_input() {
     let mut guest = Guest::running(
         "console.log('a'); emit({ b: 1 }); await tools.t.x(); console.warn('c'); emit(undefined); console.debug('\\ud800')",
     );
-    assert_eq!(guest.until("idle"), ["started", "log a [0.1]", "emit {\"b\":1} [0.2]", "call 1 t.x null", "idle 0"]);
+    assert_eq!(
+        guest.until("idle"),
+        ["started", "log a [0.1]", "emit {\"b\":1} [0.2]", "call 1 t.x null", "idle 0"]
+    );
     guest.resolve(1, "1", 0);
-    assert_eq!(guest.until("done"), ["warn c [1.1]", "emit null [1.2]", "debug \u{FFFD} [1.3]", "done null"]);
+    assert_eq!(
+        guest.until("done"),
+        ["warn c [1.1]", "emit null [1.2]", "debug \u{FFFD} [1.3]", "done null"]
+    );
 }
 
 #[test]
 fn emit_refuses_what_has_no_json() {
     assert_eq!(value("try { emit(() => 1) } catch (e) { e.code }"), "undefined");
-    assert_eq!(value("let c; try { emit(() => 1) } catch (e) { c = e.code } c"), "\"serialization\"");
+    assert_eq!(
+        value("let c; try { emit(() => 1) } catch (e) { c = e.code } c"),
+        "\"serialization\""
+    );
 }
 
 #[test]
@@ -133,7 +148,9 @@ fn fetch_points_to_tools() {
 fn every_execution_on_a_link_has_a_fresh_world() {
     let mut guest = Guest::new();
     for _ in 0..3 {
-        guest.execute(&Run::new("globalThis.n = (globalThis.n ?? 0) + 1; Array.prototype.x = 1; [].x + n"));
+        guest.execute(&Run::new(
+            "globalThis.n = (globalThis.n ?? 0) + 1; Array.prototype.x = 1; [].x + n",
+        ));
         assert_eq!(guest.done()["result"], 2);
     }
     assert_eq!(guest.close(), 0);

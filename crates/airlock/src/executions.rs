@@ -1,0 +1,279 @@
+//! `airlock executions`: what runs, what waits and what has ended.
+
+pub(crate) mod asks;
+pub(crate) mod ending;
+mod line;
+mod show;
+mod table;
+mod utc;
+
+use crate::reach::Reach;
+use crate::{Exit, print};
+use client::{Error, Happened, HttpClient, Id, Standing, Status, Which};
+use futures_util::StreamExt as _;
+use lifecycle::{ExecutionId, Seq};
+use std::io::{self, IsTerminal as _};
+use std::pin::pin;
+
+/// Executions in a list that nobody gave a length.
+const LISTED_USUALLY: usize = 50;
+
+/// Lists, shows, follows and ends executions.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Lists executions, newest first: id, status, caller, start (UTC), number of events.
+    ///
+    /// A table on a terminal; otherwise one line per execution, with tabs.
+    #[command(after_help = LIST_HELP)]
+    List(List),
+    /// Shows how an execution stands: its value, its error, or what it asks.
+    Show {
+        /// run_…, or the id of one of its questions.
+        id: String,
+        /// What the server says, one line of JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Prints what happens, one line per event, until the execution is over.
+    ///
+    /// A connection that drops is made again, and no event is missed or told twice.
+    #[command(after_help = FOLLOW_HELP)]
+    Follow {
+        /// run_…, or the id of one of its questions.
+        id: String,
+        /// Only what happened after the event with this number.
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        after: u64,
+        /// The whole event, one line of JSON each.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Ends an execution. Its open questions are closed; one that is over stays as it is.
+    Cancel {
+        /// run_…, or the id of one of its questions.
+        id: String,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct List {
+    /// Only those that stand like this.
+    #[arg(long, value_enum)]
+    status: Option<Standings>,
+    /// At most so many.
+    #[arg(long, value_name = "N", default_value_t = LISTED_USUALLY)]
+    limit: usize,
+    /// Those that are older than this one.
+    #[arg(long, value_name = "ID")]
+    after: Option<ExecutionId>,
+    /// One line of JSON per execution.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What can be asked for.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Standings {
+    Running,
+    Paused,
+    Parked,
+    Finished,
+}
+
+impl From<Standings> for Status {
+    fn from(standing: Standings) -> Self {
+        match standing {
+            Standings::Running => Self::Running,
+            Standings::Paused => Self::Paused,
+            Standings::Parked => Self::Parked,
+            Standings::Finished => Self::Finished,
+        }
+    }
+}
+
+const HELP: &str = "\
+Examples:
+  airlock executions list --status paused      what waits for an answer
+  airlock executions show run_0198…            its value, its error, or what it asks
+  airlock executions follow run_0198…          what happens, as it happens
+  airlock executions cancel run_0198…";
+
+const LIST_HELP: &str = "\
+Examples:
+  airlock executions list --status paused
+  airlock executions list --limit 10 | cut -f1
+  airlock executions list --json | jq -r .executionId";
+
+const FOLLOW_HELP: &str = "\
+Examples:
+  airlock executions follow run_0198…
+  airlock executions follow run_0198… --after 12
+  airlock executions follow run_0198… --json | jq -r 'select(.type == \"log\").line'
+
+Exit codes:
+  0    the program ended
+  1    the program failed; or there is no such execution, or no server
+  3    a limit was reached: time, memory, calls or bytes
+  4    the program failed after a call was declined
+  70   Airlock itself broke
+  130  the execution was cancelled";
+
+/// Does it, and tells how it went.
+pub(crate) fn executions(args: &Args) -> Exit {
+    let reach = &args.reach;
+    match &args.verb {
+        Verb::List(which) => reach.visit(async |client| list(&client, which, reach).await),
+        Verb::Show { id, json } => {
+            at(id, |id| reach.visit(async |client| show(&client, id, *json, reach).await))
+        }
+        Verb::Follow { id, after, json } => {
+            at(id, |id| reach.visit(async |client| follow(&client, id, Seq(*after), *json).await))
+        }
+        Verb::Cancel { id } => at(id, |id| reach.visit(async |client| cancel(&client, id).await)),
+    }
+}
+
+fn at(named: &str, go: impl FnOnce(Id) -> Exit) -> Exit {
+    named.parse().map_or_else(
+        |error: client::BadId| {
+            print::note(&print::tamed(&error.to_string()));
+            Exit::Failed
+        },
+        go,
+    )
+}
+
+async fn list(client: &HttpClient, which: &List, reach: &Reach) -> Result<Exit, Error> {
+    let (mut listed, mut after) = (vec![], which.after);
+    // The server gives as many at a time as it likes.
+    while listed.len() < which.limit {
+        let limit = Some(which.limit - listed.len());
+        let status = which.status.map(Status::from);
+        let page = client.list(Which { status, limit, after }).await?;
+        after = page.next.filter(|_| !page.executions.is_empty());
+        listed.extend(page.executions);
+        if after.is_none() {
+            break;
+        }
+    }
+    if which.json {
+        listed.iter().for_each(|listed| print::value(&listed.json));
+    } else {
+        let is_terminal = io::stdout().is_terminal();
+        table::lines(&listed, is_terminal).iter().for_each(|line| print::report(line));
+    }
+    if let Some(after) = after.filter(|_| !listed.is_empty()) {
+        print::note(&format!("there may be more: add --after {after}{}", reach.flags()));
+    }
+    Ok(Exit::Good)
+}
+
+async fn show(client: &HttpClient, id: Id, json: bool, reach: &Reach) -> Result<Exit, Error> {
+    let reply = client.show(id).await?;
+    if json {
+        print::value(&reply.json);
+    } else {
+        print::report(&show::text(id, &reply, &reach.flags()));
+    }
+    Ok(Exit::Good)
+}
+
+async fn follow(client: &HttpClient, id: Id, after: Seq, json: bool) -> Result<Exit, Error> {
+    let mut events = pin!(client.follow(id, after));
+    let mut n_declined = 0;
+    while let Some(event) = events.next().await {
+        let event = event?;
+        match json {
+            true => print::value(&event.json),
+            false => print::report(&line::line(&event)),
+        }
+        n_declined += u32::from(ending::is_no(&event.happened));
+        if let Happened::Finished { ended, .. } = &event.happened {
+            return Ok(ending::exit(ended, n_declined));
+        }
+    }
+    // It was over before the first event that was asked for.
+    Ok(match client.show(id).await?.standing {
+        Standing::Failed { .. } => Exit::Failed,
+        Standing::Completed { .. } | Standing::Asks(_) | Standing::Running | Standing::Parked => {
+            Exit::Good
+        }
+    })
+}
+
+async fn cancel(client: &HttpClient, id: Id) -> Result<Exit, Error> {
+    let reply = client.cancel(id).await?;
+    let id = reply.execution.map_or(id, Id::from);
+    print::report(&match &reply.standing {
+        Standing::Completed { .. } => format!("{id} had ended before."),
+        Standing::Failed { error, .. } => {
+            let first = print::tamed(error.lines().next().unwrap_or_default());
+            format!("{id} is over: {first}")
+        }
+        Standing::Asks(_) | Standing::Running | Standing::Parked => format!("{id} is ending."),
+    });
+    Ok(Exit::Good)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use clap::error::ErrorKind;
+
+    #[derive(Debug, Parser)]
+    struct Wrapper {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn refused(words: &str) -> Option<ErrorKind> {
+        let words = std::iter::once("executions").chain(words.split_whitespace());
+        Wrapper::try_parse_from(words).err().map(|error| error.kind())
+    }
+
+    #[test]
+    fn words_that_make_sense_are_taken() {
+        let good = [
+            "list",
+            "list --status paused --limit 3 --json",
+            "--base-url http://x list",
+            "show run_x --server http://x --token t",
+            "follow run_x --after 3 --json --data-dir d",
+            "cancel run_x",
+        ];
+        for words in good {
+            assert_eq!(refused(words), None, "{words}");
+        }
+    }
+
+    #[test]
+    fn words_that_make_no_sense_are_refused() {
+        let bad = [
+            ("list --status over", ErrorKind::InvalidValue),
+            ("list --limit -1", ErrorKind::UnknownArgument),
+            ("list --limit many", ErrorKind::ValueValidation),
+            ("list --after exec_1", ErrorKind::ValueValidation),
+            ("show", ErrorKind::MissingRequiredArgument),
+            ("follow run_x --after x", ErrorKind::ValueValidation),
+            ("cancel a b", ErrorKind::UnknownArgument),
+        ];
+        for (words, kind) in bad {
+            assert_eq!(refused(words), Some(kind), "{words}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_id_is_not_sent_anywhere() {
+        assert_eq!(at("exec_1", |id| panic!("{id}")), Exit::Failed);
+    }
+}

@@ -1,0 +1,103 @@
+//! What an execution asks, with the commands that answer it.
+
+use crate::print::tamed;
+use crate::reach::shell_word;
+use client::Asks;
+use lifecycle::ExecutionId;
+use serde_json::{Value, json};
+
+/// What is asked, by whom, and how to answer; `flags` lead to the same server.
+pub(crate) fn text(asks: &Asks, execution: Option<ExecutionId>, flags: &str) -> String {
+    let mut text = format!("Paused: {}\n\nQuestion:  {}", tamed(&asks.message), asks.question);
+    if let Some(execution) = execution {
+        text.push_str(&format!("\nExecution: {execution}"));
+    }
+    let schema = asks.schema.as_ref().and_then(|json| serde_json::from_str(json.text()).ok());
+    let schema = schema.filter(wants_something);
+    if let (Some(_), Some(json)) = (&schema, &asks.schema) {
+        text.push_str(&format!("\nContent:   {}", tamed(json.text())));
+    }
+    text.push_str("\n\nTo answer:");
+    let command = format!("\n  airlock resume {}", asks.question);
+    for content in contents(schema.as_ref()) {
+        let content = content.map(|content| format!(" --content {}", shell_word(&content)));
+        text.push_str(&format!("{command}{}{flags}", tamed(&content.unwrap_or_default())));
+    }
+    text.push_str(&format!("{command} --action decline{flags}"));
+    text
+}
+
+/// Whether an answer needs more than a yes.
+fn wants_something(schema: &Value) -> bool {
+    schema["properties"].as_object().is_some_and(|properties| !properties.is_empty())
+}
+
+/// What could be answered: where one member must be one of a few, each of them; otherwise a place
+/// for it.
+fn contents(schema: Option<&Value>) -> Vec<Option<String>> {
+    let Some(schema) = schema else { return vec![None] };
+    let choices = match schema["required"].as_array().map(Vec::as_slice) {
+        Some([Value::String(name)]) => {
+            let choices = schema["properties"][name]["enum"].as_array();
+            choices.map(|choices| choices.iter().map(|choice| json!({ name: choice })).collect())
+        }
+        _ => None,
+    };
+    let choices: Vec<Value> = choices.unwrap_or_default();
+    match choices.is_empty() {
+        true => vec![Some("{…}".into())],
+        false => choices.iter().map(|choice| Some(choice.to_string())).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lifecycle::Json;
+
+    const ASKED: &str = "exec_00000000-0000-0000-0000-000000000002";
+
+    fn asks(schema: &str) -> Asks {
+        Asks {
+            question: ASKED.parse().unwrap(),
+            message: "Approve demo.ask?\n\nArguments:\n\"\u{1b}[2J\"".into(),
+            address: "tools.demo.ask".into(),
+            args: None,
+            schema: Some(Json::parse(schema.to_owned()).unwrap()),
+        }
+    }
+
+    #[test]
+    fn a_question_comes_with_the_commands_that_answer_it() {
+        let execution = "run_00000000-0000-0000-0000-000000000001".parse().ok();
+        let shown =
+            text(&asks(r#"{"type":"object","properties":{}}"#), execution, " --data-dir /d");
+        let expected = format!(
+            "Paused: Approve demo.ask?\n\nArguments:\n\"\\u{{1b}}[2J\"\n\n\
+             Question:  {ASKED}\nExecution: run_00000000-0000-0000-0000-000000000001\n\n\
+             To answer:\n  airlock resume {ASKED} --data-dir /d\n  \
+             airlock resume {ASKED} --action decline --data-dir /d"
+        );
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_question_with_choices_lists_them() {
+        let schema = r#"{"properties":{"choice":{"enum":["retry","fail"]},"result":{}},"required":["choice"]}"#;
+        let shown = text(&asks(schema), None, "");
+        let commands: Vec<_> = shown.lines().filter(|line| line.starts_with("  ")).collect();
+        let expected = [
+            format!("  airlock resume {ASKED} --content '{{\"choice\":\"retry\"}}'"),
+            format!("  airlock resume {ASKED} --content '{{\"choice\":\"fail\"}}'"),
+            format!("  airlock resume {ASKED} --action decline"),
+        ];
+        assert_eq!(commands, expected);
+        assert!(shown.contains(&format!("\nContent:   {schema}\n")), "{shown}");
+    }
+
+    #[test]
+    fn a_question_with_a_form_shows_where_to_fill_it_in() {
+        let shown = text(&asks(r#"{"properties":{"name":{"type":"string"}}}"#), None, "");
+        assert!(shown.contains(&format!("\n  airlock resume {ASKED} --content '{{…}}'\n")));
+    }
+}

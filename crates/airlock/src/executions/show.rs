@@ -1,0 +1,71 @@
+//! One execution, for a person.
+
+use super::asks;
+use crate::print::tamed;
+use client::{Id, Reply, Standing};
+
+/// How it stands; `flags` lead to the same server.
+pub(super) fn text(id: Id, reply: &Reply, flags: &str) -> String {
+    let id = reply.execution.map_or(id, Id::from);
+    let head = |status: &str| format!("Execution  {id}\nStatus     {status}");
+    match &reply.standing {
+        Standing::Completed { result, logs } => {
+            let result = tamed(result.text());
+            head("completed") + &format!("\nResult     {result}") + &log(logs)
+        }
+        Standing::Failed { error, logs } => {
+            head("failed") + &block("Error", error.lines()) + &log(logs)
+        }
+        Standing::Asks(asked) => head("paused") + "\n\n" + &asks::text(asked, None, flags),
+        Standing::Running => head("running"),
+        Standing::Parked => {
+            head("parked")
+                + &format!(
+                    "\n\nIt could not be brought back after a restart. \
+                     Why:\n  airlock executions follow {id}{flags}"
+                )
+        }
+    }
+}
+
+fn log(logs: &[String]) -> String {
+    block("Log", logs.iter().flat_map(|log| log.lines()))
+}
+
+/// Lines one below the other, with a name in front of the first.
+fn block<'a>(name: &str, lines: impl Iterator<Item = &'a str>) -> String {
+    let named = std::iter::once(name).chain(std::iter::repeat(""));
+    named.zip(lines).map(|(name, line)| format!("\n{name:<11}{}", tamed(line))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lifecycle::Json;
+
+    #[track_caller]
+    fn check(standing: Standing, expected: &str) {
+        let execution = "run_00000000-0000-0000-0000-000000000001".parse().ok();
+        let asked = "exec_00000000-0000-0000-0000-000000000002".parse().unwrap();
+        let reply = Reply { execution, standing, json: Json::null() };
+        let shown = text(asked, &reply, "");
+        let head = "Execution  run_00000000-0000-0000-0000-000000000001\nStatus     ";
+        assert_eq!(shown.strip_prefix(head), Some(expected));
+    }
+
+    #[test]
+    fn how_it_stands_is_shown_with_what_it_printed() {
+        let result = Json::parse("[1]".into()).unwrap();
+        let logs = vec!["[log] a\nb".into(), "[warn] \u{1b}c".into()];
+        check(
+            Standing::Completed { result, logs },
+            "completed\nResult     [1]\nLog        [log] a\n           b\n           [warn] \\u{1b}c",
+        );
+        let error = "TypeError: x\n    at program:1:1".into();
+        check(
+            Standing::Failed { error, logs: vec![] },
+            "failed\nError      TypeError: x\n               at program:1:1",
+        );
+        check(Standing::Running, "running");
+    }
+}

@@ -1,0 +1,239 @@
+//! How a verb that is a client finds its server, and what it says when it does not.
+
+use crate::{Exit, data_directory, print};
+use client::{Error, HttpClient};
+use std::env;
+use std::path::{Path, PathBuf};
+use store::sqlite::owner_of;
+
+/// Where the server is, and how to get in.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "The server")]
+pub(crate) struct Reach {
+    /// Where it is; without this, the server that owns the data directory is asked.
+    #[arg(long, visible_alias = "server", value_name = "URL", env = BASE_URL, global = true)]
+    base_url: Option<String>,
+    /// What opens it; without this, what tokens/admin in the data directory holds, for a server on
+    /// this machine.
+    #[arg(long, value_name = "TOKEN", env = TOKEN, hide_env_values = true, global = true)]
+    token: Option<String>,
+    /// Where Airlock keeps what must last [default: ~/.airlock].
+    #[arg(long, value_name = "DIR", env = DATA_DIR, global = true)]
+    data_dir: Option<PathBuf>,
+}
+
+const BASE_URL: &str = "AIRLOCK_URL";
+const TOKEN: &str = "AIRLOCK_TOKEN";
+const DATA_DIR: &str = "AIRLOCK_DATA_DIR";
+
+impl Reach {
+    /// Does an errand at the server; whatever comes in between is told.
+    pub(crate) fn visit(
+        &self,
+        errand: impl AsyncFnOnce(HttpClient) -> Result<Exit, Error>,
+    ) -> Exit {
+        print::start_tracing();
+        let client = match self.client() {
+            Ok(client) => client,
+            Err(Unreached { why, exit }) => {
+                print::note(&why);
+                return exit;
+            }
+        };
+        let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                print::note(&error.to_string());
+                return Exit::Fault;
+            }
+        };
+        runtime.block_on(errand(client)).unwrap_or_else(|error| {
+            print::note(&told(&error));
+            exit(&error)
+        })
+    }
+
+    /// What to add to a command that a person copies, so that it goes to the same server.
+    pub(crate) fn flags(&self) -> String {
+        let mut flags = String::new();
+        let mut add = |name: &str, value: &str, variable: &str| {
+            // What the environment says here, it says to the next command too.
+            if env::var_os(variable).is_none_or(|set| set != value) {
+                flags.push_str(&format!(" {name} {}", shell_word(value)));
+            }
+        };
+        if let Some(url) = &self.base_url {
+            add("--base-url", url, BASE_URL);
+        }
+        if let Some(dir) = self.data_dir.as_ref().and_then(|dir| dir.to_str()) {
+            add("--data-dir", dir, DATA_DIR);
+        }
+        flags
+    }
+
+    fn client(&self) -> Result<HttpClient, Unreached> {
+        let data_dir = self.data_dir.clone().or_else(data_directory::usual);
+        let (client, is_ours) = match given(self.base_url.as_deref()) {
+            Some(url) => {
+                let client = HttpClient::new(url, None)?;
+                let is_ours = client.is_loopback();
+                (client, is_ours)
+            }
+            None => (HttpClient::new(&owner(data_dir.as_deref())?, None)?, true),
+        };
+        match self.secret(data_dir.as_deref(), is_ours) {
+            Some(secret) => Ok(client.with_token(&secret)?),
+            None => Ok(client),
+        }
+    }
+
+    /// What opens the server. The administrator's secret is for this machine: whoever can be named in
+    /// a URL must not get it.
+    fn secret(&self, data_dir: Option<&Path>, is_ours: bool) -> Option<String> {
+        let named = given(self.token.as_deref()).map(str::to_owned);
+        named.or_else(|| data_dir.filter(|_| is_ours).and_then(admin_secret))
+    }
+}
+
+/// Why nobody was asked.
+#[derive(Debug, PartialEq, Eq)]
+struct Unreached {
+    why: String,
+    exit: Exit,
+}
+
+impl From<Error> for Unreached {
+    fn from(error: Error) -> Self {
+        Self { why: told(&error), exit: exit(&error) }
+    }
+}
+
+/// A variable that is set to nothing says nothing.
+fn given(text: Option<&str>) -> Option<&str> {
+    text.map(str::trim).filter(|text| !text.is_empty())
+}
+
+fn owner(data_dir: Option<&Path>) -> Result<String, Unreached> {
+    let Some(dir) = data_dir else {
+        let why = "neither HOME, --data-dir nor --base-url says where the server is".into();
+        return Err(Unreached { why, exit: Exit::Usage });
+    };
+    let shown = dir.display();
+    let why = match owner_of(dir) {
+        Some(note) if note.starts_with("http://") => return Ok(note),
+        Some(note) => {
+            format!("{shown} is in use by {note}, which has not said where it listens; ask again")
+        }
+        None => format!(
+            "no server runs on {shown}: start one with airlock serve, or name one with --base-url"
+        ),
+    };
+    Err(Unreached { why, exit: Exit::Failed })
+}
+
+/// Where it cannot be read, the server will say that it wants one.
+fn admin_secret(data_dir: &Path) -> Option<String> {
+    std::fs::read_to_string(server::auth::secret_file(data_dir, "admin")).ok()
+}
+
+fn told(error: &Error) -> String {
+    // A server's words are shown as they are, but may not steer the terminal.
+    let mut text = print::tamed(&error.to_string());
+    if let Some(advice) = error.advice() {
+        text.push_str("\nairlock: ");
+        text.push_str(advice);
+    }
+    text
+}
+
+const fn exit(error: &Error) -> Exit {
+    match error {
+        Error::Unusable(_) => Exit::Usage,
+        Error::Protocol(_) => Exit::Fault,
+        // 503 is a server that stops or has no room: nothing is broken.
+        Error::Refused { status, .. } if *status >= 500 && *status != 503 => Exit::Fault,
+        Error::CannotConnect { .. }
+        | Error::BrokeOff { .. }
+        | Error::Unauthorised { .. }
+        | Error::Refused { .. } => Exit::Failed,
+    }
+}
+
+/// A text as one word of a shell.
+pub(crate) fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:=@%+,".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use store::sqlite::SqliteStore;
+
+    fn at(base_url: Option<&str>, dir: &Path) -> Reach {
+        let base_url = base_url.map(str::to_owned);
+        Reach { base_url, token: None, data_dir: Some(dir.to_owned()) }
+    }
+
+    #[tokio::test]
+    async fn the_server_is_the_one_that_owns_the_data_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let reach = at(None, dir.path());
+        let shown = dir.path().display();
+        let why = format!(
+            "no server runs on {shown}: start one with airlock serve, or name one with --base-url"
+        );
+        assert_eq!(reach.client().unwrap_err(), Unreached { why, exit: Exit::Failed });
+        let store = SqliteStore::open(dir.path()).unwrap();
+        let unheard = reach.client().unwrap_err().why;
+        assert!(unheard.contains("has not said where it listens"), "{unheard}");
+        store.set_owner_note("http://127.0.0.1:4788").unwrap();
+        assert_eq!(reach.client().unwrap().base_url(), "http://127.0.0.1:4788");
+        let named = at(Some("http://127.0.0.1:9/"), dir.path());
+        assert_eq!(named.client().unwrap().base_url(), "http://127.0.0.1:9");
+        store.close().await;
+    }
+
+    #[test]
+    fn the_administrators_secret_stays_on_this_machine() {
+        let dir = tempfile::tempdir().unwrap();
+        let reach = at(None, dir.path());
+        assert_eq!(reach.secret(Some(dir.path()), true), None);
+        std::fs::create_dir(dir.path().join("tokens")).unwrap();
+        std::fs::write(server::auth::secret_file(dir.path(), "admin"), "alk_a\n").unwrap();
+        assert_eq!(reach.secret(Some(dir.path()), true), Some("alk_a\n".into()));
+        assert_eq!(reach.secret(Some(dir.path()), false), None);
+        let named = Reach { token: Some("alk_b".into()), ..reach };
+        assert_eq!(named.secret(Some(dir.path()), true), Some("alk_b".into()));
+    }
+
+    #[test]
+    fn a_bad_url_is_a_mistake_of_the_command_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let unreached = at(Some("https://example.org"), dir.path()).client().unwrap_err();
+        assert_eq!(unreached.exit, Exit::Usage);
+        assert!(unreached.why.ends_with("only http is spoken so far"), "{}", unreached.why);
+    }
+
+    #[test]
+    fn commands_to_copy_go_to_the_same_server() {
+        let dir = Path::new("/tmp/it's here");
+        let flags = at(Some("http://127.0.0.1:9"), dir).flags();
+        assert_eq!(flags, r" --base-url http://127.0.0.1:9 --data-dir '/tmp/it'\''s here'");
+        assert_eq!(Reach::default().flags(), "");
+    }
+
+    #[test]
+    fn a_no_of_the_server_and_a_broken_server_are_told_apart() {
+        let refused =
+            |status| exit(&Error::Refused { status, tag: String::new(), message: String::new() });
+        let exits = [404, 500, 503].map(refused);
+        assert_eq!(exits, [Exit::Failed, Exit::Fault, Exit::Failed]);
+        let url = "http://x".to_owned();
+        let expected = "http://x does not know this token\nairlock: give one with --token or ";
+        assert!(told(&Error::Unauthorised { url }).starts_with(expected));
+    }
+}

@@ -1,0 +1,203 @@
+//! `airlock resume`: answers a question and tells what followed.
+
+use crate::executions::{asks, ending};
+use crate::reach::Reach;
+use crate::{Exit, print};
+use clap::ArgGroup;
+use client::{Error, HttpClient, Id, Standing};
+use lifecycle::{Answer, Json};
+use std::fs::File;
+use std::io::{self, Read};
+
+/// Longest content of an answer: what the server takes, and no more.
+const CONTENT_BYTES_MAX: u64 = 2 << 20;
+
+/// Answers a question and waits for what follows.
+///
+/// Prints the program's value as JSON when it ends, and what it printed to stderr. When it asks again,
+/// prints what, and the commands that answer it. Answering twice is harmless: the first answer stands,
+/// and the second one is told what followed it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+#[command(group(ArgGroup::new("which").required(true).args(["id", "execution_id"])))]
+pub(crate) struct Args {
+    /// The question's id, exec_…; or the execution's, run_…, for its oldest question.
+    id: Option<String>,
+    /// The same.
+    #[arg(long, value_name = "ID")]
+    execution_id: Option<String>,
+    /// What to say.
+    #[arg(long, value_enum, default_value_t = Action::Accept)]
+    action: Action,
+    /// What the question asks for, a JSON object; @FILE reads it from a file, @- from stdin.
+    #[arg(long, value_name = "JSON|@FILE", allow_hyphen_values = true)]
+    content: Option<String>,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+/// What to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Action {
+    /// Go on.
+    Accept,
+    /// No.
+    Decline,
+    /// Neither yes nor no: the call fails.
+    Cancel,
+}
+
+const HELP: &str = "\
+Examples:
+  airlock resume exec_0b5c…                                     approve
+  airlock resume exec_0b5c… --action decline
+  airlock resume exec_0b5c… --content '{\"choice\":\"retry\"}'
+  airlock resume --execution-id exec_0b5c… --content @answer.json
+  airlock executions list --status paused                       what waits for an answer
+
+Exit codes:
+  0    the program ended, its value, if any, is on stdout; or it asks again
+  1    the program failed; or there is no such question, or no server
+  2    the command line made no sense
+  3    a limit was reached: time, memory, calls or bytes
+  4    the program failed after a call was declined
+  70   Airlock itself broke
+  130  the execution was cancelled";
+
+/// Answers, and tells what followed.
+pub(crate) fn resume(args: &Args) -> Exit {
+    let answer = match answer(args) {
+        Ok(answer) => answer,
+        Err(complaint) => {
+            print::note(&complaint);
+            return Exit::Usage;
+        }
+    };
+    let named = args.id.as_deref().or(args.execution_id.as_deref()).unwrap_or_default();
+    match named.parse() {
+        Ok(id) => args.reach.visit(async |client| perform(&client, id, &answer, &args.reach).await),
+        Err(error) => {
+            print::note(&print::tamed(&error.to_string()));
+            Exit::Failed
+        }
+    }
+}
+
+async fn perform(
+    client: &HttpClient,
+    id: Id,
+    answer: &Answer,
+    reach: &Reach,
+) -> Result<Exit, Error> {
+    let reply = client.resume(id, answer).await?;
+    match reply.standing {
+        Standing::Completed { .. } | Standing::Failed { .. } => ending::tell(client, id).await,
+        Standing::Asks(asked) => {
+            print::report(&asks::text(&asked, reply.execution, &reach.flags()));
+            Ok(Exit::Good)
+        }
+        // We gave no time after which to be told this.
+        Standing::Running | Standing::Parked => {
+            Err(Error::Protocol("an answer that is neither a question nor the end".into()))
+        }
+    }
+}
+
+fn answer(args: &Args) -> Result<Answer, String> {
+    let content = args.content.as_deref().map(content).transpose()?;
+    Ok(match args.action {
+        Action::Accept => Answer::Accept { content },
+        Action::Decline => Answer::Decline,
+        Action::Cancel => Answer::Cancel,
+    })
+}
+
+fn content(given: &str) -> Result<Json, String> {
+    let text = match given.strip_prefix('@') {
+        None => given.to_owned(),
+        Some("") => return Err("--content @ needs the name of a file behind it".into()),
+        Some("-") => read("stdin", io::stdin().lock())?,
+        Some(path) => {
+            let file = File::open(path).map_err(|error| format!("cannot open {path}: {error}"))?;
+            read(path, file)?
+        }
+    };
+    let json = Json::parse(text).map_err(|error| format!("--content is {error}"))?;
+    match json.text().starts_with('{') {
+        true => Ok(json),
+        false => Err("--content must be a JSON object, such as {\"choice\":\"retry\"}".into()),
+    }
+}
+
+fn read(name: &str, from: impl Read) -> Result<String, String> {
+    let mut text = String::new();
+    let read = from.take(CONTENT_BYTES_MAX + 1).read_to_string(&mut text);
+    let n_bytes = read.map_err(|error| format!("cannot read {name}: {error}"))?;
+    match n_bytes as u64 > CONTENT_BYTES_MAX {
+        true => Err(format!("{name} is longer than {} MB", CONTENT_BYTES_MAX >> 20)),
+        false => Ok(text.trim().to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use clap::error::ErrorKind;
+
+    #[derive(Debug, Parser)]
+    struct Wrapper {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn args(words: &[&str]) -> Result<Args, ErrorKind> {
+        let words = std::iter::once(&"resume").chain(words);
+        Wrapper::try_parse_from(words).map(|wrapper| wrapper.args).map_err(|error| error.kind())
+    }
+
+    fn said(words: &[&str]) -> Result<Answer, String> {
+        answer(&args(words).unwrap())
+    }
+
+    #[test]
+    fn a_question_is_named_once_and_accepting_is_usual() {
+        assert_eq!(args(&["a"]).unwrap().id.as_deref(), Some("a"));
+        let named = args(&["--execution-id", "a", "--server", "http://x"]).unwrap();
+        assert_eq!(named.execution_id.as_deref(), Some("a"));
+        assert_eq!(args(&[]).err(), Some(ErrorKind::MissingRequiredArgument));
+        assert_eq!(args(&["a", "--execution-id", "b"]).err(), Some(ErrorKind::ArgumentConflict));
+        assert_eq!(args(&["a", "--action", "maybe"]).err(), Some(ErrorKind::InvalidValue));
+        assert_eq!(said(&["a"]), Ok(Answer::Accept { content: None }));
+        assert_eq!(said(&["a", "--action", "decline"]), Ok(Answer::Decline));
+        assert_eq!(said(&["a", "--action", "cancel"]), Ok(Answer::Cancel));
+    }
+
+    #[test]
+    fn content_is_an_object_given_here_or_in_a_file() {
+        let object = Json::parse(r#"{"a": [1]}"#.into()).unwrap();
+        let accepted = Ok(Answer::Accept { content: Some(object) });
+        assert_eq!(said(&["a", "--content", r#"{"a": [1]}"#]), accepted);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("answer.json");
+        std::fs::write(&path, "\n{\"a\": [1]}\n").unwrap();
+        let named = format!("@{}", path.display());
+        assert_eq!(said(&["a", "--content", &named]), accepted);
+    }
+
+    #[test]
+    fn content_that_is_no_object_is_refused_with_a_reason() {
+        let cases = [
+            ("@", "--content @ needs the name of a file behind it"),
+            ("@/nowhere", "cannot open /nowhere: No such file or directory (os error 2)"),
+            ("[1]", "--content must be a JSON object, such as {\"choice\":\"retry\"}"),
+            ("{", "--content is not a JSON value: EOF while parsing an object at line 1 column 1"),
+            ("-1", "--content must be a JSON object, such as {\"choice\":\"retry\"}"),
+        ];
+        for (given, why) in cases {
+            assert_eq!(said(&["a", "--content", given]), Err(why.to_owned()), "{given}");
+        }
+        let endless = read("x.json", io::repeat(b' ')).unwrap_err();
+        assert_eq!(endless, "x.json is longer than 2 MB");
+    }
+}
