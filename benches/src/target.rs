@@ -8,7 +8,7 @@ use crate::table::nanoseconds;
 pub enum Target {
     /// The subject is at most this many times slower than its floor.
     RatioMax(f64),
-    /// Half of the operations take at most this long.
+    /// The median is at most this.
     MedianNsMax(f64),
     /// Ninety-nine of a hundred operations take at most this long.
     P99NsMax(f64),

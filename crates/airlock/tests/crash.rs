@@ -56,7 +56,7 @@ fn a_server_killed_at_any_moment_loses_and_doubles_nothing() {
                 let name = format!("r{round}n{n}");
                 let body = json!({ "code": program(&name) }).to_string();
                 if let Some(told) = attempt(&client, "POST", "/api/executions?wait=0", &body) {
-                    started.insert(told["executionId"].as_str().unwrap().to_owned(), name);
+                    started.insert(told["about"].as_str().unwrap_or_default().to_owned(), name);
                 }
             }
             std::thread::sleep(Duration::from_millis(dice.below(200)));
@@ -149,7 +149,7 @@ fn answer_until(client: &Client, folder: &Path, over: &AtomicBool) {
     }
 }
 
-/// Sends a request to a server that may be killed meanwhile.
+/// Sends a request to a server that may be killed meanwhile. The execution it is about joins the body.
 fn attempt(client: &Client, method: &str, path: &str, body: &str) -> Option<Value> {
     let mut stream = std::net::TcpStream::connect(&client.address).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
@@ -158,8 +158,12 @@ fn attempt(client: &Client, method: &str, path: &str, body: &str) -> Option<Valu
     let mut bytes = vec![];
     stream.read_to_end(&mut bytes).ok()?;
     let text = String::from_utf8(bytes).ok()?;
-    let (_, body) = text.split_once("\r\n\r\n")?;
-    serde_json::from_str(body).ok()
+    let (head, body) = text.split_once("\r\n\r\n")?;
+    let mut told: Value = serde_json::from_str(body).ok()?;
+    if let Some(id) = head.lines().find_map(|line| line.strip_prefix("airlock-execution: ")) {
+        told["about"] = id.into();
+    }
+    Some(told)
 }
 
 /// Randomness that a failed run can be told to repeat: `AIRLOCK_SEED`.
