@@ -80,7 +80,8 @@ fn all_ended(client: &Client, started: &BTreeMap<String, String>) -> Result<(), 
     let begun = Instant::now();
     for (execution, name) in started {
         loop {
-            let told = attempt(client, "GET", &format!("/api/executions/{execution}?wait=1000"), "");
+            let told =
+                attempt(client, "GET", &format!("/api/executions/{execution}?wait=1000"), "");
             let told = told.ok_or("the server is gone")?;
             if told["structured"]["status"] == "completed" {
                 if told["structured"]["result"] != expected() {
@@ -127,7 +128,8 @@ fn appended(folder: &Path) -> Vec<String> {
 /// that may or may not have run.
 fn answer_until(client: &Client, folder: &Path, over: &AtomicBool) {
     while !over.load(Ordering::SeqCst) {
-        let Some(paused) = attempt(client, "GET", "/api/executions?status=paused&limit=100", "") else {
+        let Some(paused) = attempt(client, "GET", "/api/executions?status=paused&limit=100", "")
+        else {
             continue;
         };
         for listed in paused["executions"].as_array().into_iter().flatten() {
@@ -136,7 +138,8 @@ fn answer_until(client: &Client, folder: &Path, over: &AtomicBool) {
             let Some(told) = attempt(client, "GET", &path, "") else { continue };
             let asked = &told["structured"];
             let Some(question) = asked["executionId"].as_str() else { continue };
-            let in_doubt = asked["interaction"]["requestedSchema"]["properties"]["choice"].is_object();
+            let in_doubt =
+                asked["interaction"]["requestedSchema"]["properties"]["choice"].is_object();
             let line = asked["interaction"]["args"]["line"].as_str().unwrap_or_default();
             let content = match (in_doubt, appended(folder).iter().any(|other| other == line)) {
                 (false, _) => json!({}),

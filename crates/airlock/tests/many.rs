@@ -22,7 +22,8 @@ fn paused_programs_survive_a_restart_cost_nothing_and_are_all_answered() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(folder.path(), &[]);
     let idle_kb = served.memory_kb();
-    let asking = json!({ "code": "return (await tools.demo.ask({ text: 'well?' })).approved" }).to_string();
+    let asking =
+        json!({ "code": "return (await tools.demo.ask({ text: 'well?' })).approved" }).to_string();
     let questions = in_parallel(&served.client("admin"), n_paused(), |client, _| {
         client.post("/api/executions", &asking).question()
     });
@@ -41,7 +42,11 @@ fn paused_programs_survive_a_restart_cost_nothing_and_are_all_answered() {
 }
 
 /// Does `work` for 0 to `n`, by several clients at once, and returns what came of it in order.
-fn in_parallel<T: Send>(client: &Client, n: usize, work: impl Fn(&Client, usize) -> T + Sync) -> Vec<T> {
+fn in_parallel<T: Send>(
+    client: &Client,
+    n: usize,
+    work: impl Fn(&Client, usize) -> T + Sync,
+) -> Vec<T> {
     let work = &work;
     let mut results: Vec<_> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..N_CLIENTS)

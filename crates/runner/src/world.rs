@@ -76,25 +76,26 @@ impl World {
     pub fn serve(self, link: UnixStream) -> i32 {
         let stream = Rc::new(link);
         let mut inbox = Inbox::new(Rc::clone(&stream));
-        let mut waiting = Some(self);
+        let mut held = Held::Waiting(self);
         loop {
             let order = match Order::next(&mut inbox) {
                 Ok(Some(order)) => order,
-                Ok(None) => return leave(waiting, EXIT_CLOSED),
-                Err(_) => return leave(waiting, EXIT_BROKEN),
+                Ok(None) => return held.leave(EXIT_CLOSED),
+                Err(_) => return held.leave(EXIT_BROKEN),
             };
-            let version = order.prelude();
-            let ready = waiting.take().filter(|world| world.prelude == version);
-            let Some(world) = ready.or_else(|| Self::fresh(version)) else {
+            let Some(world) = held.ready(order.prelude()) else {
                 order.refuse_prelude(&stream);
+                held = Held::Nothing;
                 continue;
             };
             world.host.outbox.connect(Rc::clone(&stream));
-            match session::run(&world, &order, &mut inbox) {
+            let end = session::run(&world, &order, &mut inbox);
+            held = Held::Spent(world);
+            match end {
                 End::Done => {}
-                End::Closed => return leave(Some(world), EXIT_CLOSED),
-                End::Broken => return leave(Some(world), EXIT_BROKEN),
-                End::Diverged => return leave(Some(world), EXIT_DIVERGED),
+                End::Closed => return held.leave(EXIT_CLOSED),
+                End::Broken => return held.leave(EXIT_BROKEN),
+                End::Diverged => return held.leave(EXIT_DIVERGED),
             }
         }
     }
@@ -147,13 +148,31 @@ impl Hooks {
     }
 }
 
-/// The kernel takes a dead process's memory back faster than we could free it object by object.
-fn leave(world: Option<World>, exit_code: i32) -> i32 {
-    if let Some(world) = &world {
-        world.host.outbox.disconnect();
+/// What a runner holds between two orders. Most get only one: a spent world is freed when the next order shows that
+/// there are more, and not while somebody waits for the process to end.
+enum Held {
+    Waiting(World),
+    Spent(World),
+    Nothing,
+}
+
+impl Held {
+    /// A world that has run nothing yet, with these globals; `None` if there is no such version.
+    fn ready(self, prelude: u32) -> Option<World> {
+        match self {
+            Self::Waiting(world) if world.prelude == prelude => Some(world),
+            Self::Waiting(_) | Self::Spent(_) | Self::Nothing => World::fresh(prelude),
+        }
     }
-    std::mem::forget(world);
-    exit_code
+
+    /// The kernel takes a dead process's memory back faster than we could free it object by object.
+    fn leave(self, exit_code: i32) -> i32 {
+        if let Self::Waiting(world) | Self::Spent(world) = self {
+            world.host.outbox.disconnect();
+            std::mem::forget(world);
+        }
+        exit_code
+    }
 }
 
 fn size(bytes: u64) -> usize {

@@ -8,3 +8,7 @@ program  return await tools.file.read({}).catch((error) => error.message + "!")
 4 call 1 dispatched, attempt 1
 5 call 1 failed (Tool): disk on fire
 6 finished: completed "disk on fire!"
+
+=== executor
+> POST /api/executions {"code":"…"}
+< 200 {"status":"completed","text":"disk on fire!","structured":{"status":"completed","result":"disk on fire!","logs":[]},"isError":false}

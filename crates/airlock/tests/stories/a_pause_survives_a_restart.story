@@ -23,3 +23,10 @@ person   accepts
 12 call 2 returned "sent"
 13 logged Log: after
 14 finished: completed {"read":"text","sent":"sent"}
+
+=== executor
+> POST /api/executions {"code":"…"}
+< 200 {"status":"paused","text":"Execution paused: Approve mail.send?\n\nArguments:\n{\n  \"read\": \"text\"\n}\n\nAsk the user for a response matching the requested schema, then call the resume tool.\n\nRequested schema:\n{\n  \"type\": \"object\",\n  \"properties\": {}\n}\n\nexecutionId: exec_1\n\ninstructions: Ask the user for values matching requestedSchema. Then call the resume tool with executionId \"exec_1\", action \"accept\", and content matching requestedSchema. If the user declines, call resume with action \"decline\" or \"cancel\".","structured":{"status":"waiting_for_interaction","executionId":"exec_1","interaction":{"kind":"form","message":"Approve mail.send?\n\nArguments:\n{\n  \"read\": \"text\"\n}","instructions":"Ask the user for values matching requestedSchema. Then call the resume tool with executionId \"exec_1\", action \"accept\", and content matching requestedSchema. If the user declines, call resume with action \"decline\" or \"cancel\".","address":"tools.mail.send","args":{"read":"text"},"requestedSchema":{"type":"object","properties":{}}}}}
+! the server restarts
+> POST /api/executions/exec_1/resume {"action":"accept"}
+< 200 {"status":"completed","text":"{\n  \"read\": \"text\",\n  \"sent\": \"sent\"\n}\n\nLogs:\n[log] before true\n[log] after","structured":{"status":"completed","result":{"read":"text","sent":"sent"},"logs":["[log] before true","[log] after"]},"isError":false}

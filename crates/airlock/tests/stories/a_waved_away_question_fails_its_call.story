@@ -11,3 +11,9 @@ person   waves away
 6 call 1 answered: cancel
 7 call 1 failed (QuestionCancelled): Tool "mail.send" requires approval but the request was cancelled by the user.
 8 finished: failed (QuestionCancelled): Tool "mail.send" requires approval but the request was cancelled by the user.
+
+=== executor
+> POST /api/executions {"code":"…"}
+< 200 {"status":"paused","text":"Execution paused: Approve mail.send?\n\nArguments:\n{\n  \"to\": \"ann\"\n}\n\nAsk the user for a response matching the requested schema, then call the resume tool.\n\nRequested schema:\n{\n  \"type\": \"object\",\n  \"properties\": {}\n}\n\nexecutionId: exec_1\n\ninstructions: Ask the user for values matching requestedSchema. Then call the resume tool with executionId \"exec_1\", action \"accept\", and content matching requestedSchema. If the user declines, call resume with action \"decline\" or \"cancel\".","structured":{"status":"waiting_for_interaction","executionId":"exec_1","interaction":{"kind":"form","message":"Approve mail.send?\n\nArguments:\n{\n  \"to\": \"ann\"\n}","instructions":"Ask the user for values matching requestedSchema. Then call the resume tool with executionId \"exec_1\", action \"accept\", and content matching requestedSchema. If the user declines, call resume with action \"decline\" or \"cancel\".","address":"tools.mail.send","args":{"to":"ann"},"requestedSchema":{"type":"object","properties":{}}}}}
+> POST /api/executions/exec_1/resume {"action":"cancel"}
+< 200 {"status":"completed","text":"Error: Error: Tool \"mail.send\" requires approval but the request was cancelled by the user.","structured":{"status":"error","error":"Error: Tool \"mail.send\" requires approval but the request was cancelled by the user.","logs":[]},"isError":true}

@@ -7,3 +7,7 @@ program  return await tools.file.raed({})
 3 call 1 made: file.raed {}
 4 call 1 failed (ToolNotFound): There is no tool "file.raed". Did you mean file.read?
 5 finished: failed (ToolNotFound): There is no tool "file.raed". Did you mean file.read?
+
+=== executor
+> POST /api/executions {"code":"…"}
+< 200 {"status":"completed","text":"Error: Error: There is no tool \"file.raed\". Did you mean file.read?","structured":{"status":"error","error":"Error: There is no tool \"file.raed\". Did you mean file.read?","logs":[]},"isError":true}

@@ -8,3 +8,7 @@ program  emit({ type: "text", text: "hello" });
 3 emitted {"type":"text","text":"hello"}
 4 logged Warn: careful { a: [ 1, 2 ] }
 5 finished: completed undefined
+
+=== executor
+> POST /api/executions {"code":"…"}
+< 200 {"status":"completed","text":"(no return value; 1 item emitted to the user)\n\nLogs:\n[warn] careful { a: [ 1, 2 ] }","structured":{"status":"completed","result":null,"emitted":1,"logs":["[warn] careful { a: [ 1, 2 ] }"]},"isError":false}

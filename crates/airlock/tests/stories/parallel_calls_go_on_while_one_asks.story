@@ -20,3 +20,9 @@ person   accepts
 13 call 3 dispatched, attempt 1
 14 call 3 returned "text"
 15 finished: completed ["sent","text","text"]
+
+=== executor
+> POST /api/executions {"code":"…"}
+< 200 {"status":"paused","text":"Execution paused: Approve mail.send?\n\nArguments:\n{}\n\nAsk the user for a response matching the requested schema, then call the resume tool.\n\nRequested schema:\n{\n  \"type\": \"object\",\n  \"properties\": {}\n}\n\nexecutionId: exec_1\n\ninstructions: Ask the user for values matching requestedSchema. Then call the resume tool with executionId \"exec_1\", action \"accept\", and content matching requestedSchema. If the user declines, call resume with action \"decline\" or \"cancel\".","structured":{"status":"waiting_for_interaction","executionId":"exec_1","interaction":{"kind":"form","message":"Approve mail.send?\n\nArguments:\n{}","instructions":"Ask the user for values matching requestedSchema. Then call the resume tool with executionId \"exec_1\", action \"accept\", and content matching requestedSchema. If the user declines, call resume with action \"decline\" or \"cancel\".","address":"tools.mail.send","args":{},"requestedSchema":{"type":"object","properties":{}}}}}
+> POST /api/executions/exec_1/resume {"action":"accept"}
+< 200 {"status":"completed","text":"[\n  \"sent\",\n  \"text\",\n  \"text\"\n]","structured":{"status":"completed","result":["sent","text","text"],"logs":[]},"isError":false}

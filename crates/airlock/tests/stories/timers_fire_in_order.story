@@ -16,3 +16,7 @@ program  const seen = [];
 7 timer 2 fired
 8 timer 1 fired
 9 finished: completed ["early","late"]
+
+=== executor
+> POST /api/executions {"code":"…"}
+< 200 {"status":"completed","text":"[\n  \"early\",\n  \"late\"\n]","structured":{"status":"completed","result":["early","late"],"logs":[]},"isError":false}

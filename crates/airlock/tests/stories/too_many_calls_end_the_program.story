@@ -16,3 +16,7 @@ program  for (;;) await tools.file.read({})
 11 call 3 returned 1
 12 limit reached: calls
 13 finished: failed (LimitExceeded): The program made more than 3 tool calls.
+
+=== executor
+> POST /api/executions {"code":"…"}
+< 200 {"status":"completed","text":"Error: The program made more than 10000 tool calls.","structured":{"status":"error","error":"The program made more than 10000 tool calls.","logs":[]},"isError":true}

@@ -10,3 +10,7 @@ program  tools.file.read({}).then((text) => console.log(text));
 5 call 1 returned "text"
 6 logged Log: text
 7 finished: completed "done"
+
+=== executor
+> POST /api/executions {"code":"…"}
+< 200 {"status":"completed","text":"done\n\nLogs:\n[log] text","structured":{"status":"completed","result":"done","logs":["[log] text"]},"isError":false}

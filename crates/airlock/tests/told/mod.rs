@@ -1,5 +1,6 @@
 //! The one place where stories touch the API.
 
+pub(crate) mod executor;
 mod journal;
 mod plot;
 
@@ -19,7 +20,7 @@ use tools::Catalogue;
 pub(crate) async fn tell(plot: &Plot) -> String {
     let folder = tempfile::tempdir().unwrap();
     let clock = ManualClock::at(Timestamp(1_700_000_000_000));
-    let mut server = Server::start(plot, folder.path(), &clock).await;
+    let mut server = Server::start(plot, folder.path(), Clock::Manual(clock.clone())).await;
     let start = Start {
         program: plot.program.clone(),
         caller: CallerName("teller".into()),
@@ -41,7 +42,7 @@ pub(crate) async fn tell(plot: &Plot) -> String {
                 while let Some(Person::RestartsTheServer) = people.front() {
                     people.pop_front();
                     server.stop().await;
-                    server = Server::start(plot, folder.path(), &clock).await;
+                    server = Server::start(plot, folder.path(), Clock::Manual(clock.clone())).await;
                 }
                 act(&server.engine, execution, people.pop_front()).await;
             }
@@ -59,12 +60,12 @@ struct Server {
 }
 
 impl Server {
-    async fn start(plot: &Plot, folder: &std::path::Path, clock: &ManualClock) -> Self {
+    async fn start(plot: &Plot, folder: &std::path::Path, clock: Clock) -> Self {
         let store = SqliteStore::open(folder).unwrap();
         let catalogue = Catalogue::new(vec![Arc::new(plot.tools())]).unwrap();
         let mut config = Config::new(store.clone(), catalogue);
         config.policy = plot.policy.clone();
-        config.clock = Clock::Manual(clock.clone());
+        config.clock = clock;
         config.sandbox.program = sandbox::Program::At(env!("CARGO_BIN_EXE_airlock").into());
         config.sandbox.warm_runners = 1;
         Self { engine: Engine::start(config).await.unwrap(), store }
