@@ -1,6 +1,7 @@
 //! Runs benchmarks by name. Each lives in a file of its own and returns a report.
 
 mod core;
+mod durable;
 mod helper;
 mod kit;
 
@@ -20,6 +21,7 @@ struct Benchmark {
 const BENCHMARKS: &[Benchmark] = &[
     Benchmark { name: "kit", about: "what measuring itself costs", run: kit::run },
     Benchmark { name: "core", about: "runners, calls and the journal", run: core::run },
+    Benchmark { name: "durable", about: "the real server", run: durable::run },
 ];
 
 /// Measures subjects beside their floors.

@@ -1,12 +1,24 @@
 //! What a benchmark found, and whether it is good enough.
 
-use crate::table::{nanoseconds, table};
+use crate::table::{bytes, nanoseconds, table};
 use crate::{Measured, Target, Verdict};
 
 /// All that one benchmark found.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     rows: Vec<Row>,
+    sizes: Vec<Size>,
+}
+
+/// Memory, which no floor is measured beside: it does not depend on the machine's mood.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Size {
+    /// What was measured.
+    pub name: String,
+    /// How much it takes.
+    pub bytes: f64,
+    /// How much it may take, where that is promised.
+    pub bytes_max: Option<f64>,
 }
 
 /// One measurement and what was asked of it.
@@ -24,9 +36,14 @@ impl Report {
         self.rows.push(Row { measured, targets });
     }
 
+    /// One more size.
+    pub fn add_size(&mut self, size: Size) {
+        self.sizes.push(size);
+    }
+
     /// How many targets were missed.
     pub fn n_missed(&self) -> usize {
-        self.rows.iter().flat_map(Row::verdicts).filter(|(_, v)| *v == Verdict::Missed).count()
+        self.judged().iter().filter(|(.., verdict)| *verdict == Verdict::Missed).count()
     }
 
     /// The table, as people read it: a line for each subject, one for its floor, one per target.
@@ -36,7 +53,8 @@ impl Report {
         for row in &self.rows {
             lines.append(&mut row.lines());
         }
-        let mut shown = table(&lines);
+        let mut shown = if self.rows.is_empty() { String::new() } else { table(&lines) };
+        shown += &table(&self.sizes.iter().map(Size::line).collect::<Vec<_>>());
         for (name, target, verdict) in self.judged() {
             let word = match verdict {
                 Verdict::Met => "met   ",
@@ -47,10 +65,25 @@ impl Report {
         shown
     }
 
-    fn judged(&self) -> impl Iterator<Item = (&str, Target, Verdict)> {
-        self.rows.iter().flat_map(|row| {
-            row.verdicts().map(|(target, verdict)| (&*row.measured.subject.name, target, verdict))
-        })
+    fn judged(&self) -> Vec<(&str, String, Verdict)> {
+        let times = self.rows.iter().flat_map(|row| {
+            let name = row.measured.subject.name.as_str();
+            row.verdicts().map(move |(target, verdict)| (name, target.to_string(), verdict))
+        });
+        times.chain(self.sizes.iter().filter_map(Size::judged)).collect()
+    }
+}
+
+impl Size {
+    fn line(&self) -> Vec<String> {
+        vec![self.name.clone(), bytes(self.bytes)]
+    }
+
+    fn judged(&self) -> Option<(&str, String, Verdict)> {
+        let max = self.bytes_max?;
+        // Written so that a size that is not a number misses.
+        let verdict = if self.bytes <= max { Verdict::Met } else { Verdict::Missed };
+        Some((&self.name, format!("<= {}", bytes(max)), verdict))
     }
 }
 
@@ -98,5 +131,22 @@ mod tests {
         let last: Vec<&str> = shown.lines().rev().take(2).collect();
         assert_eq!(last[0], "MISSED  one: p99 <= -1 ns");
         assert!(last[1].starts_with("met     one: median <= "));
+    }
+
+    #[test]
+    fn a_size_is_shown_and_judged_where_something_is_promised() {
+        let size = |name: &str, bytes, bytes_max| Size { name: name.into(), bytes, bytes_max };
+        let mut report = Report::default();
+        report.add_size(size("small", 900.0, Some(1_000.0)));
+        report.add_size(size("large", 2e6, Some(1_000.0)));
+        report.add_size(size("any", 5.0, None));
+        report.add_size(size("none", f64::NAN, Some(1.0)));
+        assert_eq!(report.n_missed(), 2);
+        let shown = report.shown();
+        assert!(
+            shown.starts_with("small      900 B\nlarge  2000.0 kB\nany          5 B\n"),
+            "{shown}"
+        );
+        assert!(shown.contains("met     small: <= 1000 B\nMISSED  large: <= 1000 B\n"), "{shown}");
     }
 }

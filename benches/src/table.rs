@@ -29,6 +29,15 @@ pub(crate) fn nanoseconds(ns: f64) -> String {
     }
 }
 
+/// A size in the unit that suits it.
+pub(crate) fn bytes(bytes: f64) -> String {
+    match bytes {
+        bytes if bytes < 10_000.0 => format!("{bytes:.0} B"),
+        bytes if bytes < 10_000_000.0 => format!("{:.1} kB", bytes / 1e3),
+        bytes => format!("{:.1} MB", bytes / 1e6),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,5 +54,12 @@ mod tests {
         assert_eq!(nanoseconds(9_999.0), "9999 ns");
         assert_eq!(nanoseconds(27_040.0), "27.0 µs");
         assert_eq!(nanoseconds(12_500_000.0), "12.5 ms");
+    }
+
+    #[test]
+    fn a_size_has_the_unit_that_suits_it() {
+        assert_eq!(bytes(-3.2), "-3 B");
+        assert_eq!(bytes(27_040.0), "27.0 kB");
+        assert_eq!(bytes(30e6), "30.0 MB");
     }
 }

@@ -72,8 +72,8 @@ pub(super) fn run(runtime: &Runtime, report: &mut Report) -> Result<()> {
     bare.stop()
 }
 
-/// The disk that both share. Some file systems write out with one file's sync what others have left unwritten: without a
-/// pause between turns the bare file would pay for the journal's pages, and the journal would look better than it is.
+/// The disk that both share. A file system may write out with one file's sync what others have left unwritten; between
+/// turns everything is written out, so that neither can be charged for the other.
 struct Disk {
     directory: PathBuf,
     last: Cell<Option<Turn>>,

@@ -230,3 +230,32 @@ fn the_doctor_names_every_layer() {
     assert!(report.stdout.ends_with("Guests can run here.\n"), "{}", report.stdout);
     assert!(!data.exists());
 }
+
+/// Runs the binary in a terminal of its own, where a person types `typed`.
+#[expect(clippy::disallowed_methods, reason = "the test owns and awaits this child")]
+fn at_a_terminal(directory: &Path, code: &str, typed: &str) -> (Option<i32>, String) {
+    let command = format!("'{}' run -e '{code}'", env!("CARGO_BIN_EXE_airlock"));
+    let mut child = Command::new("script") // a part of every Linux's basic tools
+        .args(["-qec", &command, "/dev/null"])
+        .current_dir(directory)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn a_person_at_a_terminal_is_asked_right_there() {
+    let code = "return await tools.demo.append({ line: \"x\" })";
+    for (typed, exit, n_lines) in [("y\n", 0, 1), ("n\n", 4, 0), ("\n", 4, 0)] {
+        let directory = tempfile::tempdir().unwrap();
+        let (left, shown) = at_a_terminal(directory.path(), code, typed);
+        assert_eq!((typed, left), (typed, Some(exit)), "{shown}");
+        assert!(shown.contains("Approve demo.append?") && shown.contains("[y/N]"), "{shown}");
+        let appended = fs::read_to_string(directory.path().join("demo-append.txt"));
+        assert_eq!(appended.unwrap_or_default().lines().count(), n_lines);
+    }
+}

@@ -72,11 +72,15 @@ impl World {
         world
     }
 
-    /// Serves executions on `link` until it closes; the process has nothing else to do and ends with this exit code.
+    /// Serves executions on `link` until it closes; the process has nothing else to do and ends with this exit code:
+    /// 0 when the engine closed the link, 2 when the link broke, 3 when a replay took another path.
+    ///
+    /// Asks of the kernel only: reads and writes on the link, memory, `clock_gettime` and `getrusage`.
     pub fn serve(self, link: UnixStream) -> i32 {
         let stream = Rc::new(link);
         let mut inbox = Inbox::new(Rc::clone(&stream));
         let mut held = Held::Waiting(self);
+        let mut n_done = 0_u64;
         loop {
             let order = match Order::next(&mut inbox) {
                 Ok(Some(order)) => order,
@@ -91,7 +95,10 @@ impl World {
             world.host.outbox.connect(Rc::clone(&stream));
             let end = session::run(&world, &order, &mut inbox);
             held = Held::Spent(world);
+            n_done += 1;
             match end {
+                // A link that has been used twice is likely used again: its next world is built while nobody waits.
+                End::Done if n_done >= 2 => held = held.renewed(order.prelude()),
                 End::Done => {}
                 End::Closed => return held.leave(EXIT_CLOSED),
                 End::Broken => return held.leave(EXIT_BROKEN),
@@ -163,6 +170,12 @@ impl Held {
             Self::Waiting(world) if world.prelude == prelude => Some(world),
             Self::Waiting(_) | Self::Spent(_) | Self::Nothing => World::fresh(prelude),
         }
+    }
+
+    /// A fresh world in place of a spent one.
+    fn renewed(self, prelude: u32) -> Self {
+        drop(self);
+        World::fresh(prelude).map_or(Self::Nothing, Self::Waiting)
     }
 
     /// The kernel takes a dead process's memory back faster than we could free it object by object.

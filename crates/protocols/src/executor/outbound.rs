@@ -70,16 +70,16 @@ fn waiting<'a>(asked: &'a Asked, status: Option<&'static str>) -> Paused<'a> {
     let schema = schema(asked.question.kind);
     let message = asked.question.message.as_str();
     let instructions = format!(
-        "Ask the user for values matching requestedSchema. Then call the resume tool with \
-         executionId \"{id}\", action \"accept\", and content matching requestedSchema. If the user \
-         declines, call resume with action \"decline\" or \"cancel\"."
+        "A person decides. If they agree, resume \"{id}\" with action \"accept\" and, where \
+         requestedSchema has properties, content that fits it. If they refuse, use action \
+         \"decline\"; if they will not say, \"cancel\"."
     );
     let mut text = Cut::at(TEXT_CHARS_MAX);
     text.push_str("Execution paused: ");
     text.push_str(message);
     text.push_str(
-        "\n\nAsk the user for a response matching the requested schema, then call the resume \
-         tool.\n\nRequested schema:\n",
+        "\n\nThis waits for a person. What they fill in must fit the requested \
+         schema:\n",
     );
     pretty(schema.get(), &mut text);
     text.push_str(&format!("\n\nexecutionId: {id}\n\ninstructions: {instructions}"));

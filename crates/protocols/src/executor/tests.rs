@@ -153,16 +153,16 @@ fn long_texts_are_cut_and_what_is_structured_is_whole() {
 }
 
 #[test]
-fn a_question_is_asked_in_upstreams_words() {
+fn a_question_is_asked_in_executors_shape() {
     let account = account([started()].into_iter().chain(asks(1, QuestionKind::Approval)));
     let Some(Told::Asked(asked)) = account.now() else { panic!("nothing is asked") };
     let id = "exec_00000000-0000-0000-0000-000000000001";
     let instructions = format!(
-        r#"Ask the user for values matching requestedSchema. Then call the resume tool with executionId \"{id}\", action \"accept\", and content matching requestedSchema. If the user declines, call resume with action \"decline\" or \"cancel\"."#
+        r#"A person decides. If they agree, resume \"{id}\" with action \"accept\" and, where requestedSchema has properties, content that fits it. If they refuse, use action \"decline\"; if they will not say, \"cancel\"."#
     );
     let message = r#"Approve mail.send?\n\nArguments:\n{\n  \"to\": 1\n}"#;
     let shown = format!(
-        r#""text":"Execution paused: {message}\n\nAsk the user for a response matching the requested schema, then call the resume tool.\n\nRequested schema:\n{{\n  \"type\": \"object\",\n  \"properties\": {{}}\n}}\n\nexecutionId: {id}\n\ninstructions: {instructions}","structured":{{"status":"waiting_for_interaction","executionId":"{id}","interaction":{{"kind":"form","message":"{message}","instructions":"{instructions}","address":"tools.mail.send","args":{{"to":1}},"requestedSchema":{{"type":"object","properties":{{}}}}}}}}}}"#
+        r#""text":"Execution paused: {message}\n\nThis waits for a person. What they fill in must fit the requested schema:\n{{\n  \"type\": \"object\",\n  \"properties\": {{}}\n}}\n\nexecutionId: {id}\n\ninstructions: {instructions}","structured":{{"status":"waiting_for_interaction","executionId":"{id}","interaction":{{"kind":"form","message":"{message}","instructions":"{instructions}","address":"tools.mail.send","args":{{"to":1}},"requestedSchema":{{"type":"object","properties":{{}}}}}}}}}}"#
     );
     assert_eq!(outbound::paused(asked), format!(r#"{{"status":"paused",{shown}"#));
     assert_eq!(outbound::shown(asked), format!("{{{shown}"));

@@ -84,7 +84,7 @@ fn finish(
 ) -> Result<Prepared, SyntaxProblem> {
     let plan = recover::plan(text, program, convention)?;
     let blanked = blanked.map_or(Cow::Borrowed(text.as_bytes()), Cow::Owned);
-    String::from_utf8(plan.carry_out(blanked))
+    String::from_utf8(plan.carry_out(text, blanked))
         .map(Prepared)
         .map_err(|_| problem(text, 0, "the program's types could not be removed"))
 }

@@ -24,12 +24,20 @@ pub(super) const RETURN: &str = ";return (";
 pub(super) struct Plan {
     blanks: Vec<Span>,
     /// In the order of their places.
-    inserts: Vec<(u32, String)>,
+    inserts: Vec<Insert>,
+}
+
+#[derive(Debug)]
+struct Insert {
+    at: u32,
+    text: Cow<'static, str>,
+    /// Whether it ends an expression: a semicolon that the stripper wrote into the gap of a last type stays behind it.
+    closes: bool,
 }
 
 impl Plan {
-    /// The text with the plan applied.
-    pub(super) fn carry_out(self, mut text: Cow<'_, [u8]>) -> Vec<u8> {
+    /// The text with the plan applied. `text` is `source` without its types, byte for byte as long.
+    pub(super) fn carry_out(self, source: &str, mut text: Cow<'_, [u8]>) -> Vec<u8> {
         for span in &self.blanks {
             blank(&mut text.to_mut()[span.start as usize..span.end as usize]);
         }
@@ -38,10 +46,13 @@ impl Plan {
         }
         let mut result = Vec::with_capacity(text.len() + 32);
         let mut done = 0;
-        for (at, inserted) in &self.inserts {
-            result.extend_from_slice(&text[done..*at as usize]);
-            result.extend_from_slice(inserted.as_bytes());
-            done = *at as usize;
+        for insert in &self.inserts {
+            let at = insert.at as usize;
+            let semicolon_is_ours = || text[at - 1] == b';' && source.as_bytes()[at - 1] != b';';
+            let at = if insert.closes && semicolon_is_ours() { at - 1 } else { at };
+            result.extend_from_slice(&text[done..at]);
+            result.extend_from_slice(insert.text.as_bytes());
+            done = at;
         }
         result.extend_from_slice(&text[done..]);
         result
@@ -49,14 +60,15 @@ impl Plan {
 
     /// Returns what lies in `span`, or what calling it gives. `after` is where the statement before it ends.
     fn give_back(&mut self, after: u32, span_end: u32, how: Give) {
-        self.inserts.push((after, RETURN.to_owned()));
-        self.inserts.push((span_end, how.closing().to_owned()));
+        self.inserts.push(Insert { at: after, text: RETURN.into(), closes: false });
+        self.inserts.push(Insert { at: span_end, text: how.closing().into(), closes: true });
     }
 
     /// Calls a declared function once everything else has run. On a line of its own: a comment may end the text.
     fn call_at_end(&mut self, text: &str, name: &str) {
         let end = u32::try_from(text.len()).expect("programs are far smaller than 4 GB");
-        self.inserts.push((end, format!("\n;return {name}();")));
+        let text = format!("\n;return {name}();").into();
+        self.inserts.push(Insert { at: end, text, closes: false });
     }
 }
 
@@ -129,7 +141,7 @@ pub(super) fn plan(
     match &program.body[last] {
         Statement::ExpressionStatement(statement) => {
             let after = end_before(program, last);
-            let end = runtime_end(&statement.expression);
+            let end = statement.expression.span().end;
             match give(&statement.expression, convention, alone) {
                 Some(how) if alone || !returns_early(text, program) => {
                     plan.give_back(after, end, how)
@@ -193,8 +205,8 @@ fn plan_default_export(
         return Err(problem(text, export.span.start as usize, message));
     }
     let (end, how) = match declaration.as_expression() {
-        Some(expression) if is_function(bare(expression)) => (runtime_end(expression), Give::Call),
-        Some(expression) => (runtime_end(expression), Give::Value),
+        Some(expression) if is_function(bare(expression)) => (expression.span().end, Give::Call),
+        Some(expression) => (expression.span().end, Give::Value),
         None if matches!(declaration, ExportDefaultDeclarationKind::FunctionDeclaration(_)) => {
             (declaration.span().end, Give::Call)
         }
@@ -210,17 +222,6 @@ fn end_before(program: &Program<'_>, i: usize) -> u32 {
     let directive = || program.directives.last().map(|directive| directive.span.end);
     let hashbang = || program.hashbang.as_ref().map(|hashbang| hashbang.span.end);
     statement.or_else(directive).or_else(hashbang).unwrap_or(0)
-}
-
-/// Where an expression ends once its types are gone.
-fn runtime_end(expression: &Expression<'_>) -> u32 {
-    match expression {
-        Expression::TSAsExpression(it) => runtime_end(&it.expression),
-        Expression::TSSatisfiesExpression(it) => runtime_end(&it.expression),
-        Expression::TSNonNullExpression(it) => runtime_end(&it.expression),
-        Expression::TSInstantiationExpression(it) => runtime_end(&it.expression),
-        _ => expression.span().end,
-    }
 }
 
 /// The expression inside parentheses and types.

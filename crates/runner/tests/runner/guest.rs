@@ -178,9 +178,9 @@ impl Guest {
         panic!("the runner left without a word");
     }
 
-    /// Lets a busy runner be.
-    pub(crate) fn abandon(mut self) {
-        drop(self.thread.take());
+    /// Whether the last read brought nothing beyond what was asked for.
+    pub(crate) fn nothing_more_has_arrived(&self) -> bool {
+        self.reader.buffer().is_empty()
     }
 
     /// Closes the link and says with which code the runner left.

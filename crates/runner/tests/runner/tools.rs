@@ -152,5 +152,7 @@ fn a_sync_is_answered_after_everything_before_it() {
     guest.until("idle");
     guest.resolve(1, "1", 0);
     guest.sync(9);
-    assert_eq!(guest.until("idle"), ["log x [1.1]", "call 2 b null", "synced 9", "idle 1"]);
+    let mut seen = guest.until("synced");
+    seen.retain(|line| line != "idle 1"); // said before it, if the runner was quick
+    assert_eq!(seen, ["log x [1.1]", "call 2 b null", "synced 9"]);
 }

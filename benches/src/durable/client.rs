@@ -1,0 +1,127 @@
+//! A client that keeps its connection: the least that can talk to the server.
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// Longest wait for anything: reached only by a server that hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Longest answer; ours are a few hundred bytes.
+const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// One connection.
+pub(super) struct Client {
+    stream: BufReader<TcpStream>,
+    head: String,
+    body: Vec<u8>,
+}
+
+impl Client {
+    pub(super) fn connect(address: &str, secret: &str) -> Result<Self> {
+        let stream = TcpStream::connect(address).context("connect")?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let head = format!("HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {secret}\r\n");
+        Ok(Self { stream: BufReader::new(stream), head, body: vec![] })
+    }
+
+    /// Asks for a constant.
+    pub(super) fn healthz(&mut self) -> Result<()> {
+        let request = format!("GET /healthz {}\r\n", self.head);
+        ensure!(self.answer(&request)? == b"ok", "the server is not well");
+        Ok(())
+    }
+
+    /// Runs a program to its end.
+    pub(super) fn execute(&mut self, code: &str) -> Result<Value> {
+        let answer = self.post("/api/executions", &json!({ "code": code }))?;
+        result(answer)
+    }
+
+    /// Runs a program to its question, whose id comes back.
+    pub(super) fn ask(&mut self, code: &str) -> Result<String> {
+        let answer = self.post("/api/executions", &json!({ "code": code }))?;
+        let id = answer["structured"]["executionId"].as_str();
+        id.map(str::to_owned).with_context(|| format!("nothing was asked: {answer}"))
+    }
+
+    /// Answers a question; what the program returns then.
+    pub(super) fn accept(&mut self, question: &str) -> Result<Value> {
+        let path = format!("/api/executions/{question}/resume");
+        result(self.post(&path, &json!({ "action": "accept" }))?)
+    }
+
+    /// How many executions are in the server's memory.
+    pub(super) fn n_live(&mut self) -> Result<u64> {
+        let request = format!("GET /metrics {}\r\n", self.head);
+        let text = String::from_utf8(self.answer(&request)?.to_vec())?;
+        let n_live = text.lines().find_map(|line| line.strip_prefix("airlock_executions_live "));
+        Ok(n_live.context("the metrics do not tell what is live")?.parse()?)
+    }
+
+    fn post(&mut self, path: &str, body: &Value) -> Result<Value> {
+        let (body, head) = (body.to_string(), &self.head);
+        let length = body.len();
+        let request = format!(
+            "POST {path} {head}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+        );
+        serde_json::from_slice(self.answer(&request)?).context("read an answer")
+    }
+
+    /// Sends a request and reads the body of its answer.
+    fn answer(&mut self, request: &str) -> Result<&[u8]> {
+        self.stream.get_mut().write_all(request.as_bytes())?;
+        let mut line = String::new();
+        let mut length = None;
+        self.stream.read_line(&mut line)?;
+        let is_good = line.starts_with("HTTP/1.1 2");
+        let status = line.trim().to_owned();
+        while !line.trim().is_empty() {
+            line.clear();
+            self.stream.read_line(&mut line)?;
+            if let Some((name, value)) = line.split_once(':')
+                && name.eq_ignore_ascii_case("content-length")
+            {
+                length = Some(value.trim().parse::<usize>()?);
+            }
+        }
+        let length = length.with_context(|| format!("an answer without a length: {status:?}"))?;
+        ensure!(length <= BODY_BYTES_MAX, "an answer of {length} bytes");
+        self.body.resize(length, 0);
+        self.stream.read_exact(&mut self.body)?;
+        ensure!(is_good, "{status}: {}", String::from_utf8_lossy(&self.body));
+        Ok(&self.body)
+    }
+}
+
+fn result(mut answer: Value) -> Result<Value> {
+    ensure!(answer["structured"]["status"] == "completed", "not completed: {answer}");
+    Ok(answer["structured"]["result"].take())
+}
+
+/// Does `work` for 0 to `n` by all clients at once and returns what came of it, in no order.
+pub(super) fn share_out<T: Send>(
+    clients: &mut [Client],
+    n: usize,
+    work: impl Fn(&mut Client) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let (work, n_clients) = (&work, clients.len());
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = clients
+            .iter_mut()
+            .enumerate()
+            .map(|(first, client)| {
+                let n_mine = (first..n).step_by(n_clients).len();
+                scope.spawn(move || (0..n_mine).map(|_| work(client)).collect::<Result<Vec<T>>>())
+            })
+            .collect();
+        let mut all = Vec::with_capacity(n);
+        for worker in workers {
+            all.extend(worker.join().ok().context("a client panicked")??);
+        }
+        Ok(all)
+    })
+}
