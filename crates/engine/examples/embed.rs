@@ -24,7 +24,9 @@ async fn embed() -> Result<(), Box<dyn Error>> {
     let execution = engine.run("return await tools.shop.price({ pieces: 6 })").await?;
     match engine.outcome(execution).await? {
         Outcome::Completed { value: Some(value) } => println!("{}", value.text()),
-        other => println!("no value: {other:?}"),
+        Outcome::Completed { value: None } => println!("undefined"),
+        Outcome::Failed(failure) => println!("failed: {}", failure.message),
+        Outcome::Cancelled { by } => println!("cancelled by {by}"),
     }
     engine.shutdown().await;
     Ok(())

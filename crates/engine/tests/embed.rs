@@ -1,5 +1,4 @@
 //! The example in the documentation works.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the example is a program of its own")]
