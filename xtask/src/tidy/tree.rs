@@ -12,7 +12,7 @@ pub(super) struct File {
     pub(super) text: String,
 }
 
-/// Folders that hold nothing of ours.
+/// Names that hold nothing of ours; `.git` is a file where the checkout is one of several.
 const FOREIGN: [&str; 3] = [".git", "target", "node_modules"];
 
 /// Larger files are data, not text that a reviewer reads.
@@ -26,7 +26,10 @@ pub(super) fn read(root: &Path) -> Result<Vec<File>> {
         for entry in fs::read_dir(&folder).with_context(|| format!("list {}", folder.display()))? {
             let entry = entry?;
             let kind = entry.file_type()?;
-            if kind.is_dir() && !FOREIGN.iter().any(|name| entry.file_name() == *name) {
+            if FOREIGN.iter().any(|name| entry.file_name() == *name) {
+                continue;
+            }
+            if kind.is_dir() {
                 folders.push(entry.path());
             } else if kind.is_file() && entry.metadata()?.len() <= FILE_BYTES_MAX {
                 files.extend(read_text(root, &entry.path())?);

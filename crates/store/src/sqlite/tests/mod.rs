@@ -1,10 +1,10 @@
 //! The store as a whole: what is promised when all is well, when the disk is not, and after a crash.
 
+mod against_a_list;
 mod damage;
 mod follow;
 mod journal;
 mod kill;
-mod model;
 mod records;
 mod torn_log;
 mod trouble;
