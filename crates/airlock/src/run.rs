@@ -3,7 +3,7 @@
 mod ask;
 mod in_process;
 
-use crate::{Exit, duration, exit, print};
+use crate::{Exit, data_directory, duration, exit, print};
 use ask::Asking;
 use clap::ArgGroup;
 use lifecycle::{FailureCode, Limits, Outcome};
@@ -19,7 +19,7 @@ const SOURCE_BYTES_MAX: u64 = 8 << 20;
 ///
 /// JavaScript or TypeScript; the value is what it returns, or its last expression. What it prints
 /// goes to stderr. It can call the demonstration tools: tools.demo.add, echo, sleep, fail, ask and
-/// append (which writes to demo-append.txt in the current directory).
+/// append (which writes to demo-append.txt in the data directory).
 #[derive(Debug, clap::Args)]
 #[command(after_help = exit::RUN_HELP)]
 #[command(group(ArgGroup::new("program").required(true).args(["file", "code"])))]
@@ -32,6 +32,9 @@ pub(crate) struct Args {
     /// How long it may be active; waiting for tools and people does not count.
     #[arg(long, value_name = "TIME", default_value = "300s", value_parser = duration::parse)]
     timeout: Duration,
+    /// Where demo.append writes; everything else of this run is temporary.
+    #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
+    data_dir: Option<PathBuf>,
     /// Approves every call that asks.
     #[arg(long, short = 'y', conflicts_with = "no")]
     yes: bool,
@@ -57,8 +60,13 @@ pub(crate) fn run(args: Args) -> Exit {
             return Exit::Usage;
         }
     };
+    let Some(data_dir) = args.data_dir.clone().or_else(data_directory::usual) else {
+        print::note("neither HOME nor --data-dir says where the demonstration tools may write");
+        return Exit::Usage;
+    };
     print::start_tracing();
     match perform(in_process::Errand {
+        data_dir,
         source,
         limits: limits(args.timeout),
         asking: asking(&args),

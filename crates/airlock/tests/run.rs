@@ -24,6 +24,7 @@ fn start(directory: &Path, words: &[&str]) -> Child {
     Command::new(env!("CARGO_BIN_EXE_airlock"))
         .args(words)
         .current_dir(directory)
+        .env("AIRLOCK_DATA_DIR", directory.join("data"))
         .env_remove("AIRLOCK_LOG")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -132,7 +133,7 @@ fn yes_approves_and_the_tool_does_its_work() {
     let code = "return await tools.demo.append({ line: 'hello' })";
     let run = end(start(directory.path(), &["run", "--yes", "-e", code]));
     assert_eq!(run, seen(0, "{\"appended\":true}\n", ""));
-    let written = fs::read_to_string(directory.path().join("demo-append.txt")).unwrap();
+    let written = fs::read_to_string(directory.path().join("data/demo-append.txt")).unwrap();
     assert_eq!(written, "hello\n");
 }
 
@@ -237,6 +238,7 @@ fn at_a_terminal(directory: &Path, code: &str, typed: &str) -> (Option<i32>, Str
     let command = format!("'{}' run -e '{code}'", env!("CARGO_BIN_EXE_airlock"));
     let mut child = Command::new("script") // a part of every Linux's basic tools
         .args(["-qec", &command, "/dev/null"])
+        .env("AIRLOCK_DATA_DIR", directory.join("data"))
         .current_dir(directory)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -255,7 +257,7 @@ fn a_person_at_a_terminal_is_asked_right_there() {
         let (left, shown) = at_a_terminal(directory.path(), code, typed);
         assert_eq!((typed, left), (typed, Some(exit)), "{shown}");
         assert!(shown.contains("Approve demo.append?") && shown.contains("[y/N]"), "{shown}");
-        let appended = fs::read_to_string(directory.path().join("demo-append.txt"));
+        let appended = fs::read_to_string(directory.path().join("data/demo-append.txt"));
         assert_eq!(appended.unwrap_or_default().lines().count(), n_lines);
     }
 }

@@ -6,8 +6,9 @@ use futures_util::future::{self, BoxFuture};
 use lifecycle::{Failure, FailureCode, Json, Nature, Runs, ToolPath};
 use serde::de::DeserializeOwned;
 use serde_json::{Number, Value, json};
-use std::fs::OpenOptions;
+use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -178,6 +179,7 @@ async fn append(directory: PathBuf, request: Request) -> Outcome {
 /// One write, so that lines of two programs never mix; synced, so that "appended" is true after a crash.
 fn append_line(directory: &Path, mut line: String) -> io::Result<()> {
     line.push('\n');
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let mut file =
         OpenOptions::new().create(true).append(true).open(directory.join(APPEND_FILE))?;
     file.write_all(line.as_bytes())?;

@@ -9,6 +9,7 @@ use futures_util::StreamExt as _;
 use lifecycle::{
     CallerName, Convention, Event, Limits, LogLevel, Outcome, Program, Rejection, Seq,
 };
+use std::path::PathBuf;
 use std::sync::Arc;
 use store::sqlite::SqliteStore;
 use tokio::signal::unix::{SignalKind, signal};
@@ -18,6 +19,7 @@ use tools::demo::Demo;
 /// What to run, with what, and who is asked.
 #[derive(Debug)]
 pub(super) struct Errand {
+    pub(super) data_dir: PathBuf,
     pub(super) source: String,
     pub(super) limits: Limits,
     pub(super) asking: Asking,
@@ -26,7 +28,7 @@ pub(super) struct Errand {
 /// Runs it to its end.
 pub(super) async fn run(errand: Errand) -> anyhow::Result<Ending> {
     let store = SqliteStore::temporary().context("could not make a temporary journal")?;
-    let catalogue = Catalogue::new(vec![Arc::new(Demo::new("."))])?;
+    let catalogue = Catalogue::new(vec![Arc::new(Demo::new(&errand.data_dir))])?;
     let engine = Engine::start(Config::new(store.clone(), catalogue)).await?;
     let ending = attend(&engine, errand).await;
     engine.shutdown().await;
@@ -36,7 +38,7 @@ pub(super) async fn run(errand: Errand) -> anyhow::Result<Ending> {
 
 /// Starts the program and stays with it: prints, asks, and cancels on Ctrl-C.
 async fn attend(engine: &Engine, errand: Errand) -> anyhow::Result<Ending> {
-    let Errand { source, limits, asking } = errand;
+    let Errand { source, limits, asking, .. } = errand;
     let program = Program { source, convention: Convention::LastExpression };
     let mut interrupts = signal(SignalKind::interrupt())?;
     let execution = engine.submit(Start { program, caller: me(), limits }).await?;
