@@ -98,6 +98,23 @@ pub(crate) fn rehearse(world: &World) {
     });
 }
 
+/// Takes a world that is about to wait through the steps of every program once, so that its process has its own copy
+/// of the pages they touch. Leaves nothing that a guest could see.
+pub(crate) fn limber_up(world: &World) {
+    const ORDER: &str = r#"{"type":"execute","id":"run","code":"await null; 1 + 1","options":{"timeoutMs":1,"memoryLimitBytes":1,"maxLogLines":1,"maxLogChars":1},"providers":[],"airlock":{"seed":"0000000000000000000000000000000000000000000000000000000000000000","startMs":0,"convention":"last_expression","prepared":false,"prelude":1,"cpuMs":1,"unawaited":"wait","replayInputs":0,"replayCpuMs":1}}"#;
+    let Ok(ToRunner::Execute(execute)) = ToRunner::decode(ORDER.as_bytes()) else { return };
+    let convention = Convention::LastExpression;
+    let Ok(Prepared(text)) = prepare::prepare(&execute.code, convention) else { return };
+    world.host.allow_cpu(u64::MAX);
+    world.context.with(|ctx| {
+        let program = compile(&ctx, &text, convention);
+        let main = program.and_then(|program| program.call::<_, Promise<'_>>(()));
+        let value = main.and_then(|promise| promise.finish::<Value<'_>>());
+        let _ = value.map(|value| convert::to_json(&ctx, value).is_ok());
+        let _ = convert::from_json(&ctx, convert::raw("{\"a\":[1,\"b\"]}"));
+    });
+}
+
 /// The program as a function. Explicit programs are strict, as modules are; the others sloppy, as execbox's are.
 fn compile<'js>(
     ctx: &Ctx<'js>,

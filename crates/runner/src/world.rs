@@ -72,6 +72,11 @@ impl World {
         world
     }
 
+    /// Called in a runner that will wait before it serves: it has time to copy what it will touch.
+    pub fn limber_up(&self) {
+        session::limber_up(self);
+    }
+
     /// Serves executions on `link` until it closes; the process has nothing else to do and ends with this exit code:
     /// 0 when the engine closed the link, 2 when the link broke, 3 when a replay took another path.
     ///

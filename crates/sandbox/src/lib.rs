@@ -32,5 +32,9 @@ pub use sandbox::{Demand, Load, Sandbox};
 
 /// Call first in `main`: if this process was started as our zygote, it becomes it and never returns.
 pub fn enter_if_asked() {
-    zygote::enter_with(runner::World::warm, runner::World::serve);
+    zygote::enter_with(zygote::Play {
+        warm: runner::World::warm,
+        limber_up: runner::World::limber_up,
+        serve: runner::World::serve,
+    });
 }

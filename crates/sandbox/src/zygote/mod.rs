@@ -34,16 +34,25 @@ const NOT_STEERED: i32 = 64;
 /// The code of a zygote or runner that could not shut its jail: our misfortune, no guest was there yet.
 pub(crate) const NOT_SHUT: i32 = 70;
 
-/// Becomes a zygote with another world than the product's, if this process was started as one.
-///
-/// `warm` runs once, before the jail is shut; `serve` runs in every runner, inside. Neither may start a thread.
-pub fn enter_with<W>(warm: impl FnOnce() -> W, serve: impl Fn(W, UnixStream) -> i32) {
+/// What zygotes and runners do besides shutting jails. None of it may start a thread.
+#[derive(Debug, Clone, Copy)]
+pub struct Play<W> {
+    /// Runs once, in the zygote, before the jail is shut.
+    pub warm: fn() -> W,
+    /// Runs in every runner that will wait for its lease, inside the jail.
+    pub limber_up: fn(&W),
+    /// Runs in every runner, inside the jail.
+    pub serve: fn(W, UnixStream) -> i32,
+}
+
+/// Becomes a zygote that plays `play`, if this process was started as one.
+pub fn enter_with<W>(play: Play<W>) {
     if std::env::args_os().nth(1).as_deref() != Some(OsStr::new(VERB)) {
         return;
     }
     let Ok(control) = take_control() else { leave(NOT_STEERED) };
     signals::leave_stopping_to_the_server().expect("a signal that exists can be ignored");
-    let world = warm();
+    let world = (play.warm)();
     let (mapped_bytes, writable) = (mapped_bytes(), Writable::of_this_process());
     let mut tier = Tier::default();
     jail::leave_the_host(&mut tier);
@@ -60,7 +69,7 @@ pub fn enter_with<W>(warm: impl FnOnce() -> W, serve: impl Fn(W, UnixStream) -> 
     }
     let own_pid = std::process::id();
     Zygote { control, runners: HashMap::new(), own_pid, mapped_bytes, writable }
-        .run(world, tier, serve)
+        .run(world, tier, play)
 }
 
 struct Zygote {
@@ -72,7 +81,7 @@ struct Zygote {
 }
 
 impl Zygote {
-    fn run<W>(mut self, world: W, tier: Tier, serve: impl Fn(W, UnixStream) -> i32) -> ! {
+    fn run<W>(mut self, world: W, tier: Tier, play: Play<W>) -> ! {
         self.say(Report::Ready(tier), None);
         loop {
             let woken = signals::wait(&self.control).map(|()| self.reap());
@@ -82,8 +91,9 @@ impl Zygote {
                     Ok(Cloned::Runner) => child::serve(self.birth(order), link, |link| {
                         if order.will_wait {
                             self.writable.copy_now();
+                            (play.limber_up)(&world);
                         }
-                        serve(world, link)
+                        (play.serve)(world, link)
                     }),
                     Ok(Cloned::Zygote { pid, pidfd }) => self.born(order.token, pid, &pidfd),
                     Err(error) => self.not_born(order.token, &error),

@@ -108,8 +108,8 @@ async fn append_adds_one_line_each_time() {
 #[tokio::test]
 async fn append_names_no_path_when_it_fails() {
     let desk = Desk::new();
-    std::fs::remove_dir(desk.directory.path()).unwrap();
-    let expected = "The line could not be written: entity not found.".to_owned();
+    std::fs::create_dir(desk.directory.path().join(APPEND_FILE)).unwrap();
+    let expected = "The line could not be written: is a directory.".to_owned();
     let outcome = desk.call("demo.append", r#"{"line":"x"}"#).await;
     assert_eq!(outcome, Err((FailureCode::Tool, expected)));
 }

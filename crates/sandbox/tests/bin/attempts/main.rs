@@ -10,7 +10,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 
 fn main() {
-    sandbox::zygote::enter_with(|| (), |(), link| obey(&link));
+    sandbox::zygote::enter_with(sandbox::zygote::Play {
+        warm: || (),
+        limber_up: |()| (),
+        serve: |(), link| obey(&link),
+    });
     let verb = std::env::args().nth(1).unwrap_or_default();
     server::run(&verb);
 }
