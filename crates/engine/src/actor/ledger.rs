@@ -15,6 +15,9 @@ use uuid::Uuid;
 /// How many entries are read at once while a journal is brought back.
 pub(super) const ENTRIES_PER_READ_MAX: usize = 1_000;
 
+/// Entries that wait for an append under way. More would make one append slow for everybody.
+const ENTRIES_HELD_MAX: usize = 256;
+
 /// A guest that is this many appends ahead of the disk waits for it.
 const APPENDS_AHEAD_MAX: usize = 64;
 
@@ -97,8 +100,18 @@ impl Ledger {
         Ok((events, self.newest_gate()))
     }
 
-    /// Sends what this turn recorded to the journal, as one append.
+    /// Sends what is recorded to the journal, as one append. What nobody waits for joins the next
+    /// append while one is under way: a chain of read-only calls costs few of them.
     pub(super) fn flush(&mut self) {
+        let can_wait = self.strength == Strength::Written
+            && !self.appending.is_empty()
+            && self.outbox.len() < ENTRIES_HELD_MAX;
+        if !can_wait {
+            self.flush_now();
+        }
+    }
+
+    fn flush_now(&mut self) {
         if self.outbox.is_empty() {
             return;
         }
@@ -149,7 +162,7 @@ impl Ledger {
 
     /// Waits until everything is kept.
     pub(super) async fn settle(&mut self) -> Result<(), StoreError> {
-        self.flush();
+        self.flush_now();
         while !self.appending.is_empty() {
             self.keep_one().await?;
         }
