@@ -2,7 +2,7 @@
 
 mod core;
 mod durable;
-mod helper;
+mod floor_process;
 mod kit;
 
 use anyhow::{Result, bail};
@@ -37,7 +37,7 @@ struct Arguments {
 
 fn main() -> ExitCode {
     sandbox::enter_if_asked();
-    if let Some(code) = helper::enter_if_asked() {
+    if let Some(code) = floor_process::enter_if_asked() {
         return code;
     }
     let arguments = Arguments::parse();

@@ -3,11 +3,25 @@
 use crate::cargo::Cargo;
 use anyhow::Result;
 
+/// The benchmark that does not link the server but starts it, from beside itself.
+const STARTS_SERVER: &str = "durable";
+
 /// Runs one benchmark or all of them.
 pub(crate) fn run(name: Option<&str>, check: bool) -> Result<()> {
-    // Some measure the real server, which they find beside themselves: built alone, as it is shipped.
-    Cargo::new(&["build", "--release", "--package", "airlock"]).run()?;
-    measure(name, check).run()
+    for cargo in calls(name, check) {
+        cargo.run()?;
+    }
+    Ok(())
+}
+
+fn calls(name: Option<&str>, check: bool) -> Vec<Cargo> {
+    let mut calls = vec![];
+    if name.is_none_or(|name| name == STARTS_SERVER) {
+        // Alone, with the features that it is shipped with.
+        calls.push(Cargo::new(&["build", "--release", "--package", "airlock"]));
+    }
+    calls.push(measure(name, check));
+    calls
 }
 
 fn measure(name: Option<&str>, check: bool) -> Cargo {
@@ -22,10 +36,21 @@ fn measure(name: Option<&str>, check: bool) -> Cargo {
 mod tests {
     use super::*;
 
+    fn shown(name: Option<&str>, check: bool) -> Vec<String> {
+        calls(name, check).iter().map(Cargo::shown).collect()
+    }
+
     #[test]
     fn name_and_check_are_passed_on() {
-        let shown = |name, check| measure(name, check).shown();
-        assert_eq!(shown(None, false), "cargo run --release --package bench --");
-        assert_eq!(shown(Some("kit"), true), "cargo run --release --package bench -- kit --check");
+        let expected = ["cargo run --release --package bench -- kit --check"];
+        assert_eq!(shown(Some("kit"), true), expected);
+    }
+
+    #[test]
+    fn the_server_is_built_for_whoever_starts_it() {
+        let build = "cargo build --release --package airlock";
+        assert_eq!(shown(None, false), [build, "cargo run --release --package bench --"]);
+        let durable = "cargo run --release --package bench -- durable";
+        assert_eq!(shown(Some("durable"), false), [build, durable]);
     }
 }

@@ -39,6 +39,18 @@ const SOAKS: &[Soak] = &[
         filter: "a_log_cut_anywhere",
     },
     Soak {
+        name: "crash",
+        about: "500 kills at random moments lose and double nothing",
+        package: "airlock",
+        filter: "a_server_killed_at_any_moment",
+    },
+    Soak {
+        name: "many",
+        about: "10,000 paused programs survive a restart, cost nothing and are all answered",
+        package: "airlock",
+        filter: "paused_programs_survive",
+    },
+    Soak {
         name: "leaks",
         about: "5,000 executions leave no process, descriptor or file",
         package: "airlock",

@@ -1,7 +1,7 @@
 //! A call from guest to engine and back, beside the same bytes on a socket.
 
 use super::{PLAN, directory, lines, on};
-use crate::helper::Helper;
+use crate::floor_process::Helper;
 use anyhow::{Context, Result, ensure};
 use bench::{Contender, Plan, Report, Target};
 use engine::{Config, Engine};

@@ -1,7 +1,7 @@
 //! A runner forked, used once and reaped, beside a bare fork of the same image.
 
 use super::{PLAN, lines, on};
-use crate::helper::Helper;
+use crate::floor_process::Helper;
 use anyhow::Result;
 use bench::{Contender, Plan, Report, Target};
 use sandbox::{Config, Demand, MEMORY_BYTES_DEFAULT, Sandbox};

@@ -1,7 +1,7 @@
 //! From the message to the result on a runner that waits, beside the same bytes on a socket.
 
 use super::{PLAN, lines, on};
-use crate::helper::Helper;
+use crate::floor_process::Helper;
 use anyhow::{Context, Result};
 use bench::{Contender, Report, Target};
 use sandbox::{Config, Demand, Lease, MEMORY_BYTES_DEFAULT, Sandbox};

@@ -111,7 +111,8 @@ fn airlock() -> Result<Command> {
     Ok(command)
 }
 
-fn binary() -> Result<PathBuf> {
+/// The binary that is measured.
+pub(super) fn binary() -> Result<PathBuf> {
     let binary = std::env::current_exe()?.with_file_name("airlock");
     if !binary.is_file() {
         bail!("no airlock beside this binary; run: cargo build --release --package airlock");

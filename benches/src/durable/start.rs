@@ -1,8 +1,8 @@
 //! From nothing to a server that answers, on a directory that others have lived in.
 
-use super::served::{Served, load_and_leave};
+use super::served::{Served, binary, load_and_leave};
 use anyhow::Result;
-use bench::{Contender, Plan, Report, Target};
+use bench::{Contender, Plan, Report, Size, Target};
 use std::path::Path;
 use std::time::Duration;
 
@@ -21,5 +21,7 @@ pub(super) fn run(data_dir: &Path, report: &mut Report) -> Result<()> {
     });
     let floor = Contender::timed("the same binary tells its version", load_and_leave);
     report.add(PLAN.compare(subject, floor)?, vec![Target::MedianNsMax(READY_NS_MAX)]);
+    let bytes = std::fs::metadata(binary()?)?.len() as f64;
+    report.add_size(Size { name: "the binary".into(), bytes, bytes_max: None });
     Ok(())
 }

@@ -219,3 +219,24 @@ async fn what_cannot_be_brought_back_three_times_is_parked_and_shown() {
     assert_eq!(house.engine.outcome(execution).await.unwrap(), Outcome::Cancelled { by: me() });
     house.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_parked_program_takes_no_answer_and_says_what_can_be_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let house = House::open(folder.path(), |_| {}).await;
+    let source =
+        "const asked = tools.demo.ask({ text: 'well?' }); await tools.demo.sleep({ ms: 60000 })";
+    let execution = house.submit(source, Limits::default()).await;
+    let sleeps = |event: &Event| matches!(event, Event::CallDispatched { call, .. } if call.0 == 2);
+    house.until(execution, sleeps).await;
+    house.close().await;
+
+    let twisted = Mischief { twisted: true.into(), ..Mischief::default() };
+    let house = House::open_mischievous(folder.path(), vec![], twisted, |_| {}).await;
+    house.until(execution, |event| matches!(event, Event::Parked)).await;
+    let state = house.engine.look_up(execution).await.unwrap().state;
+    let question = state.open_questions().next().unwrap().id;
+    let refused = house.engine.answer(question, Answer::Decline, me()).await;
+    assert!(matches!(refused, Err(Error::Rejected(Rejection::NotRestored(_)))), "{refused:?}");
+    house.close().await;
+}

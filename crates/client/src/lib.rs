@@ -5,6 +5,7 @@
 mod address;
 mod error;
 mod event;
+pub mod execbox;
 mod follow;
 mod http;
 mod id;

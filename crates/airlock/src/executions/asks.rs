@@ -39,7 +39,7 @@ fn contents(schema: Option<&Value>) -> Vec<Option<String>> {
     let choices = match schema["required"].as_array().map(Vec::as_slice) {
         Some([Value::String(name)]) => {
             let choices = schema["properties"][name]["enum"].as_array();
-            choices.map(|choices| choices.iter().map(|choice| json!({ name: choice })).collect())
+            choices.map(|choices| choices.iter().map(|choice| filled_in(name, choice)).collect())
         }
         _ => None,
     };
@@ -47,6 +47,14 @@ fn contents(schema: Option<&Value>) -> Vec<Option<String>> {
     match choices.is_empty() {
         true => vec![Some("{…}".into())],
         false => choices.iter().map(|choice| Some(choice.to_string())).collect(),
+    }
+}
+
+/// An answer that makes this choice; a choice to supply something has a place for it.
+fn filled_in(name: &str, choice: &Value) -> Value {
+    match choice.as_str() {
+        Some("supply") => json!({ name: choice, "result": "…" }),
+        Some(_) | None => json!({ name: choice }),
     }
 }
 
@@ -83,12 +91,15 @@ mod tests {
 
     #[test]
     fn a_question_with_choices_lists_them() {
-        let schema = r#"{"properties":{"choice":{"enum":["retry","fail"]},"result":{}},"required":["choice"]}"#;
+        let schema = r#"{"properties":{"choice":{"enum":["retry","fail","supply"]},"result":{}},"required":["choice"]}"#;
         let shown = text(&asks(schema), None, "");
         let commands: Vec<_> = shown.lines().filter(|line| line.starts_with("  ")).collect();
         let expected = [
             format!("  airlock resume {ASKED} --content '{{\"choice\":\"retry\"}}'"),
             format!("  airlock resume {ASKED} --content '{{\"choice\":\"fail\"}}'"),
+            format!(
+                "  airlock resume {ASKED} --content '{{\"choice\":\"supply\",\"result\":\"…\"}}'"
+            ),
             format!("  airlock resume {ASKED} --action decline"),
         ];
         assert_eq!(commands, expected);

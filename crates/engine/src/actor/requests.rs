@@ -2,7 +2,7 @@
 
 use super::{Actor, Leave, Reply};
 use crate::fault::Error;
-use lifecycle::{Intent, Moment, Phase, Rejection, Stage, decide};
+use lifecycle::{Failure, FailureCode, Intent, Moment, Phase, Rejection, Stage, decide};
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -24,6 +24,12 @@ impl Actor {
         }
         if let Err(rejection) = self.would_accept(&intent) {
             let _ = reply.send(Err(rejection.into()));
+            return;
+        }
+        if matches!(intent, Intent::Answer { .. }) && self.ledger.state.phase == Phase::Parked {
+            let advice = "it was given up after three attempts; cancel it and start it again";
+            let failure = Failure::new(FailureCode::Internal, advice);
+            let _ = reply.send(Err(Rejection::NotRestored(failure).into()));
             return;
         }
         if matches!(intent, Intent::Answer { .. }) && !self.is_restored() {

@@ -194,9 +194,13 @@ pub struct ToolCall<'a> {
     /// The tool; between runner and engine its dotted path.
     #[serde(borrow, deserialize_with = "text")]
     pub safe_tool_name: Text<'a>,
-    /// The only argument; `null` when the guest gave none.
-    #[serde(borrow)]
+    /// The only argument; `null` when the guest gave none. A stranger's runner may leave it out.
+    #[serde(borrow, default = "no_input")]
     pub input: RawJson<'a>,
+}
+
+const fn no_input<'a>() -> RawJson<'a> {
+    RawJson::NULL
 }
 
 impl ToolCall<'_> {

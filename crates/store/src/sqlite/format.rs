@@ -4,8 +4,8 @@ use super::trouble::DAMAGED_ADVICE;
 use crate::StoreError;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use std::fs::File;
-use std::io::Read;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 
@@ -77,6 +77,17 @@ pub(super) enum Durability {
     Nothing,
 }
 
+/// Makes a new file readable for its owner only. SQLite gives its log the mode of the database.
+fn keep_private(path: &Path) -> Result<(), StoreError> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    match opened {
+        Ok(_) => Ok(()),
+        Err(there) if there.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Recognises the file, brings it up to date, and opens it for writing.
 pub(super) fn open(
     path: &Path,
@@ -84,6 +95,7 @@ pub(super) fn open(
     durability: Durability,
 ) -> Result<Connection, OpenError> {
     let size = recognise(path, steps.len())?;
+    keep_private(path)?;
     let conn = Connection::open(path)?;
     // A file that is refused below must not be rewritten by closing it.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;

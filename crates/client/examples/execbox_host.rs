@@ -1,0 +1,64 @@
+//! Runs a program in a runner and lets it call two tools of this process.
+//!
+//! ```text
+//! cargo run -p client --example execbox_host -- target/debug/airlock runner
+//! ```
+
+use client::execbox::{Execution, Options, PoolSize, Pooled, Provider, RunnerCommand, Tool};
+use client::execbox::{read, value};
+use serde_json::json;
+use std::error::Error;
+use std::time::Duration;
+
+const PROGRAM: &str = "
+    const sums = await Promise.all([1, 2, 3].map((n) => math.add({ a: n, b: 10 })));
+    console.log('sums', sums);
+    try { await math.add({ a: 1 }) } catch (error) { console.log(error.code, error.message) }
+    return { sums, greeting: await math.greet('Ann') };
+";
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let mut words = std::env::args_os().skip(1);
+    let program = words.next().unwrap_or_else(|| "airlock".into());
+    let arguments: Vec<_> = words.collect();
+    let command = match arguments.is_empty() {
+        true => RunnerCommand::new(program).arg("runner"),
+        false => arguments.into_iter().fold(RunnerCommand::new(program), RunnerCommand::arg),
+    };
+
+    let number = json!({"type": "number"});
+    let add = Tool::new("add", |input, _context| async move {
+        #[derive(serde::Deserialize)]
+        struct Summands {
+            a: f64,
+            b: f64,
+        }
+        let Summands { a, b } = read(&input)?;
+        value(&(a + b))
+    });
+    let add = add
+        .description("Adds two numbers")
+        .input_schema(json!({
+            "type": "object", "required": ["a", "b"], "properties": {"a": number, "b": number},
+        }))
+        .output_schema(number);
+    let greet = Tool::new("greet", |input, _context| async move {
+        let name: String = read(&input)?;
+        value(&format!("Hello, {name}!"))
+    });
+    let math = Provider::new("math").tool(add).tool(greet).resolve()?;
+
+    // A runner that does not answer is killed; what it started dies with it.
+    let options = Options { timeout: Some(Duration::from_secs(2)), ..Options::default() };
+    let executor = Pooled::new(command, PoolSize::default()).options(options);
+    let result = executor.execute(Execution::new(PROGRAM).provider(math)).await;
+    executor.dispose().await;
+    show(&result.to_json());
+    Ok(())
+}
+
+#[expect(clippy::print_stdout, reason = "this is what the example is for")]
+fn show(result: &lifecycle::Json) {
+    println!("{result:?}");
+}

@@ -1,0 +1,82 @@
+//! The calls of one execution: found by name, run side by side, answered as they settle.
+
+use super::error::Failure;
+use super::provider::ResolvedProvider;
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use lifecycle::Json;
+use protocols::execbox::wire::ToolCall;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// Calls of one guest that may be under way at once; a loop without `await` makes no more.
+pub(super) const CALLS_MAX: usize = 4_096;
+
+/// The calls that are under way. Dropping it drops them.
+pub(super) struct Calls<'p> {
+    providers: &'p [Arc<ResolvedProvider>],
+    signal: CancellationToken,
+    outstanding: FuturesUnordered<BoxFuture<'static, Answer>>,
+}
+
+/// What a call came to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Answer {
+    pub(super) call_id: String,
+    pub(super) outcome: Result<Json, Failure>,
+}
+
+impl<'p> Calls<'p> {
+    pub(super) fn new(providers: &'p [Arc<ResolvedProvider>]) -> Self {
+        let signal = CancellationToken::new();
+        Self { providers, signal, outstanding: FuturesUnordered::new() }
+    }
+
+    /// Begins a call. Whatever is wrong with it, there will be an answer: the guest waits for one.
+    pub(super) fn begin(&mut self, call: &ToolCall<'_>) {
+        let provider = self.providers.iter().find(|one| one.namespace() == call.provider_name);
+        let has_room = self.outstanding.len() < CALLS_MAX;
+        let provider = provider.cloned();
+        let signal = self.signal.clone();
+        let (namespace, safe_name) =
+            (call.provider_name.to_string(), call.safe_tool_name.to_string());
+        let (call_id, input) = (call.call_id.to_string(), call.input.to_json());
+        self.outstanding.push(Box::pin(async move {
+            // Asked when the call would start, not when it was read: nothing starts after an end.
+            let outcome = if signal.is_cancelled() {
+                Err(Failure::timeout())
+            } else if !has_room {
+                let limit = format!("more than {CALLS_MAX} tool calls are under way");
+                Err(Failure::internal(limit))
+            } else {
+                dispatch(provider, &namespace, &safe_name, (input, signal)).await
+            };
+            Answer { call_id, outcome }
+        }));
+    }
+
+    /// The next answer; `None` while nothing is under way. Dropping the future loses nothing.
+    pub(super) async fn next(&mut self) -> Option<Answer> {
+        self.outstanding.next().await
+    }
+
+    /// Tells all tools that nobody waits any more.
+    pub(super) fn abort(&self) {
+        self.signal.cancel();
+    }
+}
+
+async fn dispatch(
+    provider: Option<Arc<ResolvedProvider>>,
+    namespace: &str,
+    safe_name: &str,
+    (input, signal): (Json, CancellationToken),
+) -> Result<Json, Failure> {
+    let called = match provider {
+        Some(provider) => provider.call(safe_name, input, signal).await,
+        None => None,
+    };
+    called
+        .unwrap_or_else(|| Err(Failure::internal(format!("Unknown tool {namespace}.{safe_name}"))))
+}

@@ -1,0 +1,154 @@
+//! What can go wrong with a run, with a tool, and with a provider, in execbox's words.
+
+use std::fmt;
+
+/// Which kind of failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ErrorCode {
+    /// Out of time, or cancelled.
+    Timeout,
+    /// Out of memory.
+    MemoryLimit,
+    /// Arguments or a result that do not fit a tool's schema.
+    Validation,
+    /// A tool failed.
+    Tool,
+    /// The guest threw something, or its text is no program.
+    Runtime,
+    /// A value that JSON cannot carry.
+    Serialization,
+    /// The runner, or the way to it, broke.
+    Internal,
+    /// A word that is not execbox's, as the runner or the tool wrote it.
+    Other(String),
+}
+
+impl ErrorCode {
+    /// The word on the wire.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::MemoryLimit => "memory_limit",
+            Self::Validation => "validation_error",
+            Self::Tool => "tool_error",
+            Self::Runtime => "runtime_error",
+            Self::Serialization => "serialization_error",
+            Self::Internal => "internal_error",
+            Self::Other(word) => word,
+        }
+    }
+}
+
+impl From<&str> for ErrorCode {
+    fn from(word: &str) -> Self {
+        match word {
+            "timeout" => Self::Timeout,
+            "memory_limit" => Self::MemoryLimit,
+            "validation_error" => Self::Validation,
+            "tool_error" => Self::Tool,
+            "runtime_error" => Self::Runtime,
+            "serialization_error" => Self::Serialization,
+            "internal_error" => Self::Internal,
+            other => Self::Other(other.to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Why a run or a call has no value. It is data: the guest, or the caller, is shown it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{code}: {message}")]
+pub struct Failure {
+    /// Which kind.
+    pub code: ErrorCode,
+    /// A sentence.
+    pub message: String,
+}
+
+impl Failure {
+    pub(super) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+
+    /// The one text that clients of execbox compare with.
+    pub(super) fn timeout() -> Self {
+        Self::new(ErrorCode::Timeout, "Execution timed out")
+    }
+
+    pub(super) fn internal(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::Internal, message)
+    }
+}
+
+/// Why a tool has no result. Any error becomes one through `?`; the guest is shown its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToolError {
+    /// What the guest is told.
+    Said(String),
+    /// Nothing is told but that the tool failed.
+    Unsaid,
+    /// The result is a value that JSON cannot carry: not a number, a date, bytes.
+    NotSerializable,
+    /// A failure of another kind than `tool_error`.
+    Coded(Failure),
+}
+
+impl ToolError {
+    /// A `tool_error` with this text.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self::Said(message.into())
+    }
+
+    /// A failure of the given kind.
+    pub fn coded(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self::Coded(Failure::new(code, message))
+    }
+}
+
+// `ToolError` is no `Error` itself, or this would overlap with the conversion of a thing into itself.
+impl<E: std::error::Error> From<E> for ToolError {
+    fn from(error: E) -> Self {
+        Self::Said(error.to_string())
+    }
+}
+
+/// Why a provider cannot be offered to guests.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadProvider {
+    /// The namespace is no identifier, or reserved.
+    #[error("Invalid provider namespace: {0}")]
+    Namespace(String),
+    /// Two tools have the same name.
+    #[error("provider {namespace} has two tools named {tool}")]
+    SameName {
+        /// The provider.
+        namespace: String,
+        /// The name.
+        tool: String,
+    },
+    /// A schema is not a JSON Schema.
+    #[error("tool {tool} has an unusable {which} schema: {why}")]
+    Schema {
+        /// The tool.
+        tool: String,
+        /// `input` or `output`.
+        which: &'static str,
+        /// What the validator says.
+        why: String,
+    },
+    /// More tools than a runner should be told of.
+    #[error("provider {namespace} has {n_tools} tools, {n_tools_max} at most")]
+    TooManyTools {
+        /// The provider.
+        namespace: String,
+        /// How many.
+        n_tools: usize,
+        /// How many it may have.
+        n_tools_max: usize,
+    },
+}

@@ -1,0 +1,51 @@
+//! A fresh runner for every program.
+
+use super::error::Failure;
+use super::execution::{ExecuteResult, Execution};
+use super::options::Options;
+use super::session::HostSession;
+use super::transport::Connect;
+use std::fmt;
+use std::sync::Arc;
+
+/// Runs each program on a channel of its own. Clones share nothing but their settings.
+#[derive(Clone)]
+pub struct OneShot {
+    connect: Arc<dyn Connect>,
+    options: Options,
+}
+
+impl OneShot {
+    /// Opens channels with `connect`.
+    pub fn new(connect: impl Connect) -> Self {
+        Self { connect: Arc::new(connect), options: Options::default() }
+    }
+
+    /// The same with limits for programs that bring none.
+    #[must_use]
+    pub const fn options(mut self, options: Options) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Runs a program and lets go of its runner. Dropping the future ends both.
+    pub async fn execute(&self, execution: Execution) -> ExecuteResult {
+        let execution = Execution { options: execution.options.or(self.options), ..execution };
+        if execution.cancel.is_cancelled() {
+            return ExecuteResult::failed(Failure::timeout(), 0);
+        }
+        let mut transport = match self.connect.connect().await {
+            Ok(transport) => transport,
+            Err(error) => return ExecuteResult::failed(Failure::internal(error.to_string()), 0),
+        };
+        let result = HostSession::new(&mut *transport).run(&execution).await;
+        transport.dispose().await;
+        result
+    }
+}
+
+impl fmt::Debug for OneShot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OneShot").field("options", &self.options).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,69 @@
+//! execbox, the host's side: run guest programs in a runner and let them call tools of this process.
+//!
+//! ```no_run
+//! use client::execbox::{Execution, OneShot, Provider, RunnerCommand, Tool, value};
+//! use serde_json::json;
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let greet = Tool::new("greet", |name, _context| async move {
+//!     let name: String = client::execbox::read(&name)?;
+//!     value(&format!("Hello, {name}!"))
+//! });
+//! let tools = Provider::new("tools").tool(greet.input_schema(json!({"type": "string"}))).resolve()?;
+//!
+//! let executor = OneShot::new(RunnerCommand::new("airlock").arg("runner"));
+//! let result = executor.execute(Execution::new("await tools.greet('Ann')").provider(tools)).await;
+//! assert_eq!(result.outcome?.unwrap().text(), "\"Hello, Ann!\"");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A runner is reached over a [`Transport`]: a child process, a socket, a WebSocket, or a future of this
+//! process. [`OneShot`] opens one for each program, [`Pooled`] keeps them. [`HostSession`] is one program
+//! over one of them, for those who keep their own.
+
+mod calls;
+mod error;
+mod execution;
+mod executor;
+mod names;
+mod options;
+mod pool;
+mod provider;
+mod readable;
+mod schema;
+mod session;
+mod spawn;
+mod transport;
+mod types;
+mod wire;
+
+pub use error::{BadProvider, ErrorCode, Failure, ToolError};
+pub use execution::{ExecuteResult, Execution};
+pub use executor::OneShot;
+pub use names::sanitize;
+pub use options::Options;
+pub use pool::{PoolSize, Pooled};
+pub use provider::{
+    Provider, ResolvedProvider, Returned, TOOLS_MAX, Tool, ToolContext, TypesOnWire,
+};
+pub use session::HostSession;
+pub use tokio_util::sync::CancellationToken;
+pub use transport::{
+    Connect, Ended, InProcess, Incoming, Ndjson, Outgoing, RunnerCommand, Tcp, Transport, Unix,
+    WebSocket,
+};
+
+use lifecycle::Json;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A tool's argument as a value of its own; what does not fit becomes the tool's error.
+pub fn read<T: DeserializeOwned>(input: &Json) -> Result<T, ToolError> {
+    Ok(serde_json::from_str(input.text())?)
+}
+
+/// A tool's result from a value of its own.
+pub fn value<T: Serialize + ?Sized>(value: &T) -> Returned {
+    Json::from_value(&value).map(Some).map_err(|_| ToolError::NotSerializable)
+}

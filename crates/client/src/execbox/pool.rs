@@ -1,0 +1,244 @@
+//! Runners that are kept for the next program.
+
+use super::error::Failure;
+use super::execution::{ExecuteResult, Execution};
+use super::options::Options;
+use super::session::HostSession;
+use super::transport::{Connect, Transport};
+use futures_util::FutureExt as _;
+use futures_util::future::{join_all, try_join_all};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::{self, Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+/// Messages that a runner may have said between two programs before it is taken for mad.
+const STRAY_LINES_MAX: usize = 64;
+
+/// How many runners are kept, and how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolSize {
+    /// So many programs run at once; others wait in the order in which they came.
+    pub max_size: usize,
+    /// So many are kept however long they have nothing to do.
+    pub min_size: usize,
+    /// A runner that has had nothing to do for so long is let go.
+    pub idle_timeout: Duration,
+}
+
+impl Default for PoolSize {
+    /// One for each core, four at most; none is kept for longer than 30 s.
+    fn default() -> Self {
+        let n_cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self { max_size: n_cores.min(4), min_size: 0, idle_timeout: Duration::from_secs(30) }
+    }
+}
+
+/// Runs programs on runners that are kept. A runner that was cut off or broke is not.
+pub struct Pooled {
+    pool: Arc<Pool>,
+    options: Options,
+    /// Lets go of runners that have had nothing to do for long; ends with the executor.
+    _sweeper: JoinSet<()>,
+}
+
+impl Pooled {
+    /// Opens channels with `connect`, when they are needed. Must be called within a tokio runtime.
+    pub fn new(connect: impl Connect, size: PoolSize) -> Self {
+        // Nobody could ever run anything in a pool of none.
+        let size = PoolSize { max_size: size.max_size.clamp(1, Semaphore::MAX_PERMITS), ..size };
+        let pool = Arc::new(Pool {
+            connect: Box::new(connect),
+            size,
+            places: Arc::new(Semaphore::new(size.max_size)),
+            warming: sync::Mutex::new(()),
+            idle: Mutex::new(vec![]),
+            returned: Notify::new(),
+        });
+        let mut sweeper = JoinSet::new();
+        sweeper.spawn(sweep(pool.clone()));
+        Self { pool, options: Options::default(), _sweeper: sweeper }
+    }
+
+    /// The same with limits for programs that bring none.
+    #[must_use]
+    pub fn options(mut self, options: Options) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Runs a program. Waiting for a runner is not part of its time. Dropping the future ends the runner.
+    pub async fn execute(&self, execution: Execution) -> ExecuteResult {
+        let execution = Execution { options: execution.options.or(self.options), ..execution };
+        let failed = |failure| ExecuteResult::failed(failure, 0);
+        if execution.cancel.is_cancelled() {
+            return failed(Failure::timeout());
+        }
+        let lease = tokio::select! { biased;
+            () = execution.cancel.cancelled() => return failed(Failure::timeout()),
+            lease = Lease::take(&self.pool) => lease,
+        };
+        match lease {
+            Ok(lease) => {
+                let (result, lease) = lease.run(&execution).await;
+                lease.finish(&result).await;
+                result
+            }
+            Err(failure) => failed(failure),
+        }
+    }
+
+    /// Starts up to `n` runners and has each run an empty program, so that the first real one finds it warm.
+    pub async fn prewarm(&self, n: usize) -> Result<(), Failure> {
+        let n = n.min(self.pool.size.max_size);
+        let warm_up = Execution::new("undefined").options(self.options);
+        let _alone = self.pool.warming.lock().await;
+        // All are held until all are taken: otherwise one would be warmed n times.
+        let leases = try_join_all((0..n).map(|_| Lease::take(&self.pool))).await?;
+        let warmed = join_all(leases.into_iter().map(|lease| lease.run(&warm_up))).await;
+        let mut outcome = Ok(());
+        for (result, lease) in warmed {
+            lease.finish(&result).await;
+            outcome = outcome.and(result.outcome.map(drop));
+        }
+        outcome
+    }
+
+    /// Lets all runners go; programs that wait for one, and later ones, are refused.
+    pub async fn dispose(&self) {
+        self.pool.places.close();
+        let idle = std::mem::take(&mut *self.pool.idle());
+        join_all(idle.into_iter().map(|one| one.transport.dispose())).await;
+    }
+}
+
+impl Drop for Pooled {
+    fn drop(&mut self) {
+        // The sweeper may hold the pool a little longer; its runners end now.
+        self.pool.idle().clear();
+    }
+}
+
+impl fmt::Debug for Pooled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pooled").field("size", &self.pool.size).finish_non_exhaustive()
+    }
+}
+
+struct Pool {
+    connect: Box<dyn Connect>,
+    size: PoolSize,
+    /// Hands places out in the order in which they were asked for.
+    places: Arc<Semaphore>,
+    /// The one that came back last is at the end, and is taken first: it is the warmest.
+    idle: Mutex<Vec<Idle>>,
+    returned: Notify,
+    /// Two that warm up at once could each hold places that the other waits for.
+    warming: sync::Mutex<()>,
+}
+
+struct Idle {
+    transport: Box<dyn Transport>,
+    since: Instant,
+}
+
+impl Pool {
+    fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
+        // Nothing that is done under the lock can leave the list half changed.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The runner that came back last, unless it has died since, or talks to itself.
+    async fn take_warmest(&self) -> Option<Box<dyn Transport>> {
+        loop {
+            let Idle { mut transport, .. } = self.idle().pop()?;
+            if is_quiet(&mut *transport) {
+                return Some(transport);
+            }
+            transport.dispose().await;
+        }
+    }
+
+    fn keep(&self, transport: Box<dyn Transport>) {
+        self.idle().push(Idle { transport, since: Instant::now() });
+        self.returned.notify_one();
+    }
+
+    /// Takes those out that have had nothing to do for too long, and says when to look again.
+    fn expired(&self) -> (Vec<Box<dyn Transport>>, Option<Instant>) {
+        let mut idle = self.idle();
+        let now = Instant::now();
+        let n_spare = idle.len().saturating_sub(self.size.min_size);
+        let is_due = |one: &&Idle| one.since + self.size.idle_timeout <= now;
+        // The oldest come first.
+        let n_due = idle.iter().take(n_spare).take_while(is_due).count();
+        let due = idle.drain(..n_due).map(|one| one.transport).collect();
+        let next = idle.first().filter(|_| n_spare > n_due);
+        (due, next.map(|one| one.since + self.size.idle_timeout))
+    }
+}
+
+async fn sweep(pool: Arc<Pool>) {
+    loop {
+        let (due, next) = pool.expired();
+        join_all(due.into_iter().map(|transport| transport.dispose())).await;
+        match next {
+            Some(next) => sleep_until(next).await,
+            None => pool.returned.notified().await,
+        }
+    }
+}
+
+/// A runner that is in use. Dropping it ends the runner; only [`Lease::finish`] can bring it back.
+struct Lease {
+    pool: Arc<Pool>,
+    transport: Box<dyn Transport>,
+    place: OwnedSemaphorePermit,
+}
+
+impl Lease {
+    async fn take(pool: &Arc<Pool>) -> Result<Self, Failure> {
+        let place = pool.places.clone().acquire_owned().await;
+        let place = place.map_err(|_| Failure::internal("the executor has been disposed of"))?;
+        let transport = match pool.take_warmest().await {
+            Some(transport) => transport,
+            None => {
+                let fresh = pool.connect.connect().await;
+                fresh.map_err(|error| Failure::internal(error.to_string()))?
+            }
+        };
+        Ok(Self { pool: pool.clone(), transport, place })
+    }
+
+    async fn run(mut self, execution: &Execution) -> (ExecuteResult, Self) {
+        let result = HostSession::new(&mut *self.transport).run(execution).await;
+        (result, self)
+    }
+
+    async fn finish(self, result: &ExecuteResult) {
+        let Self { pool, transport, place } = self;
+        if result.leaves_runner_fit() && !pool.places.is_closed() {
+            pool.keep(transport);
+        } else {
+            transport.dispose().await;
+        }
+        // Only now: whoever is next must find the runner, or its place empty.
+        drop(place);
+    }
+}
+
+/// Whether an idle runner is there and silent. A few late words are thrown away: a call among them
+/// would be taken for one of the next program.
+fn is_quiet(transport: &mut dyn Transport) -> bool {
+    let (_, incoming) = transport.halves();
+    for _ in 0..STRAY_LINES_MAX {
+        match incoming.receive().now_or_never() {
+            None => return true,
+            Some(Ok(_)) => {}
+            Some(Err(_)) => return false,
+        }
+    }
+    false
+}

@@ -1,0 +1,337 @@
+//! A namespace of tools: how it is put together, and how one of its tools is called.
+
+use super::error::{BadProvider, ErrorCode, Failure, ToolError};
+use super::names;
+use super::schema::Schema;
+use super::types::{self, Signature};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use lifecycle::Json;
+use protocols::execbox::PAYLOAD_BYTES_MAX;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// More tools than any person has read the names of; each costs a runner a function.
+pub const TOOLS_MAX: usize = 4_096;
+
+/// A namespace of tools, being put together.
+#[derive(Debug, Clone)]
+pub struct Provider {
+    namespace: String,
+    tools: Vec<Tool>,
+    on_wire: TypesOnWire,
+}
+
+/// Which description of the tools a runner is sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TypesOnWire {
+    /// The text that execbox itself would send.
+    #[default]
+    Execbox,
+    /// The text that keeps unions, enumerations and references.
+    Rich,
+}
+
+/// One function that guests may call.
+#[derive(Clone)]
+pub struct Tool {
+    name: String,
+    description: Option<String>,
+    input_schema: Option<Value>,
+    output_schema: Option<Value>,
+    handler: Handler,
+}
+
+type Handler = Arc<dyn Fn(Json, ToolContext) -> BoxFuture<'static, Returned> + Send + Sync>;
+
+/// What a tool returns: a value, or `None` for undefined, which execbox refuses.
+pub type Returned = Result<Option<Json>, ToolError>;
+
+/// What a tool is told about its call.
+#[derive(Debug, Clone)]
+pub struct ToolContext {
+    /// Fires when nobody waits for the result any more.
+    pub signal: CancellationToken,
+    /// The namespace.
+    pub provider_name: Arc<str>,
+    /// The name that the guest wrote.
+    pub safe_tool_name: Arc<str>,
+    /// The name that the host gave.
+    pub original_tool_name: Arc<str>,
+}
+
+impl Provider {
+    /// The namespace of a host that does not name it.
+    pub const DEFAULT_NAMESPACE: &'static str = "codemode";
+
+    /// A namespace without tools.
+    pub fn new(namespace: impl Into<String>) -> Self {
+        Self { namespace: namespace.into(), tools: vec![], on_wire: TypesOnWire::default() }
+    }
+
+    /// The same with one more tool.
+    #[must_use]
+    pub fn tool(mut self, tool: Tool) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// The same, described to runners in this way.
+    #[must_use]
+    pub const fn types_on_wire(mut self, on_wire: TypesOnWire) -> Self {
+        self.on_wire = on_wire;
+        self
+    }
+
+    /// Checks names and schemas, once, so that no call has to.
+    pub fn resolve(self) -> Result<Arc<ResolvedProvider>, BadProvider> {
+        let Self { namespace, tools, on_wire } = self;
+        if !names::is_namespace(&namespace) {
+            return Err(BadProvider::Namespace(namespace));
+        }
+        if tools.len() > TOOLS_MAX {
+            let n_tools = tools.len();
+            return Err(BadProvider::TooManyTools { namespace, n_tools, n_tools_max: TOOLS_MAX });
+        }
+        let safe_names = safe_names(&namespace, &tools)?;
+        let types = [types::execbox, types::rich].map(|text| {
+            let signatures = tools.iter().zip(&safe_names).map(|(tool, safe)| tool.signature(safe));
+            text(&namespace, &signatures.collect::<Vec<_>>())
+        });
+        let tools = tools.into_iter().zip(&safe_names).map(|(tool, safe)| tool.resolve(safe));
+        let tools: Vec<ResolvedTool> = tools.collect::<Result<_, _>>()?;
+        let [types_execbox, types] = types;
+        let by_safe_name = tools.iter().enumerate().map(|(idx, tool)| (tool.safe.clone(), idx));
+        Ok(Arc::new(ResolvedProvider {
+            namespace: namespace.into(),
+            by_safe_name: by_safe_name.collect(),
+            tools,
+            types_execbox,
+            types,
+            on_wire,
+        }))
+    }
+}
+
+impl Default for Provider {
+    fn default() -> Self {
+        Self::new(Self::DEFAULT_NAMESPACE)
+    }
+}
+
+fn safe_names(namespace: &str, tools: &[Tool]) -> Result<Vec<String>, BadProvider> {
+    let mut taken = BTreeSet::new();
+    let mut originals = BTreeSet::new();
+    let mut safe_names = vec![];
+    for tool in tools {
+        if !originals.insert(tool.name.as_str()) {
+            let (namespace, tool) = (namespace.to_owned(), tool.name.clone());
+            return Err(BadProvider::SameName { namespace, tool });
+        }
+        let safe = names::unique(&tool.name, &taken);
+        taken.insert(safe.clone());
+        safe_names.push(safe);
+    }
+    Ok(safe_names)
+}
+
+impl Tool {
+    /// A tool that takes and returns anything. Its future is polled by the run that called it: work
+    /// that blocks a thread belongs elsewhere.
+    pub fn new<H, F>(name: impl Into<String>, handler: H) -> Self
+    where
+        H: Fn(Json, ToolContext) -> F + Send + Sync + 'static,
+        F: Future<Output = Returned> + Send + 'static,
+    {
+        Self {
+            name: name.into(),
+            description: None,
+            input_schema: None,
+            output_schema: None,
+            handler: Arc::new(move |input, context| handler(input, context).boxed()),
+        }
+    }
+
+    /// The same with a description.
+    #[must_use]
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    /// The same, called only with what fits this JSON Schema.
+    #[must_use]
+    pub fn input_schema(mut self, schema: Value) -> Self {
+        self.input_schema = Some(schema);
+        self
+    }
+
+    /// The same, trusted only with results that fit this JSON Schema.
+    #[must_use]
+    pub fn output_schema(mut self, schema: Value) -> Self {
+        self.output_schema = Some(schema);
+        self
+    }
+
+    fn signature<'a>(&'a self, safe_name: &'a str) -> Signature<'a> {
+        Signature {
+            safe_name,
+            description: self.description.as_deref(),
+            input: self.input_schema.as_ref(),
+            output: self.output_schema.as_ref(),
+        }
+    }
+
+    fn resolve(self, safe_name: &str) -> Result<ResolvedTool, BadProvider> {
+        let compile = |which, schema: Option<Value>| {
+            let compiled = schema.map(|schema| Schema::compile(&schema)).transpose();
+            compiled.map_err(|why| BadProvider::Schema { tool: self.name.clone(), which, why })
+        };
+        Ok(ResolvedTool {
+            safe: safe_name.into(),
+            input: compile("input", self.input_schema)?,
+            output: compile("output", self.output_schema)?,
+            original: self.name.into(),
+            description: self.description,
+            handler: self.handler,
+        })
+    }
+}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tool").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// A namespace whose tools can be called.
+#[derive(Debug)]
+pub struct ResolvedProvider {
+    namespace: Arc<str>,
+    tools: Vec<ResolvedTool>,
+    by_safe_name: BTreeMap<Arc<str>, usize>,
+    types_execbox: String,
+    types: String,
+    on_wire: TypesOnWire,
+}
+
+impl ResolvedProvider {
+    /// What the guest writes before the dot.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// Safe name, original name and description of each tool, in the order in which they were given.
+    pub fn tools(&self) -> impl Iterator<Item = (&str, &str, Option<&str>)> {
+        self.tools.iter().map(|tool| (&*tool.safe, &*tool.original, tool.description.as_deref()))
+    }
+
+    /// What guests write, by what the host wrote.
+    pub fn original_to_safe_name(&self) -> BTreeMap<&str, &str> {
+        self.tools().map(|(safe, original, _)| (original, safe)).collect()
+    }
+
+    /// What the host wrote, by what guests write.
+    pub fn safe_to_original_name(&self) -> BTreeMap<&str, &str> {
+        self.tools().map(|(safe, original, _)| (safe, original)).collect()
+    }
+
+    /// The tools as TypeScript, with unions, enumerations, references and descriptions that cannot
+    /// end their comment.
+    pub fn types(&self) -> &str {
+        &self.types
+    }
+
+    /// The tools as TypeScript, letter by letter what execbox itself would say.
+    pub fn types_execbox(&self) -> &str {
+        &self.types_execbox
+    }
+
+    pub(super) fn types_on_wire(&self) -> &str {
+        match self.on_wire {
+            TypesOnWire::Execbox => &self.types_execbox,
+            TypesOnWire::Rich => &self.types,
+        }
+    }
+
+    /// Calls a tool by its safe name; `None` if there is none.
+    pub(super) async fn call(
+        &self,
+        safe_name: &str,
+        input: Json,
+        signal: CancellationToken,
+    ) -> Option<Result<Json, Failure>> {
+        let tool = &self.tools[*self.by_safe_name.get(safe_name)?];
+        let context = ToolContext {
+            signal,
+            provider_name: self.namespace.clone(),
+            safe_tool_name: tool.safe.clone(),
+            original_tool_name: tool.original.clone(),
+        };
+        Some(tool.call(input, context).await)
+    }
+}
+
+struct ResolvedTool {
+    safe: Arc<str>,
+    original: Arc<str>,
+    description: Option<String>,
+    input: Option<Schema>,
+    output: Option<Schema>,
+    handler: Handler,
+}
+
+impl ResolvedTool {
+    async fn call(&self, input: Json, context: ToolContext) -> Result<Json, Failure> {
+        let original = &self.original;
+        check(self.input.as_ref(), &input)
+            .map_err(|issues| invalid(format!("Invalid input for tool {original}: {issues}")))?;
+        let returned = AssertUnwindSafe(async { (self.handler)(input, context).await });
+        let returned = returned.catch_unwind().await.unwrap_or(Err(ToolError::Unsaid));
+        let result = self.serializable(returned)?;
+        check(self.output.as_ref(), &result)
+            .map_err(|issues| invalid(format!("Invalid output for tool {original}: {issues}")))?;
+        Ok(result)
+    }
+
+    fn serializable(&self, returned: Returned) -> Result<Json, Failure> {
+        let original = &self.original;
+        let refused = |why| Failure::new(ErrorCode::Serialization, why);
+        let result = match returned {
+            Ok(Some(result)) => result,
+            Ok(None) | Err(ToolError::NotSerializable) => {
+                return Err(refused(format!("Tool {original} returned a non-serializable value")));
+            }
+            Err(ToolError::Said(message)) => return Err(Failure::new(ErrorCode::Tool, message)),
+            Err(ToolError::Unsaid) => {
+                return Err(Failure::new(ErrorCode::Tool, format!("Tool {original} failed")));
+            }
+            Err(ToolError::Coded(failure)) => return Err(failure),
+        };
+        // A runner drops a longer message, and its guest would wait until the time is up.
+        let n_bytes = result.text().len();
+        if n_bytes > PAYLOAD_BYTES_MAX {
+            let limit = format!("{n_bytes} bytes, {PAYLOAD_BYTES_MAX} at most");
+            return Err(refused(format!("Tool {original} returned {limit}")));
+        }
+        Ok(result)
+    }
+}
+
+impl fmt::Debug for ResolvedTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResolvedTool").field("safe", &self.safe).finish_non_exhaustive()
+    }
+}
+
+fn check(schema: Option<&Schema>, value: &Json) -> Result<(), String> {
+    schema.map_or(Ok(()), |schema| schema.check(value))
+}
+
+fn invalid(message: String) -> Failure {
+    Failure::new(ErrorCode::Validation, message)
+}

@@ -1,0 +1,287 @@
+//! One execution over one channel: says `execute`, runs the tools, and waits for `done` no longer than agreed.
+
+use super::calls::{Answer, Calls};
+use super::error::Failure;
+use super::execution::{ExecuteResult, Execution};
+use super::transport::{Ended, Incoming, Outgoing, Transport};
+use super::wire;
+use futures_util::FutureExt as _;
+use protocols::execbox::wire::{CallFailure, Cancel, Execute, RawJson, ToolResult};
+use protocols::execbox::{FromRunner, MESSAGE_BYTES_MAX, ToRunner};
+use std::io;
+use std::pin::pin;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+/// How much longer than the guest the host waits: a runner that keeps time is always heard.
+const BACKSTOP: Duration = Duration::from_millis(100);
+
+/// Messages on their way to a runner that reads slowly. Beyond it nothing more is read from the runner either.
+const UNSENT_MAX: usize = 256;
+
+/// Kept free for `cancel`, which must go out however many answers wait.
+const UNSENT_RESERVED: usize = 1;
+
+/// Messages that are looked through for a result when the time is up.
+const UNREAD_MAX: usize = 256;
+
+/// A timeout beyond this is no timeout, and the clock could not count so far.
+const TIMEOUT_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// One execution over one channel.
+#[derive(Debug)]
+pub struct HostSession<'t> {
+    transport: &'t mut dyn Transport,
+    id: String,
+}
+
+impl<'t> HostSession<'t> {
+    /// On a channel whose runner has nothing to do.
+    pub fn new(transport: &'t mut dyn Transport) -> Self {
+        Self { transport, id: uuid::Uuid::new_v4().to_string() }
+    }
+
+    /// The same with an id of the caller's choice.
+    #[must_use]
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.id = id.into();
+        self
+    }
+
+    /// Runs the program. A runner that does not stop when told to is ended; after a timeout or an internal
+    /// error the channel is good for nothing but [`Transport::dispose`].
+    pub async fn run(self, execution: &Execution) -> ExecuteResult {
+        let start = Instant::now();
+        let failure = match converse(self.transport, &self.id, execution).await {
+            Ending::Done(result) => return result,
+            Ending::Failed(failure) => failure,
+            Ending::Overdue => {
+                self.transport.terminate().await;
+                Failure::timeout()
+            }
+            Ending::Closed(unheard) => {
+                let said = self.transport.last_words().await;
+                let said = said.or_else(|| unheard.map(|error| error.to_string()));
+                Failure::internal(said.unwrap_or_else(|| Ended::Closed.to_string()))
+            }
+        };
+        let duration_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        ExecuteResult::failed(failure, duration_ms)
+    }
+}
+
+/// How a conversation ended.
+enum Ending {
+    Done(ExecuteResult),
+    Failed(Failure),
+    /// Told to stop, the runner went on.
+    Overdue,
+    /// The runner went away; perhaps it had stopped listening before.
+    Closed(Option<io::Error>),
+}
+
+/// Where a conversation is.
+enum Phase {
+    Running,
+    /// `cancel` was said.
+    Cancelling,
+    /// The runner stopped listening. It may have said something before that.
+    Forsaken(io::Error),
+}
+
+async fn converse(transport: &mut dyn Transport, id: &str, execution: &Execution) -> Ending {
+    let execute = match execute_line(id, execution) {
+        Ok(line) => line,
+        Err(failure) => return Ending::Failed(failure),
+    };
+    let (outgoing, incoming) = transport.halves();
+    let (lines, unsent) = mpsc::channel(UNSENT_MAX);
+    let timeout = execution.options.timeout().min(TIMEOUT_MAX);
+    let talk = Talk {
+        id,
+        grace: execution.options.cancel_grace(),
+        phase: Phase::Running,
+        deadline: Instant::now() + timeout + BACKSTOP,
+        calls: Calls::new(&execution.providers),
+        lines,
+    };
+    talk.run(execution, execute, incoming, write(outgoing, unsent)).await
+}
+
+/// One conversation. Dropping it drops the calls that nobody waits for any more.
+struct Talk<'e> {
+    id: &'e str,
+    grace: Duration,
+    phase: Phase,
+    deadline: Instant,
+    calls: Calls<'e>,
+    lines: mpsc::Sender<Vec<u8>>,
+}
+
+impl Talk<'_> {
+    async fn run(
+        mut self,
+        execution: &Execution,
+        execute: Vec<u8>,
+        incoming: &mut dyn Incoming,
+        writing: impl Future<Output = io::Error>,
+    ) -> Ending {
+        if execution.cancel.is_cancelled() {
+            self.cancel();
+        } else {
+            self.say(execute);
+        }
+        let mut writing = pin!(writing);
+        let mut is_heard = true;
+        let mut alarm = pin!(sleep_until(self.deadline));
+        loop {
+            if alarm.deadline() != self.deadline {
+                alarm.as_mut().reset(self.deadline);
+            }
+            let is_running = matches!(self.phase, Phase::Running);
+            let has_room = self.lines.capacity() > UNSENT_RESERVED;
+            // In this order: ends first, and answers before questions, so that a flood of calls is bounded.
+            tokio::select! { biased;
+                () = &mut alarm => match self.expired() {
+                    Some(ending) => break self.said_before(incoming).unwrap_or(ending),
+                    None => self.cancel(),
+                },
+                () = execution.cancel.cancelled(), if is_running => self.cancel(),
+                error = &mut writing, if is_heard => {
+                    is_heard = false;
+                    self.forsaken(error);
+                }
+                Some(answer) = self.calls.next(), if has_room => self.answer(&answer),
+                received = incoming.receive(), if has_room => match received {
+                    Ok(line) => if let Some(result) = self.hear(line) { break Ending::Done(result) },
+                    Err(ended) => break self.ended(ended),
+                },
+            }
+        }
+    }
+
+    /// What one message of the runner means; `Some` for the last one. What is malformed or of
+    /// another execution means nothing.
+    fn hear(&mut self, line: &[u8]) -> Option<ExecuteResult> {
+        match FromRunner::decode(line) {
+            Ok(FromRunner::Done(done)) if done.id == self.id => Some(ExecuteResult::from(done)),
+            Ok(FromRunner::ToolCall(call)) => {
+                self.calls.begin(&call);
+                None
+            }
+            Ok(
+                FromRunner::Done(_)
+                | FromRunner::Started(_)
+                | FromRunner::Log(_)
+                | FromRunner::Emit(_)
+                | FromRunner::TimerSet(_)
+                | FromRunner::TimerCleared(_)
+                | FromRunner::Idle(_)
+                | FromRunner::Synced(_)
+                | FromRunner::Diverged(_),
+            )
+            | Err(_) => None,
+        }
+    }
+
+    /// Gives up: the tools are told, the runner is told, and it has a moment left to say how far it came.
+    fn cancel(&mut self) {
+        self.phase = Phase::Cancelling;
+        self.deadline = Instant::now() + self.grace;
+        self.calls.abort();
+        self.say(encoded(&ToRunner::Cancel(Cancel { id: self.id.into() })));
+    }
+
+    /// The time is up: nothing yet for a program that runs, the end for one that was told to stop.
+    fn expired(&mut self) -> Option<Ending> {
+        match std::mem::replace(&mut self.phase, Phase::Cancelling) {
+            Phase::Running => None,
+            Phase::Cancelling => Some(Ending::Overdue),
+            Phase::Forsaken(error) => Some(Ending::Failed(Failure::internal(error.to_string()))),
+        }
+    }
+
+    /// The result, if it has arrived: a host that was held up itself must not blame the runner.
+    fn said_before(&mut self, incoming: &mut dyn Incoming) -> Option<Ending> {
+        for _ in 0..UNREAD_MAX {
+            let line = incoming.receive().now_or_never()?.ok()?;
+            if let Some(result) = self.hear(line) {
+                return Some(Ending::Done(result));
+            }
+        }
+        None
+    }
+
+    /// Nothing can be sent any more. What the runner said before it went is still worth a moment.
+    fn forsaken(&mut self, error: io::Error) {
+        if matches!(self.phase, Phase::Running) {
+            self.phase = Phase::Forsaken(error);
+            self.deadline = Instant::now() + self.grace;
+        }
+    }
+
+    fn ended(self, ended: Ended) -> Ending {
+        match (self.phase, ended) {
+            (Phase::Cancelling, _) => Ending::Failed(Failure::timeout()),
+            (Phase::Forsaken(error), Ended::Closed) => Ending::Closed(Some(error)),
+            (Phase::Running, Ended::Closed) => Ending::Closed(None),
+            (Phase::Running | Phase::Forsaken(_), Ended::Broken(error)) => {
+                Ending::Failed(Failure::internal(error.to_string()))
+            }
+        }
+    }
+
+    fn answer(&self, answer: &Answer) {
+        let outcome = match &answer.outcome {
+            Ok(value) => Ok(Some(RawJson::from(value))),
+            Err(failure) => Err(CallFailure {
+                code: failure.code.as_str().into(),
+                message: failure.message.as_str().into(),
+                name: None,
+                details: None,
+            }),
+        };
+        let call_id = answer.call_id.as_str().into();
+        self.say(encoded(&ToRunner::ToolResult(ToolResult { call_id, outcome, at: None })));
+    }
+
+    /// Queues a message. There is room: that was asked before anything was taken up.
+    fn say(&self, line: Vec<u8>) {
+        // Refused only when nobody listens, and then it does not matter.
+        drop(self.lines.try_send(line));
+    }
+}
+
+/// Writes what is queued, until that fails.
+async fn write(outgoing: &mut dyn Outgoing, mut unsent: mpsc::Receiver<Vec<u8>>) -> io::Error {
+    while let Some(line) = unsent.recv().await {
+        if let Err(error) = outgoing.send(&line).await {
+            return error;
+        }
+    }
+    // The other end lives as long as the conversation.
+    std::future::pending().await
+}
+
+fn execute_line(id: &str, execution: &Execution) -> Result<Vec<u8>, Failure> {
+    let providers = wire::manifests(&execution.providers);
+    let line = encoded(&ToRunner::Execute(Execute {
+        id: id.into(),
+        code: execution.code.as_str().into(),
+        options: execution.options.wire(),
+        providers: RawJson::from(&providers),
+        airlock: None,
+    }));
+    if line.len() > MESSAGE_BYTES_MAX {
+        let limit = format!("{} bytes, {MESSAGE_BYTES_MAX} at most", line.len());
+        return Err(Failure::internal(format!("program and tools have {limit}")));
+    }
+    Ok(line)
+}
+
+fn encoded(message: &ToRunner<'_>) -> Vec<u8> {
+    let mut line = vec![];
+    message.encode(&mut line);
+    line
+}

@@ -1,0 +1,64 @@
+//! Runners that listen on a socket of this machine or of the network.
+
+use super::{Connect, Ndjson, Transport};
+use futures_util::future::BoxFuture;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::timeout;
+
+/// A machine that is there answers sooner, also across the world.
+pub(super) const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// A runner at `host:port`.
+#[derive(Debug, Clone)]
+pub struct Tcp {
+    address: String,
+}
+
+impl Tcp {
+    /// At `host:port`.
+    pub fn new(address: impl Into<String>) -> Self {
+        Self { address: address.into() }
+    }
+}
+
+impl Connect for Tcp {
+    fn connect(&self) -> BoxFuture<'_, io::Result<Box<dyn Transport>>> {
+        Box::pin(async {
+            let (reader, writer) = tcp(&self.address).await?.into_split();
+            Ok(Box::new(Ndjson::new(reader, writer)) as Box<dyn Transport>)
+        })
+    }
+}
+
+/// A connection on which small messages do not wait for larger ones.
+pub(super) async fn tcp(address: &str) -> io::Result<TcpStream> {
+    let stream = timeout(CONNECT_TIME_MAX, TcpStream::connect(address)).await??;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// A runner at a unix socket.
+#[derive(Debug, Clone)]
+pub struct Unix {
+    path: PathBuf,
+}
+
+impl Unix {
+    /// At this path.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+}
+
+impl Connect for Unix {
+    fn connect(&self) -> BoxFuture<'_, io::Result<Box<dyn Transport>>> {
+        Box::pin(async {
+            let stream = timeout(CONNECT_TIME_MAX, UnixStream::connect(&self.path)).await??;
+            let (reader, writer) = stream.into_split();
+            Ok(Box::new(Ndjson::new(reader, writer)) as Box<dyn Transport>)
+        })
+    }
+}

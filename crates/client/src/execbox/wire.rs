@@ -1,0 +1,83 @@
+//! What this host writes that is not a message of its own: manifests, and results for those who pass them on.
+
+use super::execution::ExecuteResult;
+use super::provider::ResolvedProvider;
+use lifecycle::Json;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use std::sync::Arc;
+
+/// The providers as a runner is told of them: names and texts, nothing that could be called.
+pub(super) fn manifests(providers: &[Arc<ResolvedProvider>]) -> Json {
+    let manifests: Vec<_> = providers
+        .iter()
+        .map(|provider| Manifest {
+            name: provider.namespace(),
+            types: provider.types_on_wire(),
+            tools: Tools(provider),
+        })
+        .collect();
+    Json::from_value(&manifests).expect("texts can always be written to memory")
+}
+
+impl ExecuteResult {
+    /// The object that execbox's own executors return.
+    pub fn to_json(&self) -> Json {
+        let (result, error) = match &self.outcome {
+            Ok(value) => (value.as_ref(), None),
+            Err(failure) => {
+                (None, Some(Error { code: failure.code.as_str(), message: &failure.message }))
+            }
+        };
+        let shown =
+            Shown { ok: self.ok(), result, error, logs: &self.logs, duration_ms: self.duration_ms };
+        Json::from_value(&shown).expect("texts and numbers can always be written to memory")
+    }
+}
+
+#[derive(Serialize)]
+struct Manifest<'a> {
+    name: &'a str,
+    types: &'a str,
+    tools: Tools<'a>,
+}
+
+/// In the order in which the tools were given.
+struct Tools<'a>(&'a ResolvedProvider);
+
+impl Serialize for Tools<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        for (safe_name, original_name, description) in self.0.tools() {
+            map.serialize_entry(safe_name, &Tool { safe_name, original_name, description })?;
+        }
+        map.end()
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tool<'a> {
+    safe_name: &'a str,
+    original_name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown<'a> {
+    ok: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Error<'a>>,
+    logs: &'a [String],
+    duration_ms: u64,
+}
+
+#[derive(Serialize)]
+struct Error<'a> {
+    code: &'a str,
+    message: &'a str,
+}
