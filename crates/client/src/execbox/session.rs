@@ -12,7 +12,7 @@ use std::io;
 use std::pin::pin;
 use std::time::Duration;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 /// How much longer than the guest the host waits: a runner that keeps time is always heard.
 const BACKSTOP: Duration = Duration::from_millis(100);
@@ -49,12 +49,17 @@ impl<'t> HostSession<'t> {
         self
     }
 
-    /// Runs the program. A runner that does not stop when told to is ended; after a timeout or an internal
-    /// error the channel is good for nothing but [`Transport::dispose`].
+    /// Runs the program. A runner that does not stop when told to, or does not read what it asked for, is
+    /// ended; after a timeout or an internal error the channel is good for nothing but [`Transport::dispose`].
     pub async fn run(self, execution: &Execution) -> ExecuteResult {
         let start = Instant::now();
         let failure = match converse(self.transport, &self.id, execution).await {
-            Ending::Done(result) => return result,
+            Ending::Done { result, is_clean: true } => return result,
+            Ending::Done { result, is_clean: false } => {
+                // The next program would be written into the middle of a line.
+                self.transport.terminate().await;
+                return result;
+            }
             Ending::Failed(failure) => failure,
             Ending::Overdue => {
                 self.transport.terminate().await;
@@ -73,7 +78,11 @@ impl<'t> HostSession<'t> {
 
 /// How a conversation ended.
 enum Ending {
-    Done(ExecuteResult),
+    Done {
+        result: ExecuteResult,
+        /// Whether everything that was begun to be sent has been sent.
+        is_clean: bool,
+    },
     Failed(Failure),
     /// Told to stop, the runner went on.
     Overdue,
@@ -97,12 +106,12 @@ async fn converse(transport: &mut dyn Transport, id: &str, execution: &Execution
     };
     let (outgoing, incoming) = transport.halves();
     let (lines, unsent) = mpsc::channel(UNSENT_MAX);
-    let timeout = execution.options.timeout().min(TIMEOUT_MAX);
+    let time = execution.options.timeout().min(TIMEOUT_MAX);
     let talk = Talk {
         id,
         grace: execution.options.cancel_grace(),
         phase: Phase::Running,
-        deadline: Instant::now() + timeout + BACKSTOP,
+        deadline: Instant::now() + time + BACKSTOP,
         calls: Calls::new(&execution.providers),
         lines,
     };
@@ -125,7 +134,7 @@ impl Talk<'_> {
         execution: &Execution,
         execute: Vec<u8>,
         incoming: &mut dyn Incoming,
-        writing: impl Future<Output = io::Error>,
+        writing: impl Writing,
     ) -> Ending {
         if execution.cancel.is_cancelled() {
             self.cancel();
@@ -144,17 +153,22 @@ impl Talk<'_> {
             // In this order: ends first, and answers before questions, so that a flood of calls is bounded.
             tokio::select! { biased;
                 () = &mut alarm => match self.expired() {
-                    Some(ending) => break self.said_before(incoming).unwrap_or(ending),
+                    Some(ending) => match self.said_before(incoming) {
+                        Some(result) => break self.done(result, is_heard.then_some(writing)).await,
+                        None => break ending,
+                    },
                     None => self.cancel(),
                 },
                 () = execution.cancel.cancelled(), if is_running => self.cancel(),
-                error = &mut writing, if is_heard => {
+                written = &mut writing, if is_heard => {
                     is_heard = false;
-                    self.forsaken(error);
+                    self.forsaken(written.err());
                 }
                 Some(answer) = self.calls.next(), if has_room => self.answer(&answer),
                 received = incoming.receive(), if has_room => match received {
-                    Ok(line) => if let Some(result) = self.hear(line) { break Ending::Done(result) },
+                    Ok(line) => if let Some(result) = self.hear(line) {
+                        break self.done(result, is_heard.then_some(writing)).await;
+                    },
                     Err(ended) => break self.ended(ended),
                 },
             }
@@ -203,19 +217,32 @@ impl Talk<'_> {
     }
 
     /// The result, if it has arrived: a host that was held up itself must not blame the runner.
-    fn said_before(&mut self, incoming: &mut dyn Incoming) -> Option<Ending> {
+    fn said_before(&mut self, incoming: &mut dyn Incoming) -> Option<ExecuteResult> {
         for _ in 0..UNREAD_MAX {
             let line = incoming.receive().now_or_never()?.ok()?;
             if let Some(result) = self.hear(line) {
-                return Some(Ending::Done(result));
+                return Some(result);
             }
         }
         None
     }
 
+    /// The runner is done. Answers that are on their way get a moment to arrive: one that is cut off
+    /// would spoil the channel, and the runner throws late ones away.
+    async fn done(self, result: ExecuteResult, writing: Option<impl Writing>) -> Ending {
+        let Self { grace, lines, calls, .. } = self;
+        calls.abort();
+        drop((calls, lines));
+        let is_clean = match writing {
+            Some(writing) => matches!(timeout(grace, writing).await, Ok(Ok(()))),
+            None => false,
+        };
+        Ending::Done { result, is_clean }
+    }
+
     /// Nothing can be sent any more. What the runner said before it went is still worth a moment.
-    fn forsaken(&mut self, error: io::Error) {
-        if matches!(self.phase, Phase::Running) {
+    fn forsaken(&mut self, error: Option<io::Error>) {
+        if let (Phase::Running, Some(error)) = (&self.phase, error) {
             self.phase = Phase::Forsaken(error);
             self.deadline = Instant::now() + self.grace;
         }
@@ -253,15 +280,17 @@ impl Talk<'_> {
     }
 }
 
-/// Writes what is queued, until that fails.
-async fn write(outgoing: &mut dyn Outgoing, mut unsent: mpsc::Receiver<Vec<u8>>) -> io::Error {
+/// What [`write`] does.
+trait Writing: Future<Output = io::Result<()>> {}
+
+impl<F: Future<Output = io::Result<()>>> Writing for F {}
+
+/// Writes what is queued, until that fails or nothing more can come.
+async fn write(outgoing: &mut dyn Outgoing, mut unsent: mpsc::Receiver<Vec<u8>>) -> io::Result<()> {
     while let Some(line) = unsent.recv().await {
-        if let Err(error) = outgoing.send(&line).await {
-            return error;
-        }
+        outgoing.send(&line).await?;
     }
-    // The other end lives as long as the conversation.
-    std::future::pending().await
+    Ok(())
 }
 
 fn execute_line(id: &str, execution: &Execution) -> Result<Vec<u8>, Failure> {

@@ -23,6 +23,11 @@ fn short() -> Options {
     Options { timeout: Some(Duration::from_millis(50)), ..Options::default() }
 }
 
+/// For much data on a busy machine.
+fn patient() -> Options {
+    Options { timeout: Some(Duration::from_secs(60)), ..Options::default() }
+}
+
 fn shown(result: &ExecuteResult) -> Value {
     serde_json::from_str(result.to_json().text()).unwrap()
 }
@@ -204,7 +209,7 @@ async fn a_runner_that_goes_away_is_an_internal_error() {
 #[tokio::test]
 async fn a_message_without_end_is_an_internal_error() {
     let (mut channel, mut actor, _) = stage();
-    let execution = Execution::new("code");
+    let execution = Execution::new("code").options(patient());
     let runner = async {
         actor.hear_execute().await;
         actor.say_line(&" ".repeat(17 << 20)).await;
@@ -388,4 +393,23 @@ async fn a_program_that_is_too_long_to_be_sent_is_refused_here() {
     let result = HostSession::new(&mut *channel).run(&execution).await;
     assert_eq!(result.outcome.unwrap_err().code, ErrorCode::Internal);
     drop::<Actor>(actor);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_channel_with_half_a_message_in_it_is_not_used_again() {
+    for (n_bytes, n_terminated) in [(100, 0), (1 << 20, 1)] {
+        let (mut channel, mut actor, endings) = stage();
+        let large = Tool::new("large", move |_, _| async move { value(&"x".repeat(n_bytes)) });
+        let execution =
+            Execution::new("code").provider(Provider::new("tools").tool(large).resolve().unwrap());
+        let runner = async {
+            let id = actor.hear_execute().await;
+            actor.call("c", "large", Value::Null).await;
+            // It asks for much, ends, and reads nothing of it.
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            actor.done(&id, json!(1)).await;
+        };
+        let (result, ()) = tokio::join!(HostSession::new(&mut *channel).run(&execution), runner);
+        assert_eq!((result.ok(), endings.terminated()), (true, n_terminated));
+    }
 }

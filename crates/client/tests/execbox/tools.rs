@@ -2,17 +2,20 @@
 
 use crate::played::stage;
 use client::execbox::{
-    BadProvider, ErrorCode, Execution, HostSession, Provider, ResolvedProvider, Tool, ToolContext,
-    ToolError, value,
+    BadProvider, ErrorCode, Execution, HostSession, Options, Provider, ResolvedProvider, Tool,
+    ToolContext, ToolError, value,
 };
 use lifecycle::Json;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What the runner hears when its guest calls `tools.t(input)`, `input` being JSON text.
 async fn answer_to(provider: Arc<ResolvedProvider>, input: &str) -> Value {
     let (mut channel, mut actor, _) = stage();
-    let execution = Execution::new("code").provider(provider);
+    // Some of it is much data, on what may be a busy machine.
+    let options = Options { timeout: Some(Duration::from_secs(60)), ..Options::default() };
+    let execution = Execution::new("code").provider(provider).options(options);
     let runner = async {
         let id = actor.hear_execute().await;
         actor

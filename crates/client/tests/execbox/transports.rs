@@ -2,11 +2,13 @@
 
 use crate::played::{Actor, parrot};
 use client::execbox::{
-    ErrorCode, ExecuteResult, Execution, Failure, InProcess, OneShot, Options, RunnerCommand, Tcp,
-    Unix, WebSocket,
+    CancellationToken, ErrorCode, ExecuteResult, Execution, Failure, InProcess, OneShot, Options,
+    Provider, RunnerCommand, Tcp, Tool, Unix, WebSocket, value,
 };
 use futures_util::{SinkExt as _, StreamExt as _};
+use lifecycle::Json;
 use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::{TcpListener, UnixListener};
 use tokio_tungstenite::tungstenite::Message;
@@ -137,21 +139,30 @@ async fn a_program_that_is_not_there_is_an_internal_error() {
 
 #[tokio::test]
 async fn a_child_that_does_not_stop_is_killed() {
-    let folder = tempfile::tempdir().unwrap();
-    let pid = folder.path().join("pid");
-    let script =
-        format!("echo $$ > '{}'; trap '' TERM HUP; while :; do read -r line; done", pid.display());
-    let options = Options { timeout: Some(Duration::from_millis(300)), ..Options::default() };
-    let result = shell(&script).execute(Execution::new("code").options(options)).await;
+    // It tells its number and then hears nothing, not even the end of its input.
+    let script = r#"trap '' TERM HUP; read -r line
+        printf '{"type":"tool_call","callId":"c","providerName":"tools","safeToolName":"t","input":%s}\n' $$
+        while :; do read -r line; done"#;
+    let pid = Arc::new(Mutex::new(String::new()));
+    let (noted, cancel) = (pid.clone(), CancellationToken::new());
+    let cancelled = cancel.clone();
+    let tool = Tool::new("t", move |input: Json, _| {
+        *noted.lock().unwrap() = input.text().to_owned();
+        cancelled.cancel();
+        async { value(&true) }
+    });
+    let tools = Provider::new("tools").tool(tool).resolve().unwrap();
+    let options = Options { timeout: Some(Duration::from_secs(60)), ..Options::default() };
+    let execution = Execution::new("code").provider(tools).options(options).cancel(cancel);
+    let result = shell(script).execute(execution).await;
     assert_eq!(result.outcome.unwrap_err().code, ErrorCode::Timeout);
-    let pid = std::fs::read_to_string(pid).unwrap();
-    assert!(!std::path::Path::new("/proc").join(pid.trim()).exists());
+    assert!(!std::path::Path::new("/proc").join(&*pid.lock().unwrap()).exists());
 }
 
 #[tokio::test]
 async fn a_runner_that_reads_slowly_hears_everything() {
-    let tool = client::execbox::Tool::new("t", |input, _| async { Ok(Some(input)) });
-    let tools = client::execbox::Provider::new("tools").tool(tool).resolve().unwrap();
+    let tool = Tool::new("t", |input, _| async { Ok(Some(input)) });
+    let tools = Provider::new("tools").tool(tool).resolve().unwrap();
     let runner = InProcess::new(|stream| async {
         let mut actor = Actor::new(stream);
         let id = actor.hear_execute().await;
