@@ -184,6 +184,9 @@ fn version(conn: &Connection, n_steps: usize) -> Result<usize, OpenError> {
     }
 }
 
+/// Pages in memory while the file is checked: a way down each tree that is looked at in turns.
+const CHECK_CACHE_PAGES: i64 = 64;
+
 /// Reading needs nothing that could be missing: what SQLite cannot make sense of is damaged.
 fn unreadable(error: OpenError) -> OpenError {
     if matches!(error, OpenError::Store(StoreError::Other(_))) {
@@ -193,7 +196,11 @@ fn unreadable(error: OpenError) -> OpenError {
 }
 
 fn check(conn: &Connection) -> Result<(), StoreError> {
+    // The whole file passes through: in a cache of the usual size it would stay for as long as we run.
+    let usual: i64 = conn.query_row("PRAGMA cache_size", [], |row| row.get(0))?;
+    conn.pragma_update(None, "cache_size", CHECK_CACHE_PAGES)?;
     let verdict: String = conn.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    conn.pragma_update(None, "cache_size", usual)?;
     if verdict == "ok" {
         return Ok(());
     }
