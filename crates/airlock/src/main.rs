@@ -9,6 +9,7 @@ mod print;
 mod reach;
 mod resume;
 mod run;
+mod runner;
 mod serve;
 mod token;
 
@@ -31,6 +32,7 @@ enum Verb {
     Token(token::Args),
     Resume(resume::Args),
     Executions(executions::Args),
+    Runner(runner::Args),
 }
 
 fn main() -> std::process::ExitCode {
@@ -43,6 +45,7 @@ fn main() -> std::process::ExitCode {
         Ok(Cli { verb: Verb::Token(args) }) => token::token(&args),
         Ok(Cli { verb: Verb::Resume(args) }) => resume::resume(&args),
         Ok(Cli { verb: Verb::Executions(args) }) => executions::executions(&args),
+        Ok(Cli { verb: Verb::Runner(args) }) => runner::runner(&args),
         Err(refused) => print::usage(&refused),
     };
     exit.into()

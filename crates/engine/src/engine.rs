@@ -186,6 +186,11 @@ impl Engine {
         self.shared.sandbox.load()
     }
 
+    /// Where programs run, for doors whose programs are not the engine's. One sandbox has one budget.
+    pub fn sandbox(&self) -> &Sandbox {
+        &self.shared.sandbox
+    }
+
     /// How many executions are in memory.
     pub fn n_live(&self) -> usize {
         self.shared.registry.len()

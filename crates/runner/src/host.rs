@@ -1,8 +1,10 @@
 //! The host's side of the guest's world: what the prelude may ask for, and what is remembered about it.
 //! Nothing here holds a JavaScript value, so that a world can always be dropped.
 
+use crate::bytes;
 use crate::failure::{self, Described};
 use crate::link::Outbox;
+use crate::prelude;
 use crate::usage;
 use lifecycle::{CallId, InputIndex, LogLevel, OutputMark, TimerId, ToolPath};
 use protocols::execbox::wire::{Emit, Log, RawJson, TimerCleared, TimerSet, ToolCall};
@@ -206,6 +208,8 @@ pub(crate) fn functions<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> rquickjs::Resul
         }),
     )?;
     object.set("defer", Func::new(|job: Function<'js>| job.defer(())))?;
+    bytes::add_to(&object)?;
+    prelude::add_to(&object)?;
     Ok(object)
 }
 

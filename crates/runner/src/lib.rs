@@ -4,11 +4,13 @@
 //! The guest is a deterministic function of the inputs it receives: they are processed one at a time, with all
 //! microtasks drained between two; its clock shows the time of the last input; its randomness follows from a seed.
 
+mod bytes;
 mod convert;
 mod failure;
 mod host;
 mod link;
 mod order;
+mod plain;
 mod prelude;
 pub mod prepare;
 mod session;

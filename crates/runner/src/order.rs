@@ -3,6 +3,7 @@
 use crate::convert;
 use crate::failure;
 use crate::link::{Inbox, Outbox};
+use crate::plain;
 use lifecycle::InputIndex;
 use protocols::execbox::wire::{Airlock, Done, Execute, Failed};
 use protocols::execbox::{FromRunner, ToRunner};
@@ -20,26 +21,43 @@ pub(crate) struct Order {
     received: Instant,
 }
 
-impl Order {
-    /// Waits for the next one; `None` once the engine has closed the link. What belongs to an execution that is over
-    /// is passed by, and so is an `execute` of a plain execbox host, which speaks to a door and not to us.
+/// What may be ordered.
+pub(crate) enum Ordered {
+    /// By our engine.
+    Ours(Order),
+    /// By a plain execbox host.
+    Plain(plain::Order),
+}
+
+impl Ordered {
+    /// Waits for the next one; `None` once the other side has closed the link. What belongs to an execution that is
+    /// over is passed by.
     pub(crate) fn next(inbox: &mut Inbox) -> io::Result<Option<Self>> {
         while let Some(line) = inbox.line(|| {})? {
             if let Ok(ToRunner::Execute(execute)) = ToRunner::decode(line)
-                && let Execute { id, code, options, airlock: Some(airlock), .. } = execute
+                && let Some(order) = Self::read(execute)
             {
-                return Ok(Some(Self {
-                    id: id.into_owned(),
-                    code: code.into_owned(),
-                    memory_bytes: options.memory_limit_bytes,
-                    airlock,
-                    received: Instant::now(),
-                }));
+                return Ok(Some(order));
             }
         }
         Ok(None)
     }
 
+    fn read(execute: Execute<'_>) -> Option<Self> {
+        let Execute { id, code, options, airlock: Some(airlock), .. } = execute else {
+            return plain::Order::read(&execute).map(Self::Plain);
+        };
+        Some(Self::Ours(Order {
+            id: id.into_owned(),
+            code: code.into_owned(),
+            memory_bytes: options.memory_limit_bytes,
+            airlock,
+            received: Instant::now(),
+        }))
+    }
+}
+
+impl Order {
     /// Which version of the guest's globals it wants.
     pub(crate) const fn prelude(&self) -> u32 {
         self.airlock.prelude

@@ -116,7 +116,7 @@ pub(crate) fn limber_up(world: &World) {
 }
 
 /// The program as a function. Explicit programs are strict, as modules are; the others sloppy, as execbox's are.
-fn compile<'js>(
+pub(crate) fn compile<'js>(
     ctx: &Ctx<'js>,
     text: &str,
     convention: Convention,

@@ -2,22 +2,22 @@
 
 use crate::host::{self, Host};
 use crate::link::Inbox;
-use crate::order::Order;
+use crate::order::Ordered;
+use crate::plain;
 use crate::prelude;
 use crate::session::{self, End};
-use rquickjs::context::EvalOptions;
 use rquickjs::{Context, Function, Object, Persistent, Runtime};
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 
 /// Stack the guest may use. Well below what the process has: parsers and stringify need room above it.
-const STACK_BYTES_MAX: usize = 512 << 10;
+pub(crate) const STACK_BYTES_MAX: usize = 512 << 10;
 
 /// Least memory a guest gets: less would not hold the world itself.
-const MEMORY_BYTES_MIN: u64 = 1 << 20;
+pub(crate) const MEMORY_BYTES_MIN: u64 = 1 << 20;
 
 /// Extra memory for saying what went wrong once the guest's own is used up.
-const MEMORY_RESERVE_BYTES: u64 = 1 << 20;
+pub(crate) const MEMORY_RESERVE_BYTES: u64 = 1 << 20;
 
 /// The exit code of a runner whose link was closed by the engine.
 const EXIT_CLOSED: i32 = 0;
@@ -44,6 +44,7 @@ pub(crate) struct Hooks {
     pub(crate) fire: Hook,
     pub(crate) describe: Hook,
     pub(crate) describe_crash: Hook,
+    pub(crate) warm: Hook,
 }
 
 /// A function of the prelude's, kept between two turns of the guest.
@@ -65,6 +66,8 @@ impl World {
         drop(rehearsal);
         let world = Self::fresh(prelude::PRELUDE_VERSION).expect("the newest prelude is embedded");
         world.context.with(|ctx| {
+            let warm = world.hooks.warm.clone().restore(&ctx).expect("saved in this world");
+            warm.call::<_, ()>(()).expect("every embedded part runs");
             ctx.eval::<(), _>("new Date(0).getTimezoneOffset(); (async () => { await null })()")
                 .expect("a constant program that every engine runs");
             while ctx.execute_pending_job() {}
@@ -85,12 +88,17 @@ impl World {
         let stream = Rc::new(link);
         let mut inbox = Inbox::new(Rc::clone(&stream));
         let mut held = Held::Waiting(self);
+        let mut plain = plain::Serving::new();
         let mut n_done = 0_u64;
-        loop {
-            let order = match Order::next(&mut inbox) {
-                Ok(Some(order)) => order,
-                Ok(None) => return held.leave(EXIT_CLOSED),
-                Err(_) => return held.leave(EXIT_BROKEN),
+        let exit_code = loop {
+            let order = match Ordered::next(&mut inbox) {
+                Ok(Some(Ordered::Ours(order))) => order,
+                Ok(Some(Ordered::Plain(order))) => match plain.serve(&order, &mut inbox, &stream) {
+                    End::Done => continue,
+                    end @ (End::Closed | End::Broken | End::Diverged) => break end.exit_code(),
+                },
+                Ok(None) => break EXIT_CLOSED,
+                Err(_) => break EXIT_BROKEN,
             };
             let Some(world) = held.ready(order.prelude()) else {
                 order.refuse_prelude(&stream);
@@ -105,11 +113,11 @@ impl World {
                 // A link that has been used twice is likely used again: its next world is built while nobody waits.
                 End::Done if n_done >= 2 => held = held.renewed(order.prelude()),
                 End::Done => {}
-                End::Closed => return held.leave(EXIT_CLOSED),
-                End::Broken => return held.leave(EXIT_BROKEN),
-                End::Diverged => return held.leave(EXIT_DIVERGED),
+                End::Closed | End::Broken | End::Diverged => break end.exit_code(),
             }
-        }
+        };
+        plain.leave();
+        held.leave(exit_code)
     }
 
     /// A new world with one version of the guest's globals; `None` if there is no such version.
@@ -122,9 +130,7 @@ impl World {
         let polled = Rc::clone(&host);
         let hooks = context
             .with(|ctx| {
-                let mut options = EvalOptions::default();
-                options.filename = Some(prelude::FILE_NAME.to_owned());
-                let build: Function<'_> = ctx.eval_with_options(source, options)?;
+                let build = prelude::compile(&ctx, source)?;
                 let hooks: Object<'_> = build.call((host::functions(&ctx, &host)?,))?;
                 Hooks::save(&ctx, &hooks)
             })
@@ -144,6 +150,17 @@ impl World {
     }
 }
 
+impl End {
+    /// What the process leaves with after such an end.
+    const fn exit_code(self) -> i32 {
+        match self {
+            Self::Done | Self::Closed => EXIT_CLOSED,
+            Self::Broken => EXIT_BROKEN,
+            Self::Diverged => EXIT_DIVERGED,
+        }
+    }
+}
+
 impl Hooks {
     fn save<'js>(ctx: &rquickjs::Ctx<'js>, hooks: &Object<'js>) -> rquickjs::Result<Self> {
         let hook = |name: &str| -> rquickjs::Result<Hook> {
@@ -156,6 +173,7 @@ impl Hooks {
             fire: hook("fire")?,
             describe: hook("describe")?,
             describe_crash: hook("describeCrash")?,
+            warm: hook("warm")?,
         })
     }
 }

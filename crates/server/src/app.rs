@@ -2,6 +2,7 @@
 
 use crate::auth::{Gate, Hosts, Tokens};
 use crate::config::{Auth, Config};
+use crate::doors::execbox::Channels;
 use crate::metrics::Metrics;
 use engine::{Clock, Engine};
 use std::sync::Arc;
@@ -16,6 +17,7 @@ pub(crate) struct App {
     pub(crate) model_answers: bool,
     pub(crate) clock: Clock,
     pub(crate) metrics: Metrics,
+    pub(crate) channels: Channels,
     /// Cancelled when the server stops: whoever waits is told.
     pub(crate) stopping: CancellationToken,
     /// Every task of the server; joined when it stops.
@@ -29,7 +31,10 @@ impl App {
             Auth::Off => (Gate::Open, None),
         };
         let environment = environment.filter(|secret| !secret.is_empty());
+        let (stopping, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let sandbox = config.engine.sandbox().clone();
         Arc::new(Self {
+            channels: Channels::new(sandbox, stopping.clone(), tasks.clone()),
             engine: config.engine,
             gate,
             tokens: Tokens::new(config.records, environment.as_deref()),
@@ -37,8 +42,8 @@ impl App {
             model_answers: config.model_answers,
             clock: config.clock,
             metrics: Metrics::default(),
-            stopping: CancellationToken::new(),
-            tasks: TaskTracker::new(),
+            stopping,
+            tasks,
         })
     }
 }

@@ -60,6 +60,12 @@ impl Problem {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "PayloadTooLargeError", message)
     }
 
+    pub(crate) fn no_channel(n_max: usize) -> Self {
+        let message =
+            format!("There are {n_max} channels, the most there can be; try again later.");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "UnavailableError", message)
+    }
+
     pub(crate) fn too_slow() -> Self {
         let message = "The body did not arrive in time; send it again.";
         Self::new(StatusCode::REQUEST_TIMEOUT, "RequestTimeoutError", message)

@@ -1,6 +1,7 @@
 //! What every request passes: Host and Origin, preflight, panics, headers, counting.
 
 use crate::app::App;
+use crate::auth::Hosts;
 use crate::error::Problem;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
@@ -20,7 +21,7 @@ pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
     let method = known(request.method());
     let route = request.extensions().get::<MatchedPath>().cloned();
     let origin = request.headers().get(ORIGIN).cloned();
-    let mut response = match admit(&app, &request) {
+    let mut response = match admit(&app.hosts, &request) {
         Err(problem) => problem.into_response(),
         Ok(()) => {
             let mut response =
@@ -57,14 +58,15 @@ fn known(method: &Method) -> &'static str {
     }
 }
 
-fn admit(app: &App, request: &Request) -> Result<(), Problem> {
+/// Whether a request names us and comes from no page elsewhere.
+pub(crate) fn admit(hosts_of_ours: &Hosts, request: &Request) -> Result<(), Problem> {
     let mut hosts = request.headers().get_all(HOST).iter();
     let one_is_ours = match (hosts.next(), hosts.next()) {
-        (Some(host), None) => host.to_str().is_ok_and(|host| app.hosts.is_ours(host)),
+        (Some(host), None) => host.to_str().is_ok_and(|host| hosts_of_ours.is_ours(host)),
         (Some(_), Some(_)) | (None, _) => false,
     };
     let target_is_ours = match request.uri().authority() {
-        Some(authority) => app.hosts.is_ours(authority.as_str()),
+        Some(authority) => hosts_of_ours.is_ours(authority.as_str()),
         None => true,
     };
     if !(one_is_ours && target_is_ours) {
@@ -74,7 +76,7 @@ fn admit(app: &App, request: &Request) -> Result<(), Problem> {
         ));
     }
     let may_call =
-        |origin: &HeaderValue| origin.to_str().is_ok_and(|text| app.hosts.may_call(text));
+        |origin: &HeaderValue| origin.to_str().is_ok_and(|text| hosts_of_ours.may_call(text));
     if !request.headers().get_all(ORIGIN).iter().all(may_call) {
         return Err(Problem::forbidden(
             "Pages of this Origin may not call this server; --allowed-host names those that may.",

@@ -15,5 +15,6 @@ mod query;
 mod routes;
 
 pub use config::{Auth, Config};
+pub use doors::execbox;
 pub use listen::{Server, StartError};
 pub use routes::router;

@@ -14,6 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 /// Connections at a time; the next one waits in the kernel's queue.
 const CONNECTIONS_MAX: usize = 1_024;
@@ -56,7 +58,8 @@ impl Server {
         let local_addr = listener.local_addr().map_err(failed)?;
         config.listen = local_addr;
         let app = App::new(config);
-        app.tasks.spawn(accept(listener, routes::build(&app), Arc::clone(&app)));
+        let accepting = Accepting { stopping: app.stopping.clone(), tasks: app.tasks.clone() };
+        app.tasks.spawn(accept(listener, routes::build(&app), accepting));
         Ok(Self { local_addr, app })
     }
 
@@ -85,7 +88,15 @@ impl std::fmt::Debug for Server {
     }
 }
 
-async fn accept(listener: TcpListener, router: Router, app: Arc<App>) {
+/// What ends an accept loop, and who waits for its connections.
+#[derive(Debug, Clone)]
+pub(crate) struct Accepting {
+    pub(crate) stopping: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+}
+
+/// Answers connections until it is told to stop.
+pub(crate) async fn accept(listener: TcpListener, router: Router, accepting: Accepting) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let next = async || {
         let place = Arc::clone(&places).acquire_owned().await.expect("nobody closes it");
@@ -94,12 +105,12 @@ async fn accept(listener: TcpListener, router: Router, app: Arc<App>) {
     loop {
         let (accepted, place) = tokio::select! {
             next = next() => next,
-            () = app.stopping.cancelled() => return,
+            () = accepting.stopping.cancelled() => return,
         };
         match accepted {
             Ok((stream, _)) => {
-                let connection = connection(stream, router.clone(), Arc::clone(&app));
-                app.tasks.spawn(async move {
+                let connection = connection(stream, router.clone(), accepting.stopping.clone());
+                accepting.tasks.spawn(async move {
                     connection.await;
                     drop(place);
                 });
@@ -112,7 +123,7 @@ async fn accept(listener: TcpListener, router: Router, app: Arc<App>) {
     }
 }
 
-async fn connection(stream: TcpStream, router: Router, app: Arc<App>) {
+async fn connection(stream: TcpStream, router: Router, stopping: CancellationToken) {
     // An answer is one small write: waiting for more to send would only delay it.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection ended before it began");
@@ -124,7 +135,7 @@ async fn connection(stream: TcpStream, router: Router, app: Arc<App>) {
     let mut serving = pin!(serving.with_upgrades());
     let ended = tokio::select! {
         ended = serving.as_mut() => ended,
-        () = app.stopping.cancelled() => {
+        () = stopping.cancelled() => {
             serving.as_mut().graceful_shutdown();
             tokio::time::timeout(CLOSING_GRACE, serving).await.unwrap_or(Ok(()))
         }

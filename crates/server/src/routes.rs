@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::body::BODY_BYTES_MAX;
 use crate::config::Config;
-use crate::doors::{executor, tokens};
+use crate::doors::{execbox, executor, tokens};
 use crate::error::Problem;
 use crate::guard::guard;
 use crate::{metrics, pages};
@@ -31,6 +31,7 @@ pub(crate) fn build(app: &Arc<App>) -> Router {
         .route("/api/executions/{id}/resume", post(executor::resume))
         .route("/api/executions/{id}/cancel", post(executor::cancel))
         .route("/api/executions/{id}/events", get(executor::events))
+        .route("/execbox", get(execbox::open))
         .route("/api/tokens", get(tokens::list).post(tokens::add))
         .route("/api/tokens/{name}", delete(tokens::remove))
         .fallback(async |uri: Uri| Problem::no_route(uri.path()))

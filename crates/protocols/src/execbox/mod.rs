@@ -5,6 +5,8 @@
 
 mod decode;
 mod encode;
+mod manifest;
+mod multiplex;
 mod text;
 pub mod wire;
 
@@ -12,6 +14,8 @@ pub mod wire;
 mod tests;
 
 pub use decode::BadMessage;
+pub use manifest::Provider;
+pub use multiplex::asks_to_multiplex;
 pub use wire::{FromRunner, ToRunner};
 
 /// Longest message. Larger than any payload that fits a guest's usual 64 MB beside its parsed form.

@@ -4,8 +4,11 @@
 mod failures;
 mod guest;
 mod limits;
+mod plain;
 mod replay;
 mod tampering;
 mod timers;
 mod tools;
 mod values;
+mod world_text;
+mod world_url;

@@ -9,8 +9,8 @@ pub use first::{FirstTokensError, first_tokens, secret_file};
 pub(crate) use host::Hosts;
 pub use scope::{BadScope, Scope, Scopes};
 pub(crate) use scope::{Caller, Denied};
-pub(crate) use tokens::Tokens;
 pub use tokens::{Secret, Token, TokenError, TokenName, add, list, remove};
+pub(crate) use tokens::{Tokens, digest, same};
 
 use crate::app::App;
 use crate::error::Problem;
@@ -47,7 +47,7 @@ impl FromRequestParts<Arc<App>> for Caller {
 }
 
 /// The secret in the header, else in the query.
-fn presented(parts: &Parts) -> Option<Cow<'_, str>> {
+pub(crate) fn presented(parts: &Parts) -> Option<Cow<'_, str>> {
     if let Some(header) = parts.headers.get(AUTHORIZATION) {
         let (scheme, secret) = header.to_str().ok()?.split_once(' ')?;
         return scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim().into());

@@ -258,12 +258,12 @@ fn unhex(text: &str) -> Option<[u8; 32]> {
     Some(bytes)
 }
 
-fn digest(secret: &str) -> [u8; 32] {
+pub(crate) fn digest(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
 }
 
 /// Compares in constant time.
-fn same(a: &[u8; 32], b: &[u8; 32]) -> bool {
+pub(crate) fn same(a: &[u8; 32], b: &[u8; 32]) -> bool {
     a.iter().zip(b).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
 }
 

@@ -1,4 +1,5 @@
 //! One folder per protocol, and the administrator's door.
 
+pub mod execbox;
 pub(crate) mod executor;
 pub(crate) mod tokens;

@@ -1,0 +1,137 @@
+//! `airlock runner`: runs programs for an execbox host, which keeps their tools.
+
+mod stdio;
+
+use crate::{Exit, print};
+use anyhow::Context as _;
+use sandbox::{Config, Sandbox};
+use server::auth::Secret;
+use server::execbox::{self, Address};
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+/// How long runners may take to end. They are killed, so this is reached by a stuck kernel only.
+const STOPPING_MAX: Duration = Duration::from_secs(2);
+
+/// Runs programs for an execbox host: JavaScript in, tool calls out, each program in a jail.
+///
+/// Speaks the execbox protocol, one JSON message per line of stdin and stdout, or per frame of a WebSocket. A host that
+/// wants several executions on one channel at a time says so with `options.multiplex: true`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Listens instead of using stdin and stdout: ws://IP:PORT, tcp://127.0.0.1:PORT or unix:PATH.
+    ///
+    /// A WebSocket needs a token: AIRLOCK_TOKEN if it is set, else a new one, printed as part of the URL.
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<Address>,
+    /// Asks nobody for a token. On loopback only.
+    #[arg(long, requires = "listen")]
+    no_auth: bool,
+}
+
+/// Runs, and tells how it ended.
+pub(crate) fn runner(args: &Args) -> Exit {
+    if let (true, Some(Address::WebSocket(at))) = (args.no_auth, &args.listen)
+        && !at.ip().is_loopback()
+    {
+        print::note(&format!("--no-auth works on loopback only, and {} is not", at.ip()));
+        return Exit::Usage;
+    }
+    print::start_tracing();
+    let ended = match &args.listen {
+        None => one_thread().and_then(|runtime| finish(runtime, serve_stdio())),
+        Some(address) => {
+            threads().and_then(|runtime| finish(runtime, serve(address, args.no_auth)))
+        }
+    };
+    match ended {
+        Ok(()) => Exit::Good,
+        Err(error) => {
+            print::note(&format!("{error:#}"));
+            Exit::Failed
+        }
+    }
+}
+
+/// One host, one thread: a message is never handed from one to another.
+fn one_thread() -> anyhow::Result<Runtime> {
+    Ok(Builder::new_current_thread().enable_all().build()?)
+}
+
+fn threads() -> anyhow::Result<Runtime> {
+    Ok(Builder::new_multi_thread().enable_all().build()?)
+}
+
+fn finish(
+    runtime: Runtime,
+    serving: impl Future<Output = anyhow::Result<()>>,
+) -> anyhow::Result<()> {
+    let ended = runtime.block_on(serving);
+    // A thread that waits for input must not keep us.
+    runtime.shutdown_background();
+    ended
+}
+
+async fn serve_stdio() -> anyhow::Result<()> {
+    let stopping = stop_on_signals()?;
+    let sandbox = start().await?;
+    let (reader, writer) = (stdio::input()?, stdio::output()?);
+    execbox::serve_lines(sandbox.clone(), reader, writer, stopping).await;
+    shut_down(&sandbox).await;
+    Ok(())
+}
+
+async fn serve(address: &Address, no_auth: bool) -> anyhow::Result<()> {
+    let stopping = stop_on_signals()?;
+    let has_token = matches!(address, Address::WebSocket(_)) && !no_auth;
+    let given = std::env::var("AIRLOCK_TOKEN").ok().filter(|secret| !secret.is_empty());
+    let minted = if has_token && given.is_none() { Some(Secret::new()?) } else { None };
+    let secret = given.as_deref().or(minted.as_ref().map(Secret::text)).filter(|_| has_token);
+    if no_auth {
+        print::note("WARNING: --no-auth: every program on this machine may run programs here");
+    }
+    let sandbox = start().await?;
+    let listening = execbox::listen(sandbox.clone(), address, secret).await?;
+    let shown = &listening.address;
+    // A secret that was given is known; one that was minted is known to nobody yet.
+    print::report(&match &minted {
+        Some(secret) => format!("Airlock's runner is ready at {shown}/?token={}", secret.text()),
+        None => format!("Airlock's runner is ready at {shown}"),
+    });
+    stopping.cancelled().await;
+    let _ = tokio::time::timeout(STOPPING_MAX, listening.shutdown()).await;
+    shut_down(&sandbox).await;
+    Ok(())
+}
+
+async fn start() -> anyhow::Result<Sandbox> {
+    Sandbox::start(Config::default()).await.context("could not start the sandbox")
+}
+
+async fn shut_down(sandbox: &Sandbox) {
+    if tokio::time::timeout(STOPPING_MAX, sandbox.shutdown()).await.is_err() {
+        tracing::warn!("stopped before every runner had ended");
+    }
+}
+
+/// Cancelled by SIGTERM or Ctrl-C.
+fn stop_on_signals() -> anyhow::Result<CancellationToken> {
+    let (mut terminate, mut interrupt) =
+        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let stopping = CancellationToken::new();
+    let told = stopping.clone();
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it ends with the process, which waits for nobody"
+    )]
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        told.cancel();
+    });
+    Ok(stopping)
+}

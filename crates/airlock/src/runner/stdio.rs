@@ -1,0 +1,50 @@
+//! Standard input and output, without a thread in between where they are pipes or sockets, as between programs.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::net::UnixStream as StdUnixStream;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+
+/// What a stream is, as far as waiting for it is concerned.
+enum Kind {
+    Pipe(OwnedFd),
+    Socket(StdUnixStream),
+    /// A terminal or a file: shared with others, who would not like it to stop blocking.
+    Other(File),
+}
+
+/// Where messages come from.
+pub(super) fn input() -> io::Result<Box<dyn AsyncRead + Unpin + Send>> {
+    Ok(match kind(io::stdin().as_fd().try_clone_to_owned()?)? {
+        Kind::Pipe(pipe) => Box::new(pipe::Receiver::from_owned_fd(pipe)?),
+        Kind::Socket(socket) => Box::new(UnixStream::from_std(socket)?),
+        Kind::Other(file) => Box::new(tokio::fs::File::from_std(file)),
+    })
+}
+
+/// Where answers go.
+pub(super) fn output() -> io::Result<Box<dyn AsyncWrite + Unpin + Send>> {
+    Ok(match kind(io::stdout().as_fd().try_clone_to_owned()?)? {
+        Kind::Pipe(pipe) => Box::new(pipe::Sender::from_owned_fd(pipe)?),
+        Kind::Socket(socket) => Box::new(UnixStream::from_std(socket)?),
+        Kind::Other(file) => Box::new(tokio::fs::File::from_std(file)),
+    })
+}
+
+fn kind(stream: OwnedFd) -> io::Result<Kind> {
+    let file = File::from(stream);
+    let file_type = file.metadata()?.file_type();
+    if file_type.is_fifo() {
+        return Ok(Kind::Pipe(file.into()));
+    }
+    if !file_type.is_socket() {
+        return Ok(Kind::Other(file));
+    }
+    let socket = StdUnixStream::from(OwnedFd::from(file));
+    socket.set_nonblocking(true)?;
+    Ok(Kind::Socket(socket))
+}

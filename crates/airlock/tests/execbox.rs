@@ -1,0 +1,366 @@
+//! `airlock runner` and `/execbox` as execbox hosts meet them.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod hosted;
+mod served;
+
+use hosted::Host;
+use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+fn conformance(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance").join(file)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the tests await this child")]
+fn node(words: &[&str]) -> std::io::Result<std::process::Output> {
+    Command::new("node").args(words).stdin(Stdio::null()).output()
+}
+
+/// What makes this node speak WebSocket, which old ones do only if told to; `None` where there is no node.
+fn websocket_flag() -> Option<&'static [&'static str]> {
+    let version = String::from_utf8(node(&["--version"]).ok()?.stdout).ok()?;
+    let major: u32 = version.strip_prefix('v')?.split('.').next()?.parse().ok()?;
+    Some(if major < 22 { &["--experimental-websocket"] } else { &[] })
+}
+
+/// Runs the wire check: no rule of "must" or "should" may be broken.
+fn wire_check(target: &[&str]) {
+    let Some(flag) = websocket_flag() else {
+        #[expect(clippy::print_stderr, reason = "a skipped check must not look like a passed one")]
+        {
+            eprintln!("SKIPPED, NOT PASSED: the wire check needs node, and there is none");
+        }
+        return;
+    };
+    let script = conformance("execbox/wire-check.mjs");
+    let output = node(&[flag, &[script.to_str().unwrap()], target].concat()).unwrap();
+    let report = String::from_utf8_lossy(&output.stdout);
+    let counts = report.lines().last().and_then(|line| serde_json::from_str::<Value>(line).ok());
+    let counts = counts.unwrap_or_else(|| panic!("no verdict: {report}\n{output:?}"));
+    assert_eq!(
+        (&counts["must"], &counts["should"]),
+        (&json!({"ok": 25, "no": 0}), &json!({"ok": 8, "no": 0})),
+        "{report}"
+    );
+}
+
+/// An `airlock runner` that listens. Dropping it kills it.
+struct Listening {
+    child: Child,
+    url: String,
+}
+
+impl Listening {
+    fn start(words: &[&str]) -> Self {
+        let mut command = hosted::airlock(&["runner", "--listen"]);
+        let mut child =
+            command.args(words).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut ready = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+        let url = ready.trim().strip_prefix("Airlock's runner is ready at ");
+        let url = url.expect("a runner that listens says where").to_owned();
+        Self { child, url }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+#[test]
+fn the_wire_check_passes_over_stdio() {
+    wire_check(&["--", env!("CARGO_BIN_EXE_airlock"), "runner"]);
+}
+
+#[test]
+fn the_wire_check_passes_over_a_websocket_with_a_token() {
+    let listening = Listening::start(&["ws://127.0.0.1:0"]);
+    assert!(listening.url.contains("/?token=alk_"));
+    wire_check(&["--target", &listening.url]);
+}
+
+#[test]
+fn the_wire_check_passes_over_a_private_socket() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runner.sock");
+    let listening = Listening::start(&[&format!("unix:{}", path.display())]);
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    wire_check(&["--target", &listening.url]);
+}
+
+#[test]
+fn the_wire_check_passes_at_a_servers_door() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = served::Served::start(folder.path(), &[]);
+    let run = server.client("run");
+    wire_check(&["--target", &format!("ws://{}/execbox?token={}", run.address, run.secret)]);
+}
+
+#[test]
+fn the_door_opens_only_to_those_who_may_run_and_come_from_here() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = served::Served::start(folder.path(), &[]);
+    let run = server.client("run");
+    let upgrade = [
+        ("Connection", "Upgrade"),
+        ("Upgrade", "websocket"),
+        ("Sec-WebSocket-Version", "13"),
+        ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ];
+    let status = |client: &served::Client, more: &[(&str, &str)]| {
+        let headers: Vec<_> = upgrade.iter().chain(more).copied().collect();
+        let mut stream = client.connect();
+        let head = client.head("GET", "/execbox", &headers, 0);
+        std::io::Write::write_all(&mut stream, head.as_bytes()).unwrap();
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).unwrap();
+        line.split(' ').nth(1).unwrap().to_owned()
+    };
+    assert_eq!(status(&run, &[]), "101");
+    assert_eq!(status(&run, &[("Origin", "https://evil.example")]), "403");
+    assert_eq!(status(&run, &[("Host", "evil.example")]), "403");
+    assert_eq!(status(&server.client_with("alk_wrong"), &[]), "401");
+}
+
+/// Two vectors tell an absent argument from null, which JSON cannot: real hosts drop a call without `input`.
+const TOLD_APART_ONLY_IN_PROCESS: [&str; 2] = ["tool/no-argument", "tool/undefined-argument"];
+
+#[test]
+fn every_vector_ends_as_a_real_host_saw_it_or_better() {
+    let vectors = std::fs::read_to_string(conformance("execbox/vectors.json")).unwrap();
+    // Three results hold half a surrogate pair, which is no text of ours.
+    let vectors: Value =
+        serde_json::from_str(&vectors.replace("\\ud83d\"]", "\u{FFFD}\"]")).unwrap();
+    let host = Host::start();
+    let mut wrong = vec![];
+    for case in vectors["cases"].as_array().unwrap() {
+        let id = case["id"].as_str().unwrap();
+        host.execute(id, case["code"].as_str().unwrap(), &case["options"]);
+        let mut done = host.attend(id);
+        for name in ["type", "id", "durationMs"] {
+            done.as_object_mut().unwrap().remove(name);
+        }
+        if !TOLD_APART_ONLY_IN_PROCESS.contains(&id) && !is_as_wanted(case, &done) {
+            wrong.push(format!("{id}: {done}, not {}", case["outcome"]));
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert_eq!(host.leave(), Some(0));
+}
+
+fn is_as_wanted(case: &Value, done: &Value) -> bool {
+    let mut outcome = case["outcome"].clone();
+    outcome.as_object_mut().unwrap().remove("resultIsUndefined");
+    match (case.get("want"), case["compare"].as_str().unwrap()) {
+        (Some(want), _) if want["ok"] == true => {
+            done["ok"] == true && done["result"] == want["result"]
+        }
+        (Some(want), _) => {
+            let codes = want["error"]["code"].as_array().unwrap();
+            done["ok"] == false && codes.contains(&done["error"]["code"])
+        }
+        (None, "exact") => same(done, &outcome),
+        (None, "code") => {
+            done["ok"] == outcome["ok"] && done["error"]["code"] == outcome["error"]["code"]
+        }
+        (None, _) => true,
+    }
+}
+
+/// Numbers are the same if they are the same to JavaScript.
+fn same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && one.iter().all(|(key, one)| other.get(key).is_some_and(|other| same(one, other)))
+        }
+        _ => one == other,
+    }
+}
+
+/// What may truthfully be said of an attack: it ran out of time or memory, it threw, or it was harmless after all.
+const TRUTHFUL: [&str; 4] = ["timeout", "memory_limit", "runtime_error", "serialization_error"];
+
+/// An attack ends soon after the time it was given, not after seconds of native code.
+const ATTACK_MS: u64 = 300;
+const LATE_MS: u64 = 3_000;
+
+#[test]
+fn every_attack_ends_on_time_with_a_truthful_code_while_a_neighbour_goes_on() {
+    let attacks = std::fs::read_to_string(conformance("hostile/attacks.json")).unwrap();
+    let attacks: Vec<Value> = serde_json::from_str(&attacks).unwrap();
+    let (over, is_over) = std::sync::mpsc::channel::<()>();
+    let neighbour = std::thread::spawn(move || {
+        let host = Host::start();
+        let mut n = 0;
+        while is_over.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
+            let id = format!("n{n}");
+            host.execute(&id, "(await tools.echo(1)).got + 1", &json!({"timeoutMs": 20_000}));
+            assert_eq!(host.attend(&id)["result"], 2);
+            n += 1;
+        }
+        n
+    });
+    let host = Host::start();
+    let mut wrong = vec![];
+    for attack in &attacks {
+        let name = attack["name"].as_str().unwrap();
+        host.execute(name, attack["code"].as_str().unwrap(), &json!({"timeoutMs": ATTACK_MS}));
+        let done = host.attend(name);
+        let code = done["error"]["code"].as_str();
+        let is_truthful = code.map_or(done["ok"] == true, |code| TRUTHFUL.contains(&code));
+        if !is_truthful || done["durationMs"].as_u64().unwrap() > LATE_MS {
+            wrong.push(format!("{name}: {done}"));
+        }
+    }
+    drop(over);
+    assert!(neighbour.join().unwrap() > attacks.len(), "the neighbour hardly got a turn");
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    host.execute("after", "1 + 1", &json!({}));
+    assert_eq!(host.attend("after")["result"], 2);
+}
+
+/// Native code that never looks up.
+const NEVER_YIELDS: &str = "[].sort.call({ length: 2 ** 53 - 1 })";
+
+/// Far longer than any test waits.
+const LONG: &str = r#"{"timeoutMs": 3600000}"#;
+
+fn long() -> Value {
+    serde_json::from_str(LONG).unwrap()
+}
+
+#[test]
+fn cancel_ends_native_code_that_never_yields_and_the_channel_goes_on() {
+    let host = Host::start();
+    for (id, code) in [("a", NEVER_YIELDS), ("b", "for (;;) {}")] {
+        host.execute(id, code, &long());
+        assert_eq!(host.next(), json!({"type": "started", "id": id}));
+        host.send(&json!({"type": "cancel", "id": id}));
+        let done = host.next();
+        let expected = json!({"code": "timeout", "message": "Execution timed out"});
+        assert_eq!(
+            (&done["id"], &done["ok"], &done["error"]),
+            (&json!(id), &json!(false), &expected)
+        );
+    }
+    host.execute("c", "1 + 1", &json!({}));
+    assert_eq!(host.attend("c")["result"], 2);
+}
+
+#[test]
+fn nothing_that_follows_a_cancel_overrides_it() {
+    let host = Host::start();
+    host.execute("a", "try { await tools.hang({}) } catch (e) {} 'survived'", &long());
+    let call = host.until("tool_call");
+    host.send(&json!({"type": "cancel", "id": "a"}));
+    let error = json!({"code": "tool_error", "message": "aborted"});
+    let call_id = &call["callId"];
+    host.send(&json!({"type": "tool_result", "callId": call_id, "ok": false, "error": error}));
+    assert_eq!(host.until("done")["error"]["code"], "timeout");
+}
+
+#[test]
+fn the_time_a_tool_takes_counts() {
+    let host = Host::start();
+    host.execute("a", "await tools.hang({})", &json!({"timeoutMs": 50}));
+    assert_eq!(host.attend("a")["error"]["code"], "timeout");
+}
+
+#[test]
+fn a_host_that_asks_for_it_runs_several_programs_on_one_channel() {
+    let host = Host::start();
+    let options = json!({"timeoutMs": 20_000, "multiplex": true});
+    host.execute("a", "await tools.hang('a')", &options);
+    let a = host.until("tool_call");
+    host.execute("b", "await tools.hang('b')", &options);
+    let b = host.until("tool_call");
+    // The same name again, and a host that forgets to ask, are refused.
+    host.execute("a", "1", &options);
+    host.execute("c", "1", &json!({}));
+    for id in ["a", "c"] {
+        let refused = host.next();
+        let code = &refused["error"]["code"];
+        assert_eq!(
+            (&refused["id"], &refused["durationMs"], code),
+            (&json!(id), &json!(0), &json!("internal_error"))
+        );
+    }
+    // A program that never yields does not hold the others up.
+    host.execute("d", NEVER_YIELDS, &options);
+    for (call, id) in [(b, "b"), (a, "a")] {
+        host.send(
+            &json!({"type": "tool_result", "callId": call["callId"], "ok": true, "result": id}),
+        );
+        let done = host.until("done");
+        assert_eq!((&done["id"], &done["result"]), (&json!(id), &json!(id)));
+    }
+    host.send(&json!({"type": "cancel", "id": "d"}));
+    assert_eq!(host.until("done")["error"]["code"], "timeout");
+}
+
+#[test]
+fn a_line_too_long_for_any_message_is_passed_over() {
+    let host = Host::start();
+    host.send_line(&format!(
+        r#"{{"type":"execute","id":"big","code":"{}"}}"#,
+        " ".repeat(17 << 20)
+    ));
+    host.execute("a", "1 + 1", &json!({}));
+    assert_eq!(host.attend("a")["result"], 2);
+}
+
+#[test]
+fn more_memory_than_there_is_is_refused_in_words() {
+    let host = Host::start();
+    host.execute("a", "1", &json!({"memoryLimitBytes": 1_u64 << 50}));
+    let done = host.next();
+    assert_eq!(done["error"]["code"], "internal_error", "{done}");
+    host.execute("b", "new Uint8Array(100 << 20).length", &json!({"memoryLimitBytes": 256 << 20}));
+    assert_eq!(host.attend("b")["result"], 100 << 20);
+}
+
+#[test]
+fn a_host_that_leaves_takes_its_program_along() {
+    let host = Host::start();
+    host.execute("a", NEVER_YIELDS, &long());
+    assert_eq!(host.leave(), Some(0));
+}
+
+#[test]
+fn every_program_of_a_channel_finds_a_world_as_if_nobody_had_been_there() {
+    let host = Host::start();
+    let code = "const found = [typeof leak, typeof [].x, typeof tools.raw];
+        globalThis.leak = 1; Array.prototype.x = 1; delete tools.raw; tools.hang({}); found";
+    let mut call_ids = std::collections::BTreeSet::new();
+    for n in 1..=5 {
+        host.execute("again", code, &json!({}));
+        let call = host.until("tool_call");
+        call_ids.insert(call["callId"].as_str().unwrap().to_owned());
+        assert_eq!(host.until("done")["result"], json!(["undefined", "undefined", "function"]));
+        assert_eq!(call_ids.len(), n, "names of calls are never used again");
+    }
+}
+
+#[test]
+fn a_large_program_leaves_the_next_one_a_process_of_its_own() {
+    let host = Host::start();
+    for _ in 0..3 {
+        host.execute("large", "'x'.repeat(20e6).length", &json!({}));
+        assert_eq!(host.attend("large")["result"], 20_000_000);
+        host.execute("null", "throw null", &json!({}));
+        let error = json!({"code": "runtime_error", "message": "null"});
+        assert_eq!(host.attend("null")["error"], error);
+    }
+}

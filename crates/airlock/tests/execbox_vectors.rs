@@ -1,0 +1,122 @@
+//! Every recorded program of an execbox host, through our host, its pipes and our runner.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+
+mod conformance_tools;
+
+use client::execbox::{
+    ExecuteResult, Execution, OneShot, Options, PoolSize, Pooled, ResolvedProvider, RunnerCommand,
+};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One recorded program. Members are read one by one: an outcome may hold a text that only JavaScript can.
+struct Case(BTreeMap<String, Box<RawValue>>);
+
+impl Case {
+    fn all() -> Vec<Self> {
+        let file = include_str!("../../../tests/conformance/execbox/vectors.json");
+        let mut parts: BTreeMap<String, Vec<_>> = serde_json::from_str(file).unwrap();
+        parts.remove("cases").unwrap().into_iter().map(Self).collect()
+    }
+
+    /// A member, `null` if it is absent.
+    fn member(&self, name: &str) -> Value {
+        self.0.get(name).map_or(Value::Null, |raw| serde_json::from_str(raw.get()).unwrap())
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.member(name).as_str().unwrap().to_owned()
+    }
+
+    fn execution(&self, providers: &[Arc<ResolvedProvider>]) -> Execution {
+        let options = self.member("options");
+        let options = Options {
+            timeout: options["timeoutMs"].as_u64().map(Duration::from_millis),
+            memory_limit_bytes: options["memoryLimitBytes"].as_u64(),
+            max_log_lines: options["maxLogLines"].as_u64(),
+            max_log_chars: options["maxLogChars"].as_u64(),
+            cancel_grace: None,
+        };
+        let execution = Execution::new(self.text("code")).options(options);
+        providers.iter().cloned().fold(execution, Execution::provider)
+    }
+
+    /// What is wrong with `result`, if anything.
+    fn complaint(&self, result: &ExecuteResult) -> Option<String> {
+        let (id, seen, want) = (self.text("id"), shown(result), self.member("want"));
+        let is_good = match self.text("compare").as_str() {
+            _ if !want.is_null() => is_wanted(&want, &seen),
+            "report" => true,
+            "exact" => seen == self.recorded(&id),
+            "code" => {
+                let recorded = self.recorded(&id);
+                seen["ok"] == recorded["ok"] && seen["error"]["code"] == recorded["error"]["code"]
+            }
+            other => panic!("{id}: nobody knows how to compare {other}"),
+        };
+        (!is_good).then(|| format!("{id}: {seen}"))
+    }
+
+    fn recorded(&self, id: &str) -> Value {
+        let mut recorded = self.member("outcome");
+        if NULL_FOR_NOTHING.contains(&id) {
+            recorded["result"] = json!({"got": null});
+        }
+        recorded
+    }
+}
+
+/// JSON has no undefined: over any wire, an argument that was left out arrives as null.
+const NULL_FOR_NOTHING: [&str; 2] = ["tool/no-argument", "tool/undefined-argument"];
+
+fn is_wanted(want: &Value, seen: &Value) -> bool {
+    let is_value = want.get("result").is_none_or(|result| seen["result"] == *result);
+    let codes = want["error"]["code"].as_array();
+    let is_failure = codes.is_none_or(|codes| codes.contains(&seen["error"]["code"]));
+    seen["ok"] == want["ok"] && is_value && is_failure
+}
+
+/// The result as the record writes it: without its duration, and undefined said aloud.
+fn shown(result: &ExecuteResult) -> Value {
+    let mut shown: Value = serde_json::from_str(result.to_json().text()).unwrap();
+    let members = shown.as_object_mut().unwrap();
+    members.remove("durationMs");
+    if result.outcome == Ok(None) {
+        members.insert("resultIsUndefined".to_owned(), json!(true));
+    }
+    shown
+}
+
+fn runner() -> RunnerCommand {
+    RunnerCommand::new(env!("CARGO_BIN_EXE_airlock")).arg("runner")
+}
+
+#[tokio::test]
+async fn every_recorded_program_ends_as_recorded_or_better_on_a_runner_that_is_kept() {
+    let providers = conformance_tools::providers();
+    let pool = Pooled::new(runner(), PoolSize { max_size: 1, ..PoolSize::default() });
+    let (cases, mut complaints) = (Case::all(), vec![]);
+    for case in &cases {
+        let result = pool.execute(case.execution(&providers)).await;
+        complaints.extend(case.complaint(&result));
+    }
+    pool.dispose().await;
+    assert_eq!((cases.len(), complaints), (160, vec![]));
+}
+
+#[tokio::test]
+async fn recorded_programs_end_the_same_on_a_fresh_runner() {
+    let providers = conformance_tools::providers();
+    let executor = OneShot::new(runner());
+    let mut complaints = vec![];
+    // Some of each kind: only the start differs.
+    for case in Case::all().into_iter().step_by(8) {
+        let result = executor.execute(case.execution(&providers)).await;
+        complaints.extend(case.complaint(&result));
+    }
+    assert_eq!(complaints, vec![""; 0]);
+}

@@ -1,0 +1,158 @@
+//! An execbox host of a hundred lines: it talks to `airlock runner` and runs the tools that the vectors call.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+mod tools;
+
+use protocols::execbox::FromRunner;
+use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tools::Answer;
+
+/// Longest wait for anything: reached only by a runner that hangs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The binary, without what the environment might tell it.
+#[expect(clippy::disallowed_methods, reason = "the test owns and awaits this child")]
+pub(crate) fn airlock(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_airlock"));
+    command.args(words).env_remove("AIRLOCK_LOG").env_remove("AIRLOCK_DATA_DIR");
+    command.env_remove("AIRLOCK_TOKEN").stdin(Stdio::null());
+    command
+}
+
+/// One channel to an `airlock runner` of its own. Dropping it kills the runner.
+pub(crate) struct Host {
+    child: Child,
+    to_runner: Arc<Mutex<ChildStdin>>,
+    from_runner: Receiver<String>,
+}
+
+impl Host {
+    pub(crate) fn start() -> Self {
+        let mut command = airlock(&["runner"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (lines, from_runner) = channel();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        // Ends with the child's output.
+        std::thread::spawn(move || {
+            stdout.lines().map_while(Result::ok).try_for_each(|line| lines.send(line))
+        });
+        let to_runner = Arc::new(Mutex::new(child.stdin.take().unwrap()));
+        Self { child, to_runner, from_runner }
+    }
+
+    pub(crate) fn send_line(&self, line: &str) {
+        send(&self.to_runner, line);
+    }
+
+    pub(crate) fn send(&self, message: &Value) {
+        self.send_line(&message.to_string());
+    }
+
+    /// Orders a program. `options` replace the usual ones.
+    pub(crate) fn execute(&self, id: &str, code: &str, options: &Value) {
+        let mut all = json!({
+            "timeoutMs": 5_000, "memoryLimitBytes": 64 << 20, "maxLogLines": 100, "maxLogChars": 64_000,
+        });
+        for (name, value) in options.as_object().into_iter().flatten() {
+            all[name] = value.clone();
+        }
+        self.send(&json!({
+            "type": "execute", "id": id, "code": code, "options": all, "providers": tools::manifests(),
+        }));
+    }
+
+    /// The runner's next line.
+    pub(crate) fn next_line(&self) -> String {
+        self.from_runner.recv_timeout(PATIENCE).expect("a runner that lives answers")
+    }
+
+    /// The runner's next message.
+    pub(crate) fn next(&self) -> Value {
+        serde_json::from_str(&self.next_line()).unwrap()
+    }
+
+    /// The next message of this type; those before it are passed over.
+    pub(crate) fn until(&self, kind: &str) -> Value {
+        loop {
+            let message = self.next();
+            if message["type"] == kind {
+                return message;
+            }
+        }
+    }
+
+    /// Runs the program's tools until it is done.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "a plain host hears nothing else of interest"
+    )]
+    pub(crate) fn attend(&self, id: &str) -> Value {
+        loop {
+            let line = self.next_line();
+            match FromRunner::decode(line.as_bytes()).unwrap() {
+                FromRunner::ToolCall(call) => {
+                    let (name, tool) = (call.provider_name.as_ref(), call.safe_tool_name.as_ref());
+                    let answer = tools::call(name, tool, call.input.text());
+                    self.answer(call.call_id.into_owned(), answer);
+                }
+                FromRunner::Done(done) if done.id == id => {
+                    return serde_json::from_str(&line).unwrap();
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn answer(&self, call_id: String, answer: Answer) {
+        let to_runner = Arc::clone(&self.to_runner);
+        let result = |json: &str| {
+            format!(r#"{{"type":"tool_result","callId":"{call_id}","ok":true,"result":{json}}}"#)
+        };
+        match answer {
+            Answer::Now(json) => send(&to_runner, &result(&json)),
+            Answer::Failed(code, message) => {
+                let error = json!({"code": code, "message": message});
+                let answer =
+                    json!({"type": "tool_result", "callId": call_id, "ok": false, "error": error});
+                send(&to_runner, &answer.to_string());
+            }
+            Answer::After(ms) => {
+                let line = result("null");
+                std::thread::spawn(move || {
+                    std::thread::sleep(Duration::from_millis(ms));
+                    send(&to_runner, &line);
+                });
+            }
+            Answer::Never => {}
+        }
+    }
+
+    /// Closes the channel; the runner's exit code.
+    pub(crate) fn leave(mut self) -> Option<i32> {
+        self.kill_input();
+        self.child.wait().unwrap().code()
+    }
+
+    fn kill_input(&mut self) {
+        let (nothing, _) = std::os::unix::net::UnixStream::pair().unwrap();
+        *self.to_runner.lock().unwrap() = ChildStdin::from(std::os::fd::OwnedFd::from(nothing));
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        // One that has ended already cannot be killed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A runner that is gone says so by its silence.
+fn send(to: &Mutex<ChildStdin>, line: &str) {
+    let _ = to.lock().unwrap().write_all(format!("{line}\n").as_bytes());
+}

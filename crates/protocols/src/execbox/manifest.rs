@@ -1,0 +1,98 @@
+//! The tools that a plain host offers, as `execute` carries them.
+
+use super::BadMessage;
+use super::text::{Member, RawJson, Text, text};
+use serde::Deserialize;
+use serde::de::{self, Deserializer, MapAccess};
+use std::fmt;
+
+/// One namespace of tools.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Provider<'a> {
+    /// The global under which the guest finds it.
+    #[serde(borrow, deserialize_with = "text")]
+    pub name: Text<'a>,
+    /// Names of its tools in the host's order. The key counts, as with execbox's own runner, not `safeName`.
+    #[serde(borrow, deserialize_with = "keys")]
+    pub tools: Vec<Text<'a>>,
+    /// Read because a manifest without it is none.
+    #[serde(borrow, rename = "types", deserialize_with = "text")]
+    _types: Text<'a>,
+}
+
+impl<'a> Provider<'a> {
+    /// Reads a list of manifests. One that execbox would refuse makes the whole message one that is ignored.
+    pub fn read_all(manifests: RawJson<'a>) -> Result<Vec<Self>, BadMessage> {
+        Ok(serde_json::from_str(manifests.text())?)
+    }
+}
+
+/// What a manifest says of one tool: looked at, not kept.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Tool<'a> {
+    #[serde(borrow, rename = "safeName", deserialize_with = "text")]
+    _safe_name: Text<'a>,
+    #[serde(borrow, rename = "originalName", deserialize_with = "text")]
+    _original_name: Text<'a>,
+    /// Absent or a text; `null` is neither.
+    #[serde(borrow, default, rename = "description", deserialize_with = "text")]
+    _description: Text<'a>,
+}
+
+fn keys<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Text<'de>>, D::Error> {
+    from.deserialize_map(Keys)
+}
+
+struct Keys;
+
+impl<'de> de::Visitor<'de> for Keys {
+    type Value = Vec<Text<'de>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("tools by their names")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut keys = Vec::with_capacity(map.size_hint().unwrap_or(0));
+        while let Some((Member(key), Tool { .. })) = map.next_entry()? {
+            keys.push(key);
+        }
+        Ok(keys)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<Provider<'_>>, BadMessage> {
+        Provider::read_all(RawJson::parse(text).unwrap())
+    }
+
+    #[test]
+    fn the_key_names_the_tool_and_what_is_more_is_tolerated() {
+        let text = r#"[{"name":"p","types":"","more":1,"tools":{"b":{"safeName":"x","originalName":"y"},
+            "a\ud800":{"safeName":"x","originalName":"y","description":"d","inputSchema":{}}}}]"#;
+        let providers = read(text).unwrap();
+        assert_eq!(providers[0].name, "p");
+        assert_eq!(providers[0].tools, ["b", "a\u{FFFD}"]);
+        assert_eq!(read("[]").unwrap(), []);
+    }
+
+    #[test]
+    fn a_manifest_that_lacks_something_is_refused() {
+        for text in [
+            "{}",
+            "[1]",
+            r#"[{"name":"p","tools":{}}]"#,
+            r#"[{"types":"","tools":{}}]"#,
+            r#"[{"name":"p","types":"","tools":[]}]"#,
+            r#"[{"name":"p","types":"","tools":{"a":{"safeName":"x"}}}]"#,
+            r#"[{"name":"p","types":"","tools":{"a":{"safeName":"x","originalName":1}}}]"#,
+            r#"[{"name":"p","types":"","tools":{"a":{"safeName":"x","originalName":"y","description":null}}}]"#,
+        ] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+}

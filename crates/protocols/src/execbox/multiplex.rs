@@ -1,0 +1,32 @@
+//! Several executions on one channel: ours, and only for hosts that ask for it.
+
+use serde::Deserialize;
+
+/// Whether an `execute` carries `options.multiplex: true`: it may run beside others on its channel. A host that does
+/// not say so gets execbox's rule, one execution at a time.
+pub fn asks_to_multiplex(line: &[u8]) -> bool {
+    serde_json::from_slice::<Asks>(line).is_ok_and(|asks| asks.options.multiplex)
+}
+
+#[derive(Deserialize)]
+struct Asks {
+    options: Options,
+}
+
+#[derive(Deserialize)]
+struct Options {
+    multiplex: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::asks_to_multiplex;
+
+    #[test]
+    fn only_a_plain_true_asks() {
+        assert!(asks_to_multiplex(br#"{"options":{"timeoutMs":1,"multiplex":true}}"#));
+        for line in [&b"{}"[..], br#"{"options":{}}"#, br#"{"options":{"multiplex":1}}"#, b"x"] {
+            assert!(!asks_to_multiplex(line));
+        }
+    }
+}

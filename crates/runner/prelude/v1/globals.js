@@ -1,0 +1,76 @@
+// What the guest sees, and what the host holds.
+
+const LINE_CHARS_MAX = 65536; // of one call of console
+kit.LINE_CHARS_MAX = LINE_CHARS_MAX;
+const { indexOf, toWellFormed } = kit.String;
+
+// A program that prints nothing but texts and numbers needs nothing that shows values.
+const quick = (args) => {
+  let line = "";
+  for (let at = 0; at < args.length; at += 1) {
+    const value = args[at];
+    if (typeof value === "string" ? indexOf(value, "%") >= 0 : typeof value !== "number" || value === 0) return undefined;
+    line += at === 0 ? value : " " + value;
+  }
+  return line.length <= LINE_CHARS_MAX ? toWellFormed("" + line) : undefined;
+};
+const console = {};
+for (const name of "log info warn error debug table dir dirxml assert count countReset trace group groupCollapsed groupEnd".split(" ")) {
+  const plain = "log info warn error debug".includes(name);
+  console[name] = {
+    [name](...args) {
+      const line = plain && loaded.console === undefined ? quick(args) : undefined;
+      if (line === undefined) load("console")[name](args);
+      else host.log(name, line);
+    },
+  }[name];
+}
+define(console, Symbol.toStringTag, "console");
+define(world, "console", console);
+define(world, "Date", GuestDate);
+define(world, "performance", { now: () => clock.now - clock.startedAt, get timeOrigin() { return clock.startedAt; } });
+define(Math, "random", { random: () => load("random").random() }.random);
+
+const parts = {
+  tools: "tools emit fetch",
+  timers: "setTimeout setInterval clearTimeout clearInterval queueMicrotask",
+  crypto: "crypto",
+  clone: "structuredClone",
+  text: "TextEncoder TextDecoder",
+  url: "URL URLSearchParams",
+  events: "Event CustomEvent EventTarget AbortController AbortSignal",
+};
+for (const part of ownKeys(parts)) for (const name of parts[part].split(" ")) lazily(name, part);
+
+delete world.WeakRef;
+delete world.FinalizationRegistry;
+delete world.Atomics;
+delete world.SharedArrayBuffer;
+delete world.InternalError;
+delete kit.InternalErrorPrototype.constructor;
+
+return {
+  start: (at, a, b, c, d, e, f, g, h) => {
+    clock.now = clock.startedAt = at;
+    kit.seed = { __proto__: null, a, b, c, d, e, f, g, h };
+    if (loaded.random !== undefined) loaded.random.seed();
+  },
+  resolveCall: (id, at, value) => {
+    if (at !== undefined) clock.now = at;
+    load("tools").resolveCall(id, value);
+  },
+  rejectCall: (id, at, code, message, name, details) => {
+    if (at !== undefined) clock.now = at;
+    load("tools").rejectCall(id, code, message, name, details);
+  },
+  fire: (id, at) => {
+    clock.now = at;
+    load("timers").fire(id);
+  },
+  describe: (error) => load("errors").describe(error),
+  describeCrash: () => load("errors").describeCrash(),
+  // What most programs touch, for a world that is copied rather than built.
+  warm: () => {
+    for (const part of ["errors", "tools", "timers", "random", "show", "show_kinds", "console"]) load(part);
+  },
+};

@@ -1,0 +1,309 @@
+//! Executions of plain execbox hosts.
+
+use crate::guest::Guest;
+use serde_json::{Value, json};
+
+/// Hands a program to a runner as a plain host would.
+fn execute(guest: &mut Guest, id: &str, code: &str, options: &Value) {
+    let mut all = json!({
+        "timeoutMs": 10_000, "memoryLimitBytes": 64 << 20, "maxLogLines": 100, "maxLogChars": 64_000,
+    });
+    for (name, value) in options.as_object().unwrap() {
+        all[name] = value.clone();
+    }
+    let tool = json!({"safeName": "s", "originalName": "o"});
+    let tools = json!({"echo": tool, "b": tool, "__proto__": tool});
+    let providers = json!([
+        {"name": "tools", "types": "", "tools": tools},
+        {"name": "undefined", "types": "", "tools": {}},
+    ]);
+    send(
+        guest,
+        &json!({"type": "execute", "id": id, "code": code, "options": all, "providers": providers}),
+    );
+}
+
+fn send(guest: &mut Guest, message: &Value) {
+    guest.send_line(format!("{message}\n").as_bytes());
+}
+
+fn answer(guest: &mut Guest, call: &Value, result: &Value) {
+    let call_id = &call["callId"];
+    send(guest, &json!({"type": "tool_result", "callId": call_id, "ok": true, "result": result}));
+}
+
+fn running(code: &str) -> Guest {
+    let mut guest = Guest::new();
+    execute(&mut guest, "e", code, &json!({}));
+    assert_eq!(guest.next().unwrap(), json!({"type": "started", "id": "e"}));
+    guest
+}
+
+fn done_with(code: &str, options: &Value) -> Value {
+    let mut guest = Guest::new();
+    execute(&mut guest, "e", code, options);
+    assert_eq!(guest.next().unwrap()["type"], "started");
+    guest.next().unwrap()
+}
+
+fn value(code: &str) -> Value {
+    let done = done_with(code, &json!({}));
+    assert_eq!(done["ok"], true, "{done}");
+    done["result"].clone()
+}
+
+fn failure(code: &str, options: &Value) -> (String, String) {
+    let done = done_with(code, options);
+    let text = |name: &str| done["error"][name].as_str().unwrap().to_owned();
+    (text("code"), text("message"))
+}
+
+fn code_of(code: &str) -> String {
+    failure(code, &json!({})).0
+}
+
+#[test]
+fn a_program_is_started_and_done_in_plain_words() {
+    let mut done = done_with("console.log('a', 1); 1 + 1", &json!({}));
+    done["durationMs"].take();
+    let expected = json!({
+        "type": "done", "id": "e", "ok": true, "durationMs": null, "logs": ["a 1"], "result": 2,
+    });
+    assert_eq!(done, expected);
+}
+
+#[test]
+fn a_syntax_error_comes_after_the_start() {
+    assert_eq!(code_of("const = 5"), "runtime_error");
+}
+
+#[test]
+fn a_namespace_is_a_plain_object_of_plain_functions() {
+    let code = "const f = tools.echo;
+        [Object.keys(tools), Object.getPrototypeOf(tools) === Object.prototype, f.name, f.length,
+         f({}) instanceof Promise, (tools.x = 1, tools.x), (tools = 2, tools), typeof undefined]";
+    let mut guest = running(code);
+    assert_eq!(guest.next().unwrap()["type"], "tool_call");
+    let expected = json!([["__proto__", "b", "echo"], true, "echo", 0, true, 1, 2, "undefined"]);
+    assert_eq!(guest.next().unwrap()["result"], expected);
+}
+
+#[test]
+fn only_the_first_argument_counts_and_input_is_always_there() {
+    let mut guest = running("[await tools.echo(), await tools.b({ a: 1 }, 2)]");
+    let first = guest.next().unwrap();
+    let said = |call: &Value| {
+        (call["providerName"].clone(), call["safeToolName"].clone(), call["input"].clone())
+    };
+    assert_eq!(said(&first), (json!("tools"), json!("echo"), json!(null)));
+    assert!(first.get("input").is_some());
+    answer(&mut guest, &first, &json!(1));
+    let second = guest.next().unwrap();
+    assert_eq!(said(&second), (json!("tools"), json!("b"), json!({"a": 1})));
+    assert_ne!(first["callId"], second["callId"]);
+    answer(&mut guest, &second, &json!(2));
+    assert_eq!(guest.next().unwrap()["result"], json!([1, 2]));
+}
+
+#[test]
+fn unknown_late_and_repeated_results_and_noise_are_ignored() {
+    let mut guest = running("[await tools.echo(1), await tools.echo(2)]");
+    let first = guest.next().unwrap();
+    for call_id in ["nobody", "e", "e.", "e.99", ".1"] {
+        answer(&mut guest, &json!({"callId": call_id}), &json!("wrong"));
+    }
+    guest.send_line(
+        b"not json\n\n[1]\nnull\n{\"type\":\"sync\",\"n\":1}\n{\"type\":\"tool_result\"}\n",
+    );
+    send(&mut guest, &json!({"type": "cancel", "id": "other"}));
+    answer(&mut guest, &first, &json!("a"));
+    answer(&mut guest, &first, &json!("again"));
+    let second = guest.next().unwrap();
+    send(&mut guest, &json!({"type": "tool_result", "callId": second["callId"], "ok": true}));
+    assert_eq!(guest.next().unwrap()["result"], json!(["a", null]));
+}
+
+#[test]
+fn a_second_order_is_refused_and_the_first_goes_on() {
+    let mut guest = running("await tools.echo(1)");
+    let call = guest.next().unwrap();
+    execute(&mut guest, "second", "2", &json!({}));
+    answer(&mut guest, &call, &json!("fine"));
+    let refused = guest.next().unwrap();
+    let said = (&refused["id"], &refused["error"]["code"], &refused["durationMs"]);
+    assert_eq!(said, (&json!("second"), &json!("internal_error"), &json!(0)));
+    assert_eq!(guest.next().unwrap()["result"], "fine");
+}
+
+#[test]
+fn a_hosts_error_keeps_its_code_only_unchanged() {
+    let cases = [
+        ("await tools.echo(1)", "no_such_code", "no"),
+        ("try { await tools.echo(1) } catch (e) { throw e }", "no_such_code", "no"),
+        (
+            "try { await tools.echo(1) } catch (e) { e.code = 'timeout'; throw e }",
+            "runtime_error",
+            "no",
+        ),
+        (
+            "try { await tools.echo(1) } catch (e) { e.message = 'x'; throw e }",
+            "runtime_error",
+            "x",
+        ),
+        (
+            "try { await tools.echo(1) } catch (e) { throw Object.assign(new Error('no'), { ...e }) }",
+            "runtime_error",
+            "no",
+        ),
+    ];
+    for (code, expected, message) in cases {
+        let mut guest = running(code);
+        let call = guest.next().unwrap();
+        let error = json!({"code": "no_such_code", "message": "no"});
+        send(
+            &mut guest,
+            &json!({"type": "tool_result", "callId": call["callId"], "ok": false, "error": error}),
+        );
+        let done = guest.next().unwrap();
+        assert_eq!(done["error"], json!({"code": expected, "message": message}), "{code}");
+    }
+}
+
+#[test]
+fn no_text_name_or_property_forges_a_code() {
+    for code in [
+        "throw new Error('out of memory')",
+        "throw Object.assign(new Error('x'), { name: 'InternalError', code: 'memory_limit' })",
+        "throw null",
+        "let p; try { (function f() { f() })() } catch (e) { p = Object.getPrototypeOf(e) }
+         throw Object.setPrototypeOf(new Error('out of memory'), p)",
+        "throw { code: 'timeout', message: 'Execution timed out' }",
+        "throw new Proxy({}, { get() { throw 1 }, getPrototypeOf() { throw 2 } })",
+    ] {
+        assert_eq!(code_of(code), "runtime_error", "{code}");
+    }
+}
+
+#[test]
+fn whatever_a_guest_does_to_its_world_its_value_is_told() {
+    let code = "JSON.stringify = () => '\"forged\"'; globalThis.JSON = globalThis.Promise = globalThis.Reflect = undefined;
+        Object.prototype.toJSON = undefined; Array.prototype[Symbol.iterator] = undefined;
+        String.prototype.toWellFormed = String.prototype.slice = () => 'forged';
+        console.log('told'); await tools.echo({ a: [1] })";
+    let mut guest = running(code);
+    let call = guest.next().unwrap();
+    assert_eq!(call["input"], json!({"a": [1]}));
+    answer(&mut guest, &call, &json!({"b": 2}));
+    let done = guest.next().unwrap();
+    assert_eq!((&done["result"], &done["logs"]), (&json!({"b": 2}), &json!(["told"])));
+}
+
+#[test]
+fn time_runs_out_wherever_the_guest_is() {
+    for code in [
+        "for (;;) {}",
+        "await null; for (;;) {}",
+        "const again = () => Promise.resolve().then(again); await again()",
+        "({ toJSON() { for (;;) {} } })",
+        "await tools.echo({ toJSON() { for (;;) {} } })",
+        "console.log({ toJSON() { for (;;) {} } })",
+        "throw { get message() { for (;;) {} } }",
+        "try { for (;;) {} } finally { for (;;) {} }",
+    ] {
+        let timed_out = ("timeout".to_owned(), "Execution timed out".to_owned());
+        assert_eq!(failure(code, &json!({"timeoutMs": 40})), timed_out, "{code}");
+    }
+    assert_eq!(failure("1", &json!({"timeoutMs": 0})).0, "timeout");
+}
+
+#[test]
+fn a_cancelled_program_timed_out_and_its_logs_are_kept() {
+    let mut guest = running("console.log('kept'); try { await tools.echo(1) } catch { } 1");
+    assert_eq!(guest.next().unwrap()["type"], "tool_call");
+    send(&mut guest, &json!({"type": "cancel", "id": "e"}));
+    let done = guest.next().unwrap();
+    assert_eq!((&done["error"]["code"], &done["logs"]), (&json!("timeout"), &json!(["kept"])));
+}
+
+#[test]
+fn memory_runs_out_in_those_words() {
+    // Exhaustion that leaves no room for an error object is told by the kernel's count of this process, which these
+    // tests share with others: the wire check has such programs.
+    for code in ["let s = 'x'; for (;;) s += s", "new ArrayBuffer(1 << 28).byteLength"] {
+        let code_of = failure(code, &json!({"memoryLimitBytes": 16 << 20})).0;
+        assert_eq!(code_of, "memory_limit", "{code}");
+    }
+}
+
+#[test]
+fn what_has_no_json_is_said_in_execboxs_words() {
+    let no_json = "Guest code returned a non-serializable value";
+    for code in ["(() => 1)", "1n", "Symbol()", "const a = {}; a.a = a; a", "await tools.echo(1n)"]
+    {
+        let said = failure(code, &json!({}));
+        assert_eq!(said, ("serialization_error".to_owned(), no_json.to_owned()), "{code}");
+    }
+    assert_eq!(code_of("'x'.repeat(17 << 20)"), "serialization_error");
+}
+
+#[test]
+fn a_promise_that_nothing_can_settle_ends_at_once() {
+    assert_eq!(code_of("await new Promise(() => {})"), "runtime_error");
+}
+
+#[test]
+fn the_console_writes_lines_as_execbox_does() {
+    let code = "console.log('%s', 1, undefined, null, NaN, -0, 10n, Symbol('s'), [1, [2]], { a: undefined });
+        console.info(); console.warn(true); console.error('a\\nb');
+        const cycle = {}; cycle.self = cycle; console.log(cycle, function f() {})";
+    let lines = json!([
+        "%s 1 undefined null null 0 10  [1,[2]] {}",
+        "",
+        "true",
+        "a\nb",
+        "[object Object] function f() {}",
+    ]);
+    assert_eq!(done_with(code, &json!({}))["logs"], lines);
+    let methods = "['debug', 'table', 'trace', 'dir'].map((name) => typeof console[name])";
+    assert_eq!(value(methods), json!(["undefined", "undefined", "undefined", "undefined"]));
+}
+
+#[test]
+fn logs_are_cut_by_lines_then_by_utf16_units() {
+    // lines, their limit, the limit of characters, what is left
+    let cases = [
+        (json!(["12345", "67890", "abc"]), 2, 10, json!(["12345", "67890"])),
+        (json!(["12345", "67890"]), 5, 7, json!(["12345", "67"])),
+        (json!(["a", "", "b"]), 9, 1, json!(["a"])),
+        (json!(["", "a"]), 9, 1, json!(["", "a"])),
+        (json!(["a"]), 0, 9, json!([])),
+        (json!(["ab"]), 9, 0, json!([])),
+        (json!(["ab"]), 9, -1, json!([])),
+        (json!(["😀😀"]), 9, 2, json!(["😀"])),
+    ];
+    for (lines, max_lines, max_chars, left) in cases {
+        let code = format!("for (const line of {lines}) console.log(line)");
+        let options = json!({"maxLogLines": max_lines, "maxLogChars": max_chars});
+        assert_eq!(done_with(&code, &options)["logs"], left, "{lines}");
+    }
+}
+
+#[test]
+fn a_flood_of_logs_is_bounded_while_it_runs() {
+    let code = "const x = 'x'.repeat(100000); for (let i = 0; i < 20000; i++) console.log(x, { x }); 'end'";
+    let done = done_with(code, &json!({"memoryLimitBytes": 8 << 20}));
+    assert_eq!(done["result"], "end");
+    assert_eq!(done["logs"][0].as_str().unwrap().len(), 64_000);
+}
+
+#[test]
+fn there_is_nothing_outside_the_language_but_console_and_tools() {
+    let names = "['fetch', 'process', 'require', 'Buffer', 'setTimeout', 'emit', 'crypto', 'performance', 'queueMicrotask',
+        'Atomics', 'SharedArrayBuffer', 'WeakRef', 'FinalizationRegistry', 'InternalError', 'navigator', 'std', 'os']
+        .filter((name) => name in globalThis)";
+    assert_eq!(value(names), json!([]));
+    assert_eq!(
+        value("Math.abs(Date.now() - new Date()) < 60000 && Date.now() > 1700000000000"),
+        json!(true)
+    );
+}

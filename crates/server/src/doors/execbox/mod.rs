@@ -1,0 +1,80 @@
+//! execbox: a host sends programs and runs their tools itself; here they are run, in the jail. `/execbox` of the server,
+//! and listeners of their own for hosts that spawn a program or expect a port.
+
+mod listen;
+mod relay;
+mod run;
+mod transport;
+
+pub use listen::{Address, BadAddress, ListenError, Listening, listen};
+
+use crate::app::App;
+use crate::auth::Caller;
+use crate::error::Problem;
+use axum::extract::State;
+use axum::extract::ws::{WebSocket, WebSocketUpgrade};
+use axum::response::Response;
+use protocols::execbox::MESSAGE_BYTES_MAX;
+use sandbox::Sandbox;
+use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use transport::{LinesIn, LinesOut};
+
+/// Channels at a time. Each may hold a process.
+const CHANNELS_MAX: usize = 256;
+
+/// Serves one host over a stream of lines until it leaves or `stopping`.
+pub async fn serve_lines(
+    sandbox: Sandbox,
+    reader: impl AsyncRead + Unpin + Send,
+    writer: impl AsyncWrite + Unpin + Send,
+    stopping: CancellationToken,
+) {
+    relay::serve(sandbox, LinesIn::new(reader), LinesOut::new(writer), stopping).await;
+}
+
+/// `GET /execbox`: becomes a WebSocket with one JSON text per frame.
+pub(crate) async fn open(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    upgrade: WebSocketUpgrade,
+) -> Result<Response, Problem> {
+    caller.may_run().map_err(|denied| Problem::denied(denied, ""))?;
+    app.channels.open(upgrade)
+}
+
+/// All channels of one server.
+#[derive(Debug, Clone)]
+pub(crate) struct Channels {
+    sandbox: Sandbox,
+    places: Arc<Semaphore>,
+    stopping: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Channels {
+    pub(crate) fn new(sandbox: Sandbox, stopping: CancellationToken, tasks: TaskTracker) -> Self {
+        Self { sandbox, places: Arc::new(Semaphore::new(CHANNELS_MAX)), stopping, tasks }
+    }
+
+    fn place(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.places).try_acquire_owned().ok()
+    }
+
+    /// Makes a channel of a request.
+    fn open(&self, upgrade: WebSocketUpgrade) -> Result<Response, Problem> {
+        let place = self.place().ok_or_else(|| Problem::no_channel(CHANNELS_MAX))?;
+        let token = self.tasks.token();
+        let (sandbox, stopping) = (self.sandbox.clone(), self.stopping.clone());
+        let serve = async move |socket: WebSocket| {
+            let (incoming, outgoing) = transport::frames(socket);
+            relay::serve(sandbox, incoming, outgoing, stopping).await;
+            drop((place, token));
+        };
+        let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX);
+        Ok(upgrade.on_upgrade(serve))
+    }
+}

@@ -1,0 +1,397 @@
+//! One execution of a channel: its runner, its deadline, and what the host is told of it.
+
+use protocols::execbox::wire::{Cancel, Done, Execute, Failed, Options, RawJson, Started};
+use protocols::execbox::{FromRunner, MESSAGE_BYTES_MAX, ToRunner};
+use sandbox::{Demand, Exit, Lease, LeaseError, MEMORY_BYTES_DEFAULT, Received, Sandbox};
+use std::pin::Pin;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long a cancelled program may take to stop by itself. Hosts wait 25 ms before they give the whole channel up.
+const CANCEL_GRACE: Duration = Duration::from_millis(10);
+
+/// How long a program may overrun its deadline before it is killed. Hosts wait 100 ms before they cancel.
+const DEADLINE_GRACE: Duration = Duration::from_millis(40);
+
+/// Longest time a program may ask for: timers have an end.
+const TIME_MAX: Duration = Duration::from_secs(24 * 3600);
+
+/// How much is heard of one program before its channel looks elsewhere.
+const TURN_BYTES_MAX: usize = 256 << 10;
+
+/// Lines for the host, each with its line break.
+pub(super) type Frames = Vec<Vec<u8>>;
+
+/// What the host is told where the fixed words of execbox are meant.
+const TIMED_OUT: (&str, &str) = ("timeout", "Execution timed out");
+
+/// One execution.
+pub(super) struct Run {
+    /// As the host calls it.
+    host_id: String,
+    /// As the runner calls it, and what its calls' names begin with. Nobody can guess it.
+    id: String,
+    stage: Stage,
+    memory_bytes: u64,
+    time_allowed: Duration,
+    received: Instant,
+    deadline: Instant,
+    kill_at: Option<Instant>,
+    cancelled: bool,
+    said_started: bool,
+    /// For another runner, should the spare one have left before it heard this.
+    again: Option<(Sandbox, Vec<u8>)>,
+}
+
+enum Stage {
+    /// For a runner; then this line is for it.
+    Waiting(Leasing, Vec<u8>),
+    Running(Lease),
+}
+
+impl Stage {
+    /// Before the beginning and after the end.
+    fn nothing() -> Self {
+        Self::Waiting(Box::pin(std::future::pending()), Vec::new())
+    }
+}
+
+type Leasing = Pin<Box<dyn Future<Output = Result<Lease, LeaseError>> + Send>>;
+
+/// What is left when an execution is over.
+pub(super) struct Over {
+    /// A runner that is fit for another one.
+    pub(super) spare: Option<Spare>,
+}
+
+/// A runner at rest. It has run programs of this channel only.
+pub(super) struct Spare {
+    pub(super) lease: Lease,
+    memory_bytes: u64,
+    pub(super) since: Instant,
+}
+
+impl Run {
+    /// Begins, with the spare runner if it fits.
+    pub(super) fn new(
+        execute: &Execute<'_>,
+        id: String,
+        spare: Option<Spare>,
+        sandbox: &Sandbox,
+    ) -> Self {
+        let Options { memory_limit_bytes, timeout_ms, .. } = execute.options;
+        // Smaller guests are held by their own limit; runners of the usual size are ready at once.
+        let memory_bytes = memory_limit_bytes.max(MEMORY_BYTES_DEFAULT);
+        let time_allowed = Duration::from_millis(timeout_ms).min(TIME_MAX);
+        let mut line = Vec::with_capacity(execute.code.len() + 512);
+        let order = Execute { id: id.as_str().into(), airlock: None, ..execute.clone() };
+        ToRunner::Execute(order).encode(&mut line);
+        let received = Instant::now();
+        let mut run = Self {
+            host_id: execute.id.clone().into_owned(),
+            id,
+            stage: Stage::nothing(),
+            memory_bytes,
+            time_allowed,
+            received,
+            deadline: received + time_allowed,
+            kill_at: None,
+            cancelled: false,
+            said_started: false,
+            again: None,
+        };
+        match spare.filter(|spare| spare.memory_bytes == memory_bytes) {
+            Some(spare) => {
+                run.begin(spare.lease, &line);
+                run.again = Some((sandbox.clone(), line));
+            }
+            None => run.wait(sandbox.clone(), line),
+        }
+        run
+    }
+
+    fn wait(&mut self, sandbox: Sandbox, line: Vec<u8>) {
+        let demand = Demand { memory_bytes: self.memory_bytes, caller: None };
+        let leasing = Box::pin(async move { sandbox.lease(demand).await });
+        self.stage = Stage::Waiting(leasing, line);
+    }
+
+    fn begin(&mut self, mut lease: Lease, line: &[u8]) {
+        // A runner that is gone says so itself when it is listened to.
+        let _ = lease.push(line);
+        self.stage = Stage::Running(lease);
+        self.deadline = Instant::now() + self.time_allowed;
+    }
+
+    pub(super) fn is_called(&self, host_id: &str) -> bool {
+        self.host_id == host_id
+    }
+
+    /// Whether it made a call of this name.
+    pub(super) fn made(&self, call_id: &str) -> bool {
+        call_id.strip_prefix(self.id.as_str()).is_some_and(|rest| rest.starts_with('.'))
+    }
+
+    /// When to look after it again.
+    pub(super) fn alarm(&self) -> Instant {
+        self.kill_at.unwrap_or(self.deadline)
+    }
+
+    /// A tool call is settled. `message` is the host's own, on one line.
+    pub(super) fn settle(&mut self, message: &[u8]) {
+        if let (Stage::Running(lease), false) = (&mut self.stage, self.cancelled) {
+            // As in `begin`.
+            let _ = lease.push(&with_line_break(message));
+        }
+    }
+
+    /// The host gives up: whatever the program does now, it timed out.
+    pub(super) fn cancel(&mut self, out: &mut Frames) -> Option<Over> {
+        self.cancelled = true;
+        self.ask_to_end(CANCEL_GRACE, out)
+    }
+
+    /// The alarm went off.
+    pub(super) fn look_after(&mut self, now: Instant, out: &mut Frames) -> Option<Over> {
+        match self.kill_at {
+            Some(at) if now >= at => {
+                tracing::debug!("a program did not stop by itself and is killed");
+                Some(self.give_up(TIMED_OUT, out))
+            }
+            None if now >= self.deadline => self.ask_to_end(DEADLINE_GRACE, out),
+            Some(_) | None => None,
+        }
+    }
+
+    fn ask_to_end(&mut self, grace: Duration, out: &mut Frames) -> Option<Over> {
+        let Stage::Running(lease) = &mut self.stage else {
+            return Some(self.give_up(TIMED_OUT, out));
+        };
+        let mut line = Vec::new();
+        ToRunner::Cancel(Cancel { id: self.id.as_str().into() }).encode(&mut line);
+        // As in `begin`.
+        let _ = lease.push(&line);
+        let at = Instant::now() + grace;
+        self.kill_at = Some(self.kill_at.map_or(at, |before| before.min(at)));
+        None
+    }
+
+    /// What happens next. Dropping the future loses nothing.
+    pub(super) async fn next(&mut self) -> Heard {
+        loop {
+            match &mut self.stage {
+                Stage::Waiting(leasing, line) => match leasing.await {
+                    Ok(lease) => {
+                        let line = std::mem::take(line);
+                        self.begin(lease, &line);
+                    }
+                    Err(error) => return Heard::NotLeased(error),
+                },
+                Stage::Running(lease) => {
+                    return match lease.receive().await {
+                        Received::Line(line) => hear(line, &self.id),
+                        Received::Gone(exit) => Heard::Gone(exit),
+                    };
+                }
+            }
+        }
+    }
+
+    /// Tells the host, also of what has arrived meanwhile; says so when the execution is over.
+    pub(super) fn on(&mut self, heard: Heard, out: &mut Frames) -> Option<Over> {
+        let mut over = self.pass_on(heard, out);
+        let mut heard_bytes = 0;
+        while over.is_none() && heard_bytes < TURN_BYTES_MAX {
+            let Stage::Running(lease) = &mut self.stage else { break };
+            let Some(line) = lease.try_next() else { break };
+            heard_bytes += line.len() + 1;
+            let heard = hear(line, &self.id);
+            over = self.pass_on(heard, out);
+        }
+        over
+    }
+
+    fn pass_on(&mut self, heard: Heard, out: &mut Frames) -> Option<Over> {
+        match heard {
+            Heard::Started => {
+                self.again = None;
+                self.say_started(out);
+            }
+            Heard::Call(line) if !self.cancelled => out.push(line),
+            Heard::Call(_) => {}
+            Heard::Done(done) => return Some(self.done(done, out)),
+            Heard::NotLeased(error) => return Some(self.not_leased(&error, out)),
+            Heard::Gone(exit) => match self.again.take() {
+                // It left while nobody looked; the program has not begun.
+                Some((sandbox, line)) if self.kill_at.is_none() => self.wait(sandbox, line),
+                Some(_) | None => return Some(self.lost(exit, out)),
+            },
+            Heard::Nonsense => {
+                tracing::warn!("a runner said what no runner says");
+                let sentence = "The program broke its sandbox's rules.";
+                return Some(self.give_up(("internal_error", sentence), out));
+            }
+        }
+        None
+    }
+
+    fn say_started(&mut self, out: &mut Frames) {
+        if !std::mem::replace(&mut self.said_started, true) {
+            let started = Started { id: self.host_id.as_str().into(), airlock: None };
+            out.push(encoded(&FromRunner::Started(started)));
+        }
+    }
+
+    /// The runner's own word, except that nothing overrides a cancellation.
+    fn done(&mut self, done: Finished, out: &mut Frames) -> Over {
+        let Finished { outcome, logs } = done;
+        let outcome = match outcome {
+            _ if self.cancelled => Err((TIMED_OUT.0.to_owned(), TIMED_OUT.1.to_owned())),
+            outcome => outcome,
+        };
+        // Whoever timed out or ran out of memory may leave a process behind that is not as it was.
+        let keeps = match &outcome {
+            Ok(_) => true,
+            Err((code, _)) => {
+                !matches!(code.as_str(), "timeout" | "memory_limit" | "internal_error")
+            }
+        };
+        self.answer(outcome.as_ref().map(Option::as_deref), &logs, out);
+        let stage = std::mem::replace(&mut self.stage, Stage::nothing());
+        let spare = match stage {
+            Stage::Running(lease) if keeps => {
+                Some(Spare { lease, memory_bytes: self.memory_bytes, since: Instant::now() })
+            }
+            Stage::Running(_) | Stage::Waiting(..) => None,
+        };
+        Over { spare }
+    }
+
+    /// Answers for a program that will not answer itself. Its runner, if any, is killed when this is dropped.
+    fn give_up(&mut self, (code, message): (&str, &str), out: &mut Frames) -> Over {
+        if matches!(self.stage, Stage::Running(_)) {
+            // It had begun, whether or not its word had left it.
+            self.say_started(out);
+        }
+        self.answer(Err(&(code.to_owned(), message.to_owned())), &[], out);
+        Over { spare: None }
+    }
+
+    fn answer(
+        &self,
+        outcome: Result<Option<&str>, &(String, String)>,
+        logs: &[String],
+        out: &mut Frames,
+    ) {
+        let elapsed = self.received.elapsed();
+        let outcome = match outcome {
+            Ok(json) => Ok(json.and_then(RawJson::parse)),
+            Err((code, message)) => Err(failed(code, message)),
+        };
+        out.push(encoded(&FromRunner::Done(Done {
+            id: self.host_id.as_str().into(),
+            outcome,
+            duration_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+            logs: logs.iter().map(|line| line.as_str().into()).collect(),
+        })));
+    }
+
+    fn not_leased(&mut self, error: &LeaseError, out: &mut Frames) -> Over {
+        let sentence = match error {
+            LeaseError::TooLarge { budget_bytes, .. } => {
+                format!("memoryLimitBytes is more than the {budget_bytes} bytes this runner has")
+            }
+            LeaseError::Unavailable { .. } => {
+                tracing::error!(%error, "no runner for a channel");
+                "no sandbox could be started; try again".to_owned()
+            }
+            LeaseError::Closed => "the runner is shutting down".to_owned(),
+        };
+        self.give_up(("internal_error", &sentence), out)
+    }
+
+    /// The runner is gone before its program ended.
+    fn lost(&mut self, exit: Exit, out: &mut Frames) -> Over {
+        let sentence = match exit {
+            Exit::OutOfMemory => {
+                let sentence = "needed more memory than there is";
+                return self.give_up(("memory_limit", sentence), out);
+            }
+            Exit::Crashed { signal } => {
+                format!("The program crashed its sandbox (signal {signal}).")
+            }
+            Exit::Violation => "The program tried something its sandbox forbids.".to_owned(),
+            Exit::Unruly => "The program broke its sandbox's rules.".to_owned(),
+            Exit::Lost => "The program's sandbox was lost; run it again.".to_owned(),
+            Exit::Ended | Exit::Killed => "The program's sandbox ended unexpectedly.".to_owned(),
+        };
+        self.give_up(("internal_error", &sentence), out)
+    }
+}
+
+/// Answers an `execute` that is not begun.
+pub(super) fn refuse(host_id: &str, message: &str, out: &mut Frames) {
+    out.push(encoded(&FromRunner::Done(Done {
+        id: host_id.into(),
+        outcome: Err(failed("internal_error", message)),
+        duration_ms: 0,
+        logs: Vec::new(),
+    })));
+}
+
+/// What a runner said, as far as a plain host may hear it, or what became of it.
+pub(super) enum Heard {
+    NotLeased(LeaseError),
+    Started,
+    /// The line for the host.
+    Call(Vec<u8>),
+    Done(Finished),
+    Nonsense,
+    Gone(Exit),
+}
+
+pub(super) struct Finished {
+    outcome: Result<Option<String>, (String, String)>,
+    logs: Vec<String>,
+}
+
+/// Reads a line of a runner's. It is hostile input: only what this execution may say is passed on.
+fn hear(line: &[u8], id: &str) -> Heard {
+    match FromRunner::decode(line) {
+        Ok(FromRunner::Started(started)) if started.id == id => Heard::Started,
+        Ok(FromRunner::ToolCall(call)) if is_call_of(&call.call_id, id) => {
+            Heard::Call(with_line_break(line))
+        }
+        Ok(FromRunner::Done(done)) if done.id == id && line.len() <= MESSAGE_BYTES_MAX => {
+            Heard::Done(Finished {
+                outcome: match done.outcome {
+                    Ok(json) => Ok(json.map(|json| json.text().to_owned())),
+                    Err(failed) => Err((failed.code.into_owned(), failed.message.into_owned())),
+                },
+                logs: done.logs.into_iter().map(std::borrow::Cow::into_owned).collect(),
+            })
+        }
+        Ok(_) | Err(_) => Heard::Nonsense,
+    }
+}
+
+fn is_call_of(call_id: &str, id: &str) -> bool {
+    call_id.strip_prefix(id).is_some_and(|rest| rest.starts_with('.'))
+}
+
+fn failed<'a>(code: &'a str, message: &'a str) -> Failed<'a> {
+    Failed { code: code.into(), message: message.into(), name: None, stack: None, limit: None }
+}
+
+fn with_line_break(message: &[u8]) -> Vec<u8> {
+    let mut line = Vec::with_capacity(message.len() + 1);
+    line.extend_from_slice(message);
+    line.push(b'\n');
+    line
+}
+
+fn encoded(message: &FromRunner<'_>) -> Vec<u8> {
+    let mut line = Vec::new();
+    message.encode(&mut line);
+    line
+}
