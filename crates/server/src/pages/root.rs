@@ -16,8 +16,9 @@ use store::ListFilter;
 /// Executions that are looked through for open questions: a page is read by a person.
 const EXECUTIONS_LOOKED_AT_MAX: usize = 100;
 
-const DOORS: [(&str, &str); 4] = [
+const DOORS: [(&str, &str); 5] = [
     ("/api/executions", "run programs, list them, answer their questions (Executor's HTTP API)"),
+    ("/execbox", "run programs whose tools the host runs (execbox over WebSocket)"),
     ("/api/tokens", "mint and remove tokens (scope admin)"),
     ("/metrics", "numbers for Prometheus (scope admin)"),
     ("/healthz", "whether the server is there; /readyz: whether it takes work"),
