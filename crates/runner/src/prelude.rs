@@ -42,8 +42,11 @@ const PARTS: &[(&str, &str)] = &[
     ("v1/crypto", v1!("crypto")),
     ("v1/errors", v1!("errors")),
     ("v1/events", v1!("events")),
+    ("v1/idna", v1!("idna")),
+    ("v1/ipv6", v1!("ipv6")),
     ("v1/percent", v1!("percent")),
     ("v1/random", v1!("random")),
+    ("v1/search_params", v1!("search_params")),
     ("v1/show", v1!("show")),
     ("v1/show_kinds", v1!("show_kinds")),
     ("v1/text", v1!("text")),
@@ -73,42 +76,11 @@ pub(crate) fn compile<'js>(ctx: &Ctx<'js>, source: &str) -> rquickjs::Result<Fun
 pub(crate) fn add_to<'js>(functions: &Object<'js>) -> rquickjs::Result<()> {
     functions.set(
         "part",
-        Func::new(|ctx: Ctx<'js>, name: String| match PARTS.iter().find(|(part, _)| *part == name) {
-            Some((_, source)) => compile(&ctx, source),
-            None => Err(Exception::throw_reference(&ctx, "no such part")),
+        Func::new(|ctx: Ctx<'js>, name: String| {
+            match PARTS.iter().find(|(part, _)| *part == name) {
+                Some((_, source)) => compile(&ctx, source),
+                None => Err(Exception::throw_reference(&ctx, "no such part")),
+            }
         }),
     )
-}
-
-#[cfg(test)]
-mod cost {
-    use std::time::Instant;
-    #[test]
-    #[ignore]
-    fn cost() {
-        let time = |name: &str, f: &mut dyn FnMut()| {
-            let mut all: Vec<_> = (0..300).map(|_| { let t = Instant::now(); f(); t.elapsed().as_nanos() as f64 / 1000.0 }).collect();
-            all.sort_by(f64::total_cmp);
-            println!("{name}: median {:.0} µs  p10 {:.0}", all[150], all[30]);
-        };
-        time("runtime+context", &mut || {
-            let r = rquickjs::Runtime::new().unwrap();
-            let c = rquickjs::Context::full(&r).unwrap();
-            std::mem::forget((r.clone(), c.clone()));
-        });
-        time("runtime+context+compile", &mut || {
-            let r = rquickjs::Runtime::new().unwrap();
-            let c = rquickjs::Context::full(&r).unwrap();
-            c.with(|ctx| { let f: rquickjs::Function<'_> = ctx.eval(super::source(1).unwrap()).unwrap(); std::mem::forget(f) });
-            std::mem::forget((r.clone(), c.clone()));
-        });
-        time("fresh", &mut || std::mem::forget(crate::World::fresh(1).unwrap()));
-        time("fresh+drop", &mut || drop(crate::World::fresh(1).unwrap()));
-        time("warm", &mut || std::mem::forget(crate::World::warm()));
-        for touch in ["tools", "setTimeout", "Math.random()", "crypto", "structuredClone", "TextEncoder", "URL", "AbortController", "console.log('a'); console.log({})", "tools;Math.random();setTimeout;console.log({})"] {
-            let mut all: Vec<_> = (0..100).map(|_| { let w = crate::World::fresh(1).unwrap(); w.host.allow_cpu(u64::MAX); w.context.with(|ctx| { let t = Instant::now(); ctx.eval::<(), _>(format!("{touch};undefined")).unwrap(); t.elapsed().as_nanos() as f64 / 1000.0 }) }).collect();
-            all.sort_by(f64::total_cmp);
-            println!("touch {touch}: median {:.0} µs", all[50]);
-        }
-    }
 }

@@ -38,6 +38,7 @@ const kit = {
   encodeURIComponent,
   decodeURIComponent,
   fromCharCode: String.fromCharCode,
+  fromCodePoint: String.fromCodePoint,
   symbols: { __proto__: null, iterator: Symbol.iterator, toPrimitive: Symbol.toPrimitive, toStringTag: Symbol.toStringTag },
   IteratorPrototype: Iterator.prototype,
   InternalErrorPrototype: InternalError.prototype,
@@ -69,12 +70,14 @@ capture("Map", Map, "get set has forEach", "size");
 capture("Set", Set, "add has delete forEach", "size");
 capture("WeakMap", WeakMap, "get set");
 capture("ArrayBuffer", ArrayBuffer, "transfer", "byteLength maxByteLength resizable");
+capture("DOMException", DOMException, "", "name message");
 capture("DataView", DataView, "", "buffer byteLength byteOffset");
 capture("TypedArray", TypedArray, "set", "buffer byteLength byteOffset length");
 capture("Uint8Array", Uint8Array, "toBase64");
-for (const name of ["Promise", "Proxy", "Error", "TypeError", "RangeError", "SyntaxError", "ReferenceError", "EvalError", "URIError", "AggregateError", "WeakSet", "DOMException"]) {
+for (const name of ["Promise", "Proxy", "Error", "TypeError", "RangeError", "SyntaxError", "ReferenceError", "EvalError", "URIError", "AggregateError"]) {
   kit[name] = { __proto__: null, self: globalThis[name] };
 }
+kit.stackOf = uncurry(getOwnPropertyDescriptor(Error.prototype, "stack").get);
 kit.arrays = create(null);
 for (const name of "Int8Array Uint8Array Uint8ClampedArray Int16Array Uint16Array Int32Array Uint32Array Float16Array Float32Array Float64Array BigInt64Array BigUint64Array".split(" ")) {
   kit.arrays[name] = globalThis[name];

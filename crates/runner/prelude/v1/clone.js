@@ -2,8 +2,8 @@
 (function (kit) {
   "use strict";
 
-  const { create, define, defineProperty, freeze, getOwnPropertyDescriptor, getPrototypeOf, isArray, isError, isView, ownKeys, views } = kit;
-  const { self: NativeDOMException } = kit.DOMException;
+  const { create, define, defineProperty, freeze, getOwnPropertyDescriptor, getPrototypeOf, isArray, isError, isView, ownKeys, stackOf, views } = kit;
+  const { self: NativeDOMException, name: domName, message: domMessage } = kit.DOMException;
   const { self: NativeTypeError } = kit.TypeError;
   const { self: NativeObject, toString: objectToString } = kit.Object;
   const { self: NativePromise } = kit.Promise;
@@ -126,8 +126,8 @@
     const name = "" + error.name;
     const known = errorTypes[name];
     const copy = remember(memory, error, new (known === undefined ? errorTypes.Error : known)(ownText(error, "message")));
-    const stack = ownText(error, "stack");
-    if (stack !== undefined) define(copy, "stack", stack);
+    const stack = stackOf(error);
+    if (typeof stack === "string") define(copy, "stack", stack);
     const cause = getOwnPropertyDescriptor(error, "cause");
     if (cause !== undefined && cause.get === undefined) define(copy, "cause", clone(cause.value, memory));
     return copy;
@@ -145,6 +145,8 @@
       case "[object Number]": return (boxed) => remember(memory, boxed, NativeObject(numberOf(boxed)));
       case "[object String]": return (boxed) => remember(memory, boxed, NativeObject(stringOf(boxed)));
       case "[object BigInt]": return (boxed) => remember(memory, boxed, NativeObject(bigIntOf(boxed)));
+      case "[object DOMException]":
+        return (error) => remember(memory, error, new NativeDOMException(domMessage(error), domName(error)));
       case "[object WeakMap]":
       case "[object WeakSet]":
       case "[object Symbol]":
@@ -174,7 +176,7 @@
     __proto__: null,
     "[object Map]": mapSize, "[object Set]": setSize, "[object Date]": getTime, "[object RegExp]": kit.RegExp.global,
     "[object ArrayBuffer]": bufferBytes, "[object Boolean]": booleanOf, "[object Number]": numberOf,
-    "[object String]": stringOf, "[object BigInt]": bigIntOf,
+    "[object String]": stringOf, "[object BigInt]": bigIntOf, "[object DOMException]": domName,
   });
   const isWhatItSays = (value) => {
     try {

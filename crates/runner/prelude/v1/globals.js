@@ -37,7 +37,8 @@ const parts = {
   crypto: "crypto",
   clone: "structuredClone",
   text: "TextEncoder TextDecoder",
-  url: "URL URLSearchParams",
+  url: "URL",
+  search_params: "URLSearchParams",
   events: "Event CustomEvent EventTarget AbortController AbortSignal",
 };
 for (const part of ownKeys(parts)) for (const name of parts[part].split(" ")) lazily(name, part);

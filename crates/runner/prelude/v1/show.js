@@ -4,7 +4,7 @@
   "use strict";
 
   const { getOwnPropertyDescriptor, getPrototypeOf, isArray, ownKeys, stringify, trunc } = kit;
-  const { toStringTag } = kit.symbols;
+  const { iterator, toStringTag } = kit.symbols;
   const { charCodeAt, indexOf, slice, self: NativeString } = kit.String;
   const { self: NativeNumber } = kit.Number;
   const { toString: symbolToString } = kit.Symbol;
@@ -83,12 +83,13 @@
     if (property.get !== undefined) return property.set === undefined ? "[Getter]" : "[Getter/Setter]";
     return property.set === undefined ? show(property.value, within) : "[Setter]";
   };
-  const isIndex = (key) => key === NativeString(trunc(NativeNumber(key))) && NativeNumber(key) >= 0;
-  const addProperties = (list, object, within, skipIndices) => {
+  const isIndex = (key) => typeof key === "string" && key === NativeString(trunc(NativeNumber(key))) && NativeNumber(key) >= 0;
+  // `skips` says of a key whether it has been shown already, or need not be.
+  const addProperties = (list, object, within, skips) => {
     const keys = ownKeys(object);
     for (let at = 0; at < keys.length; at += 1) {
       const key = keys[at];
-      if (skipIndices && typeof key === "string" && isIndex(key)) continue;
+      if (skips !== undefined && skips(key)) continue;
       const value = showProperty(object, key, within);
       if (value !== undefined) list.add(() => showKey(key) + ": " + value);
     }
@@ -100,7 +101,7 @@
       const value = showProperty(array, NativeString(at), within);
       list.add(() => (value === undefined ? "<empty>" : value));
     }
-    if (n <= ITEMS_MAX) addProperties(list, array, within, true);
+    if (n <= ITEMS_MAX) addProperties(list, array, within, isIndex);
     return list.end(n - shown);
   };
 
@@ -117,13 +118,16 @@
   };
   const addAll = (object, within, open) => {
     const list = items(open, "}");
-    addProperties(list, object, within, false);
+    addProperties(list, object, within, undefined);
     return list.end(0);
   };
+  // Neither with a tag of its own, nor the arguments of a function.
+  const isPlain = (object) =>
+    getOwnPropertyDescriptor(object, toStringTag) === undefined && getOwnPropertyDescriptor(object, iterator) === undefined;
   const showWithin = (object, within) => {
     const above = getPrototypeOf(object);
     if (above === ArrayPrototype && isArray(object)) return showArray(object, object.length, within, "[");
-    if (above === ObjectPrototype && getOwnPropertyDescriptor(object, toStringTag) === undefined) return addAll(object, within, "{");
+    if (above === ObjectPrototype && isPlain(object)) return addAll(object, within, "{");
     const kinds = kit.load("show_kinds");
     let special;
     try {
@@ -154,5 +158,5 @@
   // Shown as if inside something: strings with quotes, and this many levels of objects.
   const inspect = (value, depthMax) => show(value, { __proto__: null, object: undefined, outer: undefined, depth: 0, depthMax });
 
-  return { __proto__: null, ANCESTORS_MAX, DEPTH_MAX, show, inspect, quoted, nested, items, addProperties, showArray, addAll, nameOf, className, ownData };
+  return { __proto__: null, ANCESTORS_MAX, DEPTH_MAX, show, inspect, quoted, nested, items, addProperties, isIndex, showArray, addAll, nameOf, className, ownData };
 })

@@ -18,8 +18,9 @@
   const { byteLength: bufferBytes } = kit.ArrayBuffer;
   const { type: typeOfArray, length: lengthOf } = kit.TypedArray;
   const { byteLength: viewBytes, byteOffset: viewOffset } = kit.DataView;
+  const { name: domName } = kit.DOMException;
   const { textOr } = kit.load("errors");
-  const { ANCESTORS_MAX, show, quoted, nested, items, addProperties, showArray, addAll, nameOf, className, ownData } = kit.load("show");
+  const { ANCESTORS_MAX, show, quoted, nested, items, addProperties, isIndex, showArray, addAll, nameOf, className, ownData } = kit.load("show");
 
   const tagOf = (object) => {
     let at = object;
@@ -38,9 +39,9 @@
   };
 
   // The enumerable properties that something has besides what it is; "" if none.
-  const extras = (object, within, skipIndices) => {
+  const extras = (object, within, skips) => {
     const list = items("{", "}");
-    addProperties(list, object, within, skipIndices);
+    addProperties(list, object, within, skips);
     const text = list.end(0);
     return text === "{}" ? "" : " " + text;
   };
@@ -63,7 +64,7 @@
     }
     const name = nameOf(fn);
     const text = "[" + kind + (name === "" ? " (anonymous)" : ": " + name) + parent + "]";
-    return ownKeys(fn).length === 0 ? text : nested(fn, outer, text, (within) => text + extras(fn, within, false));
+    return ownKeys(fn).length === 0 ? text : nested(fn, outer, text, (within) => text + extras(fn, within, undefined));
   };
   const arrayTitle = (array) => {
     const name = className(array);
@@ -86,27 +87,28 @@
     const message = textOr("", () => error.message);
     return message === "" ? name : name + ": " + message;
   };
+  const isUsual = (key) => key === "stack" || key === "name" || key === "message";
   const showError = (error, within) => {
     let text = header(error);
-    if (within.depth > 1) return "[" + text + "]" + extras(error, within, false);
+    if (within.depth > 1) return "[" + text + "]" + extras(error, within, isUsual);
     const frames = host.frames(textOr("", () => error.stack));
     if (frames !== "") text += "\n" + frames;
-    text += extras(error, within, false);
+    text += extras(error, within, isUsual);
     const cause = getOwnPropertyDescriptor(error, "cause");
     if (cause !== undefined && !cause.enumerable) text += "\n  [cause]: " + show(cause.value, within);
     const errors = ownData(error, "errors");
     return isArray(errors) ? text + "\n  [errors]: " + show(errors, within) : text;
   };
   const boxed = (kind, value, object, within) =>
-    "[" + kind + ": " + (kind === "String" ? quoted(value) : show(value, within)) + "]" + extras(object, within, kind === "String");
+    "[" + kind + ": " + (kind === "String" ? quoted(value) : show(value, within)) + "]" + extras(object, within, kind === "String" ? isIndex : undefined);
   // A tag can be forged; the captured functions throw then, and the object is shown as what it also is.
   const showTagged = (object, within) => {
     switch (objectToString(object)) {
       case "[object Map]": return showMap(object, within);
       case "[object Set]": return showSet(object, within);
       case "[object Date]":
-        return (getTime(object) === getTime(object) ? toISOString(object) : "Invalid Date") + extras(object, within, false);
-      case "[object RegExp]": return NativeString(regExpToString(object)) + extras(object, within, false);
+        return (getTime(object) === getTime(object) ? toISOString(object) : "Invalid Date") + extras(object, within, undefined);
+      case "[object RegExp]": return NativeString(regExpToString(object)) + extras(object, within, undefined);
       case "[object ArrayBuffer]": return "ArrayBuffer { byteLength: " + bufferBytes(object) + " }";
       case "[object Number]": return boxed("Number", numberOf(object), object, within);
       case "[object String]": return boxed("String", stringOf(object), object, within);
@@ -114,6 +116,7 @@
       case "[object BigInt]": return boxed("BigInt", bigIntOf(object), object, within);
       case "[object Symbol]": return boxed("Symbol", symbolOf(object), object, within);
       case "[object Arguments]": return showArray(object, object.length, within, "[Arguments] [");
+      case "[object DOMException]": return domName(object) && showError(object, within);
       case "[object WeakMap]": return "WeakMap { <items unknown> }";
       case "[object WeakSet]": return "WeakSet { <items unknown> }";
       default: return undefined;

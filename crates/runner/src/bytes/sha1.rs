@@ -36,7 +36,8 @@ fn mix(state: &mut [u32; 5], block: &[u8; BLOCK_BYTES]) {
             40..60 => ((b & c) | (b & d) | (c & d), 0x8f1b_bcdc),
             _ => (b ^ c ^ d, 0xca62_c1d6_u32),
         };
-        let next = a.rotate_left(5).wrapping_add(f).wrapping_add(e).wrapping_add(k).wrapping_add(word);
+        let next =
+            a.rotate_left(5).wrapping_add(f).wrapping_add(e).wrapping_add(k).wrapping_add(word);
         (e, d, c, b, a) = (d, c, b.rotate_left(30), a, next);
     }
     for (sum, word) in state.iter_mut().zip([a, b, c, d, e]) {
@@ -50,7 +51,8 @@ fn schedule(block: &[u8; BLOCK_BYTES]) -> [u32; 80] {
         *word = u32::from_be_bytes(*bytes);
     }
     for at in 16..80 {
-        words[at] = (words[at - 3] ^ words[at - 8] ^ words[at - 14] ^ words[at - 16]).rotate_left(1);
+        words[at] =
+            (words[at - 3] ^ words[at - 8] ^ words[at - 14] ^ words[at - 16]).rotate_left(1);
     }
     words
 }

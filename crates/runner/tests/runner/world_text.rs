@@ -31,17 +31,32 @@ fn texts_become_utf_8() {
 #[test]
 fn utf_8_becomes_text() {
     all(&[
-        ("new TextDecoder().decode(new Uint8Array([97, 195, 188, 226, 130, 172, 240, 159, 152, 128]))", "\"aü€😀\""),
+        (
+            "new TextDecoder().decode(new Uint8Array([97, 195, 188, 226, 130, 172, 240, 159, 152, 128]))",
+            "\"aü€😀\"",
+        ),
         ("new TextDecoder().decode()", "\"\""),
         // One replacement for each maximal part of a sequence that is cut short.
-        ("new TextDecoder().decode(new Uint8Array([0xf0, 0x9f, 0x98, 97, 0xff, 0xc0, 0xaf, 0xed, 0xa0, 0x80]))", "\"�a������\""),
+        (
+            "new TextDecoder().decode(new Uint8Array([0xf0, 0x9f, 0x98, 97, 0xff, 0xc0, 0xaf, 0xed, 0xa0, 0x80]))",
+            "\"�a������\"",
+        ),
         ("new TextDecoder().decode(new Uint8Array([0xef, 0xbb, 0xbf, 97]))", "\"a\""),
-        ("new TextDecoder('utf-8', { ignoreBOM: true }).decode(new Uint8Array([0xef, 0xbb, 0xbf, 97])).length", "2"),
+        (
+            "new TextDecoder('utf-8', { ignoreBOM: true }).decode(new Uint8Array([0xef, 0xbb, 0xbf, 97])).length",
+            "2",
+        ),
         ("new TextDecoder().decode(new Uint8Array([1, 97, 98, 2]).subarray(1, 3))", "\"ab\""),
-        ("new TextDecoder().decode(new DataView(new Uint8Array([97, 98, 99]).buffer, 1, 1))", "\"b\""),
+        (
+            "new TextDecoder().decode(new DataView(new Uint8Array([97, 98, 99]).buffer, 1, 1))",
+            "\"b\"",
+        ),
         ("new TextDecoder().decode(new Uint16Array([0x6261]))", "\"ab\""),
         ("new TextDecoder().decode(new Uint8Array([97]).buffer)", "\"a\""),
-        ("const d = new TextDecoder(' UTF8 ', { fatal: 1 }); [d.encoding, d.fatal, d.ignoreBOM]", "[\"utf-8\",true,false]"),
+        (
+            "const d = new TextDecoder(' UTF8 ', { fatal: 1 }); [d.encoding, d.fatal, d.ignoreBOM]",
+            "[\"utf-8\",true,false]",
+        ),
         (
             "const e = []; for (const x of [() => new TextDecoder('latin1'), () => new TextDecoder('utf-8', { fatal: true }).decode(new Uint8Array([255])), () => new TextDecoder().decode('a')]) try { x() } catch (x) { e.push(x.name) } e",
             "[\"RangeError\",\"TypeError\",\"TypeError\"]",
@@ -75,13 +90,22 @@ fn a_stream_is_decoded_however_it_is_cut() {
 #[test]
 fn base64_goes_both_ways() {
     all(&[
-        ("[btoa(''), btoa('a'), btoa('ab'), btoa('abc'), btoa('\\u00ff\\u0000')]", "[\"\",\"YQ==\",\"YWI=\",\"YWJj\",\"/wA=\"]"),
-        ("[atob('YQ=='), atob(' Y W\\nJj '), atob('YWI'), atob('')]", "[\"a\",\"abc\",\"ab\",\"\"]"),
+        (
+            "[btoa(''), btoa('a'), btoa('ab'), btoa('abc'), btoa('\\u00ff\\u0000')]",
+            "[\"\",\"YQ==\",\"YWI=\",\"YWJj\",\"/wA=\"]",
+        ),
+        (
+            "[atob('YQ=='), atob(' Y W\\nJj '), atob('YWI'), atob('')]",
+            "[\"a\",\"abc\",\"ab\",\"\"]",
+        ),
         (
             "const e = []; for (const t of ['Y', 'YQ=', 'Y$==', 'YQ==YQ==', '=', 'ü']) try { atob(t); e.push(t) } catch (x) { e.push(x.name, x instanceof DOMException) } e.every((x) => x === 'InvalidCharacterError' || x === true)",
             "true",
         ),
-        ("let e; try { btoa('€') } catch (x) { e = [x.name, x.code] } e", "[\"InvalidCharacterError\",5]"),
+        (
+            "let e; try { btoa('€') } catch (x) { e = [x.name, x.code] } e",
+            "[\"InvalidCharacterError\",5]",
+        ),
     ]);
 }
 
@@ -91,17 +115,31 @@ fn digests_are_the_standards_own() {
     for (name, expected) in [
         ("'SHA-1'", "a9993e364706816aba3e25717850c26c9cd0d89d"),
         ("'sha-256'", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
-        ("{ name: 'SHA-384' }", "cb00753f45a35e8bb5a03d699ac65007272c32ab0eded1631a8b605a43ff5bed8086072ba1e7cc2358baeca134c825a7"),
-        ("'SHA-512'", "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f"),
+        (
+            "{ name: 'SHA-384' }",
+            "cb00753f45a35e8bb5a03d699ac65007272c32ab0eded1631a8b605a43ff5bed8086072ba1e7cc2358baeca134c825a7",
+        ),
+        (
+            "'SHA-512'",
+            "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f",
+        ),
     ] {
-        assert_eq!(value(&format!("{hex} await hex({name}, abc)")), format!("{expected:?}"), "{name}");
+        assert_eq!(
+            value(&format!("{hex} await hex({name}, abc)")),
+            format!("{expected:?}"),
+            "{name}"
+        );
     }
     assert_eq!(
-        value(&format!("{hex} [await hex('SHA-256', new ArrayBuffer(0)) === await hex('SHA-256', new Uint8Array(9).subarray(4, 4)), await hex('SHA-1', new DataView(abc.buffer)) === await hex('SHA-1', abc)]")),
+        value(&format!(
+            "{hex} [await hex('SHA-256', new ArrayBuffer(0)) === await hex('SHA-256', new Uint8Array(9).subarray(4, 4)), await hex('SHA-1', new DataView(abc.buffer)) === await hex('SHA-1', abc)]"
+        )),
         "[true,true]"
     );
     assert_eq!(
-        value("const e = []; for (const a of [['MD5', new Uint8Array()], ['SHA-1', 'text'], [null, new Uint8Array()]]) await crypto.subtle.digest(...a).catch((x) => e.push(x.name)); e"),
+        value(
+            "const e = []; for (const a of [['MD5', new Uint8Array()], ['SHA-1', 'text'], [null, new Uint8Array()]]) await crypto.subtle.digest(...a).catch((x) => e.push(x.name)); e"
+        ),
         "[\"NotSupportedError\",\"TypeError\",\"TypeError\"]"
     );
 }
@@ -109,7 +147,10 @@ fn digests_are_the_standards_own() {
 #[test]
 fn random_values_fill_arrays_of_integers_only() {
     all(&[
-        ("const a = new Uint32Array(4); crypto.getRandomValues(a) === a && a.some((x) => x > 0)", "true"),
+        (
+            "const a = new Uint32Array(4); crypto.getRandomValues(a) === a && a.some((x) => x > 0)",
+            "true",
+        ),
         (
             "const e = []; for (const x of [new Uint8Array(65537), new Float32Array(1), new DataView(new ArrayBuffer(1)), [], null]) try { crypto.getRandomValues(x) } catch (x) { e.push(x.name) } e",
             "[\"QuotaExceededError\",\"TypeError\",\"TypeError\",\"TypeError\",\"TypeError\"]",
@@ -122,7 +163,10 @@ fn random_values_fill_arrays_of_integers_only() {
 fn what_is_not_there_says_so() {
     assert_eq!(
         failure("fetch('https://example.com')"),
-        ("runtime".to_owned(), "fetch is not available here: everything outside is reached through tools.*".to_owned())
+        (
+            "runtime".to_owned(),
+            "fetch is not available here: everything outside is reached through tools.*".to_owned()
+        )
     );
     all(&[(
         "['navigator', 'require', 'process', 'Buffer', 'XMLHttpRequest', 'WebSocket', 'setImmediate', 'window', 'self', 'global', 'importScripts', 'Worker'].filter((n) => n in globalThis)",

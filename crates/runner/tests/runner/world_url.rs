@@ -265,14 +265,35 @@ fn search_params_stand_alone_too() {
         ("String(new URLSearchParams(new Map([['a', 1]])))", r#""a=1""#),
         ("String(new URLSearchParams(new URLSearchParams('z=1')))", r#""z=1""#),
         ("String(new URLSearchParams({ k: \"*-._~!'()ü\" }))", r#""k=*-._%7E%21%27%28%29%C3%BC""#),
-        ("[...new URLSearchParams('a=%zz&b=%ff&c=%F0%9F%98%80')]", r#"[["a","%zz"],["b","�"],["c","😀"]]"#),
-        ("const p = new URLSearchParams('b=2&a=1&b=1&ü=0'); p.sort(); String(p)", r#""a=1&b=2&b=1&%C3%BC=0""#),
-        ("const p = new URLSearchParams('a=1&a=2&b=3'); p.set('a', 9); [String(p), p.has('a', '9'), p.has('a', '1'), p.get('zz')]", r#"["a=9&b=3",true,false,null]"#),
+        (
+            "[...new URLSearchParams('a=%zz&b=%ff&c=%F0%9F%98%80')]",
+            r#"[["a","%zz"],["b","�"],["c","😀"]]"#,
+        ),
+        (
+            "const p = new URLSearchParams('b=2&a=1&b=1&ü=0'); p.sort(); String(p)",
+            r#""a=1&b=2&b=1&%C3%BC=0""#,
+        ),
+        (
+            "const p = new URLSearchParams('a=1&a=2&b=3'); p.set('a', 9); [String(p), p.has('a', '9'), p.has('a', '1'), p.get('zz')]",
+            r#"["a=9&b=3",true,false,null]"#,
+        ),
         ("const p = new URLSearchParams('a=1&a=2'); p.delete('a', '1'); String(p)", r#""a=2""#),
-        ("const r = []; new URLSearchParams('a=1&b=2').forEach((v, k, p) => r.push(v, k, p.size)); r", r#"["1","a",2,"2","b",2]"#),
-        ("const p = new URLSearchParams('a=1&b=2'); [[...p.keys()], [...p.values()], [...p.entries()]]", r#"[["a","b"],["1","2"],[["a","1"],["b","2"]]]"#),
-        ("let e; try { new URLSearchParams([['a']]) } catch (x) { e = x.name } e", r#""TypeError""#),
-        ("Object.prototype.toString.call(new URLSearchParams()) + Object.prototype.toString.call(new URL('a:b'))", r#""[object URLSearchParams][object URL]""#),
+        (
+            "const r = []; new URLSearchParams('a=1&b=2').forEach((v, k, p) => r.push(v, k, p.size)); r",
+            r#"["1","a",2,"2","b",2]"#,
+        ),
+        (
+            "const p = new URLSearchParams('a=1&b=2'); [[...p.keys()], [...p.values()], [...p.entries()]]",
+            r#"[["a","b"],["1","2"],[["a","1"],["b","2"]]]"#,
+        ),
+        (
+            "let e; try { new URLSearchParams([['a']]) } catch (x) { e = x.name } e",
+            r#""TypeError""#,
+        ),
+        (
+            "Object.prototype.toString.call(new URLSearchParams()) + Object.prototype.toString.call(new URL('a:b'))",
+            r#""[object URLSearchParams][object URL]""#,
+        ),
         ("Object.fromEntries(new URL('http://h/?a=1&b=2').searchParams)", r#"{"a":"1","b":"2"}"#),
     ] {
         assert_eq!(value(code), expected, "{code}");
