@@ -1,6 +1,7 @@
 //! Runs benchmarks by name. Each lives in a file of its own and returns a report.
 
 mod core;
+mod directory;
 mod durable;
 mod floor_process;
 mod kit;

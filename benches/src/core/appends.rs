@@ -1,6 +1,7 @@
 //! Synced appends to the journal, one after the other and by many at once, beside a bare file that takes the same bytes.
 
-use super::{PLAN, directory, on};
+use super::{PLAN, on};
+use crate::directory::directory;
 use anyhow::{Context, Result};
 use bench::{Contender, Plan, Report, Target};
 use lifecycle::{

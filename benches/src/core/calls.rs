@@ -1,6 +1,7 @@
 //! A call from guest to engine and back, beside the same bytes on a socket.
 
-use super::{PLAN, directory, lines, on};
+use super::{PLAN, lines, on};
+use crate::directory::directory;
 use crate::floor_process::Helper;
 use anyhow::{Context, Result, ensure};
 use bench::{Contender, Plan, Report, Target};

@@ -10,7 +10,6 @@ use anyhow::{Context, Result};
 use bench::{Plan, Report};
 use std::future::Future;
 use std::time::Duration;
-use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 /// Nine seconds for a comparison at most: five of them in less than a minute.
@@ -38,11 +37,4 @@ fn on<R: Send + 'static>(
     future: impl Future<Output = Result<R>> + Send + 'static,
 ) -> Result<R> {
     runtime.block_on(runtime.spawn(future)).context("a task broke")?
-}
-
-/// A directory on the disk that holds our own binary: what is temporary elsewhere may lie in memory, where syncing is free.
-fn directory() -> Result<TempDir> {
-    let binary = std::env::current_exe()?;
-    let beside = binary.parent().context("a binary lies in a directory")?;
-    tempfile::Builder::new().prefix("bench-").tempdir_in(beside).context("make a directory")
 }

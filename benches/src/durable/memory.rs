@@ -1,8 +1,8 @@
 //! What an idle server takes, and what programs add to it that wait for people.
 
-use super::directory;
 use super::pauses::{ASKING, asked};
 use super::served::Served;
+use crate::directory::directory;
 use anyhow::{Result, ensure};
 use bench::{Report, Size};
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! A program that asks somebody, answered while its runner waits and answered after a restart.
 
 use super::client::{Client, share_out};
-use super::directory;
 use super::served::Served;
+use crate::directory::directory;
 use anyhow::{Context, Result, ensure};
 use bench::{Contender, Plan, Report};
 use std::time::{Duration, Instant};

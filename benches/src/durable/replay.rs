@@ -1,8 +1,8 @@
 //! A thousand recorded calls, repeated in a fresh server before an answer can be taken.
 
-use super::directory;
 use super::pauses::{ASKING, answer, asked};
 use super::served::Served;
+use crate::directory::directory;
 use anyhow::Result;
 use bench::{Contender, Plan, Report, Target};
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! The smallest program over HTTP, beside a constant from the same server over the same connections.
 
 use super::client::{Client, share_out};
-use super::directory;
 use super::served::Served;
+use crate::directory::directory;
 use anyhow::{Result, ensure};
 use bench::{Contender, Plan, Report};
 use std::time::Duration;

@@ -1,5 +1,6 @@
 //! What the exit code says. Scripts go by it: a number keeps its meaning.
 
+use lifecycle::FailureCode;
 use std::process::ExitCode;
 
 /// How a verb ended.
@@ -19,6 +20,30 @@ pub(crate) enum Exit {
     Fault,
     /// Ctrl-C.
     Interrupted,
+}
+
+impl Exit {
+    /// What a program's failure means to a script, after so many of its calls were declined.
+    pub(crate) const fn of_failure(code: FailureCode, n_declined: u32) -> Self {
+        match code {
+            FailureCode::Timeout | FailureCode::MemoryLimit | FailureCode::LimitExceeded => {
+                Self::Limit
+            }
+            FailureCode::Internal => Self::Fault,
+            FailureCode::Declined | FailureCode::QuestionCancelled => Self::Declined,
+            FailureCode::Runtime
+            | FailureCode::Serialization
+            | FailureCode::Validation
+            | FailureCode::Tool
+            | FailureCode::ToolNotFound
+            | FailureCode::Refused
+            | FailureCode::InDoubt
+            | FailureCode::Stuck => match n_declined {
+                0 => Self::Failed,
+                1.. => Self::Declined,
+            },
+        }
+    }
 }
 
 /// The same, for `--help`.

@@ -5,6 +5,7 @@ mod doctor;
 mod duration;
 mod executions;
 mod exit;
+mod input;
 mod print;
 mod reach;
 mod resume;

@@ -2,12 +2,12 @@
 
 use crate::executions::{asks, ending};
 use crate::reach::Reach;
-use crate::{Exit, print};
+use crate::{Exit, input, print};
 use clap::ArgGroup;
 use client::{Error, HttpClient, Id, Standing};
 use lifecycle::{Answer, Json};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 
 /// Longest content of an answer: what the server takes, and no more.
 const CONTENT_BYTES_MAX: u64 = 2 << 20;
@@ -116,26 +116,16 @@ fn content(given: &str) -> Result<Json, String> {
     let text = match given.strip_prefix('@') {
         None => given.to_owned(),
         Some("") => return Err("--content @ needs the name of a file behind it".into()),
-        Some("-") => read("stdin", io::stdin().lock())?,
+        Some("-") => input::read("stdin", io::stdin().lock(), CONTENT_BYTES_MAX)?.trim().to_owned(),
         Some(path) => {
             let file = File::open(path).map_err(|error| format!("cannot open {path}: {error}"))?;
-            read(path, file)?
+            input::read(path, file, CONTENT_BYTES_MAX)?.trim().to_owned()
         }
     };
     let json = Json::parse(text).map_err(|error| format!("--content is {error}"))?;
     match json.text().starts_with('{') {
         true => Ok(json),
         false => Err("--content must be a JSON object, such as {\"choice\":\"retry\"}".into()),
-    }
-}
-
-fn read(name: &str, from: impl Read) -> Result<String, String> {
-    let mut text = String::new();
-    let read = from.take(CONTENT_BYTES_MAX + 1).read_to_string(&mut text);
-    let n_bytes = read.map_err(|error| format!("cannot read {name}: {error}"))?;
-    match n_bytes as u64 > CONTENT_BYTES_MAX {
-        true => Err(format!("{name} is longer than {} MB", CONTENT_BYTES_MAX >> 20)),
-        false => Ok(text.trim().to_owned()),
     }
 }
 
@@ -197,7 +187,7 @@ mod tests {
         for (given, why) in cases {
             assert_eq!(said(&["a", "--content", given]), Err(why.to_owned()), "{given}");
         }
-        let endless = read("x.json", io::repeat(b' ')).unwrap_err();
+        let endless = input::read("x.json", io::repeat(b' '), CONTENT_BYTES_MAX).unwrap_err();
         assert_eq!(endless, "x.json is longer than 2 MB");
     }
 }

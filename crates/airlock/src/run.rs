@@ -3,12 +3,12 @@
 mod ask;
 mod in_process;
 
-use crate::{Exit, data_directory, duration, exit, print};
+use crate::{Exit, data_directory, duration, exit, input, print};
 use ask::Asking;
 use clap::ArgGroup;
-use lifecycle::{FailureCode, Limits, Outcome};
+use lifecycle::{Limits, Outcome};
 use std::fs::File;
-use std::io::{self, IsTerminal as _, Read};
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -102,33 +102,7 @@ fn exit(ending: &Ending) -> Exit {
         Outcome::Completed { .. } => Exit::Good,
         Outcome::Cancelled { .. } => Exit::Interrupted,
         Outcome::Failed(_) if ending.is_interrupted => Exit::Interrupted,
-        Outcome::Failed(failure) => match failure.code {
-            FailureCode::Timeout | FailureCode::MemoryLimit | FailureCode::LimitExceeded => {
-                Exit::Limit
-            }
-            FailureCode::Internal => Exit::Fault,
-            FailureCode::Declined | FailureCode::QuestionCancelled => Exit::Declined,
-            FailureCode::Runtime
-            | FailureCode::Serialization
-            | FailureCode::Validation
-            | FailureCode::Tool
-            | FailureCode::ToolNotFound
-            | FailureCode::Refused
-            | FailureCode::InDoubt
-            | FailureCode::Stuck
-                if ending.n_declined > 0 =>
-            {
-                Exit::Declined
-            }
-            FailureCode::Runtime
-            | FailureCode::Serialization
-            | FailureCode::Validation
-            | FailureCode::Tool
-            | FailureCode::ToolNotFound
-            | FailureCode::Refused
-            | FailureCode::InDoubt
-            | FailureCode::Stuck => Exit::Failed,
-        },
+        Outcome::Failed(failure) => Exit::of_failure(failure.code, ending.n_declined),
     }
 }
 
@@ -159,31 +133,21 @@ fn is_stdin(args: &Args) -> bool {
 fn source(args: &Args) -> Result<String, String> {
     match (&args.code, &args.file) {
         (Some(code), _) => Ok(code.clone()),
-        (None, _) if is_stdin(args) => read("stdin", io::stdin().lock()),
+        (None, _) if is_stdin(args) => input::read("stdin", io::stdin().lock(), SOURCE_BYTES_MAX),
         (None, Some(path)) => {
             let shown = path.display();
             let file = File::open(path).map_err(|error| format!("cannot open {shown}: {error}"))?;
-            read(&shown.to_string(), file)
+            input::read(&shown.to_string(), file, SOURCE_BYTES_MAX)
         }
         (None, None) => Err("name a file or give -e".into()),
     }
-}
-
-fn read(name: &str, from: impl Read) -> Result<String, String> {
-    let mut source = String::new();
-    let read = from.take(SOURCE_BYTES_MAX + 1).read_to_string(&mut source);
-    let n_bytes = read.map_err(|error| format!("cannot read {name}: {error}"))?;
-    if n_bytes as u64 > SOURCE_BYTES_MAX {
-        return Err(format!("{name} is longer than {} MB", SOURCE_BYTES_MAX >> 20));
-    }
-    Ok(source)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::Parser;
-    use lifecycle::{CallerName, Failure};
+    use lifecycle::{CallerName, Failure, FailureCode};
 
     #[derive(Debug, Parser)]
     struct Wrapper {
@@ -216,9 +180,9 @@ mod tests {
 
     #[test]
     fn a_program_that_is_too_long_is_not_read() {
-        let complaint = read("x.js", io::repeat(b'a')).unwrap_err();
+        let complaint = input::read("x.js", io::repeat(b'a'), SOURCE_BYTES_MAX).unwrap_err();
         assert_eq!(complaint, "x.js is longer than 8 MB");
-        let complaint = read("x.js", &b"\xff"[..]).unwrap_err();
+        let complaint = input::read("x.js", &b"\xff"[..], SOURCE_BYTES_MAX).unwrap_err();
         assert_eq!(complaint, "cannot read x.js: stream did not contain valid UTF-8");
     }
 

@@ -3,7 +3,7 @@
 use crate::{Exit, print};
 use client::{Ended, Error, Happened, HttpClient, Id};
 use futures_util::StreamExt as _;
-use lifecycle::{FailureCode, LogLevel, Seq};
+use lifecycle::{LogLevel, Seq};
 use std::pin::pin;
 
 /// Tells an execution that is over: what it printed, then its value or why it has none.
@@ -61,31 +61,14 @@ pub(super) const fn exit(ended: &Ended, n_declined: u32) -> Exit {
         Ended::Completed { .. } => Exit::Good,
         Ended::Cancelled { .. } => Exit::Interrupted,
         Ended::Unknown => Exit::Failed,
-        Ended::Failed(failure) => match failure.code {
-            FailureCode::Timeout | FailureCode::MemoryLimit | FailureCode::LimitExceeded => {
-                Exit::Limit
-            }
-            FailureCode::Internal => Exit::Fault,
-            FailureCode::Declined | FailureCode::QuestionCancelled => Exit::Declined,
-            FailureCode::Runtime
-            | FailureCode::Serialization
-            | FailureCode::Validation
-            | FailureCode::Tool
-            | FailureCode::ToolNotFound
-            | FailureCode::Refused
-            | FailureCode::InDoubt
-            | FailureCode::Stuck => match n_declined {
-                0 => Exit::Failed,
-                1.. => Exit::Declined,
-            },
-        },
+        Ended::Failed(failure) => Exit::of_failure(failure.code, n_declined),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lifecycle::Failure;
+    use lifecycle::{Failure, FailureCode};
 
     #[test]
     fn the_exit_code_tells_how_it_ended() {
