@@ -1,37 +1,35 @@
-//! Every tool by its path: says whether a call fits, and performs it.
+//! Every tool by its path: says whether a call fits, and performs it. Live: sources come, go and change
+//! while calls are under way, and each call keeps the tool that it found.
 
-use crate::schema::{Issue, Schema, sentence};
+mod found;
+mod section;
+
 use crate::suggest::suggest;
-use crate::{Request, Source, Tool};
+use crate::{Connection, Integration, Request, Slug, Source};
 use futures_util::FutureExt as _;
 use futures_util::future::{self, BoxFuture};
 use lifecycle::{Admission, CallOutcome, Failure, FailureCode, Json, ToolPath};
-use std::any::Any;
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use section::Section;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
-/// Longest message of a failed tool: some put a whole web page there.
-const FAILURE_CHARS_MAX: usize = 8_000;
+pub use found::{Found, Revision};
+pub use section::Card;
 
-/// Largest details of a failed tool; larger ones are dropped.
-const FAILURE_DETAILS_BYTES_MAX: usize = 64 << 10;
+/// Every tool by its path. Clones are handles to the same catalogue.
+#[derive(Clone, Default)]
+pub struct Catalogue(Arc<RwLock<Arc<Snapshot>>>);
 
-/// Every tool by its path. Clones share the same tools.
-#[derive(Clone)]
-pub struct Catalogue(Arc<BTreeMap<ToolPath, Arc<Offer>>>);
-
-/// A tool, made ready to be called.
-struct Offer {
-    tool: Tool,
-    source: Arc<dyn Source>,
-    input: Option<Schema>,
-    output: Option<Schema>,
+/// The catalogue at one moment. Nothing in it changes.
+#[derive(Default)]
+pub struct Snapshot {
+    sections: BTreeMap<String, Arc<Section>>,
+    /// Sections by the first names of their tools' paths.
+    firsts: HashMap<String, Vec<Arc<Section>>>,
 }
 
-/// Why no catalogue could be built.
+/// Why a source could not be put into the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CatalogueError {
     /// Two tools at one place.
@@ -49,54 +47,207 @@ pub enum CatalogueError {
     },
 }
 
+/// What the arrival of an integration changed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Change {
+    /// Tools that were not there before, by their names below a connection.
+    pub added: Vec<String>,
+    /// Tools that are gone.
+    pub removed: Vec<String>,
+    /// Tools that do, take or go something or somewhere else now.
+    pub changed: Vec<String>,
+    /// Tools that were left out, each with the reason.
+    pub left_out: Vec<String>,
+}
+
 impl Catalogue {
-    /// Asks every source what it offers and compiles every schema, once.
+    /// A catalogue of our own tools. Asks every source what it offers and compiles every schema.
     pub fn new(sources: Vec<Arc<dyn Source>>) -> Result<Self, CatalogueError> {
-        let mut offers = BTreeMap::new();
+        let catalogue = Self::default();
         for source in sources {
-            for tool in source.tools() {
-                match offers.entry(tool.path.clone()) {
-                    Entry::Occupied(_) => return Err(CatalogueError::Duplicate(tool.path)),
-                    Entry::Vacant(place) => {
-                        place.insert(Arc::new(Offer::new(tool, Arc::clone(&source))?))
-                    }
-                };
-            }
+            catalogue.add(source)?;
         }
-        Ok(Self(Arc::new(offers)))
+        Ok(catalogue)
+    }
+
+    /// Adds a source of our own tools. What it offers is asked once.
+    pub fn add(&self, source: Arc<dyn Source>) -> Result<(), CatalogueError> {
+        let section = Section::of_source(source)?;
+        self.swap(|snapshot| {
+            let taken = section.paths().find(|path| snapshot.find_text(path).is_some());
+            if let Some(taken) = taken.and_then(|path| ToolPath::parse(&path).ok()) {
+                return Err(CatalogueError::Duplicate(taken));
+            }
+            let mut key = section.card.name.clone();
+            while snapshot.sections.contains_key(&key) {
+                key.push('+');
+            }
+            Ok((snapshot.with(key, section), ()))
+        })
+    }
+
+    /// Puts an integration where its name says, bound by `connections`; one of that name gives way.
+    pub fn put(
+        &self,
+        slug: &Slug,
+        card: Card,
+        integration: Arc<dyn Integration>,
+        connections: Vec<Arc<Connection>>,
+    ) -> Change {
+        let (section, left_out) = Section::of_integration(slug, card, integration, connections);
+        self.swap(|snapshot| {
+            let before = snapshot.sections.get(slug.as_str());
+            let change =
+                Change { left_out, ..section.change_since(before.map(|before| &**before)) };
+            Ok::<_, CatalogueError>((snapshot.with(slug.as_str().into(), section), change))
+        })
+        .unwrap_or_default()
+    }
+
+    /// Binds an integration anew. False where there is none of that name.
+    pub fn bind(&self, slug: &Slug, connections: Vec<Arc<Connection>>) -> bool {
+        self.swap(|snapshot| {
+            let section = snapshot.sections.get(slug.as_str()).ok_or(())?.bound(slug, connections);
+            Ok::<_, ()>((snapshot.with(slug.as_str().into(), section), ()))
+        })
+        .is_ok()
+    }
+
+    /// Says that a source cannot be reached, or, with none, that it can. Its tools stay as they were.
+    pub fn set_trouble(&self, slug: &Slug, card: &Card, trouble: Option<String>) {
+        // Nothing to swap where nothing is new.
+        let _ = self.swap(|snapshot| {
+            let known = snapshot.sections.get(slug.as_str());
+            let section = match known {
+                Some(known) if known.card.trouble == trouble => return Err(()),
+                Some(known) => known.troubled(trouble),
+                None => Section::empty(Card { trouble, ..card.clone() }),
+            };
+            Ok::<_, ()>((snapshot.with(slug.as_str().into(), section), ()))
+        });
+    }
+
+    /// Takes an integration out. False where there is none of that name.
+    pub fn remove(&self, slug: &Slug) -> bool {
+        self.swap(|snapshot| {
+            snapshot.sections.get(slug.as_str()).ok_or(())?;
+            Ok::<_, ()>((snapshot.without(slug.as_str()), ()))
+        })
+        .is_ok()
+    }
+
+    /// The catalogue as it is now.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether there is such a tool and whether it takes these arguments.
     pub fn admit(&self, tool: &ToolPath, args: &Json) -> Admission {
-        match self.0.get(tool) {
-            Some(offer) => offer.admit(args),
-            None => Admission::Unfit(self.not_found(tool)),
+        let snapshot = self.snapshot();
+        match snapshot.find(tool) {
+            Some(found) => found.admit(args),
+            None => Admission::Unfit(snapshot.not_found(tool)),
         }
     }
 
     /// Performs an admitted call. Never panics, whatever the tool does; spawns nothing.
     pub fn call(&self, request: Request) -> BoxFuture<'static, CallOutcome> {
-        match self.0.get(&request.tool) {
-            Some(offer) => Arc::clone(offer).call(request).boxed(),
-            None => future::ready(CallOutcome::Failed(self.not_found(&request.tool))).boxed(),
+        let snapshot = self.snapshot();
+        match snapshot.find(&request.tool) {
+            Some(found) => found.call(request).boxed(),
+            None => future::ready(CallOutcome::Failed(snapshot.not_found(&request.tool))).boxed(),
         }
     }
 
-    /// Every tool, by path.
-    pub fn list(&self) -> impl Iterator<Item = &Tool> {
-        self.0.values().map(|offer| &offer.tool)
-    }
-
     /// The tool at a path.
-    pub fn find(&self, tool: &ToolPath) -> Option<&Tool> {
-        self.0.get(tool).map(|offer| &offer.tool)
+    pub fn find(&self, tool: &ToolPath) -> Option<Found> {
+        self.snapshot().find(tool)
     }
 
-    fn not_found(&self, tool: &ToolPath) -> Failure {
-        let suggestions = suggest(tool, self.0.keys());
-        let hint = match suggestions.as_slice() {
-            [] => String::new(),
-            some => format!(" Did you mean {}?", listed(some)),
+    /// What an approval of this tool is good for: it changes when the tool does.
+    pub fn revision(&self, tool: &ToolPath) -> Option<Revision> {
+        self.find(tool).map(|found| found.revision())
+    }
+
+    /// Readers keep the snapshot they have; the next one sees what `change` made of it.
+    fn swap<T, E>(
+        &self,
+        change: impl FnOnce(&Snapshot) -> Result<(Snapshot, T), E>,
+    ) -> Result<T, E> {
+        let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let (next, outcome) = change(&current)?;
+        *current = Arc::new(next);
+        Ok(outcome)
+    }
+}
+
+impl Snapshot {
+    /// The tool at a path. The word `tools.` before it is not needed.
+    pub fn find(&self, tool: &ToolPath) -> Option<Found> {
+        self.find_text(tool.as_str())
+    }
+
+    fn find_text(&self, path: &str) -> Option<Found> {
+        let found = self.find_exactly(path);
+        found.or_else(|| self.find_exactly(path.strip_prefix("tools.")?))
+    }
+
+    fn find_exactly(&self, path: &str) -> Option<Found> {
+        let first = path.split('.').next().unwrap_or_default();
+        self.firsts.get(first)?.iter().find_map(|section| Found::in_section(section, path))
+    }
+
+    /// Every tool, source by source, sorted by path within each.
+    pub fn tools(&self) -> impl Iterator<Item = Found> {
+        self.sections.values().flat_map(Found::all)
+    }
+
+    /// Every source.
+    pub fn cards(&self) -> impl Iterator<Item = (&Card, usize)> {
+        self.sections.values().map(|section| (&section.card, section.n_tools()))
+    }
+
+    /// An integration's card.
+    pub fn card(&self, slug: &str) -> Option<&Card> {
+        self.sections.get(slug).map(|section| &section.card)
+    }
+
+    /// An integration, where there is one of that name.
+    pub fn integration(&self, slug: &str) -> Option<Arc<dyn Integration>> {
+        self.sections.get(slug)?.integration()
+    }
+
+    fn with(&self, key: String, section: Section) -> Self {
+        let mut sections = self.sections.clone();
+        sections.insert(key, Arc::new(section));
+        Self::of(sections)
+    }
+
+    fn without(&self, key: &str) -> Self {
+        let mut sections = self.sections.clone();
+        sections.remove(key);
+        Self::of(sections)
+    }
+
+    fn of(sections: BTreeMap<String, Arc<Section>>) -> Self {
+        let mut firsts: HashMap<String, Vec<_>> = HashMap::new();
+        for section in sections.values() {
+            for first in section.firsts() {
+                firsts.entry(first.clone()).or_default().push(Arc::clone(section));
+            }
+        }
+        Self { sections, firsts }
+    }
+
+    /// There is no such tool: what may have been meant, and whether its source is in trouble.
+    pub(crate) fn not_found(&self, tool: &ToolPath) -> Failure {
+        let first = tool.segments().next().unwrap_or_default();
+        let trouble = self.card(first).and_then(|card| card.trouble.as_deref());
+        let suggestions = suggest(tool.as_str(), self.tools().map(|found| found.path()));
+        let hint = match (trouble, suggestions.as_slice()) {
+            (Some(trouble), _) => format!(" Its source \"{first}\" is in trouble: {trouble}"),
+            (None, []) => String::new(),
+            (None, some) => format!(" Did you mean {}?", some.join(", ")),
         };
         let details = serde_json::json!({ "path": tool, "suggestions": suggestions });
         Failure {
@@ -108,96 +259,14 @@ impl Catalogue {
 
 impl fmt::Debug for Catalogue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.0.keys()).finish()
+        self.snapshot().fmt(f)
     }
 }
 
-impl Offer {
-    fn new(tool: Tool, source: Arc<dyn Source>) -> Result<Self, CatalogueError> {
-        let compile = |which, schema: &Option<serde_json::Value>| {
-            let compiled = schema.as_ref().map(Schema::compile).transpose();
-            compiled.map_err(|why| CatalogueError::BadSchema {
-                tool: tool.path.clone(),
-                which,
-                why,
-            })
-        };
-        let input = compile("input", &tool.input_schema)?;
-        let output = compile("output", &tool.output_schema)?;
-        Ok(Self { tool, source, input, output })
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.sections.keys()).finish()
     }
-
-    fn admit(&self, args: &Json) -> Admission {
-        let issues = self.input.as_ref().map(|schema| schema.issues(&schema.completed(args)));
-        match issues.unwrap_or_default().as_slice() {
-            [] => Admission::Fit {
-                nature: self.tool.nature,
-                asks: self.tool.asks,
-                about: self.tool.about.clone(),
-            },
-            issues => {
-                let message = format!("The arguments of \"{}\" do not fit", self.tool.path);
-                Admission::Unfit(unfit(&message, issues))
-            }
-        }
-    }
-
-    async fn call(self: Arc<Self>, mut request: Request) -> CallOutcome {
-        if let Some(schema) = &self.input {
-            request.args = schema.completed(&request.args);
-        }
-        // Inside the async block, so that a source that panics before its first await is caught too.
-        let guarded = async { self.checked(self.source.call(request).await?) };
-        match AssertUnwindSafe(guarded).catch_unwind().await {
-            Ok(Ok(value)) => CallOutcome::Returned { value },
-            Ok(Err(failure)) => CallOutcome::Failed(bounded(failure)),
-            Err(panic) => CallOutcome::Failed(self.broken(panic.as_ref())),
-        }
-    }
-
-    /// The result, if it is what the tool promised. `undefined` is looked at as `null`.
-    fn checked(&self, value: Option<Json>) -> Result<Option<Json>, Failure> {
-        let Some(schema) = &self.output else { return Ok(value) };
-        let issues = match &value {
-            Some(value) => schema.issues(value),
-            None => schema.issues(&Json::null()),
-        };
-        if issues.is_empty() {
-            return Ok(value);
-        }
-        let message = format!("The result of \"{}\" does not fit its schema", self.tool.path);
-        Err(unfit(&message, &issues))
-    }
-
-    /// What a panic said may hold paths of this machine: it goes to the log, the guest gets a sentence.
-    fn broken(&self, panic: &(dyn Any + Send)) -> Failure {
-        let text = panic.downcast_ref::<&str>().copied();
-        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        tracing::error!(tool = %self.tool.path, panic = text.unwrap_or("?"), "a tool panicked");
-        let message = format!("Tool \"{}\" broke down.", self.tool.path);
-        Failure::new(FailureCode::Tool, message)
-    }
-}
-
-fn unfit(message: &str, issues: &[Issue]) -> Failure {
-    let details = serde_json::json!({ "issues": issues });
-    Failure {
-        details: Json::from_value(&details).ok(),
-        ..Failure::new(FailureCode::Validation, format!("{message}: {}.", sentence(issues)))
-    }
-}
-
-fn bounded(mut failure: Failure) -> Failure {
-    if let Some((at, _)) = failure.message.char_indices().nth(FAILURE_CHARS_MAX) {
-        failure.message.truncate(at);
-        failure.message.push('…');
-    }
-    failure.details.take_if(|details| details.text().len() > FAILURE_DETAILS_BYTES_MAX);
-    failure
-}
-
-fn listed(paths: &[&ToolPath]) -> String {
-    paths.iter().map(|path| path.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

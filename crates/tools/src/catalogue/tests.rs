@@ -1,5 +1,7 @@
+use super::found::{FAILURE_CHARS_MAX, FAILURE_DETAILS_BYTES_MAX};
 use super::*;
 use crate::function::FunctionSource;
+use crate::{ConnectionName, Credential, Owner, Place, SharedSchema, Tool, ToolSpec, envelope};
 use lifecycle::{Nature, Runs};
 use serde_json::{Value, json};
 
@@ -177,9 +179,9 @@ async fn a_failure_is_cut_to_size() {
 #[test]
 fn the_tools_are_listed_by_path() {
     let catalogue = sample();
-    let listed: Vec<_> = catalogue.list().map(|tool| tool.path.as_str()).collect();
+    let listed: Vec<_> = catalogue.snapshot().tools().map(|found| found.path()).collect();
     assert_eq!(listed, ["t.liar", "t.loose", "t.optional", "t.strict"]);
-    assert_eq!(catalogue.find(&path("t.loose")).unwrap().input_schema, None);
+    assert_eq!(catalogue.find(&path("t.loose")).unwrap().spec().input, None);
 }
 
 #[test]
@@ -200,4 +202,147 @@ fn a_wrong_schema_makes_no_catalogue_and_says_whose_it_is() {
         matches!(&error, Some(CatalogueError::BadSchema { tool, which: "output", .. }) if *tool == path("a.x")),
         "{error:?}"
     );
+}
+
+/// An integration whose tools say with what they were called.
+struct Echo {
+    tools: Vec<ToolSpec>,
+    target: &'static str,
+}
+
+impl Integration for Echo {
+    fn kind(&self) -> &'static str {
+        "echo"
+    }
+
+    fn tools(&self) -> Vec<ToolSpec> {
+        self.tools.clone()
+    }
+
+    fn target(&self) -> String {
+        self.target.to_owned()
+    }
+
+    fn call(
+        &self,
+        tool: &str,
+        credential: &Credential,
+        request: Request,
+    ) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
+        let sent: Vec<_> =
+            credential.at(Place::Header).map(|(_, value)| value.to_owned()).collect();
+        let data = json!({ "tool": tool, "sent": sent, "args": request.args });
+        future::ready(Ok(Some(envelope::done(&Json::from_value(&data).unwrap(), None)))).boxed()
+    }
+}
+
+fn echo(names: &[&str]) -> Arc<dyn Integration> {
+    let input = json!({"type": "object", "properties": {"n": {"type": "number"}}});
+    let spec =
+        |name: &&str| ToolSpec { input: Some(SharedSchema::new(&input)), ..ToolSpec::new(*name) };
+    Arc::new(Echo { tools: names.iter().map(spec).collect(), target: "https://a" })
+}
+
+fn connection(name: &str, token: &str) -> Arc<Connection> {
+    Arc::new(Connection {
+        owner: Owner::Org,
+        name: ConnectionName::normalised(name).unwrap(),
+        credential: Credential::bearer(token),
+    })
+}
+
+fn slug() -> Slug {
+    Slug::parse("pets").unwrap()
+}
+
+#[tokio::test]
+async fn a_connection_binds_an_integration_into_the_tree() {
+    let catalogue = Catalogue::default();
+    let two = vec![connection("home", "1"), connection("work", "2")];
+    catalogue.put(&slug(), Card::default(), echo(&["items.add", "list"]), two);
+    let paths: Vec<_> = catalogue.snapshot().tools().map(|found| found.path()).collect();
+    let expected = [
+        "pets.org.home.items.add",
+        "pets.org.home.list",
+        "pets.org.work.items.add",
+        "pets.org.work.list",
+    ];
+    assert_eq!(paths, expected);
+    let outcome = call(&catalogue, "tools.pets.org.work.items.add", r#"{"n":1}"#).await;
+    let told = r#"{"ok":true,"data":{"args":{"n":1},"sent":["Bearer 2"],"tool":"items.add"}}"#;
+    assert_eq!(outcome, returned(told));
+    let refused = call(&catalogue, "pets.org.work.list", r#"{"n":"x"}"#).await;
+    assert_eq!(failed(refused).0, FailureCode::Validation);
+}
+
+#[tokio::test]
+async fn a_call_under_way_keeps_the_tool_it_found() {
+    let catalogue = Catalogue::default();
+    catalogue.put(&slug(), Card::default(), echo(&["list"]), vec![connection("home", "1")]);
+    let under_way = catalogue.call(Request::sample("pets.org.home.list", "{}"));
+    assert!(catalogue.remove(&slug()));
+    assert!(matches!(under_way.await, CallOutcome::Returned { .. }));
+    let gone = call(&catalogue, "pets.org.home.list", "{}").await;
+    assert_eq!(failed(gone).0, FailureCode::ToolNotFound);
+}
+
+#[test]
+fn a_change_is_told_and_changes_revisions() {
+    let catalogue = Catalogue::default();
+    let mine = || vec![connection("home", "1")];
+    let first = catalogue.put(&slug(), Card::default(), echo(&["a", "b"]), mine());
+    assert_eq!(first, Change { added: vec!["a".into(), "b".into()], ..Change::default() });
+    let tool = path("pets.org.home.a");
+    let revision = catalogue.revision(&tool);
+    assert_eq!(
+        catalogue.put(&slug(), Card::default(), echo(&["a", "b"]), mine()),
+        Change::default()
+    );
+    assert_eq!(catalogue.revision(&tool), revision);
+
+    let mut other = ToolSpec::new("a");
+    other.description = "Deletes everything.".into();
+    let tools = vec![other, ToolSpec::new("c"), ToolSpec::new("c"), ToolSpec::new("x..y")];
+    let next = Arc::new(Echo { tools, target: "https://a" });
+    let change = catalogue.put(&slug(), Card::default(), next, mine());
+    let expected = Change {
+        added: vec!["c".into()],
+        removed: vec!["b".into()],
+        changed: vec!["a".into()],
+        left_out: vec![
+            "c: another tool has this name".into(),
+            "x..y: a tool path is made of non-empty names joined by dots".into(),
+        ],
+    };
+    assert_eq!(change, expected);
+    assert_ne!(catalogue.revision(&tool), revision);
+}
+
+#[test]
+fn a_source_in_trouble_says_so_and_keeps_what_it_had() {
+    let catalogue = Catalogue::default();
+    let card = Card { name: "pets".into(), ..Card::default() };
+    catalogue.set_trouble(&slug(), &card, Some("connection refused".into()));
+    let Admission::Unfit(failure) = catalogue.admit(&path("pets.org.home.a"), &json("{}")) else {
+        panic!("admitted");
+    };
+    let message = r#"There is no tool "pets.org.home.a". Its source "pets" is in trouble: connection refused"#;
+    assert_eq!(failure.message, message);
+    catalogue.put(&slug(), card.clone(), echo(&["a"]), vec![connection("home", "1")]);
+    assert_eq!(catalogue.snapshot().card("pets").unwrap().trouble, None);
+    catalogue.set_trouble(&slug(), &card, Some("connection refused".into()));
+    assert!(catalogue.find(&path("pets.org.home.a")).is_some());
+}
+
+#[test]
+fn a_schema_that_cannot_be_compiled_lets_arguments_through() {
+    let wrong = ToolSpec {
+        input: Some(SharedSchema::new(&json!({"$ref": "https://example.com/x"}))),
+        ..ToolSpec::new("a")
+    };
+    let catalogue = Catalogue::default();
+    let integration = Arc::new(Echo { tools: vec![wrong], target: "" });
+    catalogue.put(&slug(), Card::default(), integration, vec![connection("home", "1")]);
+    let admission = catalogue.admit(&path("pets.org.home.a"), &json("[1]"));
+    assert!(matches!(admission, Admission::Fit { .. }));
 }

@@ -1,0 +1,230 @@
+//! A tool that was found, with the place where it was: all that a call needs, whatever changes meanwhile.
+
+use super::section::{Card, Entry, Mount, Origin, Section};
+use crate::schema::{Issue, sentence};
+use crate::{Connection, Request, SharedSchema, ToolSpec};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use lifecycle::{Admission, CallOutcome, Failure, FailureCode, Json, Nature};
+use sha2::{Digest as _, Sha256};
+use std::any::Any;
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+/// Longest message of a failed tool: some put a whole web page there.
+pub(super) const FAILURE_CHARS_MAX: usize = 8_000;
+
+/// Largest details of a failed tool; larger ones are dropped.
+pub(super) const FAILURE_DETAILS_BYTES_MAX: usize = 64 << 10;
+
+/// A tool in the catalogue.
+#[derive(Clone)]
+pub struct Found {
+    section: Arc<Section>,
+    mount_idx: usize,
+    entry_idx: usize,
+}
+
+/// A fingerprint of what a tool does, takes and gives, and where it goes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Revision(String);
+
+impl Revision {
+    /// Sixteen bytes in hex.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Found {
+    pub(super) fn in_section(section: &Arc<Section>, path: &str) -> Option<Self> {
+        section.mounts.iter().enumerate().find_map(|(mount_idx, mount)| {
+            let name = path.strip_prefix(&mount.prefix)?;
+            let entry_idx = section.shelf.position(name)?;
+            Some(Self { section: Arc::clone(section), mount_idx, entry_idx })
+        })
+    }
+
+    pub(super) fn all(section: &Arc<Section>) -> impl Iterator<Item = Self> + use<> {
+        let section = Arc::clone(section);
+        let (n_mounts, n_entries) = (section.mounts.len(), section.n_tools());
+        (0..n_mounts).flat_map(move |mount_idx| {
+            let section = Arc::clone(&section);
+            (0..n_entries).map(move |entry_idx| Self {
+                section: Arc::clone(&section),
+                mount_idx,
+                entry_idx,
+            })
+        })
+    }
+
+    /// Its whole path.
+    pub fn path(&self) -> String {
+        format!("{}{}", self.mount().prefix, self.spec().name)
+    }
+
+    /// What its source says of it; the name is below the connection.
+    pub fn spec(&self) -> &ToolSpec {
+        &self.entry().spec
+    }
+
+    /// Whether a person must agree where no policy speaks.
+    pub fn asks(&self) -> bool {
+        self.spec().asks
+    }
+
+    /// What matters about it when a server dies in mid-call.
+    pub fn nature(&self) -> Nature {
+        self.entry().nature()
+    }
+
+    /// The source that it comes from.
+    pub fn card(&self) -> &Card {
+        &self.section.card
+    }
+
+    /// The connection that binds it; none for our own tools.
+    pub fn connection(&self) -> Option<&Connection> {
+        self.mount().connection.as_deref()
+    }
+
+    /// Whether its result is `{ok, data}` or `{ok, error}`.
+    pub fn is_enveloped(&self) -> bool {
+        matches!(self.section.origin(), Origin::Integration(_))
+    }
+
+    /// What an approval of it is good for.
+    pub fn revision(&self) -> Revision {
+        let spec = self.spec();
+        let whole = |schema: &Option<SharedSchema>| {
+            schema.as_ref().map(|schema| schema.whole().to_string()).unwrap_or_default()
+        };
+        let mut hash = Sha256::new();
+        let parts = [
+            self.path(),
+            self.section.target(),
+            spec.description.clone(),
+            whole(&spec.input),
+            spec.about.clone().unwrap_or_default(),
+            format!("{}{}", spec.read_only, spec.asks),
+        ];
+        for part in parts {
+            hash.update(part.len().to_le_bytes());
+            hash.update(part);
+        }
+        Revision(hash.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    pub(super) fn admit(&self, args: &Json) -> Admission {
+        match self.fitting(args) {
+            Ok(_) => Admission::Fit {
+                nature: self.nature(),
+                asks: self.asks(),
+                about: self.spec().about.clone(),
+            },
+            Err(failure) => Admission::Unfit(failure),
+        }
+    }
+
+    pub(super) async fn call(self, mut request: Request) -> CallOutcome {
+        // Once more: between the asking and the answer the tool may have changed.
+        request.args = match self.fitting(&request.args) {
+            Ok(args) => args,
+            Err(failure) => return CallOutcome::Failed(failure),
+        };
+        // Inside the async block, so that a source that panics before its first await is caught too.
+        let guarded = async { self.checked(self.perform(request).await?) };
+        match AssertUnwindSafe(guarded).catch_unwind().await {
+            Ok(Ok(value)) => CallOutcome::Returned { value },
+            Ok(Err(failure)) => CallOutcome::Failed(bounded(failure)),
+            Err(panic) => CallOutcome::Failed(self.broken(panic.as_ref())),
+        }
+    }
+
+    fn perform(&self, request: Request) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
+        match (self.section.origin(), self.connection()) {
+            (Origin::Source(source), _) => source.call(request),
+            (Origin::Integration(integration), Some(connection)) => {
+                integration.call(&self.spec().name, &connection.credential, request)
+            }
+            (Origin::Integration(_), None) | (Origin::Nowhere, _) => {
+                unreachable!("tools of an integration are found by a connection")
+            }
+        }
+    }
+
+    /// The arguments as the tool takes them, or what does not fit.
+    fn fitting(&self, args: &Json) -> Result<Json, Failure> {
+        let compiled = self.section.shelf.compiled(self.entry_idx);
+        let Some(schema) = &compiled.input else { return Ok(args.clone()) };
+        let args = schema.completed(args);
+        match schema.issues(&args).as_slice() {
+            [] => Ok(args),
+            issues => {
+                Err(unfit(&format!("The arguments of \"{}\" do not fit", self.path()), issues))
+            }
+        }
+    }
+
+    /// The result, if it is what the tool promised. `undefined` is looked at as `null`.
+    fn checked(&self, value: Option<Json>) -> Result<Option<Json>, Failure> {
+        let compiled = self.section.shelf.compiled(self.entry_idx);
+        let Some(schema) = &compiled.output else { return Ok(value) };
+        let issues = match &value {
+            Some(value) => schema.issues(value),
+            None => schema.issues(&Json::null()),
+        };
+        if issues.is_empty() {
+            return Ok(value);
+        }
+        let message = format!("The result of \"{}\" does not fit its schema", self.path());
+        Err(unfit(&message, &issues))
+    }
+
+    /// What a panic said may hold paths of this machine: it goes to the log, the guest gets a sentence.
+    fn broken(&self, panic: &(dyn Any + Send)) -> Failure {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        let tool = self.path();
+        tracing::error!(tool, panic = text.unwrap_or("?"), "a tool panicked");
+        Failure::new(FailureCode::Tool, format!("Tool \"{tool}\" broke down."))
+    }
+
+    fn entry(&self) -> &Entry {
+        &self.section.shelf.entries[self.entry_idx]
+    }
+
+    fn mount(&self) -> &Mount {
+        &self.section.mounts[self.mount_idx]
+    }
+}
+
+impl fmt::Debug for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.path())
+    }
+}
+
+fn unfit(message: &str, issues: &[Issue]) -> Failure {
+    let details = serde_json::json!({ "issues": issues });
+    Failure {
+        details: Json::from_value(&details).ok(),
+        ..Failure::new(FailureCode::Validation, format!("{message}: {}.", sentence(issues)))
+    }
+}
+
+fn bounded(mut failure: Failure) -> Failure {
+    if let Some((at, _)) = failure.message.char_indices().nth(FAILURE_CHARS_MAX) {
+        failure.message.truncate(at);
+        failure.message.push('…');
+    }
+    failure.details.take_if(|details| details.text().len() > FAILURE_DETAILS_BYTES_MAX);
+    failure
+}

@@ -1,0 +1,312 @@
+//! One source in the catalogue: its tools once, and every place where they are bound.
+
+use super::{CatalogueError, Change};
+use crate::schema::Schema;
+use crate::{Connection, Integration, SharedSchema, Slug, Source, ToolSpec};
+use lifecycle::{Nature, Runs, ToolPath};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Most tools of one integration: the largest public descriptions have a third of this.
+pub(crate) const TOOLS_MAX: usize = 50_000;
+
+/// Compiled schemas kept per source. Most tools are never called; one that is costs some ten microseconds to
+/// compile again.
+const COMPILED_MAX: usize = 512;
+
+/// What is told about a source.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Card {
+    /// Its name in paths.
+    pub name: String,
+    /// What people call it.
+    pub title: String,
+    /// What it is good for.
+    pub description: String,
+    /// `builtin`, `openapi`, `graphql`, `mcp` or `command`.
+    pub kind: String,
+    /// Where it is, for people.
+    pub url: Option<String>,
+    /// Whether it can be removed.
+    pub can_remove: bool,
+    /// Whether it can be read anew.
+    pub can_refresh: bool,
+    /// Why it cannot be reached now.
+    pub trouble: Option<String>,
+}
+
+/// One source in the catalogue.
+pub(super) struct Section {
+    pub(super) card: Card,
+    origin: Origin,
+    pub(super) shelf: Arc<Shelf>,
+    pub(super) mounts: Vec<Mount>,
+    /// First names of its tools' paths.
+    firsts: BTreeSet<String>,
+}
+
+#[derive(Clone)]
+pub(super) enum Origin {
+    /// Not reached yet.
+    Nowhere,
+    Source(Arc<dyn Source>),
+    Integration(Arc<dyn Integration>),
+}
+
+/// The tools of a source, sorted by name. Shared by all snapshots between two imports.
+#[derive(Default)]
+pub(super) struct Shelf {
+    pub(super) entries: Vec<Entry>,
+    compiled: Mutex<HashMap<usize, Arc<Compiled>>>,
+}
+
+/// A tool, wherever it is bound.
+pub(super) struct Entry {
+    pub(super) spec: ToolSpec,
+    pub(super) runs: Runs,
+    /// Whether a result that breaks the schema is a failure.
+    pub(super) is_bound_to_output: bool,
+}
+
+/// A place where the tools are found.
+pub(super) struct Mount {
+    /// Empty, or `<integration>.<owner>.<connection>.`.
+    pub(super) prefix: String,
+    pub(super) connection: Option<Arc<Connection>>,
+}
+
+/// The schemas of a tool, ready to check with. None: takes anything.
+#[derive(Default)]
+pub(super) struct Compiled {
+    pub(super) input: Option<Schema>,
+    pub(super) output: Option<Schema>,
+}
+
+impl Section {
+    /// Tools of our own, each at its whole path. Wrong schemas are our mistake and are told at once.
+    pub(super) fn of_source(source: Arc<dyn Source>) -> Result<Self, CatalogueError> {
+        let mut tools = BTreeMap::new();
+        for tool in source.tools() {
+            if let Some(twice) = tools.insert(tool.path.clone(), tool) {
+                return Err(CatalogueError::Duplicate(twice.path));
+            }
+        }
+        let firsts = tools.keys().filter_map(|path| path.segments().next()).map(str::to_owned);
+        let firsts = firsts.collect();
+        let entries = tools.into_values().map(|tool| Entry {
+            runs: tool.nature.runs,
+            is_bound_to_output: true,
+            spec: ToolSpec {
+                name: tool.path.as_str().to_owned(),
+                description: tool.description,
+                input: tool.input_schema.as_ref().map(SharedSchema::new),
+                output: tool.output_schema.as_ref().map(SharedSchema::new),
+                read_only: tool.nature.read_only,
+                asks: tool.asks,
+                about: tool.about,
+            },
+        });
+        let shelf = Shelf { entries: entries.collect(), ..Shelf::default() };
+        shelf.compile_all()?;
+        let name = source.name().to_owned();
+        let card = Card { title: name.clone(), name, kind: "builtin".into(), ..Card::default() };
+        let mounts = vec![Mount { prefix: String::new(), connection: None }];
+        Ok(Self { card, origin: Origin::Source(source), shelf: Arc::new(shelf), mounts, firsts })
+    }
+
+    /// Tools of others, and why some of them were left out.
+    pub(super) fn of_integration(
+        slug: &Slug,
+        card: Card,
+        integration: Arc<dyn Integration>,
+        connections: Vec<Arc<Connection>>,
+    ) -> (Self, Vec<String>) {
+        let mut left_out = vec![];
+        let mut specs = BTreeMap::new();
+        for spec in integration.tools() {
+            if let Err(why) = ToolPath::parse(&spec.name) {
+                left_out.push(format!("{}: {why}", spec.name.escape_debug()));
+            } else if specs.len() == TOOLS_MAX {
+                left_out.push(format!("{}: there are {TOOLS_MAX} tools already", spec.name));
+            } else if let Some(twice) = specs.insert(spec.name.clone(), spec) {
+                left_out.push(format!("{}: another tool has this name", twice.name));
+            }
+        }
+        let entries = specs.into_values().map(|spec| Entry {
+            spec,
+            runs: Runs::Here,
+            is_bound_to_output: false,
+        });
+        let shelf = Arc::new(Shelf { entries: entries.collect(), ..Shelf::default() });
+        let card = Card { name: slug.as_str().into(), trouble: None, ..card };
+        let origin = Origin::Integration(integration);
+        let firsts = BTreeSet::from([slug.as_str().to_owned()]);
+        (Self { card, origin, shelf, mounts: mounts(slug, connections), firsts }, left_out)
+    }
+
+    /// A source that is known and could not be read yet.
+    pub(super) fn empty(card: Card) -> Self {
+        let firsts = BTreeSet::from([card.name.clone()]);
+        Self { card, origin: Origin::Nowhere, shelf: Arc::default(), mounts: vec![], firsts }
+    }
+
+    /// The same tools at other places.
+    pub(super) fn bound(&self, slug: &Slug, connections: Vec<Arc<Connection>>) -> Self {
+        Self {
+            card: self.card.clone(),
+            origin: self.origin.clone(),
+            shelf: Arc::clone(&self.shelf),
+            mounts: mounts(slug, connections),
+            firsts: self.firsts.clone(),
+        }
+    }
+
+    /// The same with a word about its state.
+    pub(super) fn troubled(&self, trouble: Option<String>) -> Self {
+        let mounts = self.mounts.iter().map(|mount| Mount {
+            prefix: mount.prefix.clone(),
+            connection: mount.connection.clone(),
+        });
+        Self {
+            card: Card { trouble, ..self.card.clone() },
+            origin: self.origin.clone(),
+            shelf: Arc::clone(&self.shelf),
+            mounts: mounts.collect(),
+            firsts: self.firsts.clone(),
+        }
+    }
+
+    pub(super) fn firsts(&self) -> impl Iterator<Item = &String> {
+        self.firsts.iter()
+    }
+
+    pub(super) fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    pub(super) fn integration(&self) -> Option<Arc<dyn Integration>> {
+        match &self.origin {
+            Origin::Integration(integration) => Some(Arc::clone(integration)),
+            Origin::Source(_) | Origin::Nowhere => None,
+        }
+    }
+
+    /// Where its calls go.
+    pub(super) fn target(&self) -> String {
+        self.integration().map(|integration| integration.target()).unwrap_or_default()
+    }
+
+    pub(super) fn n_tools(&self) -> usize {
+        self.shelf.entries.len()
+    }
+
+    /// Every path, by place and name.
+    pub(super) fn paths(&self) -> impl Iterator<Item = String> {
+        self.mounts.iter().flat_map(|mount| {
+            self.shelf.entries.iter().map(|entry| format!("{}{}", mount.prefix, entry.spec.name))
+        })
+    }
+
+    /// How this differs from what was at its place before.
+    pub(super) fn change_since(&self, before: Option<&Self>) -> Change {
+        let Some(before) = before else {
+            let added = self.shelf.entries.iter().map(|entry| entry.spec.name.clone()).collect();
+            return Change { added, ..Change::default() };
+        };
+        let moved = self.target() != before.target();
+        let old: HashMap<_, _> = before
+            .shelf
+            .entries
+            .iter()
+            .map(|entry| (entry.spec.name.as_str(), &entry.spec))
+            .collect();
+        let mut change = Change::default();
+        for Entry { spec, .. } in &self.shelf.entries {
+            match old.get(spec.name.as_str()) {
+                None => change.added.push(spec.name.clone()),
+                Some(known) if moved || *known != spec => change.changed.push(spec.name.clone()),
+                Some(_) => {}
+            }
+        }
+        let now: BTreeSet<_> = self.shelf.entries.iter().map(|entry| &entry.spec.name).collect();
+        let gone = before.shelf.entries.iter().map(|entry| &entry.spec.name);
+        change.removed = gone.filter(|name| !now.contains(name)).cloned().collect();
+        change
+    }
+}
+
+impl Shelf {
+    /// Which entry has this name.
+    pub(super) fn position(&self, name: &str) -> Option<usize> {
+        self.entries.binary_search_by(|entry| entry.spec.name.as_str().cmp(name)).ok()
+    }
+
+    /// The schemas of an entry. One that cannot be compiled checks nothing: a tool must not be out of reach
+    /// because somebody else described it badly.
+    pub(super) fn compiled(&self, at: usize) -> Arc<Compiled> {
+        if let Some(known) = self.lock().get(&at) {
+            return Arc::clone(known);
+        }
+        let entry = &self.entries[at];
+        let compiled = Arc::new(entry.compile().unwrap_or_else(|(which, why)| {
+            tracing::warn!(
+                tool = entry.spec.name,
+                which,
+                why,
+                "a schema is wrong; nothing is checked"
+            );
+            Compiled::default()
+        }));
+        let mut known = self.lock();
+        if known.len() >= COMPILED_MAX {
+            known.clear();
+        }
+        known.insert(at, Arc::clone(&compiled));
+        compiled
+    }
+
+    fn compile_all(&self) -> Result<(), CatalogueError> {
+        for (at, entry) in self.entries.iter().enumerate() {
+            let compiled = entry.compile().map_err(|(which, why)| CatalogueError::BadSchema {
+                tool: ToolPath::parse(&entry.spec.name).expect("it came as a path"),
+                which,
+                why,
+            })?;
+            self.lock().insert(at, Arc::new(compiled));
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<usize, Arc<Compiled>>> {
+        self.compiled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entry {
+    pub(super) const fn nature(&self) -> Nature {
+        Nature { read_only: self.spec.read_only, runs: self.runs }
+    }
+
+    fn compile(&self) -> Result<Compiled, (&'static str, String)> {
+        let compile = |which, schema: Option<&SharedSchema>| {
+            let compiled = schema.map(|schema| Schema::compile(&schema.whole())).transpose();
+            compiled.map_err(|why| (which, why))
+        };
+        let output = self.spec.output.as_ref().filter(|_| self.is_bound_to_output);
+        Ok(Compiled {
+            input: compile("input", self.spec.input.as_ref())?,
+            output: compile("output", output)?,
+        })
+    }
+}
+
+fn mounts(slug: &Slug, connections: Vec<Arc<Connection>>) -> Vec<Mount> {
+    let mount = |connection: Arc<Connection>| Mount {
+        prefix: format!("{slug}.{}.{}.", connection.owner, connection.name),
+        connection: Some(connection),
+    };
+    let mut mounts: Vec<_> = connections.into_iter().map(mount).collect();
+    mounts.sort_by(|a, b| a.prefix.cmp(&b.prefix));
+    mounts.dedup_by(|a, b| a.prefix == b.prefix);
+    mounts
+}

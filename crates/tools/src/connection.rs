@@ -1,0 +1,188 @@
+//! One configured credential for an integration.
+
+use crate::integration::camel_case;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use std::fmt;
+
+/// Whose connection it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Owner {
+    /// Everybody's.
+    Org,
+    /// One person's.
+    User,
+}
+
+impl Owner {
+    /// `org` or `user`.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "org" => Some(Self::Org),
+            "user" => Some(Self::User),
+            _ => None,
+        }
+    }
+
+    /// As it stands in a path.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Org => "org",
+            Self::User => "user",
+        }
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What a connection is called in paths: an identifier in camel case.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionName(String);
+
+impl ConnectionName {
+    /// The nearest identifier: `My Conn-1!` is `myConn1`. None where nothing is left, or a digit comes first.
+    pub fn normalised(text: &str) -> Option<Self> {
+        let name = camel_case(text);
+        name.starts_with(|c: char| c.is_ascii_alphabetic()).then_some(Self(name))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ConnectionName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Binds an integration into the tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connection {
+    /// Whose.
+    pub owner: Owner,
+    /// Its name in paths.
+    pub name: ConnectionName,
+    /// What proves who calls.
+    pub credential: Credential,
+}
+
+/// What proves who calls: values, and where they go. Nothing here is ever shown.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Credential(Vec<Placement>);
+
+/// One value of a credential, ready to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    /// Where it goes.
+    pub place: Place,
+    /// Under which name.
+    pub name: String,
+    /// Prefix and all.
+    pub value: Secret,
+}
+
+/// Where a value goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A header of each request.
+    Header,
+    /// A parameter of each request's query.
+    Query,
+    /// An environment variable of a program that is started.
+    Environment,
+}
+
+impl Credential {
+    /// No proof at all.
+    pub const fn none() -> Self {
+        Self(vec![])
+    }
+
+    /// Any values, anywhere.
+    pub const fn new(placements: Vec<Placement>) -> Self {
+        Self(placements)
+    }
+
+    /// `Authorization: Bearer …`.
+    pub fn bearer(token: &str) -> Self {
+        Self::header("authorization", &format!("Bearer {token}"))
+    }
+
+    /// `Authorization: Basic …`.
+    pub fn basic(user: &str, password: &str) -> Self {
+        let pair = STANDARD.encode(format!("{user}:{password}"));
+        Self::header("authorization", &format!("Basic {pair}"))
+    }
+
+    /// A header with a value.
+    pub fn header(name: &str, value: &str) -> Self {
+        Self(vec![Placement { place: Place::Header, name: name.into(), value: value.into() }])
+    }
+
+    /// A parameter with a value.
+    pub fn query(name: &str, value: &str) -> Self {
+        Self(vec![Placement { place: Place::Query, name: name.into(), value: value.into() }])
+    }
+
+    /// Names and values that go to `place`.
+    pub fn at(&self, place: Place) -> impl Iterator<Item = (&str, &str)> {
+        let here = self.0.iter().filter(move |placement| placement.place == place);
+        here.map(|placement| (placement.name.as_str(), placement.value.reveal()))
+    }
+
+    /// Whether it proves nothing.
+    pub fn is_none(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// A text that is never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The text, for the one place that sends it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_credential_goes_where_it_belongs_and_is_never_printed() {
+        let basic = Credential::basic("ann", "secret");
+        let sent: Vec<_> = basic.at(Place::Header).collect();
+        assert_eq!(sent, [("authorization", "Basic YW5uOnNlY3JldA==")]);
+        assert_eq!(basic.at(Place::Query).count(), 0);
+        assert!(!format!("{basic:?}").contains("YW5u"));
+    }
+
+    #[test]
+    fn a_name_becomes_an_identifier() {
+        assert_eq!(ConnectionName::normalised("My Conn-1!").unwrap().as_str(), "myConn1");
+        assert_eq!(ConnectionName::normalised("42"), None);
+        assert_eq!(ConnectionName::normalised("…"), None);
+    }
+}

@@ -1,0 +1,77 @@
+//! What a program gets from a tool of an integration: `{ok: true, data}`, or `{ok: false, error}`.
+
+use lifecycle::Json;
+use serde_json::{Value, json};
+
+/// Longest message of an error: some servers put a whole web page there.
+const MESSAGE_CHARS_MAX: usize = 2_000;
+
+/// `{ok: true, data}`, with what HTTP said beside it where there was HTTP.
+pub fn done(data: &Json, http: Option<&Value>) -> Json {
+    let mut text = format!("{{\"ok\":true,\"data\":{}", data.text());
+    if let Some(http) = http {
+        text.push_str(&format!(",\"http\":{http}"));
+    }
+    text.push('}');
+    Json::parse(text).expect("JSON inside JSON is JSON")
+}
+
+/// A tool's own "no": data for the program, not an exception.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trouble {
+    /// One word for programs: `upstream_http_error`, `connection_rejected`, `mcp_tool_error`, …
+    pub code: &'static str,
+    /// A sentence for a person.
+    pub message: String,
+    /// The HTTP status, where there was one.
+    pub status: Option<u16>,
+    /// Whatever else is known.
+    pub details: Option<Value>,
+    /// Whether the same call may do better later.
+    pub retryable: Option<bool>,
+}
+
+impl Trouble {
+    /// Trouble with nothing but a word and a sentence.
+    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), status: None, details: None, retryable: None }
+    }
+
+    /// `{ok: false, error}`.
+    pub fn told(&self) -> Json {
+        let message: String = self.message.chars().take(MESSAGE_CHARS_MAX).collect();
+        let mut error = json!({ "code": self.code, "message": message });
+        if let Some(status) = self.status {
+            error["status"] = status.into();
+        }
+        if let Some(details) = &self.details {
+            error["details"] = details.clone();
+        }
+        if let Some(retryable) = self.retryable {
+            error["retryable"] = retryable.into();
+        }
+        Json::from_value(&json!({ "ok": false, "error": error }))
+            .expect("a value can be written as JSON")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_and_trouble_are_told_apart_by_ok() {
+        let data = Json::parse("[1, \"\\ud800\"]".into()).unwrap();
+        assert_eq!(done(&data, None).text(), "{\"ok\":true,\"data\":[1, \"\\ud800\"]}");
+        let http = json!({"status": 200});
+        assert_eq!(
+            done(&Json::null(), Some(&http)).text(),
+            r#"{"ok":true,"data":null,"http":{"status":200}}"#
+        );
+        let trouble = Trouble { status: Some(404), ..Trouble::new("upstream_http_error", "gone") };
+        assert_eq!(
+            trouble.told().text(),
+            r#"{"error":{"code":"upstream_http_error","message":"gone","status":404},"ok":false}"#
+        );
+    }
+}

@@ -1,0 +1,183 @@
+//! What an API, an MCP server or a program offers before anybody's credential binds it into the tree.
+//!
+//! An integration is imported once and never changes: a refreshed description is a new integration that
+//! takes the old one's place. A [`Connection`](crate::Connection) binds it at
+//! `<integration>.<owner>.<connection>`, and each of its tools is found below that.
+
+use crate::{Credential, Place, Request, SharedSchema};
+use futures_util::future::BoxFuture;
+use lifecycle::{Failure, Json};
+use std::fmt;
+
+/// Longest name of an integration or connection; three of them and a tool make a path.
+const NAME_BYTES_MAX: usize = 64;
+
+/// Something imported, from whatever kind of source.
+pub trait Integration: Send + Sync {
+    /// `openapi`, `graphql`, `mcp` or `command`.
+    fn kind(&self) -> &'static str;
+
+    /// What it offers, in any order. Asked once.
+    fn tools(&self) -> Vec<ToolSpec>;
+
+    /// Where calls go, such as a base URL: part of every tool's revision, because an approval given for
+    /// one server must not count for another.
+    fn target(&self) -> String;
+
+    /// The ways to prove who calls; none where nobody asks.
+    fn auth_methods(&self) -> Vec<AuthMethod> {
+        vec![]
+    }
+
+    /// Performs a call of the tool that `spec.name` says, with `request.args`, which fit its schema. What
+    /// it returns is an envelope: see [`crate::envelope`]. A [`Failure`] is for what is not an answer of
+    /// the tool. Gives up when `request.cancelled` is given.
+    fn call(
+        &self,
+        tool: &str,
+        credential: &Credential,
+        request: Request,
+    ) -> BoxFuture<'static, Result<Option<Json>, Failure>>;
+}
+
+/// One tool of an integration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolSpec {
+    /// Its path below the connection; dots are fine: `issues.create`.
+    pub name: String,
+    /// What it does, for whoever writes the program.
+    pub description: String,
+    /// What it takes; none takes anything, unseen.
+    pub input: Option<SharedSchema>,
+    /// What `data` of its envelope is. Shown, never enforced: servers are seldom as good as their word,
+    /// and a call that has happened must not look as if it had not.
+    pub output: Option<SharedSchema>,
+    /// Calling it twice does no harm.
+    pub read_only: bool,
+    /// Whether a person must agree where no policy speaks.
+    pub asks: bool,
+    /// What that person reads first, such as `POST /issues`; none names the tool.
+    pub about: Option<String>,
+}
+
+impl ToolSpec {
+    /// A tool without schemas that asks nobody, and may do harm when called twice.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            description: String::new(),
+            input: None,
+            output: None,
+            read_only: false,
+            asks: false,
+            about: None,
+        }
+    }
+}
+
+/// One way to prove who calls: which values a connection needs and where they go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuthMethod {
+    /// What a connection names it by, such as `apikey-1`.
+    pub template: String,
+    /// `apiKey`, `bearer`, `basic`, `oauth2` or `none`.
+    pub kind: &'static str,
+    /// What a person reads.
+    pub label: String,
+    /// Where each value goes.
+    pub placements: Vec<PlacementTemplate>,
+}
+
+/// Where one value of a credential goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlacementTemplate {
+    /// Header, query or environment.
+    pub place: Place,
+    /// Name of the header, parameter or variable.
+    pub name: String,
+    /// What stands before the value, such as `Bearer `.
+    pub prefix: String,
+    /// What the connection calls the value; `value` where there is only one.
+    pub variable: String,
+}
+
+/// What an integration is called in paths: letters, digits, `_` or `-`, beginning with a letter.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slug(String);
+
+/// A text that cannot be an integration's name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a name has 1 to {NAME_BYTES_MAX} letters, digits, `_` or `-`, begins with a letter, and is not taken by us"
+)]
+pub struct BadSlug;
+
+/// First names of our own tools.
+const TAKEN: [&str; 4] = ["search", "describe", "executor", "tools"];
+
+impl Slug {
+    /// Checks a name once, where it enters.
+    pub fn parse(text: &str) -> Result<Self, BadSlug> {
+        let is_fine = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+        let begins_well = text.starts_with(|c: char| c.is_ascii_alphabetic());
+        let fits = text.len() <= NAME_BYTES_MAX && text.chars().all(is_fine);
+        if begins_well && fits && !TAKEN.contains(&text) {
+            Ok(Self(text.into()))
+        } else {
+            Err(BadSlug)
+        }
+    }
+
+    /// The nearest name to a title or host, in camel case.
+    pub fn resembling(text: &str) -> Option<Self> {
+        Self::parse(&camel_case(text)).ok()
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Slug {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// `My Conn-1!` is `myConn1`.
+pub(crate) fn camel_case(text: &str) -> String {
+    let mut name = String::new();
+    for word in text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()) {
+        let mut chars = word.chars();
+        let first = chars.next().map(|c| match name.is_empty() {
+            true => c.to_ascii_lowercase(),
+            false => c.to_ascii_uppercase(),
+        });
+        name.extend(first.into_iter().chain(chars));
+    }
+    name.truncate(NAME_BYTES_MAX);
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_plain_and_ours_are_taken() {
+        for good in ["github", "a", "my-api_2"] {
+            assert!(Slug::parse(good).is_ok(), "{good}");
+        }
+        for bad in ["", "2a", "a.b", "a b", "ä", "search", "executor", &"x".repeat(65)] {
+            assert!(Slug::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_title_becomes_a_name() {
+        assert_eq!(camel_case("My Conn-1!"), "myConn1");
+        assert_eq!(Slug::resembling("GitHub v3 REST API").unwrap().as_str(), "gitHubV3RESTAPI");
+        assert_eq!(Slug::resembling("…"), None);
+    }
+}
