@@ -16,8 +16,20 @@ pub struct Question {
     pub message: String,
 }
 
+impl Question {
+    /// How much it adds to what an execution moves.
+    pub(crate) fn bytes(&self) -> usize {
+        self.message.len()
+            + match &self.kind {
+                QuestionKind::Form { schema } => schema.text().len(),
+                QuestionKind::Link { url } => url.len(),
+                QuestionKind::Approval | QuestionKind::InDoubt => 0,
+            }
+    }
+}
+
 /// Why a call is held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionKind {
     /// A policy or the tool wants a person to agree before it runs.
@@ -26,6 +38,26 @@ pub enum QuestionKind {
     /// answer says what to do: `{"choice":"retry"}`, `{"choice":"fail"}` or
     /// `{"choice":"supply","result":…}`.
     InDoubt,
+    /// The tool, in the middle of its call, wants something filled in.
+    Form {
+        /// JSON Schema of what an accepting answer brings.
+        schema: Json,
+    },
+    /// The tool, in the middle of its call, wants a page visited.
+    Link {
+        /// Where to go.
+        url: String,
+    },
+}
+
+impl QuestionKind {
+    /// Whether the tool itself asks, and goes on when it hears the answer.
+    pub const fn is_of_the_tool(&self) -> bool {
+        match self {
+            Self::Form { .. } | Self::Link { .. } => true,
+            Self::Approval | Self::InDoubt => false,
+        }
+    }
 }
 
 /// What a person says.

@@ -1,9 +1,10 @@
 //! Says what happens: an intent becomes events, or is refused. Pure.
 
 use crate::{
-    Admission, Answer, CallId, CallOutcome, CallerName, Digest, Event, Failure, FailureCode,
+    Admission, Answer, CallId, CallOutcome, CallerName, Cut, Digest, Event, Failure, FailureCode,
     Intent, Json, LimitKind, Nature, Outcome, OutputMark, Phase, Policy, Prepared, Question,
     QuestionId, QuestionKind, Rejection, Runs, Stage, State, TimerId, Timestamp, ToolPath, Verdict,
+    Wish, pretty,
 };
 use uuid::Uuid;
 
@@ -66,6 +67,8 @@ pub fn decide(state: &State, policy: &Policy, moment: Moment, intent: Intent) ->
             };
             Ok(end(state, outcome, active_ms))
         }
+        Intent::Ask { call, wish } => ask(state, moment, call, wish),
+        Intent::Lose { call } => lose(state, moment, call),
         Intent::Settle { call, outcome } => settle(state, call, outcome),
         Intent::Fire { timer } if state.timers.contains_key(&timer) => {
             Ok(vec![Event::TimerFired { timer }])
@@ -202,11 +205,9 @@ fn approval_message(
         (None, Some(pattern)) => format!("Approve {tool}? (matched policy: {pattern})"),
         (None, None) => format!("Approve {tool}?"),
     };
-    let pretty = serde_json::from_str::<serde_json::Value>(args.text())
-        .and_then(|value| serde_json::to_string_pretty(&value))
-        .unwrap_or_else(|_| args.text().to_owned());
-    let shown: String = pretty.chars().take(SHOWN_ARGS_CHARS_MAX).collect();
-    format!("{first}\n\nArguments:\n{shown}")
+    let mut shown = Cut::at(SHOWN_ARGS_CHARS_MAX);
+    pretty(args.text(), &mut shown);
+    format!("{first}\n\nArguments:\n{}", shown.done())
 }
 
 fn set_timer(state: &State, moment: Moment, timer: TimerId, delay_ms: u64) -> Decision {
@@ -222,9 +223,21 @@ fn set_timer(state: &State, moment: Moment, timer: TimerId, delay_ms: u64) -> De
     Ok(vec![Event::TimerSet { timer, due: moment.at.after_ms(delay_ms) }])
 }
 
+/// A tool at work wants something of a person. The call stays with it.
+fn ask(state: &State, moment: Moment, call: CallId, wish: Wish) -> Decision {
+    let stage = state.calls.get(&call).map(|call| &call.stage);
+    let (Some(Stage::Dispatched(_) | Stage::Asking(_)), Some(origin)) = (stage, &state.origin)
+    else {
+        return Err(Rejection::NotOutstanding(call));
+    };
+    let question = wish.question(moment.question(0), call, &origin.seed);
+    let bytes = question.bytes();
+    Ok(within_bytes(state, bytes, vec![Event::CallAsked(question)]))
+}
+
 fn settle(state: &State, call: CallId, outcome: CallOutcome) -> Decision {
     match state.calls.get(&call).map(|call| &call.stage) {
-        Some(Stage::Dispatched(_)) => {
+        Some(Stage::Dispatched(_) | Stage::Asking(_)) => {
             let bytes = match &outcome {
                 CallOutcome::Returned { value: Some(result) } => result.text().len(),
                 CallOutcome::Returned { value: None }
@@ -252,9 +265,15 @@ fn answered(state: &State, id: QuestionId, answer: Answer, by: CallerName) -> De
         (QuestionKind::InDoubt, Answer::Accept { content }) => {
             in_doubt(call, attempt, &known.tool, content.as_ref())?
         }
-        (QuestionKind::Approval, Answer::Decline) => said_no(call, &known.tool, "declined"),
-        (QuestionKind::Approval, Answer::Cancel) => said_no(call, &known.tool, "cancelled"),
+        (QuestionKind::Approval, Answer::Decline) => failed(call, Failure::declined(&known.tool)),
+        (QuestionKind::Approval, Answer::Cancel) => {
+            failed(call, Failure::question_cancelled(&known.tool))
+        }
         (QuestionKind::InDoubt, Answer::Decline | Answer::Cancel) => given_up(call, &known.tool),
+        // The tool hears it and goes on.
+        (QuestionKind::Form { .. } | QuestionKind::Link { .. }, _) => {
+            return Ok(vec![Event::CallAnswered { question: id, call, answer, by }]);
+        }
     };
     Ok(vec![Event::CallAnswered { question: id, call, answer, by }, next])
 }
@@ -274,31 +293,25 @@ fn in_doubt(
         Supply { result: serde_json::Value },
     }
     const HELP: &str = r#"content must be {"choice":"retry"}, {"choice":"fail"} or {"choice":"supply","result":…}"#;
-    let content = content.ok_or(Rejection::BadAnswer(HELP))?;
-    match serde_json::from_str(content.text()).map_err(|_| Rejection::BadAnswer(HELP))? {
+    let bad = || Rejection::BadAnswer(HELP.into());
+    let content = content.ok_or_else(bad)?;
+    match serde_json::from_str(content.text()).map_err(|_| bad())? {
         Choice::Retry => Ok(Event::CallDispatched { call, attempt }),
         Choice::Fail => Ok(given_up(call, tool)),
         Choice::Supply { result } => {
-            let result = Json::from_value(&result).map_err(|_| Rejection::BadAnswer(HELP))?;
+            let result = Json::from_value(&result).map_err(|_| bad())?;
             Ok(Event::CallSettled { call, outcome: CallOutcome::Returned { value: Some(result) } })
         }
     }
 }
 
-fn said_no(call: CallId, tool: &ToolPath, how: &str) -> Event {
-    let code = match how {
-        "declined" => FailureCode::Declined,
-        _ => FailureCode::QuestionCancelled,
-    };
-    let message =
-        format!("Tool \"{tool}\" requires approval but the request was {how} by the user.");
-    Event::CallSettled { call, outcome: CallOutcome::Failed(Failure::new(code, message)) }
+const fn failed(call: CallId, failure: Failure) -> Event {
+    Event::CallSettled { call, outcome: CallOutcome::Failed(failure) }
 }
 
 fn given_up(call: CallId, tool: &ToolPath) -> Event {
     let message = format!("Tool \"{tool}\" may or may not have run; it was given up.");
-    let failure = Failure::new(FailureCode::InDoubt, message);
-    Event::CallSettled { call, outcome: CallOutcome::Failed(failure) }
+    failed(call, Failure::new(FailureCode::InDoubt, message))
 }
 
 /// The events, or the end if they would take the execution over its bytes.
@@ -326,7 +339,7 @@ fn expire(state: &State, limit: LimitKind, active_ms: u64) -> Vec<Event> {
 /// The end, and before it a word about every call that is with its tool.
 fn end(state: &State, outcome: Outcome, active_ms: u64) -> Vec<Event> {
     let unknown = |(call, known): (&CallId, &crate::Call)| match known.stage {
-        Stage::Dispatched(_) => {
+        Stage::Dispatched(_) | Stage::Asking(_) => {
             Some(Event::CallSettled { call: *call, outcome: CallOutcome::Unknown })
         }
         Stage::Held(_) | Stage::Settled => None,
@@ -336,34 +349,45 @@ fn end(state: &State, outcome: Outcome, active_ms: u64) -> Vec<Event> {
     events
 }
 
-/// Calls that were with their tools when the server died: try again what does no harm, ask about the rest.
+/// Calls that were with their tools when the server died.
 fn recover(state: &State, moment: Moment) -> Vec<Event> {
-    let mut events = vec![];
-    let mut n_questions = 0;
-    for (&call, known) in &state.calls {
-        let Stage::Dispatched(args) = &known.stage else { continue };
-        match known.nature {
-            Nature { runs: Runs::AtCaller, .. } => {}
-            Nature { read_only: true, runs: Runs::Here } => {
-                events.push(Event::CallDispatched { call, attempt: known.attempts + 1 });
-            }
-            Nature { read_only: false, runs: Runs::Here } => {
-                let about = format!(
-                    "Tool \"{}\" was called and the server stopped before its result was known. \
-                     It may or may not have run. Try again, treat it as failed, or supply the result?",
-                    known.tool
-                );
-                events.push(Event::CallAsked(Question {
-                    id: moment.question(n_questions),
-                    call,
-                    kind: QuestionKind::InDoubt,
-                    message: approval_message(&known.tool, args, Some(about), None),
-                }));
-                n_questions += 1;
-            }
+    let at_work = |(call, known): (&CallId, &crate::Call)| match known.stage {
+        Stage::Dispatched(_) | Stage::Asking(_) => Some(*call),
+        Stage::Held(_) | Stage::Settled => None,
+    };
+    let calls = state.calls.iter().filter_map(at_work);
+    let lost = calls.zip(0..).filter_map(|(call, n)| lost(state, moment.question(n), call));
+    lost.collect()
+}
+
+/// One of them, noticed when its question is answered.
+fn lose(state: &State, moment: Moment, call: CallId) -> Decision {
+    match state.calls.get(&call).map(|call| &call.stage) {
+        Some(Stage::Asking(_)) => Ok(lost(state, moment.question(0), call).into_iter().collect()),
+        Some(Stage::Dispatched(_) | Stage::Held(_) | Stage::Settled) | None => {
+            Err(Rejection::NotOutstanding(call))
         }
     }
-    events
+}
+
+/// Tries again what does no harm, and asks about the rest.
+fn lost(state: &State, id: QuestionId, call: CallId) -> Option<Event> {
+    let (known, args) = (state.calls.get(&call)?, state.args(call)?);
+    match known.nature {
+        Nature { runs: Runs::AtCaller, .. } => None,
+        Nature { read_only: true, runs: Runs::Here } => {
+            Some(Event::CallDispatched { call, attempt: known.attempts + 1 })
+        }
+        Nature { read_only: false, runs: Runs::Here } => {
+            let about = format!(
+                "Tool \"{}\" was called and the server stopped before its result was known. \
+                 It may or may not have run. Try again, treat it as failed, or supply the result?",
+                known.tool
+            );
+            let message = approval_message(&known.tool, &args, Some(about), None);
+            Some(Event::CallAsked(Question { id, call, kind: QuestionKind::InDoubt, message }))
+        }
+    }
 }
 
 fn fail_recovery(state: &State, why: String) -> Vec<Event> {

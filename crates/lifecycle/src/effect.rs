@@ -1,6 +1,6 @@
 //! What must be done because something happened. Outcomes come back as intents.
 
-use crate::{CallId, Event, TimerId, Timestamp};
+use crate::{CallId, Event, QuestionId, TimerId, Timestamp};
 
 /// Something to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,6 +9,8 @@ pub enum Effect {
     Launch,
     /// Send a call to its tool.
     Dispatch(CallId),
+    /// Tell the tool that asked what was answered.
+    Tell(QuestionId),
     /// Hand the newest input to the guest.
     Deliver,
     /// Wake the guest at a time.
@@ -24,6 +26,7 @@ pub const fn owe(event: &Event) -> Option<Effect> {
     match event {
         Event::Started { .. } => Some(Effect::Launch),
         Event::CallDispatched { call, .. } => Some(Effect::Dispatch(*call)),
+        Event::CallAnswered { question, .. } => Some(Effect::Tell(*question)),
         Event::CallSettled { .. } | Event::TimerFired { .. } => Some(Effect::Deliver),
         Event::TimerSet { timer, due } => Some(Effect::Arm(*timer, *due)),
         Event::TimerCleared { timer } => Some(Effect::Disarm(*timer)),
@@ -33,7 +36,6 @@ pub const fn owe(event: &Event) -> Option<Effect> {
         | Event::Emitted { .. }
         | Event::CallMade { .. }
         | Event::CallAsked(_)
-        | Event::CallAnswered { .. }
         | Event::Paused { .. }
         | Event::RecoveryFailed { .. }
         | Event::LimitReached { .. } => None,

@@ -1,6 +1,6 @@
 //! The guest's or a tool's own misfortune: data, journalled and shown.
 
-use crate::Json;
+use crate::{Json, ToolPath};
 use serde::{Deserialize, Serialize};
 
 /// What went wrong in a program or a tool.
@@ -26,6 +26,22 @@ impl Failure {
     pub fn new(code: FailureCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), name: None, stack: None, details: None }
     }
+}
+
+impl Failure {
+    /// A person said no, in Executor's sentence.
+    pub fn declined(tool: &ToolPath) -> Self {
+        Self::new(FailureCode::Declined, refusal(tool, "declined"))
+    }
+
+    /// A person waved the question away.
+    pub fn question_cancelled(tool: &ToolPath) -> Self {
+        Self::new(FailureCode::QuestionCancelled, refusal(tool, "cancelled"))
+    }
+}
+
+fn refusal(tool: &ToolPath, how: &str) -> String {
+    format!("Tool \"{tool}\" requires approval but the request was {how} by the user.")
 }
 
 /// The kinds of failure that callers tell apart.

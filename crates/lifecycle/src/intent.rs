@@ -2,7 +2,7 @@
 
 use crate::{
     Answer, CallId, CallOutcome, CallerName, Failure, InputIndex, Json, LimitKind, Limits,
-    LogLevel, OutputMark, Prepared, Program, QuestionId, Seed, TimerId, ToolPath,
+    LogLevel, OutputMark, Prepared, Program, QuestionId, Seed, TimerId, ToolPath, Wish,
 };
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,10 @@ pub enum Intent {
     Rest { inputs: InputIndex, active_ms: u64 },
     /// The program ended by itself.
     Finish { result: Result<Option<Json>, Failure>, active_ms: u64 },
+    /// A tool, in the middle of its call, wants something of a person.
+    Ask { call: CallId, wish: Wish },
+    /// The tool that asked in the middle of its call is gone; its server died.
+    Lose { call: CallId },
     /// A tool ended.
     Settle { call: CallId, outcome: CallOutcome },
     /// A timer is due.

@@ -18,7 +18,9 @@ mod limits;
 mod policy;
 mod program;
 mod rejection;
+mod shown;
 mod state;
+mod wish;
 
 pub use answer::{Answer, Question, QuestionKind};
 pub use decide::{Moment, decide};
@@ -34,4 +36,6 @@ pub use limits::{ActiveClock, LimitKind, Limits, Unawaited};
 pub use policy::{Action, BadPattern, Pattern, Policy, Rule, Verdict};
 pub use program::{BadToolPath, Convention, Prepared, Program, Seed, ToolPath};
 pub use rejection::Rejection;
+pub use shown::{Cut, pretty};
 pub use state::{Call, Origin, Outcome, Phase, Stage, Standing, State};
+pub use wish::{Wish, callback_state};

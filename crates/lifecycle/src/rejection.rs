@@ -1,6 +1,7 @@
 //! Why an intent was refused. Nothing was recorded; whoever asked can act on it.
 
 use crate::{CallId, ExecutionId, Failure, QuestionId};
+use std::borrow::Cow;
 
 /// Why an intent was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -28,7 +29,7 @@ pub enum Rejection {
     AlreadyAnswered(QuestionId),
     /// An answer that does not fit its question.
     #[error("the answer does not fit the question: {0}")]
-    BadAnswer(&'static str),
+    BadAnswer(Cow<'static, str>),
     /// A result for a call that waits for none.
     #[error("call {0} waits for no result")]
     NotOutstanding(CallId),

@@ -3,7 +3,7 @@
 use crate::{
     Answer, CallId, CallOutcome, CallerName, Digest, Event, Failure, InputIndex, Json, Limits,
     Nature, OutputMark, Prepared, Program, Question, QuestionId, Seed, Strength, TimerId,
-    Timestamp, ToolPath,
+    Timestamp, ToolPath, Wish,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -19,9 +19,9 @@ pub struct State {
     pub prepared: Option<Prepared>,
     /// Every call made, by ordinal.
     pub calls: BTreeMap<CallId, Call>,
-    /// How many calls wait for a person.
+    /// How many calls wait for a person, here or inside their tools.
     pub held: u32,
-    /// How many calls are with their tools.
+    /// How many calls are with their tools, which are at work.
     pub in_flight: u32,
     /// Timers that have not fired.
     pub timers: BTreeMap<TimerId, Timestamp>,
@@ -29,6 +29,8 @@ pub struct State {
     pub timers_set: TimerId,
     /// Every question asked; `None` while it is open.
     pub questions: BTreeMap<QuestionId, (Question, Option<Answer>)>,
+    /// The same, in the order in which they were asked.
+    pub asked: Vec<QuestionId>,
     /// How many inputs the guest was given.
     pub inputs: InputIndex,
     /// Fingerprints of what the guest printed and emitted, in order.
@@ -98,6 +100,8 @@ pub enum Stage {
     Held(Json),
     /// With its tool.
     Dispatched(Json),
+    /// With its tool, which waits for a person.
+    Asking(Json),
     /// Over.
     Settled,
 }
@@ -157,13 +161,20 @@ impl State {
                     .insert(*call, Call { tool, nature: *nature, digest, stage, attempts: 0 });
             }
             Event::CallAsked(question) => {
-                self.hold(question.call);
+                if question.kind.is_of_the_tool() {
+                    self.bytes += question.bytes() as u64;
+                    self.wait_inside(question.call);
+                } else {
+                    self.hold(question.call);
+                }
+                self.asked.push(question.id);
                 self.questions.insert(question.id, (question.clone(), None));
             }
-            Event::CallAnswered { question, answer, .. } => {
+            Event::CallAnswered { question, call, answer, .. } => {
                 if let Some((_, given)) = self.questions.get_mut(question) {
                     *given = Some(answer.clone());
                 }
+                self.go_on_inside(*call);
                 self.phase = Phase::Running;
             }
             Event::CallDispatched { call, attempt } => self.dispatch(*call, *attempt),
@@ -203,14 +214,29 @@ impl State {
 
     /// Questions nobody has answered, oldest first.
     pub fn open_questions(&self) -> impl Iterator<Item = &Question> {
-        let mut open: Vec<_> = self
-            .questions
-            .values()
+        let asked = self.asked.iter().filter_map(|id| self.questions.get(id));
+        asked
             .filter(|(_, answer)| answer.is_none() && self.phase != Phase::Finished)
             .map(|(question, _)| question)
-            .collect();
-        open.sort_by_key(|question| question.call);
-        open.into_iter()
+    }
+
+    /// The question by which `call` asked for the same before, in an earlier attempt, and its answer.
+    /// Those in `heard` were asked in this attempt.
+    pub fn asked_before(
+        &self,
+        call: CallId,
+        wish: &Wish,
+        heard: &[QuestionId],
+    ) -> Option<(QuestionId, Option<Answer>)> {
+        let seed = &self.origin.as_ref()?.seed;
+        let same = |(question, _): &&(Question, _)| {
+            question.call == call
+                && !heard.contains(&question.id)
+                && *question == wish.clone().question(question.id, call, seed)
+        };
+        let (question, answer) =
+            self.asked.iter().filter_map(|id| self.questions.get(id)).find(same)?;
+        Some((question.id, answer.clone()))
     }
 
     /// Whether every call that is not settled waits for a person.
@@ -273,13 +299,39 @@ impl State {
         }
     }
 
+    /// The tool waits for a person.
+    fn wait_inside(&mut self, call: CallId) {
+        if let Some(args) = self.args(call) {
+            self.move_to(call, Stage::Asking(args));
+        }
+    }
+
+    /// The tool heard an answer, and waits for no other.
+    fn go_on_inside(&mut self, call: CallId) {
+        let Some(Stage::Asking(args)) = self.calls.get(&call).map(|call| call.stage.clone()) else {
+            return;
+        };
+        if !self.asks_inside(call) {
+            self.move_to(call, Stage::Dispatched(args));
+        }
+    }
+
+    /// Whether the call's tool waits for an answer.
+    fn asks_inside(&self, call: CallId) -> bool {
+        let mut open = self.questions.values().filter(|(_, answer)| answer.is_none());
+        open.any(|(question, _)| question.call == call && question.kind.is_of_the_tool())
+    }
+
     fn dispatch(&mut self, call: CallId, attempt: u32) {
         if let Some(args) = self.args(call) {
-            self.move_to(call, Stage::Dispatched(args));
+            // A tool that is called again will ask again what nobody has answered yet.
+            let stage = if self.asks_inside(call) { Stage::Asking } else { Stage::Dispatched };
+            self.move_to(call, stage(args));
         }
         if let Some(call) = self.calls.get_mut(&call) {
             call.attempts = attempt;
         }
+        self.phase = Phase::Running;
     }
 
     fn settle(&mut self, call: CallId, outcome: &CallOutcome) {
@@ -287,6 +339,12 @@ impl State {
             self.bytes += result.text().len() as u64;
         }
         self.move_to(call, Stage::Settled);
+        // A tool may end without hearing the answers it asked for.
+        for (question, answer) in self.questions.values_mut() {
+            if question.call == call && answer.is_none() {
+                *answer = Some(Answer::Cancel);
+            }
+        }
         self.inputs = self.inputs.next();
         self.phase = Phase::Running;
     }
@@ -294,7 +352,7 @@ impl State {
     /// The arguments of a call that is not settled.
     pub fn args(&self, call: CallId) -> Option<Json> {
         match &self.calls.get(&call)?.stage {
-            Stage::Held(args) | Stage::Dispatched(args) => Some(args.clone()),
+            Stage::Held(args) | Stage::Dispatched(args) | Stage::Asking(args) => Some(args.clone()),
             Stage::Settled => None,
         }
     }
@@ -303,7 +361,7 @@ impl State {
         let Some(call) = self.calls.get_mut(&call) else { return };
         let mut count = |stage: &Stage, by: i32| {
             let counter = match stage {
-                Stage::Held(_) => &mut self.held,
+                Stage::Held(_) | Stage::Asking(_) => &mut self.held,
                 Stage::Dispatched(_) => &mut self.in_flight,
                 Stage::Settled => return,
             };

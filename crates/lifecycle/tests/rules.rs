@@ -22,6 +22,8 @@ enum Wish {
     ClearTimer(u32),
     Rest { behind: bool },
     Finish(bool),
+    Ask { call: u32, link: bool },
+    Lose { call: u32 },
     Settle { call: u32, how: u8 },
     Fire(u32),
     Answer { which: u8, how: u8 },
@@ -44,6 +46,8 @@ fn wish() -> impl Strategy<Value = Wish> {
         2 => (0..6u32).prop_map(Wish::ClearTimer),
         4 => any::<bool>().prop_map(|behind| Wish::Rest { behind }),
         1 => any::<bool>().prop_map(Wish::Finish),
+        6 => (0..12u32, any::<bool>()).prop_map(|(call, link)| Wish::Ask { call, link }),
+        2 => (0..12u32).prop_map(|call| Wish::Lose { call }),
         8 => (0..12u32, any::<u8>()).prop_map(|(call, how)| Wish::Settle { call, how }),
         4 => (0..6u32).prop_map(Wish::Fire),
         8 => (any::<u8>(), any::<u8>()).prop_map(|(which, how)| Wish::Answer { which, how }),
@@ -149,6 +153,16 @@ fn fitted(state: &State, wish: &Wish) -> Intent {
             result: Err(Failure::new(FailureCode::Runtime, "threw")),
             active_ms: 9,
         },
+        Wish::Ask { call, link } => {
+            let (call, message) = (CallId(call), "?".to_owned());
+            let url = "https://a.example/{state}".to_owned();
+            let wish = match link {
+                true => lifecycle::Wish::Link { message, url },
+                false => lifecycle::Wish::Form { message, schema: json("{}") },
+            };
+            Intent::Ask { call, wish }
+        }
+        Wish::Lose { call } => Intent::Lose { call: CallId(call) },
         Wish::Settle { call, how } => Intent::Settle { call: CallId(call), outcome: outcome(how) },
         Wish::Fire(timer) => Intent::Fire { timer: TimerId(timer) },
         Wish::Answer { which, how } => {
@@ -251,7 +265,12 @@ proptest! {
         let mut allowed: BTreeMap<CallId, u32> = BTreeMap::new();
         for entry in &entries {
             match &entry.event {
-                Event::CallAnswered { call, .. } => *allowed.entry(*call).or_insert(0) += 1,
+                // What a tool asks by itself says nothing about calling it again.
+                Event::CallAnswered { question, call, .. }
+                    if !state.questions[question].0.kind.is_of_the_tool() =>
+                {
+                    *allowed.entry(*call).or_insert(0) += 1;
+                }
                 Event::CallDispatched { call, attempt } if !state.calls[call].nature.read_only => {
                     let n_allowed = allowed.get(call).copied().unwrap_or(0);
                     prop_assert!(*attempt <= n_allowed + 1);
@@ -275,7 +294,7 @@ proptest! {
         let count = |wanted: fn(&Stage) -> bool| {
             state.calls.values().filter(|call| wanted(&call.stage)).count()
         };
-        prop_assert_eq!(state.held as usize, count(|stage| matches!(stage, Stage::Held(_))));
+        prop_assert_eq!(state.held as usize, count(|stage| matches!(stage, Stage::Held(_) | Stage::Asking(_))));
         prop_assert_eq!(state.in_flight as usize, count(|stage| matches!(stage, Stage::Dispatched(_))));
     }
 }

@@ -44,6 +44,15 @@ impl Problem {
         Self { execution_id, ..Self::new(status, "ExecutionNotFoundError", message) }
     }
 
+    pub(crate) fn no_callback() -> Self {
+        let message = "Nobody waits for this callback: its state is unknown.";
+        Self::new(StatusCode::NOT_FOUND, "NotFoundError", message)
+    }
+
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.status == StatusCode::NOT_FOUND
+    }
+
     pub(crate) fn no_route(path: &str) -> Self {
         let message = format!("There is nothing at {path}. GET / lists what there is.");
         Self::new(StatusCode::NOT_FOUND, "NotFoundError", message)

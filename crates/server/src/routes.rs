@@ -31,6 +31,7 @@ pub(crate) fn build(app: &Arc<App>) -> Router {
         .route("/api/executions/{id}/resume", post(executor::resume))
         .route("/api/executions/{id}/cancel", post(executor::cancel))
         .route("/api/executions/{id}/events", get(executor::events))
+        .route("/api/callback", get(executor::callback))
         .route("/execbox", get(execbox::open))
         .route("/api/tokens", get(tokens::list).post(tokens::add))
         .route("/api/tokens/{name}", delete(tokens::remove))

@@ -1,9 +1,10 @@
-//! Tools to try things with: `demo.add`, `demo.echo`, `demo.sleep`, `demo.fail`, `demo.ask`, `demo.append`.
+//! Tools to try things with: `demo.add`, `demo.echo`, `demo.sleep`, `demo.fail`, `demo.ask`, `demo.form`,
+//! `demo.link`, `demo.append`.
 
 use crate::{Request, Source, Tool};
 use futures_util::FutureExt as _;
 use futures_util::future::{self, BoxFuture};
-use lifecycle::{Failure, FailureCode, Json, Nature, Runs, ToolPath};
+use lifecycle::{Failure, FailureCode, Json, Nature, Runs, ToolPath, Wish};
 use serde::de::DeserializeOwned;
 use serde_json::{Number, Value, json};
 use std::fs::{DirBuilder, OpenOptions};
@@ -57,6 +58,17 @@ impl Source for Demo {
             tool("sleep", "Waits, then returns how long.", &[("ms", &ms)]),
             tool("fail", "Fails with a message.", &[("message", &text)]),
             Tool { asks: true, ..tool("ask", "Asks a person first.", &[("text", &text)]) },
+            tool(
+                "form",
+                "Asks a person to fill in what a JSON Schema describes, and returns it.",
+                &[("message", &text), ("schema", &json!({"type": "object"}))],
+            ),
+            tool(
+                "link",
+                "Asks a person to visit a page, and returns what its callback brought. {state} in \
+                 the address becomes the callback's secret.",
+                &[("message", &text), ("url", &text)],
+            ),
             Tool {
                 asks: true,
                 nature: Nature { read_only: false, runs: Runs::Here },
@@ -73,6 +85,8 @@ impl Source for Demo {
             "demo.sleep" => sleep(request).boxed(),
             "demo.fail" => future::ready(fail(&request)).boxed(),
             "demo.ask" => future::ready(ask(&request)).boxed(),
+            "demo.form" => form(request).boxed(),
+            "demo.link" => link(request).boxed(),
             "demo.append" => append(self.directory.clone(), request).boxed(),
             _ => {
                 let message = format!("There is no tool \"{}\".", request.tool);
@@ -157,6 +171,26 @@ fn ask(request: &Request) -> Outcome {
         text: Json,
     }
     rendered(&Approved { approved: true, text })
+}
+
+async fn form(request: Request) -> Outcome {
+    #[derive(serde::Deserialize)]
+    struct Args {
+        message: String,
+        schema: Json,
+    }
+    let Args { message, schema } = arguments(&request)?;
+    request.ask(Wish::Form { message, schema }).await.map(Some)
+}
+
+async fn link(request: Request) -> Outcome {
+    #[derive(serde::Deserialize)]
+    struct Args {
+        message: String,
+        url: String,
+    }
+    let Args { message, url } = arguments(&request)?;
+    request.ask(Wish::Link { message, url }).await.map(Some)
 }
 
 async fn append(directory: PathBuf, request: Request) -> Outcome {

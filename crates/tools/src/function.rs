@@ -68,6 +68,23 @@ impl FunctionSource {
     }
 }
 
+impl FunctionSource {
+    /// Adds a tool that takes the whole call, to ask somebody in the middle of it, for instance.
+    #[must_use]
+    pub fn calling<F>(
+        mut self,
+        tool: Tool,
+        run: impl Fn(Request) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<Option<Json>, Failure>> + Send + 'static,
+    {
+        let run: Run = Box::new(move |request| run(request).boxed());
+        self.functions.insert(tool.path.clone(), (tool, run));
+        self
+    }
+}
+
 impl Source for FunctionSource {
     fn name(&self) -> &str {
         &self.name

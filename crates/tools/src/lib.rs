@@ -16,5 +16,6 @@ mod suggest;
 pub use catalogue::{Card, Catalogue, CatalogueError, Change, Found, Revision, Snapshot};
 pub use connection::{Connection, ConnectionName, Credential, Owner, Place, Placement, Secret};
 pub use integration::{AuthMethod, BadSlug, Integration, PlacementTemplate, Slug, ToolSpec};
+pub use schema::misfit;
 pub use shared_schema::{Definitions, SharedSchema};
-pub use source::{CancelSignal, Request, Source, Tool};
+pub use source::{CancelSignal, Person, Request, Source, Tool};

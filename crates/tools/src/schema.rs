@@ -67,6 +67,13 @@ impl Schema {
     }
 }
 
+/// What is wrong with what somebody filled in, if anything is. A schema that makes no sense asks for nothing.
+pub fn misfit(schema: &Json, content: &Json) -> Option<String> {
+    let schema = serde_json::from_str(schema.text()).ok()?;
+    let issues = Schema::compile(&schema).ok()?.issues(content);
+    (!issues.is_empty()).then(|| sentence(&issues))
+}
+
 /// "at /a: value is not of type "number"; "b" is a required property".
 pub(crate) fn sentence(issues: &[Issue]) -> String {
     let said = issues.iter().map(|issue| match issue.path.as_str() {

@@ -1,8 +1,12 @@
 //! Where tools come from, and what one is.
 
 use futures_util::future::BoxFuture;
-use lifecycle::{CallId, CallerName, ExecutionId, Failure, Json, Nature, Runs, ToolPath};
+use lifecycle::{
+    Answer, CallId, CallerName, ExecutionId, Failure, Json, Nature, Runs, ToolPath, Wish,
+};
 use serde_json::Value;
+use std::fmt;
+use std::sync::Arc;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 /// A place that tools come from.
@@ -68,6 +72,59 @@ pub struct Request {
     pub caller: CallerName,
     /// When to give up.
     pub cancelled: CancelSignal,
+    /// The person behind the call.
+    pub person: Person,
+}
+
+impl Request {
+    /// Wants something of the person in the middle of the call, and waits for it however long it takes.
+    /// What was filled in fits the wish; a no is the failure that the program can catch.
+    pub async fn ask(&self, wish: Wish) -> Result<Json, Failure> {
+        match self.person.ask(wish).await {
+            Answer::Accept { content: Some(content) } => Ok(content),
+            Answer::Accept { content: None } => {
+                Ok(Json::parse("{}".to_owned()).expect("an empty object is JSON"))
+            }
+            Answer::Decline => Err(Failure::declined(&self.tool)),
+            Answer::Cancel => Err(Failure::question_cancelled(&self.tool)),
+        }
+    }
+}
+
+type Hear = dyn Fn(Wish) -> BoxFuture<'static, Answer> + Send + Sync;
+
+/// The person behind a call, whom its tool can ask. The question is journalled before anybody hears
+/// it. If the server dies while it is open, a read-only tool is called again and, when it asks for the
+/// same, meets the same question or its answer; any other call is in doubt.
+#[derive(Clone)]
+pub struct Person(Option<Arc<Hear>>);
+
+impl Person {
+    /// Nobody is there.
+    pub const fn absent() -> Self {
+        Self(None)
+    }
+
+    /// Somebody hears what is asked.
+    pub fn hearing(
+        hear: impl Fn(Wish) -> BoxFuture<'static, Answer> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Some(Arc::new(hear)))
+    }
+
+    /// The person's own word, for tools that pass it on. Whom nobody hears is waved away.
+    pub async fn ask(&self, wish: Wish) -> Answer {
+        match &self.0 {
+            Some(hear) => hear(wish).await,
+            None => Answer::Cancel,
+        }
+    }
+}
+
+impl fmt::Debug for Person {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Person" } else { "nobody" })
+    }
 }
 
 /// Tells a tool that nobody waits for its result any more. A tool can hear it, not give it.
@@ -109,6 +166,7 @@ impl Request {
             args: Json::parse(args.to_owned()).unwrap(),
             caller: CallerName("test".into()),
             cancelled: CancelSignal::never(),
+            person: Person::absent(),
         }
     }
 }

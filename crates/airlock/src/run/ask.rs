@@ -65,9 +65,14 @@ impl Desk {
         }
         let Some(question) = self.waiting.pop_front() else { return future::pending().await };
         let id = question.id;
-        let is_yes = match (question.kind, self.asking) {
+        let is_yes = match (&question.kind, self.asking) {
             // A yes would not say what to do, and a new journal holds no call of an old server.
             (QuestionKind::InDoubt, _) | (QuestionKind::Approval, Asking::Decline) => false,
+            // There is nowhere here to fill in a form or to come back to from a page.
+            (QuestionKind::Form { .. } | QuestionKind::Link { .. }, _) => {
+                print::note(&unfillable(&question));
+                false
+            }
             (QuestionKind::Approval, Asking::Approve) => true,
             (QuestionKind::Approval, Asking::NobodyThere) => {
                 print::note(&unheard(&question));
@@ -83,6 +88,14 @@ impl Desk {
         };
         (id, is_yes)
     }
+}
+
+fn unfillable(question: &Question) -> String {
+    let first = question.message.lines().next().unwrap_or_default();
+    format!(
+        "declined, because only a server can ask it: {first}\n\
+         airlock: to fill in forms and follow links, run the program on a server"
+    )
 }
 
 /// Why nobody was asked, and what to do about it.

@@ -17,35 +17,46 @@ pub(crate) async fn tell(plot: &Plot) -> String {
     let code = json!({ "code": plot.program.source });
     let mut told = door.post("/api/executions", &code).await;
     transcript.add("POST", "/api/executions", &json!({ "code": "…" }), &told);
-    while told.body["status"] == "paused" {
-        let question = told.body["structured"]["executionId"].as_str().unwrap().to_owned();
-        let (path, body) = match people.pop_front().expect("somebody is left to answer") {
+    let mut asks = told.body["structured"]["executionId"].as_str().map(str::to_owned);
+    while let Some(person) = people.pop_front() {
+        let (method, path, body) = match person {
             Person::RestartsTheServer => {
                 transcript.text.push_str("! the server restarts\n");
                 door.close().await;
                 door = Door::open(plot, folder.path()).await;
                 continue;
             }
-            Person::CancelsTheProgram => (format!("/api/executions/{question}/cancel"), json!({})),
-            person => (format!("/api/executions/{question}/resume"), answer(person)),
+            Person::Requests(line) => transcript.request(&line),
+            person => {
+                let question = asks.as_deref().expect("a person answers a question");
+                answer(question, person)
+            }
         };
-        told = door.post(&path, &body).await;
-        transcript.add("POST", &path, &body, &told);
+        told = door.send(&method, &path, &body).await;
+        transcript.add(&method, &path, &body, &told);
+        if method == "POST" && told.status == 200 {
+            asks = told.body["structured"]["executionId"].as_str().map(str::to_owned);
+        }
     }
+    assert_eq!(asks, None, "somebody is left to answer");
     door.close().await;
     transcript.text
 }
 
-fn answer(person: Person) -> Value {
+fn answer(question: &str, person: Person) -> (String, String, Value) {
+    let resume = |body| ("POST".into(), format!("/api/executions/{question}/resume"), body);
     match person {
-        Person::Accepts => json!({ "action": "accept" }),
-        Person::Declines => json!({ "action": "decline" }),
-        Person::WavesAway => json!({ "action": "cancel" }),
+        Person::Accepts => resume(json!({ "action": "accept" })),
+        Person::Declines => resume(json!({ "action": "decline" })),
+        Person::WavesAway => resume(json!({ "action": "cancel" })),
         Person::Says(text) => {
             let content: Value = serde_json::from_str(&text).unwrap();
-            json!({ "action": "accept", "content": content })
+            resume(json!({ "action": "accept", "content": content }))
         }
-        Person::CancelsTheProgram | Person::RestartsTheServer => unreachable!("no answers"),
+        Person::CancelsTheProgram => {
+            ("POST".into(), format!("/api/executions/{question}/cancel"), json!({}))
+        }
+        Person::RestartsTheServer | Person::Requests(_) => unreachable!("no answers"),
     }
 }
 
@@ -76,10 +87,14 @@ impl Door {
     }
 
     async fn post(&self, path: &str, body: &Value) -> Told {
+        self.send("POST", path, body).await
+    }
+
+    async fn send(&self, method: &str, path: &str, body: &Value) -> Told {
         let (address, body) = (self.server.local_addr(), body.to_string());
         let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
         let request = format!(
-            "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
              Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
             body.len()
         );
@@ -88,7 +103,11 @@ impl Door {
         stream.read_to_string(&mut answer).await.unwrap();
         let (head, text) = answer.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Told { status, text: text.to_owned(), body: serde_json::from_str(text).unwrap() }
+        Told {
+            status,
+            text: text.to_owned(),
+            body: serde_json::from_str(text).unwrap_or(Value::Null),
+        }
     }
 }
 
@@ -96,6 +115,7 @@ impl Door {
 struct Transcript {
     text: String,
     ids: Vec<String>,
+    states: Vec<String>,
 }
 
 impl Transcript {
@@ -105,20 +125,63 @@ impl Transcript {
         writeln!(self.text, "> {request}\n< {} {answer}", told.status).unwrap();
     }
 
-    /// Ids as `exec_1`, `exec_2`, … in the order in which they appear.
+    /// A request as the story writes it, with the ids that stand for its numbers.
+    fn request(&self, line: &str) -> (String, String, Value) {
+        let mut line = line.to_owned();
+        for (n, id) in self.ids.iter().enumerate().rev() {
+            let kind = id.split('_').next().unwrap();
+            line = line.replace(&format!("{kind}_{}", n + 1), id);
+        }
+        let state = self.states.last().map_or("none", String::as_str);
+        let line = line.replace("STATE", state);
+        let mut words = line.splitn(3, ' ');
+        let (method, path) = (words.next().unwrap(), words.next().unwrap());
+        let body = words.next().map_or(json!({}), |body| serde_json::from_str(body).unwrap());
+        (method.to_owned(), path.to_owned(), body)
+    }
+
+    /// Ids as `exec_1`, `run_2`, … in the order in which they appear; times and secrets left out.
     fn numbered(&mut self, text: &str) -> String {
         let mut shown = String::new();
         let mut rest = text;
-        while let Some(at) = rest.find("exec_") {
+        while let Some((at, kind)) = first_id(rest) {
             let (before, id) = rest.split_at(at);
-            let (id, after) = id.split_at(id.len().min("exec_".len() + 36));
+            let (id, mut after) = id.split_at(id.len().min(kind.len() + 36));
             if !self.ids.iter().any(|known| known == id) {
                 self.ids.push(id.to_owned());
             }
             let n = self.ids.iter().position(|known| known == id).unwrap() + 1;
-            write!(shown, "{before}exec_{n}").unwrap();
+            write!(shown, "{before}{kind}{n}").unwrap();
+            let secret = after.strip_prefix('.').and_then(|rest| rest.get(..32));
+            if let Some(secret) = secret.filter(|text| text.bytes().all(|c| c.is_ascii_hexdigit()))
+            {
+                self.states.push(format!("{id}.{secret}"));
+                shown.push_str(".SECRET");
+                after = &after[33..];
+            }
             rest = after;
         }
-        shown + rest
+        timeless(&(shown + rest))
     }
+}
+
+fn first_id(text: &str) -> Option<(usize, &'static str)> {
+    let ids = ["exec_", "run_"].into_iter();
+    ids.filter_map(|kind| Some((text.find(kind)?, kind))).min()
+}
+
+/// Milliseconds since 1970 as `T`.
+fn timeless(text: &str) -> String {
+    let mut shown = String::new();
+    let mut digits = String::new();
+    for c in text.chars().chain(['\0']) {
+        if c.is_ascii_digit() {
+            digits.push(c);
+            continue;
+        }
+        shown.push_str(if digits.len() == 13 { "T" } else { &digits });
+        digits.clear();
+        shown.push(c);
+    }
+    shown.trim_end_matches('\0').to_owned()
 }

@@ -14,9 +14,11 @@ fn words(event: &Event) -> String {
         Event::Emitted { item, .. } => format!("emitted {item:?}"),
         Event::CallMade { call, tool, args, .. } => format!("call {call} made: {tool} {args:?}"),
         Event::CallAsked(question) => {
-            let kind = match question.kind {
+            let kind = match &question.kind {
                 QuestionKind::Approval => "approval",
                 QuestionKind::InDoubt => "in doubt",
+                QuestionKind::Form { .. } => "form",
+                QuestionKind::Link { .. } => "link",
             };
             let first = question.message.lines().next().unwrap_or_default();
             format!("call {} asked ({kind}): {first}", question.call)

@@ -8,7 +8,9 @@ pub(crate) use plot::Plot;
 
 use engine::{Clock, Config, Engine, ManualClock, Start};
 use futures_util::StreamExt;
-use lifecycle::{Answer, CallerName, Entry, Event, ExecutionId, Json, Seq, State, Timestamp};
+use lifecycle::{
+    Answer, CallerName, Entry, Event, ExecutionId, Json, Rejection, Seq, State, Timestamp,
+};
 use plot::Person;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -44,7 +46,7 @@ pub(crate) async fn tell(plot: &Plot) -> String {
                     server.stop().await;
                     server = Server::start(plot, folder.path(), Clock::Manual(clock.clone())).await;
                 }
-                act(&server.engine, execution, people.pop_front()).await;
+                act(&server.engine, execution, &mut people).await;
             }
             _ => {}
         }
@@ -84,19 +86,26 @@ fn ring(clock: &ManualClock, due: Timestamp, heard: &[Entry]) {
 }
 
 /// Somebody answers the oldest open question, or ends it all.
-async fn act(engine: &Engine, execution: ExecutionId, person: Option<Person>) {
+async fn act(engine: &Engine, execution: ExecutionId, people: &mut VecDeque<Person>) {
     let by = CallerName("person".into());
     let state = engine.look_up(execution).await.unwrap().state;
     let question = state.open_questions().next().expect("a pause asks something").id;
-    let answer = match person.expect("somebody is left to answer") {
+    people.retain(|person| !matches!(person, Person::Requests(_)));
+    let answer = match people.pop_front().expect("somebody is left to answer") {
         Person::Accepts => Answer::Accept { content: None },
         Person::Says(text) => Answer::Accept { content: Some(Json::parse(text).unwrap()) },
         Person::Declines => Answer::Decline,
         Person::WavesAway => Answer::Cancel,
         Person::CancelsTheProgram => return engine.cancel(execution, by).await.unwrap(),
-        Person::RestartsTheServer => unreachable!("restarts come before answers"),
+        Person::RestartsTheServer | Person::Requests(_) => unreachable!("taken out before"),
     };
-    engine.answer(question, answer.clone(), by.clone()).await.unwrap();
+    match engine.answer(question, answer.clone(), by.clone()).await {
+        Ok(_) => {}
+        Err(engine::Error::Rejected(Rejection::BadAnswer(_))) => {
+            return Box::pin(act(engine, execution, people)).await;
+        }
+        Err(error) => panic!("{error}"),
+    }
     let again = engine.answer(question, answer, by).await;
     assert!(again.is_err(), "a second answer was accepted");
 }

@@ -4,17 +4,20 @@
 //! policy   mail.*  require_approval
 //! tool     mail.send -> {"ok":true}         returns; `tool?` only reads, `tool!` asks by itself
 //! tool     mail.fail fails  no such mailbox
+//! tool?    who.are form {"type":"object"}   asks in the middle of its call and returns what is filled in
+//! tool?    sign.in link https://a.example   asks to visit a page and returns what its callback brings
 //! limit    calls 3
 //! program  return await tools.mail.send({ to: "ann" })
 //! person   accepts | declines | waves away | says JSON | cancels the program | restarts the server
+//! person   requests METHOD PATH JSON        over HTTP only; exec_1 is the first question, STATE its callback's
 //! ```
 
 use lifecycle::{
     Action, Convention, Failure, FailureCode, Json, Limits, Nature, Pattern, Policy, Program, Rule,
-    Runs, ToolPath,
+    Runs, ToolPath, Wish,
 };
-use tools::Tool;
 use tools::function::FunctionSource;
+use tools::{Request, Tool};
 
 #[derive(Debug, Clone)]
 pub(crate) enum Person {
@@ -24,6 +27,7 @@ pub(crate) enum Person {
     Says(String),
     CancelsTheProgram,
     RestartsTheServer,
+    Requests(String),
 }
 
 pub(crate) struct Plot {
@@ -39,7 +43,24 @@ struct Script {
     path: ToolPath,
     read_only: bool,
     asks: bool,
-    outcome: Result<Option<Json>, String>,
+    does: Does,
+}
+
+#[derive(Clone)]
+enum Does {
+    Returns(Option<Json>),
+    Fails(String),
+    Asks(Wish),
+}
+
+impl Does {
+    async fn run(self, request: Request) -> Result<Option<Json>, Failure> {
+        match self {
+            Self::Returns(value) => Ok(value),
+            Self::Fails(message) => Err(Failure::new(FailureCode::Tool, message)),
+            Self::Asks(wish) => request.ask(wish).await.map(Some),
+        }
+    }
 }
 
 impl Plot {
@@ -71,10 +92,7 @@ impl Plot {
                 asks: script.asks,
                 ..Tool::new(script.path)
             };
-            source.add(tool, move |_: Json| {
-                let outcome = script.outcome.clone();
-                async move { outcome.map_err(|message| Failure::new(FailureCode::Tool, message)) }
-            })
+            source.calling(tool, move |request| script.does.clone().run(request))
         })
     }
 }
@@ -92,14 +110,22 @@ fn rule(text: &str) -> Rule {
 
 fn script(word: &str, text: &str) -> Script {
     let (path, rest) = text.split_once(' ').unwrap();
-    let outcome = match rest.trim_start().split_once(' ').unwrap() {
-        ("->", "undefined") => Ok(None),
-        ("->", json) => Ok(Some(Json::parse(json.trim().to_owned()).unwrap())),
-        ("fails", message) => Err(message.trim().to_owned()),
+    let json = |text: &str| Json::parse(text.trim().to_owned()).unwrap();
+    let does = match rest.trim_start().split_once(' ').unwrap() {
+        ("->", "undefined") => Does::Returns(None),
+        ("->", value) => Does::Returns(Some(json(value))),
+        ("fails", message) => Does::Fails(message.trim().to_owned()),
+        ("form", schema) => {
+            Does::Asks(Wish::Form { message: "Please fill in".into(), schema: json(schema) })
+        }
+        ("link", url) => {
+            let url = url.trim().to_owned();
+            Does::Asks(Wish::Link { message: "Please visit".into(), url })
+        }
         (other, _) => panic!("what does {other} mean?"),
     };
     let path = ToolPath::parse(path).unwrap();
-    Script { path, read_only: word == "tool?", asks: word == "tool!", outcome }
+    Script { path, read_only: word == "tool?", asks: word == "tool!", does }
 }
 
 fn limit(limits: &mut Limits, text: &str) {
@@ -121,6 +147,9 @@ fn person(text: &str) -> Person {
         "waves away" => Person::WavesAway,
         "cancels the program" => Person::CancelsTheProgram,
         "restarts the server" => Person::RestartsTheServer,
+        other if other.starts_with("requests ") => {
+            Person::Requests(other["requests ".len()..].into())
+        }
         other => Person::Says(other.strip_prefix("says ").unwrap().to_owned()),
     }
 }

@@ -1,5 +1,6 @@
 //! One execution, one task. The loop: wait for something, submit it as an intent, do what is owed.
 
+mod asking;
 mod guest;
 mod launch;
 mod ledger;
@@ -10,14 +11,15 @@ mod time;
 use crate::engine::Shared;
 use crate::fault::{Error, Fault};
 use crate::registry::Mailbox;
+use asking::{Asking, Wished};
 use futures_util::StreamExt;
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::FuturesUnordered;
 use guest::{Guest, Said};
 use ledger::{Gate, Ledger};
 use lifecycle::{
-    CallId, CallOutcome, Effect, Event, ExecutionId, InputIndex, Intent, Phase, Rejection,
-    Strength, Timestamp, owe,
+    CallId, CallOutcome, Effect, Event, ExecutionId, InputIndex, Intent, Phase, QuestionId,
+    Rejection, Strength, Timestamp, owe,
 };
 use sandbox::{Lease, LeaseError};
 use std::collections::VecDeque;
@@ -58,6 +60,7 @@ struct Due {
 
 enum Act {
     Dispatch(CallId),
+    Tell(QuestionId),
     Deliver { index: InputIndex, event: Event, at: Timestamp },
 }
 
@@ -68,6 +71,8 @@ pub(crate) struct Actor {
     guest: Option<Guest>,
     launching: Option<BoxFuture<'static, Result<Lease, LeaseError>>>,
     calls: FuturesUnordered<BoxFuture<'static, (CallId, CallOutcome)>>,
+    /// Tools at work that ask something.
+    asking: Asking,
     /// Tells tools at work that nobody waits any more.
     abandoned: CancellationToken,
     due: VecDeque<Due>,
@@ -85,6 +90,7 @@ enum Turn {
     Kept(Result<(), StoreError>),
     Said(Vec<Said>),
     Returned(CallId, CallOutcome),
+    Wished(Wished),
     Asked(Option<Request>),
     Leased(Result<Lease, LeaseError>),
     Rang,
@@ -111,6 +117,7 @@ impl Actor {
             guest: None,
             launching: None,
             calls: FuturesUnordered::new(),
+            asking: Asking::default(),
             abandoned: CancellationToken::new(),
             due: VecDeque::new(),
             replies: VecDeque::new(),
@@ -181,6 +188,7 @@ impl Actor {
             }
             Turn::Said(said) => said.into_iter().for_each(|said| self.hear(said)),
             Turn::Returned(call, outcome) => self.settle(call, outcome),
+            Turn::Wished(wished) => self.ask(wished),
             Turn::Asked(Some(Request::Submit(intent, reply))) => self.request(intent, reply),
             Turn::Asked(Some(Request::Wake(reply))) => self.wake(reply),
             Turn::Rang => self.look_at_clock(),
@@ -215,6 +223,7 @@ impl Actor {
             () = self.clockwork.ring() => Turn::Rang,
             said = listen, if has_room => Turn::Said(said),
             Some((call, outcome)) = self.calls.next() => Turn::Returned(call, outcome),
+            wished = self.asking.next() => Turn::Wished(wished),
             kept = self.ledger.keep_one() => Turn::Kept(kept),
             lease = leased => Turn::Leased(lease),
             Ok(()) = self.pressure.changed(), if warm => Turn::Pressed,
@@ -246,6 +255,9 @@ impl Actor {
             Some(Effect::Dispatch(call)) => {
                 self.due.push_back(Due { gate, act: Act::Dispatch(call) })
             }
+            Some(Effect::Tell(question)) => {
+                self.due.push_back(Due { gate, act: Act::Tell(question) })
+            }
             Some(Effect::Deliver) => {
                 self.due.push_back(Due { gate, act: Act::Deliver { index, event, at } });
             }
@@ -276,6 +288,7 @@ impl Actor {
     fn perform(&mut self, act: Act) {
         match act {
             Act::Dispatch(call) => self.dispatch(call),
+            Act::Tell(question) => self.tell(question),
             Act::Deliver { index, event, at } => match (&mut self.guest, event.input()) {
                 (Some(guest), Some(input)) => guest.deliver(index, input, at),
                 (None, _) => self.launch(),
@@ -299,12 +312,14 @@ impl Actor {
             args,
             caller: origin.caller.clone(),
             cancelled: self.abandoned.clone().into(),
+            person: self.asking.person(call),
         };
         let calling = self.shared.config.catalogue.call(request);
         self.calls.push(calling.map(move |outcome| (call, outcome)).boxed());
     }
 
     fn settle(&mut self, call: CallId, outcome: CallOutcome) {
+        self.asking.end(call);
         match self.submit(Intent::Settle { call, outcome }) {
             // Ended or answered for in the meantime: there is nobody to tell.
             Ok(_) | Err(Rejection::NotOutstanding(_) | Rejection::AlreadyFinished) => {}
@@ -318,6 +333,7 @@ impl Actor {
         self.launching = None;
         self.abandoned.cancel();
         self.calls.clear();
+        self.asking.forget();
         self.due.clear();
     }
 

@@ -22,7 +22,7 @@ impl Actor {
         if let Intent::Cancel { active_ms, .. } = &mut intent {
             *active_ms = self.clockwork.active_ms;
         }
-        if let Err(rejection) = self.would_accept(&intent) {
+        if let Err(rejection) = self.would_accept(&intent).and_then(|()| self.fits(&intent)) {
             let _ = reply.send(Err(rejection.into()));
             return;
         }
@@ -31,6 +31,9 @@ impl Actor {
             let failure = Failure::new(FailureCode::Internal, advice);
             let _ = reply.send(Err(Rejection::NotRestored(failure).into()));
             return;
+        }
+        if let Intent::Answer { question, .. } = &intent {
+            self.miss(*question);
         }
         if matches!(intent, Intent::Answer { .. }) && !self.is_restored() {
             // An accepted answer must never be lost to a replay that fails: replay first.
@@ -46,6 +49,7 @@ impl Actor {
         for (intent, reply) in std::mem::take(&mut self.waiting) {
             self.decide_now(intent, reply);
         }
+        self.rest();
     }
 
     /// The program cannot be brought back: the questions stay open.

@@ -31,7 +31,8 @@ impl Actor {
                 if let Some(guest) = &mut self.guest {
                     guest.rested = Some(inputs);
                 }
-                if !self.is_at_rest() {
+                // Who waits with an answer will not find it paused a moment later.
+                if !self.is_at_rest() || !self.waiting.is_empty() {
                     return;
                 }
                 Intent::Rest { inputs, active_ms }

@@ -65,7 +65,7 @@ impl Account {
                     asked.answered = Some(entry.seq);
                 }
             }
-            Event::CallSettled { call, .. } => drop(self.calls.remove(call)),
+            Event::CallSettled { call, .. } => self.settle(entry.seq, *call),
             Event::Parked => self.parked = Some(entry.seq),
             Event::Finished { outcome, .. } => self.outcome = Some(outcome.clone()),
             Event::Prepared(_)
@@ -134,6 +134,13 @@ impl Account {
     /// A question that was asked, answered or not.
     pub fn question(&self, id: QuestionId) -> Option<&Asked> {
         self.asked.iter().find(|asked| asked.question.id == id)
+    }
+
+    /// A tool may end without hearing the answers it asked for: its questions are closed with it.
+    fn settle(&mut self, at: Seq, call: CallId) {
+        self.calls.remove(&call);
+        let of_call = self.asked.iter_mut().filter(|asked| asked.question.call == call);
+        of_call.for_each(|asked| asked.answered = asked.answered.or(Some(at)));
     }
 
     fn ask(&mut self, at: Seq, question: &Question) {

@@ -52,6 +52,10 @@ enum Happened<'a> {
         call: u32,
         kind: &'static str,
         message: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        schema: Option<&'a RawValue>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        url: Option<&'a str>,
     },
     Answer {
         execution_id: String,
@@ -154,12 +158,14 @@ fn happened(event: &Event) -> Happened<'_> {
 }
 
 fn asked(question: &Question) -> Happened<'_> {
-    let kind = match question.kind {
-        QuestionKind::Approval => "approval",
-        QuestionKind::InDoubt => "inDoubt",
+    let (kind, schema, url) = match &question.kind {
+        QuestionKind::Approval => ("approval", None, None),
+        QuestionKind::InDoubt => ("inDoubt", None, None),
+        QuestionKind::Form { schema } => ("form", Some(schema.raw()), None),
+        QuestionKind::Link { url } => ("link", None, Some(url.as_str())),
     };
     let (execution_id, message) = (question.id.to_string(), question.message.as_str());
-    Happened::Question { execution_id, call: question.call.0, kind, message }
+    Happened::Question { execution_id, call: question.call.0, kind, message, schema, url }
 }
 
 fn said(answer: &Answer) -> (&'static str, Option<&RawValue>) {

@@ -7,7 +7,6 @@ mod account;
 mod events;
 mod inbound;
 pub mod outbound;
-mod text;
 pub mod wire;
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 use super::TEXT_CHARS_MAX;
 use super::account::{Account, Asked};
 pub use super::events::entry;
-use super::text::{Cut, pretty};
+
 use super::wire::{Completed, Ended, Going, Interaction, Paused, Waiting};
-use lifecycle::{ExecutionId, Failure, Json, Outcome, QuestionKind};
+use lifecycle::{Cut, ExecutionId, Failure, Json, Outcome, QuestionId, QuestionKind, pretty};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -67,28 +67,31 @@ pub fn parked(execution: ExecutionId) -> String {
 
 fn waiting<'a>(asked: &'a Asked, status: Option<&'static str>) -> Paused<'a> {
     let id = asked.question.id;
-    let schema = schema(asked.question.kind);
     let message = asked.question.message.as_str();
-    let instructions = format!(
-        "A person decides. If they agree, resume \"{id}\" with action \"accept\" and, where \
-         requestedSchema has properties, content that fits it. If they refuse, use action \
-         \"decline\"; if they will not say, \"cancel\"."
-    );
+    let (schema, url) = wanted(&asked.question.kind);
+    let instructions = instructions(id, url.is_some());
     let mut text = Cut::at(TEXT_CHARS_MAX);
     text.push_str("Execution paused: ");
     text.push_str(message);
-    text.push_str(
-        "\n\nThis waits for a person. What they fill in must fit the requested \
-         schema:\n",
-    );
-    pretty(schema.get(), &mut text);
+    if let Some(url) = url {
+        text.push_str("\n\nThis waits for a person to open this page:\n");
+        text.push_str(url);
+    }
+    if let Some(schema) = schema {
+        text.push_str(
+            "\n\nThis waits for a person. What they fill in must fit the requested \
+             schema:\n",
+        );
+        pretty(schema.get(), &mut text);
+    }
     text.push_str(&format!("\n\nexecutionId: {id}\n\ninstructions: {instructions}"));
     let interaction = Interaction {
-        kind: "form",
+        kind: if url.is_some() { "url" } else { "form" },
         message,
         instructions,
         address: format!("tools.{}", asked.tool),
         args: asked.args.raw(),
+        url,
         requested_schema: schema,
     };
     let structured =
@@ -96,12 +99,31 @@ fn waiting<'a>(asked: &'a Asked, status: Option<&'static str>) -> Paused<'a> {
     Paused { status, text: text.done(), structured }
 }
 
-fn schema(kind: QuestionKind) -> &'static RawValue {
-    let text = match kind {
-        QuestionKind::Approval => APPROVAL_SCHEMA,
-        QuestionKind::InDoubt => IN_DOUBT_SCHEMA,
-    };
-    serde_json::from_str(text).expect("the schemas above are JSON")
+fn instructions(id: QuestionId, is_link: bool) -> String {
+    if is_link {
+        return format!(
+            "A person opens the page. Once they are done there, resume \"{id}\" with action \
+             \"accept\", unless the page did that itself; then resuming tells what followed. If \
+             they will not, use action \"decline\" or \"cancel\"."
+        );
+    }
+    format!(
+        "A person decides. If they agree, resume \"{id}\" with action \"accept\" and, where \
+         requestedSchema has properties, content that fits it. If they refuse, use action \
+         \"decline\"; if they will not say, \"cancel\"."
+    )
+}
+
+/// What is to be filled in, or where to go.
+fn wanted(kind: &QuestionKind) -> (Option<&RawValue>, Option<&str>) {
+    let fixed =
+        |text: &'static str| serde_json::from_str(text).expect("the schemas above are JSON");
+    match kind {
+        QuestionKind::Approval => (Some(fixed(APPROVAL_SCHEMA)), None),
+        QuestionKind::InDoubt => (Some(fixed(IN_DOUBT_SCHEMA)), None),
+        QuestionKind::Form { schema } => (Some(schema.raw()), None),
+        QuestionKind::Link { url } => (None, Some(url)),
+    }
 }
 
 fn value_text(value: Option<&Json>, n_emitted: usize, logs: &[String]) -> String {

@@ -66,7 +66,7 @@ pub struct Waiting<'a> {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Interaction<'a> {
-    /// `form`.
+    /// `form`, or `url` where a page is to be visited.
     pub kind: &'static str,
     /// For the person.
     pub message: &'a str,
@@ -76,8 +76,12 @@ pub struct Interaction<'a> {
     pub address: String,
     /// The held call's arguments.
     pub args: &'a RawValue,
-    /// What a good answer's `content` looks like.
-    pub requested_schema: &'a RawValue,
+    /// Where to go.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<&'a str>,
+    /// What a good answer's `content` looks like; absent where a page is to be visited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requested_schema: Option<&'a RawValue>,
 }
 
 /// An execution that neither asks nor has ended.

@@ -1,8 +1,12 @@
 use super::*;
-use crate::{CancelSignal, Catalogue};
-use lifecycle::{Admission, CallOutcome};
+use crate::{CancelSignal, Catalogue, Person};
+use lifecycle::{Admission, Answer, CallOutcome};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
+
+fn json(text: &str) -> Json {
+    Json::parse(text.to_owned()).unwrap()
+}
 
 struct Desk {
     catalogue: Catalogue,
@@ -92,6 +96,31 @@ async fn fail_fails_in_its_own_words() {
 async fn ask_says_that_it_was_approved() {
     let desk = Desk::new();
     desk.check("demo.ask", r#"{"text":"Really?"}"#, r#"{"approved":true,"text":"Really?"}"#).await;
+}
+
+#[tokio::test]
+async fn form_and_link_return_what_a_person_brings() {
+    let schema = r#"{"type":"object"}"#;
+    let form = format!(r#"{{"message":"Who?","schema":{schema}}}"#);
+    let link = r#"{"message":"Go","url":"https://a.example"}"#;
+    let message = "Who?".to_owned();
+    let wishes = [
+        ("demo.form", form.as_str(), Wish::Form { message, schema: json(schema) }),
+        ("demo.link", link, Wish::Link { message: "Go".into(), url: "https://a.example".into() }),
+    ];
+    for (tool, args, wish) in wishes {
+        let person = Person::hearing(move |heard| {
+            assert_eq!(heard, wish);
+            future::ready(Answer::Accept { content: Some(json(r#"{"name":"Ann"}"#)) }).boxed()
+        });
+        let request = Request { person, ..Request::sample(tool, args) };
+        let expected = CallOutcome::Returned { value: Some(json(r#"{"name":"Ann"}"#)) };
+        assert_eq!(Desk::new().catalogue.call(request).await, expected);
+        let expected =
+            format!("Tool \"{tool}\" requires approval but the request was cancelled by the user.");
+        let nobody = Desk::new().call(tool, args).await;
+        assert_eq!(nobody, Err((FailureCode::QuestionCancelled, expected)));
+    }
 }
 
 #[tokio::test]

@@ -1,10 +1,12 @@
 //! executor: `/api/executions`. Its "execution id" is a question's id; ours, `run_…`, is taken too.
 
+mod callback;
 mod events;
 mod inbound;
 mod outbound;
 mod wait;
 
+pub(crate) use callback::callback;
 pub(crate) use events::events;
 
 use crate::app::App;

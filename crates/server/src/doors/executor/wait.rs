@@ -75,9 +75,9 @@ impl Attendant {
         match until {
             Until::Now(seq) if account.last() < seq => None,
             Until::Now(_) if self.approver.is_some() => {
-                let mut doubts =
-                    account.open().filter(|asked| asked.question.kind == QuestionKind::InDoubt);
-                account.over().or(doubts.next().map(Told::Asked)).or(account.parked())
+                let mut left =
+                    account.open().filter(|asked| asked.question.kind != QuestionKind::Approval);
+                account.over().or(left.next().map(Told::Asked)).or(account.parked())
             }
             Until::Now(_) => account.now(),
             Until::After(question) => account.after(question),
@@ -89,8 +89,8 @@ impl Attendant {
         let (Some(approver), Event::CallAsked(question)) = (&self.approver, &entry.event) else {
             return Ok(());
         };
-        if question.kind == QuestionKind::InDoubt {
-            return Ok(()); // a yes would not say what to do
+        if question.kind != QuestionKind::Approval {
+            return Ok(()); // a yes would not say what to do, what to fill in, who was there
         }
         let accept = Answer::Accept { content: None };
         match self.app.engine.answer(question.id, accept, approver.clone()).await {

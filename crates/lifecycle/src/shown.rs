@@ -2,30 +2,33 @@
 
 /// Keeps the first characters and counts the rest, so that hostile input costs no more than its length.
 #[derive(Debug)]
-pub(super) struct Cut {
+pub struct Cut {
     kept: String,
     n_chars: usize,
     n_max: usize,
 }
 
 impl Cut {
-    pub(super) const fn at(n_max: usize) -> Self {
+    /// Keeps at most `n_max` characters.
+    pub const fn at(n_max: usize) -> Self {
         Self { kept: String::new(), n_chars: 0, n_max }
     }
 
-    pub(super) fn push(&mut self, c: char) {
+    /// Adds one character.
+    pub fn push(&mut self, c: char) {
         if self.n_chars < self.n_max {
             self.kept.push(c);
         }
         self.n_chars += 1;
     }
 
-    pub(super) fn push_str(&mut self, text: &str) {
+    /// Adds a text.
+    pub fn push_str(&mut self, text: &str) {
         text.chars().for_each(|c| self.push(c));
     }
 
     /// The kept part, and a note where something is missing.
-    pub(super) fn done(mut self) -> String {
+    pub fn done(mut self) -> String {
         let n_missing = self.n_chars.saturating_sub(self.n_max);
         if n_missing > 0 {
             self.kept.push_str(&format!("\n... [truncated {n_missing} chars]"));
@@ -43,7 +46,7 @@ impl Cut {
 
 /// Indents by two spaces, as `JSON.stringify(value, null, 2)` does. Never parses: the order of members,
 /// numbers, lone surrogates and deep nesting stay as they are.
-pub(super) fn pretty(json: &str, out: &mut Cut) {
+pub fn pretty(json: &str, out: &mut Cut) {
     let mut depth = 0usize;
     let mut chars = json.chars().filter(significant()).peekable();
     let mut in_string = false;

@@ -1,0 +1,27 @@
+tool?    who.are form {"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}},"required":["name"]}
+program  const who = await tools.who.are({});
+         return `Hello ${who.name}`
+person   says {"age":"old"}
+person   requests GET /api/executions/exec_1
+person   says {"name":"Ann"}
+
+=== journal
+1 started
+2 prepared
+3 call 1 made: who.are {}
+4 call 1 dispatched, attempt 1
+5 call 1 asked (form): Please fill in
+6 paused after 0 inputs
+7 call 1 answered: accept {"name":"Ann"}
+8 call 1 returned {"name":"Ann"}
+9 finished: completed "Hello Ann"
+
+=== executor
+> POST /api/executions {"code":"…"}
+< 200 {"status":"paused","text":"Execution paused: Please fill in\n\nThis waits for a person. What they fill in must fit the requested schema:\n{\n  \"type\": \"object\",\n  \"properties\": {\n    \"name\": {\n      \"type\": \"string\"\n    },\n    \"age\": {\n      \"type\": \"integer\"\n    }\n  },\n  \"required\": [\n    \"name\"\n  ]\n}\n\nexecutionId: exec_1\n\ninstructions: A person decides. If they agree, resume \"exec_1\" with action \"accept\" and, where requestedSchema has properties, content that fits it. If they refuse, use action \"decline\"; if they will not say, \"cancel\".","structured":{"status":"waiting_for_interaction","executionId":"exec_1","interaction":{"kind":"form","message":"Please fill in","instructions":"A person decides. If they agree, resume \"exec_1\" with action \"accept\" and, where requestedSchema has properties, content that fits it. If they refuse, use action \"decline\"; if they will not say, \"cancel\".","address":"tools.who.are","args":{},"requestedSchema":{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}},"required":["name"]}}}}
+> POST /api/executions/exec_1/resume {"action":"accept","content":{"age":"old"}}
+< 400 {"_tag":"BadRequestError","message":"The answer does not fit the question: \"name\" is a required property; at /age: value is not of type \"integer\"."}
+> GET /api/executions/exec_1 {}
+< 200 {"text":"Execution paused: Please fill in\n\nThis waits for a person. What they fill in must fit the requested schema:\n{\n  \"type\": \"object\",\n  \"properties\": {\n    \"name\": {\n      \"type\": \"string\"\n    },\n    \"age\": {\n      \"type\": \"integer\"\n    }\n  },\n  \"required\": [\n    \"name\"\n  ]\n}\n\nexecutionId: exec_1\n\ninstructions: A person decides. If they agree, resume \"exec_1\" with action \"accept\" and, where requestedSchema has properties, content that fits it. If they refuse, use action \"decline\"; if they will not say, \"cancel\".","structured":{"status":"waiting_for_interaction","executionId":"exec_1","interaction":{"kind":"form","message":"Please fill in","instructions":"A person decides. If they agree, resume \"exec_1\" with action \"accept\" and, where requestedSchema has properties, content that fits it. If they refuse, use action \"decline\"; if they will not say, \"cancel\".","address":"tools.who.are","args":{},"requestedSchema":{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}},"required":["name"]}}}}
+> POST /api/executions/exec_1/resume {"action":"accept","content":{"name":"Ann"}}
+< 200 {"status":"completed","text":"Hello Ann","structured":{"status":"completed","result":"Hello Ann","logs":[]},"isError":false}

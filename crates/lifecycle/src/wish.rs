@@ -1,0 +1,95 @@
+//! What a tool wants of a person in the middle of its call.
+
+use crate::{CallId, Json, Question, QuestionId, QuestionKind, Seed};
+
+/// Where a link wants the secret by which whoever was visited completes the question.
+const STATE_PLACE: &str = "{state}";
+
+/// Longest address we show: browsers and proxies take about as much.
+const LINK_BYTES_MAX: usize = 8_192;
+
+/// Longest message to a person.
+const MESSAGE_BYTES_MAX: usize = 16_384;
+
+/// What a tool wants of a person in the middle of its call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wish {
+    /// Something filled in.
+    Form {
+        /// What the person reads.
+        message: String,
+        /// JSON Schema that the content of an accepting answer fits.
+        schema: Json,
+    },
+    /// A visit to a page.
+    Link {
+        /// What the person reads.
+        message: String,
+        /// Where to go. `{state}` in it becomes the secret that completes the question by callback.
+        url: String,
+    },
+}
+
+impl Wish {
+    /// Why it cannot be put to a person, if so.
+    pub fn defect(&self) -> Option<&'static str> {
+        let (Self::Form { message, .. } | Self::Link { message, .. }) = self;
+        if message.len() > MESSAGE_BYTES_MAX {
+            return Some("its message is too long");
+        }
+        let Self::Link { url, .. } = self else { return None };
+        let is_web = url.starts_with("https://") || url.starts_with("http://");
+        let is_plain = !url.chars().any(|c| c.is_control() || c.is_whitespace());
+        match is_web && is_plain && url.len() <= LINK_BYTES_MAX {
+            true => None,
+            false => Some("its link is not an address that a browser can open"),
+        }
+    }
+
+    /// The question that `call` asks, with the secrets of this execution filled in.
+    pub(crate) fn question(self, id: QuestionId, call: CallId, seed: &Seed) -> Question {
+        let (message, kind) = match self {
+            Self::Form { message, schema } => (message, QuestionKind::Form { schema }),
+            Self::Link { message, url } => {
+                let url = url.replace(STATE_PLACE, &callback_state(seed, id));
+                (message, QuestionKind::Link { url })
+            }
+        };
+        Question { id, call, kind, message }
+    }
+}
+
+/// What a callback must say to complete a link's question: its id and a secret of its execution.
+pub fn callback_state(seed: &Seed, question: QuestionId) -> String {
+    use sha2::Digest as _;
+    let whole = sha2::Sha256::digest(format!("callback {seed} {question}").as_bytes());
+    let secret: String = whole.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    format!("{question}.{secret}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_is_an_address_that_a_browser_opens() {
+        let link = |url: &str| Wish::Link { message: "Go".into(), url: url.into() }.defect();
+        assert_eq!(link("https://example.com/?state={state}"), None);
+        assert!(link("javascript:alert(1)").is_some());
+        assert!(link("https://a\nb").is_some());
+        assert!(link(&format!("https://{}", "a".repeat(LINK_BYTES_MAX))).is_some());
+        let form = |message: String| Wish::Form { message, schema: Json::null() }.defect();
+        assert_eq!(form("Who?".into()), None);
+        assert!(form("?".repeat(MESSAGE_BYTES_MAX + 1)).is_some());
+    }
+
+    #[test]
+    fn the_secret_of_a_link_differs_by_question_and_execution() {
+        let id = |n| QuestionId::from_uuid(uuid::Uuid::from_u128(n));
+        let state = callback_state(&Seed([1; 32]), id(1));
+        assert!(state.starts_with("exec_00000000-0000-0000-0000-000000000001."));
+        assert_eq!(state.len(), "exec_".len() + 36 + 1 + 32);
+        assert_ne!(state, callback_state(&Seed([2; 32]), id(1)));
+        assert_ne!(state[42..], callback_state(&Seed([1; 32]), id(2))[42..]);
+    }
+}

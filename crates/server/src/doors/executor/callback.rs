@@ -1,0 +1,64 @@
+//! `GET /api/callback`: whoever a person was sent to says that they are done there.
+//!
+//! No token: a browser comes here, led by a page elsewhere. The secret in `state` is the question's own.
+
+use crate::app::App;
+use crate::auth::{digest, same};
+use crate::error::Problem;
+use axum::extract::{RawQuery, State};
+use axum::response::{Html, IntoResponse as _, Response};
+use lifecycle::{Answer, CallerName, Json, QuestionId, QuestionKind, Rejection, callback_state};
+use std::sync::Arc;
+
+/// Who answers, as the journal names them.
+const CALLBACK: &str = "callback";
+
+const DONE: &str = "<!doctype html><meta charset=\"utf-8\"><title>Done</title>\
+                    <p>Done. You can close this page.</p>";
+
+/// `GET /api/callback`.
+pub(crate) async fn callback(
+    State(app): State<Arc<App>>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Problem> {
+    let query = query.unwrap_or_default();
+    let mut members: serde_json::Map<_, _> = form_urlencoded::parse(query.as_bytes())
+        .map(|(name, value)| (name.into_owned(), value.into_owned().into()))
+        .collect();
+    let state = members.remove("state");
+    let state = state.as_ref().and_then(|state| state.as_str()).unwrap_or_default();
+    let question = awaited(&app, state).await?;
+    let answer = match members.contains_key("error") {
+        true => Answer::Decline,
+        false => Answer::Accept { content: Json::from_value(&members).ok() },
+    };
+    match app.engine.answer(question, answer, CallerName(CALLBACK.into())).await {
+        // Who reloads the page is told the same.
+        Ok(_)
+        | Err(engine::Error::Rejected(
+            Rejection::AlreadyAnswered(_) | Rejection::AlreadyFinished,
+        )) => Ok(Html(DONE).into_response()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The question that `state` completes. All that is wrong with it looks alike from outside.
+async fn awaited(app: &App, state: &str) -> Result<QuestionId, Problem> {
+    let question = state.split('.').next().and_then(|id| id.parse::<QuestionId>().ok());
+    let question = question.ok_or_else(Problem::no_callback)?;
+    let execution = app.engine.asked_by(question).await.map_err(|error| unknown(error.into()))?;
+    let known = app.engine.look_up(execution).await.map_err(|error| unknown(error.into()))?.state;
+    let asked = known.questions.get(&question).map(|(question, _)| &question.kind);
+    let (Some(QuestionKind::Link { .. }), Some(origin)) = (asked, &known.origin) else {
+        return Err(Problem::no_callback());
+    };
+    let expected = callback_state(&origin.seed, question);
+    match same(&digest(&expected), &digest(state)) {
+        true => Ok(question),
+        false => Err(Problem::no_callback()),
+    }
+}
+
+fn unknown(problem: Problem) -> Problem {
+    if problem.is_not_found() { Problem::no_callback() } else { problem }
+}
