@@ -11,6 +11,7 @@ use std::time::Duration;
 use store::sqlite::{OpenError, SqliteStore};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tools::Catalogue;
+use tools::builtin::Builtin;
 use tools::demo::Demo;
 
 /// Whoever stops a service kills it soon after: what is not done by then is in the journal anyway.
@@ -131,6 +132,7 @@ async fn engine(demo: bool, data_dir: &Path, store: &SqliteStore) -> anyhow::Res
         sources.push(Arc::new(Demo::new(data_dir)));
     }
     let catalogue = Catalogue::new(sources)?;
+    catalogue.add(Arc::new(Builtin::new(&catalogue, Arc::new(|_| true))))?;
     Ok(Engine::start(Config::new(store.clone(), catalogue)).await?)
 }
 

@@ -3,3 +3,4 @@
 pub mod execbox;
 pub mod executor;
 pub mod ndjson;
+pub mod typescript;

@@ -2,6 +2,7 @@
 //! while calls are under way, and each call keeps the tool that it found.
 
 mod found;
+mod labelled;
 mod section;
 
 use crate::suggest::suggest;
@@ -12,14 +13,25 @@ use lifecycle::{Admission, CallOutcome, Failure, FailureCode, Json, ToolPath};
 use section::Section;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 pub use found::{Found, Revision};
+pub(crate) use labelled::Labelled;
 pub use section::Card;
 
 /// Every tool by its path. Clones are handles to the same catalogue.
 #[derive(Clone, Default)]
 pub struct Catalogue(Arc<RwLock<Arc<Snapshot>>>);
+
+/// A catalogue, for those who are part of it.
+pub(crate) struct WeakCatalogue(Weak<RwLock<Arc<Snapshot>>>);
+
+impl WeakCatalogue {
+    /// The catalogue as it is now; empty where nobody holds it any more.
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        self.0.upgrade().map(|shelf| Catalogue(shelf).snapshot()).unwrap_or_default()
+    }
+}
 
 /// The catalogue at one moment. Nothing in it changes.
 #[derive(Default)]
@@ -134,6 +146,10 @@ impl Catalogue {
             Ok::<_, ()>((snapshot.without(slug.as_str()), ()))
         })
         .is_ok()
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakCatalogue {
+        WeakCatalogue(Arc::downgrade(&self.0))
     }
 
     /// The catalogue as it is now.

@@ -1,21 +1,26 @@
 //! What programs can call: a catalogue of tools and the sources they come from. Knows no guest and
 //! no journal; says whether a call fits, and performs it.
 
+pub mod builtin;
 mod catalogue;
 mod connection;
 pub mod demo;
+mod describe;
 pub mod envelope;
 pub mod function;
 mod integration;
 mod readable;
 mod schema;
+mod search;
 mod shared_schema;
 mod source;
 mod suggest;
 
 pub use catalogue::{Card, Catalogue, CatalogueError, Change, Found, Revision, Snapshot};
 pub use connection::{Connection, ConnectionName, Credential, Owner, Place, Placement, Secret};
+pub use describe::Description;
 pub use integration::{AuthMethod, BadSlug, Integration, PlacementTemplate, Slug, ToolSpec};
 pub use schema::misfit;
+pub use search::{Page, Wish};
 pub use shared_schema::{Definitions, SharedSchema};
 pub use source::{CancelSignal, Person, Request, Source, Tool};

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use store::sqlite::SqliteStore;
 use tokio::signal::unix::{SignalKind, signal};
 use tools::Catalogue;
+use tools::builtin::Builtin;
 use tools::demo::Demo;
 
 /// What to run, with what, and who is asked.
@@ -29,6 +30,7 @@ pub(super) struct Errand {
 pub(super) async fn run(errand: Errand) -> anyhow::Result<Ending> {
     let store = SqliteStore::temporary().context("could not make a temporary journal")?;
     let catalogue = Catalogue::new(vec![Arc::new(Demo::new(&errand.data_dir))])?;
+    catalogue.add(Arc::new(Builtin::new(&catalogue, Arc::new(|_| true))))?;
     let engine = Engine::start(Config::new(store.clone(), catalogue)).await?;
     let ending = attend(&engine, errand).await;
     engine.shutdown().await;

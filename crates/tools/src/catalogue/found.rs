@@ -52,6 +52,10 @@ impl Found {
         })
     }
 
+    pub(super) fn at(section: &Arc<Section>, mount_idx: usize, entry_idx: usize) -> Self {
+        Self { section: Arc::clone(section), mount_idx, entry_idx }
+    }
+
     pub(super) fn all(section: &Arc<Section>) -> impl Iterator<Item = Self> + use<> {
         let section = Arc::clone(section);
         let (n_mounts, n_entries) = (section.mounts.len(), section.n_tools());

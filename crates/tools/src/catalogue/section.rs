@@ -2,10 +2,11 @@
 
 use super::{CatalogueError, Change};
 use crate::schema::Schema;
+use crate::search::Index;
 use crate::{Connection, Integration, SharedSchema, Slug, Source, ToolSpec};
 use lifecycle::{Nature, Runs, ToolPath};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Most tools of one integration: the largest public descriptions have a third of this.
 pub(crate) const TOOLS_MAX: usize = 50_000;
@@ -58,6 +59,7 @@ pub(super) enum Origin {
 pub(super) struct Shelf {
     pub(super) entries: Vec<Entry>,
     compiled: Mutex<HashMap<usize, Arc<Compiled>>>,
+    index: OnceLock<Index>,
 }
 
 /// A tool, wherever it is bound.
@@ -236,6 +238,11 @@ impl Section {
 }
 
 impl Shelf {
+    /// The words of its tools, read when somebody first searches.
+    pub(super) fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::new(self.entries.iter().map(|entry| &entry.spec)))
+    }
+
     /// Which entry has this name.
     pub(super) fn position(&self, name: &str) -> Option<usize> {
         self.entries.binary_search_by(|entry| entry.spec.name.as_str().cmp(name)).ok()

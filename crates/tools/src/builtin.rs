@@ -1,0 +1,303 @@
+//! The tools that find tools: `search`, `describe.tool`, and the list of sources under both its names.
+
+use crate::catalogue::{Catalogue, Found, Snapshot};
+use crate::search::{Wish, words};
+use crate::{Card, Request, Source, Tool};
+use futures_util::FutureExt as _;
+use futures_util::future::{self, BoxFuture};
+use lifecycle::{Failure, FailureCode, Json, Nature, Runs, ToolPath};
+use serde_json::{Map, Value, json};
+use std::fmt;
+use std::sync::Arc;
+
+/// Hits of one search, unless a number is given.
+const LIMIT_USUALLY: usize = 12;
+
+/// Hits of one search at most.
+const LIMIT_MAX: usize = 200;
+
+/// Suggestions for a path that leads nowhere.
+const SUGGESTIONS_MAX: usize = 5;
+
+/// Longest description of a hit; `describe.tool` has the rest.
+const HIT_CHARS_MAX: usize = 240;
+
+/// Says which tools may be seen: those that policy blocks may not.
+pub type Shows = Arc<dyn Fn(&Found) -> bool + Send + Sync>;
+
+/// The tools that find tools.
+pub struct Builtin {
+    catalogue: crate::catalogue::WeakCatalogue,
+    shows: Shows,
+}
+
+impl Builtin {
+    /// Finds tools in `catalogue`, of which they are part themselves.
+    pub fn new(catalogue: &Catalogue, shows: Shows) -> Self {
+        Self { catalogue: catalogue.downgrade(), shows }
+    }
+
+    fn answer(&self, request: &Request) -> Result<Value, Failure> {
+        let snapshot = self.catalogue.snapshot();
+        let args: Value = serde_json::from_str(request.args.text()).unwrap_or(Value::Null);
+        match request.tool.as_str() {
+            "search" => self.search(&snapshot, &args),
+            "describe.tool" => self.describe(&snapshot, &args),
+            _ => sources(&snapshot, &args),
+        }
+    }
+
+    fn search(&self, snapshot: &Snapshot, args: &Value) -> Result<Value, Failure> {
+        let expects = "tools.search expects an object: \
+                       { query?: string; namespace?: string; limit?: number; offset?: number }";
+        let args = args.as_object().ok_or_else(|| wrong(expects.to_owned()))?;
+        let wish = Wish {
+            query: text(args, "tools.search", "query")?.unwrap_or_default(),
+            namespace: text(args, "tools.search", "namespace")?,
+            ..page(args, "tools.search")?
+        };
+        let page = snapshot.search(&wish, &*self.shows);
+        let items: Vec<_> = page.hits.iter().map(|(found, score)| hit(found, *score)).collect();
+        Ok(paged(items, page.total, wish.offset))
+    }
+
+    fn describe(&self, snapshot: &Snapshot, args: &Value) -> Result<Value, Failure> {
+        let path = args.get("path").and_then(Value::as_str).map(str::trim).unwrap_or_default();
+        if path.is_empty() {
+            return Err(wrong("describe.tool requires a path".to_owned()));
+        }
+        if args.get("includeSchemas").is_some() {
+            let why = "describe.tool no longer takes includeSchemas; it always gives TypeScript";
+            return Err(wrong(why.to_owned()));
+        }
+        if let Some(own) = own(path) {
+            return Ok(own);
+        }
+        let found = ToolPath::parse(path).ok().and_then(|path| snapshot.find(&path));
+        match found.filter(|found| (self.shows)(found)) {
+            Some(found) => Ok(described(&found)),
+            None => Ok(self.unknown(snapshot, path)),
+        }
+    }
+
+    fn unknown(&self, snapshot: &Snapshot, path: &str) -> Value {
+        let (namespace, leaf) = path.rsplit_once('.').unwrap_or(("", path));
+        let first = namespace.split('.').next().unwrap_or_default();
+        let look = |namespace: Option<String>| {
+            let wish =
+                Wish { query: leaf.to_owned(), namespace, limit: SUGGESTIONS_MAX, offset: 0 };
+            let page = snapshot.search(&wish, &*self.shows);
+            page.hits.into_iter().map(|(found, _)| found.path()).collect::<Vec<_>>()
+        };
+        let mut suggestions = look(Some(first.to_owned()).filter(|first| !first.is_empty()));
+        if suggestions.is_empty() {
+            suggestions = look(None);
+        }
+        let mut error =
+            json!({ "code": "tool_not_found", "message": format!("Tool not found: {path}") });
+        if !suggestions.is_empty() {
+            error["suggestions"] = suggestions.into();
+        }
+        json!({ "path": path, "name": path, "error": error })
+    }
+}
+
+impl Source for Builtin {
+    fn name(&self) -> &'static str {
+        "executor"
+    }
+
+    fn tools(&self) -> Vec<Tool> {
+        let tool = |path: &str, description: &str| Tool {
+            description: description.into(),
+            nature: Nature { read_only: true, runs: Runs::Here },
+            ..Tool::new(ToolPath::parse(path).expect("our own paths are paths"))
+        };
+        OWN.iter().map(|own| tool(own.path, own.description)).collect()
+    }
+
+    fn call(&self, request: Request) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
+        let answer = self.answer(&request).and_then(|value| {
+            Json::from_value(&value)
+                .map(Some)
+                .map_err(|error| Failure::new(FailureCode::Serialization, error.to_string()))
+        });
+        future::ready(answer).boxed()
+    }
+}
+
+impl fmt::Debug for Builtin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Builtin")
+    }
+}
+
+/// One of our own, described by ourselves: their arguments are checked here, in words that clients know.
+struct Own {
+    path: &'static str,
+    description: &'static str,
+    input: &'static str,
+    output: &'static str,
+}
+
+const OWN: [Own; 4] = [
+    Own {
+        path: "search",
+        description: "Finds tools by intent and key nouns.",
+        input: "{ query?: string; namespace?: string; limit?: number; offset?: number; }",
+        output: "{ items: { path: string; name: string; description?: string; integration: string; score: number; }[]; \
+                 total: number; hasMore: boolean; nextOffset: number | null; }",
+    },
+    Own {
+        path: "describe.tool",
+        description: "Says what a tool takes and gives, in TypeScript.",
+        input: "{ path: string; }",
+        output: "{ path: string; name: string; description?: string; inputTypeScript?: string; outputTypeScript?: string; \
+                 typeScriptDefinitions?: { [k: string]: string; }; }",
+    },
+    Own { path: "executor.sources.list", ..SOURCES },
+    Own { path: "executor.integrations.list", ..SOURCES },
+];
+
+const SOURCES: Own = Own {
+    path: "",
+    description: "Lists the sources of tools.",
+    input: "{ query?: string; limit?: number; offset?: number; }",
+    output: "{ items: { id: string; name: string; description?: string; kind: string; canRemove: boolean; \
+             canRefresh: boolean; toolCount: number; }[]; total: number; hasMore: boolean; nextOffset: number | null; }",
+};
+
+fn own(path: &str) -> Option<Value> {
+    let bare = path.strip_prefix("tools.").unwrap_or(path);
+    let own = OWN.iter().find(|own| own.path == bare)?;
+    Some(json!({
+        "path": own.path,
+        "name": own.path,
+        "description": own.description,
+        "inputTypeScript": own.input,
+        "outputTypeScript": own.output,
+    }))
+}
+
+fn described(found: &Found) -> Value {
+    let told = found.describe();
+    let mut shown = json!({
+        "path": found.path(),
+        "name": found.spec().name,
+        "description": told.description,
+        "inputTypeScript": told.input,
+        "outputTypeScript": told.output,
+        "typeScriptDefinitions": told.definitions,
+    });
+    if let Value::Object(members) = &mut shown {
+        members.retain(|_, value| {
+            !value.is_null() && value.as_object().is_none_or(|map| !map.is_empty())
+        });
+    }
+    shown
+}
+
+fn hit(found: &Found, score: f32) -> Value {
+    let spec = found.spec();
+    let mut hit = json!({
+        "path": found.path(),
+        "name": spec.name,
+        "integration": found.card().name,
+        "score": (f64::from(score) * 1_000.0).round() / 1_000.0,
+    });
+    if !spec.description.is_empty() {
+        hit["description"] = shortened(&spec.description).into();
+    }
+    hit
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(HIT_CHARS_MAX) {
+        None => text.to_owned(),
+        Some((at, _)) => format!("{}…", text[..at].trim_end()),
+    }
+}
+
+fn sources(snapshot: &Snapshot, args: &Value) -> Result<Value, Failure> {
+    let empty = Map::new();
+    let args = args.as_object().unwrap_or(&empty);
+    let name = "tools.executor.sources.list";
+    let wanted = words(&text(args, name, "query")?.unwrap_or_default());
+    let Wish { limit, offset, .. } = page(args, name)?;
+    let mut fitting: Vec<_> = snapshot
+        .cards()
+        .filter(|(card, _)| {
+            let known = words(&format!("{} {} {}", card.name, card.description, card.kind));
+            wanted.iter().all(|word| known.contains(word))
+        })
+        .collect();
+    fitting.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
+    let total = fitting.len();
+    let items =
+        fitting.into_iter().skip(offset).take(limit).map(|(card, n)| source(card, n)).collect();
+    Ok(paged(items, total, offset))
+}
+
+fn source(card: &Card, n_tools: usize) -> Value {
+    let mut shown = json!({
+        "id": card.name,
+        "name": card.title,
+        "kind": card.kind,
+        "canRemove": card.can_remove,
+        "canRefresh": card.can_refresh,
+        "toolCount": n_tools,
+    });
+    if !card.description.is_empty() {
+        shown["description"] = card.description.clone().into();
+    }
+    if let Some(trouble) = &card.trouble {
+        shown["trouble"] = trouble.clone().into();
+    }
+    shown
+}
+
+fn paged(items: Vec<Value>, total: usize, offset: usize) -> Value {
+    let end = offset.saturating_add(items.len());
+    let has_more = end < total;
+    let next = has_more.then_some(end);
+    json!({ "items": items, "total": total, "hasMore": has_more, "nextOffset": next })
+}
+
+fn text(args: &Map<String, Value>, tool: &str, name: &str) -> Result<Option<String>, Failure> {
+    match args.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(wrong(format!("{tool} {name} must be a string when provided"))),
+    }
+}
+
+fn page(args: &Map<String, Value>, tool: &str) -> Result<Wish, Failure> {
+    let number = |name: &str| match args.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => value.as_f64().map(Some).ok_or(()),
+    };
+    let limit = match number("limit") {
+        Ok(None) => LIMIT_USUALLY,
+        Ok(Some(limit)) if limit > 0.0 => (limit as usize).clamp(1, LIMIT_MAX),
+        Ok(Some(_)) | Err(()) => {
+            return Err(wrong(format!("{tool} limit must be a positive number when provided")));
+        }
+    };
+    let offset = match number("offset") {
+        Ok(None) => 0,
+        Ok(Some(offset)) if offset >= 0.0 => offset as usize,
+        Ok(Some(_)) | Err(()) => {
+            return Err(wrong(format!(
+                "{tool} offset must be a non-negative number when provided"
+            )));
+        }
+    };
+    Ok(Wish { limit, offset, ..Wish::default() })
+}
+
+fn wrong(why: String) -> Failure {
+    Failure::new(FailureCode::Validation, why)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,36 @@
+//! A source as a search sees it: its tools' words, its own, and where its tools are bound.
+
+use super::{Found, Section, Snapshot};
+use crate::search::{Index, words};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// A source with the words of its name.
+pub(crate) struct Labelled<'a> {
+    section: &'a Arc<Section>,
+    pub(crate) label: BTreeSet<String>,
+}
+
+impl Snapshot {
+    /// Sources with tools that are bound somewhere.
+    pub(crate) fn shelves(&self) -> impl Iterator<Item = Labelled<'_>> {
+        let bound = self.sections.values().filter(|section| !section.mounts.is_empty());
+        bound.map(|section| {
+            let card = &section.card;
+            let label = [words(&card.name), words(&card.title)].concat().into_iter().collect();
+            Labelled { section, label }
+        })
+    }
+}
+
+impl<'a> Labelled<'a> {
+    pub(crate) fn index(&self) -> &'a Index {
+        self.section.shelf.index()
+    }
+
+    /// The tool at `tool_idx`, wherever it is bound.
+    pub(crate) fn at(&self, tool_idx: usize) -> impl Iterator<Item = Found> + use<'a> {
+        let section = self.section;
+        (0..section.mounts.len()).map(move |mount_idx| Found::at(section, mount_idx, tool_idx))
+    }
+}

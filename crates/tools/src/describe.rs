@@ -1,0 +1,66 @@
+//! A tool in the words of whoever writes the call: compact TypeScript.
+
+use crate::{Found, SharedSchema};
+use protocols::typescript::Types;
+use std::collections::BTreeMap;
+
+/// Longest description that is repeated; what follows is for a manual.
+const DESCRIPTION_CHARS_MAX: usize = 2_000;
+
+const TOOL_ERROR: &str =
+    "{ code: string; message: string; status?: number; details?: unknown; retryable?: boolean; }";
+const TOOL_HTTP_META: &str = "{ status: number; headers: { [k: string]: string; }; }";
+const TOOL_FILE: &str = "{ _tag: \"ToolFile\"; name?: string; mimeType: string; encoding: \"base64\"; \
+                         data: string; byteLength: number; }";
+
+/// What is told about one tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    /// What it does.
+    pub description: String,
+    /// What it takes; none takes anything.
+    pub input: Option<String>,
+    /// What a call gives.
+    pub output: Option<String>,
+    /// Types that the two refer to.
+    pub definitions: BTreeMap<String, String>,
+}
+
+impl Found {
+    /// What is told about it.
+    pub fn describe(&self) -> Description {
+        let spec = self.spec();
+        let [input, output] =
+            [&spec.input, &spec.output].map(|schema| schema.as_ref().map(SharedSchema::whole));
+        let mut types = Types::default();
+        let mut written = [None, None];
+        for (at, schema) in [&input, &output].into_iter().enumerate() {
+            if let Some(schema) = schema {
+                written[at] = Some(types.write(schema));
+                types.write_named(schema);
+            }
+        }
+        let mut definitions = types.into_definitions();
+        let [input, output] = written;
+        let output = if self.is_enveloped() {
+            let own = [
+                ("ToolError", TOOL_ERROR),
+                ("ToolHttpMeta", TOOL_HTTP_META),
+                ("ToolFile", TOOL_FILE),
+            ];
+            definitions.extend(own.map(|(name, text)| (name.to_owned(), text.to_owned())));
+            Some(enveloped(output.as_deref().unwrap_or("unknown")))
+        } else {
+            output
+        };
+        let description = spec.description.chars().take(DESCRIPTION_CHARS_MAX).collect();
+        Description { description, input, output, definitions }
+    }
+}
+
+/// The union that every tool of an integration gives.
+fn enveloped(data: &str) -> String {
+    format!(
+        "{{ ok: true; data: {data}; http?: ToolHttpMeta; }} | {{ ok: false; error: ToolError; }}"
+    )
+}

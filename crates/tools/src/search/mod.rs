@@ -1,0 +1,203 @@
+//! Which tools fit an intent. BM25 over names, descriptions and members, with a few habits of people:
+//! other words for the same verb, words cut short, the name of the service they think of.
+
+mod index;
+mod words;
+
+use crate::catalogue::{Found, Snapshot};
+pub(crate) use index::Index;
+use std::collections::HashMap;
+pub(crate) use words::words;
+use words::{alike, is_empty};
+
+/// Longest query that is looked at; longer ones are not intents.
+const QUERY_CHARS_MAX: usize = 500;
+
+/// Words of a query that count.
+const WORDS_MAX: usize = 24;
+
+/// How soon more of the same word stops to matter.
+const SATURATION: f32 = 1.4;
+
+/// How much another word for the same counts.
+const ALIKE_WEIGHT: f32 = 0.55;
+
+/// How much a longer word that begins the same counts.
+const PREFIX_WEIGHT: f32 = 0.5;
+
+/// Shortest word that may be the beginning of another.
+const PREFIX_CHARS_MIN: usize = 3;
+
+/// Longer words that are tried for one that nothing has.
+const PREFIXES_MAX: usize = 50;
+
+/// How much the name of the source counts.
+const SOURCE_WEIGHT: f32 = 2.2;
+
+/// What is looked for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Wish {
+    /// Intent and key nouns. Blank matches nothing, or, with a namespace, everything in it.
+    pub query: String,
+    /// An integration, or the beginning of a path.
+    pub namespace: Option<String>,
+    /// How many hits at most.
+    pub limit: usize,
+    /// How many hits to leave out.
+    pub offset: usize,
+}
+
+/// Some of the hits, best first.
+#[derive(Debug, Clone, Default)]
+pub struct Page {
+    /// Tools with their scores.
+    pub hits: Vec<(Found, f32)>,
+    /// How many hits there are altogether.
+    pub total: usize,
+}
+
+impl Snapshot {
+    /// Tools that fit, best first; among equals by path. `shows` says which may be seen.
+    pub fn search(&self, wish: &Wish, shows: &dyn Fn(&Found) -> bool) -> Page {
+        let namespace = wish.namespace.as_deref().map(words).unwrap_or_default();
+        let query = Query::new(&wish.query);
+        let mut hits = match (query.is_blank(), namespace.is_empty()) {
+            (true, true) => vec![],
+            (true, false) => self.tools().map(|found| (found, 0.0)).collect(),
+            (false, _) => self.scored(&query),
+        };
+        hits.retain(|(found, _)| is_within(found, &namespace) && shows(found));
+        let mut hits: Vec<_> =
+            hits.into_iter().map(|(found, score)| (found.path(), found, score)).collect();
+        hits.sort_by(|(a_path, _, a), (b_path, _, b)| {
+            b.total_cmp(a).then_with(|| a_path.cmp(b_path))
+        });
+        let total = hits.len();
+        let shown = hits.into_iter().skip(wish.offset).take(wish.limit);
+        Page { hits: shown.map(|(_, found, score)| (found, score)).collect(), total }
+    }
+
+    fn scored(&self, query: &Query) -> Vec<(Found, f32)> {
+        let shelves: Vec<_> = self.shelves().map(|shelf| (shelf.index(), shelf)).collect();
+        let n_tools = shelves.iter().map(|(index, _)| index.n_tools()).sum::<usize>().max(1) as f32;
+        let mut scores: Vec<HashMap<u32, Score>> = shelves.iter().map(|_| HashMap::new()).collect();
+        let mut sources = vec![Score::default(); shelves.len()];
+        for (word_idx, word) in query.words.iter().enumerate() {
+            let n_with: usize = shelves.iter().map(|(index, _)| index.with(word).len()).sum();
+            let by_name = |shelf: &crate::catalogue::Labelled<'_>| shelf.label.contains(word);
+            let n_named: usize =
+                shelves.iter().filter(|(_, s)| by_name(s)).map(|(i, _)| i.n_tools()).sum();
+            let rarity =
+                |n: usize| (1.0 + (n_tools - n as f32 + 0.5).max(0.0) / (n as f32 + 0.5)).ln();
+            let worth = rarity(n_with.max(1));
+            for (at, (index, shelf)) in shelves.iter().enumerate() {
+                let found = &mut scores[at];
+                let mut add = |postings: &[index::Posting], factor: f32| {
+                    for posting in postings {
+                        let part = worth * factor * posting.weight / (SATURATION + posting.weight);
+                        found.entry(posting.tool_idx).or_default().take(word_idx, part);
+                    }
+                };
+                add(index.with(word), 1.0);
+                for other in alike(word) {
+                    add(index.with(other), ALIKE_WEIGHT);
+                }
+                if n_with == 0 && word.chars().count() >= PREFIX_CHARS_MIN {
+                    for postings in index.beginning_with(word).take(PREFIXES_MAX) {
+                        add(postings, PREFIX_WEIGHT);
+                    }
+                }
+                if by_name(shelf) {
+                    sources[at].take(word_idx, rarity(n_named).max(0.1) * SOURCE_WEIGHT);
+                }
+            }
+        }
+        let mut hits = vec![];
+        for ((found, source), (index, shelf)) in scores.iter_mut().zip(&sources).zip(&shelves) {
+            if source.n_words > 0 && source.n_words as usize == query.words.len() {
+                // Nothing but the name of the source: all of it.
+                for tool_idx in 0..index.n_tools() as u32 {
+                    found.entry(tool_idx).or_default();
+                }
+            }
+            for (tool_idx, score) in found.iter_mut() {
+                score.join(source);
+                let total = score.total(query.words.len());
+                hits.extend(shelf.at(*tool_idx as usize).map(|found| (found, total)));
+            }
+        }
+        hits
+    }
+}
+
+/// A query in words.
+struct Query {
+    words: Vec<String>,
+}
+
+impl Query {
+    fn new(text: &str) -> Self {
+        let text: String = text.chars().take(QUERY_CHARS_MAX).collect();
+        let all = words(&text);
+        let mut telling: Vec<_> = all.iter().filter(|word| !is_empty(word)).cloned().collect();
+        if telling.is_empty() {
+            telling = all;
+        }
+        let mut words: Vec<String> = vec![];
+        for word in telling {
+            if !words.contains(&word) && words.len() < WORDS_MAX {
+                words.push(word);
+            }
+        }
+        Self { words }
+    }
+
+    const fn is_blank(&self) -> bool {
+        self.words.is_empty()
+    }
+}
+
+/// What a tool has collected so far. A word counts once, by its best match.
+#[derive(Debug, Clone, Copy, Default)]
+struct Score {
+    sum: f32,
+    n_words: u32,
+    word_idx: usize,
+    best: f32,
+    seen: u32,
+}
+
+impl Score {
+    fn take(&mut self, word_idx: usize, part: f32) {
+        if self.seen & (1 << word_idx) == 0 {
+            self.seen |= 1 << word_idx;
+            self.n_words += 1;
+            self.word_idx = word_idx;
+            self.best = part;
+            self.sum += part;
+        } else if self.word_idx == word_idx && part > self.best {
+            self.sum += part - self.best;
+            self.best = part;
+        }
+    }
+
+    fn join(&mut self, source: &Self) {
+        self.sum += source.sum;
+        self.seen |= source.seen;
+        self.n_words = self.seen.count_ones();
+    }
+
+    /// A tool that has all the words is better than one that has a rare one.
+    fn total(&self, n_words: usize) -> f32 {
+        let coverage = self.n_words as f32 / n_words as f32;
+        let score = self.sum * (0.35 + 0.65 * coverage * coverage);
+        (score * 1_000.0).round() / 1_000.0
+    }
+}
+
+/// Whether the namespace's words are the first of the integration's or the path's.
+fn is_within(found: &Found, namespace: &[String]) -> bool {
+    namespace.is_empty()
+        || words(&found.card().name).starts_with(namespace)
+        || words(&found.path()).starts_with(namespace)
+}
