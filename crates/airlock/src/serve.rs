@@ -2,7 +2,9 @@
 
 use crate::{Exit, data_directory, print};
 use anyhow::Context as _;
+use engine::policies::Policies;
 use engine::{Clock, Config, Engine};
+use lifecycle::Policy;
 use server::{Auth, Server};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -10,9 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::sqlite::{OpenError, SqliteStore};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tools::Catalogue;
 use tools::builtin::Builtin;
 use tools::demo::Demo;
+use tools::{Catalogue, Found};
 
 /// Whoever stops a service kills it soon after: what is not done by then is in the journal anyway.
 const STOPPING_MAX: Duration = Duration::from_millis(4_500);
@@ -132,8 +134,12 @@ async fn engine(demo: bool, data_dir: &Path, store: &SqliteStore) -> anyhow::Res
         sources.push(Arc::new(Demo::new(data_dir)));
     }
     let catalogue = Catalogue::new(sources)?;
-    catalogue.add(Arc::new(Builtin::new(&catalogue, Arc::new(|_| true))))?;
-    Ok(Engine::start(Config::new(store.clone(), catalogue)).await?)
+    let policies = Arc::new(Policies::open(Arc::new(store.clone()), Policy::default()).await?);
+    let shown = Arc::clone(&policies);
+    let shows = move |found: &Found| shown.live().shows(&found.path());
+    catalogue.add(Arc::new(Builtin::new(&catalogue, Arc::new(shows))))?;
+    let config = Config { policies, ..Config::new(store.clone(), catalogue) };
+    Ok(Engine::start(config).await?)
 }
 
 async fn config(

@@ -278,14 +278,14 @@ fn what_the_server_says_of_calls_is_understood() {
     let (call, by) = (CallId(2), CallerName("ann".into()));
     let question = ASKED.parse().unwrap();
     let content = Json::parse("{}".into()).unwrap();
-    let asked =
-        Question { id: question, call, kind: QuestionKind::Approval, message: "Sure?".into() };
+    let (kind, message) = (QuestionKind::Approval, "Sure?".into());
+    let asked = Question { id: question, call, kind, message, revision: None };
     let id = question;
     assert_eq!(told(E::CallAsked(asked)), Happened::Question { id, call, message: "Sure?".into() });
     let answer = Answer::Accept { content: Some(content.clone()) };
     let (action, content) = ("accept".into(), Some(content));
     let expected = Happened::Answer { id, call, action, content, by: "ann".into() };
-    assert_eq!(told(E::CallAnswered { question, call, answer, by }), expected);
+    assert_eq!(told(E::CallAnswered { question, call, answer, by, remember: false }), expected);
     let dispatched = E::CallDispatched { call, attempt: 1 };
     assert_eq!(told(dispatched), Happened::Dispatched { call, attempt: 1 });
     let failure = Failure::new(FailureCode::Declined, "No.");

@@ -1,6 +1,7 @@
 //! What an engine is made of, and the times it keeps.
 
 use crate::Clock;
+use crate::policies::Policies;
 use lifecycle::Policy;
 use std::sync::Arc;
 use store::Journal;
@@ -14,7 +15,7 @@ pub struct Config {
     /// What programs can call.
     pub catalogue: Catalogue,
     /// Who may call what.
-    pub policy: Policy,
+    pub policies: Arc<Policies>,
     /// Where programs run.
     pub sandbox: sandbox::Config,
     /// What time it is.
@@ -29,7 +30,7 @@ impl Config {
         Self {
             journal: Arc::new(journal),
             catalogue,
-            policy: Policy::default(),
+            policies: Arc::new(Policies::fixed(Policy::default())),
             sandbox: sandbox::Config::default(),
             clock: Clock::system(),
             warm_pause_ms: 10_000,

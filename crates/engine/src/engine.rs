@@ -4,6 +4,7 @@ use crate::actor::{Actor, Boot, Request};
 use crate::alarm::Alarm;
 use crate::config::Config;
 use crate::fault::{Error, Fault};
+use crate::policies::Policies;
 use crate::recover;
 use crate::registry::{Desk, Registry};
 use futures_util::{Stream, StreamExt};
@@ -17,6 +18,7 @@ use store::{ListFilter, Listed};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tools::Catalogue;
 use uuid::Uuid;
 
 /// How often a request is sent again because its actor left just then. More is our own mistake.
@@ -118,9 +120,20 @@ impl Engine {
         answer: Answer,
         by: CallerName,
     ) -> Result<ExecutionId, Error> {
-        let asked_by = self.shared.config.journal.asked_by(question).await?;
-        let execution = asked_by.ok_or(Rejection::UnknownQuestion(question))?;
-        self.ask(execution, Intent::Answer { question, answer, by }).await?;
+        self.answer_with(question, answer, by, false).await
+    }
+
+    /// The same; `remember` lets this execution call this edition of the tool again without asking.
+    pub async fn answer_with(
+        &self,
+        question: QuestionId,
+        answer: Answer,
+        by: CallerName,
+        remember: bool,
+    ) -> Result<ExecutionId, Error> {
+        let execution = self.asked_by(question).await?;
+        let intent = Intent::Answer { question, answer, by, remember, today: None };
+        self.ask(execution, intent).await?;
         Ok(execution)
     }
 
@@ -179,6 +192,16 @@ impl Engine {
     /// Executions that match, newest first.
     pub async fn list(&self, filter: ListFilter) -> Result<Vec<Listed>, Fault> {
         Ok(self.shared.config.journal.list(filter).await?)
+    }
+
+    /// Who may call what: the rules, and what they say now.
+    pub fn policies(&self) -> &Policies {
+        &self.shared.config.policies
+    }
+
+    /// What programs can call.
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.shared.config.catalogue
     }
 
     /// How busy the sandbox is.

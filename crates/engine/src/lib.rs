@@ -28,6 +28,7 @@ mod clock;
 mod config;
 mod engine;
 mod fault;
+pub mod policies;
 mod recover;
 mod registry;
 

@@ -1,6 +1,6 @@
 //! What a held call asks, and what a person says.
 
-use crate::{CallId, Json, QuestionId};
+use crate::{CallId, Json, QuestionId, Revision};
 use serde::{Deserialize, Serialize};
 
 /// What a held call asks.
@@ -14,6 +14,9 @@ pub struct Question {
     pub kind: QuestionKind,
     /// A sentence for the person who decides.
     pub message: String,
+    /// The edition of the tool that is asked about: a yes is good for no other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<Revision>,
 }
 
 impl Question {

@@ -3,8 +3,8 @@
 use crate::{
     Admission, Answer, CallId, CallOutcome, CallerName, Cut, Digest, Event, Failure, FailureCode,
     Intent, Json, LimitKind, Nature, Outcome, OutputMark, Phase, Policy, Prepared, Question,
-    QuestionId, QuestionKind, Rejection, Runs, Stage, State, TimerId, Timestamp, ToolPath, Verdict,
-    Wish, pretty,
+    QuestionId, QuestionKind, Rejection, Revision, Runs, Stage, State, TimerId, Timestamp,
+    ToolPath, Verdict, Wish, pretty,
 };
 use uuid::Uuid;
 
@@ -74,7 +74,9 @@ pub fn decide(state: &State, policy: &Policy, moment: Moment, intent: Intent) ->
             Ok(vec![Event::TimerFired { timer }])
         }
         Intent::Fire { .. } => Ok(vec![]),
-        Intent::Answer { question, answer, by } => answered(state, question, answer, by),
+        Intent::Answer { question, answer, by, remember, today } => {
+            answered(state, policy, moment, Said { question, answer, by, remember, today })
+        }
         Intent::Cancel { by, active_ms } => Ok(end(state, Outcome::Cancelled { by }, active_ms)),
         Intent::Expire { limit, active_ms } => Ok(expire(state, limit, active_ms)),
         Intent::Recover => Ok(recover(state, moment)),
@@ -170,28 +172,38 @@ fn new_call(
             let nature = Nature { read_only: true, runs: Runs::Here };
             (nature, Event::CallSettled { call, outcome: CallOutcome::Failed(failure) })
         }
-        Admission::Fit { nature, asks, about } => {
+        Admission::Fit { nature, asks, about, revision } => {
             let next = match policy.verdict(&tool, asks) {
                 Verdict::Allow => Event::CallDispatched { call, attempt: 1 },
+                Verdict::Ask { .. } if is_remembered(state, &tool, revision) => {
+                    Event::CallDispatched { call, attempt: 1 }
+                }
                 Verdict::Ask { pattern } => Event::CallAsked(Question {
                     id: moment.question(0),
                     call,
                     kind: QuestionKind::Approval,
                     message: approval_message(&tool, &args, about, pattern),
+                    revision,
                 }),
-                Verdict::Refuse { pattern } => Event::CallSettled {
-                    call,
-                    outcome: CallOutcome::Failed(Failure::new(
-                        FailureCode::Refused,
-                        format!("Tool \"{tool}\" is blocked by policy {pattern}."),
-                    )),
-                },
+                Verdict::Refuse { .. } => not_there(call, &tool),
             };
             (nature, next)
         }
     };
     let made = Event::CallMade { call, tool, args, nature };
     Ok(within_bytes(state, bytes, vec![made, next]))
+}
+
+/// Whether a person said that this execution need not ask again.
+fn is_remembered(state: &State, tool: &ToolPath, revision: Option<Revision>) -> bool {
+    revision.is_some_and(|revision| state.remembered.contains(&(tool.clone(), revision)))
+}
+
+/// A blocked tool looks as if it did not exist: who blocks it need not explain that to a program.
+fn not_there(call: CallId, tool: &ToolPath) -> Event {
+    let message = format!("There is no tool \"{tool}\".");
+    let failure = Failure::new(FailureCode::ToolNotFound, message);
+    Event::CallSettled { call, outcome: CallOutcome::Failed(failure) }
 }
 
 fn approval_message(
@@ -250,12 +262,27 @@ fn settle(state: &State, call: CallId, outcome: CallOutcome) -> Decision {
     }
 }
 
-fn answered(state: &State, id: QuestionId, answer: Answer, by: CallerName) -> Decision {
+/// What a person said.
+struct Said {
+    question: QuestionId,
+    answer: Answer,
+    by: CallerName,
+    remember: bool,
+    today: Option<Admission>,
+}
+
+fn answered(state: &State, policy: &Policy, moment: Moment, said: Said) -> Decision {
+    let Said { question: id, answer, by, remember, today } = said;
     let Some((question, given)) = state.questions.get(&id) else {
         return Err(Rejection::UnknownQuestion(id));
     };
     if given.is_some() {
         return Err(Rejection::AlreadyAnswered(id));
+    }
+    let approves =
+        matches!((&question.kind, &answer), (QuestionKind::Approval, Answer::Accept { .. }));
+    if remember && !approves {
+        return Err(Rejection::BadAnswer("only a call that is approved can be remembered".into()));
     }
     let call = question.call;
     let known = state.calls.get(&call).ok_or(Rejection::NotOutstanding(call))?;
@@ -272,10 +299,58 @@ fn answered(state: &State, id: QuestionId, answer: Answer, by: CallerName) -> De
         (QuestionKind::InDoubt, Answer::Decline | Answer::Cancel) => given_up(call, &known.tool),
         // The tool hears it and goes on.
         (QuestionKind::Form { .. } | QuestionKind::Link { .. }, _) => {
-            return Ok(vec![Event::CallAnswered { question: id, call, answer, by }]);
+            return Ok(vec![Event::CallAnswered { question: id, call, answer, by, remember }]);
         }
     };
-    Ok(vec![Event::CallAnswered { question: id, call, answer, by }, next])
+    let stale = match matches!(next, Event::CallDispatched { .. }) {
+        true => instead(policy, moment, question, known, today),
+        false => None,
+    };
+    let next = stale.unwrap_or(next);
+    Ok(vec![Event::CallAnswered { question: id, call, answer, by, remember }, next])
+}
+
+/// What happens instead of a dispatch where the tool is not what the person was asked about.
+fn instead(
+    policy: &Policy,
+    moment: Moment,
+    question: &Question,
+    known: &crate::Call,
+    today: Option<Admission>,
+) -> Option<Event> {
+    let call = question.call;
+    if policy.hides(&known.tool) {
+        return Some(not_there(call, &known.tool));
+    }
+    match (question.revision, today?) {
+        (_, Admission::Unfit(failure)) => {
+            Some(Event::CallSettled { call, outcome: CallOutcome::Failed(failure) })
+        }
+        (Some(asked), Admission::Fit { revision: Some(revision), .. }) if revision != asked => {
+            Some(asked_again(moment, call, known, revision))
+        }
+        (Some(_) | None, Admission::Fit { .. }) => None,
+    }
+}
+
+fn asked_again(moment: Moment, call: CallId, known: &crate::Call, revision: Revision) -> Event {
+    let about = format!(
+        "Tool \"{}\" has changed since its approval was asked for, so the yes does not count. \
+         Approve the call of the tool as it is now?",
+        known.tool
+    );
+    let nothing = Json::null();
+    let args = match &known.stage {
+        Stage::Held(args) | Stage::Dispatched(args) | Stage::Asking(args) => args,
+        Stage::Settled => &nothing,
+    };
+    Event::CallAsked(Question {
+        id: moment.question(0),
+        call,
+        kind: QuestionKind::Approval,
+        message: approval_message(&known.tool, args, Some(about), None),
+        revision: Some(revision),
+    })
 }
 
 /// What to do about a call that may or may not have run.
@@ -385,7 +460,8 @@ fn lost(state: &State, id: QuestionId, call: CallId) -> Option<Event> {
                 known.tool
             );
             let message = approval_message(&known.tool, &args, Some(about), None);
-            Some(Event::CallAsked(Question { id, call, kind: QuestionKind::InDoubt, message }))
+            let (kind, revision) = (QuestionKind::InDoubt, known.revision);
+            Some(Event::CallAsked(Question { id, call, kind, message, revision }))
         }
     }
 }

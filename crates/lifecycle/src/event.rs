@@ -73,6 +73,9 @@ pub enum Event {
         answer: Answer,
         /// By whom.
         by: CallerName,
+        /// This execution may call this edition of the tool again without asking.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        remember: bool,
     },
     /// A call goes to its tool.
     CallDispatched {

@@ -2,7 +2,7 @@
 
 use crate::{
     Answer, CallId, CallOutcome, CallerName, Failure, InputIndex, Json, LimitKind, Limits,
-    LogLevel, OutputMark, Prepared, Program, QuestionId, Seed, TimerId, ToolPath, Wish,
+    LogLevel, OutputMark, Prepared, Program, QuestionId, Revision, Seed, TimerId, ToolPath, Wish,
 };
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,15 @@ pub enum Intent {
     /// A timer is due.
     Fire { timer: TimerId },
     /// A person answers.
-    Answer { question: QuestionId, answer: Answer, by: CallerName },
+    Answer {
+        question: QuestionId,
+        answer: Answer,
+        by: CallerName,
+        /// This execution may call this edition of the tool again without asking.
+        remember: bool,
+        /// What the catalogue says about the held call today; none where nobody looked.
+        today: Option<Admission>,
+    },
     /// A person or caller wants it ended.
     Cancel { by: CallerName, active_ms: u64 },
     /// A limit was reached.
@@ -59,6 +67,8 @@ pub enum Admission {
         asks: bool,
         /// What the person reads first.
         about: Option<String>,
+        /// Which edition of the tool it is, where somebody may have to judge it.
+        revision: Option<Revision>,
     },
     /// There is no such tool, or the arguments do not fit.
     Unfit(Failure),

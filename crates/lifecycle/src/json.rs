@@ -84,6 +84,44 @@ pub(crate) fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Json>
     Json::deserialize(from).map(Some)
 }
 
+/// Which edition of a tool somebody agreed to: a fingerprint of all that is said about it. Sixteen bytes,
+/// because whoever writes a tool's description could search for two that share a shorter one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Revision([u8; 16]);
+
+impl Revision {
+    /// The edition that `text` describes.
+    pub fn of(text: &str) -> Self {
+        use sha2::Digest as _;
+        let whole = sha2::Sha256::digest(text.as_bytes());
+        let mut first = [0; 16];
+        first.copy_from_slice(&whole[..16]);
+        Self(first)
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", u128::from_be_bytes(self.0))
+    }
+}
+
+impl Serialize for Revision {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Revision {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        match u128::from_str_radix(&text, 16) {
+            Ok(number) if text.len() == 32 => Ok(Self(number.to_be_bytes())),
+            Ok(_) | Err(_) => Err(serde::de::Error::custom("a revision is 32 hexadecimal digits")),
+        }
+    }
+}
+
 /// The first eight bytes of SHA-256: enough to notice that a replay took another path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Digest([u8; 8]);

@@ -31,7 +31,7 @@ pub use ids::{
     BadId, CallId, CallerName, ExecutionId, InputIndex, QuestionId, Seq, TimerId, Timestamp,
 };
 pub use intent::{Admission, Intent, Nature, Runs};
-pub use json::{Digest, Json, NotJson};
+pub use json::{Digest, Json, NotJson, Revision};
 pub use limits::{ActiveClock, LimitKind, Limits, Unawaited};
 pub use policy::{Action, BadPattern, Pattern, Policy, Rule, Verdict};
 pub use program::{BadToolPath, Convention, Prepared, Program, Seed, ToolPath};

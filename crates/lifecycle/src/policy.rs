@@ -55,12 +55,26 @@ impl Policy {
         Self { lists }
     }
 
+    /// The lists of both, each with its say.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.lists.extend(other.lists);
+        self
+    }
+
+    /// Whether `tool` is blocked. To programs, and in what they can list and search, it does not exist.
+    pub fn hides(&self, tool: &ToolPath) -> bool {
+        self.strictest(tool).is_some_and(|rule| rule.action == Action::Block)
+    }
+
+    /// Whether a path may be listed: it is a tool's, and the tool is not blocked.
+    pub fn shows(&self, path: &str) -> bool {
+        ToolPath::parse(path).is_ok_and(|tool| !self.hides(&tool))
+    }
+
     /// What happens to a call of `tool`, which by itself `asks` or does not.
     pub fn verdict(&self, tool: &ToolPath, asks: bool) -> Verdict {
-        let first =
-            |rules: &'_ Vec<Rule>| rules.iter().find(|rule| rule.pattern.matches(tool)).cloned();
-        let strictest = self.lists.iter().filter_map(first).max_by_key(|rule| rule.action);
-        match strictest {
+        match self.strictest(tool) {
             None if asks => Verdict::Ask { pattern: None },
             None => Verdict::Allow,
             Some(Rule { action: Action::Approve, .. }) => Verdict::Allow,
@@ -71,6 +85,14 @@ impl Policy {
                 Verdict::Refuse { pattern: pattern.to_string() }
             }
         }
+    }
+
+    /// The first match of each list, and of those the most restrictive.
+    fn strictest(&self, tool: &ToolPath) -> Option<&Rule> {
+        self.lists
+            .iter()
+            .filter_map(|rules| rules.iter().find(|rule| rule.pattern.matches(tool)))
+            .max_by_key(|rule| rule.action)
     }
 }
 
@@ -97,6 +119,12 @@ pub enum BadPattern {
     /// `a.b*`.
     #[error("* stands for whole names only")]
     PartialWildcard,
+    /// No path is as long.
+    #[error("a pattern has at most {} bytes", ToolPath::BYTES_MAX)]
+    TooLong,
+    /// Line breaks and the like.
+    #[error("a pattern has no control characters")]
+    ControlCharacter,
 }
 
 impl Pattern {
@@ -104,6 +132,12 @@ impl Pattern {
     pub fn parse(text: &str) -> Result<Self, BadPattern> {
         if text == "*" {
             return Ok(Self(vec![Segment::AnyRest]));
+        }
+        if text.len() > ToolPath::BYTES_MAX {
+            return Err(BadPattern::TooLong);
+        }
+        if text.chars().any(char::is_control) {
+            return Err(BadPattern::ControlCharacter);
         }
         let names: Vec<&str> = text.split('.').collect();
         let last = names.len() - 1;
@@ -181,6 +215,9 @@ mod tests {
         assert_eq!(Pattern::parse("a..b"), Err(BadPattern::EmptySegment));
         assert_eq!(Pattern::parse("*.a"), Err(BadPattern::LeadingWildcard));
         assert_eq!(Pattern::parse("a.b*"), Err(BadPattern::PartialWildcard));
+        assert_eq!(Pattern::parse("**"), Err(BadPattern::PartialWildcard));
+        assert_eq!(Pattern::parse("a.\n"), Err(BadPattern::ControlCharacter));
+        assert_eq!(Pattern::parse(&"a".repeat(513)), Err(BadPattern::TooLong));
     }
 
     #[test]
@@ -194,6 +231,11 @@ mod tests {
         assert_eq!(policy.verdict(&tool, false), Verdict::Ask { pattern: Some("mail.*".into()) });
         let policy = Policy::new(vec![org, vec![rule("*", Action::Block)]]);
         assert_eq!(policy.verdict(&tool, false), Verdict::Refuse { pattern: "*".into() });
+        assert!(policy.hides(&tool));
         assert_eq!(Policy::default().verdict(&tool, true), Verdict::Ask { pattern: None });
+        let silenced = Policy::new(vec![vec![rule("mail.*", Action::Approve)]]);
+        assert_eq!(silenced.verdict(&tool, true), Verdict::Allow);
+        let loosened = silenced.and(Policy::new(vec![vec![rule("*", Action::RequireApproval)]]));
+        assert_eq!(loosened.verdict(&tool, true), Verdict::Ask { pattern: Some("*".into()) });
     }
 }

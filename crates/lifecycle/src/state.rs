@@ -2,11 +2,11 @@
 
 use crate::{
     Answer, CallId, CallOutcome, CallerName, Digest, Event, Failure, InputIndex, Json, Limits,
-    Nature, OutputMark, Prepared, Program, Question, QuestionId, Seed, Strength, TimerId,
+    Nature, OutputMark, Prepared, Program, Question, QuestionId, Revision, Seed, Strength, TimerId,
     Timestamp, ToolPath, Wish,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An execution, as far as rules need to know it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -31,6 +31,8 @@ pub struct State {
     pub questions: BTreeMap<QuestionId, (Question, Option<Answer>)>,
     /// The same, in the order in which they were asked.
     pub asked: Vec<QuestionId>,
+    /// Tools, each in one edition, that this execution may call again without asking.
+    pub remembered: BTreeSet<(ToolPath, Revision)>,
     /// How many inputs the guest was given.
     pub inputs: InputIndex,
     /// Fingerprints of what the guest printed and emitted, in order.
@@ -91,6 +93,8 @@ pub struct Call {
     pub stage: Stage,
     /// How often it went to its tool.
     pub attempts: u32,
+    /// The edition of the tool that a person was asked about, if one was.
+    pub revision: Option<Revision>,
 }
 
 /// How far a call is. The arguments are dropped once they can no longer be needed.
@@ -157,22 +161,19 @@ impl State {
                 let (tool, digest) = (tool.clone(), args.digest());
                 let stage = Stage::Held(args.clone());
                 self.held += 1;
-                self.calls
-                    .insert(*call, Call { tool, nature: *nature, digest, stage, attempts: 0 });
+                let (nature, attempts, revision) = (*nature, 0, None);
+                let made = Call { tool, nature, digest, stage, attempts, revision };
+                self.calls.insert(*call, made);
             }
-            Event::CallAsked(question) => {
-                if question.kind.is_of_the_tool() {
-                    self.bytes += question.bytes() as u64;
-                    self.wait_inside(question.call);
-                } else {
-                    self.hold(question.call);
-                }
-                self.asked.push(question.id);
-                self.questions.insert(question.id, (question.clone(), None));
-            }
-            Event::CallAnswered { question, call, answer, .. } => {
-                if let Some((_, given)) = self.questions.get_mut(question) {
+            Event::CallAsked(question) => self.ask(question),
+            Event::CallAnswered { question, call, answer, remember, .. } => {
+                if let Some((asked, given)) = self.questions.get_mut(question) {
                     *given = Some(answer.clone());
+                    if let (true, Some(revision), Some(call)) =
+                        (*remember, asked.revision, self.calls.get(call))
+                    {
+                        self.remembered.insert((call.tool.clone(), revision));
+                    }
                 }
                 self.go_on_inside(*call);
                 self.phase = Phase::Running;
@@ -291,6 +292,20 @@ impl State {
     fn remember_output(&mut self, mark: OutputMark, text: &str) {
         self.bytes += text.len() as u64;
         self.outputs.push((mark, Digest::of(text)));
+    }
+
+    fn ask(&mut self, question: &Question) {
+        if question.kind.is_of_the_tool() {
+            self.bytes += question.bytes() as u64;
+            self.wait_inside(question.call);
+        } else {
+            self.hold(question.call);
+            if let Some(call) = self.calls.get_mut(&question.call) {
+                call.revision = question.revision;
+            }
+        }
+        self.asked.push(question.id);
+        self.questions.insert(question.id, (question.clone(), None));
     }
 
     fn hold(&mut self, call: CallId) {

@@ -76,7 +76,25 @@ fn admission(fit: u8) -> Admission {
         4 => (nature(true, Runs::Here), true),
         _ => (nature(false, Runs::AtCaller), false),
     };
-    Admission::Fit { nature, asks, about: None }
+    Admission::Fit { nature, asks, about: None, revision: edition(fit / 64) }
+}
+
+/// One of a few editions of a tool.
+fn edition(n: u8) -> Option<Revision> {
+    Some(Revision::of(&n.to_string()))
+}
+
+/// What the catalogue may say of a held call when its answer comes.
+fn today(which: u8) -> Option<Admission> {
+    match which % 5 {
+        0 => None,
+        1 => Some(Admission::Unfit(Failure::new(FailureCode::ToolNotFound, "gone"))),
+        _ => Some(admission(which | 3)),
+    }
+}
+
+fn remembers(how: u8) -> bool {
+    how >= 128
 }
 
 fn outcome(how: u8) -> CallOutcome {
@@ -107,6 +125,14 @@ fn limit(which: u8) -> LimitKind {
         1 => LimitKind::Active,
         _ => LimitKind::Total,
     }
+}
+
+fn answering(state: &State, which: u8, how: u8) -> Intent {
+    let ids: Vec<_> = state.questions.keys().copied().collect();
+    let stranger = QuestionId::from_uuid(Uuid::from_u128(1));
+    let question = *ids.get(usize::from(which) % (ids.len() + 1)).unwrap_or(&stranger);
+    let (remember, today) = (remembers(how), today(which));
+    Intent::Answer { question, answer: answer(how), by: me(), remember, today }
 }
 
 fn fitted(state: &State, wish: &Wish) -> Intent {
@@ -165,12 +191,7 @@ fn fitted(state: &State, wish: &Wish) -> Intent {
         Wish::Lose { call } => Intent::Lose { call: CallId(call) },
         Wish::Settle { call, how } => Intent::Settle { call: CallId(call), outcome: outcome(how) },
         Wish::Fire(timer) => Intent::Fire { timer: TimerId(timer) },
-        Wish::Answer { which, how } => {
-            let ids: Vec<_> = state.questions.keys().copied().collect();
-            let stranger = QuestionId::from_uuid(Uuid::from_u128(1));
-            let question = *ids.get(usize::from(which) % (ids.len() + 1)).unwrap_or(&stranger);
-            Intent::Answer { question, answer: answer(how), by: me() }
-        }
+        Wish::Answer { which, how } => answering(state, which, how),
         Wish::Cancel => Intent::Cancel { by: me(), active_ms: 3 },
         Wish::Expire(which) => Intent::Expire { limit: limit(which), active_ms: 4 },
         Wish::Recover => Intent::Recover,
@@ -205,6 +226,64 @@ fn n_cases() -> u32 {
     if std::env::var_os("AIRLOCK_SOAK").is_some() { 100_000 } else { 1_000 }
 }
 
+/// A call that asks: in which of two executions, of which tool in which edition, and what is answered.
+#[derive(Debug, Clone, Copy)]
+struct Asking {
+    execution: usize,
+    tool: &'static str,
+    edition: u8,
+    accepted: bool,
+    remember: bool,
+}
+
+fn asking() -> impl Strategy<Value = Asking> {
+    let tool = prop::sample::select(vec!["mail.send", "mail.drop", "mail"]);
+    let answer = (prop::bool::weighted(0.8), any::<bool>());
+    (0..2usize, tool, 0..3u8, answer).prop_map(|(execution, tool, edition, answer)| {
+        let (accepted, remember) = (answer.0, answer.0 && answer.1);
+        Asking { execution, tool, edition, accepted, remember }
+    })
+}
+
+/// Makes the call in `state`, as a new server that knows the journal alone would, and answers what is
+/// asked. Says whether anything was.
+fn ask(state: &mut State, n: u128, asking: Asking) -> bool {
+    let policy = Policy::default();
+    let mut entropy = n << 64;
+    let mut decided = |state: &mut State, intent: Intent| {
+        entropy += 1 << 32;
+        let moment = Moment { at: Timestamp(1), entropy: Uuid::from_u128(entropy) };
+        let events = decide(state, &policy, moment, intent).unwrap();
+        for event in &events {
+            let written = serde_json::to_string(event).unwrap();
+            state.apply(Timestamp(1), &serde_json::from_str(&written).unwrap());
+        }
+        events
+    };
+    let nature = Nature { read_only: false, runs: Runs::Here };
+    let revision = edition(asking.edition);
+    let admission = Admission::Fit { nature, asks: true, about: None, revision };
+    let call = CallId(state.calls.len() as u32 + 1);
+    let tool = ToolPath::parse(asking.tool).unwrap();
+    let made = Intent::Call { call, tool, args: json("{}"), admission: admission.clone() };
+    let asked = decided(state, made).iter().find_map(|event| match event {
+        Event::CallAsked(question) => Some(question.id),
+        _ => None,
+    });
+    if let Some(question) = asked {
+        let answer = match asking.accepted {
+            true => Answer::Accept { content: None },
+            false => Answer::Decline,
+        };
+        let (remember, today) = (asking.remember, Some(admission));
+        decided(state, Intent::Answer { question, answer, by: me(), remember, today });
+    }
+    if matches!(state.calls[&call].stage, Stage::Dispatched(_)) {
+        decided(state, Intent::Settle { call, outcome: outcome(0) });
+    }
+    asked.is_some()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(n_cases()))]
 
@@ -233,12 +312,71 @@ proptest! {
         prop_assert!(n_answers.values().all(|n| *n == 1));
         let moment = Moment { at: Timestamp(0), entropy: Uuid::from_u128(99) };
         for question in n_answers.into_keys() {
-            let again = Intent::Answer { question, answer: answer(how), by: me() };
+            let by = me();
+            let again =
+                Intent::Answer { question, answer: answer(how), by, remember: false, today: None };
             prop_assert_eq!(
                 decide(&state, &Policy::default(), moment, again),
                 Err(Rejection::AlreadyAnswered(question))
             );
         }
+    }
+
+    #[test]
+    fn what_is_remembered_is_good_for_one_tool_in_one_edition_in_one_execution(
+        askings in prop::collection::vec(asking(), 1..30)
+    ) {
+        let mut states = [State::default(), State::default()];
+        for state in &mut states {
+            let start = fitted(state, &Wish::Start { calls_max: 99, bytes_max: 9_999 });
+            let moment = Moment { at: Timestamp(0), entropy: Uuid::nil() };
+            for event in decide(state, &Policy::default(), moment, start).unwrap() {
+                state.apply(Timestamp(0), &event);
+            }
+        }
+        let mut expected = std::collections::BTreeSet::new();
+        for (n, asking) in askings.into_iter().enumerate() {
+            let key = (asking.execution, asking.tool, asking.edition);
+            let asked = ask(&mut states[asking.execution], n as u128 + 1, asking);
+            prop_assert_eq!(asked, !expected.contains(&key), "{:?}", asking);
+            if asked && asking.remember {
+                expected.insert(key);
+            }
+        }
+    }
+
+    #[test]
+    fn a_yes_is_good_for_the_edition_that_was_asked_about(asked in 0..3u8, today in 0..3u8) {
+        let mut state = State::default();
+        let mut n = 0;
+        let mut submit = |state: &mut State, intent| {
+            n += 1;
+            let moment = Moment { at: Timestamp(0), entropy: Uuid::from_u128(n << 64) };
+            let events = decide(state, &Policy::default(), moment, intent).unwrap();
+            events.iter().for_each(|event| state.apply(Timestamp(0), event));
+            events
+        };
+        let fit = |n| Admission::Fit {
+            nature: Nature { read_only: false, runs: Runs::Here },
+            asks: true,
+            about: None,
+            revision: edition(n),
+        };
+        let start = fitted(&state, &Wish::Start { calls_max: 9, bytes_max: 999 });
+        submit(&mut state, start);
+        let tool = ToolPath::parse("mail.send").unwrap();
+        let args = json("{}");
+        submit(&mut state, Intent::Call { call: CallId(1), tool, args, admission: fit(asked) });
+        let question = state.open_questions().next().unwrap().id;
+        let (answer, today_is) = (Answer::Accept { content: None }, Some(fit(today)));
+        let by = me();
+        let events = submit(
+            &mut state,
+            Intent::Answer { question, answer, by, remember: false, today: today_is },
+        );
+        let runs = events.iter().any(|event| matches!(event, Event::CallDispatched { .. }));
+        prop_assert_eq!(runs, asked == today);
+        prop_assert_eq!(state.open_questions().count(), usize::from(asked != today));
     }
 
     #[test]

@@ -53,6 +53,10 @@ impl Problem {
         self.status == StatusCode::NOT_FOUND
     }
 
+    pub(crate) fn no_policy(message: impl AsRef<str>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "PolicyNotFoundError", capitalised(message.as_ref()))
+    }
+
     pub(crate) fn no_route(path: &str) -> Self {
         let message = format!("There is nothing at {path}. GET / lists what there is.");
         Self::new(StatusCode::NOT_FOUND, "NotFoundError", message)
@@ -202,7 +206,7 @@ impl From<TokenError> for Problem {
     }
 }
 
-fn capitalised(text: &str) -> String {
+pub(crate) fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|c| c.to_ascii_uppercase());
     first.into_iter().chain(chars).chain(['.']).collect()

@@ -51,6 +51,7 @@ fn known(method: &Method) -> &'static str {
     match method.as_str() {
         "GET" => "GET",
         "POST" => "POST",
+        "PATCH" => "PATCH",
         "DELETE" => "DELETE",
         "OPTIONS" => "OPTIONS",
         "HEAD" => "HEAD",
@@ -93,7 +94,7 @@ fn is_preflight(request: &Request) -> bool {
 
 fn preflight() -> Response {
     let headers = [
-        (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, DELETE"),
+        (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PATCH, DELETE"),
         (ACCESS_CONTROL_ALLOW_HEADERS, "Authorization, Content-Type, Last-Event-ID"),
         (ACCESS_CONTROL_MAX_AGE, "600"),
     ];

@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::body::BODY_BYTES_MAX;
 use crate::config::Config;
-use crate::doors::{execbox, executor, tokens};
+use crate::doors::{execbox, executor, policies, tokens};
 use crate::error::Problem;
 use crate::guard::guard;
 use crate::{metrics, pages};
@@ -11,7 +11,7 @@ use axum::Router;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::from_fn_with_state;
-use axum::routing::{delete, get, post};
+use axum::routing::{delete, get, patch, post};
 use std::sync::Arc;
 
 /// The whole server without a socket.
@@ -33,6 +33,9 @@ pub(crate) fn build(app: &Arc<App>) -> Router {
         .route("/api/executions/{id}/events", get(executor::events))
         .route("/api/callback", get(executor::callback))
         .route("/execbox", get(execbox::open))
+        .route("/api/policies", get(policies::list).post(policies::add))
+        .route("/api/policies/test", get(policies::test))
+        .route("/api/policies/{id}", patch(policies::change).delete(policies::remove))
         .route("/api/tokens", get(tokens::list).post(tokens::add))
         .route("/api/tokens/{name}", delete(tokens::remove))
         .fallback(async |uri: Uri| Problem::no_route(uri.path()))

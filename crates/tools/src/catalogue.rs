@@ -9,13 +9,13 @@ use crate::suggest::suggest;
 use crate::{Connection, Integration, Request, Slug, Source};
 use futures_util::FutureExt as _;
 use futures_util::future::{self, BoxFuture};
-use lifecycle::{Admission, CallOutcome, Failure, FailureCode, Json, ToolPath};
+use lifecycle::{Admission, CallOutcome, Failure, FailureCode, Json, Revision, ToolPath};
 use section::Section;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
-pub use found::{Found, Revision};
+pub use found::Found;
 pub(crate) use labelled::Labelled;
 pub use section::Card;
 
@@ -159,10 +159,20 @@ impl Catalogue {
 
     /// Whether there is such a tool and whether it takes these arguments.
     pub fn admit(&self, tool: &ToolPath, args: &Json) -> Admission {
+        self.admit_seen(tool, args, |_| false)
+    }
+
+    /// The same for somebody from whom some tools are hidden: they are not there, nor are they suggested.
+    pub fn admit_seen(
+        &self,
+        tool: &ToolPath,
+        args: &Json,
+        hides: impl Fn(&ToolPath) -> bool,
+    ) -> Admission {
         let snapshot = self.snapshot();
         match snapshot.find(tool) {
-            Some(found) => found.admit(args),
-            None => Admission::Unfit(snapshot.not_found(tool)),
+            Some(found) if !hides(tool) => found.admit(args),
+            Some(_) | None => Admission::Unfit(snapshot.not_found(tool, hides)),
         }
     }
 
@@ -171,7 +181,10 @@ impl Catalogue {
         let snapshot = self.snapshot();
         match snapshot.find(&request.tool) {
             Some(found) => found.call(request).boxed(),
-            None => future::ready(CallOutcome::Failed(snapshot.not_found(&request.tool))).boxed(),
+            None => {
+                let failure = snapshot.not_found(&request.tool, |_| false);
+                future::ready(CallOutcome::Failed(failure)).boxed()
+            }
         }
     }
 
@@ -256,10 +269,12 @@ impl Snapshot {
     }
 
     /// There is no such tool: what may have been meant, and whether its source is in trouble.
-    pub(crate) fn not_found(&self, tool: &ToolPath) -> Failure {
+    pub(crate) fn not_found(&self, tool: &ToolPath, hides: impl Fn(&ToolPath) -> bool) -> Failure {
         let first = tool.segments().next().unwrap_or_default();
         let trouble = self.card(first).and_then(|card| card.trouble.as_deref());
-        let suggestions = suggest(tool.as_str(), self.tools().map(|found| found.path()));
+        let is_seen = |path: &String| ToolPath::parse(path).is_ok_and(|path| !hides(&path));
+        let known = self.tools().map(|found| found.path()).filter(is_seen);
+        let suggestions = suggest(tool.as_str(), known);
         let hint = match (trouble, suggestions.as_slice()) {
             (Some(trouble), _) => format!(" Its source \"{first}\" is in trouble: {trouble}"),
             (None, []) => String::new(),

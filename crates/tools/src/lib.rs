@@ -16,7 +16,7 @@ mod shared_schema;
 mod source;
 mod suggest;
 
-pub use catalogue::{Card, Catalogue, CatalogueError, Change, Found, Revision, Snapshot};
+pub use catalogue::{Card, Catalogue, CatalogueError, Change, Found, Snapshot};
 pub use connection::{Connection, ConnectionName, Credential, Owner, Place, Placement, Secret};
 pub use describe::Description;
 pub use integration::{AuthMethod, BadSlug, Integration, PlacementTemplate, Slug, ToolSpec};

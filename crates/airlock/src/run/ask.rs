@@ -131,6 +131,7 @@ mod tests {
             call: CallId(1),
             kind,
             message: "Approve demo.ask?\n\nArguments:\n{}".into(),
+            revision: None,
         }
     }
 

@@ -11,7 +11,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 pub(crate) async fn tell(plot: &Plot) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let mut door = Door::open(plot, folder.path()).await;
+    let mut edition = 1;
+    let mut door = Door::open(plot, edition, folder.path()).await;
     let mut people: VecDeque<_> = plot.people.iter().cloned().collect();
     let mut transcript = Transcript::default();
     let code = json!({ "code": plot.program.source });
@@ -20,10 +21,21 @@ pub(crate) async fn tell(plot: &Plot) -> String {
     let mut asks = told.body["structured"]["executionId"].as_str().map(str::to_owned);
     while let Some(person) = people.pop_front() {
         let (method, path, body) = match person {
-            Person::RestartsTheServer => {
+            person @ (Person::RestartsTheServer | Person::RestartsWithOtherTools) => {
                 transcript.text.push_str("! the server restarts\n");
+                edition += u32::from(matches!(person, Person::RestartsWithOtherTools));
                 door.close().await;
-                door = Door::open(plot, folder.path()).await;
+                door = Door::open(plot, edition, folder.path()).await;
+                continue;
+            }
+            Person::Adds(rule) => {
+                let (pattern, action) = (rule.pattern.to_string(), rule.action);
+                let body = json!({ "owner": "org", "pattern": pattern, "action": action });
+                let added = door.send("POST", "/api/policies", &body).await;
+                assert_eq!(added.body["pattern"], pattern.as_str());
+                transcript
+                    .text
+                    .push_str(&format!("> POST /api/policies {body}\n< {} …\n", added.status));
                 continue;
             }
             Person::Requests(line) => transcript.request(&line),
@@ -47,6 +59,7 @@ fn answer(question: &str, person: Person) -> (String, String, Value) {
     let resume = |body| ("POST".into(), format!("/api/executions/{question}/resume"), body);
     match person {
         Person::Accepts => resume(json!({ "action": "accept" })),
+        Person::AcceptsFromNowOn => resume(json!({ "action": "accept", "remember": "execution" })),
         Person::Declines => resume(json!({ "action": "decline" })),
         Person::WavesAway => resume(json!({ "action": "cancel" })),
         Person::Says(text) => {
@@ -56,7 +69,10 @@ fn answer(question: &str, person: Person) -> (String, String, Value) {
         Person::CancelsTheProgram => {
             ("POST".into(), format!("/api/executions/{question}/cancel"), json!({}))
         }
-        Person::RestartsTheServer | Person::Requests(_) => unreachable!("no answers"),
+        Person::RestartsTheServer
+        | Person::RestartsWithOtherTools
+        | Person::Adds(_)
+        | Person::Requests(_) => unreachable!("no answers"),
     }
 }
 
@@ -72,8 +88,8 @@ struct Door {
 }
 
 impl Door {
-    async fn open(plot: &Plot, folder: &std::path::Path) -> Self {
-        let house = Server::start(plot, folder, Clock::system()).await;
+    async fn open(plot: &Plot, edition: u32, folder: &std::path::Path) -> Self {
+        let house = Server::start(plot, edition, folder, Clock::system()).await;
         let config = server::Config {
             auth: Auth::Off,
             ..server::Config::new(house.engine.clone(), house.store.clone())

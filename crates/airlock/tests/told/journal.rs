@@ -23,8 +23,9 @@ fn words(event: &Event) -> String {
             let first = question.message.lines().next().unwrap_or_default();
             format!("call {} asked ({kind}): {first}", question.call)
         }
-        Event::CallAnswered { call, answer, .. } => {
-            format!("call {call} answered: {}", said(answer))
+        Event::CallAnswered { call, answer, remember, .. } => {
+            let more = if *remember { ", from now on" } else { "" };
+            format!("call {call} answered: {}{more}", said(answer))
         }
         Event::CallDispatched { call, attempt } => {
             format!("call {call} dispatched, attempt {attempt}")

@@ -6,10 +6,11 @@ mod plot;
 
 pub(crate) use plot::Plot;
 
+use engine::policies::{NewRule, Owner, Policies};
 use engine::{Clock, Config, Engine, ManualClock, Start};
 use futures_util::StreamExt;
 use lifecycle::{
-    Answer, CallerName, Entry, Event, ExecutionId, Json, Rejection, Seq, State, Timestamp,
+    Answer, CallerName, Entry, Event, ExecutionId, Json, Rejection, Rule, Seq, State, Timestamp,
 };
 use plot::Person;
 use std::collections::VecDeque;
@@ -22,7 +23,9 @@ use tools::Catalogue;
 pub(crate) async fn tell(plot: &Plot) -> String {
     let folder = tempfile::tempdir().unwrap();
     let clock = ManualClock::at(Timestamp(1_700_000_000_000));
-    let mut server = Server::start(plot, folder.path(), Clock::Manual(clock.clone())).await;
+    let mut edition = 1;
+    let manual = Clock::Manual(clock.clone());
+    let mut server = Server::start(plot, edition, folder.path(), manual).await;
     let start = Start {
         program: plot.program.clone(),
         caller: CallerName("teller".into()),
@@ -41,10 +44,16 @@ pub(crate) async fn tell(plot: &Plot) -> String {
         match event {
             Event::TimerSet { due, .. } => ring(&clock, due, &heard),
             Event::Paused { .. } => {
-                while let Some(Person::RestartsTheServer) = people.front() {
+                while let Some(person) = people.front().filter(|person| prepares(person)) {
+                    if let Person::Adds(rule) = person {
+                        add(&server.engine, rule).await;
+                    } else {
+                        edition += u32::from(matches!(person, Person::RestartsWithOtherTools));
+                        server.stop().await;
+                        let clock = Clock::Manual(clock.clone());
+                        server = Server::start(plot, edition, folder.path(), clock).await;
+                    }
                     people.pop_front();
-                    server.stop().await;
-                    server = Server::start(plot, folder.path(), Clock::Manual(clock.clone())).await;
                 }
                 act(&server.engine, execution, &mut people).await;
             }
@@ -62,11 +71,12 @@ struct Server {
 }
 
 impl Server {
-    async fn start(plot: &Plot, folder: &std::path::Path, clock: Clock) -> Self {
+    async fn start(plot: &Plot, edition: u32, folder: &std::path::Path, clock: Clock) -> Self {
         let store = SqliteStore::open(folder).unwrap();
-        let catalogue = Catalogue::new(vec![Arc::new(plot.tools())]).unwrap();
+        let catalogue = Catalogue::new(vec![Arc::new(plot.tools(edition))]).unwrap();
         let mut config = Config::new(store.clone(), catalogue);
-        config.policy = plot.policy.clone();
+        let policies = Policies::open(Arc::new(store.clone()), plot.policy.clone()).await.unwrap();
+        config.policies = Arc::new(policies);
         config.clock = clock;
         config.sandbox.program = sandbox::Program::At(env!("CARGO_BIN_EXE_airlock").into());
         config.sandbox.warm_runners = 1;
@@ -85,21 +95,38 @@ fn ring(clock: &ManualClock, due: Timestamp, heard: &[Entry]) {
     clock.advance(Duration::from_millis(due.ms_since(now)));
 }
 
+/// Whether a person does something before somebody answers.
+fn prepares(person: &Person) -> bool {
+    matches!(person, Person::RestartsTheServer | Person::RestartsWithOtherTools | Person::Adds(_))
+}
+
+/// Somebody keeps a rule, which counts at once.
+async fn add(engine: &Engine, rule: &Rule) {
+    let (pattern, action) = (rule.pattern.clone(), rule.action);
+    let new = NewRule { owner: Owner::Org, pattern, action, position: None };
+    engine.policies().add(new, Timestamp(0)).await.unwrap();
+}
+
 /// Somebody answers the oldest open question, or ends it all.
 async fn act(engine: &Engine, execution: ExecutionId, people: &mut VecDeque<Person>) {
     let by = CallerName("person".into());
     let state = engine.look_up(execution).await.unwrap().state;
     let question = state.open_questions().next().expect("a pause asks something").id;
     people.retain(|person| !matches!(person, Person::Requests(_)));
-    let answer = match people.pop_front().expect("somebody is left to answer") {
-        Person::Accepts => Answer::Accept { content: None },
+    let person = people.pop_front().expect("somebody is left to answer");
+    let remember = matches!(person, Person::AcceptsFromNowOn);
+    let answer = match person {
+        Person::Accepts | Person::AcceptsFromNowOn => Answer::Accept { content: None },
         Person::Says(text) => Answer::Accept { content: Some(Json::parse(text).unwrap()) },
         Person::Declines => Answer::Decline,
         Person::WavesAway => Answer::Cancel,
         Person::CancelsTheProgram => return engine.cancel(execution, by).await.unwrap(),
-        Person::RestartsTheServer | Person::Requests(_) => unreachable!("taken out before"),
+        Person::RestartsTheServer
+        | Person::RestartsWithOtherTools
+        | Person::Adds(_)
+        | Person::Requests(_) => unreachable!("taken out before"),
     };
-    match engine.answer(question, answer.clone(), by.clone()).await {
+    match engine.answer_with(question, answer.clone(), by.clone(), remember).await {
         Ok(_) => {}
         Err(engine::Error::Rejected(Rejection::BadAnswer(_))) => {
             return Box::pin(act(engine, execution, people)).await;

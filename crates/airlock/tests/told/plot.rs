@@ -10,6 +10,7 @@
 //! program  return await tools.mail.send({ to: "ann" })
 //! person   accepts | declines | waves away | says JSON | cancels the program | restarts the server
 //! person   requests METHOD PATH JSON        over HTTP only; exec_1 is the first question, STATE its callback's
+//! person   accepts from now on | adds mail.* block | restarts the server with other tools
 //! ```
 
 use lifecycle::{
@@ -22,11 +23,15 @@ use tools::{Request, Tool};
 #[derive(Debug, Clone)]
 pub(crate) enum Person {
     Accepts,
+    AcceptsFromNowOn,
     Declines,
     WavesAway,
     Says(String),
     CancelsTheProgram,
     RestartsTheServer,
+    /// The same paths, described differently.
+    RestartsWithOtherTools,
+    Adds(Rule),
     Requests(String),
 }
 
@@ -84,12 +89,13 @@ impl Plot {
         Self { program, policy: Policy::new(vec![rules]), limits, people, scripts }
     }
 
-    /// The tools, as scripted.
-    pub(crate) fn tools(&self) -> FunctionSource {
+    /// The tools, as scripted, in one of their editions.
+    pub(crate) fn tools(&self, edition: u32) -> FunctionSource {
         self.scripts.iter().cloned().fold(FunctionSource::new("scripted"), |source, script| {
             let tool = Tool {
                 nature: Nature { read_only: script.read_only, runs: Runs::Here },
                 asks: script.asks,
+                description: format!("Edition {edition}."),
                 ..Tool::new(script.path)
             };
             source.calling(tool, move |request| script.does.clone().run(request))
@@ -143,10 +149,13 @@ fn limit(limits: &mut Limits, text: &str) {
 fn person(text: &str) -> Person {
     match text {
         "accepts" => Person::Accepts,
+        "accepts from now on" => Person::AcceptsFromNowOn,
         "declines" => Person::Declines,
         "waves away" => Person::WavesAway,
         "cancels the program" => Person::CancelsTheProgram,
         "restarts the server" => Person::RestartsTheServer,
+        "restarts the server with other tools" => Person::RestartsWithOtherTools,
+        other if other.starts_with("adds ") => Person::Adds(rule(&other["adds ".len()..])),
         other if other.starts_with("requests ") => {
             Person::Requests(other["requests ".len()..].into())
         }

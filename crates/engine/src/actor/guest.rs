@@ -2,8 +2,8 @@
 //! input, never truth.
 
 use lifecycle::{
-    CallId, CallOutcome, Entry, Failure, FailureCode, Input, InputIndex, Json, LimitKind, LogLevel,
-    OutputMark, Prepared, State, TimerId, Timestamp, ToolPath,
+    BadToolPath, CallId, CallOutcome, Entry, Failure, FailureCode, Input, InputIndex, Json,
+    LimitKind, LogLevel, OutputMark, Prepared, State, TimerId, Timestamp, ToolPath,
 };
 use protocols::execbox::wire::{
     Airlock, CallFailure, Execute, Failed, Options, RawJson, Sync, TimerFired, ToolResult,
@@ -207,7 +207,7 @@ fn understand(line: &[u8]) -> Said {
             None => Said::Nonsense("a start without a prepared program"),
         },
         FromRunner::ToolCall(call) => {
-            match (call.call_id.parse(), ToolPath::parse(&call.safe_tool_name)) {
+            match (call.call_id.parse(), tool_path(&call.safe_tool_name)) {
                 (Ok(ordinal), Ok(tool)) => {
                     let args = call.input.to_json();
                     Said::Called { call: CallId(ordinal), tool, args }
@@ -229,6 +229,11 @@ fn understand(line: &[u8]) -> Said {
             Err(failed) => Err(failure_of(&failed)),
         }),
     }
+}
+
+/// The path of a tool. Some write `tools.` before it; rules about the tool know it without.
+fn tool_path(name: &str) -> Result<ToolPath, BadToolPath> {
+    ToolPath::parse(name.trim_start_matches("tools."))
 }
 
 fn failure_of(failed: &Failed<'_>) -> (Failure, Option<LimitKind>) {

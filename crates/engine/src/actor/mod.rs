@@ -18,8 +18,8 @@ use futures_util::stream::FuturesUnordered;
 use guest::{Guest, Said};
 use ledger::{Gate, Ledger};
 use lifecycle::{
-    CallId, CallOutcome, Effect, Event, ExecutionId, InputIndex, Intent, Phase, QuestionId,
-    Rejection, Strength, Timestamp, owe,
+    CallId, CallOutcome, Effect, Event, ExecutionId, Failure, FailureCode, InputIndex, Intent,
+    Phase, QuestionId, Rejection, Strength, Timestamp, owe,
 };
 use sandbox::{Lease, LeaseError};
 use std::collections::VecDeque;
@@ -234,7 +234,8 @@ impl Actor {
     fn submit(&mut self, intent: Intent) -> Result<Gate, Rejection> {
         let at = self.shared.config.clock.now();
         let mut inputs = self.ledger.state.inputs;
-        let (events, gate) = self.ledger.submit(&self.shared.config.policy, at, intent)?;
+        let policy = self.shared.config.policies.live();
+        let (events, gate) = self.ledger.submit(&policy, at, intent)?;
         for event in events {
             if event.input().is_some() {
                 inputs = inputs.next();
@@ -304,6 +305,13 @@ impl Actor {
         else {
             return;
         };
+        // A yes is good for the edition that was asked about, and the catalogue may just have changed.
+        let catalogue = &self.shared.config.catalogue;
+        if known.revision.is_some() && catalogue.revision(&known.tool) != known.revision {
+            let message = format!("Tool \"{}\" changed after it was approved.", known.tool);
+            let failure = Failure::new(FailureCode::Tool, message);
+            return self.settle(call, CallOutcome::Failed(failure));
+        }
         let request = tools::Request {
             execution: self.ledger.execution,
             call,

@@ -2,7 +2,9 @@
 
 use super::{Actor, Leave, Reply};
 use crate::fault::Error;
-use lifecycle::{Failure, FailureCode, Intent, Moment, Phase, Rejection, Stage, decide};
+use lifecycle::{
+    Admission, Failure, FailureCode, Intent, Moment, Phase, QuestionId, Rejection, Stage, decide,
+};
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -102,7 +104,10 @@ impl Actor {
         }
     }
 
-    fn decide_now(&mut self, intent: Intent, reply: Reply) {
+    fn decide_now(&mut self, mut intent: Intent, reply: Reply) {
+        if let Intent::Answer { question, today, .. } = &mut intent {
+            *today = self.admitted_today(*question);
+        }
         match self.submit(intent) {
             Ok(gate) => {
                 self.replies.push_back((gate, reply));
@@ -112,6 +117,18 @@ impl Actor {
         }
     }
 
+    /// What the catalogue says by now about the call that a question holds.
+    fn admitted_today(&self, question: QuestionId) -> Option<Admission> {
+        let state = &self.ledger.state;
+        let (question, _) = state.questions.get(&question)?;
+        let call = state.calls.get(&question.call)?;
+        let mut admission = self.admit(&call.tool, &state.args(question.call)?);
+        if let Admission::Fit { revision, .. } = &mut admission {
+            *revision = self.shared.config.catalogue.revision(&call.tool);
+        }
+        Some(admission)
+    }
+
     fn would_accept(&self, intent: &Intent) -> Result<(), Rejection> {
         let state = &self.ledger.state;
         if state.phase == Phase::Unborn && !matches!(intent, Intent::Start { .. }) {
@@ -119,7 +136,7 @@ impl Actor {
         }
         let at = self.shared.config.clock.now();
         let moment = Moment { at, entropy: Uuid::nil() };
-        decide(state, &self.shared.config.policy, moment, intent.clone()).map(drop)
+        decide(state, &self.shared.config.policies.live(), moment, intent.clone()).map(drop)
     }
 
     fn is_restored(&self) -> bool {

@@ -2,7 +2,9 @@
 
 use super::Actor;
 use super::guest::Said;
-use lifecycle::{Admission, Failure, FailureCode, Intent, LimitKind, Phase, Rejection};
+use lifecycle::{
+    Admission, Failure, FailureCode, Intent, Json, LimitKind, Phase, Rejection, ToolPath, Verdict,
+};
 use sandbox::Exit;
 
 impl Actor {
@@ -19,7 +21,7 @@ impl Actor {
                 let admission = if self.ledger.state.calls.contains_key(&call) {
                     Admission::Unfit(Failure::new(FailureCode::Internal, "known"))
                 } else {
-                    self.shared.config.catalogue.admit(&tool, &args)
+                    self.admit(&tool, &args)
                 };
                 Intent::Call { call, tool, args, admission }
             }
@@ -53,6 +55,20 @@ impl Actor {
         if let Some(guest) = guest {
             self.shared.tracker.spawn(guest.finish());
         }
+    }
+
+    /// What the catalogue says about a call; a blocked tool is not in it.
+    pub(super) fn admit(&self, tool: &ToolPath, args: &Json) -> Admission {
+        let policy = self.shared.config.policies.live();
+        let catalogue = &self.shared.config.catalogue;
+        let mut admission = catalogue.admit_seen(tool, args, |tool| policy.hides(tool));
+        // To take a fingerprint of all that is said about a tool costs time: only for those who are asked.
+        if let Admission::Fit { asks, revision, .. } = &mut admission
+            && matches!(policy.verdict(tool, *asks), Verdict::Ask { .. })
+        {
+            *revision = catalogue.revision(tool);
+        }
+        admission
     }
 
     /// The runner is gone before its program ended.

@@ -64,6 +64,8 @@ enum Happened<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         content: Option<&'a RawValue>,
         by: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        remember: Option<&'static str>,
     },
     Dispatched {
         call: u32,
@@ -133,10 +135,11 @@ fn happened(event: &Event) -> Happened<'_> {
             read_only: nature.read_only,
         },
         Event::CallAsked(question) => asked(question),
-        Event::CallAnswered { question, call, answer, by } => {
+        Event::CallAnswered { question, call, answer, by, remember } => {
             let (action, content) = said(answer);
             let execution_id = question.to_string();
-            Happened::Answer { execution_id, call: call.0, action, content, by: &by.0 }
+            let remember = remember.then_some("execution");
+            Happened::Answer { execution_id, call: call.0, action, content, by: &by.0, remember }
         }
         Event::CallDispatched { call, attempt } => {
             Happened::Dispatched { call: call.0, attempt: *attempt }

@@ -52,6 +52,16 @@ pub fn resume(body: &[u8]) -> Result<Answer, BadBody> {
     }
 }
 
+/// Whether the body of a resume asks to be asked no more: `remember` is `"execution"`.
+pub fn remember(body: &[u8]) -> Result<bool, BadBody> {
+    let members = members(body)?;
+    match member::<String>(&members, "remember", "\"execution\"")?.as_deref() {
+        None => Ok(false),
+        Some("execution") => Ok(true),
+        Some(_) => Err(BadBody("The member \"remember\" must be \"execution\".".into())),
+    }
+}
+
 /// Reads a JSON object without looking into its members. Unknown ones are ignored, as upstream does.
 pub fn members(body: &[u8]) -> Result<Members<'_>, BadBody> {
     let text = std::str::from_utf8(body).map_err(|error| {
@@ -117,6 +127,8 @@ mod tests {
         let body = br#"{"action":"accept","content":{"a":"\ud800"}}"#;
         assert_eq!(resume(body), Ok(Answer::Accept { content }));
         assert_eq!(resume(br#"{"action":"cancel","content":null}"#), Ok(Answer::Cancel));
+        assert_eq!(remember(body), Ok(false));
+        assert_eq!(remember(br#"{"action":"accept","remember":"execution"}"#), Ok(true));
     }
 
     #[test]
@@ -146,6 +158,11 @@ mod tests {
             resume,
             r#"{"action":"accept","content":3}"#,
             "The member \"content\" must be an object, not a number.",
+        );
+        refused(
+            remember,
+            r#"{"action":"accept","remember":"for ever"}"#,
+            "The member \"remember\" must be \"execution\".",
         );
         assert!(execute(b"\xff").is_err());
         assert!(execute("[".repeat(100_000).as_bytes()).is_err());

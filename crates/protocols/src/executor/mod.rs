@@ -13,7 +13,7 @@ pub mod wire;
 mod tests;
 
 pub use account::{Account, Asked, Told};
-pub use inbound::{BadBody, Execute, Members, execute, member, members, resume};
+pub use inbound::{BadBody, Execute, Members, execute, member, members, remember, resume};
 
 /// Longest text an envelope carries; `structured` has the whole.
 pub const TEXT_CHARS_MAX: usize = 30_000;

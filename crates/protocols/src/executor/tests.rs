@@ -28,7 +28,13 @@ fn asks(n: u32, kind: QuestionKind) -> Vec<Event> {
     let message = format!("Approve mail.send?\n\nArguments:\n{{\n  \"to\": {n}\n}}");
     vec![
         Event::CallMade { call: CallId(n), tool, args: json(&format!("{{\"to\":{n}}}")), nature },
-        Event::CallAsked(Question { id: question(n), call: CallId(n), kind, message }),
+        Event::CallAsked(Question {
+            id: question(n),
+            call: CallId(n),
+            kind,
+            message,
+            revision: None,
+        }),
     ]
 }
 
@@ -39,6 +45,7 @@ fn answered(n: u32) -> Vec<Event> {
             call: CallId(n),
             answer: Answer::Accept { content: None },
             by: CallerName("bob".into()),
+            remember: false,
         },
         Event::CallDispatched { call: CallId(n), attempt: 1 },
         Event::CallSettled { call: CallId(n), outcome: CallOutcome::Returned { value: None } },

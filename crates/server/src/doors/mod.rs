@@ -2,4 +2,5 @@
 
 pub mod execbox;
 pub(crate) mod executor;
+pub(crate) mod policies;
 pub(crate) mod tokens;

@@ -5,8 +5,7 @@ use crate::schema::{Issue, sentence};
 use crate::{Connection, Request, SharedSchema, ToolSpec};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use lifecycle::{Admission, CallOutcome, Failure, FailureCode, Json, Nature};
-use sha2::{Digest as _, Sha256};
+use lifecycle::{Admission, CallOutcome, Failure, FailureCode, Json, Nature, Revision};
 use std::any::Any;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -24,23 +23,6 @@ pub struct Found {
     section: Arc<Section>,
     mount_idx: usize,
     entry_idx: usize,
-}
-
-/// A fingerprint of what a tool does, takes and gives, and where it goes.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Revision(String);
-
-impl Revision {
-    /// Sixteen bytes in hex.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Revision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
 }
 
 impl Found {
@@ -104,26 +86,23 @@ impl Found {
         matches!(self.section.origin(), Origin::Integration(_))
     }
 
-    /// What an approval of it is good for.
+    /// What an approval of it is good for. Reads all that is said about the tool: for those who ask.
     pub fn revision(&self) -> Revision {
         let spec = self.spec();
         let whole = |schema: &Option<SharedSchema>| {
             schema.as_ref().map(|schema| schema.whole().to_string()).unwrap_or_default()
         };
-        let mut hash = Sha256::new();
         let parts = [
             self.path(),
             self.section.target(),
             spec.description.clone(),
             whole(&spec.input),
+            whole(&spec.output),
             spec.about.clone().unwrap_or_default(),
             format!("{}{}", spec.read_only, spec.asks),
         ];
-        for part in parts {
-            hash.update(part.len().to_le_bytes());
-            hash.update(part);
-        }
-        Revision(hash.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect())
+        // With their lengths, so that no part can borrow from the next.
+        Revision::of(&parts.map(|part| format!("{} {part}", part.len())).concat())
     }
 
     pub(super) fn admit(&self, args: &Json) -> Admission {
@@ -132,6 +111,7 @@ impl Found {
                 nature: self.nature(),
                 asks: self.asks(),
                 about: self.spec().about.clone(),
+                revision: None,
             },
             Err(failure) => Admission::Unfit(failure),
         }

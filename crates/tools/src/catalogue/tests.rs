@@ -64,8 +64,52 @@ fn a_call_that_fits_is_admitted_with_what_the_tool_says_of_itself() {
         nature: Nature { read_only: true, runs: Runs::AtCaller },
         asks: true,
         about: Some("Send it?".into()),
+        revision: None,
     };
     assert_eq!(catalogue.admit(&path("t.asks"), &Json::null()), expected);
+}
+
+#[test]
+fn whatever_a_person_judges_a_tool_by_makes_another_edition() {
+    let tool = Tool::new(path("t.a"));
+    let schema = Some(serde_json::json!({"type": "object"}));
+    let editions = [
+        tool.clone(),
+        Tool { path: path("t.b"), ..tool.clone() },
+        Tool { description: "Sends mail.".into(), ..tool.clone() },
+        Tool { input_schema: schema.clone(), ..tool.clone() },
+        Tool { output_schema: schema, ..tool.clone() },
+        Tool { nature: Nature { read_only: true, runs: Runs::Here }, ..tool.clone() },
+        Tool { asks: true, ..tool.clone() },
+        Tool { about: Some("Send it?".into()), ..tool.clone() },
+    ];
+    let revision = |tool: &Tool| {
+        let source = FunctionSource::new("t").add(tool.clone(), async |args: Json| Ok(args));
+        catalogue(source).revision(&tool.path).unwrap()
+    };
+    assert_eq!(revision(&tool), revision(&tool));
+    let mut seen: Vec<_> = editions.iter().map(revision).collect();
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen.len(), editions.len());
+}
+
+#[test]
+fn a_hidden_tool_is_not_there_and_not_suggested() {
+    let source =
+        ["mail.send", "mail.sent"].into_iter().fold(FunctionSource::new("t"), |all, at| {
+            all.add(Tool::new(path(at)), async |args: Json| Ok(args))
+        });
+    let catalogue = catalogue(source);
+    let hides = |tool: &ToolPath| tool.as_str() == "mail.send";
+    let Admission::Unfit(failure) = catalogue.admit_seen(&path("mail.send"), &Json::null(), hides)
+    else {
+        panic!("admitted");
+    };
+    let expected = "There is no tool \"mail.send\". Did you mean mail.sent?";
+    assert_eq!((failure.code, failure.message.as_str()), (FailureCode::ToolNotFound, expected));
+    let seen = catalogue.admit_seen(&path("mail.sent"), &Json::null(), hides);
+    assert!(matches!(seen, Admission::Fit { .. }));
 }
 
 #[test]

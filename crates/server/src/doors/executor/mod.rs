@@ -93,6 +93,7 @@ pub(crate) async fn resume(
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
     let answer = protocols::executor::resume(&body)?;
+    let remember = protocols::executor::remember(&body)?;
     let wait = patience(&query)?;
     let (execution, question) = find(&app, &id).await?;
     let owner = owner(&app, execution).await?;
@@ -106,7 +107,7 @@ pub(crate) async fn resume(
     };
     let resuming = Arc::clone(&app);
     wait::detached(&app, async move {
-        let answering = resuming.engine.answer(question, answer, caller.name);
+        let answering = resuming.engine.answer_with(question, answer, caller.name, remember);
         let counts = match wait::unless_stopping(&resuming, answering).await {
             Ok(_) => true,
             // The first answer stands, and so does what followed it: who comes later is told the same.

@@ -46,7 +46,13 @@ fn end(seq: u64) -> Entry {
 
 fn asks(seq: u64, n: u128) -> Entry {
     let (id, kind) = (question(n), QuestionKind::Approval);
-    let event = Event::CallAsked(Question { id, call: CallId(1), kind, message: "may I?".into() });
+    let event = Event::CallAsked(Question {
+        id,
+        call: CallId(1),
+        kind,
+        message: "may I?".into(),
+        revision: None,
+    });
     Entry { seq: Seq(seq), at: Timestamp(seq.cast_signed()), event }
 }
 

@@ -1,0 +1,184 @@
+//! Who may call what: rules that people keep, and the policy that every decision reads.
+//!
+//! Rules are records, changed by compare-and-set. Every decision reads the policy that this process
+//! loaded last: at its start and after each change made through it. What another process changes in
+//! the same records counts here after the next [`Policies::reload`].
+
+mod explain;
+mod position;
+mod rule;
+
+pub use explain::Explained;
+pub use position::{BadPosition, Position};
+pub use rule::{Change, KeptRule, NewRule, Owner};
+
+use crate::fault::Fault;
+use lifecycle::{Policy, Rule, Timestamp};
+use std::sync::{Arc, PoisonError, RwLock};
+use store::{Records, StoreError};
+use uuid::Uuid;
+
+/// The kind of record that a rule is.
+const KIND: &str = "policy";
+
+/// Rules that are kept. Each call looks at all of them.
+const RULES_MAX: usize = 1_000;
+
+/// How often a change is tried again because somebody else changed the same rule.
+const ATTEMPTS_MAX: usize = 4;
+
+/// The rules, and what they add up to.
+pub struct Policies {
+    records: Option<Arc<dyn Records>>,
+    /// Given when the engine was made; nobody can change these.
+    configured: Policy,
+    live: RwLock<Arc<Policy>>,
+}
+
+/// Why a rule was not changed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum PolicyError {
+    /// Nobody keeps rules here.
+    #[error("this engine keeps no rules")]
+    NotKept,
+    /// No such rule, or another owner's.
+    #[error("there is no policy {0}")]
+    Unknown(String),
+    /// More than are looked at.
+    #[error("there are {RULES_MAX} policies, the most there can be; remove one first")]
+    TooMany,
+    /// Somebody else keeps changing it.
+    #[error("somebody else is changing this policy; try again")]
+    Contested,
+    /// Our side broke.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl From<StoreError> for PolicyError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+impl Policies {
+    /// What the embedding program says, and nothing else: nobody keeps rules.
+    pub fn fixed(configured: Policy) -> Self {
+        let live = RwLock::new(Arc::new(configured.clone()));
+        Self { records: None, configured, live }
+    }
+
+    /// Reads the rules that are kept, and adds them to those that are configured.
+    pub async fn open(records: Arc<dyn Records>, configured: Policy) -> Result<Self, Fault> {
+        let policies = Self { records: Some(records), ..Self::fixed(configured) };
+        policies.reload().await?;
+        Ok(policies)
+    }
+
+    /// What counts now. Cheap: every decision asks.
+    pub fn live(&self) -> Arc<Policy> {
+        Arc::clone(&self.live.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Every kept rule, owner by owner, in the order in which they are looked at.
+    pub async fn list(&self) -> Result<Vec<KeptRule>, Fault> {
+        let Some(records) = &self.records else { return Ok(vec![]) };
+        let mut rules = vec![];
+        for record in records.all(KIND).await? {
+            rules.push(KeptRule::read(&record)?);
+        }
+        rules.sort_by(|a, b| a.order().cmp(&b.order()));
+        Ok(rules)
+    }
+
+    /// Keeps a new rule, above all others of its owner unless a position is given. It counts at once.
+    pub async fn add(&self, new: NewRule, now: Timestamp) -> Result<KeptRule, PolicyError> {
+        let records = self.records()?;
+        let rules = self.list().await?;
+        if rules.len() >= RULES_MAX {
+            return Err(PolicyError::TooMany);
+        }
+        let first = rules.iter().find(|rule| rule.owner == new.owner).map(|rule| &rule.position);
+        let position = new.position.unwrap_or_else(|| Position::above(first));
+        let NewRule { owner, pattern, action, .. } = new;
+        let id = format!("policy_{}", Uuid::now_v7().simple());
+        let (created, updated) = (now, now);
+        let rule = KeptRule { id, owner, pattern, action, position, created, updated };
+        records.put(KIND, &rule.id, rule.written(), 0).await?;
+        self.reload().await?;
+        Ok(rule)
+    }
+
+    /// Changes a rule. It counts at once.
+    pub async fn change(
+        &self,
+        id: &str,
+        change: Change,
+        now: Timestamp,
+    ) -> Result<KeptRule, PolicyError> {
+        let records = self.records()?;
+        for _ in 0..ATTEMPTS_MAX {
+            let (mut rule, version) = self.find(id, change.owner).await?;
+            rule.take(&change, now);
+            match records.put(KIND, id, rule.written(), version).await {
+                Ok(_) => {
+                    self.reload().await?;
+                    return Ok(rule);
+                }
+                Err(StoreError::Conflict) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(PolicyError::Contested)
+    }
+
+    /// Removes a rule; of this owner, where one is named. It no longer counts.
+    pub async fn remove(&self, id: &str, owner: Option<Owner>) -> Result<(), PolicyError> {
+        let records = self.records()?;
+        for _ in 0..ATTEMPTS_MAX {
+            let (_, version) = self.find(id, owner).await?;
+            match records.remove(KIND, id, version).await {
+                Ok(()) => return Ok(self.reload().await?),
+                Err(StoreError::Conflict) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(PolicyError::Contested)
+    }
+
+    /// Reads the rules again.
+    pub async fn reload(&self) -> Result<(), Fault> {
+        let rules = self.list().await?;
+        let of = |owner| {
+            let its = rules.iter().filter(|rule| rule.owner == owner);
+            its.map(|rule| Rule { pattern: rule.pattern.clone(), action: rule.action }).collect()
+        };
+        let kept = Policy::new(Owner::ALL.map(of).into());
+        let live = Arc::new(self.configured.clone().and(kept));
+        *self.live.write().unwrap_or_else(PoisonError::into_inner) = live;
+        Ok(())
+    }
+
+    fn records(&self) -> Result<&Arc<dyn Records>, PolicyError> {
+        self.records.as_ref().ok_or(PolicyError::NotKept)
+    }
+
+    async fn find(&self, id: &str, owner: Option<Owner>) -> Result<(KeptRule, u64), PolicyError> {
+        let unknown = || PolicyError::Unknown(id.to_owned());
+        let record = self.records()?.get(KIND, id).await?.ok_or_else(unknown)?;
+        let rule = KeptRule::read(&record)?;
+        match owner {
+            Some(owner) if owner != rule.owner => Err(unknown()),
+            Some(_) | None => Ok((rule, record.version)),
+        }
+    }
+}
+
+impl std::fmt::Debug for Policies {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Policies").field("live", &self.live()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

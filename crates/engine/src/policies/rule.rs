@@ -1,0 +1,137 @@
+//! A rule that somebody keeps: whose it is, where it stands, and how it is written down.
+
+use super::Position;
+use lifecycle::{Action, Pattern, Timestamp};
+use serde::{Deserialize, Serialize};
+use std::str::FromStr;
+use store::{Record, StoreError};
+
+/// Whose rules. Each owner's list has its say; the most restrictive counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Owner {
+    /// Everybody's.
+    Org,
+    /// One person's own; it can tighten what the organisation says, never loosen it.
+    User,
+}
+
+impl Owner {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Org, Self::User];
+
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Org => "org",
+            Self::User => "user",
+        }
+    }
+}
+
+impl FromStr for Owner {
+    type Err = &'static str;
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        let found = Self::ALL.into_iter().find(|owner| owner.name() == text);
+        found.ok_or("an owner is org or user")
+    }
+}
+
+/// A rule to keep.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewRule {
+    /// Whose.
+    pub owner: Owner,
+    /// Which tools.
+    pub pattern: Pattern,
+    /// What about them.
+    pub action: Action,
+    /// Where it stands in its owner's list; at the top if none is given.
+    pub position: Option<Position>,
+}
+
+/// What shall be different about a rule.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Change {
+    /// Whose rule it must be; anybody's if none is given.
+    pub owner: Option<Owner>,
+    /// Which tools.
+    pub pattern: Option<Pattern>,
+    /// What about them.
+    pub action: Option<Action>,
+    /// Where it stands.
+    pub position: Option<Position>,
+}
+
+/// A rule as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptRule {
+    /// `policy_…`.
+    pub id: String,
+    /// Whose.
+    pub owner: Owner,
+    /// Which tools.
+    pub pattern: Pattern,
+    /// What about them.
+    pub action: Action,
+    /// Where it stands in its owner's list.
+    pub position: Position,
+    /// When it was made.
+    pub created: Timestamp,
+    /// When it was last changed.
+    pub updated: Timestamp,
+}
+
+/// The record's value.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    owner: Owner,
+    pattern: String,
+    action: Action,
+    position: Position,
+    created: Timestamp,
+    updated: Timestamp,
+}
+
+impl KeptRule {
+    /// What comes first is looked at first.
+    pub(super) fn order(&self) -> (Owner, &Position, &str) {
+        (self.owner, &self.position, &self.id)
+    }
+
+    pub(super) fn take(&mut self, change: &Change, now: Timestamp) {
+        let Change { owner: _, pattern, action, position } = change;
+        if let Some(pattern) = pattern {
+            self.pattern = pattern.clone();
+        }
+        if let Some(action) = action {
+            self.action = *action;
+        }
+        if let Some(position) = position {
+            self.position = position.clone();
+        }
+        self.updated = now;
+    }
+
+    pub(super) fn written(&self) -> String {
+        let written = Written {
+            owner: self.owner,
+            pattern: self.pattern.to_string(),
+            action: self.action,
+            position: self.position.clone(),
+            created: self.created,
+            updated: self.updated,
+        };
+        serde_json::to_string(&written).expect("names and numbers can be written")
+    }
+
+    /// A rule that cannot be read is not skipped: it may be the one that blocks.
+    pub(super) fn read(record: &Record) -> Result<Self, StoreError> {
+        let damaged = || StoreError::Damaged(format!("the policy {} cannot be read", record.key));
+        let written: Written = serde_json::from_str(&record.value).map_err(|_| damaged())?;
+        let Written { owner, pattern, action, position, created, updated } = written;
+        let pattern = Pattern::parse(&pattern).map_err(|_| damaged())?;
+        let id = record.key.clone();
+        Ok(Self { id, owner, pattern, action, position, created, updated })
+    }
+}

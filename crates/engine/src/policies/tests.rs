@@ -1,0 +1,88 @@
+use super::*;
+use lifecycle::{Action, Pattern, ToolPath, Verdict};
+use store::sqlite::SqliteStore;
+
+const NOW: Timestamp = Timestamp(7);
+
+fn new(owner: Owner, pattern: &str, action: Action) -> NewRule {
+    NewRule { owner, pattern: Pattern::parse(pattern).unwrap(), action, position: None }
+}
+
+fn tool(path: &str) -> ToolPath {
+    ToolPath::parse(path).unwrap()
+}
+
+async fn open(store: &SqliteStore) -> Policies {
+    Policies::open(Arc::new(store.clone()), Policy::default()).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_rule_counts_at_once_and_after_the_next_start() {
+    let store = SqliteStore::temporary().unwrap();
+    let policies = open(&store).await;
+    let before = policies.live();
+    let rule = policies.add(new(Owner::Org, "mail.*", Action::Block), NOW).await.unwrap();
+    assert!(!before.hides(&tool("mail.send")), "who decided before keeps its policy");
+    assert!(policies.live().hides(&tool("mail.send")));
+    let again = open(&store).await;
+    assert!(again.live().hides(&tool("mail.send")));
+    assert_eq!(again.list().await.unwrap(), std::slice::from_ref(&rule));
+    again.remove(&rule.id, Some(Owner::Org)).await.unwrap();
+    assert!(!again.live().hides(&tool("mail.send")));
+    assert!(
+        policies.live().hides(&tool("mail.send")),
+        "another process reads again when it is told"
+    );
+    policies.reload().await.unwrap();
+    assert!(!policies.live().hides(&tool("mail.send")));
+}
+
+#[tokio::test]
+async fn a_new_rule_stands_on_top_and_a_position_moves_it() {
+    let store = SqliteStore::temporary().unwrap();
+    let policies = open(&store).await;
+    let ask = Action::RequireApproval;
+    let low = policies.add(new(Owner::Org, "mail.*", ask), NOW).await.unwrap();
+    let high = policies.add(new(Owner::Org, "mail.send", Action::Approve), NOW).await.unwrap();
+    assert_eq!(policies.live().verdict(&tool("mail.send"), true), Verdict::Allow);
+    let position = Some(Position::parse("b00").unwrap());
+    let later = Timestamp(9);
+    let change = Change { position, ..Change::default() };
+    let moved = policies.change(&high.id, change, later).await.unwrap();
+    assert_eq!((moved.created, moved.updated), (NOW, later));
+    let asks = Verdict::Ask { pattern: Some("mail.*".into()) };
+    assert_eq!(policies.live().verdict(&tool("mail.send"), false), asks);
+    assert_eq!(policies.list().await.unwrap(), [low.clone(), moved]);
+    let explained = policies.explain(&tool("mail.send"), false).await.unwrap();
+    assert_eq!(explained, Explained { verdict: asks, rule: Some(low) });
+}
+
+#[tokio::test]
+async fn a_configured_rule_cannot_be_loosened_and_the_other_owner_cannot_touch_a_rule() {
+    let store = SqliteStore::temporary().unwrap();
+    let rule = Rule { pattern: Pattern::parse("mail.*").unwrap(), action: Action::Block };
+    let configured = Policy::new(vec![vec![rule]]);
+    let policies = Policies::open(Arc::new(store), configured).await.unwrap();
+    let rule = policies.add(new(Owner::User, "*", Action::Approve), NOW).await.unwrap();
+    assert!(policies.live().hides(&tool("mail.send")));
+    assert_eq!(policies.explain(&tool("mail.send"), false).await.unwrap().rule, None);
+    let refused = policies.remove(&rule.id, Some(Owner::Org)).await.unwrap_err();
+    assert!(matches!(refused, PolicyError::Unknown(id) if id == rule.id));
+    let change = Change { owner: Some(Owner::Org), ..Change::default() };
+    assert!(matches!(policies.change(&rule.id, change, NOW).await, Err(PolicyError::Unknown(_))));
+}
+
+#[tokio::test]
+async fn a_rule_that_cannot_be_read_is_not_skipped() {
+    let store = SqliteStore::temporary().unwrap();
+    store.put(KIND, "policy_1", r#"{"owner":"org","pattern":"a..b"}"#.into(), 0).await.unwrap();
+    assert!(Policies::open(Arc::new(store), Policy::default()).await.is_err());
+}
+
+#[tokio::test]
+async fn an_engine_without_records_keeps_no_rules() {
+    let policies = Policies::fixed(Policy::default());
+    assert_eq!(policies.list().await.unwrap(), []);
+    let refused = policies.add(new(Owner::Org, "*", Action::Block), NOW).await.unwrap_err();
+    assert!(matches!(refused, PolicyError::NotKept));
+}

@@ -1,0 +1,158 @@
+//! `/api/policies`: who may call what. For administrators: an agent must not be able to approve itself.
+
+use crate::app::App;
+use crate::auth::Caller;
+use crate::body::JsonBody;
+use crate::error::Problem;
+use crate::query::{Id, Query};
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse as _, Response};
+use engine::policies::{Change, KeptRule, NewRule, Owner, PolicyError, Position};
+use lifecycle::{Action, Pattern, ToolPath, Verdict};
+use protocols::executor::{Members, member, members};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const ACTIONS: &str = "\"approve\", \"require_approval\" or \"block\"";
+
+/// `GET /api/policies`.
+pub(crate) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let rules = app.engine.policies().list().await?;
+    Ok(answer(&rules.iter().map(shown).collect()))
+}
+
+/// `POST /api/policies {owner, pattern, action, position?}`.
+pub(crate) async fn add(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let members = members(&body)?;
+    let missing = |name: &str, is: &str| {
+        Problem::bad_request(format!("The member \"{name}\" is missing; it is {is}."))
+    };
+    let new = NewRule {
+        owner: owner(&members)?.ok_or_else(|| missing("owner", "\"org\" or \"user\""))?,
+        pattern: pattern(&members)?.ok_or_else(|| missing("pattern", "a string"))?,
+        action: action(&members)?.ok_or_else(|| missing("action", ACTIONS))?,
+        position: position(&members)?,
+    };
+    let rule = app.engine.policies().add(new, app.clock.now()).await?;
+    Ok(answer(&shown(&rule)))
+}
+
+/// `PATCH /api/policies/{id} {owner?, pattern?, action?, position?}`.
+pub(crate) async fn change(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(id): Id,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let members = members(&body)?;
+    let change = Change {
+        owner: owner(&members)?,
+        pattern: pattern(&members)?,
+        action: action(&members)?,
+        position: position(&members)?,
+    };
+    let rule = app.engine.policies().change(&id, change, app.clock.now()).await?;
+    Ok(answer(&shown(&rule)))
+}
+
+/// `DELETE /api/policies/{id}`, with `{owner}` or without a body.
+pub(crate) async fn remove(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(id): Id,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let owner = if body.is_empty() { None } else { owner(&members(&body)?)? };
+    app.engine.policies().remove(&id, owner).await?;
+    Ok(answer(&json!({ "removed": true })))
+}
+
+/// `GET /api/policies/test?tool=…`: what would happen to a call, and why.
+pub(crate) async fn test(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    query: Query,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let tool = query.text("tool").unwrap_or_default();
+    let tool = ToolPath::parse(tool.trim_start_matches("tools."))
+        .map_err(|bad| Problem::bad_request(format!("The query's tool is wrong: {bad}.")))?;
+    let asks = app.engine.catalogue().find(&tool).map(|found| found.asks());
+    let explained = app.engine.policies().explain(&tool, asks.unwrap_or(false)).await?;
+    let (verdict, pattern) = match explained.verdict {
+        Verdict::Allow => ("allow", None),
+        Verdict::Ask { pattern } => ("ask", pattern),
+        Verdict::Refuse { pattern } => ("refuse", Some(pattern)),
+    };
+    Ok(answer(&json!({
+        "tool": tool,
+        "verdict": verdict,
+        "pattern": pattern,
+        "policy": explained.rule.as_ref().map(shown),
+        "toolExists": asks.is_some(),
+        "toolAsks": asks,
+    })))
+}
+
+fn administers(caller: &Caller) -> Result<(), Problem> {
+    caller.may_administer().map_err(|denied| Problem::denied(denied, ""))
+}
+
+fn owner(members: &Members<'_>) -> Result<Option<Owner>, Problem> {
+    Ok(member(members, "owner", "\"org\" or \"user\"")?)
+}
+
+fn action(members: &Members<'_>) -> Result<Option<Action>, Problem> {
+    Ok(member(members, "action", ACTIONS)?)
+}
+
+fn pattern(members: &Members<'_>) -> Result<Option<Pattern>, Problem> {
+    let text: Option<String> = member(members, "pattern", "a string")?;
+    let wrong = |bad| Problem::bad_request(format!("The member \"pattern\" is no pattern: {bad}."));
+    text.map(|text| Pattern::parse(&text)).transpose().map_err(wrong)
+}
+
+fn position(members: &Members<'_>) -> Result<Option<Position>, Problem> {
+    let text: Option<String> = member(members, "position", "a string")?;
+    let wrong = |bad| Problem::bad_request(format!("The member \"position\" is wrong: {bad}."));
+    text.map(|text| Position::parse(&text)).transpose().map_err(wrong)
+}
+
+fn shown(rule: &KeptRule) -> Value {
+    json!({
+        "id": rule.id,
+        "owner": rule.owner,
+        "pattern": rule.pattern.to_string(),
+        "action": rule.action,
+        "position": rule.position,
+        "createdAt": rule.created,
+        "updatedAt": rule.updated,
+    })
+}
+
+fn answer(body: &Value) -> Response {
+    (StatusCode::OK, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+}
+
+impl From<PolicyError> for Problem {
+    fn from(error: PolicyError) -> Self {
+        match error {
+            PolicyError::Unknown(_) => Self::no_policy(error.to_string()),
+            PolicyError::TooMany | PolicyError::Contested | PolicyError::NotKept => {
+                Self::conflict(crate::error::capitalised(&error.to_string()))
+            }
+            PolicyError::Fault(fault) => fault.into(),
+        }
+    }
+}
