@@ -6,6 +6,7 @@ mod duration;
 mod executions;
 mod exit;
 mod input;
+mod policy;
 mod print;
 mod reach;
 mod resume;
@@ -31,6 +32,7 @@ enum Verb {
     Doctor(doctor::Args),
     Serve(serve::Args),
     Token(token::Args),
+    Policy(policy::Args),
     Resume(resume::Args),
     Executions(executions::Args),
     Runner(runner::Args),
@@ -44,6 +46,7 @@ fn main() -> std::process::ExitCode {
         Ok(Cli { verb: Verb::Doctor(args) }) => doctor::doctor(&args),
         Ok(Cli { verb: Verb::Serve(args) }) => serve::serve(args),
         Ok(Cli { verb: Verb::Token(args) }) => token::token(&args),
+        Ok(Cli { verb: Verb::Policy(args) }) => policy::policy(&args),
         Ok(Cli { verb: Verb::Resume(args) }) => resume::resume(&args),
         Ok(Cli { verb: Verb::Executions(args) }) => executions::executions(&args),
         Ok(Cli { verb: Verb::Runner(args) }) => runner::runner(&args),

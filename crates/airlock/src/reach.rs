@@ -53,6 +53,12 @@ impl Reach {
         })
     }
 
+    /// The data directory, where no server is named and none owns it: it can be opened here.
+    pub(crate) fn unowned(&self) -> Option<PathBuf> {
+        let dir = self.data_dir.clone().or_else(data_directory::usual)?;
+        (given(self.base_url.as_deref()).is_none() && owner_of(&dir).is_none()).then_some(dir)
+    }
+
     /// What to add to a command that a person copies, so that it goes to the same server.
     pub(crate) fn flags(&self) -> String {
         let mut flags = String::new();

@@ -32,6 +32,9 @@ pub(crate) struct Args {
     /// What the question asks for, a JSON object; @FILE reads it from a file, @- from stdin.
     #[arg(long, value_name = "JSON|@FILE", allow_hyphen_values = true)]
     content: Option<String>,
+    /// With accept: this execution may call this tool, as it is now, again without asking.
+    #[arg(long)]
+    remember: bool,
     #[command(flatten)]
     reach: Reach,
 }
@@ -50,6 +53,7 @@ enum Action {
 const HELP: &str = "\
 Examples:
   airlock resume exec_0b5c…                                     approve
+  airlock resume exec_0b5c… --remember                          and do not ask for this tool again
   airlock resume exec_0b5c… --action decline
   airlock resume exec_0b5c… --content '{\"choice\":\"retry\"}'
   airlock resume --execution-id exec_0b5c… --content @answer.json
@@ -75,7 +79,7 @@ pub(crate) fn resume(args: &Args) -> Exit {
     };
     let named = args.id.as_deref().or(args.execution_id.as_deref()).unwrap_or_default();
     match named.parse() {
-        Ok(id) => args.reach.visit(async |client| perform(&client, id, &answer, &args.reach).await),
+        Ok(id) => args.reach.visit(async |client| perform(&client, id, &answer, args).await),
         Err(error) => {
             print::note(&print::tamed(&error.to_string()));
             Exit::Failed
@@ -83,13 +87,9 @@ pub(crate) fn resume(args: &Args) -> Exit {
     }
 }
 
-async fn perform(
-    client: &HttpClient,
-    id: Id,
-    answer: &Answer,
-    reach: &Reach,
-) -> Result<Exit, Error> {
-    let reply = client.resume(id, answer).await?;
+async fn perform(client: &HttpClient, id: Id, answer: &Answer, args: &Args) -> Result<Exit, Error> {
+    let reach = &args.reach;
+    let reply = client.resume_with(id, answer, args.remember).await?;
     match reply.standing {
         Standing::Completed { .. } | Standing::Failed { .. } => ending::tell(client, id).await,
         Standing::Asks(asked) => {
@@ -105,6 +105,9 @@ async fn perform(
 
 fn answer(args: &Args) -> Result<Answer, String> {
     let content = args.content.as_deref().map(content).transpose()?;
+    if args.remember && args.action != Action::Accept {
+        return Err("--remember goes with --action accept only".into());
+    }
     Ok(match args.action {
         Action::Accept => Answer::Accept { content },
         Action::Decline => Answer::Decline,
@@ -159,6 +162,9 @@ mod tests {
         assert_eq!(args(&["a", "--execution-id", "b"]).err(), Some(ErrorKind::ArgumentConflict));
         assert_eq!(args(&["a", "--action", "maybe"]).err(), Some(ErrorKind::InvalidValue));
         assert_eq!(said(&["a"]), Ok(Answer::Accept { content: None }));
+        assert_eq!(said(&["a", "--remember"]), Ok(Answer::Accept { content: None }));
+        let refused = said(&["a", "--action", "decline", "--remember"]);
+        assert_eq!(refused, Err("--remember goes with --action accept only".to_owned()));
         assert_eq!(said(&["a", "--action", "decline"]), Ok(Answer::Decline));
         assert_eq!(said(&["a", "--action", "cancel"]), Ok(Answer::Cancel));
     }

@@ -81,12 +81,23 @@ impl HttpClient {
     /// Answers a question and waits for what follows: the next one, or the end. To send an answer again
     /// is harmless: the first one stands, and whoever comes later is told the same.
     pub async fn resume(&self, id: Id, answer: &Answer) -> Result<Reply, Error> {
+        self.resume_with(id, answer, false).await
+    }
+
+    /// The same; `remember` lets the execution call this tool again without asking.
+    pub async fn resume_with(
+        &self,
+        id: Id,
+        answer: &Answer,
+        remember: bool,
+    ) -> Result<Reply, Error> {
         let (action, content) = match answer {
             Answer::Accept { content } => ("accept", content.as_ref()),
             Answer::Decline => ("decline", None),
             Answer::Cancel => ("cancel", None),
         };
-        let body = Json::from_value(&wire::Resume { action, content })
+        let remember = remember.then_some("execution");
+        let body = Json::from_value(&wire::Resume { action, content, remember })
             .map_err(|error| Error::Unusable(error.to_string()))?;
         self.reply(Method::POST, &format!("/api/executions/{id}/resume"), Some(&body)).await
     }
@@ -162,7 +173,7 @@ impl HttpClient {
         Reply::read(body, named.and_then(|id| id.parse().ok()))
     }
 
-    async fn ask(
+    pub(crate) async fn ask(
         &self,
         method: Method,
         path: &str,

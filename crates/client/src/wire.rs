@@ -8,6 +8,8 @@ pub(crate) struct Resume<'a> {
     pub(crate) action: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) content: Option<&'a Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) remember: Option<&'static str>,
 }
 
 #[derive(Debug, Deserialize)]

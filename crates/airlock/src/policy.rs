@@ -1,0 +1,138 @@
+//! `airlock policy`: who may call what, in the store itself or through the server that owns it.
+
+mod over_http;
+mod stored;
+
+use crate::reach::Reach;
+use crate::{Exit, print};
+use engine::policies::{Owner, Position};
+use lifecycle::{Action, Pattern, ToolPath};
+
+/// Says who may call what: rules about tools, which count as soon as they are added.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Adds a rule, above all others of its owner, and prints its id.
+    Add {
+        /// Which tools: *, a path, a.b.* for a subtree, a.*.c for any one name between.
+        #[arg(value_parser = pattern)]
+        pattern: Pattern,
+        /// What about them.
+        #[arg(value_enum)]
+        action: Actions,
+        /// Whose rule; a user's can tighten what the organisation says, never loosen it.
+        #[arg(long, value_name = "org|user", default_value = "org", value_parser = owner)]
+        owner: Owner,
+        /// Where it stands among its owner's rules, compared as text; at the top if not given.
+        #[arg(long, value_name = "TEXT", value_parser = position)]
+        position: Option<Position>,
+    },
+    /// Lists the rules in the order in which they are looked at: id, owner, pattern, action, position.
+    List,
+    /// Removes a rule.
+    Remove {
+        /// policy_…
+        id: String,
+    },
+    /// Says what would happen to a call of a tool, and which rule decides.
+    Test {
+        /// Its path, such as github.org.main.getRepo.
+        #[arg(value_parser = tool)]
+        tool: ToolPath,
+    },
+}
+
+/// What can be said about tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum Actions {
+    /// Runs without asking, also where the tool would ask.
+    Approve,
+    /// Asks a person.
+    RequireApproval,
+    /// Does not exist.
+    Block,
+}
+
+impl From<Actions> for Action {
+    fn from(action: Actions) -> Self {
+        match action {
+            Actions::Approve => Self::Approve,
+            Actions::RequireApproval => Self::RequireApproval,
+            Actions::Block => Self::Block,
+        }
+    }
+}
+
+const HELP: &str = "\
+Examples:
+  airlock policy add 'mail.*' require_approval
+  airlock policy add github.org.main.deleteRepo block --owner user
+  airlock policy test github.org.main.deleteRepo
+  airlock policy list | cut -f1,3,4
+  airlock policy remove policy_01a1…
+
+A running server is asked to do it, and the rule counts at once; without one the data directory is
+changed itself.";
+
+/// Does it, and tells how it went.
+pub(crate) fn policy(args: &Args) -> Exit {
+    match args.reach.unowned() {
+        None => args.reach.visit(async |client| over_http::perform(&client, &args.verb).await),
+        Some(data_dir) => {
+            print::start_tracing();
+            match stored::perform(&args.verb, &data_dir) {
+                Ok(lines) => {
+                    lines.iter().for_each(|line| print::report(line));
+                    Exit::Good
+                }
+                Err(error) => {
+                    print::note(&format!("{error:#}"));
+                    Exit::Failed
+                }
+            }
+        }
+    }
+}
+
+const fn action_word(action: Action) -> &'static str {
+    match action {
+        Action::Approve => "approve",
+        Action::RequireApproval => "require_approval",
+        Action::Block => "block",
+    }
+}
+
+/// What happens to a call, and why.
+fn verdict_line(verdict: &str, pattern: Option<&str>, rule: Option<&str>) -> String {
+    match (pattern, rule) {
+        (Some(pattern), Some(rule)) => format!("{verdict}\t{pattern}\t{rule}"),
+        (Some(pattern), None) => format!("{verdict}\t{pattern}"),
+        (None, Some(rule)) => format!("{verdict}\t{rule}"),
+        (None, None) => verdict.to_owned(),
+    }
+}
+
+fn pattern(text: &str) -> Result<Pattern, String> {
+    Pattern::parse(text).map_err(|bad| bad.to_string())
+}
+
+fn owner(text: &str) -> Result<Owner, String> {
+    text.parse().map_err(str::to_owned)
+}
+
+fn position(text: &str) -> Result<Position, String> {
+    Position::parse(text).map_err(|bad| bad.to_string())
+}
+
+fn tool(text: &str) -> Result<ToolPath, String> {
+    ToolPath::parse(text.trim_start_matches("tools.")).map_err(|bad| bad.to_string())
+}

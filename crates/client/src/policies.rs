@@ -1,0 +1,86 @@
+//! Who may call what, for administrators.
+
+use crate::{Error, HttpClient};
+use hyper::Method;
+use lifecycle::{Action, Json};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// A policy as the server keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Policy {
+    /// `policy_…`.
+    pub id: String,
+    /// `org` or `user`.
+    pub owner: String,
+    /// Which tools.
+    pub pattern: String,
+    /// What about them.
+    pub action: Action,
+    /// Where it stands in its owner's list.
+    pub position: String,
+}
+
+/// A policy to keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct NewPolicy<'a> {
+    /// `org` or `user`.
+    pub owner: &'a str,
+    /// Which tools.
+    pub pattern: &'a str,
+    /// What about them.
+    pub action: Action,
+    /// Where it stands; at the top if none is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub position: Option<&'a str>,
+}
+
+/// What would happen to a call.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Explained {
+    /// `allow`, `ask` or `refuse`.
+    pub verdict: String,
+    /// The pattern that decides.
+    pub pattern: Option<String>,
+    /// The policy that decides, where it is one that is kept.
+    pub policy: Option<Policy>,
+    /// Whether there is such a tool.
+    pub tool_exists: bool,
+}
+
+impl HttpClient {
+    /// Every policy, in the order in which they are looked at.
+    pub async fn policies(&self) -> Result<Vec<Policy>, Error> {
+        self.asked(Method::GET, "/api/policies", None).await
+    }
+
+    /// Keeps a policy. It counts at once.
+    pub async fn add_policy(&self, new: &NewPolicy<'_>) -> Result<Policy, Error> {
+        let body = Json::from_value(new).map_err(|error| Error::Unusable(error.to_string()))?;
+        self.asked(Method::POST, "/api/policies", Some(&body)).await
+    }
+
+    /// Removes a policy. It no longer counts.
+    pub async fn remove_policy(&self, id: &str) -> Result<(), Error> {
+        let id: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
+        self.ask(Method::DELETE, &format!("/api/policies/{id}"), None).await.map(drop)
+    }
+
+    /// What would happen to a call of `tool`.
+    pub async fn explain_policy(&self, tool: &str) -> Result<Explained, Error> {
+        let tool: String = form_urlencoded::byte_serialize(tool.as_bytes()).collect();
+        self.asked(Method::GET, &format!("/api/policies/test?tool={tool}"), None).await
+    }
+
+    async fn asked<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Json>,
+    ) -> Result<T, Error> {
+        let (_, body) = self.ask(method, path, body).await?;
+        serde_json::from_str(&body)
+            .map_err(|_| Error::Protocol("no policies but other JSON".into()))
+    }
+}
