@@ -5,8 +5,22 @@ use std::time::Duration;
 /// Longest duration anybody may ask for; whoever needs more means something else.
 pub(crate) const DURATION_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
 
+/// Longest time that anything is kept: ten years.
+const LONG_MAX: Duration = Duration::from_secs(3_653 * 24 * 3_600);
+
 /// Reads a duration; the error is a sentence for a person.
 pub(crate) fn parse(text: &str) -> Result<Duration, String> {
+    let whole = any(text)?;
+    if whole > DURATION_MAX { Err(too_long()) } else { Ok(whole) }
+}
+
+/// The same for how long something is kept.
+pub(crate) fn parse_long(text: &str) -> Result<Duration, String> {
+    let whole = any(text)?;
+    if whole > LONG_MAX { Err("at most ten years, 3653d".into()) } else { Ok(whole) }
+}
+
+fn any(text: &str) -> Result<Duration, String> {
     let mut whole = Duration::ZERO;
     let mut rest = text.trim();
     while !rest.is_empty() {
@@ -20,7 +34,7 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     if whole.is_zero() {
         return Err("a duration is longer than nothing, such as 500ms or 5s".into());
     }
-    if whole > DURATION_MAX { Err(too_long()) } else { Ok(whole) }
+    Ok(whole)
 }
 
 fn part(number: &str, unit: &str) -> Result<Duration, String> {
@@ -31,8 +45,9 @@ fn part(number: &str, unit: &str) -> Result<Duration, String> {
         "s" => amount,
         "m" | "min" => amount * 60.0,
         "h" => amount * 3_600.0,
+        "d" => amount * 24.0 * 3_600.0,
         "" => return Err(format!("{number} of what? Write {number}ms, {number}s or {number}m")),
-        _ => return Err(format!("there is no unit {unit}; use ms, s, m or h")),
+        _ => return Err(format!("there is no unit {unit}; use ms, s, m, h or d")),
     };
     Duration::try_from_secs_f64(seconds).map_err(|_| too_long())
 }
@@ -54,6 +69,7 @@ mod tests {
             ("2m", 120_000),
             ("1m30s", 90_000),
             ("1h", 3_600_000),
+            ("1d12h", 129_600_000),
             (" 3s ", 3_000),
         ];
         for (text, ms) in cases {
@@ -79,5 +95,12 @@ mod tests {
             let refused = parse(text).unwrap_err();
             assert!(refused.starts_with(advice), "{text}: {refused}");
         }
+    }
+
+    #[test]
+    fn what_is_kept_may_be_kept_for_long() {
+        assert_eq!(parse_long("90d"), Ok(Duration::from_secs(90 * 24 * 3_600)));
+        assert_eq!(parse_long("4000d"), Err("at most ten years, 3653d".to_owned()));
+        assert_eq!(parse("90d"), Err(too_long()));
     }
 }

@@ -13,6 +13,7 @@ mod resume;
 mod run;
 mod runner;
 mod serve;
+mod size;
 mod token;
 
 use clap::{Parser, Subcommand};

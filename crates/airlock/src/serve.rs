@@ -1,9 +1,9 @@
 //! `airlock serve`: the server, until it is told to stop.
 
-use crate::{Exit, data_directory, print};
+use crate::{Exit, data_directory, duration, print, size};
 use anyhow::Context as _;
 use engine::policies::Policies;
-use engine::{Clock, Config, Engine};
+use engine::{Clock, Config, Engine, Retention};
 use lifecycle::Policy;
 use server::{Auth, Server};
 use std::net::SocketAddr;
@@ -40,6 +40,17 @@ pub(crate) struct Args {
     /// Whoever runs a program may not answer its questions.
     #[arg(long)]
     no_model_answers: bool,
+    /// How long finished executions stay readable, such as 12h or 30d; then they are forgotten.
+    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = duration::parse_long)]
+    keep_for: Duration,
+    /// What the journal may take on the disk, such as 500MB or 4GB; beyond that the oldest finished
+    /// executions are forgotten before their time.
+    #[arg(long, value_name = "SIZE", default_value = "4GB", value_parser = size::parse)]
+    keep_bytes: u64,
+    /// Keeps a finished runner for the next program of the same caller: faster, and one caller's
+    /// programs then share a process.
+    #[arg(long)]
+    keep_runners: bool,
     /// One more name that this server answers to, and whose pages may call it.
     #[arg(long = "allowed-host", value_name = "NAME")]
     allowed_hosts: Vec<String>,
@@ -90,7 +101,7 @@ async fn attend(
     store: &SqliteStore,
     signals: &mut Signals,
 ) -> anyhow::Result<()> {
-    let engine = engine(args.demo, data_dir, store).await?;
+    let engine = engine(&args, data_dir, store).await?;
     let config = match config(&args, &engine, data_dir, store).await {
         Ok(config) => config,
         Err(error) => {
@@ -128,9 +139,9 @@ fn open(data_dir: &Path) -> anyhow::Result<SqliteStore> {
     })
 }
 
-async fn engine(demo: bool, data_dir: &Path, store: &SqliteStore) -> anyhow::Result<Engine> {
+async fn engine(args: &Args, data_dir: &Path, store: &SqliteStore) -> anyhow::Result<Engine> {
     let mut sources: Vec<Arc<dyn tools::Source>> = vec![];
-    if demo {
+    if args.demo {
         sources.push(Arc::new(Demo::new(data_dir)));
     }
     let catalogue = Catalogue::new(sources)?;
@@ -138,7 +149,10 @@ async fn engine(demo: bool, data_dir: &Path, store: &SqliteStore) -> anyhow::Res
     let shown = Arc::clone(&policies);
     let shows = move |found: &Found| shown.live().shows(&found.path());
     catalogue.add(Arc::new(Builtin::new(&catalogue, Arc::new(shows))))?;
-    let config = Config { policies, ..Config::new(store.clone(), catalogue) };
+    let age_ms_max = u64::try_from(args.keep_for.as_millis()).unwrap_or(u64::MAX);
+    let retention = Retention { age_ms_max, bytes_max: args.keep_bytes };
+    let mut config = Config { policies, retention, ..Config::new(store.clone(), catalogue) };
+    config.sandbox.reuse = args.keep_runners;
     Ok(Engine::start(config).await?)
 }
 

@@ -1,7 +1,7 @@
 //! What an engine is made of, and the times it keeps.
 
-use crate::Clock;
 use crate::policies::Policies;
+use crate::{Clock, Retention};
 use lifecycle::Policy;
 use std::sync::Arc;
 use store::Journal;
@@ -22,6 +22,8 @@ pub struct Config {
     pub clock: Clock,
     /// How long a program that waits for people keeps its runner.
     pub warm_pause_ms: u64,
+    /// How long finished executions stay readable.
+    pub retention: Retention,
 }
 
 impl Config {
@@ -34,6 +36,7 @@ impl Config {
             sandbox: sandbox::Config::default(),
             clock: Clock::system(),
             warm_pause_ms: 10_000,
+            retention: Retention::default(),
         }
     }
 }

@@ -87,6 +87,7 @@ impl Engine {
         });
         recover::unfinished(&shared).await?;
         shared.tracker.spawn(crate::alarm::watch(Arc::clone(&shared)));
+        shared.tracker.spawn(crate::retention::watch(Arc::clone(&shared)));
         Ok(Self { shared })
     }
 

@@ -31,8 +31,10 @@ mod fault;
 pub mod policies;
 mod recover;
 mod registry;
+mod retention;
 
 pub use clock::{Clock, ManualClock};
 pub use config::Config;
 pub use engine::{Engine, Snapshot, Start};
 pub use fault::{Error, Fault, FaultId};
+pub use retention::Retention;

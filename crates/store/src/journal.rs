@@ -61,6 +61,16 @@ pub trait Journal: Send + Sync {
         holder: &str,
     ) -> BoxFuture<'static, Result<(), StoreError>>;
 
+    /// At most `n_max` finished executions, oldest first (by creation, then id), after this one.
+    fn finished(
+        &self,
+        after: Option<&Finished>,
+        n_max: usize,
+    ) -> BoxFuture<'static, Result<Vec<Finished>, StoreError>>;
+
+    /// How much of the disk holds something, about.
+    fn bytes_used(&self) -> BoxFuture<'static, Result<u64, StoreError>>;
+
     /// Removes a finished execution and everything about it. False when there is none.
     fn forget(&self, execution: ExecutionId) -> BoxFuture<'static, Result<bool, StoreError>>;
 }
@@ -104,4 +114,15 @@ pub struct Listed {
     pub last: Seq,
     /// Where it stands.
     pub standing: Standing,
+}
+
+/// When a finished execution began and ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Finished {
+    /// Which.
+    pub execution: ExecutionId,
+    /// When its first entry was made.
+    pub created: Timestamp,
+    /// When its last entry was made.
+    pub ended: Timestamp,
 }

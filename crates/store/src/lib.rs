@@ -11,5 +11,5 @@ pub mod sqlite;
 
 pub use blobs::Blobs;
 pub use error::StoreError;
-pub use journal::{Append, Journal, ListFilter, Listed};
+pub use journal::{Append, Finished, Journal, ListFilter, Listed};
 pub use records::{Record, Records};

@@ -6,7 +6,7 @@ use lifecycle::{Entry, Event, ExecutionId, QuestionId, Seq, Timestamp};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use store::sqlite::SqliteStore;
-use store::{Append, Journal, ListFilter, Listed, StoreError};
+use store::{Append, Finished, Journal, ListFilter, Listed, StoreError};
 
 /// What the journal does wrong.
 #[derive(Default)]
@@ -78,6 +78,14 @@ impl Journal for Mischievous {
 
     fn release(&self, execution: ExecutionId, holder: &str) -> Answer<()> {
         self.inner.release(execution, holder)
+    }
+
+    fn finished(&self, after: Option<&Finished>, n_max: usize) -> Answer<Vec<Finished>> {
+        self.inner.finished(after, n_max)
+    }
+
+    fn bytes_used(&self) -> Answer<u64> {
+        self.inner.bytes_used()
     }
 
     fn forget(&self, execution: ExecutionId) -> Answer<bool> {

@@ -27,7 +27,7 @@ mod tests;
 pub use format::OpenError;
 pub use owner::owner_of;
 
-use crate::{Append, Blobs, Journal, ListFilter, Listed, Record, Records, StoreError};
+use crate::{Append, Blobs, Finished, Journal, ListFilter, Listed, Record, Records, StoreError};
 use checkpoint::Checkpoints;
 use files::Folder;
 use format::Durability;
@@ -274,6 +274,19 @@ impl Journal for SqliteStore {
     ) -> BoxFuture<'static, Result<(), StoreError>> {
         self.leases().release(execution, holder);
         Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn finished(
+        &self,
+        after: Option<&Finished>,
+        n_max: usize,
+    ) -> BoxFuture<'static, Result<Vec<Finished>, StoreError>> {
+        let after = after.copied();
+        self.read(move |conn| query::finished(conn, after, n_max))
+    }
+
+    fn bytes_used(&self) -> BoxFuture<'static, Result<u64, StoreError>> {
+        self.read(query::bytes_used)
     }
 
     fn forget(&self, execution: ExecutionId) -> BoxFuture<'static, Result<bool, StoreError>> {

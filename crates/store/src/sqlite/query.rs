@@ -1,7 +1,7 @@
 //! Every question that is asked of the database.
 
 use super::row;
-use crate::{ListFilter, Listed, Record, StoreError};
+use crate::{Finished, ListFilter, Listed, Record, StoreError};
 use lifecycle::{Entry, Event, ExecutionId, Phase, QuestionId, Seq, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 
@@ -155,6 +155,39 @@ pub(super) fn next_due(
         }
     }
     Ok(None)
+}
+
+/// Finished executions, oldest first.
+pub(super) fn finished(
+    conn: &Connection,
+    after: Option<Finished>,
+    n_max: usize,
+) -> Result<Vec<Finished>, StoreError> {
+    let mut select = conn.prepare_cached(
+        "SELECT id, created,
+                (SELECT at FROM entries WHERE execution = number ORDER BY seq DESC LIMIT 1)
+         FROM executions WHERE phase = ?1 AND (created, id) > (?2, ?3)
+         ORDER BY created, id LIMIT ?4",
+    )?;
+    let (created, key) = after.map_or((i64::MIN, [0; 16]), |after| {
+        (after.created.0, row::execution_key(after.execution))
+    });
+    let n_max = i64::try_from(n_max).unwrap_or(i64::MAX);
+    let rows = select.query(params![row::phase_number(Phase::Finished), created, key, n_max])?;
+    collected(rows, |row| {
+        let execution = row::execution_of(row.get(0)?);
+        let created = Timestamp(row.get(1)?);
+        let ended = row.get::<_, Option<i64>>(2)?.map_or(created, Timestamp);
+        Ok(Finished { execution, created, ended })
+    })
+}
+
+/// Pages that hold something. What was removed is used again before the file grows.
+pub(super) fn bytes_used(conn: &Connection) -> Result<u64, StoreError> {
+    let number = |pragma: &str| conn.query_row(pragma, [], |row| row.get::<_, i64>(0));
+    let pages = number("PRAGMA page_count")? - number("PRAGMA freelist_count")?;
+    let bytes = pages.saturating_mul(number("PRAGMA page_size")?);
+    Ok(u64::try_from(bytes).unwrap_or(0))
 }
 
 /// One record.
