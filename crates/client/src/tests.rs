@@ -321,7 +321,7 @@ fn what_the_server_says_of_an_execution_is_understood() {
     let outcome = Outcome::Cancelled { by };
     let ended = Ended::Cancelled { by: "ann".into() };
     assert_eq!(
-        told(E::Finished { outcome, active_ms: 5 }),
+        told(E::Finished { outcome, active_ms: 5, iterations: 0 }),
         Happened::Finished { ended, active_ms: 5 }
     );
 }

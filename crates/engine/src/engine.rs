@@ -9,8 +9,8 @@ use crate::recover;
 use crate::registry::{Desk, Registry};
 use futures_util::{Stream, StreamExt};
 use lifecycle::{
-    Answer, CallerName, Convention, Entry, Event, ExecutionId, Intent, Limits, Outcome, Program,
-    QuestionId, Rejection, Seed, Seq, State, Timestamp,
+    Answer, CallId, CallOutcome, CallerName, Convention, Entry, Event, ExecutionId, Intent,
+    LimitKind, Limits, Outcome, Program, QuestionId, Rejection, Seed, Seq, State, Terms, Timestamp,
 };
 use sandbox::Sandbox;
 use std::sync::Arc;
@@ -93,18 +93,43 @@ impl Engine {
 
     /// Starts an execution. It is in the journal when this returns.
     pub async fn submit(&self, start: Start) -> Result<ExecutionId, Error> {
+        self.begin(ExecutionId::from_uuid(Uuid::now_v7()), start, Terms::default()).await
+    }
+
+    /// Starts an execution under an id and on terms that its door chose. An id serves once.
+    pub async fn submit_as(
+        &self,
+        execution: ExecutionId,
+        start: Start,
+        terms: Terms,
+    ) -> Result<ExecutionId, Error> {
+        if !self.shared.config.journal.read(execution, Seq(0), 1).await?.is_empty() {
+            return Err(Rejection::AlreadyStarted.into());
+        }
+        self.begin(execution, start, terms).await
+    }
+
+    async fn begin(
+        &self,
+        execution: ExecutionId,
+        start: Start,
+        terms: Terms,
+    ) -> Result<ExecutionId, Error> {
         if self.shared.closing.is_cancelled() {
             return Err(Rejection::ShuttingDown.into());
         }
-        let execution = ExecutionId::from_uuid(Uuid::now_v7());
         let mut seed = Seed([0; 32]);
         getrandom::fill(&mut seed.0).map_err(|e| Fault::new(e, "no randomness; try again"))?;
         let Start { program, caller, limits } = start;
         let (reply, kept) = oneshot::channel();
-        let intent = Intent::Start { program, caller, limits, seed };
+        let intent = Intent::Start { program, caller, limits, seed, terms: Box::new(terms) };
         self.shared.activate(execution, Boot::Fresh(intent, reply));
-        kept.await.map_err(|_| Error::from(Rejection::ShuttingDown))??;
-        Ok(execution)
+        match kept.await {
+            Ok(started) => started.map(|()| execution),
+            Err(_) if self.shared.closing.is_cancelled() => Err(Rejection::ShuttingDown.into()),
+            // Somebody else was first with this id, here or on another server.
+            Err(_) => Err(Rejection::AlreadyStarted.into()),
+        }
     }
 
     /// Starts a program that says `return`, with the usual limits, for the embedding program itself.
@@ -141,6 +166,21 @@ impl Engine {
     /// Ends an execution: its runner is killed, its questions are closed.
     pub async fn cancel(&self, execution: ExecutionId, by: CallerName) -> Result<(), Error> {
         self.ask(execution, Intent::Cancel { by, active_ms: 0 }).await
+    }
+
+    /// Says how a call that the caller runs ended. The first word stands; it is kept when this returns.
+    pub async fn settle(
+        &self,
+        execution: ExecutionId,
+        call: CallId,
+        outcome: CallOutcome,
+    ) -> Result<(), Error> {
+        self.ask(execution, Intent::Settle { call, outcome }).await
+    }
+
+    /// Ends an execution because a limit that its door watches was reached.
+    pub async fn expire(&self, execution: ExecutionId, limit: LimitKind) -> Result<(), Error> {
+        self.ask(execution, Intent::Expire { limit, active_ms: 0 }).await
     }
 
     /// Everything that happened after `after` and everything that will, each entry once; ends with

@@ -36,13 +36,23 @@ type Decision = Result<Vec<Event>, Rejection>;
 pub fn decide(state: &State, policy: &Policy, moment: Moment, intent: Intent) -> Decision {
     admit(state, &intent)?;
     match intent {
-        Intent::Start { program, caller, limits, seed } => {
-            Ok(vec![Event::Started { program, caller, limits, seed }])
+        Intent::Start { program, caller, limits, seed, terms } => {
+            Ok(vec![Event::Started { program, caller, limits, seed, terms }])
         }
         Intent::Ready(prepared) => ready(state, prepared),
-        Intent::Log { mark, level, line } => output(state, mark, Digest::of(&line), || {
-            (line.len(), Event::Logged { mark, level, line })
-        }),
+        Intent::Log { mark, level, line } => {
+            let bytes = line.len() as u64;
+            let events = output(state, mark, Digest::of(&line), || {
+                (line.len(), Event::Logged { mark, level, line })
+            })?;
+            let over = state.log_bytes.saturating_add(bytes) > state.limits().log_bytes_max;
+            let is_new = matches!(events.as_slice(), [Event::Logged { .. }]);
+            Ok(if is_new && over {
+                expire(state, LimitKind::Logs, state.active_ms)
+            } else {
+                events
+            })
+        }
         Intent::Emit { mark, item } => output(state, mark, item.digest(), || {
             (item.text().len(), Event::Emitted { mark, item })
         }),
@@ -57,7 +67,7 @@ pub fn decide(state: &State, policy: &Policy, moment: Moment, intent: Intent) ->
         Intent::ClearTimer { .. } => Ok(vec![]),
         Intent::Rest { inputs, active_ms } => {
             let news = state.rested != Some(inputs) || state.phase == Phase::Running;
-            let paused = inputs == state.inputs && state.only_people_can_help() && news;
+            let paused = inputs == state.inputs && state.only_others_can_help() && news;
             Ok(if paused { vec![Event::Paused { inputs, active_ms }] } else { vec![] })
         }
         Intent::Finish { result, active_ms } => {
@@ -256,6 +266,14 @@ fn settle(state: &State, call: CallId, outcome: CallOutcome) -> Decision {
                 | CallOutcome::Failed(_)
                 | CallOutcome::Unknown => 0,
             };
+            let bytes_max = state.limits().result_bytes_max;
+            if bytes as u64 > bytes_max {
+                let message =
+                    format!("The tool returned {bytes} bytes; at most {bytes_max} are taken.");
+                let failure = Failure::new(FailureCode::LimitExceeded, message);
+                let outcome = CallOutcome::Failed(failure);
+                return Ok(vec![Event::CallSettled { call, outcome }]);
+            }
             Ok(within_bytes(state, bytes, vec![Event::CallSettled { call, outcome }]))
         }
         Some(Stage::Held(_) | Stage::Settled) | None => Err(Rejection::NotOutstanding(call)),
@@ -399,11 +417,17 @@ fn within_bytes(state: &State, bytes: usize, events: Vec<Event>) -> Vec<Event> {
 
 fn expire(state: &State, limit: LimitKind, active_ms: u64) -> Vec<Event> {
     let code = match limit {
-        LimitKind::Cpu | LimitKind::Active | LimitKind::Total => FailureCode::Timeout,
+        LimitKind::Cpu
+        | LimitKind::Active
+        | LimitKind::Total
+        | LimitKind::Idle
+        | LimitKind::Grace => FailureCode::Timeout,
         LimitKind::Memory => FailureCode::MemoryLimit,
-        LimitKind::Calls | LimitKind::Timers | LimitKind::Outputs | LimitKind::Bytes => {
-            FailureCode::LimitExceeded
-        }
+        LimitKind::Calls
+        | LimitKind::Timers
+        | LimitKind::Outputs
+        | LimitKind::Bytes
+        | LimitKind::Logs => FailureCode::LimitExceeded,
     };
     let message = format!("The program {}.", limit.sentence(&state.limits()));
     let mut events = vec![Event::LimitReached { limit }];
@@ -420,7 +444,8 @@ fn end(state: &State, outcome: Outcome, active_ms: u64) -> Vec<Event> {
         Stage::Held(_) | Stage::Settled => None,
     };
     let mut events: Vec<_> = state.calls.iter().filter_map(unknown).collect();
-    events.push(Event::Finished { outcome, active_ms });
+    // Whoever writes this down knows how often the program went round.
+    events.push(Event::Finished { outcome, active_ms, iterations: 0 });
     events
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     CallId, CallerName, Failure, InputIndex, Json, LimitKind, Limits, Nature, Outcome, Prepared,
-    Program, Question, QuestionId, Seed, Seq, TimerId, Timestamp, ToolPath, answer::Answer,
+    Program, Question, QuestionId, Seed, Seq, Terms, TimerId, Timestamp, ToolPath, answer::Answer,
 };
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +31,9 @@ pub enum Event {
         limits: Limits,
         /// Where its randomness comes from.
         seed: Seed,
+        /// What its door agreed upon.
+        #[serde(default, skip_serializing_if = "Terms::is_usual")]
+        terms: Box<Terms>,
     },
     /// The runner made the program ready; replays run this text.
     Prepared(Prepared),
@@ -133,7 +136,15 @@ pub enum Event {
         outcome: Outcome,
         /// How much of its active time it had used.
         active_ms: u64,
+        /// About how many loop iterations its runner had counted.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        iterations: u64,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// How a call ended.

@@ -2,7 +2,8 @@
 
 use crate::{
     Answer, CallId, CallOutcome, CallerName, Failure, InputIndex, Json, LimitKind, Limits,
-    LogLevel, OutputMark, Prepared, Program, QuestionId, Revision, Seed, TimerId, ToolPath, Wish,
+    LogLevel, OutputMark, Prepared, Program, QuestionId, Revision, Seed, Terms, TimerId, ToolPath,
+    Wish,
 };
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[expect(missing_docs, reason = "the fields are those of the events")]
 pub enum Intent {
     /// A caller wants a program run.
-    Start { program: Program, caller: CallerName, limits: Limits, seed: Seed },
+    Start { program: Program, caller: CallerName, limits: Limits, seed: Seed, terms: Box<Terms> },
     /// The runner has made the program ready.
     Ready(Prepared),
     /// The guest prints.

@@ -20,6 +20,7 @@ mod program;
 mod rejection;
 mod shown;
 mod state;
+mod terms;
 mod wish;
 
 pub use answer::{Answer, Question, QuestionKind};
@@ -38,4 +39,5 @@ pub use program::{BadToolPath, Convention, Prepared, Program, Seed, ToolPath};
 pub use rejection::Rejection;
 pub use shown::{Cut, pretty};
 pub use state::{Call, Origin, Outcome, Phase, Stage, Standing, State};
+pub use terms::{CallerRuns, Terms};
 pub use wish::{Wish, callback_state};

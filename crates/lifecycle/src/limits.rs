@@ -1,4 +1,4 @@
-//! The four limits: CPU time, active time, total time, and how much (calls, bytes, memory).
+//! What an execution may use: CPU time, active time, total time, waiting time, and how much (calls, bytes, memory).
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -26,6 +26,26 @@ pub struct Limits {
     pub bytes_max: u64,
     /// Whether a finished main promise waits for calls nobody awaits.
     pub unawaited: Unawaited,
+    /// Log lines together.
+    #[serde(default = "unlimited")]
+    pub log_bytes_max: u64,
+    /// The result of one call; a larger one fails its call.
+    #[serde(default = "unlimited")]
+    pub result_bytes_max: u64,
+    /// Time from dispatching a call to its result; a later one fails its call.
+    #[serde(default = "unlimited")]
+    pub call_ms_max: u64,
+    /// Time in which nothing happens although only the caller or a person can go on.
+    #[serde(default = "unlimited")]
+    pub idle_ms_max: u64,
+    /// Time in which nobody listens, where the door wants somebody to.
+    #[serde(default = "unlimited")]
+    pub grace_ms_max: u64,
+}
+
+/// What journals that knew no such limit mean.
+const fn unlimited() -> u64 {
+    u64::MAX
 }
 
 impl Default for Limits {
@@ -41,6 +61,11 @@ impl Default for Limits {
             outputs_max: 100_000,
             bytes_max: 64 << 20,
             unawaited: Unawaited::Wait,
+            log_bytes_max: unlimited(),
+            result_bytes_max: unlimited(),
+            call_ms_max: unlimited(),
+            idle_ms_max: unlimited(),
+            grace_ms_max: unlimited(),
         }
     }
 }
@@ -85,6 +110,12 @@ pub enum LimitKind {
     Outputs,
     /// Bytes of arguments, results and output.
     Bytes,
+    /// Bytes of log lines.
+    Logs,
+    /// Waiting for the caller or a person while nothing happened.
+    Idle,
+    /// Running while nobody listened.
+    Grace,
 }
 
 impl LimitKind {
@@ -99,6 +130,9 @@ impl LimitKind {
             Self::Timers => format!("set more than {} timers", limits.timers_max),
             Self::Outputs => format!("wrote more than {} lines and items", limits.outputs_max),
             Self::Bytes => format!("moved more than {} bytes", limits.bytes_max),
+            Self::Logs => format!("printed more than {} bytes", limits.log_bytes_max),
+            Self::Idle => format!("waited longer than {} ms for its caller", limits.idle_ms_max),
+            Self::Grace => format!("ran {} ms while nobody listened", limits.grace_ms_max),
         }
     }
 }
@@ -114,6 +148,9 @@ impl fmt::Display for LimitKind {
             Self::Timers => "timers",
             Self::Outputs => "outputs",
             Self::Bytes => "bytes",
+            Self::Logs => "logs",
+            Self::Idle => "idle",
+            Self::Grace => "grace",
         })
     }
 }

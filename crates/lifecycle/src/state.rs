@@ -1,9 +1,9 @@
 //! What an execution is now: a function of its events and nothing else.
 
 use crate::{
-    Answer, CallId, CallOutcome, CallerName, Digest, Event, Failure, InputIndex, Json, Limits,
-    Nature, OutputMark, Prepared, Program, Question, QuestionId, Revision, Seed, Strength, TimerId,
-    Timestamp, ToolPath, Wish,
+    ActiveClock, Answer, CallId, CallOutcome, CallerName, Digest, Event, Failure, InputIndex, Json,
+    Limits, Nature, OutputMark, Prepared, Program, Question, QuestionId, Revision, Runs, Seed,
+    Strength, Terms, TimerId, Timestamp, ToolPath, Wish,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +23,10 @@ pub struct State {
     pub held: u32,
     /// How many calls are with their tools, which are at work.
     pub in_flight: u32,
+    /// Since when each call that is with its tool, or with the caller, is there.
+    pub dispatched: BTreeMap<CallId, Timestamp>,
+    /// How many calls are with the caller.
+    pub at_caller: u32,
     /// Timers that have not fired.
     pub timers: BTreeMap<TimerId, Timestamp>,
     /// How many timers were ever set.
@@ -39,8 +43,12 @@ pub struct State {
     pub outputs: Vec<(OutputMark, Digest)>,
     /// Bytes of arguments, results and output so far.
     pub bytes: u64,
-    /// How many inputs it had when it last came to rest waiting for people.
+    /// Bytes of log lines so far.
+    pub log_bytes: u64,
+    /// How many inputs it had when it last came to rest waiting for others.
     pub rested: Option<InputIndex>,
+    /// Since when it rests, if it does.
+    pub paused_at: Option<Timestamp>,
     /// Active time used, as last recorded.
     pub active_ms: u64,
     /// How often bringing it back went wrong since it last ran.
@@ -62,6 +70,8 @@ pub struct Origin {
     pub limits: Limits,
     /// Where its randomness comes from.
     pub seed: Seed,
+    /// What its door agreed upon.
+    pub terms: Box<Terms>,
 }
 
 /// Where an execution stands.
@@ -72,7 +82,7 @@ pub enum Phase {
     Unborn,
     /// Something is going on, or would be if a server had it.
     Running,
-    /// Everything waits for people.
+    /// Everything waits for people or for the caller.
     Paused,
     /// Could not be brought back; people must look.
     Parked,
@@ -148,13 +158,17 @@ impl State {
     /// Remembers that `event` happened at `at`.
     pub fn apply(&mut self, at: Timestamp, event: &Event) {
         match event {
-            Event::Started { program, caller, limits, seed } => {
-                let (program, caller) = (program.clone(), caller.clone());
-                self.origin = Some(Origin { at, program, caller, limits: *limits, seed: *seed });
+            Event::Started { program, caller, limits, seed, terms } => {
+                let (program, caller, terms) = (program.clone(), caller.clone(), terms.clone());
+                let (limits, seed) = (*limits, *seed);
+                self.origin = Some(Origin { at, program, caller, limits, seed, terms });
                 self.phase = Phase::Running;
             }
             Event::Prepared(prepared) => self.prepared = Some(prepared.clone()),
-            Event::Logged { mark, line, .. } => self.remember_output(*mark, line),
+            Event::Logged { mark, line, .. } => {
+                self.log_bytes += line.len() as u64;
+                self.remember_output(*mark, line);
+            }
             Event::Emitted { mark, item } => self.remember_output(*mark, item.text()),
             Event::CallMade { call, tool, args, nature } => {
                 self.bytes += args.text().len() as u64;
@@ -175,10 +189,10 @@ impl State {
                         self.remembered.insert((call.tool.clone(), revision));
                     }
                 }
-                self.go_on_inside(*call);
+                self.go_on_inside(*call, at);
                 self.phase = Phase::Running;
             }
-            Event::CallDispatched { call, attempt } => self.dispatch(*call, *attempt),
+            Event::CallDispatched { call, attempt } => self.dispatch(*call, *attempt, at),
             Event::CallSettled { call, outcome } => self.settle(*call, outcome),
             Event::TimerSet { timer, due } => {
                 self.timers_set = *timer;
@@ -191,6 +205,7 @@ impl State {
                 self.phase = Phase::Running;
             }
             Event::Paused { inputs, active_ms } => {
+                self.paused_at = Some(at);
                 self.rested = Some(*inputs);
                 self.active_ms = *active_ms;
                 self.recoveries_failed = 0;
@@ -199,8 +214,9 @@ impl State {
             Event::RecoveryFailed { .. } => self.recoveries_failed += 1,
             Event::Parked => self.phase = Phase::Parked,
             Event::LimitReached { .. } => {}
-            Event::Finished { outcome, active_ms } => {
+            Event::Finished { outcome, active_ms, .. } => {
                 self.timers.clear();
+                self.dispatched.clear();
                 self.active_ms = *active_ms;
                 self.outcome = Some(outcome.clone());
                 self.phase = Phase::Finished;
@@ -245,22 +261,53 @@ impl State {
         self.held > 0 && self.in_flight == 0
     }
 
+    /// Whether every call that is not settled waits for a person or for the caller.
+    pub const fn only_others_can_help(&self) -> bool {
+        self.held + self.at_caller > 0 && self.in_flight == self.at_caller
+    }
+
+    /// Since when the active clock runs although no guest does: a rest in which the caller is at work.
+    pub fn active_at_rest(&self) -> Option<Timestamp> {
+        let counts = match self.limits().active_clock {
+            ActiveClock::StopsForCallsAndQuestions => false,
+            ActiveClock::StopsForQuestions => self.at_caller > 0,
+        };
+        self.paused_at.filter(|_| counts && self.phase == Phase::Paused)
+    }
+
+    /// Calls whose time is up at `now`, oldest first.
+    pub fn calls_overdue(&self, now: Timestamp) -> Vec<CallId> {
+        let ms = self.limits().call_ms_max;
+        let overdue = |since: &Timestamp| since.after_ms(ms) <= now;
+        self.dispatched.iter().filter(|(_, since)| overdue(since)).map(|(call, _)| *call).collect()
+    }
+
+    /// When resting has lasted too long.
+    pub fn idle_until(&self) -> Option<Timestamp> {
+        let since = self.paused_at.filter(|_| self.phase == Phase::Paused)?;
+        Some(since.after_ms(self.limits().idle_ms_max))
+    }
+
     /// The line for the list of executions.
     pub fn standing(&self) -> Option<Standing> {
         let caller = self.origin.as_ref()?.caller.clone();
         Some(Standing { phase: self.phase, caller, due: self.due() })
     }
 
-    /// When something happens although nobody acts: the next timer or the end of the total time.
+    /// When something happens although nobody acts: the next timer, or the end of some patience.
     pub fn due(&self) -> Option<Timestamp> {
         let origin = self.origin.as_ref()?;
-        let end = origin.at.after_ms(origin.limits.total_ms_max);
-        match self.phase {
-            Phase::Unborn | Phase::Running | Phase::Paused => {
-                Some(self.timers.values().min().map_or(end, |timer| end.min(*timer)))
-            }
-            Phase::Parked | Phase::Finished => None,
+        if matches!(self.phase, Phase::Parked | Phase::Finished) {
+            return None;
         }
+        let limits = &origin.limits;
+        let active = self
+            .active_at_rest()
+            .map(|since| since.after_ms(limits.active_ms_max.saturating_sub(self.active_ms)));
+        let call = self.dispatched.values().min().map(|since| since.after_ms(limits.call_ms_max));
+        let timer = self.timers.values().min().copied();
+        let total = Some(origin.at.after_ms(limits.total_ms_max));
+        [total, timer, call, active, self.idle_until()].into_iter().flatten().min()
     }
 
     /// How surely `event` must be kept before it is acted on.
@@ -309,6 +356,7 @@ impl State {
     }
 
     fn hold(&mut self, call: CallId) {
+        self.dispatched.remove(&call);
         if let Some(args) = self.args(call) {
             self.move_to(call, Stage::Held(args));
         }
@@ -316,17 +364,19 @@ impl State {
 
     /// The tool waits for a person.
     fn wait_inside(&mut self, call: CallId) {
+        self.dispatched.remove(&call); // people take their time
         if let Some(args) = self.args(call) {
             self.move_to(call, Stage::Asking(args));
         }
     }
 
     /// The tool heard an answer, and waits for no other.
-    fn go_on_inside(&mut self, call: CallId) {
+    fn go_on_inside(&mut self, call: CallId, at: Timestamp) {
         let Some(Stage::Asking(args)) = self.calls.get(&call).map(|call| call.stage.clone()) else {
             return;
         };
         if !self.asks_inside(call) {
+            self.dispatched.insert(call, at);
             self.move_to(call, Stage::Dispatched(args));
         }
     }
@@ -337,11 +387,15 @@ impl State {
         open.any(|(question, _)| question.call == call && question.kind.is_of_the_tool())
     }
 
-    fn dispatch(&mut self, call: CallId, attempt: u32) {
+    fn dispatch(&mut self, call: CallId, attempt: u32, at: Timestamp) {
         if let Some(args) = self.args(call) {
             // A tool that is called again will ask again what nobody has answered yet.
-            let stage = if self.asks_inside(call) { Stage::Asking } else { Stage::Dispatched };
-            self.move_to(call, stage(args));
+            if self.asks_inside(call) {
+                self.move_to(call, Stage::Asking(args));
+            } else {
+                self.dispatched.insert(call, at);
+                self.move_to(call, Stage::Dispatched(args));
+            }
         }
         if let Some(call) = self.calls.get_mut(&call) {
             call.attempts = attempt;
@@ -353,6 +407,7 @@ impl State {
         if let CallOutcome::Returned { value: Some(result) } = outcome {
             self.bytes += result.text().len() as u64;
         }
+        self.dispatched.remove(&call);
         self.move_to(call, Stage::Settled);
         // A tool may end without hearing the answers it asked for.
         for (question, answer) in self.questions.values_mut() {
@@ -374,6 +429,7 @@ impl State {
 
     fn move_to(&mut self, call: CallId, stage: Stage) {
         let Some(call) = self.calls.get_mut(&call) else { return };
+        let at_caller = call.nature.runs == Runs::AtCaller;
         let mut count = |stage: &Stage, by: i32| {
             let counter = match stage {
                 Stage::Held(_) | Stage::Asking(_) => &mut self.held,
@@ -381,6 +437,9 @@ impl State {
                 Stage::Settled => return,
             };
             *counter = counter.saturating_add_signed(by);
+            if at_caller && matches!(stage, Stage::Dispatched(_)) {
+                self.at_caller = self.at_caller.saturating_add_signed(by);
+            }
         };
         count(&call.stage, -1);
         count(&stage, 1);

@@ -149,6 +149,7 @@ fn fitted(state: &State, wish: &Wish) -> Intent {
             caller: me(),
             limits: Limits { calls_max, bytes_max, ..Limits::default() },
             seed: Seed([7; 32]),
+            terms: Box::default(),
         },
         Wish::Ready(same) => Intent::Ready(Prepared {
             text: if same { "a" } else { "b" }.into(),
@@ -419,6 +420,18 @@ proptest! {
     }
 
     #[test]
+    fn what_the_caller_runs_goes_out_once_whatever_happens_to_the_server(wishes in wishes()) {
+        let (entries, state) = live(&wishes);
+        for entry in &entries {
+            if let Event::CallDispatched { call, attempt } = &entry.event
+                && state.calls[call].nature.runs == Runs::AtCaller
+            {
+                prop_assert_eq!(*attempt, 1);
+            }
+        }
+    }
+
+    #[test]
     fn nothing_follows_the_end_and_numbers_have_no_gap(wishes in wishes()) {
         let (entries, state) = live(&wishes);
         let end = entries.iter().position(|entry| matches!(entry.event, Event::Finished { .. }));
@@ -434,5 +447,85 @@ proptest! {
         };
         prop_assert_eq!(state.held as usize, count(|stage| matches!(stage, Stage::Held(_) | Stage::Asking(_))));
         prop_assert_eq!(state.in_flight as usize, count(|stage| matches!(stage, Stage::Dispatched(_))));
+        let is_out = |call: &Call| matches!(call.stage, Stage::Dispatched(_));
+        let out: Vec<_> = state.calls.iter().filter(|(_, call)| is_out(call)).collect();
+        let at_caller = out.iter().filter(|(_, call)| call.nature.runs == Runs::AtCaller);
+        prop_assert_eq!(state.at_caller as usize, at_caller.count());
+        prop_assert_eq!(
+            state.dispatched.keys().collect::<Vec<_>>(),
+            out.iter().map(|(id, _)| *id).collect::<Vec<_>>()
+        );
     }
+}
+
+fn started(limits: Limits) -> State {
+    let mut state = State::default();
+    let intent = Intent::Start {
+        program: Program { source: "1".into(), convention: Convention::LastExpression },
+        caller: me(),
+        limits,
+        seed: Seed([7; 32]),
+        terms: Box::default(),
+    };
+    submit(&mut state, 0, intent);
+    state
+}
+
+#[track_caller]
+fn submit(state: &mut State, at: i64, intent: Intent) -> Vec<Event> {
+    let moment = Moment { at: Timestamp(at), entropy: Uuid::from_u128(1 << 64) };
+    let events = decide(state, &Policy::default(), moment, intent).unwrap();
+    events.iter().for_each(|event| state.apply(Timestamp(at), event));
+    events
+}
+
+fn call_at_caller(call: u32) -> Intent {
+    let tool = ToolPath::parse("users:list").unwrap();
+    Intent::Call { call: CallId(call), tool, args: Json::null(), admission: admission(5) }
+}
+
+#[test]
+fn a_program_that_waits_for_its_caller_rests_and_its_clocks_run_on() {
+    let limits = Limits {
+        active_ms_max: 1_000,
+        active_clock: ActiveClock::StopsForQuestions,
+        call_ms_max: 700,
+        idle_ms_max: 600,
+        ..Limits::default()
+    };
+    let mut state = started(limits);
+    submit(&mut state, 10, call_at_caller(1));
+    assert_eq!(state.due(), Some(Timestamp(710)));
+    let rest = Intent::Rest { inputs: InputIndex(0), active_ms: 20 };
+    let paused = Event::Paused { inputs: InputIndex(0), active_ms: 20 };
+    assert_eq!(submit(&mut state, 20, rest), [paused]);
+    assert_eq!(state.active_at_rest(), Some(Timestamp(20)));
+    assert_eq!(state.due(), Some(Timestamp(620)), "idle time ends first");
+    assert_eq!(submit(&mut state, 30, Intent::Recover), [], "it stays with the caller");
+    assert_eq!(state.calls_overdue(Timestamp(709)), []);
+    assert_eq!(state.calls_overdue(Timestamp(710)), [CallId(1)]);
+}
+
+#[test]
+fn what_is_printed_beyond_its_bytes_ends_the_program_and_is_not_recorded() {
+    let mut state = started(Limits { log_bytes_max: 5, ..Limits::default() });
+    let log = |ordinal, line: &str| Intent::Log {
+        mark: OutputMark { input: InputIndex(0), ordinal },
+        level: LogLevel::Log,
+        line: line.into(),
+    };
+    submit(&mut state, 1, log(1, "12345"));
+    let events = submit(&mut state, 2, log(2, "6"));
+    assert_eq!(events[0], Event::LimitReached { limit: LimitKind::Logs });
+    assert_eq!(events.len(), 2);
+}
+
+#[test]
+fn a_result_beyond_its_bytes_fails_its_call_and_nothing_else() {
+    let mut state = started(Limits { result_bytes_max: 3, ..Limits::default() });
+    submit(&mut state, 1, call_at_caller(1));
+    let outcome = CallOutcome::Returned { value: Some(json("1234")) };
+    submit(&mut state, 2, Intent::Settle { call: CallId(1), outcome });
+    assert_eq!((state.phase, &state.calls[&CallId(1)].stage), (Phase::Running, &Stage::Settled));
+    assert_eq!(state.bytes, 4, "only the arguments are kept");
 }

@@ -7,7 +7,7 @@ use crate::link::Outbox;
 use crate::prelude;
 use crate::usage;
 use lifecycle::{CallId, InputIndex, LogLevel, OutputMark, TimerId, ToolPath};
-use protocols::execbox::wire::{Emit, Log, RawJson, TimerCleared, TimerSet, ToolCall};
+use protocols::execbox::wire::{Counted, Emit, Log, RawJson, TimerCleared, TimerSet, ToolCall};
 use protocols::execbox::{FromRunner, PAYLOAD_BYTES_MAX};
 use rquickjs::prelude::Func;
 use rquickjs::{Ctx, Exception, Function, Object};
@@ -30,12 +30,20 @@ pub(crate) struct Host {
     /// How many columns the program's first line is shifted by what we put before it.
     pub(crate) first_line_shift: Cell<usize>,
     cpu: Cpu,
+    /// How often the engine asked whether to go on.
+    ticks: Cell<u64>,
     /// Run since the last poll.
     microtasks: Cell<u32>,
 }
 
 /// How many microtasks may run before the processor time is looked at. Those that do much are seen by the engine.
 const MICROTASKS_PER_POLL: u32 = 64;
+
+/// The engine asks once in ten thousand jumps and calls, and a loop jumps twice each time it goes round.
+const ITERATIONS_PER_TICK: u64 = 5_000;
+
+/// How often a busy guest's count is said: some times a second.
+const TICKS_PER_COUNT: u64 = 1_000;
 
 /// Processor time: what the present stretch may use, and since when.
 #[derive(Default)]
@@ -56,6 +64,7 @@ impl Host {
             described: RefCell::default(),
             first_line_shift: Cell::default(),
             cpu: Cpu::default(),
+            ticks: Cell::default(),
             microtasks: Cell::default(),
         })
     }
@@ -89,6 +98,23 @@ impl Host {
         self.microtasks.set(n % MICROTASKS_PER_POLL);
         if n == MICROTASKS_PER_POLL {
             self.poll();
+        }
+    }
+
+    /// Called by the engine while the guest is busy. It asks once in so many jumps and calls, so its questions count loops.
+    pub(crate) fn tick(&self) -> bool {
+        self.ticks.set(self.ticks.get() + 1);
+        if self.ticks.get().is_multiple_of(TICKS_PER_COUNT) {
+            self.say_count();
+        }
+        self.poll()
+    }
+
+    /// Says about how often the guest's loops have gone round, if they have.
+    pub(crate) fn say_count(&self) {
+        let iterations = self.ticks.get().saturating_mul(ITERATIONS_PER_TICK);
+        if iterations > 0 {
+            self.outbox.send(&FromRunner::Counted(Counted { iterations }));
         }
     }
 

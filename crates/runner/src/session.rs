@@ -56,6 +56,7 @@ pub(crate) fn run(world: &World, order: &Order, inbox: &mut Inbox) -> End {
         Ending::Diverged => return End::Diverged,
     };
     let outcome = outcome.as_ref().map(Option::as_deref).map_err(Failed::clone);
+    world.host.say_count();
     order.done(outcome, &world.host.outbox);
     End::Done
 }

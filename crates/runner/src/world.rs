@@ -136,7 +136,7 @@ impl World {
             })
             .expect("every embedded prelude runs");
         // Only now: building the world is not the guest's time.
-        runtime.set_interrupt_handler(Some(Box::new(move || polled.poll())));
+        runtime.set_interrupt_handler(Some(Box::new(move || polled.tick())));
         Some(Self { hooks, context, runtime, host, prelude: version })
     }
 

@@ -192,6 +192,7 @@ impl Talk<'_> {
                 | FromRunner::TimerSet(_)
                 | FromRunner::TimerCleared(_)
                 | FromRunner::Idle(_)
+                | FromRunner::Counted(_)
                 | FromRunner::Synced(_)
                 | FromRunner::Diverged(_),
             )

@@ -47,6 +47,7 @@ pub(super) enum Said {
     TimerSet { timer: TimerId, delay_ms: u64 },
     TimerCleared { timer: TimerId },
     Idle(InputIndex),
+    Counted(u64),
     Restored,
     Diverged(String),
     Done(Result<Option<Json>, (Failure, Option<LimitKind>)>),
@@ -170,7 +171,7 @@ fn result_of(outcome: &CallOutcome) -> Result<Option<RawJson<'_>>, CallFailure<'
     match outcome {
         CallOutcome::Returned { value } => Ok(value.as_ref().map(RawJson::from)),
         CallOutcome::Failed(failure) => Err(CallFailure {
-            code: code_word(failure.code),
+            code: tools_own_code(failure).unwrap_or_else(|| code_word(failure.code)),
             message: Cow::Borrowed(&failure.message),
             name: failure.name.as_deref().map(Cow::Borrowed),
             details: failure.details.as_ref().map(RawJson::from),
@@ -182,6 +183,26 @@ fn result_of(outcome: &CallOutcome) -> Result<Option<RawJson<'_>>, CallFailure<'
             details: None,
         }),
     }
+}
+
+/// Longest code of a tool's own that programs are shown.
+const OWN_CODE_BYTES_MAX: usize = 100;
+
+/// The code that a failed tool gave itself, unless it is one of our words.
+fn tools_own_code(failure: &Failure) -> Option<Cow<'static, str>> {
+    if failure.code != FailureCode::Tool {
+        return None;
+    }
+    let details = failure.details.as_ref()?;
+    let details: serde_json::Value = serde_json::from_str(details.text()).ok()?;
+    let code = details.get("code")?.as_str()?;
+    let fits = (1..=OWN_CODE_BYTES_MAX).contains(&code.len());
+    (fits && ours(code).is_none()).then(|| Cow::Owned(code.to_owned()))
+}
+
+/// The failure code that a word is.
+fn ours(word: &str) -> Option<FailureCode> {
+    serde_json::from_value(serde_json::Value::String(word.to_owned())).ok()
 }
 
 /// A failure code as the journal spells it.
@@ -222,6 +243,7 @@ fn understand(line: &[u8]) -> Said {
         FromRunner::TimerSet(set) => Said::TimerSet { timer: set.timer, delay_ms: set.delay_ms },
         FromRunner::TimerCleared(cleared) => Said::TimerCleared { timer: cleared.timer },
         FromRunner::Idle(idle) => Said::Idle(idle.inputs),
+        FromRunner::Counted(counted) => Said::Counted(counted.iterations),
         FromRunner::Synced(_) => Said::Restored,
         FromRunner::Diverged(diverged) => Said::Diverged(diverged.what.into_owned()),
         FromRunner::Done(done) => Said::Done(match done.outcome {
@@ -237,13 +259,19 @@ fn tool_path(name: &str) -> Result<ToolPath, BadToolPath> {
 }
 
 fn failure_of(failed: &Failed<'_>) -> (Failure, Option<LimitKind>) {
-    let word = serde_json::Value::String(failed.code.to_string());
+    // Guests cannot invent a code: one that is not ours is a tool's own, on its way back.
+    let (code, details) = match ours(&failed.code) {
+        Some(code) => (code, None),
+        None => {
+            (FailureCode::Tool, Json::from_value(&serde_json::json!({ "code": failed.code })).ok())
+        }
+    };
     let failure = Failure {
-        code: serde_json::from_value(word).unwrap_or(FailureCode::Runtime),
+        code,
         message: failed.message.to_string(),
         name: failed.name.as_ref().map(ToString::to_string),
         stack: failed.stack.as_ref().map(ToString::to_string),
-        details: None,
+        details,
     };
     let limit = match (failed.limit.as_deref(), failure.code) {
         (Some("cpu"), _) => Some(LimitKind::Cpu),

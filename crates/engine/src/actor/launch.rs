@@ -113,7 +113,7 @@ impl Actor {
             tracing::warn!(%rejection, "recovery was refused");
         }
         let state = &self.ledger.state;
-        let at_rest = state.rested == Some(state.inputs) && state.only_people_can_help();
+        let at_rest = state.rested == Some(state.inputs) && state.only_others_can_help();
         if !(at_rest && state.phase == Phase::Paused) {
             self.launch();
         }

@@ -37,6 +37,8 @@ pub(super) struct Ledger {
     flushed: Gate,
     kept: Gate,
     entropy: Entropy,
+    /// About how often the program's loops have gone round.
+    iterations: u64,
 }
 
 /// Ids for questions: random once per actor, then counted, because randomness costs a system call.
@@ -66,6 +68,7 @@ impl Ledger {
             flushed: Gate::default(),
             kept: Gate::default(),
             entropy: Entropy { base: Uuid::new_v4(), n_used: 0 },
+            iterations: 0,
         }
     }
 
@@ -90,14 +93,22 @@ impl Ledger {
         intent: Intent,
     ) -> Result<(Vec<Event>, Gate), Rejection> {
         let moment = Moment { at, entropy: self.entropy.next() };
-        let events = decide(&self.state, policy, moment, intent)?;
-        for event in &events {
+        let mut events = decide(&self.state, policy, moment, intent)?;
+        for event in &mut events {
+            if let Event::Finished { iterations, .. } = event {
+                *iterations = self.iterations;
+            }
             self.state.apply(at, event);
             self.strength = self.strength.max(self.state.strength(event));
             self.last = self.last.next();
             self.outbox.push(Entry { seq: self.last, at, event: event.clone() });
         }
         Ok((events, self.newest_gate()))
+    }
+
+    /// Notes how often the program's loops have gone round; a replay counts from the start again.
+    pub(super) fn count(&mut self, iterations: u64) {
+        self.iterations = self.iterations.max(iterations);
     }
 
     /// Sends what is recorded to the journal, as one append. What nobody waits for joins the next

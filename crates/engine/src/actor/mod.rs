@@ -19,7 +19,7 @@ use guest::{Guest, Said};
 use ledger::{Gate, Ledger};
 use lifecycle::{
     CallId, CallOutcome, Effect, Event, ExecutionId, Failure, FailureCode, InputIndex, Intent,
-    Phase, QuestionId, Rejection, Strength, Timestamp, owe,
+    Phase, QuestionId, Rejection, Runs, Strength, Timestamp, owe,
 };
 use sandbox::{Lease, LeaseError};
 use std::collections::VecDeque;
@@ -160,7 +160,7 @@ impl Actor {
 
     async fn load(&mut self) -> Result<(), Leave> {
         self.ledger.load().await.map_err(Leave::Broken)?;
-        self.clockwork.active_ms = self.ledger.state.active_ms;
+        self.clockwork.bring_back(&self.ledger.state);
         Ok(())
     }
 
@@ -305,6 +305,9 @@ impl Actor {
         else {
             return;
         };
+        if known.nature.runs == Runs::AtCaller {
+            return; // whoever follows the journal has heard of it
+        }
         // A yes is good for the edition that was asked about, and the catalogue may just have changed.
         let catalogue = &self.shared.config.catalogue;
         if known.revision.is_some() && catalogue.revision(&known.tool) != known.revision {

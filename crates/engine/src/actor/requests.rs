@@ -3,7 +3,8 @@
 use super::{Actor, Leave, Reply};
 use crate::fault::Error;
 use lifecycle::{
-    Admission, Failure, FailureCode, Intent, Moment, Phase, QuestionId, Rejection, Stage, decide,
+    Admission, Failure, FailureCode, Intent, Moment, Phase, QuestionId, Rejection, Runs, Stage,
+    decide,
 };
 use std::time::Duration;
 use uuid::Uuid;
@@ -21,8 +22,15 @@ impl Actor {
 
     /// Decides on what somebody wants, and answers once it is kept.
     pub(super) fn request(&mut self, mut intent: Intent, reply: Reply) {
-        if let Intent::Cancel { active_ms, .. } = &mut intent {
+        if let Intent::Cancel { active_ms, .. } | Intent::Expire { active_ms, .. } = &mut intent {
             *active_ms = self.clockwork.active_ms;
+        }
+        if let Intent::Settle { call, .. } = intent
+            && self.ledger.state.calls.get(&call).is_some_and(|call| call.nature.runs == Runs::Here)
+        {
+            // What runs here is settled here: nobody else may say how it ended.
+            let _ = reply.send(Err(Rejection::NotOutstanding(call).into()));
+            return;
         }
         if let Err(rejection) = self.would_accept(&intent).and_then(|()| self.fits(&intent)) {
             let _ = reply.send(Err(rejection.into()));
@@ -90,12 +98,13 @@ impl Actor {
 
     async fn let_tools_end(&mut self) {
         use futures_util::StreamExt;
-        let harmful =
-            |actor: &Self| {
-                actor.ledger.state.calls.values().any(|call| {
-                    matches!(call.stage, Stage::Dispatched(_)) && !call.nature.read_only
-                })
-            };
+        let harmful = |actor: &Self| {
+            actor.ledger.state.calls.values().any(|call| {
+                matches!(call.stage, Stage::Dispatched(_))
+                    && !call.nature.read_only
+                    && call.nature.runs == Runs::Here
+            })
+        };
         while harmful(self)
             && let Some((call, outcome)) = self.calls.next().await
         {

@@ -3,7 +3,8 @@
 use super::Actor;
 use super::guest::Said;
 use lifecycle::{
-    Admission, Failure, FailureCode, Intent, Json, LimitKind, Phase, Rejection, ToolPath, Verdict,
+    Admission, CallId, Failure, FailureCode, Intent, Json, LimitKind, Nature, Phase, Rejection,
+    Runs, ToolPath, Verdict,
 };
 use sandbox::Exit;
 
@@ -17,12 +18,8 @@ impl Actor {
         let intent = match said {
             Said::Ready(prepared) => Intent::Ready(prepared),
             Said::Called { call, tool, args } => {
-                // A call that replay makes again is judged by what was recorded, not by today's catalogue.
-                let admission = if self.ledger.state.calls.contains_key(&call) {
-                    Admission::Unfit(Failure::new(FailureCode::Internal, "known"))
-                } else {
-                    self.admit(&tool, &args)
-                };
+                let tool = self.meant(tool);
+                let admission = self.admission(call, &tool, &args);
                 Intent::Call { call, tool, args, admission }
             }
             Said::Logged { mark, level, line } => Intent::Log { mark, level, line },
@@ -39,6 +36,7 @@ impl Actor {
                 }
                 Intent::Rest { inputs, active_ms }
             }
+            Said::Counted(iterations) => return self.ledger.count(iterations),
             Said::Restored => return self.restored(),
             Said::Diverged(what) => return self.went_astray(Rejection::Diverged { what }),
             Said::Done(Ok(value)) => Intent::Finish { result: Ok(value), active_ms },
@@ -69,6 +67,28 @@ impl Actor {
             *revision = catalogue.revision(tool);
         }
         admission
+    }
+
+    /// The tool that the program means.
+    fn meant(&self, said: ToolPath) -> ToolPath {
+        match &self.ledger.state.origin {
+            Some(origin) => origin.terms.meant(&said).clone(),
+            None => said,
+        }
+    }
+
+    fn admission(&self, call: CallId, tool: &ToolPath, args: &Json) -> Admission {
+        let (state, catalogue) = (&self.ledger.state, &self.shared.config.catalogue);
+        // A call that replay makes again is judged by what was recorded, not by today's catalogue.
+        if state.calls.contains_key(&call) {
+            return Admission::Unfit(Failure::new(FailureCode::Internal, "known"));
+        }
+        let at_caller = state.origin.as_ref().is_some_and(|origin| origin.terms.caller_runs(tool));
+        if at_caller && catalogue.find(tool).is_none() {
+            let nature = Nature { read_only: false, runs: Runs::AtCaller };
+            return Admission::Fit { nature, asks: false, about: None, revision: None };
+        }
+        self.admit(tool, args)
     }
 
     /// The runner is gone before its program ended.

@@ -4,7 +4,10 @@ use super::Actor;
 use super::guest::Guest;
 use crate::Clock;
 use futures_util::future::{BoxFuture, FutureExt};
-use lifecycle::{ActiveClock, Intent, LimitKind, Phase, State, TimerId, Timestamp};
+use lifecycle::{
+    ActiveClock, CallOutcome, Failure, FailureCode, Intent, LimitKind, Phase, State, TimerId,
+    Timestamp,
+};
 
 /// How much later than the runner's own check we look at its processor time. The runner stops what
 /// yields; this stops what does not.
@@ -30,6 +33,12 @@ pub(super) struct Clockwork {
 }
 
 impl Clockwork {
+    /// Takes up where the journal left off, including a rest that counts as active.
+    pub(super) fn bring_back(&mut self, state: &State) {
+        self.active_ms = state.active_ms;
+        self.since = state.active_at_rest();
+    }
+
     /// A runner begins to work.
     pub(super) fn begin(&mut self, now: Timestamp) {
         self.began = Some(now);
@@ -101,6 +110,12 @@ impl Actor {
             let what = "its replay, which takes too long".to_owned();
             return self.not_restored(lifecycle::Rejection::Diverged { what });
         }
+        for call in self.ledger.state.calls_overdue(now) {
+            let ms = self.ledger.state.limits().call_ms_max;
+            let sentence = format!("The tool did not answer within {ms} ms.");
+            let failure = Failure::new(FailureCode::Timeout, sentence);
+            self.settle(call, CallOutcome::Failed(failure));
+        }
         for timer in self.timers_due(now) {
             let _ = self.submit(Intent::Fire { timer });
         }
@@ -124,6 +139,9 @@ impl Actor {
         }
         if self.clockwork.active_ms >= origin.limits.active_ms_max {
             return Some(LimitKind::Active);
+        }
+        if state.idle_until().is_some_and(|until| now >= until) {
+            return Some(LimitKind::Idle);
         }
         if self.clockwork.cpu_check.is_some_and(|check| now >= check) {
             let cpu_ms_max = origin.limits.cpu_ms_max + CPU_GRACE_MS;
@@ -151,8 +169,8 @@ impl Actor {
 
     /// Whether the active clock runs: the guest works, or waits for nothing but its own timers.
     fn is_active(&self) -> bool {
-        let Some(guest) = &self.guest else { return false };
         let state = &self.ledger.state;
+        let Some(guest) = &self.guest else { return state.active_at_rest().is_some() };
         if guest.replaying || state.phase == Phase::Finished {
             return false;
         }

@@ -48,6 +48,7 @@ impl<'a> FromRunner<'a> {
             "timer_set" => Self::TimerSet(read(line)?),
             "timer_cleared" => Self::TimerCleared(read(line)?),
             "synced" => Self::Synced(read(line)?),
+            "counted" => Self::Counted(read(line)?),
             "started" => Self::Started(read(line)?),
             "diverged" => Self::Diverged(read(line)?),
             "done" => Self::Done(read::<AnyDone<'a>>(line)?.settle()?),

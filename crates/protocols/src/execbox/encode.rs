@@ -48,6 +48,9 @@ impl FromRunner<'_> {
             }
             Self::Idle(idle) => Line::new(to, "idle").value("inputs", &idle.inputs).end(),
             Self::Synced(sync) => Line::new(to, "synced").value("n", &sync.n).end(),
+            Self::Counted(counted) => {
+                Line::new(to, "counted").value("iterations", &counted.iterations).end();
+            }
             Self::Diverged(diverged) => {
                 Line::new(to, "diverged").value("what", &diverged.what).end();
             }

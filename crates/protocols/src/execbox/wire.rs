@@ -41,6 +41,8 @@ pub enum FromRunner<'a> {
     Idle(Idle),
     /// The answer to `sync` (ours).
     Synced(Sync),
+    /// About how often the guest's loops have gone round (ours).
+    Counted(Counted),
     /// An input named a call or timer that is not outstanding: a replay took another path (ours).
     Diverged(Diverged<'a>),
     /// The program ended.
@@ -250,6 +252,13 @@ pub struct TimerCleared {
 pub struct Idle {
     /// How many inputs it has received.
     pub inputs: InputIndex,
+}
+
+/// About how often the guest's loops have gone round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Counted {
+    /// Iterations since the program began.
+    pub iterations: u64,
 }
 
 /// A replay took another path.

@@ -154,7 +154,7 @@ fn happened(event: &Event) -> Happened<'_> {
         Event::RecoveryFailed { why } => Happened::RecoveryFailed { why },
         Event::Parked => Happened::Parked,
         Event::LimitReached { limit } => Happened::LimitReached { limit: limit.to_string() },
-        Event::Finished { outcome, active_ms } => {
+        Event::Finished { outcome, active_ms, .. } => {
             Happened::Finished { ended: finished(outcome), active_ms: *active_ms }
         }
     }

@@ -19,6 +19,7 @@ fn started() -> Event {
         caller: CallerName("ann".into()),
         limits: Limits::default(),
         seed: Seed([7; 32]),
+        terms: Box::default(),
     }
 }
 
@@ -53,7 +54,7 @@ fn answered(n: u32) -> Vec<Event> {
 }
 
 fn finished(outcome: Outcome) -> Event {
-    Event::Finished { outcome, active_ms: 3 }
+    Event::Finished { outcome, active_ms: 3, iterations: 0 }
 }
 
 fn logged(level: LogLevel, line: &str) -> Event {

@@ -77,6 +77,7 @@ capture("Uint8Array", Uint8Array, "toBase64");
 for (const name of ["Promise", "Proxy", "Error", "TypeError", "RangeError", "SyntaxError", "ReferenceError", "EvalError", "URIError", "AggregateError"]) {
   kit[name] = { __proto__: null, self: globalThis[name] };
 }
+kit.Promise.then = uncurry(Promise.prototype.then);
 kit.stackOf = uncurry(getOwnPropertyDescriptor(Error.prototype, "stack").get);
 kit.arrays = create(null);
 for (const name of "Int8Array Uint8Array Uint8ClampedArray Int16Array Uint16Array Int32Array Uint32Array Float16Array Float32Array Float64Array BigInt64Array BigUint64Array".split(" ")) {

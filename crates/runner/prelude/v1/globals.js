@@ -32,7 +32,7 @@ define(world, "performance", { now: () => clock.now - clock.startedAt, get timeO
 define(Math, "random", { random: () => load("random").random() }.random);
 
 const parts = {
-  tools: "tools emit fetch",
+  tools: "tools emit fetch callTool parallel",
   timers: "setTimeout setInterval clearTimeout clearInterval queueMicrotask",
   crypto: "crypto",
   clone: "structuredClone",

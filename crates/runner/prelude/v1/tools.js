@@ -2,13 +2,13 @@
 (function (kit) {
   "use strict";
 
-  const { host, create, freeze, stringify } = kit;
+  const { host, create, defineProperty, freeze, isArray, stringify } = kit;
   const { toPrimitive } = kit.symbols;
   const { toWellFormed } = kit.String;
-  const { self: NativePromise } = kit.Promise;
+  const { self: NativePromise, then: promiseThen } = kit.Promise;
   const { self: NativeProxy } = kit.Proxy;
   const { self: NativeTypeError } = kit.TypeError;
-  const { failed, unserializable } = kit.load("errors");
+  const { failed, isObject, unserializable } = kit.load("errors");
 
   const calls = create(null);
   let nCalls = 0;
@@ -76,6 +76,50 @@
     host.emit(json === undefined ? "null" : json);
   };
 
+  // Names need not be paths of identifiers: `callTool("users:list", {})`.
+  const callTool = (name, args) => {
+    if (typeof name !== "string") throw new NativeTypeError("callTool needs the name of a tool, a text");
+    return call(name, args === undefined ? [] : [args]);
+  };
+
+  // All at once, or at most `concurrency` at a time; the first failure is everybody's.
+  const parallel = (items, each, options) => {
+    if (!isArray(items)) throw new NativeTypeError("parallel needs an array of items");
+    if (each !== undefined && typeof each !== "function") throw new NativeTypeError("parallel needs a function of an item");
+    const n = items.length;
+    const asked = isObject(options) ? options.concurrency : options;
+    const atOnce = typeof asked === "number" && asked >= 1 ? asked : n;
+    const run = (at) => {
+      const item = items[at];
+      if (each !== undefined) return each(item, at);
+      return typeof item === "function" ? item() : item;
+    };
+    return new NativePromise((resolve, reject) => {
+      const results = [];
+      let next = 0, nDone = 0;
+      const more = () => {
+        const at = next;
+        next += 1;
+        let running;
+        try {
+          running = run(at);
+        } catch (error) {
+          reject(error);
+          return;
+        }
+        const settled = new NativePromise((settle) => settle(running));
+        promiseThen(settled, (value) => {
+          defineProperty(results, at, { __proto__: null, value, writable: true, enumerable: true, configurable: true });
+          nDone += 1;
+          if (nDone === n) resolve(results);
+          else if (next < n) more();
+        }, reject);
+      };
+      if (n === 0) resolve(results);
+      while (next < atOnce && next < n) more();
+    });
+  };
+
   const fetch = () => {
     throw new NativeTypeError("fetch is not available here: everything outside is reached through tools.*");
   };
@@ -85,6 +129,8 @@
     tools: toolsAt(""),
     emit,
     fetch,
+    callTool,
+    parallel,
     resolveCall: (id, value) => takeCall(id).resolve(value),
     rejectCall: (id, code, message, name, details) => takeCall(id).reject(failed(code, message, name, details)),
   };

@@ -156,3 +156,43 @@ fn a_sync_is_answered_after_everything_before_it() {
     seen.retain(|line| line != "idle 1"); // said before it, if the runner was quick
     assert_eq!(seen, ["log x [1.1]", "call 2 b null", "synced 9"]);
 }
+
+#[test]
+fn a_tool_is_called_by_any_name_it_has() {
+    let mut guest =
+        Guest::running("[await callTool('users:list', { limit: 1 }), await callTool('t')]");
+    assert_eq!(guest.until("idle"), ["started", "call 1 users:list {\"limit\":1}", "idle 0"]);
+    guest.resolve(1, "[7]", 1);
+    assert_eq!(guest.until("idle"), ["call 2 t null", "idle 1"]);
+    guest.resolve(2, "8", 2);
+    assert_eq!(guest.until("done"), ["done [[7],8]"]);
+}
+
+#[test]
+fn items_go_in_parallel_as_many_at_once_as_asked_and_come_back_in_order() {
+    let mut guest = Guest::running(
+        "await parallel([1, 2, 3], (n, at) => callTool('t', { n, at }), { concurrency: 2 })",
+    );
+    assert_eq!(
+        guest.until("idle"),
+        ["started", "call 1 t {\"at\":0,\"n\":1}", "call 2 t {\"at\":1,\"n\":2}", "idle 0"]
+    );
+    guest.resolve(2, "\"b\"", 1);
+    assert_eq!(guest.until("idle"), ["call 3 t {\"at\":2,\"n\":3}", "idle 1"]);
+    guest.resolve(3, "\"c\"", 2);
+    guest.resolve(1, "\"a\"", 3);
+    assert_eq!(guest.until("done").last().unwrap(), r#"done ["a","b","c"]"#);
+}
+
+#[test]
+fn parallel_takes_functions_values_and_nothing_and_fails_with_the_first() {
+    let code = "const all = [await parallel([]), await parallel([1, async () => 2, () => 3])];
+         try { await parallel([1, 2], (n) => { throw new Error('no ' + n) }) } catch (e) { all.push(e.message) }
+         try { parallel('x') } catch (e) { all.push(e.message) }
+         all";
+    let mut guest = Guest::running(code);
+    assert_eq!(
+        guest.until("done").last().unwrap(),
+        r#"done [[],[1,2,3],"no 1","parallel needs an array of items"]"#
+    );
+}

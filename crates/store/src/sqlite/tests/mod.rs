@@ -40,7 +40,11 @@ fn line(seq: u64, text: &str) -> Entry {
 }
 
 fn end(seq: u64) -> Entry {
-    let event = Event::Finished { outcome: Outcome::Completed { value: None }, active_ms: 1 };
+    let event = Event::Finished {
+        outcome: Outcome::Completed { value: None },
+        active_ms: 1,
+        iterations: 0,
+    };
     Entry { seq: Seq(seq), at: Timestamp(seq.cast_signed()), event }
 }
 

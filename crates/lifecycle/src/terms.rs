@@ -1,0 +1,57 @@
+//! What a door and its caller agreed upon when an execution was started.
+
+use crate::{Json, ToolPath};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a door adds to a start. It is kept with the start, so that it holds after a restart too.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Terms {
+    /// Which tools the caller runs, of those that the catalogue does not have.
+    #[serde(default)]
+    pub caller_runs: CallerRuns,
+    /// Other names for tools: what the program says, and the tool that is meant.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub aliases: BTreeMap<ToolPath, ToolPath>,
+    /// What the door wants to remember. Nobody else looks inside.
+    #[serde(
+        default,
+        deserialize_with = "crate::json::present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub note: Option<Json>,
+}
+
+/// Which tools the caller runs, of those that the catalogue does not have.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallerRuns {
+    /// None.
+    #[default]
+    Nothing,
+    /// These.
+    These(Vec<ToolPath>),
+    /// Whatever the program calls.
+    Anything,
+}
+
+impl Terms {
+    /// The tool that is meant by `said`.
+    pub fn meant<'a>(&'a self, said: &'a ToolPath) -> &'a ToolPath {
+        self.aliases.get(said).unwrap_or(said)
+    }
+
+    /// Whether the caller runs `tool` if the catalogue does not have it.
+    pub fn caller_runs(&self, tool: &ToolPath) -> bool {
+        match &self.caller_runs {
+            CallerRuns::Nothing => false,
+            CallerRuns::These(tools) => tools.contains(tool),
+            CallerRuns::Anything => true,
+        }
+    }
+
+    /// Whether there is nothing to remember.
+    pub fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+}
