@@ -129,66 +129,6 @@ fn the_door_opens_only_to_those_who_may_run_and_come_from_here() {
     assert_eq!(status(&server.client_with("alk_wrong"), &[]), "401");
 }
 
-/// Two vectors tell an absent argument from null, which JSON cannot: real hosts drop a call without `input`.
-const TOLD_APART_ONLY_IN_PROCESS: [&str; 2] = ["tool/no-argument", "tool/undefined-argument"];
-
-#[test]
-fn every_vector_ends_as_a_real_host_saw_it_or_better() {
-    let vectors = std::fs::read_to_string(conformance("execbox/vectors.json")).unwrap();
-    // Three results hold half a surrogate pair, which is no text of ours.
-    let vectors: Value =
-        serde_json::from_str(&vectors.replace("\\ud83d\"]", "\u{FFFD}\"]")).unwrap();
-    let host = Host::start();
-    let mut wrong = vec![];
-    for case in vectors["cases"].as_array().unwrap() {
-        let id = case["id"].as_str().unwrap();
-        host.execute(id, case["code"].as_str().unwrap(), &case["options"]);
-        let mut done = host.attend(id);
-        for name in ["type", "id", "durationMs"] {
-            done.as_object_mut().unwrap().remove(name);
-        }
-        if !TOLD_APART_ONLY_IN_PROCESS.contains(&id) && !is_as_wanted(case, &done) {
-            wrong.push(format!("{id}: {done}, not {}", case["outcome"]));
-        }
-    }
-    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
-    assert_eq!(host.leave(), Some(0));
-}
-
-fn is_as_wanted(case: &Value, done: &Value) -> bool {
-    let mut outcome = case["outcome"].clone();
-    outcome.as_object_mut().unwrap().remove("resultIsUndefined");
-    match (case.get("want"), case["compare"].as_str().unwrap()) {
-        (Some(want), _) if want["ok"] == true => {
-            done["ok"] == true && done["result"] == want["result"]
-        }
-        (Some(want), _) => {
-            let codes = want["error"]["code"].as_array().unwrap();
-            done["ok"] == false && codes.contains(&done["error"]["code"])
-        }
-        (None, "exact") => same(done, &outcome),
-        (None, "code") => {
-            done["ok"] == outcome["ok"] && done["error"]["code"] == outcome["error"]["code"]
-        }
-        (None, _) => true,
-    }
-}
-
-/// Numbers are the same if they are the same to JavaScript.
-fn same(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
-        (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
-        }
-        (Value::Object(one), Value::Object(other)) => {
-            one.len() == other.len()
-                && one.iter().all(|(key, one)| other.get(key).is_some_and(|other| same(one, other)))
-        }
-        _ => one == other,
-    }
-}
-
 /// What may truthfully be said of an attack: it ran out of time or memory, it threw, or it was harmless after all.
 const TRUTHFUL: [&str; 4] = ["timeout", "memory_limit", "runtime_error", "serialization_error"];
 
@@ -363,4 +303,41 @@ fn a_large_program_leaves_the_next_one_a_process_of_its_own() {
         let error = json!({"code": "runtime_error", "message": "null"});
         assert_eq!(host.attend("null")["error"], error);
     }
+}
+
+#[test]
+fn what_a_killed_program_printed_and_emitted_is_told() {
+    let host = Host::start();
+    let code =
+        format!("console.log('before'); emit({{ n: 1 }}); console.log('last'); {NEVER_YIELDS}");
+    host.execute("a", &code, &json!({"timeoutMs": 100}));
+    let done = host.attend("a");
+    let said = (&done["error"]["code"], &done["logs"], &done["emitted"]);
+    assert_eq!(said, (&json!("timeout"), &json!(["before", "last"]), &json!([{"n": 1}])));
+    host.execute("b", "1", &json!({}));
+    let done = host.attend("b");
+    assert_eq!((&done["logs"], done.get("emitted")), (&json!([]), None));
+}
+
+#[test]
+fn timers_fire_in_order_and_a_settled_program_does_not_wait_for_them() {
+    let host = Host::start();
+    let code = "const order = []; const after = (ms) => new Promise((done) => setTimeout(() => { order.push(ms); done() }, ms));
+        const cleared = setTimeout(() => order.push('cleared'), 5); clearTimeout(cleared);
+        const began = Date.now(); setTimeout(() => order.push('never'), 1e9);
+        await Promise.all([after(40), after(20), after(1)]); [order, Date.now() - began >= 40]";
+    host.execute("a", code, &json!({}));
+    assert_eq!(host.attend("a")["result"], json!([[1, 20, 40], true]));
+    host.execute(
+        "b",
+        "for (let n = 0; n < 10001; n++) setTimeout(() => {}, 1e6); await tools.hang()",
+        &json!({}),
+    );
+    assert_eq!(host.attend("b")["error"]["code"], "runtime_error");
+    host.execute(
+        "c",
+        "setTimeout(() => { throw new RangeError('late') }, 1); await tools.hang()",
+        &json!({}),
+    );
+    assert_eq!(host.attend("c")["error"], json!({"code": "runtime_error", "message": "late"}));
 }

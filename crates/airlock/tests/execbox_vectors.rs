@@ -51,6 +51,7 @@ impl Case {
         let is_good = match self.text("compare").as_str() {
             _ if !want.is_null() => is_wanted(&want, &seen),
             "report" => true,
+            "exact" if id == "logs/missing-methods" => seen["result"] == json!(RICHER_CONSOLE),
             "exact" => seen == self.recorded(&id),
             "code" => {
                 let recorded = self.recorded(&id);
@@ -69,6 +70,10 @@ impl Case {
         recorded
     }
 }
+
+/// Seven methods that execbox's console lacks and ours has, but one: a clock that stands still measures nothing.
+const RICHER_CONSOLE: [&str; 7] =
+    ["function", "function", "function", "function", "undefined", "function", "function"];
 
 /// JSON has no undefined: over any wire, an argument that was left out arrives as null.
 const NULL_FOR_NOTHING: [&str; 2] = ["tool/no-argument", "tool/undefined-argument"];

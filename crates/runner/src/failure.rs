@@ -7,10 +7,15 @@ use protocols::execbox::wire::Failed;
 /// Longest message or stack that is passed on: an error is read by people.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
+/// What a plain host is told whose program's value has no JSON.
+pub(crate) const NO_JSON: &str = "Guest code returned a non-serializable value";
+
 /// An uncaught error as the prelude saw it.
 #[derive(Debug)]
 pub(crate) struct Described {
     pub(crate) code: String,
+    /// Whether the code is that of a host, who may use any word.
+    pub(crate) ours: bool,
     pub(crate) message: String,
     pub(crate) name: String,
     pub(crate) stack: String,
@@ -19,7 +24,7 @@ pub(crate) struct Described {
 impl Described {
     /// As it goes over the wire, with the user's own frames only.
     pub(crate) fn into_failed(self, first_line_shift: usize) -> Failed<'static> {
-        let Self { code, mut message, name, stack } = self;
+        let Self { code, ours: _, mut message, name, stack } = self;
         cut(&mut message);
         let stack = frames(&stack, first_line_shift);
         Failed {
@@ -47,6 +52,11 @@ pub(crate) fn syntax(message: impl Into<String>) -> Failed<'static> {
 pub(crate) fn cpu_limit(ms: u64) -> Failed<'static> {
     let message = format!("used more than {ms} ms of processor time");
     Failed { limit: Some("cpu".into()), ..plain("timeout", message) }
+}
+
+/// A host's deadline is over, in the fixed words of execbox.
+pub(crate) fn deadline() -> Failed<'static> {
+    Failed { limit: Some("total".into()), ..plain("timeout", "Execution timed out") }
 }
 
 /// The memory limit is reached.

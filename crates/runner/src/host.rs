@@ -5,6 +5,7 @@ use crate::bytes;
 use crate::failure::{self, Described};
 use crate::link::Outbox;
 use crate::prelude;
+use crate::unseen;
 use crate::usage;
 use lifecycle::{CallId, InputIndex, LogLevel, OutputMark, TimerId, ToolPath};
 use protocols::execbox::wire::{Counted, Emit, Log, RawJson, TimerCleared, TimerSet, ToolCall};
@@ -14,7 +15,7 @@ use rquickjs::{Ctx, Exception, Function, Object};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What one world's guest has outstanding, has said and has used.
 pub(crate) struct Host {
@@ -29,12 +30,27 @@ pub(crate) struct Host {
     pub(crate) described: RefCell<Option<Described>>,
     /// How many columns the program's first line is shifted by what we put before it.
     pub(crate) first_line_shift: Cell<usize>,
+    /// What a plain host's programs have besides.
+    hosted: RefCell<Option<Hosted>>,
     cpu: Cpu,
     /// How often the engine asked whether to go on.
     ticks: Cell<u64>,
     /// Run since the last poll.
     microtasks: Cell<u32>,
 }
+
+/// What a plain host's programs have besides.
+struct Hosted {
+    /// What the names of calls begin with.
+    execution: String,
+    started: Instant,
+    time_allowed: Duration,
+    /// What may still be emitted.
+    emit_room_bytes: usize,
+}
+
+/// Most bytes of items that one program of a plain host may emit: they go into one message with its result.
+const EMITTED_BYTES_MAX: usize = 1 << 20;
 
 /// How many microtasks may run before the processor time is looked at. Those that do much are seen by the engine.
 const MICROTASKS_PER_POLL: u32 = 64;
@@ -63,6 +79,7 @@ impl Host {
             crashed: Cell::default(),
             described: RefCell::default(),
             first_line_shift: Cell::default(),
+            hosted: RefCell::default(),
             cpu: Cpu::default(),
             ticks: Cell::default(),
             microtasks: Cell::default(),
@@ -87,8 +104,18 @@ impl Host {
         self.cpu.allowance.set(Duration::from_millis(ms));
     }
 
+    /// From now on the guest of a plain host may take this much time, waiting for tools included.
+    pub(crate) fn begin_hosted(&self, execution: &str, time_allowed: Duration) {
+        *self.hosted.borrow_mut() = Some(Hosted {
+            execution: execution.to_owned(),
+            started: Instant::now(),
+            time_allowed,
+            emit_room_bytes: EMITTED_BYTES_MAX,
+        });
+    }
+
     /// Whether the allowance is used up. Once it is, it stays so: the guest must not run on.
-    pub(crate) fn cpu_exhausted(&self) -> bool {
+    pub(crate) fn is_out_of_time(&self) -> bool {
         self.cpu.exhausted.get()
     }
 
@@ -110,10 +137,10 @@ impl Host {
         self.poll()
     }
 
-    /// Says about how often the guest's loops have gone round, if they have.
+    /// Says about how often the guest's loops have gone round, if they have. A plain host has no use for it.
     pub(crate) fn say_count(&self) {
         let iterations = self.ticks.get().saturating_mul(ITERATIONS_PER_TICK);
-        if iterations > 0 {
+        if iterations > 0 && self.hosted.borrow().is_none() {
             self.outbox.send(&FromRunner::Counted(Counted { iterations }));
         }
     }
@@ -121,10 +148,18 @@ impl Host {
     /// Called by the engine every so often while the guest is busy, and by us between microtasks.
     /// Says whether the guest must stop.
     pub(crate) fn poll(&self) -> bool {
-        let now = usage::cpu();
+        let (now, used, allowance) = match &*self.hosted.borrow() {
+            Some(hosted) => {
+                let elapsed = hosted.started.elapsed();
+                (elapsed, elapsed, hosted.time_allowed)
+            }
+            None => {
+                let now = usage::cpu();
+                (now, now.saturating_sub(self.cpu.since.get()), self.cpu.allowance.get())
+            }
+        };
         self.outbox.flush_if_old(now);
-        let used = now.saturating_sub(self.cpu.since.get());
-        if used > self.cpu.allowance.get() {
+        if used > allowance {
             self.cpu.exhausted.set(true);
         }
         self.cpu.exhausted.get()
@@ -156,18 +191,49 @@ impl Host {
         None
     }
 
+    /// Sends a call off to a tool of a plain host's; says why not, if not.
+    fn call_hosted(&self, id: u32, provider: &str, tool: &str, json: &str) -> Option<String> {
+        let Some(input) = payload(json) else {
+            return Some(format!("the argument is larger than {PAYLOAD_BYTES_MAX} bytes"));
+        };
+        let hosted = self.hosted.borrow();
+        let execution = hosted.as_ref().map_or("", |hosted| hosted.execution.as_str());
+        self.calls.borrow_mut().insert(CallId(id));
+        self.outbox.send(&FromRunner::ToolCall(ToolCall {
+            call_id: format!("{execution}.{id}").into(),
+            provider_name: provider.into(),
+            safe_tool_name: tool.into(),
+            input,
+        }));
+        None
+    }
+
     fn log(&self, level: LogLevel, line: &str) {
         let mark = self.next_mark();
         self.outbox.send(&FromRunner::Log(Log { level, line: line.into(), mark }));
+        // A host allows few lines, and wants those also of a program that had to be killed.
+        if self.hosted.borrow().is_some() {
+            self.outbox.flush();
+        }
     }
 
     fn emit(&self, json: &str) -> bool {
-        let Some(item) = payload(json) else {
+        let Some(item) = payload(json).filter(|_| self.has_room(json.len())) else {
             return false;
         };
         let mark = self.next_mark();
         self.outbox.send(&FromRunner::Emit(Emit { item, mark }));
         true
+    }
+
+    fn has_room(&self, bytes: usize) -> bool {
+        match &mut *self.hosted.borrow_mut() {
+            Some(hosted) => {
+                let left = hosted.emit_room_bytes.checked_sub(bytes);
+                left.inspect(|left| hosted.emit_room_bytes = *left).is_some()
+            }
+            None => true,
+        }
     }
 
     fn timer_set(&self, id: u32, delay_ms: u64) {
@@ -200,6 +266,13 @@ pub(crate) fn functions<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> rquickjs::Resul
     )?;
     let it = of(host);
     object.set(
+        "callHosted",
+        Func::new(move |id: u32, provider: String, tool: String, json: String| {
+            it.call_hosted(id, &provider, &tool, &json)
+        }),
+    )?;
+    let it = of(host);
+    object.set(
         "log",
         Func::new(move |level: String, line: String| it.log(level_of(&level), &line)),
     )?;
@@ -229,10 +302,11 @@ pub(crate) fn functions<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> rquickjs::Resul
     let it = of(host);
     object.set(
         "described",
-        Func::new(move |code: String, message: String, name: String, stack: String| {
-            *it.described.borrow_mut() = Some(Described { code, message, name, stack });
+        Func::new(move |code: String, ours: bool, message: String, name: String, stack: String| {
+            *it.described.borrow_mut() = Some(Described { code, ours, message, name, stack });
         }),
     )?;
+    unseen::add_to(&object)?;
     object.set("defer", Func::new(|job: Function<'js>| job.defer(())))?;
     bytes::add_to(&object)?;
     prelude::add_to(&object)?;

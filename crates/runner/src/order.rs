@@ -1,15 +1,15 @@
-//! What the engine ordered: an `execute`, kept beyond the line it came in.
+//! What was ordered: an `execute`, kept beyond the line it came in.
 
-use crate::convert;
-use crate::failure;
-use crate::link::{Inbox, Outbox};
-use crate::plain;
-use lifecycle::InputIndex;
-use protocols::execbox::wire::{Airlock, Done, Execute, Failed};
-use protocols::execbox::{FromRunner, ToRunner};
+mod hosted;
+
+pub(crate) use hosted::{Hosted, now};
+
+use crate::link::Inbox;
+use crate::prelude::PRELUDE_VERSION;
+use lifecycle::{CallId, Convention, InputIndex, Seed, Timestamp, Unawaited};
+use protocols::execbox::ToRunner;
+use protocols::execbox::wire::{Airlock, Execute};
 use std::io;
-use std::os::unix::net::UnixStream;
-use std::rc::Rc;
 use std::time::Instant;
 
 /// One program to run.
@@ -17,19 +17,19 @@ pub(crate) struct Order {
     pub(crate) id: String,
     pub(crate) code: String,
     pub(crate) memory_bytes: u64,
-    pub(crate) airlock: Airlock,
-    received: Instant,
+    pub(crate) manner: Manner,
+    pub(crate) received: Instant,
 }
 
-/// What may be ordered.
-pub(crate) enum Ordered {
-    /// By our engine.
-    Ours(Order),
-    /// By a plain execbox host.
-    Plain(plain::Order),
+/// For whom it is run: what differs between them is asked of the order, the turns of a guest are the same.
+pub(crate) enum Manner {
+    /// For our engine, which journals it and may have it replayed.
+    Journalled(Airlock),
+    /// For a plain execbox host, which has tools of its own and forgets it afterwards.
+    Hosted(Hosted),
 }
 
-impl Ordered {
+impl Order {
     /// Waits for the next one; `None` once the other side has closed the link. What belongs to an execution that is
     /// over is passed by.
     pub(crate) fn next(inbox: &mut Inbox) -> io::Result<Option<Self>> {
@@ -43,50 +43,68 @@ impl Ordered {
         Ok(None)
     }
 
+    /// `None` if a host's tools make no sense, or it cannot be given what every program gets.
     fn read(execute: Execute<'_>) -> Option<Self> {
-        let Execute { id, code, options, airlock: Some(airlock), .. } = execute else {
-            return plain::Order::read(&execute).map(Self::Plain);
+        let memory_bytes = execute.options.memory_limit_bytes;
+        let manner = match execute.airlock {
+            Some(airlock) => Manner::Journalled(airlock),
+            None => Manner::Hosted(Hosted::read(&execute)?),
         };
-        Some(Self::Ours(Order {
-            id: id.into_owned(),
-            code: code.into_owned(),
-            memory_bytes: options.memory_limit_bytes,
-            airlock,
-            received: Instant::now(),
-        }))
+        let (id, code) = (execute.id.into_owned(), execute.code.into_owned());
+        Some(Self { id, code, memory_bytes, manner, received: Instant::now() })
     }
-}
 
-impl Order {
+    pub(crate) const fn is_journalled(&self) -> bool {
+        matches!(self.manner, Manner::Journalled(_))
+    }
+
     /// Which version of the guest's globals it wants.
     pub(crate) const fn prelude(&self) -> u32 {
-        self.airlock.prelude
+        match &self.manner {
+            Manner::Journalled(airlock) => airlock.prelude,
+            Manner::Hosted(_) => PRELUDE_VERSION,
+        }
     }
 
-    /// The allowance of processor time after so many inputs: a replay has its own.
+    /// How the text becomes a value.
+    pub(crate) const fn convention(&self) -> Convention {
+        match &self.manner {
+            Manner::Journalled(airlock) => airlock.convention,
+            Manner::Hosted(_) => Convention::LastExpression,
+        }
+    }
+
+    /// The guest's time until its first input, and where its randomness comes from.
+    pub(crate) const fn start(&self) -> (Timestamp, Seed) {
+        match &self.manner {
+            Manner::Journalled(airlock) => (airlock.start_ms, airlock.seed),
+            Manner::Hosted(hosted) => (hosted.start, hosted.seed),
+        }
+    }
+
+    /// Whether calls that nobody awaits hold a settled program open.
+    pub(crate) fn waits_for_calls(&self) -> bool {
+        match &self.manner {
+            Manner::Journalled(airlock) => airlock.unawaited == Unawaited::Wait,
+            Manner::Hosted(_) => false,
+        }
+    }
+
+    /// The allowance of processor time after so many inputs: a replay has its own. A host's programs have a deadline
+    /// instead.
     pub(crate) fn cpu_ms(&self, inputs: InputIndex) -> u64 {
-        let Airlock { replay_inputs, replay_cpu_ms, cpu_ms, .. } = self.airlock;
+        let Manner::Journalled(airlock) = &self.manner else { return u64::MAX };
+        let Airlock { replay_inputs, replay_cpu_ms, cpu_ms, .. } = *airlock;
         let replays = replay_inputs != InputIndex(0) && inputs <= replay_inputs;
         if replays { replay_cpu_ms } else { cpu_ms }
     }
 
-    /// Says how it ended.
-    pub(crate) fn done(&self, outcome: Result<Option<&str>, Failed<'_>>, outbox: &Outbox) {
-        let duration_ms = u64::try_from(self.received.elapsed().as_millis()).unwrap_or(u64::MAX);
-        outbox.send(&FromRunner::Done(Done {
-            id: self.id.as_str().into(),
-            outcome: outcome.map(|json| json.map(convert::raw)),
-            duration_ms,
-            logs: Vec::new(),
-        }));
-        outbox.flush();
-    }
-
-    /// Answers an order for guest globals that this build does not have.
-    pub(crate) fn refuse_prelude(&self, stream: &Rc<UnixStream>) {
-        let outbox = Outbox::unconnected();
-        outbox.connect(Rc::clone(stream));
-        let message = format!("no version {} of the guest's globals", self.prelude());
-        self.done(Err(failure::plain("internal", message)), &outbox);
+    /// Which call a host means by this name.
+    pub(crate) fn call_named(&self, name: &str) -> Option<CallId> {
+        let ordinal = match &self.manner {
+            Manner::Journalled(_) => name,
+            Manner::Hosted(_) => name.strip_prefix(self.id.as_str())?.strip_prefix('.')?,
+        };
+        ordinal.parse().ok().map(CallId)
     }
 }

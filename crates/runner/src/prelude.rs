@@ -42,6 +42,7 @@ const PARTS: &[(&str, &str)] = &[
     ("v1/crypto", v1!("crypto")),
     ("v1/errors", v1!("errors")),
     ("v1/events", v1!("events")),
+    ("v1/hosted", v1!("hosted")),
     ("v1/idna", v1!("idna")),
     ("v1/ipv6", v1!("ipv6")),
     ("v1/percent", v1!("percent")),

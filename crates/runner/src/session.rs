@@ -4,20 +4,21 @@ use crate::convert::{self, NotJson};
 use crate::failure;
 use crate::host::Host;
 use crate::link::Inbox;
-use crate::order::Order;
+use crate::order::{self, Hosted, Manner, Order};
 use crate::prepare::{self, Prepared, SyntaxProblem};
-use crate::verdict::{self, Ending};
+use crate::usage;
+use crate::verdict::{self, Ending, Verdict};
 use crate::world::{Hook, World};
-use lifecycle::{CallId, Convention, InputIndex, Timestamp, Unawaited};
+use lifecycle::{CallId, Convention, InputIndex, Timestamp};
 use protocols::execbox::wire::{
-    CallFailure, Diverged, Done, Failed, Idle, RawJson, Started, StartedAirlock, Sync, TimerFired,
-    ToolResult,
+    Airlock, CallFailure, Diverged, Failed, Idle, RawJson, Sync, TimerFired, ToolResult,
 };
 use protocols::execbox::{FromRunner, ToRunner};
 use rquickjs::context::EvalOptions;
 use rquickjs::function::Args;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Ctx, Function, Persistent, Promise, Value};
+use std::borrow::Cow;
 
 /// How the program's frames are named in stacks.
 pub(crate) const PROGRAM_FILE_NAME: &str = "program.js";
@@ -45,39 +46,36 @@ pub(crate) enum End {
 
 /// Runs one program to its end and says so.
 pub(crate) fn run(world: &World, order: &Order, inbox: &mut Inbox) -> End {
+    let verdict = Verdict { world, order, peak_before: usage::memory_peak_bytes() };
     let outcome = match run_to_end(world, order, inbox) {
-        Ending::Value(json) => Ok(json),
-        Ending::Failed(failed) => Err(failed),
-        Ending::Threw(thrown) => Err(verdict::threw(world, order, thrown)),
-        Ending::Crashed => Err(verdict::crashed(world, order)),
-        Ending::NotJson(why, thrown) => Err(verdict::not_json(world, order, &why, thrown)),
         Ending::Closed => return End::Closed,
         Ending::Broken => return End::Broken,
         Ending::Diverged => return End::Diverged,
+        _ if world.host.is_out_of_time() => Err(verdict::out_of_time(world, order)),
+        Ending::Value(json) => Ok(json),
+        Ending::Failed(failed) => Err(failed),
+        Ending::Threw(thrown) => Err(verdict.threw(thrown)),
+        Ending::Crashed => Err(verdict.crashed()),
+        Ending::NotJson(why, thrown) => Err(verdict.not_json(&why, thrown)),
     };
     let outcome = outcome.as_ref().map(Option::as_deref).map_err(Failed::clone);
     world.host.say_count();
-    order.done(outcome, &world.host.outbox);
+    order.say_done(outcome, &world.host.outbox);
     End::Done
 }
 
 fn run_to_end(world: &World, order: &Order, inbox: &mut Inbox) -> Ending {
-    let text = match ready_text(order) {
-        Ok(text) => text,
-        Err(problem) => return Ending::Failed(failure::syntax(problem.to_string())),
-    };
-    world.host.first_line_shift.set(OPENING.len() + prepare::first_line_shift(&text));
     world.limit_memory(order.memory_bytes);
-    world
-        .context
-        .with(|ctx| Session { world, ctx: &ctx, host: &world.host, order }.run(&text, inbox))
+    world.context.with(|ctx| Session { world, ctx: &ctx, host: &world.host, order }.run(inbox))
 }
 
-fn ready_text(order: &Order) -> Result<String, SyntaxProblem> {
-    if order.airlock.prepared {
-        return Ok(order.code.clone());
+fn ready_text(order: &Order) -> Result<Cow<'_, str>, SyntaxProblem> {
+    match &order.manner {
+        Manner::Journalled(Airlock { prepared: true, .. }) => Ok(Cow::Borrowed(&order.code)),
+        Manner::Journalled(_) | Manner::Hosted(_) => {
+            prepare::prepare(&order.code, order.convention()).map(|Prepared(text)| Cow::Owned(text))
+        }
     }
-    prepare::prepare(&order.code, order.airlock.convention).map(|Prepared(text)| text)
 }
 
 /// Runs a small program that touches what programs usually touch, in a world that is thrown away.
@@ -137,18 +135,50 @@ struct Session<'s, 'js> {
 }
 
 impl<'js> Session<'_, 'js> {
-    fn run(&self, text: &str, inbox: &mut Inbox) -> Ending {
+    fn run(&self, inbox: &mut Inbox) -> Ending {
         self.begin_clock_and_dice();
+        if let Manner::Hosted(hosted) = &self.order.manner {
+            if self.furnish(hosted).is_err() {
+                drop(self.ctx.catch());
+                let message = "the tools' namespaces could not be built";
+                return Ending::Failed(failure::plain("internal", message));
+            }
+            self.host.begin_hosted(&self.order.id, hosted.time_allowed);
+            self.order.say_started("", &self.host.outbox);
+            // Said now and not with what follows: native code may never let us write again.
+            self.host.outbox.flush();
+        }
+        match ready_text(self.order) {
+            Ok(text) => self.run_text(&text, inbox),
+            Err(problem) => Ending::Failed(failure::syntax(problem.to_string())),
+        }
+    }
+
+    fn run_text(&self, text: &str, inbox: &mut Inbox) -> Ending {
+        self.host.first_line_shift.set(OPENING.len() + prepare::first_line_shift(text));
         self.allow_cpu();
-        let Ok(program) = compile(self.ctx, text, self.order.airlock.convention) else {
+        let Ok(program) = compile(self.ctx, text, self.order.convention()) else {
             return self.threw();
         };
-        self.say_started(text);
+        if self.order.is_journalled() {
+            self.order.say_started(text, &self.host.outbox);
+        }
         self.allow_cpu();
         match program.call::<_, Promise<'js>>(()) {
             Ok(main) => self.feed(&main, inbox),
             Err(_) => self.threw(),
         }
+    }
+
+    /// What is a host's in this world: limits of the console, and tools.
+    fn furnish(&self, hosted: &Hosted) -> rquickjs::Result<()> {
+        let furnish = self.hook(&self.world.hooks.furnish)?;
+        furnish.call::<_, ()>((hosted.log_lines_max, hosted.log_chars_max))?;
+        let provide = self.hook(&self.world.hooks.provide)?;
+        for (name, tools) in &hosted.providers {
+            provide.call::<_, ()>((name.as_str(), tools.clone()))?;
+        }
+        Ok(())
     }
 
     /// The input loop: drain, look, wait.
@@ -176,28 +206,28 @@ impl<'js> Session<'_, 'js> {
         match message {
             ToRunner::ToolResult(result) => self.settle(result),
             ToRunner::TimerFired(fired) => self.fire(*fired),
-            ToRunner::Sync(Sync { n }) => {
+            ToRunner::Sync(Sync { n }) if self.order.is_journalled() => {
                 self.host.outbox.send(&FromRunner::Synced(Sync { n: *n }));
                 None
             }
             ToRunner::Cancel(cancel) if cancel.id == self.order.id => {
-                Some(Ending::Failed(failure::plain("timeout", "was cancelled")))
+                Some(Ending::Failed(verdict::cancelled(self.order)))
             }
-            ToRunner::Cancel(_) => None,
+            ToRunner::Cancel(_) | ToRunner::Sync(_) => None,
             ToRunner::Execute(execute) => {
-                self.refuse_second(execute.id.as_ref());
+                self.order.refuse_second(execute.id.as_ref(), &self.host.outbox);
                 None
             }
         }
     }
 
     fn settle(&self, result: &ToolResult<'_>) -> Option<Ending> {
-        let call = result.call_id.parse().ok().map(CallId);
+        let call = self.order.call_named(&result.call_id);
         let Some(call) = call.filter(|call| self.host.calls.borrow_mut().remove(call)) else {
-            return Some(self.diverged(format!("call {} is not outstanding", result.call_id)));
+            return self.unexpected(|| format!("call {} is not outstanding", result.call_id));
         };
         self.begin_input();
-        let at = result.at.map(millis);
+        let at = self.moment(result.at);
         let settled = match &result.outcome {
             Ok(value) => self.resolve(call, at, *value),
             Err(why) => self.reject(call, at, why),
@@ -207,12 +237,29 @@ impl<'js> Session<'_, 'js> {
 
     fn fire(&self, fired: TimerFired) -> Option<Ending> {
         if !self.host.timers.borrow_mut().remove(&fired.timer) {
-            return Some(self.diverged(format!("timer {} is not outstanding", fired.timer)));
+            return self.unexpected(|| format!("timer {} is not outstanding", fired.timer));
         }
         self.begin_input();
+        let at = self.moment(Some(fired.at));
         let hook = self.hook(&self.world.hooks.fire);
-        let fired = hook.and_then(|fire| fire.call::<_, ()>((fired.timer.0, millis(fired.at))));
+        let fired = hook.and_then(|fire| fire.call::<_, ()>((fired.timer.0, at)));
         fired.err().map(|_| self.threw())
+    }
+
+    /// What is late or repeated is none of a host's program's business; in a replay it means that we have lost our way.
+    fn unexpected(&self, what: impl FnOnce() -> String) -> Option<Ending> {
+        match &self.order.manner {
+            Manner::Journalled(_) => Some(self.diverged(what())),
+            Manner::Hosted(_) => None,
+        }
+    }
+
+    /// The guest's time from now on: the journal's, or for a host's programs the machine's.
+    fn moment(&self, at: Option<Timestamp>) -> Option<f64> {
+        match &self.order.manner {
+            Manner::Journalled(_) => at.map(millis),
+            Manner::Hosted(_) => Some(millis(order::now())),
+        }
     }
 
     fn resolve(
@@ -245,27 +292,35 @@ impl<'js> Session<'_, 'js> {
 
     /// Runs microtasks until none is left. A flood of them never comes back to the interpreter's own check.
     fn drain(&self) {
-        while !self.host.cpu_exhausted() && self.ctx.execute_pending_job() {
+        while !self.host.is_out_of_time() && self.ctx.execute_pending_job() {
             self.host.poll_now_and_then();
         }
     }
 
     /// How the program ended, if it has.
     fn ending(&self, main: &Promise<'js>) -> Option<Ending> {
-        if self.host.cpu_exhausted() {
-            return Some(Ending::Failed(verdict::cpu_limit(self.world, self.order)));
+        if self.is_out_of_time() {
+            return Some(Ending::Failed(verdict::out_of_time(self.world, self.order)));
         }
         if self.host.crashed.get() {
             return Some(Ending::Crashed);
         }
         let calls = !self.host.calls.borrow().is_empty();
         let timers = !self.host.timers.borrow().is_empty();
-        let waits = self.order.airlock.unawaited == Unawaited::Wait;
+        let waits = self.order.waits_for_calls();
         match main.state() {
             PromiseState::Pending if calls || timers => None,
             PromiseState::Pending => Some(Ending::Failed(failure::plain("stuck", STUCK))),
             PromiseState::Resolved | PromiseState::Rejected if waits && calls => None,
             PromiseState::Resolved | PromiseState::Rejected => Some(self.settled(main)),
+        }
+    }
+
+    /// A deadline passes also while nothing runs.
+    fn is_out_of_time(&self) -> bool {
+        match &self.order.manner {
+            Manner::Journalled(_) => self.host.is_out_of_time(),
+            Manner::Hosted(_) => self.host.poll(),
         }
     }
 
@@ -294,41 +349,22 @@ impl<'js> Session<'_, 'js> {
         Ending::Diverged
     }
 
-    fn say_started(&self, text: &str) {
-        let airlock = StartedAirlock {
-            prepared: text.into(),
-            prelude: self.order.prelude(),
-            fingerprint: crate::fingerprint().into(),
-        };
-        let id = self.order.id.as_str().into();
-        self.host.outbox.send(&FromRunner::Started(Started { id, airlock: Some(airlock) }));
-    }
-
     /// Said once per input: a line that changed nothing is no reason to repeat it.
     fn say_idle(&self, said: &mut Option<InputIndex>) {
         let inputs = self.host.inputs();
-        if *said != Some(inputs) {
+        if self.order.is_journalled() && *said != Some(inputs) {
             *said = Some(inputs);
             self.host.outbox.send(&FromRunner::Idle(Idle { inputs }));
         }
         self.host.outbox.flush();
     }
 
-    fn refuse_second(&self, id: &str) {
-        let failed = failure::plain("internal", "the runner already has an active execution");
-        self.host.outbox.send(&FromRunner::Done(Done {
-            id: id.into(),
-            outcome: Err(failed),
-            duration_ms: 0,
-            logs: Vec::new(),
-        }));
-    }
-
     fn begin_clock_and_dice(&self) {
-        let (words, _) = self.order.airlock.seed.0.as_chunks::<4>();
+        let (at, seed) = self.order.start();
+        let (words, _) = seed.0.as_chunks::<4>();
         let started = self.hook(&self.world.hooks.start).and_then(|start| {
             let mut args = Args::new(self.ctx.clone(), words.len() + 1);
-            args.push_arg(millis(self.order.airlock.start_ms))?;
+            args.push_arg(millis(at))?;
             args.push_args(words.iter().map(|word| u32::from_le_bytes(*word)))?;
             start.call_arg::<()>(args)
         });
@@ -337,7 +373,9 @@ impl<'js> Session<'_, 'js> {
 
     fn begin_input(&self) {
         let input = self.host.begin_input();
-        if input == self.order.airlock.replay_inputs.next() {
+        if let Manner::Journalled(airlock) = &self.order.manner
+            && input == airlock.replay_inputs.next()
+        {
             self.allow_cpu();
         }
     }

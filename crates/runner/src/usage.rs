@@ -1,4 +1,4 @@
-//! What the kernel says this process has used. The only unsafe code of the runner: two calls that fill a struct.
+//! What the kernel says this process has used: two calls that fill a struct.
 #![expect(unsafe_code, reason = "the standard library offers neither number")]
 
 use std::time::Duration;

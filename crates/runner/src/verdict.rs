@@ -1,8 +1,8 @@
-//! How a program ended, put into words. It runs after the guest's turn is over, with a little memory lent to it.
+//! What a guest left behind, put into words after its turn is over: then memory may be lent to it.
 
 use crate::convert::NotJson;
 use crate::failure::{self, Described};
-use crate::order::Order;
+use crate::order::{Manner, Order};
 use crate::usage;
 use crate::world::{Hook, World};
 use protocols::execbox::wire::Failed;
@@ -31,66 +31,99 @@ pub(crate) enum Ending {
     Diverged,
 }
 
-/// The failure that an uncaught value means.
-pub(crate) fn threw(world: &World, order: &Order, thrown: Thrown) -> Failed<'static> {
-    if world.host.cpu_exhausted() {
-        return cpu_limit(world, order);
-    }
-    world.lend_memory(order.memory_bytes);
-    let nothing = world.context.with(|ctx| {
-        let thrown = thrown.clone().restore(&ctx).expect("thrown in this world");
-        matches!(thrown.type_of(), Type::Null | Type::Uninitialized)
-    });
-    // Null is what the engine throws when not even an error object could be allocated. A guest's own `throw null` is told
-    // from it by the kernel: only in the first case has the process really come near its limit.
-    if nothing && usage::memory_peak_bytes() > order.memory_bytes / 2 {
-        return failure::memory_limit(order.memory_bytes);
-    }
-    described(world, order, &world.hooks.describe, Some(thrown))
+/// Who judges.
+pub(crate) struct Verdict<'s> {
+    pub(crate) world: &'s World,
+    pub(crate) order: &'s Order,
+    /// What the process had used at most before this program.
+    pub(crate) peak_before: u64,
 }
 
-/// The failure that an error in a timer or microtask means.
-pub(crate) fn crashed(world: &World, order: &Order) -> Failed<'static> {
-    world.lend_memory(order.memory_bytes);
-    described(world, order, &world.hooks.describe_crash, None)
-}
-
-/// The failure that a value without JSON means: what stopped the engine from writing it comes first.
-pub(crate) fn not_json(
-    world: &World,
-    order: &Order,
-    why: &NotJson,
-    thrown: Option<Thrown>,
-) -> Failed<'static> {
-    let Some(thrown) = thrown else {
-        return failure::serialization(why, None);
-    };
-    let failed = threw(world, order, thrown);
-    if failed.limit.is_some() { failed } else { failure::serialization(why, Some(&failed.message)) }
-}
-
-/// The allowance of processor time is used up.
-pub(crate) fn cpu_limit(world: &World, order: &Order) -> Failed<'static> {
-    failure::cpu_limit(order.cpu_ms(world.host.inputs()))
-}
-
-fn described(world: &World, order: &Order, hook: &Hook, thrown: Option<Thrown>) -> Failed<'static> {
-    let asked = world.context.with(|ctx| {
-        let describe = hook.clone().restore(&ctx)?;
-        let asked = match thrown {
-            Some(thrown) => describe.call::<_, ()>((thrown,)),
-            None => describe.call::<_, ()>(()),
-        };
-        asked.inspect_err(|_| drop(ctx.catch()))
-    });
-    let said = world.host.described.borrow_mut().take();
-    match (asked, said) {
-        (Ok(()), Some(Described { code, .. })) if code == "memory_limit" => {
-            failure::memory_limit(order.memory_bytes)
+impl Verdict<'_> {
+    /// The failure that an uncaught value means.
+    pub(crate) fn threw(&self, thrown: Thrown) -> Failed<'static> {
+        let Self { world, order, .. } = self;
+        if world.host.is_out_of_time() {
+            return out_of_time(world, order);
         }
-        (Ok(()), Some(said)) => said.into_failed(world.host.first_line_shift.get()),
-        // The prelude catches whatever the guest does; only exhaustion stops it.
-        _ if world.host.cpu_exhausted() => cpu_limit(world, order),
-        _ => failure::memory_limit(order.memory_bytes),
+        world.lend_memory(order.memory_bytes);
+        let nothing = world.context.with(|ctx| {
+            let thrown = thrown.clone().restore(&ctx).expect("thrown in this world");
+            matches!(thrown.type_of(), Type::Null | Type::Uninitialized)
+        });
+        if nothing && self.came_near_the_limit() {
+            return failure::memory_limit(order.memory_bytes);
+        }
+        self.described(&world.hooks.describe, Some(thrown))
+    }
+
+    /// Null is what the engine throws when not even an error object could be allocated. A guest's own `throw null` is told
+    /// from it by the kernel: only in the first case has this program brought the process near its limit.
+    fn came_near_the_limit(&self) -> bool {
+        let peak = usage::memory_peak_bytes();
+        match &self.order.manner {
+            Manner::Journalled(_) => peak > self.order.memory_bytes / 2,
+            // Its process may have served others before.
+            Manner::Hosted(_) => {
+                peak.saturating_sub(self.peak_before) > self.order.memory_bytes / 4
+            }
+        }
+    }
+
+    /// The failure that an error in a timer or microtask means.
+    pub(crate) fn crashed(&self) -> Failed<'static> {
+        self.world.lend_memory(self.order.memory_bytes);
+        self.described(&self.world.hooks.describe_crash, None)
+    }
+
+    /// The failure that a value without JSON means: what stopped the engine from writing it comes first.
+    pub(crate) fn not_json(&self, why: &NotJson, thrown: Option<Thrown>) -> Failed<'static> {
+        let failed = thrown.map(|thrown| self.threw(thrown));
+        match (failed, &self.order.manner) {
+            (Some(failed), _) if failed.limit.is_some() => failed,
+            (_, Manner::Hosted(_)) => failure::plain("serialization", failure::NO_JSON),
+            (Some(failed), Manner::Journalled(_)) => {
+                failure::serialization(why, Some(&failed.message))
+            }
+            (None, Manner::Journalled(_)) => failure::serialization(why, None),
+        }
+    }
+
+    fn described(&self, hook: &Hook, thrown: Option<Thrown>) -> Failed<'static> {
+        let Self { world, order, .. } = self;
+        let asked = world.context.with(|ctx| {
+            let describe = hook.clone().restore(&ctx)?;
+            let asked = match thrown {
+                Some(thrown) => describe.call::<_, ()>((thrown,)),
+                None => describe.call::<_, ()>(()),
+            };
+            asked.inspect_err(|_| drop(ctx.catch()))
+        });
+        let said = world.host.described.borrow_mut().take();
+        match (asked, said) {
+            (Ok(()), Some(Described { code, ours: false, .. })) if code == "memory_limit" => {
+                failure::memory_limit(order.memory_bytes)
+            }
+            (Ok(()), Some(said)) => said.into_failed(world.host.first_line_shift.get()),
+            // The prelude catches whatever the guest does; only exhaustion stops it.
+            _ if world.host.is_out_of_time() => out_of_time(world, order),
+            _ => failure::memory_limit(order.memory_bytes),
+        }
+    }
+}
+
+/// The time that the program was given is over.
+pub(crate) fn out_of_time(world: &World, order: &Order) -> Failed<'static> {
+    match &order.manner {
+        Manner::Journalled(_) => failure::cpu_limit(order.cpu_ms(world.host.inputs())),
+        Manner::Hosted(_) => failure::deadline(),
+    }
+}
+
+/// Whoever ordered the program does not want it any more.
+pub(crate) fn cancelled(order: &Order) -> Failed<'static> {
+    match &order.manner {
+        Manner::Journalled(_) => failure::plain("timeout", "was cancelled"),
+        Manner::Hosted(_) => failure::deadline(),
     }
 }

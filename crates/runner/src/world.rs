@@ -2,22 +2,25 @@
 
 use crate::host::{self, Host};
 use crate::link::Inbox;
-use crate::order::Ordered;
-use crate::plain;
+use crate::order::Order;
 use crate::prelude;
 use crate::session::{self, End};
+use crate::usage;
 use rquickjs::{Context, Function, Object, Persistent, Runtime};
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 
 /// Stack the guest may use. Well below what the process has: parsers and stringify need room above it.
-pub(crate) const STACK_BYTES_MAX: usize = 512 << 10;
+const STACK_BYTES_MAX: usize = 512 << 10;
 
 /// Least memory a guest gets: less would not hold the world itself.
-pub(crate) const MEMORY_BYTES_MIN: u64 = 1 << 20;
+const MEMORY_BYTES_MIN: u64 = 1 << 20;
 
 /// Extra memory for saying what went wrong once the guest's own is used up.
-pub(crate) const MEMORY_RESERVE_BYTES: u64 = 1 << 20;
+const MEMORY_RESERVE_BYTES: u64 = 1 << 20;
+
+/// A process that has grown by this much is not used again by a host.
+const GROWTH_BYTES_MAX: u64 = 8 << 20;
 
 /// The exit code of a runner whose link was closed by the engine.
 const EXIT_CLOSED: i32 = 0;
@@ -39,6 +42,8 @@ pub struct World {
 /// The prelude's functions, by which the session drives the guest.
 pub(crate) struct Hooks {
     pub(crate) start: Hook,
+    pub(crate) furnish: Hook,
+    pub(crate) provide: Hook,
     pub(crate) resolve_call: Hook,
     pub(crate) reject_call: Hook,
     pub(crate) fire: Hook,
@@ -88,15 +93,11 @@ impl World {
         let stream = Rc::new(link);
         let mut inbox = Inbox::new(Rc::clone(&stream));
         let mut held = Held::Waiting(self);
-        let mut plain = plain::Serving::new();
+        let peak_before = usage::memory_peak_bytes();
         let mut n_done = 0_u64;
         let exit_code = loop {
-            let order = match Ordered::next(&mut inbox) {
-                Ok(Some(Ordered::Ours(order))) => order,
-                Ok(Some(Ordered::Plain(order))) => match plain.serve(&order, &mut inbox, &stream) {
-                    End::Done => continue,
-                    end @ (End::Closed | End::Broken | End::Diverged) => break end.exit_code(),
-                },
+            let order = match Order::next(&mut inbox) {
+                Ok(Some(order)) => order,
                 Ok(None) => break EXIT_CLOSED,
                 Err(_) => break EXIT_BROKEN,
             };
@@ -109,14 +110,17 @@ impl World {
             let end = session::run(&world, &order, &mut inbox);
             held = Held::Spent(world);
             n_done += 1;
+            let is_hosted = !order.is_journalled();
             match end {
-                // A link that has been used twice is likely used again: its next world is built while nobody waits.
-                End::Done if n_done >= 2 => held = held.renewed(order.prelude()),
+                // Whoever leased it takes another one.
+                End::Done if is_hosted && has_grown(peak_before) => break EXIT_CLOSED,
+                // A host uses its link again, and so does whoever has used it twice: the next world is built while
+                // nobody waits for it.
+                End::Done if is_hosted || n_done >= 2 => held = held.renewed(order.prelude()),
                 End::Done => {}
                 End::Closed | End::Broken | End::Diverged => break end.exit_code(),
             }
         };
-        plain.leave();
         held.leave(exit_code)
     }
 
@@ -146,8 +150,15 @@ impl World {
 
     /// Lets us speak about a guest that has used up its memory.
     pub(crate) fn lend_memory(&self, bytes: u64) {
-        self.runtime.set_memory_limit(size(bytes.max(MEMORY_BYTES_MIN) + MEMORY_RESERVE_BYTES));
+        self.runtime.set_memory_limit(size(
+            bytes.max(MEMORY_BYTES_MIN).saturating_add(MEMORY_RESERVE_BYTES),
+        ));
     }
+}
+
+/// Whether this process keeps so much that it would blur how much the next program uses.
+fn has_grown(peak_before: u64) -> bool {
+    usage::memory_peak_bytes().saturating_sub(peak_before) > GROWTH_BYTES_MAX
 }
 
 impl End {
@@ -168,6 +179,8 @@ impl Hooks {
         };
         Ok(Self {
             start: hook("start")?,
+            furnish: hook("furnish")?,
+            provide: hook("provide")?,
             resolve_call: hook("resolveCall")?,
             reject_call: hook("rejectCall")?,
             fire: hook("fire")?,

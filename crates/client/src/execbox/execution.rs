@@ -61,6 +61,8 @@ pub struct ExecuteResult {
     pub outcome: Result<Option<Json>, Failure>,
     /// What the guest printed; empty when the host had to end the run.
     pub logs: Vec<String>,
+    /// What it handed out with `emit`, where the runner is Airlock's; empty when the host had to end the run.
+    pub emitted: Vec<Json>,
     /// How long it took.
     pub duration_ms: u64,
 }
@@ -81,7 +83,7 @@ impl ExecuteResult {
 
     /// A run that the host itself had to end.
     pub(super) const fn failed(failure: Failure, duration_ms: u64) -> Self {
-        Self { outcome: Err(failure), logs: vec![], duration_ms }
+        Self { outcome: Err(failure), logs: vec![], emitted: vec![], duration_ms }
     }
 }
 
@@ -94,6 +96,7 @@ impl From<wire::Done<'_>> for ExecuteResult {
                 message: failed.message.into_owned(),
             }),
             logs: done.logs.into_iter().map(wire::Text::into_owned).collect(),
+            emitted: done.emitted.into_iter().map(wire::RawJson::to_json).collect(),
             duration_ms: done.duration_ms,
         }
     }

@@ -29,8 +29,9 @@ impl ExecuteResult {
                 (None, Some(Error { code: failure.code.as_str(), message: &failure.message }))
             }
         };
+        let Self { logs, emitted, duration_ms, .. } = self;
         let shown =
-            Shown { ok: self.ok(), result, error, logs: &self.logs, duration_ms: self.duration_ms };
+            Shown { ok: self.ok(), result, error, logs, emitted, duration_ms: *duration_ms };
         Json::from_value(&shown).expect("texts and numbers can always be written to memory")
     }
 }
@@ -73,6 +74,8 @@ struct Shown<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Error<'a>>,
     logs: &'a [String],
+    #[serde(skip_serializing_if = "<[Json]>::is_empty")]
+    emitted: &'a [Json],
     duration_ms: u64,
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 fn failed(code: ErrorCode, message: &str, duration_ms: u64) -> ExecuteResult {
     let outcome = Err(Failure { code, message: message.to_owned() });
-    ExecuteResult { outcome, logs: vec![], duration_ms }
+    ExecuteResult { outcome, logs: vec![], emitted: vec![], duration_ms }
 }
 
 fn timed_out(duration_ms: u64) -> ExecuteResult {
@@ -277,7 +277,10 @@ async fn a_result_that_is_absent_is_undefined_and_a_stray_error_is_nothing() {
         actor.say(&json!({"type": "done", "id": id, "ok": true, "durationMs": 1.5, "logs": [], "error": error})).await;
     };
     let (result, ()) = tokio::join!(HostSession::new(&mut *channel).run(&execution), runner);
-    assert_eq!(result, ExecuteResult { outcome: Ok(None), logs: vec![], duration_ms: 1 });
+    assert_eq!(
+        result,
+        ExecuteResult { outcome: Ok(None), logs: vec![], emitted: vec![], duration_ms: 1 }
+    );
 }
 
 #[tokio::test]
@@ -291,7 +294,10 @@ async fn a_failure_keeps_its_code_and_its_logs() {
     };
     let (result, ()) = tokio::join!(HostSession::new(&mut *channel).run(&execution), runner);
     let outcome = Err(Failure { code: ErrorCode::Other("of_its_own".into()), message: "m".into() });
-    assert_eq!(result, ExecuteResult { outcome, logs: vec!["l".into()], duration_ms: 1 });
+    assert_eq!(
+        result,
+        ExecuteResult { outcome, logs: vec!["l".into()], emitted: vec![], duration_ms: 1 }
+    );
 }
 
 #[tokio::test]

@@ -155,6 +155,8 @@ struct AnyDone<'a> {
     duration_ms: u64,
     #[serde(borrow)]
     logs: Vec<Member<'a>>,
+    #[serde(borrow, default)]
+    emitted: Vec<RawJson<'a>>,
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<RawJson<'a>>,
     #[serde(borrow, default)]
@@ -163,13 +165,13 @@ struct AnyDone<'a> {
 
 impl<'a> AnyDone<'a> {
     fn settle(self) -> Result<Done<'a>, BadMessage> {
-        let Self { id, ok, duration_ms, logs, result, error } = self;
+        let Self { id, ok, duration_ms, logs, emitted, result, error } = self;
         let outcome = match (ok, error) {
             (true, _) => Ok(result),
             (false, Some(error)) => Err(error),
             (false, None) => return Err(BadMessage::ErrorMissing("done")),
         };
         let logs = logs.into_iter().map(|Member(line)| line).collect();
-        Ok(Done { id, outcome, duration_ms, logs })
+        Ok(Done { id, outcome, duration_ms, logs, emitted })
     }
 }

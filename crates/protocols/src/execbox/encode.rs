@@ -128,6 +128,8 @@ fn encode_tool_call(call: &ToolCall<'_>, to: &mut Vec<u8>) {
 fn encode_done(done: &Done<'_>, to: &mut Vec<u8>) {
     let line = Line::new(to, "done").value("id", &done.id).value("ok", &done.outcome.is_ok());
     let line = line.value("durationMs", &done.duration_ms).value("logs", &done.logs);
+    let emitted = (!done.emitted.is_empty()).then_some(&done.emitted);
+    let line = line.value_if_any("emitted", emitted);
     match &done.outcome {
         Ok(value) => line.raw_if_any("result", *value).end(),
         Err(failed) => line

@@ -243,7 +243,7 @@ proptest! {
             call_id: a.clone(), provider_name: b.clone(), safe_tool_name: c.clone(), input: raw(&payload),
         }));
         let failed = Failed { code: a.clone(), message: b.clone(), name: Some(c), stack: Some(d), limit: None };
-        let done = |outcome| FromRunner::Done(Done { id: e.clone(), outcome, duration_ms: u64::from(numbers.2), logs: vec![a.clone(), b.clone()] });
+        let done = |outcome| FromRunner::Done(Done { id: e.clone(), outcome, duration_ms: u64::from(numbers.2), logs: vec![a.clone(), b.clone()], emitted: vec![raw(&payload)] });
         round_trip_from(&done(Err(failed)));
         round_trip_from(&done(Ok(Some(raw(&payload)))));
     }

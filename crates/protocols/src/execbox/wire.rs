@@ -280,6 +280,8 @@ pub struct Done<'a> {
     pub duration_ms: u64,
     /// What it printed; empty when the lines were sent one by one.
     pub logs: Vec<Text<'a>>,
+    /// What it emitted; empty when the items were sent one by one. Left out when empty: execbox has no word for it.
+    pub emitted: Vec<RawJson<'a>>,
 }
 
 /// Why a program has no value.

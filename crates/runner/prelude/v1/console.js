@@ -3,7 +3,7 @@
 (function (kit) {
   "use strict";
 
-  const { host, LINE_CHARS_MAX } = kit;
+  const { LINE_CHARS_MAX } = kit;
   const { indexOf, slice, toWellFormed } = kit.String;
   const { show } = kit.load("show");
 
@@ -40,11 +40,11 @@
   };
 
   let indent = "";
+  const indented = (text) => (indent === "" ? text : indent + eachLine(text, "\n" + indent));
   const print = (level, text) => {
     const more = text.length - LINE_CHARS_MAX;
-    let shown = more > 0 ? slice(text, 0, LINE_CHARS_MAX) + "... " + more + " more characters" : text;
-    if (indent !== "") shown = indent + eachLine(shown, "\n" + indent);
-    host.log(level, toWellFormed(shown));
+    const shown = more > 0 ? slice(text, 0, LINE_CHARS_MAX) + "... " + more + " more characters" : text;
+    kit.log(level, toWellFormed(indented(shown)));
   };
 
   const group = (args) => {
@@ -57,6 +57,7 @@
     __proto__: null,
     attempt,
     eachLine,
+    indented,
     line,
     print,
     log: (args) => print("log", line(args, 0)),

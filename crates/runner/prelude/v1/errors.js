@@ -42,7 +42,7 @@
 
   // The guest cannot construct an InternalError: the constructor is taken away.
   const isExhaustion = (error) => {
-    if (getPrototypeOf(error) !== InternalErrorPrototype) return false;
+    if (!isObject(error) || getPrototypeOf(error) !== InternalErrorPrototype) return false;
     const message = ownData(error, "message");
     return message === "out of memory" || message === "string too long" || message === "out of memory in regexp execution";
   };
@@ -57,9 +57,10 @@
   };
 
   const describe = (error) => {
-    let code = "runtime";
+    let code = "runtime", isOurs = false;
     try {
       code = codeOf(error);
+      isOurs = isObject(error) && weakGet(ours, error) !== undefined;
     } catch {
       // A proxy may throw at every look.
     }
@@ -67,6 +68,7 @@
     const plain = textOr("a value that cannot be shown", () => NativeString(error));
     host.described(
       code,
+      isOurs,
       described ? textOr(plain, () => error.message) : plain,
       described ? textOr("", () => error.name) : "",
       described ? textOr("", () => error.stack) : "",
@@ -86,6 +88,7 @@
     __proto__: null,
     failed,
     unserializable,
+    isExhaustion,
     isObject,
     ownData,
     textOr,

@@ -3,6 +3,10 @@
 const LINE_CHARS_MAX = 65536; // of one call of console
 kit.LINE_CHARS_MAX = LINE_CHARS_MAX;
 const { indexOf, toWellFormed } = kit.String;
+kit.world = world;
+kit.log = host.log;
+kit.outside = "tools.*"; // where a program finds what is not in its world
+kit.hosted = undefined; // how a foreign host's programs print, if it is one
 
 // A program that prints nothing but texts and numbers needs nothing that shows values.
 const quick = (args) => {
@@ -19,9 +23,13 @@ for (const name of "log info warn error debug table dir dirxml assert count coun
   const plain = "log info warn error debug".includes(name);
   console[name] = {
     [name](...args) {
+      if (plain && kit.hosted !== undefined) {
+        kit.hosted.print(name, args);
+        return;
+      }
       const line = plain && loaded.console === undefined ? quick(args) : undefined;
       if (line === undefined) load("console")[name](args);
-      else host.log(name, line);
+      else kit.log(name, line);
     },
   }[name];
 }
@@ -56,6 +64,8 @@ return {
     kit.seed = { __proto__: null, a, b, c, d, e, f, g, h };
     if (loaded.random !== undefined) loaded.random.seed();
   },
+  furnish: (lines, chars) => load("hosted").begin(lines, chars),
+  provide: (name, tools) => load("hosted").provide(name, tools),
   resolveCall: (id, at, value) => {
     if (at !== undefined) clock.now = at;
     load("tools").resolveCall(id, value);

@@ -13,24 +13,30 @@
   const calls = create(null);
   let nCalls = 0;
 
-  const call = (path, args) => {
-    let json;
-    try {
-      json = stringify(args.length === 0 ? null : args[0]);
-    } catch (error) {
-      return new NativePromise((_, reject) => reject(unserializable("the arguments of tools." + path, error)));
-    }
-    return new NativePromise((resolve, reject) => {
+  // A promise of what `send` asks for under a new number; if it answers with an error, there is no call.
+  const issue = (send) =>
+    new NativePromise((resolve, reject) => {
       const id = nCalls + 1;
-      const refusal = host.call(id, toWellFormed(path), json === undefined ? "null" : json);
-      if (refusal !== undefined && refusal !== null) {
-        reject(failed("validation", refusal));
+      const refusal = send(id);
+      if (refusal !== undefined) {
+        reject(refusal);
         return;
       }
       nCalls = id;
       calls[id] = { __proto__: null, resolve, reject };
     });
-  };
+
+  const call = (path, args) =>
+    issue((id) => {
+      let json;
+      try {
+        json = stringify(args.length === 0 ? null : args[0]);
+      } catch (error) {
+        return unserializable("the arguments of tools." + path, error);
+      }
+      const refusal = host.call(id, toWellFormed(path), json === undefined ? "null" : json);
+      return refusal === undefined || refusal === null ? undefined : failed("validation", refusal);
+    });
 
   const takeCall = (id) => {
     const pending = calls[id];
@@ -120,9 +126,13 @@
     });
   };
 
-  const fetch = () => {
-    throw new NativeTypeError("fetch is not available here: everything outside is reached through tools.*");
-  };
+  // Not there for those who ask whether it is; a clear word for those who call it.
+  const fetch = host.unseen({
+    fetch() {
+      const way = kit.outside === "" ? "and this program was given no tools" : "everything outside is reached through " + kit.outside;
+      throw new NativeTypeError("fetch is not available here" + (kit.outside === "" ? ", " : ": ") + way);
+    },
+  }.fetch);
 
   return {
     __proto__: null,
@@ -131,6 +141,7 @@
     fetch,
     callTool,
     parallel,
+    issue,
     resolveCall: (id, value) => takeCall(id).resolve(value),
     rejectCall: (id, code, message, name, details) => takeCall(id).reject(failed(code, message, name, details)),
   };

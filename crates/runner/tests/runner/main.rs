@@ -3,8 +3,9 @@
 
 mod failures;
 mod guest;
+mod hosted;
 mod limits;
-mod plain;
+
 mod replay;
 mod tampering;
 mod timers;

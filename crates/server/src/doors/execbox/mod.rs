@@ -4,6 +4,8 @@
 mod listen;
 mod relay;
 mod run;
+mod said;
+mod timers;
 mod transport;
 
 pub use listen::{Address, BadAddress, ListenError, Listening, listen};

@@ -1,6 +1,11 @@
 //! One execution of a channel: its runner, its deadline, and what the host is told of it.
 
-use protocols::execbox::wire::{Cancel, Done, Execute, Failed, Options, RawJson, Started};
+use super::said::Said;
+use super::timers::Timers;
+use lifecycle::{TimerId, Timestamp};
+use protocols::execbox::wire::{
+    Cancel, Done, Execute, Failed, Options, RawJson, Started, TimerCleared, TimerFired, TimerSet,
+};
 use protocols::execbox::{FromRunner, MESSAGE_BYTES_MAX, ToRunner};
 use sandbox::{Demand, Exit, Lease, LeaseError, MEMORY_BYTES_DEFAULT, Received, Sandbox};
 use std::pin::Pin;
@@ -39,6 +44,8 @@ pub(super) struct Run {
     kill_at: Option<Instant>,
     cancelled: bool,
     said_started: bool,
+    said: Said,
+    timers: Timers,
     /// For another runner, should the spare one have left before it heard this.
     again: Option<(Sandbox, Vec<u8>)>,
 }
@@ -98,6 +105,8 @@ impl Run {
             kill_at: None,
             cancelled: false,
             said_started: false,
+            said: Said::default(),
+            timers: Timers::default(),
             again: None,
         };
         match spare.filter(|spare| spare.memory_bytes == memory_bytes) {
@@ -134,7 +143,8 @@ impl Run {
 
     /// When to look after it again.
     pub(super) fn alarm(&self) -> Instant {
-        self.kill_at.unwrap_or(self.deadline)
+        let end = self.kill_at.unwrap_or(self.deadline);
+        self.timers.next().map_or(end, |timer| timer.min(end))
     }
 
     /// A tool call is settled. `message` is the host's own, on one line.
@@ -159,7 +169,23 @@ impl Run {
                 Some(self.give_up(TIMED_OUT, out))
             }
             None if now >= self.deadline => self.ask_to_end(DEADLINE_GRACE, out),
-            Some(_) | None => None,
+            Some(_) | None => {
+                self.fire(now);
+                None
+            }
+        }
+    }
+
+    /// Tells the program of the timers that are due.
+    fn fire(&mut self, now: Instant) {
+        let mut lines = Vec::new();
+        while let Some(timer) = self.timers.take_due(now) {
+            // What time it is then is the runner's to say.
+            ToRunner::TimerFired(TimerFired { timer, at: Timestamp(0) }).encode(&mut lines);
+        }
+        if let (Stage::Running(lease), false) = (&mut self.stage, self.cancelled) {
+            // As in `begin`.
+            let _ = lease.push(&lines);
         }
     }
 
@@ -219,6 +245,15 @@ impl Run {
             }
             Heard::Call(line) if !self.cancelled => out.push(line),
             Heard::Call(_) => {}
+            Heard::Printed(line) => self.said.print(line),
+            Heard::Emitted(item) => self.said.emit(item),
+            Heard::TimerSet(timer, delay_ms) => {
+                if !self.timers.set(timer, delay_ms) {
+                    let sentence = "has more timers outstanding than a program may have";
+                    return Some(self.give_up(("runtime_error", sentence), out));
+                }
+            }
+            Heard::TimerCleared(timer) => self.timers.clear(timer),
             Heard::Done(done) => return Some(self.done(done, out)),
             Heard::NotLeased(error) => return Some(self.not_leased(&error, out)),
             Heard::Gone(exit) => match self.again.take() {
@@ -243,8 +278,7 @@ impl Run {
     }
 
     /// The runner's own word, except that nothing overrides a cancellation.
-    fn done(&mut self, done: Finished, out: &mut Frames) -> Over {
-        let Finished { outcome, logs } = done;
+    fn done(&mut self, outcome: Finished, out: &mut Frames) -> Over {
         let outcome = match outcome {
             _ if self.cancelled => Err((TIMED_OUT.0.to_owned(), TIMED_OUT.1.to_owned())),
             outcome => outcome,
@@ -256,7 +290,7 @@ impl Run {
                 !matches!(code.as_str(), "timeout" | "memory_limit" | "internal_error")
             }
         };
-        self.answer(outcome.as_ref().map(Option::as_deref), &logs, out);
+        self.answer(outcome.as_ref().map(Option::as_deref), out);
         let stage = std::mem::replace(&mut self.stage, Stage::nothing());
         let spare = match stage {
             Stage::Running(lease) if keeps => {
@@ -273,27 +307,32 @@ impl Run {
             // It had begun, whether or not its word had left it.
             self.say_started(out);
         }
-        self.answer(Err(&(code.to_owned(), message.to_owned())), &[], out);
+        self.answer(Err(&(code.to_owned(), message.to_owned())), out);
         Over { spare: None }
     }
 
-    fn answer(
-        &self,
-        outcome: Result<Option<&str>, &(String, String)>,
-        logs: &[String],
-        out: &mut Frames,
-    ) {
-        let elapsed = self.received.elapsed();
+    fn answer(&self, outcome: Result<Option<&str>, &(String, String)>, out: &mut Frames) {
         let outcome = match outcome {
             Ok(json) => Ok(json.and_then(RawJson::parse)),
             Err((code, message)) => Err(failed(code, message)),
         };
-        out.push(encoded(&FromRunner::Done(Done {
+        let frame = self.told(outcome);
+        if frame.len() <= MESSAGE_BYTES_MAX {
+            return out.push(frame);
+        }
+        let message = format!("result and logs are larger than {MESSAGE_BYTES_MAX} bytes");
+        out.push(self.told(Err(failed("serialization_error", &message))));
+    }
+
+    fn told(&self, outcome: Result<Option<RawJson<'_>>, Failed<'_>>) -> Vec<u8> {
+        let elapsed = self.received.elapsed();
+        encoded(&FromRunner::Done(Done {
             id: self.host_id.as_str().into(),
             outcome,
             duration_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
-            logs: logs.iter().map(|line| line.as_str().into()).collect(),
-        })));
+            logs: self.said.lines(),
+            emitted: self.said.items(),
+        }))
     }
 
     fn not_leased(&mut self, error: &LeaseError, out: &mut Frames) -> Over {
@@ -336,6 +375,7 @@ pub(super) fn refuse(host_id: &str, message: &str, out: &mut Frames) {
         outcome: Err(failed("internal_error", message)),
         duration_ms: 0,
         logs: Vec::new(),
+        emitted: Vec::new(),
     })));
 }
 
@@ -345,15 +385,17 @@ pub(super) enum Heard {
     Started,
     /// The line for the host.
     Call(Vec<u8>),
+    Printed(String),
+    Emitted(String),
+    TimerSet(TimerId, u64),
+    TimerCleared(TimerId),
     Done(Finished),
     Nonsense,
     Gone(Exit),
 }
 
-pub(super) struct Finished {
-    outcome: Result<Option<String>, (String, String)>,
-    logs: Vec<String>,
-}
+/// The value as JSON, or code and sentence.
+type Finished = Result<Option<String>, (String, String)>;
 
 /// Reads a line of a runner's. It is hostile input: only what this execution may say is passed on.
 fn hear(line: &[u8], id: &str) -> Heard {
@@ -363,14 +405,15 @@ fn hear(line: &[u8], id: &str) -> Heard {
             Heard::Call(with_line_break(line))
         }
         Ok(FromRunner::Done(done)) if done.id == id && line.len() <= MESSAGE_BYTES_MAX => {
-            Heard::Done(Finished {
-                outcome: match done.outcome {
-                    Ok(json) => Ok(json.map(|json| json.text().to_owned())),
-                    Err(failed) => Err((failed.code.into_owned(), failed.message.into_owned())),
-                },
-                logs: done.logs.into_iter().map(std::borrow::Cow::into_owned).collect(),
+            Heard::Done(match done.outcome {
+                Ok(json) => Ok(json.map(|json| json.text().to_owned())),
+                Err(failed) => Err((failed.code.into_owned(), failed.message.into_owned())),
             })
         }
+        Ok(FromRunner::Log(log)) => Heard::Printed(log.line.into_owned()),
+        Ok(FromRunner::Emit(emit)) => Heard::Emitted(emit.item.text().to_owned()),
+        Ok(FromRunner::TimerSet(TimerSet { timer, delay_ms })) => Heard::TimerSet(timer, delay_ms),
+        Ok(FromRunner::TimerCleared(TimerCleared { timer })) => Heard::TimerCleared(timer),
         Ok(_) | Err(_) => Heard::Nonsense,
     }
 }

@@ -39,11 +39,31 @@ fn running(code: &str) -> Guest {
     guest
 }
 
-fn done_with(code: &str, options: &Value) -> Value {
+/// The next message that is no log, with the lines that came before it.
+fn next(guest: &mut Guest) -> (Value, Vec<String>) {
+    let mut lines = vec![];
+    loop {
+        let message = guest.next().unwrap();
+        if message["type"] != "log" {
+            return (message, lines);
+        }
+        lines.push(message["line"].as_str().unwrap().to_owned());
+    }
+}
+
+fn done_and_logs(code: &str, options: &Value) -> (Value, Vec<String>) {
     let mut guest = Guest::new();
     execute(&mut guest, "e", code, options);
     assert_eq!(guest.next().unwrap()["type"], "started");
-    guest.next().unwrap()
+    next(&mut guest)
+}
+
+fn done_with(code: &str, options: &Value) -> Value {
+    done_and_logs(code, options).0
+}
+
+fn logs(code: &str, options: &Value) -> Value {
+    json!(done_and_logs(code, options).1)
 }
 
 fn value(code: &str) -> Value {
@@ -64,12 +84,12 @@ fn code_of(code: &str) -> String {
 
 #[test]
 fn a_program_is_started_and_done_in_plain_words() {
-    let mut done = done_with("console.log('a', 1); 1 + 1", &json!({}));
+    let (mut done, lines) = done_and_logs("console.log('a', 1); 1 + 1", &json!({}));
     done["durationMs"].take();
     let expected = json!({
-        "type": "done", "id": "e", "ok": true, "durationMs": null, "logs": ["a 1"], "result": 2,
+        "type": "done", "id": "e", "ok": true, "durationMs": null, "logs": [], "result": 2,
     });
-    assert_eq!(done, expected);
+    assert_eq!((done, lines), (expected, vec!["a 1".to_owned()]));
 }
 
 #[test]
@@ -191,11 +211,10 @@ fn whatever_a_guest_does_to_its_world_its_value_is_told() {
         String.prototype.toWellFormed = String.prototype.slice = () => 'forged';
         console.log('told'); await tools.echo({ a: [1] })";
     let mut guest = running(code);
-    let call = guest.next().unwrap();
-    assert_eq!(call["input"], json!({"a": [1]}));
+    let (call, lines) = next(&mut guest);
+    assert_eq!((&call["input"], lines), (&json!({"a": [1]}), vec!["told".to_owned()]));
     answer(&mut guest, &call, &json!({"b": 2}));
-    let done = guest.next().unwrap();
-    assert_eq!((&done["result"], &done["logs"]), (&json!({"b": 2}), &json!(["told"])));
+    assert_eq!(guest.next().unwrap()["result"], json!({"b": 2}));
 }
 
 #[test]
@@ -217,12 +236,11 @@ fn time_runs_out_wherever_the_guest_is() {
 }
 
 #[test]
-fn a_cancelled_program_timed_out_and_its_logs_are_kept() {
-    let mut guest = running("console.log('kept'); try { await tools.echo(1) } catch { } 1");
+fn a_cancelled_program_timed_out() {
+    let mut guest = running("try { await tools.echo(1) } catch { } 1");
     assert_eq!(guest.next().unwrap()["type"], "tool_call");
     send(&mut guest, &json!({"type": "cancel", "id": "e"}));
-    let done = guest.next().unwrap();
-    assert_eq!((&done["error"]["code"], &done["logs"]), (&json!("timeout"), &json!(["kept"])));
+    assert_eq!(guest.next().unwrap()["error"]["code"], "timeout");
 }
 
 #[test]
@@ -263,9 +281,7 @@ fn the_console_writes_lines_as_execbox_does() {
         "a\nb",
         "[object Object] function f() {}",
     ]);
-    assert_eq!(done_with(code, &json!({}))["logs"], lines);
-    let methods = "['debug', 'table', 'trace', 'dir'].map((name) => typeof console[name])";
-    assert_eq!(value(methods), json!(["undefined", "undefined", "undefined", "undefined"]));
+    assert_eq!(logs(code, &json!({})), lines);
 }
 
 #[test]
@@ -284,26 +300,103 @@ fn logs_are_cut_by_lines_then_by_utf16_units() {
     for (lines, max_lines, max_chars, left) in cases {
         let code = format!("for (const line of {lines}) console.log(line)");
         let options = json!({"maxLogLines": max_lines, "maxLogChars": max_chars});
-        assert_eq!(done_with(&code, &options)["logs"], left, "{lines}");
+        assert_eq!(logs(&code, &options), left, "{lines}");
     }
 }
 
 #[test]
 fn a_flood_of_logs_is_bounded_while_it_runs() {
     let code = "const x = 'x'.repeat(100000); for (let i = 0; i < 20000; i++) console.log(x, { x }); 'end'";
-    let done = done_with(code, &json!({"memoryLimitBytes": 8 << 20}));
-    assert_eq!(done["result"], "end");
-    assert_eq!(done["logs"][0].as_str().unwrap().len(), 64_000);
+    let (done, lines) = done_and_logs(code, &json!({"memoryLimitBytes": 8 << 20}));
+    assert_eq!((&done["result"], lines.len()), (&json!("end"), 1));
+    assert_eq!(lines[0].len(), 64_000);
 }
 
 #[test]
-fn there_is_nothing_outside_the_language_but_console_and_tools() {
-    let names = "['fetch', 'process', 'require', 'Buffer', 'setTimeout', 'emit', 'crypto', 'performance', 'queueMicrotask',
-        'Atomics', 'SharedArrayBuffer', 'WeakRef', 'FinalizationRegistry', 'InternalError', 'navigator', 'std', 'os']
-        .filter((name) => name in globalThis)";
-    assert_eq!(value(names), json!([]));
-    assert_eq!(
-        value("Math.abs(Date.now() - new Date()) < 60000 && Date.now() > 1700000000000"),
-        json!(true)
+fn the_world_is_that_of_every_door() {
+    let there = "[new URL('a', 'http://b/').href, new TextEncoder().encode('é').length, structuredClone({ a: [1] }).a[0],
+        crypto.randomUUID().length, (await crypto.subtle.digest('SHA-256', new Uint8Array())).byteLength,
+        performance.now(), new AbortController().signal.aborted, atob(btoa('x')), typeof queueMicrotask, typeof emit]";
+    let expected = json!(["http://b/a", 2, 1, 36, 32, 0, false, "x", "function", "function"]);
+    assert_eq!(value(there), expected);
+    let absent = "['process', 'require', 'Buffer', 'Atomics', 'SharedArrayBuffer', 'WeakRef', 'FinalizationRegistry',
+        'InternalError', 'navigator', 'std', 'os'].filter((name) => name in globalThis)";
+    assert_eq!(value(absent), json!([]));
+}
+
+#[test]
+fn tools_are_only_those_of_the_host() {
+    let mut guest = Guest::new();
+    let tool = json!({"safeName": "b", "originalName": "b"});
+    send(
+        &mut guest,
+        &json!({
+            "type": "execute", "id": "e", "code": "[typeof tools, await codemode.b()]",
+            "options": {"timeoutMs": 10_000, "memoryLimitBytes": 64 << 20, "maxLogLines": 1, "maxLogChars": 1},
+            "providers": [{"name": "codemode", "types": "", "tools": {"b": tool}}],
+        }),
     );
+    assert_eq!(guest.next().unwrap()["type"], "started");
+    let call = guest.next().unwrap();
+    assert_eq!(call["providerName"], "codemode");
+    answer(&mut guest, &call, &json!(1));
+    assert_eq!(guest.next().unwrap()["result"], json!(["undefined", 1]));
+}
+
+#[test]
+fn fetch_is_not_there_and_says_so_when_it_is_called() {
+    let code = "let said; try { await fetch('http://x/') } catch (error) { said = error.message } [typeof fetch, said]";
+    let words =
+        "fetch is not available here: everything outside is reached through tools.*, undefined.*";
+    assert_eq!(value(code), json!(["undefined", words]));
+}
+
+#[test]
+fn the_rest_of_the_console_prints_within_the_same_limits() {
+    let code =
+        "console.debug('a', { b: 1 }); console.group('g'); console.log('in'); console.groupEnd();
+        console.table([{ x: 1 }]); console.assert(false, 'no'); console.log('beyond')";
+    let (done, lines) = done_and_logs(code, &json!({"maxLogLines": 5}));
+    assert_eq!(done["ok"], true, "{done}");
+    assert_eq!(lines[..3], ["a {\"b\":1}", "g", "  in"]);
+    assert!(lines[3].contains("x") && lines[3].contains('1'), "{}", lines[3]);
+    assert_eq!(lines.len(), 5);
+}
+
+#[test]
+fn timers_are_the_doors_and_fire_as_told() {
+    let mut guest = running("await new Promise((done) => setTimeout(done, 50)); 'rung'");
+    let set = guest.next().unwrap();
+    assert_eq!((&set["type"], &set["delayMs"]), (&json!("timer_set"), &json!(50)));
+    send(&mut guest, &json!({"type": "timer_fired", "timer": 99, "at": 1}));
+    send(&mut guest, &json!({"type": "timer_fired", "timer": set["timer"], "at": 1}));
+    assert_eq!(guest.next().unwrap()["result"], "rung");
+}
+
+#[test]
+fn items_are_emitted_as_they_come_and_not_without_end() {
+    let mut guest = running(
+        "emit({ n: 1 }); let n = 0; try { for (;;) { emit('x'.repeat(1e5)); n++ } } catch { } n",
+    );
+    assert_eq!(guest.next().unwrap()["item"], json!({"n": 1}));
+    let mut n_items = 0;
+    loop {
+        let message = guest.next().unwrap();
+        if message["type"] == "done" {
+            assert_eq!(message["result"], n_items);
+            break;
+        }
+        n_items += 1;
+    }
+    assert_eq!(n_items, 10);
+}
+
+#[test]
+fn time_stands_still_between_inputs_and_chance_differs() {
+    let code =
+        "const t = Date.now(); for (let i = 0; i < 1e6; i++); const still = Date.now() === t;
+        [still, t > 1700000000000, new Date().getTimezoneOffset()]";
+    assert_eq!(value(code), json!([true, true, 0]));
+    let dice = "[Math.random(), crypto.randomUUID()]";
+    assert_ne!(value(dice), value(dice));
 }

@@ -1,0 +1,59 @@
+//! The order of a plain execbox host: an `execute` without `airlock`.
+
+use lifecycle::{Seed, Timestamp};
+use protocols::execbox::Provider;
+use protocols::execbox::wire::{Execute, Text};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Most log lines that are kept, whatever the host allows: empty ones cost memory too.
+const LOG_LINES_MAX: u64 = 1 << 16;
+
+/// Most UTF-16 units of log text that are kept, whatever the host allows: they go into one message with the result.
+const LOG_CHARS_MAX: u64 = 1 << 20;
+
+/// Longest time a program may ask for.
+const TIME_MAX: Duration = Duration::from_secs(24 * 3600);
+
+/// What a host says besides the program.
+pub(crate) struct Hosted {
+    /// Namespaces, and the tools in each.
+    pub(crate) providers: Vec<(String, Vec<String>)>,
+    /// Waiting for tools included.
+    pub(crate) time_allowed: Duration,
+    pub(crate) log_lines_max: u32,
+    pub(crate) log_chars_max: u32,
+    pub(super) start: Timestamp,
+    pub(super) seed: Seed,
+}
+
+impl Hosted {
+    pub(super) fn read(execute: &Execute<'_>) -> Option<Self> {
+        let providers = Provider::read_all(execute.providers).ok()?;
+        let owned = |provider: Provider<'_>| {
+            let tools = provider.tools.into_iter().map(Text::into_owned).collect();
+            (provider.name.into_owned(), tools)
+        };
+        let mut seed = [0; 32];
+        getrandom::fill(&mut seed).ok()?;
+        let options = execute.options;
+        Some(Self {
+            providers: providers.into_iter().map(owned).collect(),
+            time_allowed: Duration::from_millis(options.timeout_ms).min(TIME_MAX),
+            log_lines_max: clamped(options.max_log_lines, LOG_LINES_MAX),
+            log_chars_max: clamped(options.max_log_chars, LOG_CHARS_MAX),
+            start: now(),
+            seed: Seed(seed),
+        })
+    }
+}
+
+/// The machine's time: nobody else tells the programs of a host what time it is.
+#[expect(clippy::disallowed_methods, reason = "no story is told inside the jail")]
+pub(crate) fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+fn clamped(asked: u64, max: u64) -> u32 {
+    u32::try_from(asked.min(max)).expect("the maximum is far smaller")
+}
