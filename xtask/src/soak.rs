@@ -56,6 +56,12 @@ const SOAKS: &[Soak] = &[
         package: "airlock",
         filter: "no_process_descriptor_or_file",
     },
+    Soak {
+        name: "processes",
+        about: "10,000 short processes and 200 terminals leave nothing behind",
+        package: "processes",
+        filter: "many",
+    },
 ];
 
 /// Cases of a property test that does not set its own number; a daily run has 256.

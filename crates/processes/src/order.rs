@@ -1,0 +1,280 @@
+//! What the server and a guardian say to each other. Both are this same binary, so the form is as plain as
+//! can be; the program's texts are bounded by what the system takes.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::PathBuf;
+
+/// The system takes no more arguments and environment than this by far; more is nonsense.
+const ORDER_BYTES_MAX: usize = 64 << 20;
+
+/// What a guardian starts. Its descriptors come another way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Order {
+    pub(crate) has_terminal: bool,
+    pub(crate) argv: Vec<OsString>,
+    pub(crate) arg0: Option<OsString>,
+    pub(crate) cwd: PathBuf,
+    pub(crate) env: Vec<(OsString, OsString)>,
+}
+
+impl Order {
+    /// A length, then every text with its length.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![0; 4];
+        bytes.push(u8::from(self.has_terminal));
+        put_list(&mut bytes, self.argv.iter().map(OsString::as_os_str));
+        put_list(&mut bytes, self.arg0.iter().map(OsString::as_os_str));
+        put_text(&mut bytes, self.cwd.as_os_str());
+        put_list(&mut bytes, self.env.iter().flat_map(|(name, value)| [&**name, &**value]));
+        let n_bytes = length(bytes.len() - 4);
+        bytes[..4].copy_from_slice(&n_bytes);
+        bytes
+    }
+
+    /// Reads one order, waiting for it.
+    pub(crate) fn read(mut from: impl Read) -> io::Result<Self> {
+        let mut head = [0; 4];
+        from.read_exact(&mut head)?;
+        let n_bytes = u32::from_le_bytes(head) as usize;
+        if n_bytes > ORDER_BYTES_MAX {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let mut body = vec![0; n_bytes];
+        from.read_exact(&mut body)?;
+        parse(&body).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+}
+
+fn parse(mut bytes: &[u8]) -> Option<Order> {
+    let (has_terminal, rest) = bytes.split_first()?;
+    bytes = rest;
+    let argv = take_list(&mut bytes)?;
+    let arg0 = take_list(&mut bytes)?.pop();
+    let cwd = PathBuf::from(take_text(&mut bytes)?);
+    let mut texts = take_list(&mut bytes)?.into_iter();
+    let mut env = vec![];
+    while let Some(name) = texts.next() {
+        env.push((name, texts.next()?));
+    }
+    Some(Order { has_terminal: *has_terminal == 1, argv, arg0, cwd, env })
+}
+
+fn put_list<'a>(bytes: &mut Vec<u8>, texts: impl Iterator<Item = &'a OsStr>) {
+    let at = bytes.len();
+    bytes.extend([0; 4]);
+    let mut n_texts = 0;
+    for text in texts {
+        put_text(bytes, text);
+        n_texts += 1;
+    }
+    bytes[at..at + 4].copy_from_slice(&length(n_texts));
+}
+
+fn put_text(bytes: &mut Vec<u8>, text: &OsStr) {
+    bytes.extend(length(text.len()));
+    bytes.extend(text.as_bytes());
+}
+
+fn length(n: usize) -> [u8; 4] {
+    // What is longer is refused by whoever reads it.
+    u32::try_from(n).unwrap_or(u32::MAX).to_le_bytes()
+}
+
+fn take_list(bytes: &mut &[u8]) -> Option<Vec<OsString>> {
+    let n_texts = take_length(bytes)?;
+    (0..n_texts).map(|_| take_text(bytes)).collect()
+}
+
+fn take_text(bytes: &mut &[u8]) -> Option<OsString> {
+    let n_bytes = take_length(bytes)?;
+    let (text, rest) = bytes.split_at_checked(n_bytes)?;
+    *bytes = rest;
+    Some(OsString::from_vec(text.to_vec()))
+}
+
+fn take_length(bytes: &mut &[u8]) -> Option<usize> {
+    let (length, rest) = bytes.split_first_chunk::<4>()?;
+    *bytes = rest;
+    Some(u32::from_le_bytes(*length) as usize)
+}
+
+/// What can be sent to a program and its group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// Ctrl-C.
+    Interrupt,
+    /// Ctrl-\.
+    Quit,
+    /// Please end.
+    Terminate,
+    /// The terminal went away.
+    HangUp,
+    /// End at once.
+    Kill,
+    /// Go on.
+    Continue,
+    /// Stand still.
+    Stop,
+    /// For the program's own use.
+    User1,
+    /// For the program's own use.
+    User2,
+    /// The size of the terminal changed.
+    WindowChange,
+}
+
+impl Signal {
+    const ALL: [Self; 10] = [
+        Self::Interrupt,
+        Self::Quit,
+        Self::Terminate,
+        Self::HangUp,
+        Self::Kill,
+        Self::Continue,
+        Self::Stop,
+        Self::User1,
+        Self::User2,
+        Self::WindowChange,
+    ];
+
+    /// The number that the system knows it by.
+    pub const fn number(self) -> i32 {
+        match self {
+            Self::Interrupt => libc::SIGINT,
+            Self::Quit => libc::SIGQUIT,
+            Self::Terminate => libc::SIGTERM,
+            Self::HangUp => libc::SIGHUP,
+            Self::Kill => libc::SIGKILL,
+            Self::Continue => libc::SIGCONT,
+            Self::Stop => libc::SIGSTOP,
+            Self::User1 => libc::SIGUSR1,
+            Self::User2 => libc::SIGUSR2,
+            Self::WindowChange => libc::SIGWINCH,
+        }
+    }
+
+    fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|signal| signal.number() == i32::from(number))
+    }
+}
+
+/// What the server wishes of a guardian that has started its program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// Signal the program and its group, while it lives.
+    Signal(Signal),
+    /// Kill everything.
+    KillAll,
+}
+
+impl Wish {
+    /// One byte: zero, or the number of a signal.
+    pub(crate) fn to_byte(self) -> u8 {
+        match self {
+            Self::Signal(signal) => signal.number().to_le_bytes()[0],
+            Self::KillAll => 0,
+        }
+    }
+
+    /// Reads a wish back.
+    pub(crate) fn from_byte(byte: u8) -> Option<Self> {
+        if byte == 0 { Some(Self::KillAll) } else { Signal::from_number(byte).map(Self::Signal) }
+    }
+}
+
+/// What a guardian reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Report {
+    /// The program runs.
+    Started { pid: i32 },
+    /// It could not be started.
+    Failed { errno: i32 },
+    /// It ended with this code, 128 + n for signal n. Others may live.
+    Exited { code: i32 },
+    /// Nobody is left.
+    Empty,
+}
+
+/// A tag and a number.
+pub(crate) const REPORT_BYTES: usize = 5;
+
+impl Report {
+    pub(crate) fn to_bytes(self) -> [u8; REPORT_BYTES] {
+        let (tag, number) = match self {
+            Self::Started { pid } => (b'S', pid),
+            Self::Failed { errno } => (b'F', errno),
+            Self::Exited { code } => (b'X', code),
+            Self::Empty => (b'E', 0),
+        };
+        let [a, b, c, d] = number.to_le_bytes();
+        [tag, a, b, c, d]
+    }
+
+    pub(crate) fn from_bytes([tag, number @ ..]: [u8; REPORT_BYTES]) -> Option<Self> {
+        let number = i32::from_le_bytes(number);
+        match tag {
+            b'S' => Some(Self::Started { pid: number }),
+            b'F' => Some(Self::Failed { errno: number }),
+            b'X' => Some(Self::Exited { code: number }),
+            b'E' => Some(Self::Empty),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn text() -> impl Strategy<Value = OsString> {
+        prop::collection::vec(any::<u8>(), 0..20).prop_map(OsString::from_vec)
+    }
+
+    fn order() -> impl Strategy<Value = Order> {
+        let texts = || prop::collection::vec(text(), 0..5);
+        let env = prop::collection::vec((text(), text()), 0..5);
+        (any::<bool>(), texts(), prop::option::of(text()), text(), env).prop_map(
+            |(has_terminal, argv, arg0, cwd, env)| Order {
+                has_terminal,
+                argv,
+                arg0,
+                cwd: cwd.into(),
+                env,
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn an_order_reads_back_as_it_was_given(order in order()) {
+            prop_assert_eq!(Order::read(order.to_bytes().as_slice()).unwrap(), order);
+        }
+
+        #[test]
+        fn nonsense_is_no_order_and_no_panic(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+            let _ = parse(&bytes);
+        }
+    }
+
+    #[test]
+    fn wishes_and_reports_read_back_as_they_were_said() {
+        let signals = Signal::ALL.map(Wish::Signal);
+        for wish in signals.into_iter().chain([Wish::KillAll]) {
+            assert_eq!(Wish::from_byte(wish.to_byte()), Some(wish));
+        }
+        let reports = [
+            Report::Started { pid: 77 },
+            Report::Failed { errno: 2 },
+            Report::Exited { code: 143 },
+            Report::Empty,
+        ];
+        for report in reports {
+            assert_eq!(Report::from_bytes(report.to_bytes()), Some(report));
+        }
+        assert_eq!(Wish::from_byte(200), None);
+        assert_eq!(Report::from_bytes([0; REPORT_BYTES]), None);
+    }
+}

@@ -1,0 +1,391 @@
+//! What a process has said, numbered: a bounded ring that tells when something was lost, and how room in it
+//! slows the process down.
+
+use bytes::Bytes;
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::sync::{Notify, watch};
+
+/// The number of an event of a process. The first is 1.
+pub type Seq = u64;
+
+/// What is kept of one process's output.
+pub const RETAINED_BYTES_MAX: usize = 1 << 20;
+
+/// How many pieces are kept: one byte each would take far more memory than they hold.
+const RETAINED_CHUNKS_MAX: usize = 50_000;
+
+/// The largest piece: what a pipe holds.
+pub const CHUNK_BYTES_MAX: usize = 64 << 10;
+
+/// Where a piece of output came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+    /// A terminal, which has only one.
+    Terminal,
+}
+
+/// A piece of output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    /// Its number.
+    pub seq: Seq,
+    /// Where it came from.
+    pub stream: Stream,
+    /// What it says.
+    pub bytes: Bytes,
+}
+
+/// What a process did, in the order in which it is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// It said something.
+    Output(Chunk),
+    /// It ended, 128 + n for signal n. What it said before has been told.
+    Exited {
+        /// Its number.
+        seq: Seq,
+        /// How.
+        code: i32,
+    },
+    /// Nothing more comes.
+    Closed {
+        /// Its number.
+        seq: Seq,
+    },
+}
+
+impl Event {
+    /// Its number.
+    pub const fn seq(&self) -> Seq {
+        match self {
+            Self::Output(chunk) => chunk.seq,
+            Self::Exited { seq, .. } | Self::Closed { seq } => *seq,
+        }
+    }
+}
+
+/// Output after some number, and how things stand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// Whole pieces.
+    pub chunks: Vec<Chunk>,
+    /// The number after the last one given, or after the last event where all was given.
+    pub next_seq: Seq,
+    /// When the process ended, and how.
+    pub exited: Option<(Seq, i32)>,
+    /// When everything was said.
+    pub closed: Option<Seq>,
+    /// Bytes that came after the number asked for and are kept no more.
+    pub dropped_bytes: u64,
+    /// The first piece that is still kept.
+    pub first_seq: Option<Seq>,
+}
+
+/// All that a process has said and is kept.
+#[derive(Debug)]
+pub struct Output {
+    kept: Mutex<Kept>,
+    /// Counts events, so that nobody sleeps through one.
+    changed: watch::Sender<Seq>,
+    /// Told when the process may go on talking.
+    room: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    chunks: VecDeque<Chunk>,
+    n_bytes: usize,
+    /// Bytes in pieces that nobody has released.
+    unreleased_bytes: usize,
+    released: Seq,
+    last: Seq,
+    exited: Option<(Seq, i32)>,
+    closed: Option<Seq>,
+    /// The last piece that was dropped, and how much was dropped up to it: pieces before it count, too.
+    dropped_seq: Seq,
+    dropped_bytes: u64,
+    /// How much was dropped, told by piece, for those who had heard some of it.
+    dropped_recently: VecDeque<(Seq, u64)>,
+}
+
+/// Tells those who wait that something was added.
+#[derive(Debug, Clone)]
+pub struct Changes(watch::Receiver<Seq>);
+
+impl Changes {
+    /// Waits for the next event. One that came since the last call, or since this was made, counts.
+    pub async fn next(&mut self) {
+        if self.0.changed().await.is_err() {
+            // Nobody is left who could add one.
+            std::future::pending().await
+        }
+    }
+}
+
+impl Output {
+    pub(crate) fn new() -> Self {
+        Self { kept: Mutex::default(), changed: watch::Sender::new(0), room: Notify::new() }
+    }
+
+    /// The first event after `after`; older ones may be lost.
+    pub fn next_after(&self, after: Seq) -> Option<Event> {
+        let kept = self.kept();
+        let at = kept.chunks.partition_point(|chunk| chunk.seq <= after);
+        let chunk = kept.chunks.get(at).map(|chunk| Event::Output(chunk.clone()));
+        let exited = kept.exited.map(|(seq, code)| Event::Exited { seq, code });
+        let closed = kept.closed.map(|seq| Event::Closed { seq });
+        let is_after = |event: &Event| event.seq() > after;
+        [chunk, exited, closed].into_iter().flatten().filter(is_after).min_by_key(Event::seq)
+    }
+
+    /// Output after `after`, whole pieces of at most `bytes_max` together, but at least one if there is one.
+    pub fn page(&self, after: Seq, bytes_max: Option<usize>) -> Page {
+        let kept = self.kept();
+        let first = kept.chunks.partition_point(|chunk| chunk.seq <= after);
+        let mut n_bytes = 0;
+        let fits = |chunk: &&Chunk| {
+            let is_first = n_bytes == 0;
+            n_bytes += chunk.bytes.len();
+            is_first || bytes_max.is_none_or(|max| n_bytes <= max)
+        };
+        let chunks: Vec<Chunk> = kept.chunks.range(first..).take_while(fits).cloned().collect();
+        let is_all = first + chunks.len() == kept.chunks.len();
+        let next_seq = match chunks.last() {
+            Some(last) if !is_all || bytes_max.is_some() => last.seq + 1,
+            _ => kept.last + 1,
+        };
+        Page {
+            chunks,
+            next_seq,
+            exited: kept.exited,
+            closed: kept.closed,
+            dropped_bytes: kept.dropped_after(after),
+            first_seq: kept.chunks.front().map(|chunk| chunk.seq),
+        }
+    }
+
+    /// The number of the last event.
+    pub fn last_seq(&self) -> Seq {
+        self.kept().last
+    }
+
+    /// How it ended, if it has.
+    pub fn exit_code(&self) -> Option<i32> {
+        self.kept().exited.map(|(_, code)| code)
+    }
+
+    /// Whether nothing more comes.
+    pub fn is_closed(&self) -> bool {
+        self.kept().closed.is_some()
+    }
+
+    /// Says that pieces up to `seq` are needed no more: they go when there is no room. As long as nobody
+    /// releases anything, a process that has said all that fits has to wait.
+    pub fn release(&self, seq: Seq) {
+        let mut kept = self.kept();
+        if seq <= kept.released {
+            return;
+        }
+        let from = kept.chunks.partition_point(|chunk| chunk.seq <= kept.released);
+        let until = kept.chunks.partition_point(|chunk| chunk.seq <= seq);
+        let n_bytes: usize = kept.chunks.range(from..until).map(|chunk| chunk.bytes.len()).sum();
+        kept.unreleased_bytes -= n_bytes;
+        kept.released = seq;
+        drop(kept);
+        self.room.notify_one();
+    }
+
+    /// Whom to ask to be woken.
+    pub fn changes(&self) -> Changes {
+        Changes(self.changed.subscribe())
+    }
+
+    /// Whether another piece can be added without losing one that somebody needs.
+    pub(crate) fn has_room(&self) -> bool {
+        let kept = self.kept();
+        let n_unreleased = kept
+            .chunks
+            .len()
+            .saturating_sub(kept.chunks.partition_point(|chunk| chunk.seq <= kept.released));
+        kept.unreleased_bytes + CHUNK_BYTES_MAX <= RETAINED_BYTES_MAX
+            && n_unreleased < RETAINED_CHUNKS_MAX
+    }
+
+    /// Waits until there may be room.
+    pub(crate) async fn room(&self) {
+        self.room.notified().await;
+    }
+
+    /// Adds a piece and forgets released ones that it has no room beside.
+    pub(crate) fn say(&self, stream: Stream, bytes: Bytes) {
+        let mut kept = self.kept();
+        kept.last += 1;
+        let seq = kept.last;
+        kept.n_bytes += bytes.len();
+        // What was released in advance, because nobody wants it, never counts.
+        if seq > kept.released {
+            kept.unreleased_bytes += bytes.len();
+        }
+        kept.chunks.push_back(Chunk { seq, stream, bytes });
+        kept.make_room();
+        self.tell(kept);
+    }
+
+    pub(crate) fn exited(&self, code: i32) {
+        let mut kept = self.kept();
+        kept.last += 1;
+        kept.exited = Some((kept.last, code));
+        self.tell(kept);
+    }
+
+    pub(crate) fn closed(&self) {
+        let mut kept = self.kept();
+        kept.last += 1;
+        kept.closed = Some(kept.last);
+        self.tell(kept);
+    }
+
+    fn tell(&self, kept: MutexGuard<'_, Kept>) {
+        let last = kept.last;
+        drop(kept);
+        self.changed.send_replace(last);
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        // Every change is whole before the lock is let go.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How many drops are remembered one by one; for a reader further behind the sum since is told.
+const DROPS_MAX: usize = 4_096;
+
+impl Kept {
+    fn make_room(&mut self) {
+        while self.n_bytes > RETAINED_BYTES_MAX || self.chunks.len() > RETAINED_CHUNKS_MAX {
+            let Some(front) = self.chunks.front() else { return };
+            if front.seq > self.released {
+                return;
+            }
+            let (seq, n_bytes) = (front.seq, front.bytes.len());
+            self.chunks.pop_front();
+            self.n_bytes -= n_bytes;
+            self.dropped_bytes += n_bytes as u64;
+            self.dropped_seq = seq;
+            self.dropped_recently.push_back((seq, n_bytes as u64));
+            if self.dropped_recently.len() > DROPS_MAX {
+                self.dropped_recently.pop_front();
+            }
+        }
+    }
+
+    fn dropped_after(&self, after: Seq) -> u64 {
+        if after >= self.dropped_seq {
+            return 0;
+        }
+        match self.dropped_recently.front() {
+            Some((first, _)) if after + 1 >= *first => {
+                let is_after = |(seq, _): &&(Seq, u64)| *seq > after;
+                self.dropped_recently.iter().filter(is_after).map(|(_, n_bytes)| n_bytes).sum()
+            }
+            // All that was ever dropped: exact for a reader from the start, else the most it can be.
+            Some(_) | None => self.dropped_bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(output: &Output, text: &str) {
+        output.say(Stream::Stdout, Bytes::copy_from_slice(text.as_bytes()));
+    }
+
+    fn seqs(page: &Page) -> Vec<Seq> {
+        page.chunks.iter().map(|chunk| chunk.seq).collect()
+    }
+
+    #[test]
+    fn a_page_holds_whole_pieces_and_skips_none() {
+        let output = Output::new();
+        for text in ["aaaa", "bbbb", "cccc"] {
+            said(&output, text);
+        }
+        for (after, max, expected, next_seq) in [
+            (0, None, vec![1, 2, 3], 4),
+            (1, None, vec![2, 3], 4),
+            (0, Some(0), vec![1], 2),
+            (0, Some(4), vec![1], 2),
+            (0, Some(7), vec![1], 2),
+            (0, Some(8), vec![1, 2], 3),
+            (99, None, vec![], 4),
+            (3, Some(4), vec![], 4),
+        ] {
+            let page = output.page(after, max);
+            assert_eq!((after, max, seqs(&page), page.next_seq), (after, max, expected, next_seq));
+        }
+    }
+
+    #[test]
+    fn exit_and_end_take_one_number_each() {
+        let output = Output::new();
+        said(&output, "early");
+        output.exited(3);
+        said(&output, "late");
+        output.closed();
+        let events: Vec<_> =
+            std::iter::successors(output.next_after(0), |event| output.next_after(event.seq()))
+                .collect();
+        let chunk = |seq, text: &'static str| {
+            Event::Output(Chunk { seq, stream: Stream::Stdout, bytes: Bytes::from(text) })
+        };
+        let expected = [
+            chunk(1, "early"),
+            Event::Exited { seq: 2, code: 3 },
+            chunk(3, "late"),
+            Event::Closed { seq: 4 },
+        ];
+        assert_eq!(events, expected);
+        let page = output.page(0, None);
+        assert_eq!((page.next_seq, page.exited, page.closed), (5, Some((2, 3)), Some(4)));
+        assert_eq!(output.page(0, Some(9)).next_seq, 4);
+    }
+
+    #[test]
+    fn only_what_was_released_is_dropped_and_it_is_told() {
+        let output = Output::new();
+        let piece = "x".repeat(CHUNK_BYTES_MAX);
+        let n_pieces = RETAINED_BYTES_MAX / CHUNK_BYTES_MAX;
+        for _ in 0..n_pieces {
+            assert!(output.has_room());
+            said(&output, &piece);
+        }
+        assert!(!output.has_room());
+        assert_eq!(output.page(0, None).dropped_bytes, 0);
+        output.release(2);
+        assert!(output.has_room());
+        said(&output, &piece);
+        said(&output, &piece);
+        assert!(!output.has_room());
+        let page = output.page(0, None);
+        assert_eq!((page.dropped_bytes, page.first_seq), (2 * piece.len() as u64, Some(3)));
+        assert_eq!(output.page(1, None).dropped_bytes, piece.len() as u64);
+        assert_eq!(output.page(2, None).dropped_bytes, 0);
+    }
+
+    #[tokio::test]
+    async fn an_event_between_looking_and_waiting_is_not_slept_through() {
+        let output = Output::new();
+        let mut changes = output.changes();
+        assert_eq!(output.next_after(0), None);
+        said(&output, "now");
+        changes.next().await;
+        assert!(output.next_after(0).is_some());
+    }
+}

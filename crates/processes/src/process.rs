@@ -1,0 +1,171 @@
+//! A process that runs, or ran: what a caller can do with it.
+
+use crate::error::Refused;
+use crate::order::Signal;
+use crate::output::Output;
+use crate::spec::Size;
+use crate::streams::Terminal;
+use bytes::Bytes;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+/// What may wait for a program that does not read.
+const INPUT_BYTES_MAX: usize = 8 << 20;
+
+/// Wishes that may wait for a pump, which never waits for anybody: never reached.
+pub(crate) const WISHES_MAX: usize = 1_024;
+
+/// How a process shall end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// At once, with all it has started.
+    Kill,
+    /// Its group gets a signal; what is left after the grace is killed.
+    Ask {
+        /// What it gets.
+        signal: Signal,
+        /// How long it may take.
+        grace: Duration,
+    },
+}
+
+/// A process. The last clone that is dropped kills it and all that it has started.
+#[derive(Debug, Clone)]
+pub struct Process {
+    pid: i32,
+    output: Arc<Output>,
+    wishes: mpsc::Sender<Wanted>,
+    terminal: Option<Terminal>,
+    input: Arc<InputState>,
+}
+
+#[derive(Debug)]
+struct InputState {
+    room: Arc<Semaphore>,
+    is_open: AtomicBool,
+}
+
+/// What is wanted of a pump.
+#[derive(Debug)]
+pub(crate) enum Wanted {
+    /// Bytes for the program, and the room they take.
+    Write(Bytes, OwnedSemaphorePermit),
+    /// No more bytes.
+    CloseInput,
+    Signal(Signal),
+    End(End),
+}
+
+/// Room for bytes that are about to be written.
+#[derive(Debug)]
+pub struct InputRoom(OwnedSemaphorePermit);
+
+impl Process {
+    pub(crate) fn new(
+        pid: i32,
+        output: Arc<Output>,
+        wishes: mpsc::Sender<Wanted>,
+        terminal: Option<Terminal>,
+        has_input: bool,
+    ) -> Self {
+        let room = Arc::new(Semaphore::new(INPUT_BYTES_MAX));
+        let input = Arc::new(InputState { room, is_open: AtomicBool::new(has_input) });
+        Self { pid, output, wishes, terminal, input }
+    }
+
+    /// Its number, while it lives.
+    pub const fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// What it says.
+    pub const fn output(&self) -> &Arc<Output> {
+        &self.output
+    }
+
+    /// Whether it has a terminal.
+    pub const fn has_terminal(&self) -> bool {
+        self.terminal.is_some()
+    }
+
+    /// Whether it can be written to, read or not.
+    pub fn has_input(&self) -> bool {
+        self.input.is_open.load(Ordering::Acquire)
+    }
+
+    /// Room for `n_bytes`, now or never.
+    pub fn try_input_room(&self, n_bytes: usize) -> Option<InputRoom> {
+        let room = Arc::clone(&self.input.room);
+        room.try_acquire_many_owned(permits(n_bytes)).ok().map(InputRoom)
+    }
+
+    /// Waits for room for `n_bytes`. Those who wait are served in order.
+    pub async fn input_room(&self, n_bytes: usize) -> InputRoom {
+        let room = Arc::clone(&self.input.room);
+        InputRoom(room.acquire_many_owned(permits(n_bytes)).await.expect("nobody closes it"))
+    }
+
+    /// Writes bytes that there is room for. A program that has ended does not mind.
+    pub fn write(&self, bytes: Bytes, room: InputRoom) -> Result<(), Refused> {
+        if !self.has_input() {
+            return Err(Refused::Closed);
+        }
+        match self.wishes.try_send(Wanted::Write(bytes, room.0)) {
+            Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => Ok(()),
+            Err(mpsc::error::TrySendError::Full(_)) => Err(Refused::Full),
+        }
+    }
+
+    /// Lets the program see the end of its input, after what was written. A terminal is sent Ctrl-D.
+    pub fn close_input(&self) -> Result<(), Refused> {
+        if !self.has_input() {
+            return Err(Refused::Closed);
+        }
+        if self.terminal.is_none() {
+            self.input.is_open.store(false, Ordering::Release);
+        }
+        self.wish(Wanted::CloseInput);
+        Ok(())
+    }
+
+    /// Changes the size of its terminal.
+    pub fn resize(&self, size: Size) -> Result<(), Refused> {
+        let terminal = self.terminal.as_ref().ok_or(Refused::NoTerminal)?;
+        // It fails only where the terminal is gone, as it would a moment later.
+        let _ = terminal.resize(size);
+        Ok(())
+    }
+
+    /// Signals it and its group. One that has ended does not mind.
+    pub fn signal(&self, signal: Signal) {
+        self.wish(Wanted::Signal(signal));
+    }
+
+    /// Ends it and all that it has started, also what it left behind when it ended itself.
+    pub fn end(&self, how: End) {
+        self.wish(Wanted::End(how));
+    }
+
+    /// Waits until everybody is gone: the process and all that it has started.
+    pub async fn gone(&self) {
+        self.wishes.closed().await;
+    }
+
+    /// Whether anybody is left: the process, or something that it has started.
+    pub fn is_gone(&self) -> bool {
+        self.wishes.is_closed()
+    }
+
+    fn wish(&self, wanted: Wanted) {
+        if let Err(mpsc::error::TrySendError::Full(wanted)) = self.wishes.try_send(wanted) {
+            tracing::warn!(?wanted, "a pump does not keep up");
+        }
+    }
+}
+
+fn permits(n_bytes: usize) -> u32 {
+    // One write may be larger than all room: it then waits for all of it.
+    u32::try_from(n_bytes.clamp(1, INPUT_BYTES_MAX)).unwrap_or(u32::MAX)
+}

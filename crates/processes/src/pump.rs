@@ -1,0 +1,322 @@
+//! The one task of a process: moves what it says into its output, what it is told into its input, and keeps
+//! the order: output, then the exit, then what background children still say, then the end.
+
+use crate::order::{REPORT_BYTES, Report, Wish};
+use crate::output::{Output, RETAINED_BYTES_MAX};
+use crate::process::{End, WISHES_MAX, Wanted};
+use crate::streams::{Ends, Heard, Sink, Source};
+use bytes::{Buf as _, Bytes};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::UnixStream;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// The code of a program whose end nobody saw: its guardian was killed, and it with it.
+const KILLED: i32 = 137;
+
+/// A terminal's last words come through a queue of the kernel's and may be a moment late. It closes by
+/// itself after them, except where a background child keeps it.
+const LAST_WORDS_TIME: Duration = Duration::from_millis(100);
+
+/// What ends a line, and a terminal's input.
+const CTRL_D: &[u8] = &[4];
+
+pub(crate) struct Pump {
+    link: UnixStream,
+    report: [u8; REPORT_BYTES],
+    n_report: usize,
+    wishes: mpsc::Receiver<Wanted>,
+    output: Arc<Output>,
+    sources: Vec<Listener>,
+    input: Option<Sink>,
+    is_terminal: bool,
+    unwritten: VecDeque<(Bytes, Option<OwnedSemaphorePermit>)>,
+    closes_input: bool,
+    phase: Phase,
+    /// Whether somebody of the process's family lives.
+    has_family: bool,
+    kill_at: Option<Instant>,
+}
+
+/// A stream and what is known of it.
+struct Listener {
+    source: Source,
+    is_open: bool,
+    /// Whether all that was there at the exit has been heard.
+    is_drained: bool,
+}
+
+/// How far a process is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Phase {
+    Running,
+    /// It has ended; its last words are being heard.
+    Ending {
+        code: i32,
+        until: Instant,
+        heard_bytes: usize,
+    },
+    /// Its end was told.
+    Exited,
+    /// Everything was told.
+    Closed,
+}
+
+impl Pump {
+    pub(crate) fn new(
+        link: UnixStream,
+        ends: Ends,
+        output: Arc<Output>,
+    ) -> (Self, mpsc::Sender<Wanted>) {
+        let (sender, wishes) = mpsc::channel(WISHES_MAX);
+        let listen = |source| Listener { source, is_open: true, is_drained: false };
+        let pump = Self {
+            link,
+            report: [0; REPORT_BYTES],
+            n_report: 0,
+            wishes,
+            output,
+            sources: ends.sources.into_iter().map(listen).collect(),
+            input: ends.input,
+            is_terminal: ends.terminal.is_some(),
+            unwritten: VecDeque::new(),
+            closes_input: false,
+            phase: Phase::Running,
+            has_family: true,
+            kill_at: None,
+        };
+        (pump, sender)
+    }
+
+    /// Runs until everything was told and nobody is left. Nobody is left soon after `stopping`, or after the
+    /// last handle on the process is gone.
+    pub(crate) async fn run(mut self, stopping: CancellationToken) {
+        let mut is_wanted = true;
+        while self.has_family || self.phase != Phase::Closed {
+            let has_room = self.output.has_room();
+            tokio::select! {
+                biased;
+                wanted = self.wishes.recv(), if is_wanted => match wanted {
+                    Some(wanted) => self.want(wanted),
+                    None => is_wanted = self.give_up(),
+                },
+                () = stopping.cancelled(), if is_wanted => is_wanted = self.give_up(),
+                report = next_report(&mut self.link, &mut self.report, &mut self.n_report),
+                    if self.has_family => self.hear_report(report),
+                idx = next_ready(&self.sources), if has_room => self.hear(idx),
+                () = self.output.room(), if !has_room => {}
+                written = write(&self.input, &self.unwritten) => self.wrote(written),
+                () = last_words(self.phase), if has_room => self.finish_last_words(),
+                () = at(self.kill_at) => self.kill(),
+            }
+            self.advance();
+        }
+    }
+
+    fn want(&mut self, wanted: Wanted) {
+        match wanted {
+            Wanted::Write(bytes, room) => {
+                if self.input.is_some() && !self.closes_input {
+                    self.unwritten.push_back((bytes, Some(room)));
+                }
+            }
+            Wanted::CloseInput if self.is_terminal => {
+                self.unwritten.push_back((Bytes::from_static(CTRL_D), None));
+            }
+            Wanted::CloseInput => self.closes_input = true,
+            Wanted::Signal(signal) => self.wish(Wish::Signal(signal)),
+            Wanted::End(End::Kill) => self.kill(),
+            Wanted::End(End::Ask { signal, grace }) => {
+                self.wish(Wish::Signal(signal));
+                let kill_at = Instant::now() + grace;
+                self.kill_at = Some(self.kill_at.map_or(kill_at, |at| at.min(kill_at)));
+            }
+        }
+    }
+
+    /// Nobody wants the process any more: it is killed, and nobody waits for room.
+    fn give_up(&mut self) -> bool {
+        self.output.release(u64::MAX);
+        self.kill();
+        false
+    }
+
+    fn kill(&mut self) {
+        self.kill_at = None;
+        self.wish(Wish::KillAll);
+    }
+
+    fn wish(&self, wish: Wish) {
+        // A few bytes always fit, and a guardian that is gone has nothing left to do.
+        let _ = self.link.try_write(&[wish.to_byte()]);
+    }
+
+    fn hear_report(&mut self, report: Option<Report>) {
+        match report {
+            Some(Report::Exited { code }) => self.ended(code),
+            Some(Report::Started { .. } | Report::Failed { .. }) => {}
+            Some(Report::Empty) | None => {
+                self.has_family = false;
+                self.wishes.close();
+                // What they said last may not be heard yet.
+                for listener in &mut self.sources {
+                    listener.is_drained = !listener.is_open;
+                }
+                // The guardian itself was killed.
+                if self.phase == Phase::Running {
+                    self.ended(KILLED);
+                }
+            }
+        }
+    }
+
+    fn ended(&mut self, code: i32) {
+        let until = Instant::now() + LAST_WORDS_TIME;
+        self.phase = Phase::Ending { code, until, heard_bytes: 0 };
+        self.unwritten.clear();
+    }
+
+    fn hear(&mut self, idx: usize) {
+        let listener = &mut self.sources[idx];
+        match listener.source.hear() {
+            Heard::Bytes(bytes) => {
+                if let Phase::Ending { heard_bytes, .. } = &mut self.phase {
+                    *heard_bytes += bytes.len();
+                }
+                self.output.say(listener.source.stream, bytes);
+            }
+            Heard::Nothing => {}
+            Heard::End => (listener.is_open, listener.is_drained) = (false, true),
+        }
+    }
+
+    /// Looks whether the next thing can be told.
+    fn advance(&mut self) {
+        if self.closes_input && self.unwritten.is_empty() && !self.is_terminal {
+            self.input = None;
+        }
+        if let Phase::Ending { code, until, heard_bytes } = self.phase {
+            let heard_bytes = heard_bytes + self.drain();
+            self.phase = Phase::Ending { code, until, heard_bytes };
+            // A background child that never stops talking does not hold the exit up.
+            let is_heard = self.sources.iter().all(|listener| listener.is_drained);
+            if is_heard || heard_bytes > RETAINED_BYTES_MAX {
+                self.output.exited(code);
+                self.phase = Phase::Exited;
+            }
+        }
+        if self.phase == Phase::Exited {
+            if !self.has_family {
+                // Whoever else may hold a stream open is nobody that the process started.
+                self.drain();
+                for listener in &mut self.sources {
+                    listener.is_open &= !listener.is_drained;
+                }
+            }
+            if self.sources.iter().all(|listener| !listener.is_open) {
+                self.output.closed();
+                self.phase = Phase::Closed;
+                self.input = None;
+            }
+        }
+    }
+
+    /// Reads what is there without waiting, and counts it. A pipe that is empty now holds nothing from before
+    /// the exit; a terminal may.
+    fn drain(&mut self) -> usize {
+        let mut n_bytes = 0;
+        for listener in &mut self.sources {
+            while !listener.is_drained && n_bytes <= RETAINED_BYTES_MAX && self.output.has_room() {
+                match listener.source.hear_now() {
+                    Heard::Bytes(bytes) => {
+                        n_bytes += bytes.len();
+                        self.output.say(listener.source.stream, bytes);
+                    }
+                    Heard::Nothing if self.is_terminal && self.has_family => break,
+                    Heard::Nothing => listener.is_drained = true,
+                    Heard::End => (listener.is_open, listener.is_drained) = (false, true),
+                }
+            }
+        }
+        n_bytes
+    }
+
+    fn finish_last_words(&mut self) {
+        for listener in &mut self.sources {
+            listener.is_drained = true;
+        }
+    }
+
+    fn wrote(&mut self, written: std::io::Result<usize>) {
+        match (written, self.unwritten.front_mut()) {
+            (Ok(n), Some((bytes, _))) => {
+                bytes.advance(n);
+                if bytes.is_empty() {
+                    self.unwritten.pop_front();
+                }
+            }
+            (Err(_), _) | (_, None) => {
+                // Nobody reads it, or ever will.
+                self.unwritten.clear();
+                self.closes_input = true;
+            }
+        }
+    }
+}
+
+/// When a terminal's last words must have been heard.
+async fn last_words(phase: Phase) {
+    match phase {
+        Phase::Ending { until, .. } => tokio::time::sleep_until(until).await,
+        Phase::Running | Phase::Exited | Phase::Closed => std::future::pending().await,
+    }
+}
+
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The next report; none when the guardian is gone. Dropping the future loses nothing.
+async fn next_report(
+    link: &mut UnixStream,
+    report: &mut [u8; REPORT_BYTES],
+    n_report: &mut usize,
+) -> Option<Report> {
+    while *n_report < REPORT_BYTES {
+        match link.read(&mut report[*n_report..]).await {
+            Ok(0) | Err(_) => return None,
+            Ok(n) => *n_report += n,
+        }
+    }
+    *n_report = 0;
+    Report::from_bytes(*report)
+}
+
+/// Which stream has something to say; never when all are closed.
+async fn next_ready(sources: &[Listener]) -> usize {
+    let ready = async |idx: usize| match sources.get(idx) {
+        Some(listener) if listener.is_open => listener.source.ready().await,
+        Some(_) | None => std::future::pending().await,
+    };
+    tokio::select! {
+        () = ready(0) => 0,
+        () = ready(1) => 1,
+    }
+}
+
+async fn write(
+    input: &Option<Sink>,
+    unwritten: &VecDeque<(Bytes, Option<OwnedSemaphorePermit>)>,
+) -> std::io::Result<usize> {
+    match (input, unwritten.front()) {
+        (Some(input), Some((bytes, _))) => input.write(bytes).await,
+        (Some(_), None) | (None, _) => std::future::pending().await,
+    }
+}

@@ -1,0 +1,46 @@
+//! Starts wardens. The only place in this room where a program is executed by the server.
+
+use crate::guardian_link;
+use crate::processes::Program;
+use crate::warden::VERB;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::process::Stdio;
+use tokio::io::unix::AsyncFd;
+use tokio::process::Child;
+
+/// A warden that takes descriptors.
+#[derive(Debug)]
+pub(crate) struct Warden {
+    pub(crate) control: AsyncFd<OwnedFd>,
+    /// Reaped by the runtime when it is gone.
+    pub(crate) child: Child,
+}
+
+/// Opens the program once: what is executed later is what was there now, whatever happens to its path.
+pub(crate) fn open(program: &Program) -> io::Result<File> {
+    match program {
+        Program::ThisBinary => File::open("/proc/self/exe"),
+        Program::At(path) => File::open(path),
+    }
+}
+
+/// Starts a warden.
+#[expect(clippy::disallowed_methods, reason = "this is the place that the rule names")]
+pub(crate) fn warden(program: &File) -> io::Result<Warden> {
+    let (ours, theirs) = guardian_link::pair()?;
+    // The socket comes as standard input: no code of ours has to run between fork and exec.
+    let child = tokio::process::Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()))
+        .arg0("airlock-warden")
+        .arg(VERB)
+        .env_clear()
+        .current_dir("/")
+        // A Ctrl-C in the terminal is for the server, which then ends its processes in order.
+        .process_group(0)
+        .stdin(Stdio::from(theirs))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    Ok(Warden { control: guardian_link::watched(ours)?, child })
+}

@@ -1,0 +1,134 @@
+//! What to start, and how it is connected.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
+/// A program to start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spec {
+    /// The program and its arguments. A name without a slash is looked up in the `PATH` of `env`.
+    pub argv: Vec<OsString>,
+    /// What the program sees as its own name instead of `argv[0]`.
+    pub arg0: Option<OsString>,
+    /// Where it starts.
+    pub cwd: PathBuf,
+    /// All it finds in its environment; a terminal adds `TERM` if there is none.
+    pub env: Vec<(OsString, OsString)>,
+    /// How it is connected.
+    pub streams: Streams,
+}
+
+/// How a program is connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Streams {
+    /// Two pipes for its output.
+    Pipes(Input),
+    /// One terminal of this size for everything.
+    Terminal(Size),
+}
+
+/// What a program with pipes reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    /// Nothing.
+    Null,
+    /// What is written to it.
+    Pipe,
+}
+
+/// Rows and columns of a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Lines.
+    pub rows: u16,
+    /// Characters in a line.
+    pub columns: u16,
+}
+
+impl Default for Size {
+    fn default() -> Self {
+        Self { rows: 24, columns: 80 }
+    }
+}
+
+/// A description that no program can be started from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadSpec {
+    /// `argv` is empty.
+    #[error("argv must not be empty")]
+    NoArgv,
+    /// `argv[0]` is empty.
+    #[error("the program in argv must not be empty")]
+    NoProgram,
+    /// The system ends texts with a zero byte.
+    #[error("nul byte found in provided data")]
+    Nul,
+}
+
+/// What programs take a terminal for when nobody says: what nearly all of them know.
+const TERM: &str = "xterm-256color";
+
+impl Spec {
+    /// Refuses what the system could not be told.
+    pub(crate) fn check(&self) -> Result<(), BadSpec> {
+        let program = self.argv.first().ok_or(BadSpec::NoArgv)?;
+        if program.is_empty() {
+            return Err(BadSpec::NoProgram);
+        }
+        let variables = self.env.iter().flat_map(|(name, value)| [name, value]);
+        let mut texts = self.argv.iter().chain(&self.arg0).chain(variables);
+        let has_nul = |text: &OsString| text.as_bytes().contains(&0);
+        if texts.any(has_nul) || self.cwd.as_os_str().as_bytes().contains(&0) {
+            return Err(BadSpec::Nul);
+        }
+        Ok(())
+    }
+
+    /// The environment that the program gets.
+    pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
+        let mut env = self.env.clone();
+        let has_term = env.iter().any(|(name, _)| name == "TERM");
+        if matches!(self.streams, Streams::Terminal(_)) && !has_term {
+            env.push(("TERM".into(), TERM.into()));
+        }
+        env
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(argv: &[&str]) -> Spec {
+        Spec {
+            argv: argv.iter().map(OsString::from).collect(),
+            arg0: None,
+            cwd: "/".into(),
+            env: vec![("A".into(), "1".into())],
+            streams: Streams::Pipes(Input::Null),
+        }
+    }
+
+    #[test]
+    fn what_the_system_cannot_be_told_is_refused() {
+        assert_eq!(spec(&["true"]).check(), Ok(()));
+        assert_eq!(spec(&[]).check(), Err(BadSpec::NoArgv));
+        assert_eq!(spec(&[""]).check(), Err(BadSpec::NoProgram));
+        assert_eq!(spec(&["a", "b\0c"]).check(), Err(BadSpec::Nul));
+        assert_eq!(Spec { cwd: "/a\0".into(), ..spec(&["a"]) }.check(), Err(BadSpec::Nul));
+        assert_eq!(Spec { arg0: Some("\0".into()), ..spec(&["a"]) }.check(), Err(BadSpec::Nul));
+        let env = vec![("A".into(), "\0".into())];
+        assert_eq!(Spec { env, ..spec(&["a"]) }.check(), Err(BadSpec::Nul));
+    }
+
+    #[test]
+    fn only_a_terminal_without_a_term_gets_one() {
+        let terminal = Streams::Terminal(Size::default());
+        assert_eq!(spec(&["a"]).environment(), [("A".into(), "1".into())]);
+        let expected = [("A".into(), "1".into()), ("TERM".into(), TERM.into())];
+        assert_eq!(Spec { streams: terminal, ..spec(&["a"]) }.environment(), expected);
+        let env: Vec<(OsString, OsString)> = vec![("TERM".into(), "dumb".into())];
+        assert_eq!(Spec { streams: terminal, env: env.clone(), ..spec(&["a"]) }.environment(), env);
+    }
+}

@@ -1,0 +1,188 @@
+//! The server's ends of a process's streams: pipes or a terminal, read and written without waiting.
+#![expect(unsafe_code, reason = "terminals and the watching of descriptors have no safe interface")]
+
+use crate::output::{CHUNK_BYTES_MAX, Stream};
+use crate::spec::{Input, Size, Streams};
+use bytes::Bytes;
+use nix::fcntl::{FcntlArg, OFlag, fcntl, open};
+use nix::pty::{grantpt, posix_openpt, ptsname_r, unlockpt};
+use nix::sys::stat::Mode;
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, IntoRawFd as _, OwnedFd};
+use std::sync::Arc;
+use tokio::io::unix::AsyncFd;
+
+/// What the server keeps.
+pub(crate) struct Ends {
+    pub(crate) sources: Vec<Source>,
+    pub(crate) input: Option<Sink>,
+    pub(crate) terminal: Option<Terminal>,
+}
+
+/// What the program gets: input, output, errors.
+pub(crate) type Theirs = [OwnedFd; 3];
+
+/// Makes both ends.
+pub(crate) fn open_streams(streams: Streams) -> io::Result<(Ends, Theirs)> {
+    match streams {
+        Streams::Pipes(input) => pipes(input),
+        Streams::Terminal(size) => terminal(size),
+    }
+}
+
+fn pipes(input: Input) -> io::Result<(Ends, Theirs)> {
+    let (stdout, their_stdout) = io::pipe()?;
+    let (stderr, their_stderr) = io::pipe()?;
+    let (input, stdin) = match input {
+        Input::Null => (None, OwnedFd::from(File::open("/dev/null")?)),
+        Input::Pipe => {
+            let (theirs, ours) = io::pipe()?;
+            (Some(Sink(Arc::new(watched(ours.into())?))), theirs.into())
+        }
+    };
+    let source = |stream, end: io::PipeReader| {
+        Ok::<_, io::Error>(Source { stream, end: Arc::new(watched(end.into())?) })
+    };
+    let sources = vec![source(Stream::Stdout, stdout)?, source(Stream::Stderr, stderr)?];
+    let ends = Ends { sources, input, terminal: None };
+    Ok((ends, [stdin, their_stdout.into(), their_stderr.into()]))
+}
+
+fn terminal(size: Size) -> io::Result<(Ends, Theirs)> {
+    let ours = posix_openpt(OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC)?;
+    grantpt(&ours)?;
+    unlockpt(&ours)?;
+    let flags = OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+    let theirs = open(ptsname_r(&ours)?.as_str(), flags, Mode::empty())?;
+    // SAFETY: the number was given up by its owner in the same breath.
+    let ours = unsafe { OwnedFd::from_raw_fd(ours.into_raw_fd()) };
+    let end = Arc::new(watched(ours)?);
+    let terminal = Terminal(Arc::clone(&end));
+    terminal.resize(size)?;
+    let source = Source { stream: Stream::Terminal, end: Arc::clone(&end) };
+    let ends = Ends { sources: vec![source], input: Some(Sink(end)), terminal: Some(terminal) };
+    Ok((ends, [theirs.try_clone()?, theirs.try_clone()?, theirs]))
+}
+
+type End = AsyncFd<File>;
+
+fn watched(descriptor: OwnedFd) -> io::Result<End> {
+    fcntl(&descriptor, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+    // SAFETY: a `File` keeps its descriptor open and the same until it is dropped, which is after the watching.
+    Ok(unsafe { AsyncFd::register(File::from(descriptor)) }?)
+}
+
+/// What reading brought.
+pub(crate) enum Heard {
+    Bytes(Bytes),
+    /// Nothing for now.
+    Nothing,
+    /// Nothing ever again.
+    End,
+}
+
+/// One stream of a program's output.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) stream: Stream,
+    end: Arc<End>,
+}
+
+thread_local! {
+    /// Room for one read. Pieces are copied out at their size: most are small, and many processes are idle.
+    static ROOM: RefCell<Vec<u8>> = RefCell::new(vec![0; CHUNK_BYTES_MAX]);
+}
+
+impl Source {
+    /// Waits until there is something to read.
+    pub(crate) async fn ready(&self) {
+        // The only error is a runtime that is shutting down, and reading will tell.
+        if let Ok(guard) = self.end.readable().await {
+            // Reading clears it.
+            drop(guard);
+        }
+    }
+
+    /// Reads what the system has announced, as one piece. Where there is nothing, the next announcement is
+    /// waited for; one that comes while we read is not forgotten.
+    pub(crate) fn hear(&self) -> Heard {
+        self.piece(|room| {
+            self.end.try_io(tokio::io::Interest::READABLE, |mut file| file.read(room))
+        })
+    }
+
+    /// Reads what is there, announced or not, as one piece.
+    pub(crate) fn hear_now(&self) -> Heard {
+        self.piece(|room| self.end.get_ref().read(room))
+    }
+
+    fn piece(&self, read: impl FnMut(&mut [u8]) -> io::Result<usize>) -> Heard {
+        ROOM.with_borrow_mut(|room| match self.fill(room, read) {
+            Ok(0) => Heard::End,
+            Ok(n) => Heard::Bytes(Bytes::copy_from_slice(&room[..n])),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Heard::Nothing,
+            // A terminal that everybody has left says EIO.
+            Err(_) => Heard::End,
+        })
+    }
+
+    /// A terminal gives 4 kB at a time; whatever is there becomes one piece.
+    fn fill(
+        &self,
+        room: &mut [u8],
+        mut read: impl FnMut(&mut [u8]) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        let mut n = 0;
+        loop {
+            match read(&mut room[n..]) {
+                Ok(0) => return Ok(n),
+                Ok(more) => {
+                    n += more;
+                    if n == room.len() || self.stream != Stream::Terminal {
+                        return Ok(n);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // The end is met again by the next read.
+                Err(_) if n > 0 => return Ok(n),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Where a program reads from.
+#[derive(Debug)]
+pub(crate) struct Sink(Arc<End>);
+
+impl Sink {
+    /// Writes as much as is taken now, waiting until something is. An error is the end of it.
+    pub(crate) async fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            let mut guard = self.0.writable().await?;
+            match guard.try_io(|end| end.get_ref().write(bytes)) {
+                Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(answer) => return answer,
+                Err(_would_block) => {}
+            }
+        }
+    }
+}
+
+/// The size of a terminal.
+#[derive(Debug, Clone)]
+pub(crate) struct Terminal(Arc<End>);
+
+impl Terminal {
+    /// Changes it; the kernel tells the programs.
+    pub(crate) fn resize(&self, size: Size) -> io::Result<()> {
+        let size =
+            libc::winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
+        // SAFETY: the kernel reads one winsize, which is what is there.
+        let answer =
+            unsafe { libc::ioctl(self.0.get_ref().as_raw_fd(), libc::TIOCSWINSZ, &raw const size) };
+        if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+}

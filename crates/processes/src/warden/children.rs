@@ -1,0 +1,50 @@
+//! Who is a child of this process right now. None of them can be mistaken: their numbers are not given to
+//! others before they are reaped, and only this process reaps them.
+
+use nix::unistd::Pid;
+
+/// The children of this process.
+pub(super) fn children() -> impl Iterator<Item = Pid> {
+    let own = std::process::id();
+    let listed = std::fs::read_to_string(format!("/proc/self/task/{own}/children"));
+    let pids = match listed {
+        Ok(listed) => listed.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect(),
+        // Not every kernel lists them.
+        Err(_) => searched(own),
+    };
+    pids.into_iter().map(Pid::from_raw)
+}
+
+/// All processes whose parent is `own`.
+fn searched(own: u32) -> Vec<i32> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return vec![] };
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter(|pid| parent(*pid) == Some(own)).collect()
+}
+
+fn parent(pid: i32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name before it is the program's own and may hold anything, but no text after its last bracket.
+    let (_, after_name) = stat.rsplit_once(')')?;
+    after_name.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_to_look_find_the_same() {
+        #[expect(clippy::disallowed_methods, reason = "the test is the owner and waits for it")]
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        // Other tests of this program have children, too.
+        let (listed, searched) =
+            (children().any(|child| child.as_raw() == pid), searched(std::process::id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // The list is that of one thread: the main one, which is the only one a warden has.
+        let _ = listed;
+        assert!(searched.contains(&pid));
+    }
+}

@@ -1,0 +1,152 @@
+//! A guardian: the parent of one program and the adopter of all its orphans.
+
+use super::children::children;
+use super::{leader, wait};
+use crate::order::{Order, Report, Wish};
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::signalfd::SignalFd;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Pid, fork};
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+
+/// Starts what is ordered and looks after it until nobody is left.
+pub(super) fn run([link, stdin, stdout, stderr]: [OwnedFd; 4], children: &SignalFd) -> i32 {
+    let link = UnixStream::from(link);
+    let Ok(order) = Order::read(&link) else { return 1 };
+    // A name of its own in lists of processes.
+    let _ = nix::sys::prctl::set_name(c"airlock-guard");
+    if nix::sys::prctl::set_child_subreaper(true).is_err() {
+        return 1;
+    }
+    match start(order, [stdin, stdout, stderr]) {
+        Ok(leader) => Guardian { link, leader: Some(leader), group: leader }.attend(children),
+        Err(errno) => {
+            let _ = (&link).write_all(&Report::Failed { errno: errno as i32 }.to_bytes());
+            1
+        }
+    }
+}
+
+/// Forks, and waits until the child has become the program or said why not.
+fn start(order: Order, streams: [OwnedFd; 3]) -> nix::Result<Pid> {
+    let (mut said, say) = io::pipe().map_err(errno)?;
+    let guardian = nix::unistd::getpid();
+    // SAFETY: as in the warden: this process has one thread.
+    match unsafe { fork() }? {
+        ForkResult::Child => {
+            drop(said);
+            let error = leader::become_program(order, streams, guardian);
+            let _ = (&say).write_all(&(errno(error) as i32).to_le_bytes());
+            super::leave(127)
+        }
+        ForkResult::Parent { child } => {
+            drop((say, streams));
+            let mut why = [0; 4];
+            match said.read_exact(&mut why) {
+                // The other end closes when the program is entered.
+                Err(_) => Ok(child),
+                Ok(()) => {
+                    let _ = waitpid(child, None);
+                    Err(Errno::from_raw(i32::from_le_bytes(why)))
+                }
+            }
+        }
+    }
+}
+
+fn errno(error: io::Error) -> Errno {
+    Errno::from_raw(error.raw_os_error().unwrap_or(libc::EINVAL))
+}
+
+struct Guardian {
+    link: UnixStream,
+    /// The program, until it is reaped.
+    leader: Option<Pid>,
+    /// The group it was born to lead.
+    group: Pid,
+}
+
+impl Guardian {
+    fn attend(mut self, children: &SignalFd) -> i32 {
+        self.report(Report::Started { pid: self.group.as_raw() });
+        loop {
+            let Ok((has_wish, _)) = wait(&self.link, children) else { return self.end() };
+            if self.reap(WaitPidFlag::WNOHANG).is_none() {
+                return self.end();
+            }
+            if has_wish && !self.hear() {
+                return self.end();
+            }
+        }
+    }
+
+    /// One wish. False when all shall end: because it is wished, or because there is nobody to wish.
+    fn hear(&mut self) -> bool {
+        let mut byte = [0];
+        match (&self.link).read(&mut byte) {
+            Ok(1) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return true,
+            Ok(_) | Err(_) => return false,
+        }
+        match Wish::from_byte(byte[0]) {
+            Some(Wish::Signal(signal)) => {
+                // Once the program is reaped, the number of its group may be another's.
+                if let (Some(_), Ok(signal)) = (self.leader, Signal::try_from(signal.number())) {
+                    let _ = killpg(self.group, signal);
+                }
+                true
+            }
+            Some(Wish::KillAll) | None => false,
+        }
+    }
+
+    /// Takes note of who has ended; `None` when nobody is left.
+    fn reap(&mut self, how: WaitPidFlag) -> Option<()> {
+        loop {
+            match waitpid(None, Some(how)) {
+                Ok(WaitStatus::StillAlive) => return Some(()),
+                Ok(WaitStatus::Exited(pid, code)) => self.ended(pid, code),
+                Ok(WaitStatus::Signaled(pid, signal, _)) => self.ended(pid, 128 + signal as i32),
+                Ok(_) | Err(Errno::EINTR) => {}
+                // There are no children.
+                Err(_) => return None,
+            }
+            if !how.contains(WaitPidFlag::WNOHANG) {
+                return Some(());
+            }
+        }
+    }
+
+    fn ended(&mut self, pid: Pid, code: i32) {
+        if self.leader == Some(pid) {
+            self.leader = None;
+            self.report(Report::Exited { code });
+        }
+    }
+
+    /// Kills everybody. Whoever loses a parent becomes our child and is killed in turn, so this ends when
+    /// the last descendant has.
+    fn end(mut self) -> i32 {
+        if self.leader.is_some() {
+            let _ = killpg(self.group, Signal::SIGKILL);
+        }
+        loop {
+            for child in children() {
+                let _ = kill(child, Signal::SIGKILL);
+            }
+            if self.reap(WaitPidFlag::empty()).is_none() {
+                break;
+            }
+        }
+        self.report(Report::Empty);
+        0
+    }
+
+    fn report(&self, report: Report) {
+        // Nobody hears it when the server is gone.
+        let _ = (&self.link).write_all(&report.to_bytes());
+    }
+}

@@ -1,0 +1,32 @@
+//! Signals of wardens and guardians: they wait for none but the end of children.
+
+use nix::errno::Errno;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+
+/// Blocks everything, and hears of children through a descriptor. Service managers and terminals signal
+/// every process they know; when to stop is the server's decision.
+pub(super) fn hear_children_only() -> nix::Result<SignalFd> {
+    for signal in Signal::iterator() {
+        reset(signal)?;
+    }
+    SigSet::all().thread_block()?;
+    let children = SigSet::from(Signal::SIGCHLD);
+    SignalFd::with_flags(&children, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
+}
+
+/// Undoes the blocking in a child that becomes a program: programs inherit what is blocked and ignored.
+pub(super) fn unblock() -> nix::Result<()> {
+    SigSet::empty().thread_set_mask()
+}
+
+/// What the server ignores, or whoever started it, no program shall.
+fn reset(signal: Signal) -> nix::Result<()> {
+    let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
+    // SAFETY: the kernel's own way to handle a signal runs no code of ours.
+    match unsafe { sigaction(signal, &default) } {
+        // Two signals cannot be changed and never are ignored.
+        Ok(_) | Err(Errno::EINVAL) => Ok(()),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,5 @@
+//! The product's warden and nothing else.
+
+fn main() {
+    processes::enter_if_asked();
+}

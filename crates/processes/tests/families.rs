@@ -1,0 +1,210 @@
+//! Nothing is left behind: groups, sessions of their own, daemons, whoever dies first.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod suite;
+
+use processes::{End, Event, Signal};
+use std::time::Duration;
+use suite::{Heard, PIPED, PIPES, TERMINAL, gone, shell, spec, start};
+
+/// A child in the group, one with a session of its own, and a daemon whose parent is gone.
+const FAMILY: &str = "trap '' TERM HUP; sleep 1000 & echo child=$!; setsid sleep 1001 & echo sid=$!; \
+     sh -c 'setsid sh -c \"trap \\\"\\\" HUP; echo daemon=\\$\\$; exec sleep 1002\" &'; ";
+
+async fn family(heard: &mut Heard) -> [i32; 4] {
+    let leader = heard.process.pid();
+    let (child, sid) = (heard.number("child").await, heard.number("sid").await);
+    [leader, child, sid, heard.number("daemon").await]
+}
+
+#[tokio::test]
+async fn ending_a_process_ends_its_whole_family() {
+    let house = start();
+    for streams in [PIPES, TERMINAL] {
+        let process = house.spawn(&shell(streams, &format!("{FAMILY} wait"))).await.unwrap();
+        let mut heard = Heard::new(&process);
+        let pids = family(&mut heard).await;
+        process.end(End::Kill);
+        assert_eq!(heard.end().await.0, 137);
+        process.gone().await;
+        for pid in pids {
+            gone(pid).await;
+        }
+    }
+    house.shutdown().await;
+}
+
+#[tokio::test]
+async fn ending_a_process_that_has_exited_ends_what_it_left_behind() {
+    let house = start();
+    let process = house.spawn(&shell(PIPES, &format!("{FAMILY} sleep 0.1; exit 5"))).await.unwrap();
+    let mut heard = Heard::new(&process);
+    let pids = family(&mut heard).await;
+    while !matches!(heard.next().await, Event::Exited { code: 5, .. }) {}
+    assert!(!process.is_gone());
+    process.end(End::Kill);
+    // The children held the streams: only now can they close.
+    while !matches!(heard.next().await, Event::Closed { .. }) {}
+    for pid in pids {
+        gone(pid).await;
+    }
+    house.shutdown().await;
+}
+
+#[tokio::test]
+async fn dropping_the_last_handle_ends_the_family() {
+    let house = start();
+    let process = house.spawn(&shell(TERMINAL, &format!("{FAMILY} wait"))).await.unwrap();
+    let mut heard = Heard::new(&process);
+    let pids = family(&mut heard).await;
+    drop((process, heard));
+    for pid in pids {
+        gone(pid).await;
+    }
+    house.shutdown().await;
+}
+
+#[tokio::test]
+async fn whoever_asks_politely_gives_time_and_no_more() {
+    let house = start();
+    let polite = |grace| End::Ask { signal: Signal::Terminate, grace };
+    let script = "trap 'echo bye; exit 4' TERM; echo ready; while :; do sleep 0.02; done";
+    let process = house.spawn(&shell(PIPES, script)).await.unwrap();
+    let mut heard = Heard::new(&process);
+    heard.until("ready").await;
+    process.end(polite(Duration::from_secs(600)));
+    assert_eq!(heard.end().await.0, 4);
+    assert!(heard.text.contains("bye\n"), "{}", heard.text);
+
+    let stubborn = "trap '' TERM; echo ready; while :; do sleep 0.02; done";
+    let process = house.spawn(&shell(PIPES, stubborn)).await.unwrap();
+    let mut heard = Heard::new(&process);
+    heard.until("ready").await;
+    process.end(polite(Duration::from_millis(50)));
+    assert_eq!(heard.end().await.0, 137);
+    house.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_guardian_that_is_killed_takes_its_family_along() {
+    let house = start();
+    let process =
+        house.spawn(&shell(PIPES, &format!("{FAMILY} echo guard=$PPID; wait"))).await.unwrap();
+    let mut heard = Heard::new(&process);
+    let guardian = heard.number("guard").await;
+    let pids = family(&mut heard).await;
+    kill(guardian);
+    assert_eq!(heard.end().await.0, 137);
+    for pid in pids {
+        gone(pid).await;
+    }
+    // The next process has a guardian of its own.
+    let (text, _) = suite::told(&house, &spec(PIPES, &["echo", "fine"])).await;
+    assert_eq!(text, "fine\n");
+    house.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_warden_that_is_killed_is_replaced_and_nobody_else_notices() {
+    let house = start();
+    let process = house.spawn(&shell(PIPED, "echo guard=$PPID; read x")).await.unwrap();
+    let running = house.spawn(&spec(TERMINAL, &["cat"])).await.unwrap();
+    let mut heard = Heard::new(&process);
+    let guardian = heard.number("guard").await;
+    kill(parent(guardian));
+    gone_parent(guardian).await;
+    let (text, _) = suite::told(&house, &spec(PIPES, &["echo", "fine"])).await;
+    assert_eq!(text, "fine\n");
+    running.close_input().unwrap();
+    assert_eq!(Heard::new(&running).end().await.0, 0);
+    house.shutdown().await;
+}
+
+#[tokio::test]
+async fn no_process_and_no_descriptor_is_left_after_many() {
+    let house = start();
+    let warm_up = house.spawn(&spec(TERMINAL, &["true"])).await.unwrap();
+    Heard::new(&warm_up).end().await;
+    warm_up.gone().await;
+    drop(warm_up);
+    let before = descriptors();
+    let (n_rounds, n_at_once) =
+        if std::env::var_os("AIRLOCK_SOAK").is_some() { (1_250, 8) } else { (25, 8) };
+    for round in 0..n_rounds {
+        let streams = if round % 2 == 0 { PIPES } else { TERMINAL };
+        let mut all = vec![];
+        for _ in 0..n_at_once {
+            all.push(house.spawn(&shell(streams, "echo hello")).await.unwrap());
+        }
+        for process in &all {
+            let mut heard = Heard::new(process);
+            assert_eq!(heard.end().await.0, 0);
+            assert_eq!(heard.text.trim(), "hello");
+            process.gone().await;
+        }
+    }
+    assert_eq!(settled(before, descriptors).await, before);
+    house.shutdown().await;
+}
+
+#[tokio::test]
+async fn many_terminals_at_once_all_answer_and_all_go() {
+    let house = start();
+    let n = if std::env::var_os("AIRLOCK_SOAK").is_some() { 200 } else { 40 };
+    let threads_before = threads();
+    let mut all = vec![];
+    for _ in 0..n {
+        all.push(house.spawn(&spec(TERMINAL, &["cat"])).await.unwrap());
+    }
+    assert_eq!(threads(), threads_before, "no thread per child");
+    for (n, process) in all.iter().enumerate() {
+        let line = bytes::Bytes::from(format!("hello {n}\n"));
+        let room = process.input_room(line.len()).await;
+        process.write(line, room).unwrap();
+    }
+    for (n, process) in all.iter().enumerate() {
+        Heard::new(process).until(&format!("hello {n}\r\nhello {n}\r\n")).await;
+    }
+    let pids: Vec<i32> = all.iter().map(processes::Process::pid).collect();
+    house.shutdown().await;
+    for pid in pids {
+        gone(pid).await;
+    }
+}
+
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").unwrap().count()
+}
+
+/// A number once it has come down to what it was, or as it is when it does not.
+async fn settled(wanted: usize, count: fn() -> usize) -> usize {
+    for _ in 0..200 {
+        if count() <= wanted {
+            return wanted;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    count()
+}
+
+fn parent(pid: i32) -> i32 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    stat.rsplit_once(')').unwrap().1.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// Waits until a process has lost its parent.
+async fn gone_parent(pid: i32) {
+    let was = parent(pid);
+    while parent(pid) == was {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn kill(pid: i32) {
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL)
+        .unwrap();
+}

@@ -1,0 +1,123 @@
+//! What the tests share: a house of processes, and eyes on what it leaves behind.
+#![allow(dead_code, reason = "each test program uses its own part")]
+
+use processes::{
+    Config, Event, Input, Process, Processes, Program, Seq, Size, Spec, Stream, Streams,
+};
+use std::ffi::OsString;
+use std::time::Duration;
+
+/// A test that waits longer waits for something that never comes.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) const PIPES: Streams = Streams::Pipes(Input::Null);
+pub(crate) const PIPED: Streams = Streams::Pipes(Input::Pipe);
+pub(crate) const TERMINAL: Streams = Streams::Terminal(Size { rows: 24, columns: 80 });
+
+pub(crate) fn start() -> Processes {
+    let program = Program::At(env!("CARGO_BIN_EXE_warden-for-tests").into());
+    Processes::start(&Config { program }).unwrap()
+}
+
+pub(crate) fn spec(streams: Streams, argv: &[&str]) -> Spec {
+    Spec {
+        argv: argv.iter().map(OsString::from).collect(),
+        arg0: None,
+        cwd: "/tmp".into(),
+        env: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
+        streams,
+    }
+}
+
+pub(crate) fn shell(streams: Streams, script: &str) -> Spec {
+    spec(streams, &["/bin/sh", "-c", script])
+}
+
+/// All that a process says, in order, released as it is heard.
+pub(crate) struct Heard {
+    pub(crate) process: Process,
+    changes: processes::Changes,
+    after: Seq,
+    pub(crate) text: String,
+}
+
+impl Heard {
+    pub(crate) fn new(process: &Process) -> Self {
+        let changes = process.output().changes();
+        Self { process: process.clone(), changes, after: 0, text: String::new() }
+    }
+
+    pub(crate) async fn next(&mut self) -> Event {
+        let next = async {
+            loop {
+                if let Some(event) = self.process.output().next_after(self.after) {
+                    return event;
+                }
+                self.changes.next().await;
+            }
+        };
+        let event = tokio::time::timeout(PATIENCE, next).await.expect("something happens in time");
+        assert_eq!(event.seq(), self.after + 1, "numbers have no holes");
+        self.after = event.seq();
+        self.process.output().release(self.after);
+        if let Event::Output(chunk) = &event {
+            self.text += &String::from_utf8_lossy(&chunk.bytes);
+        }
+        event
+    }
+
+    /// Hears on until `text` has been said.
+    pub(crate) async fn until(&mut self, text: &str) {
+        while !self.text.contains(text) {
+            self.next().await;
+        }
+    }
+
+    /// The number behind `name=` in what was said, once its line is whole.
+    pub(crate) async fn number(&mut self, name: &str) -> i32 {
+        loop {
+            let behind = self.text.split_once(&format!("{name}=")).map(|(_, rest)| rest);
+            if let Some((number, _)) = behind.and_then(|rest| rest.split_once('\n')) {
+                return number.trim().parse().unwrap();
+            }
+            self.next().await;
+        }
+    }
+
+    /// Hears everything; the code, and the order of what happened in short.
+    pub(crate) async fn end(&mut self) -> (i32, String) {
+        let (mut code, mut order) = (None, String::new());
+        loop {
+            match self.next().await {
+                Event::Output(chunk) => order.push(match chunk.stream {
+                    Stream::Stdout => 'o',
+                    Stream::Stderr => 'e',
+                    Stream::Terminal => 't',
+                }),
+                Event::Exited { code: seen, .. } => {
+                    code = Some(seen);
+                    order.push('X');
+                }
+                Event::Closed { .. } => return (code.expect("the exit comes first"), order + "C"),
+            }
+        }
+    }
+}
+
+/// Starts a script and hears all of it.
+pub(crate) async fn told(house: &Processes, spec: &Spec) -> (String, i32) {
+    let process = house.spawn(spec).await.unwrap();
+    let mut heard = Heard::new(&process);
+    let (code, _) = heard.end().await;
+    (heard.text, code)
+}
+
+/// Waits until a process is gone: neither alive nor a zombie of ours.
+pub(crate) async fn gone(pid: i32) {
+    let wait = async {
+        while std::path::Path::new(&format!("/proc/{pid}")).exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("{pid} is still there"));
+}
