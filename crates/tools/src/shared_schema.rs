@@ -26,8 +26,11 @@ pub struct Definitions {
 impl Definitions {
     /// Each schema by its name. They refer to each other as `#/$defs/Name`.
     pub fn new<'a>(schemas: impl Iterator<Item = (String, &'a Value)>) -> Self {
-        let schemas: BTreeMap<_, Box<str>> =
-            schemas.map(|(name, schema)| (name, schema.to_string().into())).collect();
+        Self::of_texts(schemas.map(|(name, schema)| (name, schema.to_string().into())).collect())
+    }
+
+    /// As [`Self::new`], from the schemas' texts.
+    pub(crate) fn of_texts(schemas: BTreeMap<String, Box<str>>) -> Self {
         let mut hash = Sha256::new();
         for (name, text) in &schemas {
             hash.update(name.len().to_le_bytes());
@@ -48,6 +51,11 @@ impl SharedSchema {
     /// A schema that refers to shared definitions. It has no `$defs` of its own.
     pub fn sharing(schema: &Value, definitions: &Arc<Definitions>) -> Self {
         Self { text: schema.to_string().into(), definitions: Some(Arc::clone(definitions)) }
+    }
+
+    /// As [`Self::sharing`], from the schema's text.
+    pub(crate) fn of_text(text: &str, definitions: &Arc<Definitions>) -> Self {
+        Self { text: text.into(), definitions: Some(Arc::clone(definitions)) }
     }
 
     /// The schema and, under `$defs`, every shared definition that it reaches.

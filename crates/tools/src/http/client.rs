@@ -1,0 +1,261 @@
+//! Sends requests, with a limit on everything.
+
+use super::reach::{PublicOnly, is_private};
+use super::redirect::{self, Kept, host};
+use super::{HttpError, Reach};
+use crate::{CancelSignal, Credential, Place};
+use reqwest::header::{COOKIE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use reqwest::{Client, Method, Response, StatusCode, redirect::Policy};
+use rustls::{ClientConfig, RootCertStore};
+use std::sync::Arc;
+use std::time::Duration;
+use url::Url;
+
+/// More hops than that is a circle.
+const REDIRECTS_MAX: usize = 5;
+
+/// How long an unused connection is kept: APIs close theirs after about a minute.
+const IDLE_MAX: Duration = Duration::from_secs(50);
+
+/// Unused connections per host: a burst of calls leaves no more behind.
+const IDLE_PER_HOST_MAX: usize = 8;
+
+/// Limits on one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HttpLimits {
+    /// Until there is a connection.
+    pub connect: Duration,
+    /// Until the last byte of the answer, redirects included.
+    pub total: Duration,
+    /// Body of a request.
+    pub request_bytes_max: usize,
+    /// Body of an answer: it is held in memory, and journalled.
+    pub response_bytes_max: usize,
+}
+
+impl Default for HttpLimits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            total: Duration::from_secs(60),
+            request_bytes_max: 16 << 20,
+            response_bytes_max: 8 << 20,
+        }
+    }
+}
+
+/// Calls APIs. Clones share connections.
+#[derive(Debug, Clone)]
+pub struct HttpClient {
+    anywhere: Client,
+    public: Client,
+    limits: HttpLimits,
+}
+
+/// A request without anybody's credential.
+#[derive(Debug, Clone)]
+pub struct Outgoing {
+    /// What to do.
+    pub method: Method,
+    /// Where.
+    pub url: Url,
+    /// Saying what else.
+    pub headers: HeaderMap,
+    /// With what.
+    pub body: bytes::Bytes,
+    /// Which networks it may enter.
+    pub reach: Reach,
+}
+
+impl Outgoing {
+    /// A request with nothing but a method and an address.
+    pub fn new(method: Method, url: Url) -> Self {
+        let (headers, body) = (HeaderMap::new(), bytes::Bytes::new());
+        Self { method, url, headers, body, reach: Reach::Anywhere }
+    }
+}
+
+/// An answer, whole.
+#[derive(Debug, Clone)]
+pub struct Incoming {
+    /// How it went.
+    pub status: StatusCode,
+    /// What was said about it.
+    pub headers: HeaderMap,
+    /// What was said.
+    pub body: Vec<u8>,
+    /// Who said it, after redirects.
+    pub url: Url,
+}
+
+impl HttpClient {
+    /// A client with connections of its own.
+    pub fn new(limits: HttpLimits) -> Self {
+        let tls = tls();
+        let builder = || {
+            Client::builder()
+                .redirect(Policy::none())
+                .tcp_nodelay(true)
+                .connect_timeout(limits.connect)
+                .pool_idle_timeout(IDLE_MAX)
+                .pool_max_idle_per_host(IDLE_PER_HOST_MAX)
+                .tls_backend_preconfigured(tls.clone())
+        };
+        let why = "nothing but the TLS configuration can be wrong, and it is ours";
+        let anywhere = builder().build().expect(why);
+        let public = builder().dns_resolver(PublicOnly).build().expect(why);
+        Self { anywhere, public, limits }
+    }
+
+    /// What it is limited to.
+    pub const fn limits(&self) -> HttpLimits {
+        self.limits
+    }
+
+    /// The same connections under other limits.
+    #[must_use]
+    pub fn limited(&self, limits: HttpLimits) -> Self {
+        Self { limits, ..self.clone() }
+    }
+
+    /// Asks, following redirects; the credential goes to the origin of `request` and no other.
+    pub async fn send(
+        &self,
+        request: Outgoing,
+        credential: &Credential,
+        cancelled: &CancelSignal,
+    ) -> Result<Incoming, HttpError> {
+        let (n_bytes, max) = (request.body.len(), self.limits.request_bytes_max);
+        if n_bytes > max {
+            return Err(HttpError::RequestTooLarge { n_bytes, max });
+        }
+        let (host, after) = (host(&request.url), self.limits.total);
+        tokio::select! {
+            () = cancelled.given() => Err(HttpError::Cancelled),
+            answer = self.walk(request, credential) => answer,
+            () = tokio::time::sleep(after) => Err(HttpError::TimedOut { host, after }),
+        }
+    }
+
+    async fn walk(
+        &self,
+        mut request: Outgoing,
+        credential: &Credential,
+    ) -> Result<Incoming, HttpError> {
+        let nothing = Credential::none();
+        let mut proof = credential;
+        for _ in 0..=REDIRECTS_MAX {
+            let response = self.step(&request, proof).await?;
+            match redirect::follow(&request, response.status(), response.headers())? {
+                None => return self.whole(response, request.url).await,
+                Some((next, kept)) => {
+                    request = next;
+                    if kept == Kept::Question {
+                        proof = &nothing;
+                    }
+                }
+            }
+        }
+        Err(HttpError::Redirect { host: host(&request.url), why: "in circles".into() })
+    }
+
+    async fn step(
+        &self,
+        request: &Outgoing,
+        credential: &Credential,
+    ) -> Result<Response, HttpError> {
+        let client = match request.reach {
+            Reach::Anywhere => &self.anywhere,
+            Reach::Public if is_private(&request.url) => {
+                return Err(HttpError::Private { host: host(&request.url) });
+            }
+            Reach::Public => &self.public,
+        };
+        let mut url = request.url.clone();
+        for (name, value) in credential.at(Place::Query) {
+            url.query_pairs_mut().append_pair(name, value);
+        }
+        let sent = client
+            .request(request.method.clone(), url)
+            .headers(with_proof(&request.headers, credential)?)
+            .body(request.body.clone())
+            .send();
+        sent.await.map_err(|error| self.unreachable(&request.url, &error))
+    }
+
+    async fn whole(&self, mut response: Response, url: Url) -> Result<Incoming, HttpError> {
+        let max = self.limits.response_bytes_max;
+        let too_large = || HttpError::TooLarge { host: host(&url), max };
+        if response.content_length().is_some_and(|n_bytes| n_bytes > max as u64) {
+            return Err(too_large());
+        }
+        let mut body = vec![];
+        while let Some(chunk) =
+            response.chunk().await.map_err(|error| self.unreachable(&url, &error))?
+        {
+            if body.len() + chunk.len() > max {
+                return Err(too_large());
+            }
+            body.extend_from_slice(&chunk);
+        }
+        let (status, headers) = (response.status(), response.headers().clone());
+        Ok(Incoming { status, headers, body, url })
+    }
+
+    fn unreachable(&self, url: &Url, error: &reqwest::Error) -> HttpError {
+        let host = host(url);
+        if error.is_timeout() {
+            return HttpError::TimedOut { host, after: self.limits.connect };
+        }
+        HttpError::Unreachable { host, why: root_cause(error) }
+    }
+}
+
+impl Default for HttpClient {
+    fn default() -> Self {
+        Self::new(HttpLimits::default())
+    }
+}
+
+/// The innermost cause: the outer ones repeat the URL, and with it a credential in its query.
+fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut inner = error;
+    while let Some(source) = inner.source() {
+        inner = source;
+    }
+    let text = inner.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+/// The request's headers and the credential's: where both speak, the credential does.
+fn with_proof(headers: &HeaderMap, credential: &Credential) -> Result<HeaderMap, HttpError> {
+    let mut headers = headers.clone();
+    headers.entry(USER_AGENT).or_insert(HeaderValue::from_static("airlock"));
+    for (name, value) in credential.at(Place::Header) {
+        let bad = || HttpError::BadCredential { name: name.to_owned() };
+        let header: HeaderName = name.parse().map_err(|_| bad())?;
+        let value = joined(headers.get(&header), &header, value);
+        let mut value = HeaderValue::from_str(&value).map_err(|_| bad())?;
+        value.set_sensitive(true);
+        headers.insert(header, value);
+    }
+    Ok(headers)
+}
+
+/// Cookies of request and credential share a header; anything else is replaced.
+fn joined(before: Option<&HeaderValue>, header: &HeaderName, value: &str) -> String {
+    match before.and_then(|before| before.to_str().ok()) {
+        Some(before) if *header == COOKIE => format!("{before}; {value}"),
+        Some(_) | None => value.to_owned(),
+    }
+}
+
+/// The same certificates on every machine, and ring.
+fn tls() -> ClientConfig {
+    let roots = RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("ring speaks the default versions")
+        .with_root_certificates(roots)
+        .with_no_client_auth()
+}

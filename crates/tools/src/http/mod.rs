@@ -1,0 +1,15 @@
+//! The one way in which tools reach APIs: bounded in time and size, careful with redirects, and the only
+//! place where a credential meets a request.
+
+mod client;
+mod error;
+mod media;
+mod reach;
+mod redirect;
+mod shape;
+
+pub use client::{HttpClient, HttpLimits, Incoming, Outgoing};
+pub use error::HttpError;
+pub(crate) use media::{file, is_json, is_text, media_type};
+pub use reach::Reach;
+pub(crate) use shape::{answer, trouble};

@@ -1,0 +1,145 @@
+//! Which networks a request may enter. A description or a redirect that comes from the internet must not
+//! send us to machines that only we can reach.
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use url::{Host, Url};
+
+/// Which networks a request may enter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Also our own: whoever configured the source named the address.
+    Anywhere,
+    /// The internet only: somebody out there named the address.
+    Public,
+}
+
+impl Reach {
+    /// How far the words of whoever speaks from `url` carry.
+    pub fn granted_to(url: &Url) -> Self {
+        if is_private(url) { Self::Anywhere } else { Self::Public }
+    }
+}
+
+/// Whether a URL names a machine of ours. Names are judged by their look: what they resolve to is
+/// judged by [`PublicOnly`] when it matters.
+pub(crate) fn is_private(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(ip)) => !is_global(ip.into()),
+        Some(Host::Ipv6(ip)) => !is_global(ip.into()),
+        Some(Host::Domain(name)) => {
+            let name = name.trim_end_matches('.');
+            let ends = [".localhost", ".local", ".internal", ".lan", ".home.arpa"];
+            !name.contains('.') || ends.iter().any(|end| name.ends_with(end))
+        }
+        None => true,
+    }
+}
+
+/// Resolves names and leaves out what is not on the internet.
+#[derive(Debug)]
+pub(crate) struct PublicOnly;
+
+impl Resolve for PublicOnly {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let public: Vec<SocketAddr> = found.filter(|at| is_global(at.ip())).collect();
+            if public.is_empty() {
+                return Err("its name leads into a private network".into());
+            }
+            Ok(Box::new(public.into_iter()) as Addrs)
+        })
+    }
+}
+
+fn is_global(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => is_global_v4(ip),
+        IpAddr::V6(ip) => match embedded_v4(ip) {
+            Some(ip) => is_global_v4(ip),
+            None => {
+                let first = ip.segments()[0];
+                let is_unique_local = first & 0xfe00 == 0xfc00;
+                let is_link_local = first & 0xffc0 == 0xfe80;
+                !(ip.is_loopback()
+                    || ip.is_unspecified()
+                    || ip.is_multicast()
+                    || is_unique_local
+                    || is_link_local)
+            }
+        },
+    }
+}
+
+fn is_global_v4(ip: Ipv4Addr) -> bool {
+    let [a, b, c, _] = ip.octets();
+    let is_shared = a == 100 && (64..128).contains(&b);
+    let is_protocol = (a, b, c) == (192, 0, 0);
+    let is_benchmark = a == 198 && (b == 18 || b == 19);
+    !(a == 0
+        || a >= 224
+        || ip.is_loopback()
+        || ip.is_private()
+        || ip.is_link_local()
+        || is_shared
+        || is_protocol
+        || is_benchmark)
+}
+
+/// The IPv4 address that an IPv6 address stands for: mapped, NAT64 or 6to4.
+fn embedded_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
+    let [first, second, third, .., seventh, eighth] = ip.segments();
+    let pair = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        Ipv4Addr::new(a, b, c, d)
+    };
+    match (first, second) {
+        (0x64, 0xff9b) => Some(pair(seventh, eighth)),
+        (0x2002, _) => Some(pair(second, third)),
+        _ => ip.to_ipv4_mapped(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_ours_is_told_from_the_internet() {
+        let ours = [
+            "http://localhost:3000",
+            "http://a.localhost",
+            "http://127.0.0.1",
+            "http://10.1.2.3",
+            "http://192.168.0.1",
+            "http://172.16.9.9",
+            "http://169.254.169.254",
+            "http://[::1]:80",
+            "http://[fd00::1]",
+            "http://[fe80::1]",
+            "http://[::ffff:127.0.0.1]",
+            "http://100.64.0.1",
+            "http://[64:ff9b::7f00:1]",
+            "http://[2002:7f00:1::]",
+            "http://0.0.0.0",
+            "http://0x7f.1",
+            "http://2130706433",
+            "http://db",
+            "http://metadata.google.internal",
+            "http://printer.local.",
+        ];
+        for url in ours {
+            assert!(is_private(&url.parse().unwrap()), "{url}");
+        }
+        for url in ["https://api.example.com", "http://8.8.8.8", "http://[2606:4700::1111]"] {
+            assert!(!is_private(&url.parse().unwrap()), "{url}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_that_leads_inside_has_no_address() {
+        let refused = PublicOnly.resolve("localhost".parse().unwrap()).await.err().unwrap();
+        assert_eq!(refused.to_string(), "its name leads into a private network");
+    }
+}

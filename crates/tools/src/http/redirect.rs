@@ -1,0 +1,171 @@
+//! Where a redirect leads, and whether we go there.
+
+use super::{HttpError, Outgoing, Reach};
+use reqwest::header::{ACCEPT, HeaderMap, LOCATION, USER_AGENT};
+use reqwest::{Method, StatusCode};
+use url::Url;
+
+/// What is left of the original request in the next one.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// Everything, the credential too: same origin.
+    All,
+    /// The bare question: another origin.
+    Question,
+}
+
+/// The next request, if the answer is a redirect.
+pub(super) fn follow(
+    sent: &Outgoing,
+    status: StatusCode,
+    headers: &HeaderMap,
+) -> Result<Option<(Outgoing, Kept)>, HttpError> {
+    if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
+        return Ok(None);
+    }
+    let Some(location) = headers.get(LOCATION).and_then(|value| value.to_str().ok()) else {
+        return Ok(None);
+    };
+    let refused = |why: &str| HttpError::Redirect { host: host(&sent.url), why: why.into() };
+    let to = sent.url.join(location).map_err(|_| refused("to something that is not a URL"))?;
+    if !matches!(to.scheme(), "http" | "https") {
+        return Err(refused("to something that is not a web address"));
+    }
+    if sent.url.scheme() == "https" && to.scheme() == "http" {
+        return Err(refused("from https to http"));
+    }
+    let mut next = Outgoing { url: to, ..sent.clone() };
+    become_get(&mut next, status);
+    if next.url.origin() == sent.url.origin() {
+        return Ok(Some((next, Kept::All)));
+    }
+    if !is_safe(&next.method) {
+        return Err(refused("a request that changes something to another origin"));
+    }
+    // Whoever redirects may not send us into networks that it could not reach itself.
+    if sent.reach == Reach::Public || Reach::granted_to(&sent.url) == Reach::Public {
+        next.reach = Reach::Public;
+    }
+    next.headers.retain_only_harmless();
+    Ok(Some((next, Kept::Question)))
+}
+
+/// As browsers do: 303 asks for the result, 301 and 302 after a POST too.
+fn become_get(next: &mut Outgoing, status: StatusCode) {
+    let is_post = next.method == Method::POST;
+    let becomes_get = match status.as_u16() {
+        303 => !is_safe(&next.method),
+        301 | 302 => is_post,
+        _ => false,
+    };
+    if becomes_get {
+        next.method = Method::GET;
+        next.body = vec![].into();
+        next.headers.remove(reqwest::header::CONTENT_TYPE);
+    }
+}
+
+fn is_safe(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
+}
+
+trait Harmless {
+    fn retain_only_harmless(&mut self);
+}
+
+impl Harmless for HeaderMap {
+    /// Any other header may be a key by another name.
+    fn retain_only_harmless(&mut self) {
+        let kept = [ACCEPT, USER_AGENT].map(|name| (self.remove(&name), name));
+        self.clear();
+        for (value, name) in kept {
+            self.extend(value.map(|value| (name, value)));
+        }
+    }
+}
+
+/// Host and port, for messages.
+pub(super) fn host(url: &Url) -> String {
+    match (url.host_str(), url.port()) {
+        (Some(host), Some(port)) => format!("{host}:{port}"),
+        (Some(host), None) => host.to_owned(),
+        (None, _) => "nobody".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(method: Method, url: &str) -> Outgoing {
+        let mut sent = Outgoing::new(method, url.parse().unwrap());
+        sent.headers.insert("x-key", "k".parse().unwrap());
+        sent.headers.insert(ACCEPT, "a/b".parse().unwrap());
+        sent.body = b"body".to_vec().into();
+        sent
+    }
+
+    fn next(method: Method, from: &str, status: u16, to: &str) -> String {
+        let headers = HeaderMap::from_iter([(LOCATION, to.parse().unwrap())]);
+        let status = StatusCode::from_u16(status).unwrap();
+        match follow(&sent(method, from), status, &headers) {
+            Ok(None) => "no redirect".into(),
+            Ok(Some((next, kept))) => format!(
+                "{} {} {kept:?} {:?} key={} body={}",
+                next.method,
+                next.url,
+                next.reach,
+                next.headers.contains_key("x-key"),
+                next.body.len()
+            ),
+            Err(why) => why.to_string(),
+        }
+    }
+
+    #[test]
+    fn the_same_origin_keeps_everything() {
+        let same = next(Method::GET, "https://a.com/x?q=1", 302, "/y");
+        assert_eq!(same, "GET https://a.com/y All Anywhere key=true body=4");
+        let put = next(Method::PUT, "https://a.com/x", 307, "y");
+        assert_eq!(put, "PUT https://a.com/y All Anywhere key=true body=4");
+        let post = next(Method::POST, "https://a.com/x", 303, "y");
+        assert_eq!(post, "GET https://a.com/y All Anywhere key=true body=0");
+    }
+
+    #[test]
+    fn another_origin_gets_the_bare_question_and_no_way_inside() {
+        let other = next(Method::GET, "https://a.com/x", 301, "https://b.com/");
+        assert_eq!(other, "GET https://b.com/ Question Public key=false body=4");
+        let port = next(Method::GET, "http://127.0.0.1:1/x", 301, "http://127.0.0.1:2/");
+        assert_eq!(port, "GET http://127.0.0.1:2/ Question Anywhere key=false body=4");
+    }
+
+    #[test]
+    fn some_redirects_are_not_followed() {
+        let cases = [
+            (Method::GET, 302, "http://a.com/", "a.com redirects from https to http"),
+            (
+                Method::GET,
+                302,
+                "file:///etc/passwd",
+                "a.com redirects to something that is not a web address",
+            ),
+            (
+                Method::DELETE,
+                307,
+                "https://b.com/",
+                "a.com redirects a request that changes something to another origin",
+            ),
+            (
+                Method::POST,
+                308,
+                "https://b.com/",
+                "a.com redirects a request that changes something to another origin",
+            ),
+            (Method::GET, 304, "/y", "no redirect"),
+        ];
+        for (method, status, to, expected) in cases {
+            assert_eq!(next(method, "https://a.com/x", status, to), expected);
+        }
+    }
+}

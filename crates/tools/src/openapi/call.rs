@@ -1,0 +1,173 @@
+//! Turns a call into a request.
+
+use super::body::{self, Written};
+use super::plan::{Body, Carrier, Parameter, Plan, holes};
+use super::server::{self, Choice};
+use super::style::{in_header, in_path, in_query};
+use crate::http::{Outgoing, Reach};
+use crate::{Credential, Place};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
+use serde_json::Value;
+use url::Url;
+
+/// Longest URL: servers refuse longer ones, most of them sooner.
+const URL_BYTES_MAX: usize = 32 << 10;
+
+/// What a request needs beside the plan and the arguments.
+pub(crate) struct Setting<'s> {
+    /// Where the description was found.
+    pub(crate) source: Option<&'s Url>,
+    /// Where whoever configured the source wants requests to go.
+    pub(crate) base: Option<&'s Url>,
+    pub(crate) credential: &'s Credential,
+}
+
+/// The request that a call stands for, or what is wrong with its arguments.
+pub(crate) fn request(
+    plan: &Plan,
+    args: &Value,
+    setting: &Setting<'_>,
+) -> Result<Outgoing, String> {
+    let base = base(plan, args, setting)?;
+    let url = url(plan, args, &base, setting.credential)?;
+    let mut outgoing = Outgoing::new(plan.method.clone(), url);
+    outgoing.reach = reach(&base, setting);
+    outgoing.headers = headers(plan, args)?;
+    if let Some(written) = plan.body.as_ref().map(|body| written(body, args)).transpose()?.flatten()
+    {
+        let label =
+            HeaderValue::from_str(&written.label).map_err(|_| "the type of its body is odd")?;
+        outgoing.headers.insert(CONTENT_TYPE, label);
+        outgoing.body = written.bytes.into();
+    }
+    Ok(outgoing)
+}
+
+fn base(plan: &Plan, args: &Value, setting: &Setting<'_>) -> Result<Url, String> {
+    if let Some(base) = setting.base {
+        return Ok(base.clone());
+    }
+    let is_parameter = plan.parameters.iter().any(|parameter| parameter.name == "server");
+    let argument = args.get("server").filter(|_| !is_parameter);
+    let has_credential = !setting.credential.is_none();
+    server::base(&plan.servers, &Choice::of(argument), setting.source, has_credential)
+}
+
+/// A description speaks for its own origin, and beyond it as far as where it comes from allows.
+fn reach(base: &Url, setting: &Setting<'_>) -> Reach {
+    match setting.source {
+        _ if setting.base.is_some() => Reach::Anywhere,
+        Some(source) if source.origin() != base.origin() => Reach::granted_to(source),
+        Some(_) | None => Reach::Anywhere,
+    }
+}
+
+fn url(plan: &Plan, args: &Value, base: &Url, credential: &Credential) -> Result<Url, String> {
+    let template = plan.path.split('#').next().unwrap_or_default();
+    let (path, fixed) = template.split_once('?').unwrap_or((template, ""));
+    let path = format!("{}{}", base.path().trim_end_matches('/'), filled(path, plan, args)?);
+    let mut url = base.clone();
+    url.set_path(&path);
+    let mut pairs: Vec<String> = vec![];
+    pairs.extend(base.query().filter(|query| !query.is_empty()).map(str::to_owned));
+    pairs.extend((!fixed.is_empty()).then(|| fixed.to_owned()));
+    let is_ours = |name: &str| credential.at(Place::Query).any(|(own, _)| own == name);
+    for (parameter, value) in values(plan, args, Carrier::Query).filter(|(p, _)| !is_ours(&p.name))
+    {
+        let found = in_query(&parameter.name, value, parameter.manner);
+        pairs.extend(found.into_iter().map(|(name, value)| format!("{name}={value}")));
+    }
+    url.set_query((!pairs.is_empty()).then(|| pairs.join("&")).as_deref());
+    url.set_fragment(None);
+    if url.as_str().len() > URL_BYTES_MAX {
+        return Err(format!("the address would have more than {URL_BYTES_MAX} bytes"));
+    }
+    Ok(url)
+}
+
+/// The path with its holes filled. No value can lead to another path.
+fn filled(path: &str, plan: &Plan, args: &Value) -> Result<String, String> {
+    let mut filled = path.to_owned();
+    for name in holes(path) {
+        let is_it = |p: &&Parameter| p.carrier == Carrier::Path && p.name == name;
+        let parameter = plan.parameters.iter().find(is_it);
+        let found = parameter.and_then(|p| Some((p, find(args, p)?)));
+        let (parameter, value) = found.ok_or_else(|| format!("{name} is missing in the path"))?;
+        let text = in_path(name, value, parameter.manner);
+        if text.is_empty() {
+            return Err(format!("{name} is empty, and the path would be another one"));
+        }
+        filled =
+            filled.replace(&format!("{{{name}}}"), &text).replace(&format!("{{+{name}}}"), &text);
+    }
+    let is_step = |segment: &str| {
+        let plain = segment.to_ascii_lowercase().replace("%2e", ".");
+        plain == "." || plain == ".."
+    };
+    if filled.split(['/', '\\']).any(is_step) && !path.split('/').any(is_step) {
+        return Err("a value in the path is a step to another path".into());
+    }
+    Ok(if filled.starts_with('/') { filled } else { format!("/{filled}") })
+}
+
+fn headers(plan: &Plan, args: &Value) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    let accept = match &plan.accept {
+        Some(label) => format!("{label}, */*;q=0.8"),
+        None => "application/json, */*;q=0.8".to_owned(),
+    };
+    headers.extend(HeaderValue::from_str(&accept).ok().map(|accept| (ACCEPT, accept)));
+    for (parameter, value) in values(plan, args, Carrier::Header) {
+        let odd = |_| format!("{} cannot be sent in a header", parameter.name);
+        let name: HeaderName = parameter.name.parse().map_err(|_| odd(()))?;
+        let text = in_header(value, parameter.manner);
+        headers.insert(name, HeaderValue::from_str(&text).map_err(|_| odd(()))?);
+    }
+    let cookies = values(plan, args, Carrier::Cookie)
+        .flat_map(|(parameter, value)| in_query(&parameter.name, value, parameter.manner))
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect::<Vec<_>>()
+        .join("; ");
+    if !cookies.is_empty() {
+        let value = HeaderValue::from_str(&cookies).map_err(|_| "its cookies cannot be sent")?;
+        headers.insert(COOKIE, value);
+    }
+    Ok(headers)
+}
+
+fn values<'p>(
+    plan: &'p Plan,
+    args: &'p Value,
+    carrier: Carrier,
+) -> impl Iterator<Item = (&'p Parameter, &'p Value)> {
+    let here = plan.parameters.iter().filter(move |parameter| parameter.carrier == carrier);
+    here.filter_map(|parameter| Some((parameter, find(args, parameter)?)))
+}
+
+/// A value by its name, or under the name of where it goes.
+fn find<'v>(args: &'v Value, parameter: &Parameter) -> Option<&'v Value> {
+    let nested = parameter
+        .carrier
+        .containers()
+        .iter()
+        .find_map(|container| args.get(container)?.as_object()?.get(&parameter.name));
+    args.get(&parameter.name).or(nested).filter(|value| !value.is_null())
+}
+
+fn written(body: &Body, args: &Value) -> Result<Option<Written>, String> {
+    let wanted = args.get("contentType").and_then(Value::as_str);
+    let bytes = args.get("bodyBase64").and_then(Value::as_str);
+    let default = match (wanted, bytes) {
+        (Some(label), _) => body.contents.iter().find(|content| content.label == label),
+        (None, Some(_)) => {
+            body.contents.iter().find(|content| content.label.contains("octet-stream"))
+        }
+        (None, None) => None,
+    };
+    let content = default.or(body.contents.first()).ok_or("no media type fits its body")?;
+    if let Some(text) = bytes {
+        let bytes = body::from_base64(text).map_err(|why| format!("bodyBase64: {why}"))?;
+        return Ok(Some(Written { label: content.label.clone(), bytes }));
+    }
+    args.get("body").map(|value| body::write(content, value)).transpose()
+}

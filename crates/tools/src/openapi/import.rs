@@ -1,0 +1,233 @@
+//! Reads a description once: what it offers is kept, its text is not.
+
+use super::document::Document;
+use super::integration::{About, OpenApi};
+use super::naming::{Named, names};
+use super::plan::{Read, Reader};
+use super::raw::Members;
+use super::schema::{Schemas, cut};
+use super::{security, server, yaml};
+use crate::http::HttpClient;
+use crate::{Definitions, SharedSchema, ToolSpec};
+use reqwest::Method;
+use std::collections::HashMap;
+use std::sync::Arc;
+use url::Url;
+
+/// Longest description: the largest public ones have a third.
+pub const TEXT_BYTES_MAX: usize = 40 << 20;
+
+/// Operations of one description; the largest public one has a fourth.
+const OPERATIONS_MAX: usize = 50_000;
+
+/// Longest description of a tool.
+const DESCRIPTION_CHARS_MAX: usize = 1_000;
+
+/// Operations left out that are told one by one.
+const LEFT_OUT_MAX: usize = 100;
+
+/// What a description cannot say about itself.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Where it was found: relative servers begin there.
+    pub source: Option<Url>,
+    /// Where requests go, whatever the description says.
+    pub base: Option<Url>,
+    /// What calls are made with.
+    pub client: HttpClient,
+}
+
+/// Why a description was not imported.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ImportError {
+    /// Longer than we read.
+    #[error("the description has {n_bytes} bytes, {TEXT_BYTES_MAX} at most")]
+    TooLarge {
+        /// How long.
+        n_bytes: usize,
+    },
+    /// Neither JSON nor YAML.
+    #[error("the description cannot be read: {0}")]
+    Syntax(String),
+    /// Something else, or another version.
+    #[error("{0}")]
+    NotOpenApi(String),
+    /// Made to be slow.
+    #[error("the description's references are too many and too deep")]
+    TooDeep,
+    /// More than anybody can call.
+    #[error("the description has more than {OPERATIONS_MAX} operations")]
+    TooMany,
+    /// Nothing to call.
+    #[error("the description has no operation that can be called{0}")]
+    Empty(String),
+}
+
+/// An operation that did not become a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Which: `GET /pets`.
+    pub operation: String,
+    /// Why.
+    pub why: String,
+}
+
+/// Imports a description in JSON or YAML.
+pub fn import(text: &str, options: Options) -> Result<OpenApi, ImportError> {
+    if text.len() > TEXT_BYTES_MAX {
+        return Err(ImportError::TooLarge { n_bytes: text.len() });
+    }
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    if text.starts_with('{') {
+        return read(&Document::new(text)?, options);
+    }
+    let json = yaml::to_json(text, TEXT_BYTES_MAX * 2).map_err(ImportError::Syntax)?;
+    read(&Document::new(&json)?, options)
+}
+
+fn read(document: &Document<'_>, options: Options) -> Result<OpenApi, ImportError> {
+    check_version(document)?;
+    let found = operations(document)?;
+    let mut reader = Reader {
+        document,
+        schemas: Schemas::new(document),
+        servers: server::default_servers(document).into(),
+        reserved: security::reserved(document),
+        has_base: options.base.is_some(),
+    };
+    let mut drafts = vec![];
+    let mut left_out = vec![];
+    for operation in found {
+        let method = operation.method.clone();
+        match reader.read(method, &operation.named.path, &operation.item, &operation.members) {
+            Ok(read) => drafts.push((operation, read)),
+            Err(why) => {
+                let operation = format!("{} {}", operation.method, operation.named.path);
+                left_out.push(LeftOut { operation, why });
+            }
+        }
+        if document.is_exhausted() {
+            return Err(ImportError::TooDeep);
+        }
+    }
+    if drafts.is_empty() {
+        let first = left_out.first().map(|l| format!(": {}: {}", l.operation, l.why));
+        return Err(ImportError::Empty(first.unwrap_or_default()));
+    }
+    let servers = Arc::clone(&reader.servers);
+    let definitions = reader.schemas.finish();
+    let named: Vec<_> = drafts.iter().map(|(operation, _)| operation.named.clone()).collect();
+    let mut specs = vec![];
+    let mut plans = HashMap::new();
+    for ((operation, read), name) in drafts.into_iter().zip(names(&named)) {
+        specs.push(spec(&name, &operation, &read, &definitions));
+        plans.insert(name, Arc::new(read.plan));
+    }
+    left_out.truncate(LEFT_OUT_MAX);
+    let (about, methods) = (about(document), security::methods(document));
+    Ok(OpenApi { about, specs, plans, servers, methods, left_out, options })
+}
+
+/// An operation found in the text.
+struct Operation<'a> {
+    method: Method,
+    named: Named,
+    item: Members<'a>,
+    members: Members<'a>,
+}
+
+fn check_version(document: &Document<'_>) -> Result<(), ImportError> {
+    let no = |why: &str| Err(ImportError::NotOpenApi(why.to_owned()));
+    if document.top.raw("swagger").is_some() {
+        return no("the description is Swagger 2.0; convert it to OpenAPI 3 first");
+    }
+    match document.top.text("openapi") {
+        Some(version) if version.starts_with("3.") => Ok(()),
+        Some(version) => no(&format!("the description is OpenAPI {}, not 3", cut(&version, 20))),
+        None => no("the text has no \"openapi\" version: it is not an OpenAPI description"),
+    }
+}
+
+fn operations<'a>(document: &Document<'a>) -> Result<Vec<Operation<'a>>, ImportError> {
+    const METHODS: [(&str, Method); 8] = [
+        ("get", Method::GET),
+        ("put", Method::PUT),
+        ("post", Method::POST),
+        ("delete", Method::DELETE),
+        ("options", Method::OPTIONS),
+        ("head", Method::HEAD),
+        ("patch", Method::PATCH),
+        ("trace", Method::TRACE),
+    ];
+    let mut found = vec![];
+    for (path, raw) in document.top.members("paths").unwrap_or_default().iter() {
+        let Ok(item) = document.resolve(raw) else { continue };
+        for (name, method) in &METHODS {
+            let Some(members) = item.members(name) else { continue };
+            let named = named(name, path, &members);
+            found.push(Operation { method: method.clone(), named, item: item.clone(), members });
+        }
+        if found.len() > OPERATIONS_MAX {
+            return Err(ImportError::TooMany);
+        }
+    }
+    Ok(found)
+}
+
+fn named(method: &str, path: &str, members: &Members<'_>) -> Named {
+    let tags = members.list("tags");
+    let tag = tags.first().and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let filled = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
+    Named {
+        method: method.to_owned(),
+        path: path.to_owned(),
+        id: filled(members.text("operationId")),
+        tag: filled(tag),
+        chosen: filled(members.text("x-executor-toolPath")),
+    }
+}
+
+fn spec(
+    name: &str,
+    operation: &Operation<'_>,
+    read: &Read,
+    definitions: &Arc<Definitions>,
+) -> ToolSpec {
+    let is_free = matches!(operation.method, Method::GET | Method::HEAD | Method::OPTIONS);
+    let about = format!("{} {}", operation.method, operation.named.path);
+    ToolSpec {
+        description: description(&operation.members, &about),
+        input: Some(SharedSchema::of_text(&read.input, definitions)),
+        output: read.output.as_ref().map(|text| SharedSchema::of_text(text, definitions)),
+        read_only: is_free,
+        asks: !is_free,
+        about: Some(about),
+        ..ToolSpec::new(name)
+    }
+}
+
+/// What the author says an operation does; where the author is silent, the request.
+fn description(members: &Members<'_>, about: &str) -> String {
+    let line = |name| members.text(name).map(|text| cut(&text, DESCRIPTION_CHARS_MAX));
+    let (summary, text) =
+        (line("summary").unwrap_or_default(), line("description").unwrap_or_default());
+    let said = match (summary.is_empty(), text.is_empty()) {
+        (true, true) => about.to_owned(),
+        (false, true) => summary,
+        (true, false) => text,
+        (false, false) if text.starts_with(&summary) => text,
+        (false, false) => format!("{}. {text}", summary.trim_end_matches('.')),
+    };
+    let deprecated = if members.flag("deprecated") == Some(true) { "Deprecated. " } else { "" };
+    cut(&format!("{deprecated}{said}"), DESCRIPTION_CHARS_MAX)
+}
+
+fn about(document: &Document<'_>) -> About {
+    let info = document.top.members("info").unwrap_or_default();
+    let line = |name| info.text(name).map(|text| cut(&text, DESCRIPTION_CHARS_MAX));
+    About {
+        title: line("title").unwrap_or_default(),
+        version: line("version").unwrap_or_default(),
+        description: line("description").unwrap_or_default(),
+    }
+}

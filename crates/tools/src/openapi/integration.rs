@@ -1,0 +1,128 @@
+//! An imported description: its tools, and how they are called.
+
+use super::call::{Setting, request};
+use super::import::{LeftOut, Options};
+use super::plan::Plan;
+use super::server::{self, Choice, Server};
+use crate::envelope::Trouble;
+use crate::http;
+use crate::readable::{self, Readable};
+use crate::{AuthMethod, Credential, Integration, Request, ToolSpec};
+use futures_util::FutureExt as _;
+use futures_util::future::{self, BoxFuture};
+use lifecycle::{Failure, FailureCode, Json};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// An imported description.
+pub struct OpenApi {
+    pub(super) about: About,
+    pub(super) specs: Vec<ToolSpec>,
+    pub(super) plans: HashMap<String, Arc<Plan>>,
+    pub(super) servers: Arc<[Server]>,
+    pub(super) methods: Vec<AuthMethod>,
+    pub(super) left_out: Vec<LeftOut>,
+    pub(super) options: Options,
+}
+
+/// What a description says about the API as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct About {
+    /// What people call it.
+    pub title: String,
+    /// Which version of it.
+    pub version: String,
+    /// What it is good for.
+    pub description: String,
+}
+
+impl OpenApi {
+    /// What the description says about the API as a whole.
+    pub const fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// Operations that did not become tools, and why.
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
+    }
+
+    /// The addresses that the description names, with holes.
+    pub fn servers(&self) -> impl Iterator<Item = &str> {
+        self.servers.iter().map(|server| server.url.as_str())
+    }
+}
+
+impl Integration for OpenApi {
+    fn kind(&self) -> &'static str {
+        "openapi"
+    }
+
+    fn tools(&self) -> Vec<ToolSpec> {
+        self.specs.clone()
+    }
+
+    fn target(&self) -> String {
+        let source = self.options.source.as_ref();
+        match &self.options.base {
+            Some(base) => base.to_string(),
+            None => match server::base(&self.servers, &Choice::default(), source, false) {
+                Ok(url) => url.to_string(),
+                Err(_) => self.servers().next().unwrap_or_default().to_owned(),
+            },
+        }
+    }
+
+    fn auth_methods(&self) -> Vec<AuthMethod> {
+        self.methods.clone()
+    }
+
+    fn call(
+        &self,
+        tool: &str,
+        credential: &Credential,
+        request: Request,
+    ) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
+        match self.plans.get(tool) {
+            Some(plan) => {
+                let (plan, options) = (Arc::clone(plan), self.options.clone());
+                call(plan, options, credential.clone(), request).map(|said| Ok(Some(said))).boxed()
+            }
+            None => {
+                let message = format!("There is no tool \"{tool}\".");
+                future::ready(Err(Failure::new(FailureCode::ToolNotFound, message))).boxed()
+            }
+        }
+    }
+}
+
+impl fmt::Debug for OpenApi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OpenApi({}, {} tools)", self.about.title, self.specs.len())
+    }
+}
+
+async fn call(plan: Arc<Plan>, options: Options, credential: Credential, call: Request) -> Json {
+    let setting = Setting {
+        source: options.source.as_ref(),
+        base: options.base.as_ref(),
+        credential: &credential,
+    };
+    let outgoing = match readable::read(call.args.text()) {
+        Some(Readable { value, is_tamed: false }) => request(&plan, &value, &setting),
+        Some(Readable { is_tamed: true, .. }) | None => {
+            Err("they are nested too deeply, or hold text that is no Unicode".into())
+        }
+    };
+    match outgoing {
+        Err(why) => {
+            let message = format!("The arguments do not make a request: {why}.");
+            Trouble::new("invalid_tool_arguments", message).told()
+        }
+        Ok(outgoing) => match options.client.send(outgoing, &credential, &call.cancelled).await {
+            Ok(incoming) => http::answer(incoming, &credential),
+            Err(error) => http::trouble(&error),
+        },
+    }
+}

@@ -1,0 +1,18 @@
+//! APIs described by OpenAPI 3.0 and 3.1, as JSON or YAML: each operation becomes a tool.
+
+mod body;
+mod call;
+mod document;
+mod import;
+mod integration;
+mod naming;
+mod plan;
+mod raw;
+mod schema;
+mod security;
+mod server;
+mod style;
+mod yaml;
+
+pub use import::{ImportError, LeftOut, Options, TEXT_BYTES_MAX, import};
+pub use integration::{About, OpenApi};

@@ -1,0 +1,432 @@
+//! One operation, read: what it takes, and how that becomes a request.
+
+use super::document::Document;
+use super::raw::{self, Members};
+use super::schema::{Schemas, shortened};
+use super::server::{self, Server};
+use super::style::{Manner, Style};
+use crate::http::{is_json, media_type};
+use reqwest::Method;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Parameters of one operation.
+const PARAMETERS_MAX: usize = 500;
+
+/// Media types of one body.
+const CONTENTS_MAX: usize = 32;
+
+/// Media types of one body whose schemas are looked at.
+const BODY_SCHEMAS_MAX: usize = 4;
+
+/// Headers that belong to the connection, not to the program. OpenAPI says so of the first three.
+const OWN_HEADERS: [&str; 11] = [
+    "accept",
+    "content-type",
+    "authorization",
+    "host",
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "upgrade",
+    "te",
+    "trailer",
+    "proxy-authorization",
+];
+
+/// How an operation becomes a request.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) body: Option<Body>,
+    pub(crate) servers: Arc<[Server]>,
+    /// What to ask for.
+    pub(crate) accept: Option<String>,
+}
+
+/// One parameter.
+#[derive(Debug)]
+pub(crate) struct Parameter {
+    pub(crate) name: String,
+    pub(crate) carrier: Carrier,
+    pub(crate) manner: Manner,
+    pub(crate) is_required: bool,
+}
+
+/// Which part of the request a parameter is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Carrier {
+    Path,
+    Query,
+    Header,
+    Cookie,
+}
+
+impl Carrier {
+    fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "path" => Self::Path,
+            "query" => Self::Query,
+            "header" => Self::Header,
+            "cookie" => Self::Cookie,
+            _ => return None,
+        })
+    }
+
+    /// Members under which a program may put the values of these parameters.
+    pub(crate) const fn containers(self) -> &'static [&'static str] {
+        match self {
+            Self::Path => &["path", "pathParams", "params"],
+            Self::Query => &["query", "queryParams", "params"],
+            Self::Header => &["headers", "header"],
+            Self::Cookie => &["cookies", "cookie"],
+        }
+    }
+}
+
+/// What a body may be.
+#[derive(Debug)]
+pub(crate) struct Body {
+    /// At least one, the default first.
+    pub(crate) contents: Vec<Content>,
+}
+
+/// One media type of a body.
+#[derive(Debug)]
+pub(crate) struct Content {
+    /// With its parameters, as the description has it.
+    pub(crate) label: String,
+    /// How fields of a form are written, where it says so.
+    pub(crate) fields: Vec<(String, Field)>,
+    /// Fields that are files.
+    pub(crate) files: Vec<String>,
+}
+
+/// How one field of a form is written.
+#[derive(Debug, Clone)]
+pub(crate) struct Field {
+    pub(crate) content_type: Option<String>,
+    pub(crate) manner: Option<Manner>,
+}
+
+/// A parameter that a credential fills: no program is asked for it.
+pub(crate) type Reserved = (Carrier, String);
+
+/// Reads operations of one description.
+pub(crate) struct Reader<'d, 'a> {
+    pub(crate) document: &'d Document<'a>,
+    pub(crate) schemas: Schemas<'d, 'a>,
+    pub(crate) servers: Arc<[Server]>,
+    pub(crate) reserved: Vec<Reserved>,
+    /// Whether the servers of the description do not count.
+    pub(crate) has_base: bool,
+}
+
+/// An operation with the schemas of what it takes and gives, as text.
+pub(crate) struct Read {
+    pub(crate) plan: Plan,
+    pub(crate) input: String,
+    pub(crate) output: Option<String>,
+}
+
+impl<'a> Reader<'_, 'a> {
+    /// Reads one operation, or says why it cannot be called.
+    pub(crate) fn read(
+        &mut self,
+        method: Method,
+        path: &str,
+        item: &Members<'a>,
+        operation: &Members<'a>,
+    ) -> Result<Read, String> {
+        let mut input = Input::default();
+        let parameters = self.parameters(path, item, operation, &mut input)?;
+        let servers = self.servers_of(item, operation);
+        if let Some(schema) = server::input(&servers) {
+            input.add_unless_taken("server", schema);
+        }
+        let body = self.body(operation, &mut input)?;
+        let (output, accept) = self.output(operation);
+        let plan = Plan { method, path: path.to_owned(), parameters, body, servers, accept };
+        Ok(Read { plan, input: input.schema().to_string(), output: output.map(|s| s.to_string()) })
+    }
+
+    fn servers_of(&self, item: &Members<'a>, operation: &Members<'a>) -> Arc<[Server]> {
+        if self.has_base {
+            return Arc::clone(&self.servers);
+        }
+        let own = server::servers(operation).or_else(|| server::servers(item));
+        own.map_or_else(|| Arc::clone(&self.servers), Into::into)
+    }
+
+    fn parameters(
+        &mut self,
+        path: &str,
+        item: &Members<'a>,
+        operation: &Members<'a>,
+        input: &mut Input,
+    ) -> Result<Vec<Parameter>, String> {
+        let mut found: Vec<(Parameter, Members<'a>)> = vec![];
+        let lists = item.list("parameters").into_iter().chain(operation.list("parameters"));
+        for raw in lists.take(PARAMETERS_MAX) {
+            let members =
+                self.document.resolve(raw).map_err(|why| format!("a parameter: {why}"))?;
+            let Some(parameter) = parameter(&members) else { continue };
+            // What the operation says counts more than what its path says.
+            let same = |(known, _): &(Parameter, _)| {
+                known.name == parameter.name && known.carrier == parameter.carrier
+            };
+            found.retain(|known| !same(known));
+            if !self.is_ours(&parameter) {
+                found.push((parameter, members));
+            }
+        }
+        for name in holes(path) {
+            let is_known = |(p, _): &(Parameter, _)| p.carrier == Carrier::Path && p.name == name;
+            if !found.iter().any(is_known) {
+                found.push((undeclared(name), Members::default()));
+            }
+        }
+        for (parameter, members) in &found {
+            let schema = self.parameter_schema(members);
+            input.add(&parameter.name, schema, parameter.is_required);
+        }
+        Ok(found.into_iter().map(|(parameter, _)| parameter).collect())
+    }
+
+    /// Whether the connection fills it, so that no program needs to.
+    fn is_ours(&self, parameter: &Parameter) -> bool {
+        let is_own = parameter.carrier == Carrier::Header
+            && OWN_HEADERS.iter().any(|name| parameter.name.eq_ignore_ascii_case(name));
+        let is_reserved = self.reserved.iter().any(|(carrier, name)| {
+            *carrier == parameter.carrier && name.eq_ignore_ascii_case(&parameter.name)
+        });
+        is_own || is_reserved
+    }
+
+    fn parameter_schema(&mut self, members: &Members<'a>) -> Value {
+        let content = members.members("content").unwrap_or_default();
+        let content = content.iter().next().and_then(|(_, raw)| Members::of(raw));
+        let raw = members.raw("schema").or_else(|| content.as_ref()?.raw("schema"));
+        let mut schema = match raw {
+            Some(raw) => self.schemas.convert(raw),
+            None => json!({ "type": "string" }),
+        };
+        if let (Some(text), Value::Object(schema)) = (members.text("description"), &mut schema) {
+            schema.insert("description".into(), shortened(&text).into());
+        }
+        schema
+    }
+
+    fn body(&mut self, operation: &Members<'a>, input: &mut Input) -> Result<Option<Body>, String> {
+        let Some(raw) = operation.raw("requestBody") else { return Ok(None) };
+        let members = self.document.resolve(raw).map_err(|why| format!("its body: {why}"))?;
+        let contents = members.members("content").unwrap_or_default();
+        let mut contents: Vec<(&str, Members<'a>)> = contents
+            .iter()
+            .take(CONTENTS_MAX)
+            .map(|(label, raw)| (label, Members::of(raw).unwrap_or_default()))
+            .collect();
+        if contents.is_empty() {
+            return Ok(None);
+        }
+        // JSON is what programs have; otherwise the author's first choice.
+        contents.sort_by_key(|(label, _)| !is_json(&media_type(label)));
+        let is_required = members.flag("required").unwrap_or(false);
+        self.body_input(&contents, is_required, input);
+        let contents =
+            contents.iter().map(|(label, members)| self.content(label, members)).collect();
+        Ok(Some(Body { contents }))
+    }
+
+    fn body_input(
+        &mut self,
+        contents: &[(&str, Members<'a>)],
+        is_required: bool,
+        input: &mut Input,
+    ) {
+        let is_bytes = |label: &str| media_type(label) == "application/octet-stream";
+        let takes_bytes = contents.iter().any(|(label, _)| is_bytes(label));
+        let takes_value = contents.iter().any(|(label, _)| !is_bytes(label));
+        let valued = contents.iter().filter(|(label, _)| !is_bytes(label)).take(BODY_SCHEMAS_MAX);
+        let schemas: Vec<_> =
+            valued.map(|(label, members)| self.content_schema(label, members)).collect();
+        if let Some(schema) = either(schemas) {
+            input.add("body", schema, is_required && !takes_bytes);
+        }
+        if takes_bytes {
+            let schema = json!({ "type": "string", "contentEncoding": "base64" });
+            input.add("bodyBase64", schema, is_required && !takes_value);
+        }
+        if takes_bytes && takes_value && is_required {
+            input.either = vec!["body", "bodyBase64"];
+        }
+        if contents.len() > 1 {
+            let labels: Vec<_> = contents.iter().map(|(label, _)| *label).collect();
+            input.add("contentType", json!({ "enum": labels, "default": labels[0] }), false);
+        }
+    }
+
+    fn content_schema(&mut self, label: &str, members: &Members<'a>) -> Value {
+        let schema = members.raw("schema").map(|raw| self.schemas.convert(raw));
+        match (schema, is_text_only(label)) {
+            (None, _) => json!(true),
+            (Some(schema), false) => schema,
+            // XML and other languages of its own: programs have its text.
+            (Some(schema), true) => json!({ "anyOf": [{ "type": "string" }, schema] }),
+        }
+    }
+
+    /// Fields of a form that are files.
+    fn files(&self, members: &Members<'a>) -> Vec<String> {
+        let resolve = |raw| self.document.resolve(raw).ok();
+        let Some(schema) = members.raw("schema").and_then(resolve) else { return vec![] };
+        let is_file = |raw: &'a RawValue| {
+            let field = resolve(raw)?;
+            let field = field.raw("items").and_then(resolve).unwrap_or(field);
+            Some(field.text("format")? == "binary").filter(|is| *is)
+        };
+        let fields = schema.members("properties").unwrap_or_default();
+        let files = fields.iter().filter(|(_, raw)| is_file(raw).is_some());
+        files.map(|(name, _)| name.to_owned()).collect()
+    }
+
+    fn content(&self, label: &str, members: &Members<'a>) -> Content {
+        let encodings = members.members("encoding").unwrap_or_default();
+        let fields =
+            encodings.iter().filter_map(|(name, raw)| Some((name.to_owned(), field(raw)?)));
+        let is_multipart = media_type(label).starts_with("multipart/");
+        let files = if is_multipart { self.files(members) } else { vec![] };
+        Content { label: label.to_owned(), fields: fields.collect(), files }
+    }
+
+    /// What a success looks like, and which media type to ask for.
+    fn output(&mut self, operation: &Members<'a>) -> (Option<Value>, Option<String>) {
+        let responses = operation.members("responses").unwrap_or_default();
+        let mut good: Vec<_> = responses.iter().filter(|(code, _)| code.starts_with('2')).collect();
+        good.sort_by_key(|(code, _)| (*code).to_owned());
+        good.extend(responses.raw("default").map(|raw| ("default", raw)));
+        for (_, raw) in good {
+            let Ok(members) = self.document.resolve(raw) else { continue };
+            let contents = members.members("content").unwrap_or_default();
+            let json = contents.iter().find(|(label, _)| is_json(&media_type(label)));
+            let Some((label, raw)) = json.or_else(|| contents.iter().next()) else { continue };
+            let accept = (!label.contains(['\r', '\n', '*'])).then(|| label.to_owned());
+            if !is_json(&media_type(label)) {
+                return (None, accept);
+            }
+            let schema = Members::of(raw).and_then(|media| media.raw("schema"));
+            return (schema.map(|raw| self.schemas.convert(raw)), accept);
+        }
+        (None, None)
+    }
+}
+
+/// The argument object under construction.
+#[derive(Default)]
+struct Input {
+    properties: Map<String, Value>,
+    required: Vec<String>,
+    either: Vec<&'static str>,
+}
+
+impl Input {
+    fn add(&mut self, name: &str, schema: Value, is_required: bool) {
+        self.properties.insert(name.to_owned(), schema);
+        if is_required && !self.required.iter().any(|known| known == name) {
+            self.required.push(name.to_owned());
+        }
+    }
+
+    fn add_unless_taken(&mut self, name: &str, schema: Value) {
+        self.properties.entry(name).or_insert(schema);
+    }
+
+    fn schema(self) -> Value {
+        let mut schema = json!({
+            "type": "object", "properties": self.properties, "additionalProperties": false,
+        });
+        if !self.required.is_empty() {
+            schema["required"] = json!(self.required);
+        }
+        if !self.either.is_empty() {
+            let either: Vec<_> =
+                self.either.iter().map(|name| json!({ "required": [name] })).collect();
+            schema["anyOf"] = json!(either);
+        }
+        schema
+    }
+}
+
+fn parameter(members: &Members<'_>) -> Option<Parameter> {
+    let carrier = Carrier::parse(&members.text("in")?)?;
+    let name = members.text("name").filter(|name| !name.is_empty())?;
+    let usual = match carrier {
+        Carrier::Path | Carrier::Header => Style::Simple,
+        Carrier::Query | Carrier::Cookie => Style::Form,
+    };
+    let style = members.text("style").and_then(|style| Style::parse(&style)).unwrap_or(usual);
+    let manner = Manner {
+        style,
+        explode: members.flag("explode").unwrap_or(style == Style::Form),
+        allow_reserved: members.flag("allowReserved").unwrap_or(false),
+        as_json: members.raw("schema").is_none() && members.raw("content").is_some(),
+    };
+    let is_required = carrier == Carrier::Path || members.flag("required") == Some(true);
+    Some(Parameter { name, carrier, manner, is_required })
+}
+
+/// A hole in a path that nobody described.
+fn undeclared(name: &str) -> Parameter {
+    let style = Style::Simple;
+    let manner = Manner { style, explode: false, allow_reserved: false, as_json: false };
+    Parameter { name: name.to_owned(), carrier: Carrier::Path, manner, is_required: true }
+}
+
+/// Names in braces.
+pub(crate) fn holes(path: &str) -> Vec<&str> {
+    let mut names = vec![];
+    let mut rest = path;
+    while let Some((_, after)) = rest.split_once('{') {
+        let Some((name, after)) = after.split_once('}') else { break };
+        names.push(name.trim_start_matches('+'));
+        rest = after;
+    }
+    names
+}
+
+fn field(raw: &RawValue) -> Option<Field> {
+    let members = Members::of(raw)?;
+    let says_how = ["style", "explode", "allowReserved"].iter().any(|n| members.raw(n).is_some());
+    let style = members.text("style").and_then(|style| Style::parse(&style)).unwrap_or(Style::Form);
+    let manner = Manner {
+        style,
+        explode: members.flag("explode").unwrap_or(style == Style::Form),
+        allow_reserved: members.flag("allowReserved").unwrap_or(false),
+        as_json: false,
+    };
+    let content_type = members.raw("contentType").and_then(raw::value);
+    let content_type = content_type.and_then(|value| Some(value.as_str()?.to_owned()));
+    Some(Field { content_type, manner: says_how.then_some(manner) })
+}
+
+/// Whether a body is text in a language that we do not write.
+fn is_text_only(label: &str) -> bool {
+    let kind = media_type(label);
+    let is_form = kind == "application/x-www-form-urlencoded" || kind.starts_with("multipart/");
+    !is_json(&kind) && !is_form
+}
+
+/// One schema that allows what each of them allows.
+fn either(mut schemas: Vec<Value>) -> Option<Value> {
+    let mut seen = HashSet::new();
+    schemas.retain(|schema| seen.insert(schema.to_string()));
+    match schemas.len() {
+        0 => None,
+        1 => schemas.pop(),
+        _ => Some(json!({ "anyOf": schemas })),
+    }
+}

@@ -1,0 +1,180 @@
+//! The ways in which an API lets callers prove who they are, as templates for connections.
+
+use super::document::Document;
+use super::plan::{Carrier, Reserved};
+use super::raw::Members;
+use crate::{AuthMethod, Place, PlacementTemplate};
+use serde_json::value::RawValue;
+
+/// Ways that are offered; descriptions with more repeat themselves.
+const METHODS_MAX: usize = 32;
+
+/// One security scheme.
+#[derive(Debug, Clone, PartialEq)]
+struct Scheme {
+    name: String,
+    kind: &'static str,
+    place: Place,
+    /// Header, parameter or cookie.
+    field: String,
+    prefix: String,
+}
+
+/// The ways to prove who calls: what must go together stays together, the author's first choice first.
+pub(crate) fn methods(document: &Document<'_>) -> Vec<AuthMethod> {
+    let known = schemes(document);
+    let mut groups: Vec<Vec<&Scheme>> = vec![];
+    let wanted = document.top.list("security").into_iter().map(|raw| group(raw, &known));
+    let single = known.iter().map(|scheme| vec![scheme]);
+    for group in wanted.chain(single) {
+        let is_covered = group.is_empty()
+            || groups.contains(&group)
+            || (group.len() == 1 && groups.iter().any(|other| other.contains(&group[0])));
+        if !is_covered {
+            groups.push(group);
+        }
+    }
+    let mut n_keys = 0;
+    groups.iter().take(METHODS_MAX).map(|group| method(group, &mut n_keys)).collect()
+}
+
+/// Parameters that a credential fills, so that no program is asked for them.
+pub(crate) fn reserved(document: &Document<'_>) -> Vec<Reserved> {
+    let fill = |scheme: Scheme| match scheme.place {
+        Place::Query => (Carrier::Query, scheme.field),
+        Place::Header if scheme.field == "cookie" => {
+            (Carrier::Cookie, scheme.prefix.trim_end_matches('=').to_owned())
+        }
+        Place::Header | Place::Environment => (Carrier::Header, scheme.field),
+    };
+    schemes(document).into_iter().map(fill).collect()
+}
+
+fn schemes(document: &Document<'_>) -> Vec<Scheme> {
+    let components = document.top.members("components").unwrap_or_default();
+    let declared = components.members("securitySchemes").unwrap_or_default();
+    let resolved =
+        declared.iter().filter_map(|(name, raw)| Some((name, document.resolve(raw).ok()?)));
+    resolved.filter_map(|(name, members)| scheme(name, &members)).collect()
+}
+
+fn scheme(name: &str, members: &Members<'_>) -> Option<Scheme> {
+    let scheme = |kind, place, field: &str, prefix: &str| {
+        let (name, field, prefix) = (name.to_owned(), field.to_owned(), prefix.to_owned());
+        Some(Scheme { name, kind, place, field, prefix })
+    };
+    match members.text("type")?.as_str() {
+        "apiKey" => {
+            let field = members.text("name").filter(|field| !field.trim().is_empty())?;
+            match members.text("in")?.as_str() {
+                "header" => scheme("apiKey", Place::Header, &field, ""),
+                "query" => scheme("apiKey", Place::Query, &field, ""),
+                "cookie" => scheme("apiKey", Place::Header, "cookie", &format!("{field}=")),
+                _ => None,
+            }
+        }
+        "http" => {
+            let word = members.text("scheme").unwrap_or_else(|| "bearer".into());
+            match word.to_ascii_lowercase().as_str() {
+                "basic" => scheme("basic", Place::Header, "authorization", "Basic "),
+                "bearer" => scheme("bearer", Place::Header, "authorization", "Bearer "),
+                _ => scheme("apiKey", Place::Header, "authorization", &format!("{word} ")),
+            }
+        }
+        "oauth2" | "openIdConnect" => scheme("oauth2", Place::Header, "authorization", "Bearer "),
+        _ => None,
+    }
+}
+
+/// The schemes that one requirement names together.
+fn group<'s>(raw: &RawValue, known: &'s [Scheme]) -> Vec<&'s Scheme> {
+    let members = Members::of(raw).unwrap_or_default();
+    let names = members.iter().map(|(name, _)| name);
+    names.filter_map(|name| known.iter().find(|scheme| scheme.name == name)).collect()
+}
+
+fn method(group: &[&Scheme], n_keys: &mut usize) -> AuthMethod {
+    let oauth = group.iter().find(|scheme| scheme.kind == "oauth2");
+    let template = match oauth {
+        Some(scheme) => format!("oauth-{}", scheme.name),
+        None => {
+            *n_keys += 1;
+            format!("apikey-{n_keys}")
+        }
+    };
+    let kind = match (group, oauth) {
+        ([only], _) => only.kind,
+        (_, Some(_)) => "oauth2",
+        (_, None) => "apiKey",
+    };
+    let label = group.iter().map(|scheme| scheme.name.as_str()).collect::<Vec<_>>().join(" + ");
+    let placements = group.iter().map(|scheme| PlacementTemplate {
+        place: scheme.place,
+        name: scheme.field.clone(),
+        prefix: scheme.prefix.clone(),
+        variable: if group.len() == 1 { "value".into() } else { variable(&scheme.name) },
+    });
+    AuthMethod { template, kind, label, placements: placements.collect() }
+}
+
+fn variable(name: &str) -> String {
+    let fine = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
+    name.chars().map(fine).collect::<String>().trim_matches('_').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_scheme_becomes_a_template_and_what_belongs_together_stays_together() {
+        let text = json!({
+            "security": [{"key": [], "app id": []}, {"oauth": ["read"]}, {}],
+            "components": {"securitySchemes": {
+                "key": {"type": "apiKey", "in": "header", "name": "X-Key"},
+                "app id": {"type": "apiKey", "in": "query", "name": "app"},
+                "session": {"type": "apiKey", "in": "cookie", "name": "sid"},
+                "token": {"type": "http", "scheme": "Bearer"},
+                "login": {"type": "http", "scheme": "basic"},
+                "own": {"type": "http", "scheme": "HMAC"},
+                "oauth": {"type": "oauth2", "flows": {}},
+                "alias": {"$ref": "#/components/securitySchemes/token"},
+                "odd": {"type": "mutualTLS"},
+            }},
+        });
+        let text = text.to_string();
+        let document = Document::new(&text).unwrap();
+        let shown: Vec<_> = methods(&document)
+            .iter()
+            .map(|method| {
+                let places = method
+                    .placements
+                    .iter()
+                    .map(|p| format!("{:?} {} {:?} <{}>", p.place, p.name, p.prefix, p.variable));
+                format!(
+                    "{} {}: {}",
+                    method.template,
+                    method.kind,
+                    places.collect::<Vec<_>>().join(", ")
+                )
+            })
+            .collect();
+        let expected = [
+            "apikey-1 apiKey: Query app \"\" <app_id>, Header X-Key \"\" <key>",
+            "oauth-oauth oauth2: Header authorization \"Bearer \" <value>",
+            "apikey-2 bearer: Header authorization \"Bearer \" <value>",
+            "apikey-3 basic: Header authorization \"Basic \" <value>",
+            "apikey-4 apiKey: Header authorization \"HMAC \" <value>",
+            "apikey-5 apiKey: Header cookie \"sid=\" <value>",
+            "apikey-6 bearer: Header authorization \"Bearer \" <value>",
+        ];
+        let mut sorted = shown.clone();
+        sorted.sort();
+        let mut wanted = expected.map(str::to_owned).to_vec();
+        wanted.sort();
+        assert_eq!(sorted.len(), wanted.len(), "{shown:#?}");
+        assert_eq!(shown[0], expected[0]);
+        assert_eq!(shown[1], expected[1]);
+    }
+}

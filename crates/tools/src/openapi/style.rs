@@ -1,0 +1,307 @@
+//! How a value is written into a path, a query, a header or a cookie: every style of OpenAPI, and RFC 6570
+//! where it is silent.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Map, Value};
+
+/// What is written as it is, in any part of a URL.
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Written as it is where a parameter says so. `#` and `&` would end it, so they are encoded all the same.
+const RESERVED: &AsciiSet = &UNRESERVED
+    .remove(b':')
+    .remove(b'/')
+    .remove(b'?')
+    .remove(b'[')
+    .remove(b']')
+    .remove(b'@')
+    .remove(b'!')
+    .remove(b'$')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*')
+    .remove(b'+')
+    .remove(b',')
+    .remove(b';')
+    .remove(b'=');
+
+/// The words of OpenAPI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    Form,
+    Simple,
+    Label,
+    Matrix,
+    SpaceDelimited,
+    PipeDelimited,
+    DeepObject,
+}
+
+impl Style {
+    /// A style by its name.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "form" => Self::Form,
+            "simple" => Self::Simple,
+            "label" => Self::Label,
+            "matrix" => Self::Matrix,
+            "spaceDelimited" => Self::SpaceDelimited,
+            "pipeDelimited" => Self::PipeDelimited,
+            "deepObject" => Self::DeepObject,
+            _ => return None,
+        })
+    }
+}
+
+/// How one parameter or form field is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Manner {
+    pub(crate) style: Style,
+    pub(crate) explode: bool,
+    pub(crate) allow_reserved: bool,
+    /// One JSON text instead, as `content` asks for.
+    pub(crate) as_json: bool,
+}
+
+impl Manner {
+    fn encode(self, text: &str) -> String {
+        let set = if self.allow_reserved { RESERVED } else { UNRESERVED };
+        utf8_percent_encode(text, set).to_string()
+    }
+
+    /// Values, encoded and joined by something that is not.
+    fn joined(self, values: &[String], by: &str) -> String {
+        values.iter().map(|value| self.encode(value)).collect::<Vec<_>>().join(by)
+    }
+}
+
+/// A value in a path, encoded.
+pub(crate) fn in_path(name: &str, value: &Value, manner: Manner) -> String {
+    let name = manner.encode(name);
+    if manner.as_json {
+        return manner.encode(&value.to_string());
+    }
+    match (manner.style, value) {
+        (Style::Label, Value::Array(items)) => {
+            format!(".{}", manner.joined(&texts(items), if manner.explode { "." } else { "," }))
+        }
+        (Style::Label, Value::Object(members)) if manner.explode => {
+            format!(".{}", pairs(members, manner, ".").unwrap_or_default())
+        }
+        (Style::Label, Value::Object(members)) => {
+            format!(".{}", manner.joined(&flat(members), ","))
+        }
+        (Style::Label, value) => format!(".{}", manner.encode(&text(value))),
+        (Style::Matrix, Value::Array(items)) if manner.explode => {
+            texts(items).iter().map(|item| format!(";{name}={}", manner.encode(item))).collect()
+        }
+        (Style::Matrix, Value::Array(items)) => {
+            format!(";{name}={}", manner.joined(&texts(items), ","))
+        }
+        (Style::Matrix, Value::Object(members)) if manner.explode => {
+            format!(";{}", pairs(members, manner, ";").unwrap_or_default())
+        }
+        (Style::Matrix, Value::Object(members)) => {
+            format!(";{name}={}", manner.joined(&flat(members), ","))
+        }
+        (Style::Matrix, value) => format!(";{name}={}", manner.encode(&text(value))),
+        (_, Value::Array(items)) => manner.joined(&texts(items), ","),
+        (_, Value::Object(members)) if manner.explode => {
+            pairs(members, manner, ",").unwrap_or_default()
+        }
+        (_, Value::Object(members)) => manner.joined(&flat(members), ","),
+        (_, value) => manner.encode(&text(value)),
+    }
+}
+
+/// A value in a query, a form or a cookie: encoded pairs.
+pub(crate) fn in_query(name: &str, value: &Value, manner: Manner) -> Vec<(String, String)> {
+    let key = Manner { allow_reserved: false, ..manner }.encode(name);
+    if manner.as_json {
+        return vec![(key, manner.encode(&value.to_string()))];
+    }
+    match (manner.style, value) {
+        (_, Value::Null) => vec![],
+        (Style::DeepObject, Value::Array(_) | Value::Object(_)) => {
+            let mut found = vec![];
+            deep(name, value, manner, &mut found);
+            found
+        }
+        (_, Value::Array(items)) if manner.explode => {
+            texts(items).iter().map(|item| (key.clone(), manner.encode(item))).collect()
+        }
+        (_, Value::Object(members)) if manner.explode => members
+            .iter()
+            .filter(|(_, value)| !value.is_null())
+            .map(|(name, value)| (manner.encode(name), manner.encode(&text(value))))
+            .collect(),
+        (_, Value::Array(items)) => {
+            vec![(key, manner.joined(&texts(items), separator(manner.style)))]
+        }
+        (_, Value::Object(members)) => {
+            vec![(key, manner.joined(&flat(members), separator(manner.style)))]
+        }
+        (_, value) => vec![(key, manner.encode(&text(value)))],
+    }
+}
+
+/// A value in a header, as it is.
+pub(crate) fn in_header(value: &Value, manner: Manner) -> String {
+    if manner.as_json {
+        return value.to_string();
+    }
+    match value {
+        Value::Array(items) => texts(items).join(","),
+        Value::Object(members) if manner.explode => {
+            let pairs = members.iter().map(|(name, value)| format!("{name}={}", text(value)));
+            pairs.collect::<Vec<_>>().join(",")
+        }
+        Value::Object(members) => flat(members).join(","),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => text(value),
+    }
+}
+
+fn separator(style: Style) -> &'static str {
+    match style {
+        Style::SpaceDelimited => "%20",
+        Style::PipeDelimited => "%7C",
+        Style::Form | Style::Simple | Style::Label | Style::Matrix | Style::DeepObject => ",",
+    }
+}
+
+/// `name[key][]=value`, to any depth; lists of objects are numbered, because `[]` would mix them up.
+fn deep(name: &str, value: &Value, manner: Manner, found: &mut Vec<(String, String)>) {
+    match value {
+        Value::Null => {}
+        Value::Object(members) => {
+            for (key, value) in members {
+                deep(&format!("{name}[{key}]"), value, manner, found);
+            }
+        }
+        Value::Array(items) => {
+            for (idx, item) in items.iter().enumerate() {
+                let is_plain = !item.is_object() && !item.is_array();
+                let key = if is_plain { String::new() } else { idx.to_string() };
+                deep(&format!("{name}[{key}]"), item, manner, found);
+            }
+        }
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            let key = utf8_percent_encode(name, UNRESERVED).to_string();
+            found.push((key, manner.encode(&text(value))));
+        }
+    }
+}
+
+fn pairs(members: &Map<String, Value>, manner: Manner, by: &str) -> Option<String> {
+    let pairs = members
+        .iter()
+        .map(|(name, value)| format!("{}={}", manner.encode(name), manner.encode(&text(value))));
+    let pairs: Vec<_> = pairs.collect();
+    (!pairs.is_empty()).then(|| pairs.join(by))
+}
+
+fn flat(members: &Map<String, Value>) -> Vec<String> {
+    members.iter().flat_map(|(name, value)| [name.clone(), text(value)]).collect()
+}
+
+fn texts(items: &[Value]) -> Vec<String> {
+    items.iter().map(text).collect()
+}
+
+/// A scalar as people write it; what is nested deeper than styles reach, as JSON.
+pub(crate) fn text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn manner(style: Style, explode: bool) -> Manner {
+        Manner { style, explode, allow_reserved: false, as_json: false }
+    }
+
+    fn path(style: Style, explode: bool) -> Vec<String> {
+        let values = [json!("blue sky"), json!(["blue", "black"]), json!({"B": 2, "R": 1})];
+        values.iter().map(|value| in_path("color", value, manner(style, explode))).collect()
+    }
+
+    fn query(style: Style, explode: bool) -> Vec<String> {
+        let values = [json!("a b"), json!(["blue", "black"]), json!({"B": 2, "R": 1})];
+        let line = |value| {
+            let pairs = in_query("color", value, manner(style, explode));
+            pairs
+                .iter()
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect::<Vec<_>>()
+                .join("&")
+        };
+        values.iter().map(line).collect()
+    }
+
+    #[test]
+    fn paths_have_three_styles() {
+        assert_eq!(path(Style::Simple, false), ["blue%20sky", "blue,black", "B,2,R,1"]);
+        assert_eq!(path(Style::Simple, true), ["blue%20sky", "blue,black", "B=2,R=1"]);
+        assert_eq!(path(Style::Label, false), [".blue%20sky", ".blue,black", ".B,2,R,1"]);
+        assert_eq!(path(Style::Label, true), [".blue%20sky", ".blue.black", ".B=2.R=1"]);
+        assert_eq!(
+            path(Style::Matrix, false),
+            [";color=blue%20sky", ";color=blue,black", ";color=B,2,R,1"]
+        );
+        assert_eq!(
+            path(Style::Matrix, true),
+            [";color=blue%20sky", ";color=blue;color=black", ";B=2;R=1"]
+        );
+    }
+
+    #[test]
+    fn queries_have_four_styles() {
+        assert_eq!(query(Style::Form, true), ["color=a%20b", "color=blue&color=black", "B=2&R=1"]);
+        assert_eq!(query(Style::Form, false), ["color=a%20b", "color=blue,black", "color=B,2,R,1"]);
+        assert_eq!(
+            query(Style::SpaceDelimited, false),
+            ["color=a%20b", "color=blue%20black", "color=B%202%20R%201"]
+        );
+        assert_eq!(
+            query(Style::PipeDelimited, false),
+            ["color=a%20b", "color=blue%7Cblack", "color=B%7C2%7CR%7C1"]
+        );
+        assert_eq!(
+            query(Style::DeepObject, true),
+            ["color=a%20b", "color%5B%5D=blue&color%5B%5D=black", "color%5BB%5D=2&color%5BR%5D=1"]
+        );
+    }
+
+    #[test]
+    fn reserved_characters_pass_where_the_parameter_says_so() {
+        let reserved = Manner { allow_reserved: true, ..manner(Style::Form, true) };
+        let pairs = in_query("q", &json!("a/b?c=d&e#f%"), reserved);
+        assert_eq!(pairs, [("q".into(), "a/b?c=d%26e%23f%25".to_owned())]);
+    }
+
+    #[test]
+    fn content_is_one_json_text() {
+        let json = Manner { as_json: true, ..manner(Style::Form, true) };
+        let pairs = in_query("filter", &json!({"a": [1]}), json);
+        assert_eq!(pairs, [("filter".into(), "%7B%22a%22%3A%5B1%5D%7D".to_owned())]);
+        assert_eq!(in_header(&json!({"a": 1}), json), "{\"a\":1}");
+    }
+
+    #[test]
+    fn deep_objects_go_as_deep_as_they_are() {
+        let value = json!({"a": {"b": [1, 2]}, "c": [{"d": 1}], "n": null});
+        let pairs = in_query("q", &value, manner(Style::DeepObject, true));
+        let shown: Vec<_> = pairs
+            .iter()
+            .map(|(n, v)| format!("{}={v}", n.replace("%5B", "[").replace("%5D", "]")))
+            .collect();
+        assert_eq!(shown, ["q[a][b][]=1", "q[a][b][]=2", "q[c][0][d]=1"]);
+    }
+}
