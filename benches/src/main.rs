@@ -3,6 +3,7 @@
 mod core;
 mod directory;
 mod durable;
+mod executions;
 mod floor_process;
 mod kit;
 
@@ -23,6 +24,7 @@ const BENCHMARKS: &[Benchmark] = &[
     Benchmark { name: "kit", about: "what measuring itself costs", run: kit::run },
     Benchmark { name: "core", about: "runners, calls and the journal", run: core::run },
     Benchmark { name: "durable", about: "the real server", run: durable::run },
+    Benchmark { name: "executions", about: "beside executor 1.5.9", run: executions::run },
 ];
 
 /// Measures subjects beside their floors.

@@ -13,14 +13,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const BODY_BYTES_MAX: usize = 1 << 20;
 
 /// One connection.
-pub(super) struct Client {
+pub(crate) struct Client {
     stream: BufReader<TcpStream>,
     head: String,
     body: Vec<u8>,
 }
 
 impl Client {
-    pub(super) fn connect(address: &str, secret: &str) -> Result<Self> {
+    pub(crate) fn connect(address: &str, secret: &str) -> Result<Self> {
         let stream = TcpStream::connect(address).context("connect")?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -29,40 +29,53 @@ impl Client {
     }
 
     /// Asks for a constant.
-    pub(super) fn healthz(&mut self) -> Result<()> {
+    pub(crate) fn healthz(&mut self) -> Result<()> {
         let request = format!("GET /healthz {}\r\n", self.head);
         ensure!(self.answer(&request)? == b"ok", "the server is not well");
         Ok(())
     }
 
     /// Runs a program to its end.
-    pub(super) fn execute(&mut self, code: &str) -> Result<Value> {
+    pub(crate) fn execute(&mut self, code: &str) -> Result<Value> {
         let answer = self.post("/api/executions", &json!({ "code": code }))?;
         result(answer)
     }
 
     /// Runs a program to its question, whose id comes back.
-    pub(super) fn ask(&mut self, code: &str) -> Result<String> {
+    pub(crate) fn ask(&mut self, code: &str) -> Result<String> {
         let answer = self.post("/api/executions", &json!({ "code": code }))?;
         let id = answer["structured"]["executionId"].as_str();
         id.map(str::to_owned).with_context(|| format!("nothing was asked: {answer}"))
     }
 
+    /// Refuses a question, and reads what the program makes of it.
+    pub(crate) fn decline(&mut self, question: &str) -> Result<Value> {
+        let path = format!("/api/executions/{question}/resume");
+        result(self.post(&path, &json!({ "action": "decline" }))?)
+    }
+
+    /// How long the server takes to say that it is well, at the route that both servers have.
+    pub(crate) fn health(&mut self) -> Result<()> {
+        let request = format!("GET /api/health {}\r\n", self.head);
+        self.answer(&request).map(drop)
+    }
+
     /// Answers a question; what the program returns then.
-    pub(super) fn accept(&mut self, question: &str) -> Result<Value> {
+    pub(crate) fn accept(&mut self, question: &str) -> Result<Value> {
         let path = format!("/api/executions/{question}/resume");
         result(self.post(&path, &json!({ "action": "accept" }))?)
     }
 
     /// How many executions are in the server's memory.
-    pub(super) fn n_live(&mut self) -> Result<u64> {
+    pub(crate) fn n_live(&mut self) -> Result<u64> {
         let request = format!("GET /metrics {}\r\n", self.head);
         let text = String::from_utf8(self.answer(&request)?.to_vec())?;
         let n_live = text.lines().find_map(|line| line.strip_prefix("airlock_executions_live "));
         Ok(n_live.context("the metrics do not tell what is live")?.parse()?)
     }
 
-    fn post(&mut self, path: &str, body: &Value) -> Result<Value> {
+    /// Sends JSON and reads JSON.
+    pub(crate) fn post(&mut self, path: &str, body: &Value) -> Result<Value> {
         let (body, head) = (body.to_string(), &self.head);
         let length = body.len();
         let request = format!(
@@ -103,7 +116,7 @@ fn result(mut answer: Value) -> Result<Value> {
 }
 
 /// Does `work` for 0 to `n` by all clients at once and returns what came of it, in no order.
-pub(super) fn share_out<T: Send>(
+pub(crate) fn share_out<T: Send>(
     clients: &mut [Client],
     n: usize,
     work: impl Fn(&mut Client) -> Result<T> + Sync,

@@ -1,10 +1,10 @@
 //! The real server, release build, as clients and machines meet it: requests, pauses, replays, memory, start.
 
-mod client;
+pub(crate) mod client;
 mod memory;
 mod pauses;
 mod replay;
-mod served;
+pub(crate) mod served;
 mod start;
 mod trivial;
 

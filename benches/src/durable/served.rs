@@ -13,26 +13,27 @@ const N_LOOKS: usize = 10;
 const LOOKS_APART: Duration = Duration::from_millis(100);
 
 /// A running server. Dropping it kills it.
-pub(super) struct Served {
+pub(crate) struct Served {
     child: Child,
     address: String,
     secret: String,
     /// From just before it was started to its first line.
-    pub(super) took: Duration,
+    pub(crate) took: Duration,
 }
 
 impl Served {
     /// Starts a server as everybody gets it, on a port of its own.
-    pub(super) fn start(data_dir: &Path) -> Result<Self> {
+    pub(crate) fn start(data_dir: &Path) -> Result<Self> {
         Self::start_with(data_dir, &[])
     }
 
     /// The same with the demonstration tools.
-    pub(super) fn start_with_tools(data_dir: &Path) -> Result<Self> {
+    pub(crate) fn start_with_tools(data_dir: &Path) -> Result<Self> {
         Self::start_with(data_dir, &["--demo"])
     }
 
-    fn start_with(data_dir: &Path, more: &[&str]) -> Result<Self> {
+    /// The same with more flags.
+    pub(crate) fn start_with(data_dir: &Path, more: &[&str]) -> Result<Self> {
         let mut command = airlock()?;
         command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data_dir).args(more);
         let began = Instant::now();
@@ -52,12 +53,17 @@ impl Served {
     }
 
     /// One more connection.
-    pub(super) fn client(&self) -> Result<Client> {
+    pub(crate) fn client(&self) -> Result<Client> {
         Client::connect(&self.address, &self.secret)
     }
 
+    /// Memory of the server and all processes below it, now.
+    pub(crate) fn bytes_now(&self) -> Result<u64> {
+        tree_bytes(self.child.id())
+    }
+
     /// Memory of the server and all processes below it, each page counted once: the most in the first second.
-    pub(super) fn memory_bytes(&self) -> Result<u64> {
+    pub(crate) fn memory_bytes(&self) -> Result<u64> {
         let mut most = 0;
         for _ in 0..N_LOOKS {
             std::thread::sleep(LOOKS_APART);
@@ -68,7 +74,7 @@ impl Served {
 
     /// Stops it in order and waits until it is gone.
     #[expect(clippy::disallowed_methods, reason = "it is awaited here")]
-    pub(super) fn stop(mut self) -> Result<()> {
+    pub(crate) fn stop(mut self) -> Result<()> {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill").args(["-TERM", &pid]).status().context("send SIGTERM")?;
         ensure!(sent.success(), "SIGTERM could not be sent");
@@ -87,7 +93,7 @@ impl Drop for Served {
 }
 
 /// How long the binary takes to be loaded, to find out what it is asked for and to leave.
-pub(super) fn load_and_leave() -> Result<Duration> {
+pub(crate) fn load_and_leave() -> Result<Duration> {
     let mut command = airlock()?;
     command.arg("--version");
     let began = Instant::now();
@@ -112,7 +118,7 @@ fn airlock() -> Result<Command> {
 }
 
 /// The binary that is measured.
-pub(super) fn binary() -> Result<PathBuf> {
+pub(crate) fn binary() -> Result<PathBuf> {
     let binary = std::env::current_exe()?.with_file_name("airlock");
     if !binary.is_file() {
         bail!("no airlock beside this binary; run: cargo build --release --package airlock");
@@ -120,7 +126,8 @@ pub(super) fn binary() -> Result<PathBuf> {
     Ok(binary)
 }
 
-fn tree_bytes(root: u32) -> Result<u64> {
+/// Memory of a process and all below it, each page counted once.
+pub(crate) fn tree_bytes(root: u32) -> Result<u64> {
     let mut below = vec![root];
     let mut total = 0;
     while let Some(pid) = below.pop() {

@@ -1,0 +1,53 @@
+//! Ten HTTP tool calls, one after the other: beside the same ten requests by hand, and beside the rival.
+
+use super::rival::{Rival, VERSION};
+use super::tool_server::{Direct, ToolServer};
+use super::with_tools::House;
+use crate::durable::client::Client;
+use anyhow::{Result, ensure};
+use bench::{Contender, Plan, Report, Target};
+use std::time::Duration;
+
+const PLAN: Plan =
+    Plan { warm_up_ops: 5, n_rounds: 9, round_ops: 50, round_time_max: Duration::from_millis(500) };
+
+/// How many times faster than the rival.
+const WISH: f64 = 20.0;
+
+/// Where the tools are below each server.
+pub(super) const OURS: &str = "tools.bench.items";
+pub(super) const THEIRS: &str = "tools.bench.org.main.items";
+
+pub(super) fn run(tools: &ToolServer, rival: Option<&Rival>, report: &mut Report) -> Result<()> {
+    let house = House::open(tools)?;
+    let mut direct = Direct::connect(tools.address)?;
+    let (mut ours, code) = (house.client()?, code(OURS));
+    let name = "ten HTTP tool calls, 1 client";
+    let subject = Contender::new(name, || ten(&mut ours, &code));
+    let floor =
+        Contender::new("the same ten requests by hand", || (0..10).try_for_each(|_| direct.call()));
+    report.add(PLAN.compare(subject, floor)?, vec![]);
+    if let Some(rival) = rival {
+        let (mut theirs, their_code) = (rival.client()?, self::code(THEIRS));
+        let subject = Contender::new(name, || ten(&mut ours, &code));
+        let floor = Contender::new(format!("executor {VERSION}, the same calls"), || {
+            ten(&mut theirs, &their_code)
+        });
+        report.add(PLAN.compare(subject, floor)?, vec![Target::RatioMax(1.0 / WISH)]);
+    }
+    drop(ours);
+    house.close();
+    Ok(())
+}
+
+fn code(at: &str) -> String {
+    format!(
+        "let n = 0; for (let i = 0; i < 10; i++) {{ if (await {at}.getItem({{}})) n++; }} return n"
+    )
+}
+
+fn ten(client: &mut Client, code: &str) -> Result<()> {
+    let n = client.execute(code)?;
+    ensure!(n == 10, "ten calls came to {n}");
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! A program that asks, and a person who says no: two requests.
+
+use super::calls::{OURS, THEIRS};
+use super::rival::{Rival, VERSION};
+use super::tool_server::ToolServer;
+use super::with_tools::House;
+use crate::durable::client::Client;
+use anyhow::{Result, ensure};
+use bench::{Contender, Plan, Report};
+use std::time::Duration;
+
+const PLAN: Plan =
+    Plan { warm_up_ops: 5, n_rounds: 9, round_ops: 50, round_time_max: Duration::from_millis(500) };
+
+pub(super) fn run(tools: &ToolServer, rival: Option<&Rival>, report: &mut Report) -> Result<()> {
+    let house = House::open(tools)?;
+    let (mut ours, mut asks, code) = (house.client()?, house.client()?, code(OURS));
+    let subject = Contender::new("pause and decline", || declined(&mut ours, &code));
+    let floor = Contender::new("two constants from the same server", || {
+        asks.healthz()?;
+        asks.healthz()
+    });
+    report.add(PLAN.compare(subject, floor)?, vec![]);
+    if let Some(rival) = rival {
+        let (mut theirs, their_code) = (rival.client()?, self::code(THEIRS));
+        let subject = Contender::new("pause and decline", || declined(&mut ours, &code));
+        let floor = Contender::new(format!("executor {VERSION}, the same"), || {
+            declined(&mut theirs, &their_code)
+        });
+        report.add(PLAN.compare(subject, floor)?, vec![]);
+    }
+    drop((ours, asks));
+    house.close();
+    Ok(())
+}
+
+fn code(at: &str) -> String {
+    format!("try {{ await {at}.addItem({{}}) }} catch (error) {{ return 'no' }}")
+}
+
+fn declined(client: &mut Client, code: &str) -> Result<()> {
+    let question = client.ask(code)?;
+    let said = client.decline(&question)?;
+    ensure!(said == "no", "a no arrived as {said}");
+    Ok(())
+}

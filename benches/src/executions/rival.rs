@@ -1,0 +1,119 @@
+//! `executor` from npm: installed below the target directory, started, given the same tools.
+
+use super::tool_server::ToolServer;
+use crate::directory::directory;
+use crate::durable::client::Client;
+use crate::durable::served::tree_bytes;
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::json;
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+/// The version that is measured.
+pub(super) const VERSION: &str = "1.5.9";
+
+/// How the package's binary is called on this machine.
+const BINARY: &str = "node_modules/executor-linux-x64/bin/executor";
+
+/// Lines that it says before it is ready.
+const LINES_MAX: usize = 50;
+
+/// A running rival. Dropping it kills it.
+pub(super) struct Rival {
+    child: Child,
+    address: String,
+    _home: TempDir,
+}
+
+impl Rival {
+    /// Installs it unless that was done before, starts it, and tells it of `tools`.
+    pub(super) fn install_and_start(tools: &ToolServer) -> Result<Self> {
+        let rival = Self::start(&installed()?)?;
+        let mut client = rival.client()?;
+        let spec = tools.spec().to_string();
+        let body = json!({ "spec": { "kind": "blob", "value": spec }, "slug": "bench" });
+        client.post("/api/openapi/specs", &body).context("add the tools")?;
+        let body = json!({
+            "owner": "org", "name": "main", "integration": "bench",
+            "template": "apikey-0", "value": "none",
+        });
+        client.post("/api/connections", &body).context("connect the tools")?;
+        Ok(rival)
+    }
+
+    /// One more connection.
+    pub(super) fn client(&self) -> Result<Client> {
+        Client::connect(&self.address, "none")
+    }
+
+    /// Several connections.
+    pub(super) fn clients(&self, n: usize) -> Result<Vec<Client>> {
+        (0..n).map(|_| self.client()).collect()
+    }
+
+    /// Memory of all its processes.
+    pub(super) fn bytes_now(&self) -> Result<u64> {
+        tree_bytes(self.child.id())
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "it is owned and awaited here")]
+    fn start(binary: &Path) -> Result<Self> {
+        let home = directory()?;
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let mut child = Command::new(binary)
+            .args(["web", "--port", &port.to_string()])
+            .current_dir(home.path())
+            .env("HOME", home.path())
+            .env("EXECUTOR_DATA_DIR", home.path().join("data"))
+            .env("EXECUTOR_SCOPE_DIR", home.path())
+            .env("EXECUTOR_DISABLE_UPDATE_CHECK", "1")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("start it")?;
+        let stdout = child.stdout.take().context("its output is a pipe")?;
+        // From here on an early return ends the child.
+        let rival = Self { child, address: format!("127.0.0.1:{port}"), _home: home };
+        let mut lines = BufReader::new(stdout).lines().take(LINES_MAX);
+        let is_ready = lines.any(|line| line.is_ok_and(|line| line.contains("is ready")));
+        ensure!(is_ready, "it did not say that it is ready");
+        Ok(rival)
+    }
+}
+
+impl Drop for Rival {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Where it is installed.
+#[expect(clippy::disallowed_methods, reason = "npm is awaited here")]
+fn installed() -> Result<PathBuf> {
+    let beside = std::env::current_exe()?;
+    let release = beside.parent().context("a binary lies in a directory")?;
+    let target = release.parent().context("below the target directory")?;
+    let folder = target.join(format!("executor-{VERSION}"));
+    let binary = folder.join(BINARY);
+    if binary.is_file() {
+        return Ok(binary);
+    }
+    std::fs::create_dir_all(&folder)?;
+    let installing = Command::new("npm")
+        .args(["install", "--no-audit", "--no-fund", "--prefix"])
+        .arg(&folder)
+        .arg(format!("executor@{VERSION}"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status()
+        .context("run npm")?;
+    if !installing.success() || !binary.is_file() {
+        bail!("npm could not install it ({installing})");
+    }
+    Ok(binary)
+}
