@@ -83,7 +83,7 @@ mod tests {
             ("", "a duration is longer than nothing, such as 500ms or 5s"),
             ("0s", "a duration is longer than nothing, such as 500ms or 5s"),
             ("5", "5 of what? Write 5ms, 5s or 5m"),
-            ("5y", "there is no unit y; use ms, s, m or h"),
+            ("5y", "there is no unit y; use ms, s, m, h or d"),
             ("s", "write a number and a unit, such as 500ms or 5s"),
             ("-1s", "write a number and a unit, such as 500ms or 5s"),
             ("1.2.3s", "write a number and a unit, such as 500ms or 5s"),

@@ -1,8 +1,11 @@
 //! `airlock executions`: what runs, what waits and what has ended.
 
 pub(crate) mod asks;
+mod diff;
 pub(crate) mod ending;
 mod line;
+mod recorded;
+mod replay;
 mod show;
 mod table;
 mod utc;
@@ -56,6 +59,25 @@ enum Verb {
         /// The whole event, one line of JSON each.
         #[arg(long)]
         json: bool,
+    },
+    /// Runs a finished execution again from its journal, in a jail and without tools: no call leaves it.
+    ///
+    /// Prints what the program printed and handed out, calls and questions that are open, and how it
+    /// ended. Fails where the program does something else than is recorded.
+    #[command(after_help = REPLAY_HELP)]
+    Replay {
+        /// run_…, or the id of one of its questions.
+        id: String,
+        /// Stops after the event with this number.
+        #[arg(long, value_name = "SEQ")]
+        until: Option<u64>,
+    },
+    /// Compares what two executions did, event by event, without numbers, times and ids.
+    Diff {
+        /// run_…
+        a: String,
+        /// run_…
+        b: String,
     },
     /// Ends an execution. Its open questions are closed; one that is over stays as it is.
     Cancel {
@@ -113,6 +135,19 @@ Examples:
   airlock executions list --limit 10 | cut -f1
   airlock executions list --json | jq -r .executionId";
 
+const REPLAY_HELP: &str = "\
+Examples:
+  airlock executions replay run_0198…
+  airlock executions replay run_0198… --until 12    what was printed, waited and asked by then
+
+Without a server the data directory is read itself; while one owns it, it is asked for the journal. The
+program runs here either way.
+
+Exit codes:
+  0    it did what is recorded
+  1    it did something else; or there is no such execution
+  70   Airlock itself broke";
+
 const FOLLOW_HELP: &str = "\
 Examples:
   airlock executions follow run_0198…
@@ -138,6 +173,20 @@ pub(crate) fn executions(args: &Args) -> Exit {
         Verb::Follow { id, after, json } => {
             at(id, |id| reach.visit(async |client| follow(&client, id, Seq(*after), *json).await))
         }
+        Verb::Replay { id, until } => at(id, |id| {
+            let until = until.map(Seq);
+            recorded::with(reach, &[id], async |journals| {
+                replay::run(&journals.concat(), until).await
+            })
+        }),
+        Verb::Diff { a, b } => at(a, |a| {
+            at(b, |b| {
+                recorded::with(reach, &[a, b], async |journals| match journals.as_slice() {
+                    [a, b] => diff::tell(a, b),
+                    _ => Exit::Fault,
+                })
+            })
+        }),
         Verb::Cancel { id } => at(id, |id| reach.visit(async |client| cancel(&client, id).await)),
     }
 }
@@ -250,6 +299,8 @@ mod tests {
             "show run_x --server http://x --token t",
             "follow run_x --after 3 --json --data-dir d",
             "cancel run_x",
+            "replay run_x --until 3",
+            "diff run_x run_y --data-dir d",
         ];
         for words in good {
             assert_eq!(refused(words), None, "{words}");

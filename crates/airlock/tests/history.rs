@@ -1,6 +1,11 @@
 //! What is over stays readable for a while and within a size, and can be lived through again.
-#![expect(clippy::unwrap_used, reason = "a test stops when it cannot go on")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test names what it looks for and stops when it cannot go on"
+)]
 
+mod served;
 mod support;
 
 use engine::{Clock, ManualClock, Retention};
@@ -93,4 +98,92 @@ async fn a_runner_that_is_kept_for_its_caller_remembers_nothing() {
         "\"undefined\""
     );
     house.close().await;
+}
+
+/// What the binary prints about a data directory, and how it exits.
+fn said(dir: &std::path::Path, words: &[&str]) -> (Option<i32>, String) {
+    let output = served::airlock(words).arg("--data-dir").arg(dir).output().unwrap();
+    (output.status.code(), String::from_utf8(output.stdout).unwrap().trim().to_owned())
+}
+
+#[test]
+fn a_finished_execution_is_lived_through_again_without_calling_a_tool() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = served::Served::start(dir.path(), &[]);
+    let code = "console.log('began', Math.random() < 2); \
+                const [a, b] = await Promise.all([tools.demo.append({ line: 'once' }), tools.demo.add({ a: 1, b: 2 })]); \
+                emit({ kind: 'card' }); console.warn('half'); \
+                await new Promise((done) => setTimeout(done, 5)); \
+                return [a.appended, b, Date.now() > 0]";
+    let client = server.client("admin");
+    let asked = client.execute(code);
+    let run = asked.execution();
+    client.resume(&asked.question(), "accept");
+    let whole =
+        "[log] began true\n[warn] half\nemitted {\"kind\":\"card\"}\nreturned [true,3,true]";
+    let online = said(dir.path(), &["executions", "replay", &run]);
+    assert_eq!(online, (Some(0), whole.to_owned()));
+    let journal = client.get(&format!("/api/executions/{run}/journal")).json();
+    let other = served::Client { secret: "nobody".into(), ..client.clone() };
+    assert_eq!(other.get(&format!("/api/executions/{run}/journal")).status, 401);
+    server.kill();
+    let appended = || std::fs::read_to_string(dir.path().join("demo-append.txt")).unwrap();
+    assert_eq!(said(dir.path(), &["executions", "replay", &run]), (Some(0), whole.to_owned()));
+    assert_eq!(appended(), "once\n", "a replay called a tool");
+
+    let entries = journal["entries"].as_array().unwrap();
+    let asked_at = entries.iter().position(|e| e["event"].get("call_asked").is_some()).unwrap() + 1;
+    let (code, text) =
+        said(dir.path(), &["executions", "replay", &run, "--until", &asked_at.to_string()]);
+    let question = asked.question();
+    let expected = format!(
+        "[log] began true\ncall 1 waits for an answer: demo.append {{\"line\":\"once\"}}\n\
+         {question} asks: Approve demo.append?\nstopped after event {asked_at}"
+    );
+    assert_eq!((code, text), (Some(0), expected));
+    let unknown = "run_00000000-0000-0000-0000-000000000001";
+    assert_eq!(said(dir.path(), &["executions", "replay", unknown]).0, Some(1));
+}
+
+#[test]
+fn executions_that_failed_or_were_cancelled_can_be_replayed_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = served::Served::start(dir.path(), &[]);
+    let client = server.client("admin");
+    let threw = client.execute("console.log(1); throw new RangeError('no')").execution();
+    let broken = client.execute("return (").execution();
+    let asked = client.execute("console.log(2); await tools.demo.ask({ text: 'x' })");
+    let cancelled = asked.execution();
+    let open = client.get(&format!("/api/executions/{cancelled}/journal"));
+    assert_eq!(open.status, 409, "a program that is not over must not be foretold");
+    client.post(&format!("/api/executions/{cancelled}/cancel"), "{}");
+    server.kill();
+    let replayed = |run: &str| said(dir.path(), &["executions", "replay", run]);
+    assert_eq!(replayed(&threw), (Some(0), "[log] 1\nfailed: no".to_owned()));
+    assert_eq!(replayed(&broken).0, Some(0));
+    let (code, text) = replayed(&cancelled);
+    assert_eq!(code, Some(0));
+    assert!(
+        text.starts_with("[log] 2\ncall 1 waits") && text.ends_with("did not end by itself"),
+        "{text}"
+    );
+}
+
+#[test]
+fn two_executions_are_compared_by_what_they_did() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = served::Served::start(dir.path(), &[]);
+    let client = server.client("admin");
+    let code = |n: u32| format!("await tools.demo.add({{ a: 1, b: {n} }}); return 7");
+    let runs = [1, 1, 2].map(|n| client.execute(&code(n)).execution());
+    assert_eq!(
+        said(dir.path(), &["executions", "diff", &runs[0], &runs[1]]),
+        (Some(0), String::new())
+    );
+    let (code, told) = said(dir.path(), &["executions", "diff", &runs[0], &runs[2]]);
+    assert_eq!(code, Some(1));
+    let signs: String = told.lines().filter_map(|line| line.chars().next()).collect();
+    assert!(told.contains("\"b\":2") && signs.contains('-') && signs.contains('+'), "{told}");
+    server.kill();
+    assert_eq!(said(dir.path(), &["executions", "diff", &runs[0], &runs[1]]).0, Some(0));
 }

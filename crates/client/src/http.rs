@@ -13,7 +13,7 @@ use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use lifecycle::{Answer, ExecutionId, Json, Seq};
+use lifecycle::{Answer, Entry, ExecutionId, Json, Seq};
 use std::fmt;
 use std::time::Duration;
 
@@ -127,6 +127,23 @@ impl HttpClient {
         let path = format!("/api/executions?{}", query.finish());
         let (_, body) = self.ask(Method::GET, &path, None).await?;
         Page::read(&body)
+    }
+
+    /// What is recorded of an execution that is over, as it is recorded.
+    pub async fn journal(&self, id: Id) -> Result<Vec<Entry>, Error> {
+        let mut entries: Vec<Entry> = vec![];
+        loop {
+            let after = entries.last().map_or(Seq(0), |entry| entry.seq);
+            let path = format!("/api/executions/{id}/journal?after={after}");
+            let (_, body) = self.ask(Method::GET, &path, None).await?;
+            let page: wire::Journal = serde_json::from_str(&body)
+                .map_err(|_| Error::Protocol("no journal that this version can read".into()))?;
+            let is_last = page.entries.iter().all(|entry| entry.seq <= after);
+            entries.extend(page.entries);
+            if is_last {
+                return Ok(entries);
+            }
+        }
     }
 
     /// Every event after `after`, once, as it happens, until the execution is over. Connects again by

@@ -13,6 +13,11 @@ pub(crate) struct Resume<'a> {
 }
 
 #[derive(Debug, Deserialize)]
+pub(crate) struct Journal {
+    pub(crate) entries: Vec<lifecycle::Entry>,
+}
+
+#[derive(Debug, Deserialize)]
 pub(crate) struct Problem {
     #[serde(default, rename = "_tag")]
     pub(crate) tag: String,

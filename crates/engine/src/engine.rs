@@ -213,6 +213,16 @@ impl Engine {
         }
     }
 
+    /// At most `n_max` entries of a journal after `after`.
+    pub async fn entries(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+        n_max: usize,
+    ) -> Result<Vec<Entry>, Fault> {
+        Ok(self.shared.config.journal.read(execution, after, n_max).await?)
+    }
+
     /// Waits until the execution is over.
     pub async fn outcome(&self, execution: ExecutionId) -> Result<Outcome, Error> {
         let mut entries = self.follow(execution, Seq(0));

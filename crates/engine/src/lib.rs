@@ -33,6 +33,7 @@ mod recover;
 mod registry;
 mod retention;
 
+pub use actor::replay::{Replayed, replay};
 pub use clock::{Clock, ManualClock};
 pub use config::Config;
 pub use engine::{Engine, Snapshot, Start};

@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::body::BODY_BYTES_MAX;
 use crate::config::Config;
-use crate::doors::{execbox, executor, policies, tokens};
+use crate::doors::{execbox, executor, journal, policies, tokens};
 use crate::error::Problem;
 use crate::guard::guard;
 use crate::{metrics, pages};
@@ -33,6 +33,7 @@ pub(crate) fn build(app: &Arc<App>) -> Router {
         .route("/api/executions/{id}/events", get(executor::events))
         .route("/api/callback", get(executor::callback))
         .route("/execbox", get(execbox::open))
+        .route("/api/executions/{id}/journal", get(journal::journal))
         .route("/api/policies", get(policies::list).post(policies::add))
         .route("/api/policies/test", get(policies::test))
         .route("/api/policies/{id}", patch(policies::change).delete(policies::remove))

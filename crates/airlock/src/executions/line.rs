@@ -72,14 +72,14 @@ fn short(text: &str) -> String {
 }
 
 /// A text in one line, and no longer than that.
-fn cut(text: &str, n_max: usize) -> String {
+pub(super) fn cut(text: &str, n_max: usize) -> String {
     let mut chars = text.trim().chars();
     let kept: String = chars.by_ref().take(n_max).collect();
     let more = if chars.next().is_some() { "…" } else { "" };
     format!("{}{more}", tamed(&kept).replace('\n', "\\n").replace('\t', "\\t"))
 }
 
-const fn level_name(level: LogLevel) -> &'static str {
+pub(super) const fn level_name(level: LogLevel) -> &'static str {
     match level {
         LogLevel::Debug => "debug",
         LogLevel::Log => "log",

@@ -4,6 +4,7 @@ mod asking;
 mod guest;
 mod launch;
 mod ledger;
+pub(crate) mod replay;
 mod requests;
 mod speech;
 mod time;

@@ -2,5 +2,6 @@
 
 pub mod execbox;
 pub(crate) mod executor;
+pub(crate) mod journal;
 pub(crate) mod policies;
 pub(crate) mod tokens;

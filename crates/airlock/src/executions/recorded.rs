@@ -1,0 +1,79 @@
+//! What is recorded of an execution: from the data directory itself, or from the server that owns it.
+
+use crate::reach::Reach;
+use crate::{Exit, print};
+use anyhow::Context as _;
+use client::Id;
+use lifecycle::{Entry, Seq};
+use std::path::Path;
+use store::Journal as _;
+use store::sqlite::SqliteStore;
+
+/// Entries read at once.
+const ENTRIES_PER_READ_MAX: usize = 1_000;
+
+/// Reads the journals of `ids` and goes on with them.
+pub(super) fn with(
+    reach: &Reach,
+    ids: &[Id],
+    go: impl AsyncFnOnce(Vec<Vec<Entry>>) -> Exit,
+) -> Exit {
+    let Some(data_dir) = reach.unowned() else {
+        return reach.visit(async |client| {
+            let mut journals = vec![];
+            for id in ids {
+                journals.push(client.journal(*id).await?);
+            }
+            Ok(go(journals).await)
+        });
+    };
+    print::start_tracing();
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            print::note(&error.to_string());
+            return Exit::Fault;
+        }
+    };
+    match runtime.block_on(from_store(&data_dir, ids)) {
+        Ok(journals) => runtime.block_on(go(journals)),
+        Err(error) => {
+            print::note(&format!("{error:#}"));
+            Exit::Failed
+        }
+    }
+}
+
+async fn from_store(data_dir: &Path, ids: &[Id]) -> anyhow::Result<Vec<Vec<Entry>>> {
+    let shown = data_dir.display();
+    // Opening makes a directory where there is none: a typing mistake must not.
+    anyhow::ensure!(data_dir.is_dir(), "there is no {shown}; name it with --data-dir");
+    let store = SqliteStore::open(data_dir).with_context(|| format!("could not open {shown}"))?;
+    let mut journals = vec![];
+    for id in ids {
+        journals.push(journal(&store, *id).await);
+    }
+    store.close().await;
+    journals.into_iter().collect()
+}
+
+async fn journal(store: &SqliteStore, id: Id) -> anyhow::Result<Vec<Entry>> {
+    let execution = match id {
+        Id::Execution(execution) => execution,
+        Id::Question(question) => {
+            let asked_by = store.asked_by(question).await?;
+            asked_by.with_context(|| format!("there is no question {question} here"))?
+        }
+    };
+    let mut entries: Vec<Entry> = vec![];
+    loop {
+        let after = entries.last().map_or(Seq(0), |entry| entry.seq);
+        let page = store::Journal::read(store, execution, after, ENTRIES_PER_READ_MAX).await?;
+        if page.is_empty() {
+            break;
+        }
+        entries.extend(page);
+    }
+    anyhow::ensure!(!entries.is_empty(), "there is no execution {execution} here");
+    Ok(entries)
+}

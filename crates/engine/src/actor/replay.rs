@@ -1,0 +1,193 @@
+//! A journal lived through again, in a jail, without tools, people or a store: what was recorded is all there is.
+
+use super::guest::{Guest, Said};
+use crate::fault::Fault;
+use lifecycle::{
+    CallId, CallOutcome, Digest, Entry, Event, Failure, InputIndex, Json, LogLevel, Outcome,
+    OutputMark, Seq, State, ToolPath,
+};
+use sandbox::{Demand, Sandbox};
+use std::time::Duration;
+
+/// Longest replay: it repeats in one go what took tools and people much longer.
+const REPLAY_TIME_MAX: Duration = Duration::from_secs(120);
+
+/// What came of it.
+#[derive(Debug, Clone)]
+pub struct Replayed {
+    /// Everything the rules know at the entry where it stopped.
+    pub state: State,
+    /// That entry.
+    pub last: Seq,
+    /// What the program printed, in order.
+    pub printed: Vec<(LogLevel, String)>,
+    /// What it handed out, in order.
+    pub emitted: Vec<Json>,
+    /// How it ended, where it ended by itself.
+    pub ended: Option<Result<Option<Json>, Failure>>,
+    /// Where it did something else than is recorded.
+    pub strayed: Option<String>,
+}
+
+/// Runs the program of a journal again, up to the entry `until` or to its end. Calls are answered from the
+/// journal; no tool is ever called.
+pub async fn replay(
+    sandbox: &Sandbox,
+    entries: &[Entry],
+    until: Option<Seq>,
+) -> Result<Replayed, Fault> {
+    let upto: Vec<&Entry> =
+        entries.iter().filter(|entry| until.is_none_or(|until| entry.seq <= until)).collect();
+    let mut state = State::default();
+    for entry in &upto {
+        state.apply(entry.at, &entry.event);
+    }
+    let last = upto.last().map_or(Seq(0), |entry| entry.seq);
+    let mut replay = Replay {
+        told: Replayed {
+            state,
+            last,
+            printed: vec![],
+            emitted: vec![],
+            ended: None,
+            strayed: None,
+        },
+    };
+    if replay.told.state.prepared.is_none() && !replay.ends_by_itself() {
+        return Ok(replay.told); // it had not begun
+    }
+    match tokio::time::timeout(REPLAY_TIME_MAX, replay.run(sandbox, &upto)).await {
+        Ok(done) => done?,
+        Err(_) => replay.stray("its replay, which takes too long".into()),
+    }
+    replay.compare_ends();
+    Ok(replay.told)
+}
+
+struct Replay {
+    told: Replayed,
+}
+
+impl Replay {
+    async fn run(&mut self, sandbox: &Sandbox, entries: &[&Entry]) -> Result<(), Fault> {
+        let memory_bytes = self.told.state.limits().memory_bytes_max;
+        let demand = Demand { memory_bytes, caller: None };
+        let lease = sandbox.lease(demand).await;
+        let lease = lease.map_err(|error| Fault::new(&error, error.to_string()))?;
+        let inputs: Vec<_> = entries.iter().filter(|entry| was_delivered(&entry.event)).collect();
+        let n_inputs = InputIndex(u32::try_from(inputs.len()).unwrap_or(u32::MAX));
+        let guest_state = State { inputs: n_inputs, ..self.told.state.clone() };
+        let Some(mut guest) = Guest::start(lease, &guest_state) else { return Ok(()) };
+        for entry in inputs {
+            if let Some(input) = entry.event.input() {
+                guest.deliver(guest.delivered.next(), input, entry.at);
+            }
+        }
+        guest.ask_when_restored();
+        while self.told.strayed.is_none() && self.told.ended.is_none() {
+            for said in guest.listen().await {
+                if self.hear(said) {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes one thing that the guest's side said. True when nothing more can come that is recorded.
+    fn hear(&mut self, said: Said) -> bool {
+        match said {
+            Said::Ready(prepared) => {
+                let known = self.told.state.prepared.as_ref();
+                if known.is_some_and(|known| known.text != prepared.text) {
+                    self.stray("the prepared program".into());
+                }
+            }
+            Said::Logged { mark, level, line } => {
+                if self.is_recorded(mark, Digest::of(&line)) {
+                    self.told.printed.push((level, line));
+                }
+            }
+            Said::Emitted { mark, item } => {
+                if self.is_recorded(mark, item.digest()) {
+                    self.told.emitted.push(item);
+                }
+            }
+            Said::Called { call, tool, args } => self.called(call, &tool, &args),
+            Said::Restored => return !self.ends_by_itself(),
+            Said::Done(Ok(value)) => self.told.ended = Some(Ok(value)),
+            Said::Done(Err((failure, _))) => self.told.ended = Some(Err(failure)),
+            Said::Diverged(what) => self.stray(what),
+            Said::Nonsense(what) => self.stray(what.into()),
+            Said::Gone(exit) => self.stray(format!("the end of its sandbox ({exit:?})")),
+            Said::TimerSet { .. }
+            | Said::TimerCleared { .. }
+            | Said::Idle(_)
+            | Said::Counted(_) => {}
+        }
+        false
+    }
+
+    /// Whether an output is in the journal; one that differs from it has gone astray. What lies beyond the last one
+    /// recorded was never heard, or comes after the entry where we stop.
+    fn is_recorded(&mut self, mark: OutputMark, digest: Digest) -> bool {
+        let outputs = &self.told.state.outputs;
+        if outputs.last().is_none_or(|(newest, _)| mark > *newest) {
+            return false;
+        }
+        let found = outputs.binary_search_by_key(&mark, |(mark, _)| *mark);
+        let is_same = found.is_ok_and(|at| outputs[at].1 == digest);
+        if !is_same {
+            self.stray(format!("output {} after input {}", mark.ordinal, mark.input));
+        }
+        is_same
+    }
+
+    fn called(&mut self, call: CallId, tool: &ToolPath, args: &Json) {
+        let known = self.told.state.calls.get(&call);
+        if let Some(known) = known
+            && (known.tool != *tool || known.digest != args.digest())
+        {
+            let what = format!("call {call} ({})", known.tool);
+            self.stray(what);
+        }
+    }
+
+    fn stray(&mut self, what: String) {
+        self.told.strayed.get_or_insert(what);
+    }
+
+    /// Whether the journal says that the program came to its own end.
+    fn ends_by_itself(&self) -> bool {
+        use lifecycle::FailureCode as Code;
+        match &self.told.state.outcome {
+            Some(Outcome::Completed { .. }) => true,
+            Some(Outcome::Failed(failure)) => !matches!(
+                failure.code,
+                Code::Timeout | Code::MemoryLimit | Code::LimitExceeded | Code::Internal
+            ),
+            Some(Outcome::Cancelled { .. }) | None => false,
+        }
+    }
+
+    fn compare_ends(&mut self) {
+        let is_same = match (&self.told.state.outcome, &self.told.ended) {
+            (Some(Outcome::Completed { value }), Some(Ok(ended))) => value == ended,
+            (Some(Outcome::Failed(failure)), Some(Err(ended))) if self.ends_by_itself() => {
+                failure.message == ended.message
+            }
+            (Some(Outcome::Completed { .. }), None | Some(Err(_))) => false,
+            (Some(Outcome::Failed(_)), None | Some(Ok(_))) => !self.ends_by_itself(),
+            (Some(Outcome::Failed(_) | Outcome::Cancelled { .. }) | None, _) => true,
+        };
+        if !is_same {
+            self.stray("its end".into());
+        }
+    }
+}
+
+/// Inputs that the guest received. What is unknown at the end was told to nobody.
+fn was_delivered(event: &Event) -> bool {
+    let is_unknown = matches!(event, Event::CallSettled { outcome: CallOutcome::Unknown, .. });
+    event.input().is_some() && !is_unknown
+}

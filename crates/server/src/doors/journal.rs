@@ -1,0 +1,55 @@
+//! `/api/executions/{id}/journal`: what is recorded, as it is recorded, so that it can be replayed elsewhere.
+
+use crate::app::App;
+use crate::auth::Caller;
+use crate::error::Problem;
+use crate::query::{Id, Query};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse as _, Response};
+use lifecycle::{ExecutionId, Phase, QuestionId, Seq};
+use std::sync::Arc;
+
+/// Entries of one page, unless its bytes are reached before.
+const PAGE_ENTRIES_MAX: usize = 200;
+
+/// Bytes of one page, give or take an entry.
+const PAGE_BYTES_MAX: usize = 4 << 20;
+
+/// `GET /api/executions/{id}/journal?after=SEQ`: `{"entries":[…],"last":SEQ}`.
+pub(crate) async fn journal(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(id): Id,
+    query: Query,
+) -> Result<Response, Problem> {
+    let execution = match id.parse::<QuestionId>() {
+        Ok(question) => app.engine.asked_by(question).await?,
+        Err(_) => id.parse::<ExecutionId>().map_err(|_| Problem::no_execution(&id))?,
+    };
+    let state = app.engine.look_up(execution).await?.state;
+    let origin = state.origin.as_ref().ok_or_else(|| Problem::no_execution(&id))?;
+    let may = caller.may_see(&origin.caller, !state.questions.is_empty());
+    may.map_err(|denied| Problem::denied(denied, &id))?;
+    if state.phase != Phase::Finished {
+        // The seed is among it, which foretells what a program will take for chance.
+        let message = format!("{execution} is not over; its journal can be read once it is.");
+        return Err(Problem::conflict(message));
+    }
+    let after = Seq(query.get::<u64>("after", "the number of an event")?.unwrap_or(0));
+    let entries = app.engine.entries(execution, after, PAGE_ENTRIES_MAX).await?;
+    let (mut body, mut last) = (String::from("{\"entries\":["), after);
+    for entry in entries {
+        if body.len() > PAGE_BYTES_MAX {
+            break;
+        }
+        if last > after {
+            body.push(',');
+        }
+        body.push_str(&serde_json::to_string(&entry).map_err(|error| Problem::broken(&error))?);
+        last = entry.seq;
+    }
+    body.push_str(&format!("],\"last\":{last}}}"));
+    Ok((StatusCode::OK, [(CONTENT_TYPE, "application/json")], body).into_response())
+}
