@@ -276,8 +276,11 @@ fn tokens_open_what_they_are_for_and_nothing_else() {
     assert_eq!(other.get("/api/executions").status, 401);
     assert_eq!(served.client_with("from-the-environment").get("/metrics").status, 200);
     let by_query = Client { secret: String::new(), ..agent.clone() };
-    let path = format!("/api/executions?token={}", agent.secret);
-    assert_eq!(by_query.send("GET", &path, &[("Authorization", "")], "").status, 200);
+    let by_query = |path: &str| {
+        let path = format!("{path}?token={}", agent.secret);
+        by_query.send("GET", &path, &[("Authorization", "")], "").status
+    };
+    assert_eq!((by_query("/"), by_query("/api/executions")), (200, 401));
 }
 
 #[test]

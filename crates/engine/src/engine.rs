@@ -163,6 +163,32 @@ impl Engine {
         Ok(execution)
     }
 
+    /// Answers several questions of one execution, all or none; of those that are answered already
+    /// the first answer stands. Kept for good when this returns.
+    pub async fn answer_all(
+        &self,
+        execution: ExecutionId,
+        answers: Vec<(QuestionId, Answer)>,
+        by: CallerName,
+    ) -> Result<(), Error> {
+        let intent = |(question, answer): (QuestionId, Answer)| {
+            let by = by.clone();
+            Intent::Answer { question, answer, by, remember: false, today: None }
+        };
+        let intents: Vec<_> = answers.into_iter().map(intent).collect();
+        let request = |reply| Request::AnswerAll(intents.clone(), reply);
+        self.shared.ask(execution, request).await
+    }
+
+    /// Removes an execution that is over, and everything about it.
+    pub async fn forget(&self, execution: ExecutionId) -> Result<(), Error> {
+        if self.shared.config.journal.forget(execution).await? {
+            return Ok(());
+        }
+        self.look_up(execution).await?;
+        Err(Rejection::NotFinished.into())
+    }
+
     /// Ends an execution: its runner is killed, its questions are closed.
     pub async fn cancel(&self, execution: ExecutionId, by: CallerName) -> Result<(), Error> {
         self.ask(execution, Intent::Cancel { by, active_ms: 0 }).await

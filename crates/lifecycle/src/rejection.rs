@@ -21,6 +21,9 @@ pub enum Rejection {
     /// Anything after the end.
     #[error("this execution has ended")]
     AlreadyFinished,
+    /// What can only be done after the end.
+    #[error("this execution has not ended")]
+    NotFinished,
     /// An answer to nothing.
     #[error("no question {0} in this execution")]
     UnknownQuestion(QuestionId),

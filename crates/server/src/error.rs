@@ -159,6 +159,7 @@ impl Problem {
             Rejection::AlreadyStarted
             | Rejection::NotStarted
             | Rejection::AlreadyFinished
+            | Rejection::NotFinished
             | Rejection::AlreadyAnswered(_)
             | Rejection::NotOutstanding(_)
             | Rejection::Unruly(_) => Self::conflict(format!("Not done: {rejection}.")),

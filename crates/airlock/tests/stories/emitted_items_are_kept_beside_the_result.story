@@ -11,4 +11,4 @@ program  emit({ type: "text", text: "hello" });
 
 === executor
 > POST /api/executions {"code":"…"}
-< 200 {"status":"completed","text":"(no return value; 1 item emitted to the user)\n\nLogs:\n[warn] careful { a: [ 1, 2 ] }","structured":{"status":"completed","result":null,"emitted":1,"logs":["[warn] careful { a: [ 1, 2 ] }"]},"isError":false}
+< 200 {"status":"completed","text":"(no return value; 1 item emitted to the user)\n\nLogs:\n[warn] careful { a: [ 1, 2 ] }","structured":{"status":"completed","result":null,"emitted":1,"items":[{"type":"text","text":"hello"}],"logs":["[warn] careful { a: [ 1, 2 ] }"]},"isError":false}

@@ -3,6 +3,8 @@
 use super::Server;
 use super::plot::{Person, Plot};
 use engine::Clock;
+use futures_util::StreamExt as _;
+use lifecycle::{Phase, QuestionId, Seq, State};
 use serde_json::{Value, json};
 use server::Auth;
 use std::collections::VecDeque;
@@ -38,7 +40,12 @@ pub(crate) async fn tell(plot: &Plot) -> String {
                     .push_str(&format!("> POST /api/policies {body}\n< {} …\n", added.status));
                 continue;
             }
-            Person::Requests(line) => transcript.request(&line),
+            Person::Requests(line) => {
+                if let Some(question) = &asks {
+                    door.rests(question.parse().unwrap()).await;
+                }
+                transcript.request(&line)
+            }
             person => {
                 let question = asks.as_deref().expect("a person answers a question");
                 answer(question, person)
@@ -46,7 +53,8 @@ pub(crate) async fn tell(plot: &Plot) -> String {
         };
         told = door.send(&method, &path, &body).await;
         transcript.add(&method, &path, &body, &told);
-        if method == "POST" && told.status == 200 {
+        // Whoever answers again is told the same again, which asks nothing new.
+        if method == "POST" && told.status == 200 && asks.is_some() {
             asks = told.body["structured"]["executionId"].as_str().map(str::to_owned);
         }
     }
@@ -102,6 +110,22 @@ impl Door {
         self.house.stop().await;
     }
 
+    /// Waits until all that can be asked is asked.
+    async fn rests(&self, question: QuestionId) {
+        let execution = self.house.engine.asked_by(question).await.unwrap();
+        let mut entries = self.house.engine.follow(execution, Seq(0));
+        let mut state = State::default();
+        while !matches!(state.phase, Phase::Paused | Phase::Finished) {
+            let entry = entries.next().await.unwrap().unwrap();
+            state.apply(entry.at, &entry.event);
+            if state.phase == Phase::Paused
+                && self.house.engine.look_up(execution).await.unwrap().last > entry.seq
+            {
+                state.phase = Phase::Running; // an older pause
+            }
+        }
+    }
+
     async fn post(&self, path: &str, body: &Value) -> Told {
         self.send("POST", path, body).await
     }
@@ -143,11 +167,18 @@ impl Transcript {
 
     /// A request as the story writes it, with the ids that stand for its numbers.
     fn request(&self, line: &str) -> (String, String, Value) {
-        let mut line = line.to_owned();
-        for (n, id) in self.ids.iter().enumerate().rev() {
-            let kind = id.split('_').next().unwrap();
-            line = line.replace(&format!("{kind}_{}", n + 1), id);
+        let mut filled = String::new();
+        let mut rest = line;
+        while let Some((at, kind)) = first_id(rest) {
+            let (before, id) = rest.split_at(at);
+            let id = &id[kind.len()..];
+            let end = id.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(id.len());
+            let known = id[..end].parse().ok().and_then(|n: usize| self.ids.get(n.checked_sub(1)?));
+            filled.push_str(before);
+            filled.push_str(&known.cloned().unwrap_or_else(|| format!("{kind}{}", &id[..end])));
+            rest = &id[end..];
         }
+        let line = filled + rest;
         let state = self.states.last().map_or("none", String::as_str);
         let line = line.replace("STATE", state);
         let mut words = line.splitn(3, ' ');

@@ -38,6 +38,8 @@ pub(crate) type Reply = oneshot::Sender<Result<(), Error>>;
 pub(crate) enum Request {
     /// Decide on this, and answer once it is kept.
     Submit(Intent, Reply),
+    /// Take all of these answers or none, and answer once they are kept.
+    AnswerAll(Vec<Intent>, Reply),
     /// Look at the clock, and answer once what came of it is kept.
     Wake(Reply),
 }
@@ -79,7 +81,7 @@ pub(crate) struct Actor {
     due: VecDeque<Due>,
     replies: VecDeque<(Gate, Reply)>,
     /// Answers that are accepted only once the program is back where it was.
-    waiting: Vec<(Intent, Reply)>,
+    waiting: Vec<(Vec<Intent>, Reply)>,
     /// Brought back after a restart and not yet proved to work.
     recovering: bool,
     clockwork: Clockwork,
@@ -191,6 +193,9 @@ impl Actor {
             Turn::Returned(call, outcome) => self.settle(call, outcome),
             Turn::Wished(wished) => self.ask(wished),
             Turn::Asked(Some(Request::Submit(intent, reply))) => self.request(intent, reply),
+            Turn::Asked(Some(Request::AnswerAll(intents, reply))) => {
+                self.answer_all(intents, reply);
+            }
             Turn::Asked(Some(Request::Wake(reply))) => self.wake(reply),
             Turn::Rang => self.look_at_clock(),
             Turn::Leased(lease) => self.leased(lease).await.map_err(Leave::Broken)?,

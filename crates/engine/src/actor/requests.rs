@@ -32,32 +32,66 @@ impl Actor {
             let _ = reply.send(Err(Rejection::NotOutstanding(call).into()));
             return;
         }
-        if let Err(rejection) = self.would_accept(&intent).and_then(|()| self.fits(&intent)) {
-            let _ = reply.send(Err(rejection.into()));
-            return;
+        if matches!(intent, Intent::Answer { .. }) {
+            return self.answer_all(vec![intent], reply);
         }
-        if matches!(intent, Intent::Answer { .. }) && self.ledger.state.phase == Phase::Parked {
+        match self.would_accept(&intent) {
+            Ok(()) => self.decide_all(vec![intent], reply),
+            Err(rejection) => drop(reply.send(Err(rejection.into()))),
+        }
+    }
+
+    /// Takes all of these answers or none; of questions that are answered already, the first answer
+    /// stands.
+    pub(super) fn answer_all(&mut self, intents: Vec<Intent>, reply: Reply) {
+        let intents = match self.acceptable(intents) {
+            Ok(intents) => intents,
+            Err(rejection) => return drop(reply.send(Err(rejection.into()))),
+        };
+        if self.ledger.state.phase == Phase::Parked {
             let advice = "it was given up after three attempts; cancel it and start it again";
             let failure = Failure::new(FailureCode::Internal, advice);
             let _ = reply.send(Err(Rejection::NotRestored(failure).into()));
             return;
         }
-        if let Intent::Answer { question, .. } = &intent {
-            self.miss(*question);
+        for intent in &intents {
+            if let Intent::Answer { question, .. } = intent {
+                self.miss(*question);
+            }
         }
-        if matches!(intent, Intent::Answer { .. }) && !self.is_restored() {
+        if !self.is_restored() {
             // An accepted answer must never be lost to a replay that fails: replay first.
-            self.waiting.push((intent, reply));
+            self.waiting.push((intents, reply));
             self.launch();
             return;
         }
-        self.decide_now(intent, reply);
+        self.decide_all(intents, reply);
+    }
+
+    /// Those that are not answered yet, if there are any and each of them fits.
+    fn acceptable(&self, intents: Vec<Intent>) -> Result<Vec<Intent>, Rejection> {
+        let mut open = vec![];
+        let mut answered = None;
+        for intent in intents {
+            match self.would_accept(&intent).and_then(|()| self.fits(&intent)) {
+                Ok(()) => open.push(intent),
+                Err(rejection @ Rejection::AlreadyAnswered(_)) => answered = Some(rejection),
+                Err(rejection) => return Err(rejection),
+            }
+        }
+        match answered {
+            Some(rejection) if open.is_empty() => Err(rejection),
+            Some(_) | None => Ok(open),
+        }
     }
 
     /// The program is back where it was: now answers can be accepted.
     pub(super) fn answer_waiting(&mut self) {
-        for (intent, reply) in std::mem::take(&mut self.waiting) {
-            self.decide_now(intent, reply);
+        for (intents, reply) in std::mem::take(&mut self.waiting) {
+            match self.acceptable(intents) {
+                Ok(intents) => self.decide_all(intents, reply),
+                Err(rejection) => drop(reply.send(Err(rejection.into()))),
+            }
         }
         self.rest();
     }
@@ -113,17 +147,19 @@ impl Actor {
         }
     }
 
-    fn decide_now(&mut self, mut intent: Intent, reply: Reply) {
-        if let Intent::Answer { question, today, .. } = &mut intent {
-            *today = self.admitted_today(*question);
-        }
-        match self.submit(intent) {
-            Ok(gate) => {
-                self.replies.push_back((gate, reply));
-                self.answer_kept();
+    fn decide_all(&mut self, intents: Vec<Intent>, reply: Reply) {
+        for mut intent in intents {
+            if let Intent::Answer { question, today, .. } = &mut intent {
+                *today = self.admitted_today(*question);
             }
-            Err(rejection) => drop(reply.send(Err(Error::Rejected(rejection)))),
+            match self.submit(intent) {
+                // The same question twice in one breath: the first answer stands.
+                Ok(_) | Err(Rejection::AlreadyAnswered(_)) => {}
+                Err(rejection) => return drop(reply.send(Err(Error::Rejected(rejection)))),
+            }
         }
+        self.replies.push_back((self.ledger.newest_gate(), reply));
+        self.answer_kept();
     }
 
     /// What the catalogue says by now about the call that a question holds.

@@ -1,5 +1,7 @@
 //! A journal as Executor's clients hear it: what was asked, what was answered, how it ended.
 
+use super::items;
+use super::kept::Kept;
 use lifecycle::{
     CallId, CallerName, Entry, Event, Json, LogLevel, Outcome, Question, QuestionId, Seq, ToolPath,
 };
@@ -15,9 +17,9 @@ pub struct Account {
     outcome: Option<Outcome>,
     last: Seq,
     /// `[level] line`, in order.
-    pub(super) logs: Vec<String>,
-    /// How many items the program handed out beside its result.
-    pub(super) n_emitted: usize,
+    pub(super) logs: Kept<String>,
+    /// What the program handed out beside its result.
+    pub(super) items: Kept<Json>,
 }
 
 /// A question, and the call that asks it.
@@ -51,9 +53,12 @@ impl Account {
         match &entry.event {
             Event::Started { caller, .. } => self.owner = Some(caller.clone()),
             Event::Logged { level, line, .. } => {
-                self.logs.push(format!("[{}] {line}", level_name(*level)));
+                let shown = || format!("[{}] {line}", level_name(*level));
+                self.logs.add(entry.seq, line.len(), shown);
             }
-            Event::Emitted { .. } => self.n_emitted += 1,
+            Event::Emitted { item, .. } => {
+                self.items.add(entry.seq, item.text().len(), || items::shown(item));
+            }
             Event::CallMade { call, tool, args, .. } => {
                 self.calls.insert(*call, (tool.clone(), args.clone()));
             }
@@ -113,6 +118,13 @@ impl Account {
     /// Whether people must look.
     pub fn parked(&self) -> Option<Told<'_>> {
         self.parked.map(|_| Told::Parked)
+    }
+
+    /// What followed the last of several answers.
+    pub fn after_all(&self, ids: &[QuestionId]) -> Option<Told<'_>> {
+        let asked = self.asked.iter().filter(|asked| ids.contains(&asked.question.id));
+        let last = asked.max_by_key(|asked| (asked.answered.is_none(), asked.answered))?;
+        self.after(last.question.id)
     }
 
     /// What followed the answer to `id`: the oldest question that was open then, else the next one

@@ -15,6 +15,34 @@ pub fn entry(entry: &Entry) -> String {
     rendered(&Line { seq: entry.seq.0, at: entry.at.0, happened })
 }
 
+/// The `type` of an entry about this.
+pub const fn kind(event: &Event) -> &'static str {
+    match event {
+        Event::Started { .. } => "started",
+        Event::Prepared(_) => "prepared",
+        Event::Logged { .. } => "log",
+        Event::Emitted { .. } => "emitted",
+        Event::CallMade { .. } => "call",
+        Event::CallAsked(_) => "question",
+        Event::CallAnswered { .. } => "answer",
+        Event::CallDispatched { .. } => "dispatched",
+        Event::CallSettled { .. } => "settled",
+        Event::TimerSet { .. } => "timerSet",
+        Event::TimerCleared { .. } => "timerCleared",
+        Event::TimerFired { .. } => "timerFired",
+        Event::Paused { .. } => "paused",
+        Event::RecoveryFailed { .. } => "recoveryFailed",
+        Event::Parked => "parked",
+        Event::LimitReached { .. } => "limitReached",
+        Event::Finished { .. } => "finished",
+    }
+}
+
+/// How an execution ended, with its whole value.
+pub fn result(outcome: &Outcome) -> String {
+    rendered(&finished(outcome))
+}
+
 #[derive(Serialize)]
 struct Line<'a> {
     seq: u64,

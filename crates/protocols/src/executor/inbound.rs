@@ -1,6 +1,6 @@
 //! What clients send, read member by member so that a wrong one can be named.
 
-use lifecycle::{Answer, Convention, Json, Program};
+use lifecycle::{Answer, Convention, Json, Program, QuestionId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -9,6 +9,13 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadBody(String);
+
+impl BadBody {
+    /// Says in which of several answers it is.
+    fn of(self, n: usize) -> Self {
+        Self(format!("Answer {}: {}", n + 1, self.0))
+    }
+}
 
 /// `POST /executions`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,11 +40,39 @@ pub fn execute(body: &[u8]) -> Result<Execute, BadBody> {
     Ok(Execute { program, auto_approve })
 }
 
+const ACTIONS: &str = "\"accept\", \"decline\" or \"cancel\"";
+
+/// Most answers in one body: more than anybody reads.
+const ANSWERS_MAX: usize = 1_000;
+
 /// Reads the body of `POST /executions/:id/resume`.
 pub fn resume(body: &[u8]) -> Result<Answer, BadBody> {
-    const ACTIONS: &str = "\"accept\", \"decline\" or \"cancel\"";
+    answer(&members(body)?)
+}
+
+/// Reads the body of `POST /executions/:id/answers`.
+pub fn answers(body: &[u8]) -> Result<Vec<(QuestionId, Answer)>, BadBody> {
     let members = members(body)?;
-    let action: Option<String> = member(&members, "action", ACTIONS)?;
+    let listed: Vec<&RawValue> = member(&members, "answers", "an array")?.unwrap_or_default();
+    if listed.is_empty() || listed.len() > ANSWERS_MAX {
+        let message =
+            format!("The member \"answers\" must be an array of 1 to {ANSWERS_MAX} answers.");
+        return Err(BadBody(message));
+    }
+    listed.iter().enumerate().map(|(n, raw)| one_of_many(raw).map_err(|bad| bad.of(n))).collect()
+}
+
+fn one_of_many(raw: &RawValue) -> Result<(QuestionId, Answer), BadBody> {
+    let members = members(raw.get().as_bytes())?;
+    let id: Option<String> = member(&members, "executionId", "a string")?;
+    let id = id.as_deref().and_then(|id| id.parse().ok()).ok_or_else(|| {
+        BadBody("The member \"executionId\" must be the id of a question, exec_….".into())
+    })?;
+    Ok((id, answer(&members)?))
+}
+
+fn answer(members: &Members<'_>) -> Result<Answer, BadBody> {
+    let action: Option<String> = member(members, "action", ACTIONS)?;
     let content = match members.get("content").map(|raw| (raw.get(), *raw)) {
         None | Some(("null", _)) => None,
         Some((text, raw)) if text.starts_with('{') => Some(Json::from(raw.to_owned())),
@@ -163,6 +198,17 @@ mod tests {
             remember,
             r#"{"action":"accept","remember":"for ever"}"#,
             "The member \"remember\" must be \"execution\".",
+        );
+        refused(answers, "{}", "The member \"answers\" must be an array of 1 to 1000 answers.");
+        refused(
+            answers,
+            r#"{"answers":[3]}"#,
+            "Answer 1: The body must be a JSON object, not a number.",
+        );
+        refused(
+            answers,
+            r#"{"answers":[{"executionId":"exec_1","action":"accept"}]}"#,
+            "Answer 1: The member \"executionId\" must be the id of a question, exec_….",
         );
         assert!(execute(b"\xff").is_err());
         assert!(execute("[".repeat(100_000).as_bytes()).is_err());

@@ -6,6 +6,8 @@
 mod account;
 mod events;
 mod inbound;
+mod items;
+mod kept;
 pub mod outbound;
 pub mod wire;
 
@@ -13,7 +15,17 @@ pub mod wire;
 mod tests;
 
 pub use account::{Account, Asked, Told};
-pub use inbound::{BadBody, Execute, Members, execute, member, members, remember, resume};
+pub use events::kind;
+pub use inbound::{BadBody, Execute, Members, answers, execute, member, members, remember, resume};
 
-/// Longest text an envelope carries; `structured` has the whole.
+/// Longest text an envelope carries; `structured` has more, and the journal all.
 pub const TEXT_CHARS_MAX: usize = 30_000;
+
+/// Largest value that `structured` carries: what is larger is fetched by who wants it.
+pub const RESULT_BYTES_MAX: usize = 1 << 20;
+
+/// Most log lines and emitted items that `structured` carries, each.
+pub const OUTPUTS_MAX: usize = 1_000;
+
+/// Most bytes of them that it carries, each, give or take one.
+pub const OUTPUT_BYTES_MAX: usize = 256 << 10;

@@ -1,11 +1,13 @@
 //! The answers, in Executor's words.
 
-use super::TEXT_CHARS_MAX;
 use super::account::{Account, Asked};
-pub use super::events::entry;
+pub use super::events::{entry, result};
 
-use super::wire::{Completed, Ended, Going, Interaction, Paused, Waiting};
-use lifecycle::{Cut, ExecutionId, Failure, Json, Outcome, QuestionId, QuestionKind, pretty};
+use super::wire::{
+    Bytes, Completed, Ended, Going, Interaction, More, Outputs, Paused, Questions, Rest, Waiting,
+};
+use super::{RESULT_BYTES_MAX, TEXT_CHARS_MAX};
+use lifecycle::{Cut, ExecutionId, Failure, Json, Outcome, QuestionId, QuestionKind, Seq, pretty};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -21,28 +23,50 @@ const IN_DOUBT_SCHEMA: &str = concat!(
 );
 
 /// How an execution ended.
-pub fn completed(account: &Account, outcome: &Outcome) -> String {
-    let logs = account.logs.as_slice();
-    let emitted = (account.n_emitted > 0).then_some(account.n_emitted);
+pub fn completed(execution: ExecutionId, account: &Account, outcome: &Outcome) -> String {
     let null = Json::null();
     let failed = |error: String| {
+        let outputs = outputs(execution, account, None);
         let mut text = Cut::at(TEXT_CHARS_MAX);
         text.push_str("Error: ");
         text.push_str(&error);
-        append_logs(&mut text, logs);
-        let structured = Ended::Error { status: "error", error, emitted, logs };
+        append_logs(&mut text, &outputs);
+        let structured = Ended::Error { status: "error", error, outputs };
         Completed { status: "completed", text: text.done(), structured, is_error: true }
     };
     rendered(&match outcome {
         Outcome::Completed { value } => {
-            let result = value.as_ref().unwrap_or(&null).raw();
-            let text = value_text(value.as_ref(), account.n_emitted, logs);
-            let structured = Ended::Value { status: "completed", result, emitted, logs };
+            let result = value.as_ref().unwrap_or(&null);
+            let is_left_out = result.text().len() > RESULT_BYTES_MAX;
+            let outputs = outputs(execution, account, is_left_out.then(|| result.text().len()));
+            let text = value_text(value.as_ref(), account.items.n_all(), &outputs);
+            let result = if is_left_out { null.raw() } else { result.raw() };
+            let structured = Ended::Value { status: "completed", result, outputs };
             Completed { status: "completed", text, structured, is_error: false }
         }
         Outcome::Failed(failure) => failed(error_text(failure)),
         Outcome::Cancelled { by } => failed(format!("The execution was cancelled by {by}.")),
     })
+}
+
+/// What it gave beside its value, and where to find what is left out here.
+fn outputs(execution: ExecutionId, account: &Account, left_out: Option<usize>) -> Outputs<'_> {
+    let at = |rest: &str| format!("/api/executions/{execution}/{rest}");
+    let rest = |n_left: usize, kind: &str, last: Seq| {
+        let at = at(&format!("events?type={kind}&after={last}"));
+        (n_left > 0).then_some(Rest { left: n_left, at })
+    };
+    let (items, logs) = (&account.items, &account.logs);
+    Outputs {
+        emitted: (items.n_all() > 0).then(|| items.n_all()),
+        items: &items.first,
+        logs: &logs.first,
+        more: More {
+            result: left_out.map(|bytes| Bytes { bytes, at: at("result") }),
+            items: rest(items.n_left, "emitted", items.last),
+            logs: rest(logs.n_left, "log", logs.last),
+        },
+    }
 }
 
 /// A question, to somebody who waited for whatever comes.
@@ -53,6 +77,18 @@ pub fn paused(asked: &Asked) -> String {
 /// A question, to somebody who asked for it.
 pub fn shown(asked: &Asked) -> String {
     rendered(&waiting(asked, None))
+}
+
+/// All that is asked now, oldest first.
+pub fn questions<'a>(asked: impl Iterator<Item = &'a Asked>) -> String {
+    let questions = asked.map(|asked| waiting(asked, None).structured).collect();
+    rendered(&Questions { questions })
+}
+
+/// Waits for a person, to somebody who asked for the end.
+pub fn not_over(asked: &Asked) -> String {
+    let execution_id = asked.question.id.to_string();
+    rendered(&Going { status: "paused", execution_id: &execution_id })
 }
 
 /// Neither asks nor has ended.
@@ -126,7 +162,7 @@ fn wanted(kind: &QuestionKind) -> (Option<&RawValue>, Option<&str>) {
     }
 }
 
-fn value_text(value: Option<&Json>, n_emitted: usize, logs: &[String]) -> String {
+fn value_text(value: Option<&Json>, n_emitted: usize, outputs: &Outputs<'_>) -> String {
     let mut text = Cut::at(TEXT_CHARS_MAX);
     match value.map(Json::text) {
         None | Some("null" | "\"\"") => text.push_str(&no_value(n_emitted)),
@@ -137,7 +173,7 @@ fn value_text(value: Option<&Json>, n_emitted: usize, logs: &[String]) -> String
         },
     }
     let mut tail = Cut::at(TEXT_CHARS_MAX);
-    append_logs(&mut tail, logs);
+    append_logs(&mut tail, outputs);
     text.done() + &tail.done()
 }
 
@@ -149,14 +185,17 @@ fn no_value(n_emitted: usize) -> String {
     }
 }
 
-fn append_logs(text: &mut Cut, logs: &[String]) {
-    if logs.is_empty() {
+fn append_logs(text: &mut Cut, outputs: &Outputs<'_>) {
+    if outputs.logs.is_empty() {
         return;
     }
     text.push_str("\n\nLogs:");
-    for line in logs {
+    for line in outputs.logs {
         text.push('\n');
         text.push_str(line);
+    }
+    if let Some(rest) = &outputs.more.logs {
+        text.push_str(&format!("\n[{} more lines at {}]", rest.left, rest.at));
     }
 }
 

@@ -74,10 +74,14 @@ fn account(events: impl IntoIterator<Item = Event>) -> Account {
     account
 }
 
+fn execution() -> lifecycle::ExecutionId {
+    "run_00000000-0000-0000-0000-000000000001".parse().unwrap()
+}
+
 #[track_caller]
 fn check_over(events: Vec<Event>, outcome: Outcome, expected: &str) {
     let account = account(events);
-    assert_eq!(outbound::completed(&account, &outcome), expected);
+    assert_eq!(outbound::completed(execution(), &account, &outcome), expected);
 }
 
 fn value(text: &str) -> Outcome {
@@ -104,7 +108,7 @@ fn a_value_is_shown_to_models_and_programs() {
 
 #[test]
 fn a_string_that_has_no_plain_text_is_shown_as_written() {
-    let shown = outbound::completed(&account([]), &value(r#""\ud800""#));
+    let shown = outbound::completed(execution(), &account([]), &value(r#""\ud800""#));
     assert!(shown.contains(r#""text":"\"\\ud800\"""#), "{shown}");
 }
 
@@ -118,12 +122,12 @@ fn logs_and_emitted_items_are_told() {
     check_over(
         vec![emitted(), emitted()],
         Outcome::Completed { value: None },
-        r#"{"status":"completed","text":"(no return value; 2 items emitted to the user)","structured":{"status":"completed","result":null,"emitted":2,"logs":[]},"isError":false}"#,
+        r#"{"status":"completed","text":"(no return value; 2 items emitted to the user)","structured":{"status":"completed","result":null,"emitted":2,"items":[{"text":"1","type":"text"},{"text":"1","type":"text"}],"logs":[]},"isError":false}"#,
     );
     check_over(
         vec![emitted()],
         value("5"),
-        r#"{"status":"completed","text":"5","structured":{"status":"completed","result":5,"emitted":1,"logs":[]},"isError":false}"#,
+        r#"{"status":"completed","text":"5","structured":{"status":"completed","result":5,"emitted":1,"items":[{"text":"1","type":"text"}],"logs":[]},"isError":false}"#,
     );
 }
 
@@ -147,16 +151,42 @@ fn an_error_keeps_its_class_and_the_programs_own_lines() {
 }
 
 #[test]
-fn long_texts_are_cut_and_what_is_structured_is_whole() {
+fn what_an_envelope_leaves_out_is_told_with_its_place() {
+    let huge = format!("\"{}\"", "x".repeat(RESULT_BYTES_MAX));
+    let lines = (0..OUTPUTS_MAX + 3).map(|_| logged(LogLevel::Log, "l"));
+    let items = (0..OUTPUTS_MAX + 4).map(|_| emitted());
+    let shown = outbound::completed(execution(), &account(lines.chain(items)), &value(&huge));
+    let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    let at = "/api/executions/run_00000000-0000-0000-0000-000000000001";
+    let expected = serde_json::json!({
+        "result": { "bytes": RESULT_BYTES_MAX + 2, "at": format!("{at}/result") },
+        "logs": { "left": 3, "at": format!("{at}/events?type=log&after=1000") },
+        "items": { "left": 4, "at": format!("{at}/events?type=emitted&after=2003") },
+    });
+    let structured = &shown["structured"];
+    assert_eq!(structured["more"], expected);
+    assert_eq!((&structured["result"], &structured["emitted"]), (&().into(), &1_004.into()));
+    let n_kept = |name: &str| structured[name].as_array().unwrap().len();
+    assert_eq!((n_kept("logs"), n_kept("items")), (OUTPUTS_MAX, OUTPUTS_MAX));
+    let text = shown["text"].as_str().unwrap();
+    assert!(
+        text.ends_with(&format!("[3 more lines at {at}/events?type=log&after=1000]")),
+        "{text}"
+    );
+}
+
+#[test]
+fn long_texts_are_cut_where_what_is_structured_is_whole() {
     let long = format!("\"{}\"", "x".repeat(TEXT_CHARS_MAX + 12));
-    let shown = outbound::completed(&account([logged(LogLevel::Log, "l")]), &value(&long));
+    let shown =
+        outbound::completed(execution(), &account([logged(LogLevel::Log, "l")]), &value(&long));
     let text =
         format!("{}\\n... [truncated 12 chars]\\n\\nLogs:\\n[log] l", "x".repeat(TEXT_CHARS_MAX));
     assert!(shown.starts_with(&format!(r#"{{"status":"completed","text":"{text}","#)));
     assert!(shown.contains(&format!(r#""result":{long},"#)));
 
     let failure = Failure::new(FailureCode::Runtime, "y".repeat(TEXT_CHARS_MAX));
-    let shown = outbound::completed(&account([]), &Outcome::Failed(failure));
+    let shown = outbound::completed(execution(), &account([]), &Outcome::Failed(failure));
     assert!(shown.contains("yyy\\n... [truncated 7 chars]\""), "the word Error: counts too");
 }
 
@@ -266,6 +296,7 @@ fn every_entry_has_a_line() {
         ),
     ];
     for (event, expected) in cases {
+        assert!(expected.starts_with(&format!(r#""type":"{}""#, kind(&event))), "{expected}");
         let line = outbound::entry(&Entry { seq: Seq(4), at: Timestamp(9), event });
         assert_eq!(line, format!(r#"{{"seq":4,"at":9,{expected}}}"#));
     }

@@ -1,5 +1,6 @@
 //! The answers as values. Payloads are passed on as they are.
 
+use lifecycle::Json;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -25,17 +26,69 @@ pub enum Ended<'a> {
     Value {
         status: &'static str,
         result: &'a RawValue,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        emitted: Option<usize>,
-        logs: &'a [String],
+        #[serde(flatten)]
+        outputs: Outputs<'a>,
     },
     Error {
         status: &'static str,
         error: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        emitted: Option<usize>,
-        logs: &'a [String],
+        #[serde(flatten)]
+        outputs: Outputs<'a>,
     },
+}
+
+/// What it gave beside its value.
+#[derive(Debug, Clone, Serialize)]
+pub struct Outputs<'a> {
+    /// How many items it handed out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub emitted: Option<usize>,
+    /// The items.
+    #[serde(skip_serializing_if = "<[Json]>::is_empty")]
+    pub items: &'a [Json],
+    /// What it printed.
+    pub logs: &'a [String],
+    /// What is left out here, and where it is.
+    #[serde(skip_serializing_if = "More::is_empty")]
+    pub more: More,
+}
+
+/// What an envelope leaves out.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct More {
+    /// The value, which is null in the envelope.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<Bytes>,
+    /// Further items.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub items: Option<Rest>,
+    /// Further lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub logs: Option<Rest>,
+}
+
+impl More {
+    const fn is_empty(&self) -> bool {
+        self.result.is_none() && self.items.is_none() && self.logs.is_none()
+    }
+}
+
+/// A value that is left out.
+#[derive(Debug, Clone, Serialize)]
+pub struct Bytes {
+    /// How large it is.
+    pub bytes: usize,
+    /// Where it is.
+    pub at: String,
+}
+
+/// Outputs that are left out.
+#[derive(Debug, Clone, Serialize)]
+pub struct Rest {
+    /// How many they are.
+    pub left: usize,
+    /// Where they are.
+    pub at: String,
 }
 
 /// An execution that waits for a person.
@@ -60,6 +113,13 @@ pub struct Waiting<'a> {
     pub execution_id: String,
     /// What is asked.
     pub interaction: Interaction<'a>,
+}
+
+/// All that is asked now.
+#[derive(Debug, Clone, Serialize)]
+pub struct Questions<'a> {
+    /// Oldest first.
+    pub questions: Vec<Waiting<'a>>,
 }
 
 /// What is asked of a person.
@@ -88,8 +148,8 @@ pub struct Interaction<'a> {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Going<'a> {
-    /// `running` or `parked`.
+    /// `running`, `paused` or `parked`.
     pub status: &'static str,
-    /// Our execution's id, `run_…`.
+    /// Our execution's id, `run_…`; where it is paused, the question's.
     pub execution_id: &'a str,
 }

@@ -15,7 +15,7 @@ pub(crate) use tokens::{Tokens, digest, same};
 use crate::app::App;
 use crate::error::Problem;
 use axum::extract::FromRequestParts;
-use axum::http::header::AUTHORIZATION;
+use axum::http::header::{AUTHORIZATION, UPGRADE};
 use axum::http::request::Parts;
 use lifecycle::CallerName;
 use std::borrow::Cow;
@@ -46,16 +46,27 @@ impl FromRequestParts<Arc<App>> for Caller {
     }
 }
 
-/// The secret in the header, else in the query.
+/// The secret in the header, else in the query where a client may have nothing but a URL.
 pub(crate) fn presented(parts: &Parts) -> Option<Cow<'_, str>> {
     if let Some(header) = parts.headers.get(AUTHORIZATION) {
         let (scheme, secret) = header.to_str().ok()?.split_once(' ')?;
         return scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim().into());
     }
+    if !takes_token_in_url(parts) {
+        return None;
+    }
     let query = parts.uri.query()?;
     form_urlencoded::parse(query.as_bytes())
         .find(|(name, _)| name == "token")
         .map(|(_, value)| value)
+}
+
+/// URLs are kept in histories and logs, so a token in one is taken only from clients that cannot send
+/// headers: a browser that opens the page, an `EventSource`, a WebSocket, an MCP client with one setting.
+fn takes_token_in_url(parts: &Parts) -> bool {
+    let path = parts.uri.path();
+    let is_stream = path.starts_with("/api/") && path.ends_with("/events");
+    parts.headers.contains_key(UPGRADE) || matches!(path, "/" | "/mcp") || is_stream
 }
 
 #[cfg(test)]
@@ -72,6 +83,12 @@ mod tests {
             ("/?token=alk_x", Some("Basic alk_y"), None),
             ("/?a=1&token=alk%5Fx", None, Some("alk_x")),
             ("/?tokens=1", None, None),
+            ("/mcp?token=alk_x", None, Some("alk_x")),
+            ("/api/executions/run_1/events?token=alk_x", None, Some("alk_x")),
+            ("/api/executions?token=alk_x", None, None),
+            ("/api/tokens?token=alk_x", None, None),
+            ("/metrics?token=alk_x", None, None),
+            ("/execbox?token=alk_x", None, None),
             ("/", None, None),
         ];
         for (uri, header, expected) in cases {
@@ -82,5 +99,8 @@ mod tests {
             let (parts, ()) = request.body(()).unwrap().into_parts();
             assert_eq!((uri, presented(&parts).as_deref()), (uri, expected));
         }
+        let upgrade = Request::builder().uri("/execbox?token=alk_x").header(UPGRADE, "websocket");
+        let (parts, ()) = upgrade.body(()).unwrap().into_parts();
+        assert_eq!(presented(&parts).as_deref(), Some("alk_x"));
     }
 }

@@ -22,6 +22,9 @@ const PAGE_ENTRIES_MAX: usize = 1_000;
 /// Bytes of one page, give or take an entry.
 const PAGE_BYTES_MAX: usize = 4 << 20;
 
+/// Entries looked at for one page, where only some types are wanted.
+const PAGE_READ_MAX: usize = 20_000;
+
 /// Proxies close connections that say nothing for a minute; some after half of that.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
@@ -36,40 +39,62 @@ pub(crate) async fn events(
     let account = wait::caught_up(&app, execution).await?;
     see(&caller, &account, &id)?;
     let after = after(&query, &headers)?;
+    let kinds = Kinds::of(&query);
     if !wants_stream(&headers) {
-        return page(&app, execution, after, account.last()).await;
+        return page(&app, execution, (after, account.last()), &kinds).await;
     }
     // What a client that reconnects to an execution that is over understands as "do not come again".
     if account.over().is_some() && after >= account.last() {
         return Ok(outbound::about(execution, StatusCode::NO_CONTENT.into_response()));
     }
     let heartbeat = KeepAlive::new().interval(HEARTBEAT).text("");
-    let stream = Sse::new(stream(&app, execution, after)).keep_alive(heartbeat);
+    let stream = Sse::new(stream(&app, execution, after, kinds)).keep_alive(heartbeat);
     Ok(outbound::about(execution, stream.into_response()))
+}
+
+/// Which types of events are wanted; none means all.
+struct Kinds(Option<Vec<String>>);
+
+impl Kinds {
+    fn of(query: &Query) -> Self {
+        let listed = |text: &str| text.split(',').map(|kind| kind.trim().to_owned()).collect();
+        Self(query.text("type").map(listed))
+    }
+
+    fn has(&self, event: &lifecycle::Event) -> bool {
+        let kind = protocols::executor::kind(event);
+        self.0.as_ref().is_none_or(|wanted| wanted.iter().any(|wanted| wanted == kind))
+    }
 }
 
 async fn page(
     app: &App,
     execution: ExecutionId,
-    after: Seq,
-    newest: Seq,
+    (after, newest): (Seq, Seq),
+    kinds: &Kinds,
 ) -> Result<Response, Problem> {
     let mut entries = app.engine.follow(execution, after);
-    let (mut last, mut n_entries) = (after, 0);
+    let (mut last, mut n_entries, mut n_read) = (after, 0, 0);
     let mut body = String::from("{\"events\":[");
     while last < newest
         && n_entries < PAGE_ENTRIES_MAX
+        && n_read < PAGE_READ_MAX
         && body.len() < PAGE_BYTES_MAX
         && let Some(entry) = entries.next().await
     {
         let entry = entry?;
+        (last, n_read) = (entry.seq, n_read + 1);
+        if !kinds.has(&entry.event) {
+            continue;
+        }
         if n_entries > 0 {
             body.push(',');
         }
         body.push_str(&protocols::executor::outbound::entry(&entry));
-        (last, n_entries) = (entry.seq, n_entries + 1);
+        n_entries += 1;
     }
-    body.push_str(&format!("],\"last\":{last}}}"));
+    let has_more = last < newest;
+    body.push_str(&format!("],\"last\":{last},\"more\":{has_more}}}"));
     Ok(outbound::envelope(execution, StatusCode::OK, body))
 }
 
@@ -79,12 +104,14 @@ fn stream(
     app: &Arc<App>,
     execution: ExecutionId,
     after: Seq,
+    kinds: Kinds,
 ) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
     let stopping = app.stopping.clone().cancelled_owned();
     let entries = app.engine.follow(execution, after);
     let events =
-        entries.take_while(|entry| std::future::ready(entry.is_ok())).filter_map(|entry| {
-            let event = entry.ok().map(|entry| {
+        entries.take_while(|entry| std::future::ready(entry.is_ok())).filter_map(move |entry| {
+            let wanted = entry.ok().filter(|entry| kinds.has(&entry.event));
+            let event = wanted.map(|entry| {
                 let line = protocols::executor::outbound::entry(&entry);
                 Ok(Event::default().id(entry.seq.to_string()).data(line))
             });

@@ -1,5 +1,6 @@
 //! Which executions to list.
 
+use crate::auth::Caller;
 use crate::error::Problem;
 use crate::query::Query;
 use lifecycle::{CallerName, Phase};
@@ -11,7 +12,10 @@ const LISTED_USUALLY: usize = 50;
 /// Executions in one list at most; `after` gives the next ones.
 const LISTED_MAX: usize = 500;
 
-pub(super) fn filter(query: &Query, caller: Option<CallerName>) -> Result<ListFilter, Problem> {
+/// Whoever may see all sees all, or those of one caller; everybody else their own.
+pub(super) fn filter(query: &Query, caller: &Caller) -> Result<ListFilter, Problem> {
+    let named = query.text("caller").map(|name| CallerName(name.to_owned()));
+    let caller = if caller.sees_all() { named } else { Some(caller.name.clone()) };
     let phases = match query.text("status") {
         None => vec![],
         Some("running") => vec![Phase::Running],

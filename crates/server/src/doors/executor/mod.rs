@@ -1,12 +1,16 @@
 //! executor: `/api/executions`. Its "execution id" is a question's id; ours, `run_…`, is taken too.
 
+mod answers;
 mod callback;
+mod ended;
 mod events;
 mod inbound;
 mod outbound;
 mod wait;
 
+pub(crate) use answers::{answers, questions};
 pub(crate) use callback::callback;
+pub(crate) use ended::{remove, result};
 pub(crate) use events::events;
 
 use crate::app::App;
@@ -150,8 +154,7 @@ pub(crate) async fn list(
     caller: Caller,
     query: Query,
 ) -> Result<Response, Problem> {
-    let owner = if caller.sees_all() { None } else { Some(caller.name) };
-    let filter = inbound::filter(&query, owner)?;
+    let filter = inbound::filter(&query, &caller)?;
     let n_max = filter.n_max;
     let listed = app.engine.list(filter).await?;
     Ok(outbound::list(&listed, n_max))

@@ -17,7 +17,7 @@ pub(super) fn told(execution: ExecutionId, account: &Account, told: Told<'_>) ->
     match told {
         Told::Asked(asked) => envelope(execution, StatusCode::OK, outbound::paused(asked)),
         Told::Over(outcome) => {
-            envelope(execution, StatusCode::OK, outbound::completed(account, outcome))
+            envelope(execution, StatusCode::OK, outbound::completed(execution, account, outcome))
         }
         Told::Parked => about(execution, Problem::parked(execution).into_response()),
     }

@@ -13,12 +13,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// What ends the waiting.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) enum Until {
     /// A question or the end, once everything up to here is heard.
     Now(Seq),
     /// What follows the answer to this question.
     After(QuestionId),
+    /// What follows the last of the answers to these.
+    AfterAll(Vec<QuestionId>),
     /// The end.
     Over,
 }
@@ -59,7 +61,7 @@ impl Attendant {
             let entry = entry?;
             account.hear(&entry);
             self.approve(&entry).await?;
-            if let Some(told) = self.told(&account, until) {
+            if let Some(told) = self.told(&account, &until) {
                 if let Told::Over(outcome) = told
                     && self.counts
                 {
@@ -71,16 +73,17 @@ impl Attendant {
         Err(Problem::no_execution(self.execution))
     }
 
-    fn told<'a>(&self, account: &'a Account, until: Until) -> Option<Told<'a>> {
+    fn told<'a>(&self, account: &'a Account, until: &Until) -> Option<Told<'a>> {
         match until {
-            Until::Now(seq) if account.last() < seq => None,
+            Until::Now(seq) if account.last() < *seq => None,
             Until::Now(_) if self.approver.is_some() => {
                 let mut left =
                     account.open().filter(|asked| asked.question.kind != QuestionKind::Approval);
                 account.over().or(left.next().map(Told::Asked)).or(account.parked())
             }
             Until::Now(_) => account.now(),
-            Until::After(question) => account.after(question),
+            Until::After(question) => account.after(*question),
+            Until::AfterAll(questions) => account.after_all(questions),
             Until::Over => account.over().or(account.parked()),
         }
     }

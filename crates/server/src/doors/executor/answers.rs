@@ -1,0 +1,77 @@
+//! All questions of an execution at once: `GET …/questions`, `POST …/answers`.
+
+use super::wait::{Attendant, Until};
+use super::{find, outbound, owner, patience, see, wait};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::body::JsonBody;
+use crate::error::Problem;
+use crate::query::{Id, Query};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use lifecycle::{ExecutionId, QuestionId, Rejection};
+use std::sync::Arc;
+
+/// `GET /api/executions/{id}/questions`.
+pub(crate) async fn questions(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(id): Id,
+) -> Result<Response, Problem> {
+    let (execution, _) = find(&app, &id).await?;
+    let account = wait::caught_up(&app, execution).await?;
+    see(&caller, &account, &id)?;
+    let body = protocols::executor::outbound::questions(account.open());
+    Ok(outbound::envelope(execution, StatusCode::OK, body))
+}
+
+/// `POST /api/executions/{id}/answers`.
+pub(crate) async fn answers(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(id): Id,
+    query: Query,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    let answers = protocols::executor::answers(&body)?;
+    let wait = patience(&query)?;
+    let (execution, _) = find(&app, &id).await?;
+    let owner = owner(&app, execution).await?;
+    let may = caller.may_answer(&owner, app.model_answers);
+    may.map_err(|denied| Problem::denied(denied, &id))?;
+    let questions: Vec<_> = answers.iter().map(|(question, _)| *question).collect();
+    all_of(&app, execution, &questions).await?;
+    let answering = Arc::clone(&app);
+    wait::detached(&app, async move {
+        let taking = answering.engine.answer_all(execution, answers, caller.name);
+        let counts = match wait::unless_stopping(&answering, taking).await {
+            Ok(()) => true,
+            Err(engine::Error::Rejected(
+                Rejection::AlreadyAnswered(_) | Rejection::AlreadyFinished,
+            )) => false,
+            Err(error) => {
+                return Ok(outbound::about(execution, Problem::from(error).into_response()));
+            }
+        };
+        let attendant = Attendant { counts, ..Attendant::new(&answering, execution) };
+        wait::told(attendant, Until::AfterAll(questions), wait).await
+    })
+    .await
+}
+
+/// Every question must be this execution's: a batch is taken by one actor, all or none.
+async fn all_of(
+    app: &App,
+    execution: ExecutionId,
+    questions: &[QuestionId],
+) -> Result<(), Problem> {
+    for question in questions {
+        match app.engine.asked_by(*question).await {
+            Ok(asked_by) if asked_by == execution => {}
+            Ok(_) => return Err(Problem::no_execution(question)),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}

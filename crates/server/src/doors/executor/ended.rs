@@ -1,0 +1,55 @@
+//! What remains of an execution: `GET …/result`, and `DELETE`, after which nothing does.
+
+use super::wait::{Attendant, Until};
+use super::{find, outbound, owner, patience, see, wait};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::error::Problem;
+use crate::query::{Id, Query};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse as _, Response};
+use protocols::executor::Told;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// `GET /api/executions/{id}/result`: the whole value, however large.
+pub(crate) async fn result(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(id): Id,
+    query: Query,
+) -> Result<Response, Problem> {
+    use protocols::executor::outbound::{not_over, result, running};
+    let (execution, _) = find(&app, &id).await?;
+    let account = wait::caught_up(&app, execution).await?;
+    see(&caller, &account, &id)?;
+    let wait = patience(&query)?.unwrap_or(Duration::ZERO);
+    if account.over().is_none() && !wait.is_zero() {
+        let attendant = Attendant::new(&app, execution);
+        wait::told(attendant, Until::Now(account.last()), Some(wait)).await?;
+    }
+    let account = wait::caught_up(&app, execution).await?;
+    let (status, body) = match account.now() {
+        Some(Told::Over(outcome)) => (StatusCode::OK, result(outcome)),
+        Some(Told::Asked(asked)) => (StatusCode::ACCEPTED, not_over(asked)),
+        Some(Told::Parked) => return Err(Problem::parked(execution)),
+        None => (StatusCode::ACCEPTED, running(execution)),
+    };
+    Ok(outbound::envelope(execution, status, body))
+}
+
+/// `DELETE /api/executions/{id}`.
+pub(crate) async fn remove(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(id): Id,
+) -> Result<Response, Problem> {
+    let (execution, _) = find(&app, &id).await?;
+    let owner = owner(&app, execution).await?;
+    caller.may_cancel(&owner).map_err(|denied| Problem::denied(denied, &id))?;
+    app.engine.forget(execution).await?;
+    let json = [(CONTENT_TYPE, "application/json")];
+    Ok((StatusCode::OK, json, r#"{"removed":true}"#).into_response())
+}
