@@ -9,10 +9,15 @@ use crate::guard::guard;
 use crate::{metrics, pages};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, State};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::from_fn_with_state;
+use axum::response::IntoResponse;
 use axum::routing::{delete, get, patch, post};
 use std::sync::Arc;
+
+/// Every route under `/api`, and those for machines, in OpenAPI 3.1.
+const DESCRIPTION: &str = include_str!("openapi.json");
 
 /// The whole server without a socket.
 pub fn router(config: Config) -> Router {
@@ -34,6 +39,7 @@ pub(crate) fn build(app: &Arc<App>) -> Router {
         .route("/api/executions/{id}/result", get(executor::result))
         .route("/api/executions/{id}/cancel", post(executor::cancel))
         .route("/api/executions/{id}/events", get(executor::events))
+        .route("/api/openapi.json", get(openapi))
         .route("/api/callback", get(executor::callback))
         .route("/execbox", get(execbox::open))
         .route("/api/executions/{id}/journal", get(journal::journal))
@@ -51,10 +57,49 @@ pub(crate) fn build(app: &Arc<App>) -> Router {
         .with_state(Arc::clone(app))
 }
 
+/// What all this is, for programs. No token: it tells nothing that the documents do not.
+async fn openapi() -> impl IntoResponse {
+    ([(CONTENT_TYPE, "application/json")], DESCRIPTION)
+}
+
 /// Whether work is taken.
 async fn ready(State(app): State<Arc<App>>) -> (StatusCode, &'static str) {
     match app.stopping.is_cancelled() {
         false => (StatusCode::OK, "ok"),
         true => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DESCRIPTION;
+    use serde_json::Value;
+    use std::collections::BTreeSet;
+
+    /// What is not for programs that read descriptions: a page, and channels after an upgrade.
+    const NOT_DESCRIBED: [&str; 2] = ["/", "/execbox"];
+
+    #[test]
+    fn every_route_is_described_and_everything_described_is_a_route() {
+        let source = include_str!("routes.rs").split("#[cfg(test)]").next().unwrap();
+        let mut served = BTreeSet::new();
+        for route in source.split(".route(\"").skip(1) {
+            let (path, rest) = route.split_once('"').unwrap();
+            let handlers = rest.split("\n        .").next().unwrap();
+            for method in ["get", "post", "put", "patch", "delete"] {
+                let is_served = [" ", "."]
+                    .iter()
+                    .any(|before| handlers.contains(&format!("{before}{method}(")));
+                if is_served && !NOT_DESCRIBED.contains(&path) {
+                    served.insert((path.to_owned(), method.to_owned()));
+                }
+            }
+        }
+        let description: Value = serde_json::from_str(DESCRIPTION).unwrap();
+        let paths = description["paths"].as_object().unwrap();
+        let described = paths.iter().flat_map(|(path, methods)| {
+            methods.as_object().unwrap().keys().map(|method| (path.clone(), method.clone()))
+        });
+        assert_eq!(described.collect::<BTreeSet<_>>(), served);
     }
 }
