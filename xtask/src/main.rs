@@ -5,6 +5,7 @@
 mod bench;
 mod bless;
 mod cargo;
+mod packages;
 mod print;
 mod soak;
 mod test;
@@ -25,6 +26,8 @@ struct Arguments {
 enum Verb {
     /// Everything that must hold before a change lands: format, lints, tidy, tests, docs.
     Test,
+    /// Installs what tests need from npm, once, into target/npm.
+    Packages,
     /// What a reviewer would ask about; fails on what no reviewer would let pass.
     Tidy,
     /// Measures in release mode, all benchmarks or one.
@@ -51,6 +54,7 @@ enum Verb {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().verb {
         Verb::Test => test::run(),
+        Verb::Packages => packages::run(),
         Verb::Tidy => tidy::run(),
         Verb::Bench { name, check } => bench::run(name.as_deref(), check),
         Verb::Soak { name } => soak::run(name.as_deref()),

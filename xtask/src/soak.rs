@@ -3,6 +3,7 @@
 //! They are the same test binaries. A test that has a full size reads `AIRLOCK_SOAK` to choose it.
 
 use crate::cargo::Cargo;
+use crate::packages;
 use crate::print::say;
 use anyhow::{Result, bail};
 
@@ -39,6 +40,12 @@ const SOAKS: &[Soak] = &[
         filter: "a_log_cut_anywhere",
     },
     Soak {
+        name: "openapi",
+        about: "2,649 descriptions that others wrote are imported; what is not is explained",
+        package: "tools",
+        filter: "descriptions_that_others_wrote",
+    },
+    Soak {
         name: "crash",
         about: "500 kills at random moments lose and double nothing",
         package: "airlock",
@@ -69,7 +76,9 @@ const PROPERTY_CASES: &str = "50000";
 
 /// Runs one soak or all of them.
 pub(crate) fn run(name: Option<&str>) -> Result<()> {
-    for soak in chosen(SOAKS, name)? {
+    let chosen = chosen(SOAKS, name)?;
+    packages::run()?;
+    for soak in chosen {
         say(&format!("\n== {}: {}", soak.name, soak.about));
         if count_tests(&tests(soak).arg("--list").read()?) == 0 {
             bail!("no test in {} has \"{}\" in its name", soak.package, soak.filter);

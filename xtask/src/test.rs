@@ -1,6 +1,7 @@
 //! Everything that must hold before a change lands, cheapest first, with a summary at the end.
 
 use crate::cargo::Cargo;
+use crate::packages;
 use crate::print::say;
 use crate::tidy;
 use anyhow::{Result, bail};
@@ -42,6 +43,7 @@ fn steps() -> Vec<Step> {
             Cargo::new(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
         ),
         Step { name: "tidy", run: Box::new(tidy::run) },
+        Step { name: "packages", run: Box::new(packages::run) },
         // One profile only: a second build of the engines would double the time on a small machine.
         cargo("tests", Cargo::new(&["test", "--workspace", "--no-fail-fast"])),
         cargo(

@@ -8,6 +8,7 @@ pub mod demo;
 mod describe;
 pub mod envelope;
 pub mod function;
+pub mod graphql;
 pub mod http;
 mod integration;
 pub mod openapi;

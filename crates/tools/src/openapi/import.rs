@@ -14,8 +14,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use url::Url;
 
-/// Longest description: the largest public ones have a third.
-pub const TEXT_BYTES_MAX: usize = 40 << 20;
+/// Longest description: the largest public one, of a whole cloud of office software, has 47 million bytes.
+pub const TEXT_BYTES_MAX: usize = 48_000_000;
 
 /// Operations of one description; the largest public one has a fourth.
 const OPERATIONS_MAX: usize = 50_000;

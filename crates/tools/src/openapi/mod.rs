@@ -16,3 +16,4 @@ mod yaml;
 
 pub use import::{ImportError, LeftOut, Options, TEXT_BYTES_MAX, import};
 pub use integration::{About, OpenApi};
+pub(crate) use schema::cut;

