@@ -29,6 +29,12 @@ pub trait Integration: Send + Sync {
         vec![]
     }
 
+    /// The arguments as the tool's schema has them, where a program may put them otherwise as well; none
+    /// where they stay as they are.
+    fn arranged(&self, _tool: &str, _args: &Json) -> Option<Json> {
+        None
+    }
+
     /// Performs a call of the tool that `spec.name` says, with `request.args`, which fit its schema. What
     /// it returns is an envelope: see [`crate::envelope`]. A [`Failure`] is for what is not an answer of
     /// the tool. Gives up when `request.cancelled` is given.

@@ -8,14 +8,18 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
-use lifecycle::{CallId, CallerName, Json, ToolPath};
+use lifecycle::{Admission, CallId, CallOutcome, CallerName, Json, ToolPath};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tools::http::{HttpClient, HttpLimits};
 use tools::openapi::{OpenApi, Options, import};
-use tools::{CancelSignal, Credential, Integration as _, Person, Request};
+use tools::{
+    CancelSignal, Card, Catalogue, Connection, ConnectionName, Credential, Integration as _, Owner,
+    Person, Request, Slug,
+};
 
 /// Says what arrived.
 async fn echo(method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
@@ -366,4 +370,42 @@ fn broken_descriptions_are_told_apart() {
     );
     let outside = circle.to_string().replace("#/components/parameters/q", "file:///etc/passwd");
     assert!(say(&outside).ends_with("file:///etc/passwd leads outside the description"));
+}
+
+#[tokio::test]
+async fn arguments_are_checked_before_anybody_is_asked_and_may_be_nested() {
+    let catalogue = Catalogue::new(vec![]).unwrap();
+    let slug = Slug::parse("echo").unwrap();
+    let connection = Connection {
+        owner: Owner::Org,
+        name: ConnectionName::normalised("main").unwrap(),
+        credential: Credential::none(),
+    };
+    let card = Card { name: "echo".into(), ..Card::default() };
+    catalogue.put(&slug, card, Arc::new(api().await), vec![Arc::new(connection)]);
+    let admitted = |tool: &str, args: Value| {
+        let path = ToolPath::parse(&format!("echo.org.main.{tool}")).unwrap();
+        match catalogue.admit(&path, &Json::from_value(&args).unwrap()) {
+            Admission::Fit { asks, about, .. } => format!("asks: {asks}, {}", about.unwrap()),
+            Admission::Unfit(failure) => failure.message,
+        }
+    };
+    assert_eq!(admitted("b.bodies", json!({"body": {"v": 1}})), "asks: true, POST /bodies");
+    assert_eq!(
+        admitted("b.bodies", json!({})),
+        "The arguments of \"echo.org.main.b.bodies\" do not fit: \
+        value is not valid under any of the schemas listed in the 'anyOf' keyword."
+    );
+    let styled = "asks: false, GET /path/simple/true/{v}";
+    assert_eq!(admitted("s.pathSimpleTrue", json!({"v": ["a"]})), styled);
+    assert_eq!(admitted("s.pathSimpleTrue", json!({"path": {"v": "a"}})), styled);
+    assert_eq!(
+        admitted("s.pathSimpleTrue", json!({"path": {"w": "a"}})),
+        "The arguments of \"echo.org.main.s.pathSimpleTrue\" do not fit: Additional properties are not \
+         allowed ('path' was unexpected); \"v\" is a required property."
+    );
+    let mut call = request(&json!({"params": {"v": "nested"}}), CancelSignal::never());
+    call.tool = ToolPath::parse("echo.org.main.s.pathSimpleTrue").unwrap();
+    let CallOutcome::Returned { value: Some(said) } = catalogue.call(call).await else { panic!() };
+    assert!(said.text().contains("GET /path/simple/true/nested"), "{}", said.text());
 }

@@ -148,13 +148,21 @@ impl Found {
     fn fitting(&self, args: &Json) -> Result<Json, Failure> {
         let compiled = self.section.shelf.compiled(self.entry_idx);
         let Some(schema) = &compiled.input else { return Ok(args.clone()) };
-        let args = schema.completed(args);
+        let args = schema.completed(&self.arranged(args));
         match schema.issues(&args).as_slice() {
             [] => Ok(args),
             issues => {
                 Err(unfit(&format!("The arguments of \"{}\" do not fit", self.path()), issues))
             }
         }
+    }
+
+    fn arranged(&self, args: &Json) -> Json {
+        let arranged = match self.section.origin() {
+            Origin::Integration(integration) => integration.arranged(&self.spec().name, args),
+            Origin::Source(_) | Origin::Nowhere => None,
+        };
+        arranged.unwrap_or_else(|| args.clone())
     }
 
     /// The result, if it is what the tool promised. `undefined` is looked at as `null`.

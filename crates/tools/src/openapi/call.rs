@@ -144,6 +144,29 @@ fn values<'p>(
     here.filter_map(|parameter| Some((parameter, find(args, parameter)?)))
 }
 
+/// Moves values from under the name of where they go, such as `query`, to their own; whether there were any.
+pub(crate) fn flattened(plan: &Plan, args: &mut Value) -> bool {
+    let Value::Object(args) = args else { return false };
+    let mut has_moved = false;
+    let is_declared = |name: &str| plan.parameters.iter().any(|parameter| parameter.name == name);
+    for parameter in &plan.parameters {
+        let containers = parameter.carrier.containers().iter().filter(|name| !is_declared(name));
+        for container in containers {
+            let Some(Value::Object(members)) = args.get_mut(*container) else { continue };
+            let value = members.remove(&parameter.name);
+            if members.is_empty() {
+                args.remove(*container);
+                has_moved = true;
+            }
+            if let Some(value) = value {
+                args.entry(&parameter.name).or_insert(value);
+                has_moved = true;
+            }
+        }
+    }
+    has_moved
+}
+
 /// A value by its name, or under the name of where it goes.
 fn find<'v>(args: &'v Value, parameter: &Parameter) -> Option<&'v Value> {
     let nested = parameter

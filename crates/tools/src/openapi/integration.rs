@@ -1,6 +1,6 @@
 //! An imported description: its tools, and how they are called.
 
-use super::call::{Setting, request};
+use super::call::{Setting, flattened, request};
 use super::import::{LeftOut, Options};
 use super::plan::Plan;
 use super::server::{self, Choice, Server};
@@ -76,6 +76,11 @@ impl Integration for OpenApi {
 
     fn auth_methods(&self) -> Vec<AuthMethod> {
         self.methods.clone()
+    }
+
+    fn arranged(&self, tool: &str, args: &Json) -> Option<Json> {
+        let mut value = serde_json::from_str(args.text()).ok()?;
+        flattened(self.plans.get(tool)?, &mut value).then(|| Json::from_value(&value).ok())?
     }
 
     fn call(

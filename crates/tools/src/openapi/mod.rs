@@ -11,9 +11,11 @@ mod raw;
 mod schema;
 mod security;
 mod server;
+mod specimen;
 mod style;
 mod yaml;
 
 pub use import::{ImportError, LeftOut, Options, TEXT_BYTES_MAX, import};
 pub use integration::{About, OpenApi};
 pub(crate) use schema::cut;
+pub use specimen::specimen;
