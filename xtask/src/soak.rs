@@ -52,6 +52,12 @@ const SOAKS: &[Soak] = &[
         filter: "a_server_killed_at_any_moment",
     },
     Soak {
+        name: "crash-http",
+        about: "500 kills lose and double no HTTP call",
+        package: "airlock",
+        filter: "http_calls_of_a_killed_server",
+    },
+    Soak {
         name: "many",
         about: "10,000 paused programs survive a restart, cost nothing and are all answered",
         package: "airlock",

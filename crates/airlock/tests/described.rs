@@ -26,10 +26,8 @@ impl Described {
             &text,
         );
         let responses = &operation["responses"];
-        let response = match &responses[answer.status.to_string()] {
-            Value::Null => &responses["default"],
-            response => response,
-        };
+        let status = answer.status.to_string();
+        let response = responses.get(&status).unwrap_or(&responses["default"]);
         if let schema @ Value::Object(_) = &response["content"]["application/json"]["schema"] {
             self.fits(schema, &answer.json());
         }
