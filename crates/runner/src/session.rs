@@ -328,6 +328,14 @@ impl<'js> Session<'_, 'js> {
         let Ok(value) = main.result::<Value<'js>>().expect("the promise is settled") else {
             return self.threw();
         };
+        if let (Manner::Journalled(_), Some(number)) = (&self.order.manner, value.as_float())
+            && !number.is_finite()
+        {
+            // JSON would say null, as for no value at all; its name says what came out.
+            let name = if number.is_nan() { "NaN" } else { "Infinity" };
+            let sign = if number < 0.0 { "-" } else { "" };
+            return Ending::Value(Some(format!("\"{sign}{name}\"")));
+        }
         match convert::to_json(self.ctx, value) {
             Ok(json) => Ending::Value(json),
             Err(NotJson::Threw) => {

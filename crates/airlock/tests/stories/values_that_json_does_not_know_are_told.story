@@ -1,0 +1,29 @@
+program  return NaN
+person   requests POST /api/executions {"code":"return -Infinity"}
+person   requests POST /api/executions {"code":"return 10n"}
+person   requests POST /api/executions {"code":"return Symbol('x')"}
+person   requests POST /api/executions {"code":"return () => 1"}
+person   requests POST /api/executions {"code":"const a = {}; a.a = a; return a"}
+person   requests POST /api/executions {"code":"return undefined"}
+person   requests POST /api/executions {"code":"return { n: NaN, u: undefined, d: new Date(0) }"}
+person   requests POST /api/executions {"code":"return 'x'.repeat(70000000)"}
+
+=== executor
+> POST /api/executions {"code":"…"}
+< 200 {"status":"completed","text":"NaN","structured":{"status":"completed","result":"NaN","logs":[]},"isError":false}
+> POST /api/executions {"code":"return -Infinity"}
+< 200 {"status":"completed","text":"-Infinity","structured":{"status":"completed","result":"-Infinity","logs":[]},"isError":false}
+> POST /api/executions {"code":"return 10n"}
+< 200 {"status":"completed","text":"Error: the program's value cannot be turned into JSON: BigInt are forbidden in JSON.stringify","structured":{"status":"error","error":"the program's value cannot be turned into JSON: BigInt are forbidden in JSON.stringify","logs":[]},"isError":true}
+> POST /api/executions {"code":"return Symbol('x')"}
+< 200 {"status":"completed","text":"Error: the program's value cannot be turned into JSON: a symbol has no JSON form","structured":{"status":"error","error":"the program's value cannot be turned into JSON: a symbol has no JSON form","logs":[]},"isError":true}
+> POST /api/executions {"code":"return () => 1"}
+< 200 {"status":"completed","text":"Error: the program's value cannot be turned into JSON: a function has no JSON form","structured":{"status":"error","error":"the program's value cannot be turned into JSON: a function has no JSON form","logs":[]},"isError":true}
+> POST /api/executions {"code":"const a = {}; a.a = a; return a"}
+< 200 {"status":"completed","text":"Error: the program's value cannot be turned into JSON: circular reference","structured":{"status":"error","error":"the program's value cannot be turned into JSON: circular reference","logs":[]},"isError":true}
+> POST /api/executions {"code":"return undefined"}
+< 200 {"status":"completed","text":"(no result)","structured":{"status":"completed","result":null,"logs":[]},"isError":false}
+> POST /api/executions {"code":"return { n: NaN, u: undefined, d: new Date(0) }"}
+< 200 {"status":"completed","text":"{\n  \"n\": null,\n  \"d\": \"1970-01-01T00:00:00.000Z\"\n}","structured":{"status":"completed","result":{"n":null,"d":"1970-01-01T00:00:00.000Z"},"logs":[]},"isError":false}
+> POST /api/executions {"code":"return 'x'.repeat(70000000)"}
+< 200 {"status":"completed","text":"Error: The program needed more than 67108864 bytes of memory.","structured":{"status":"error","error":"The program needed more than 67108864 bytes of memory.","logs":[]},"isError":true}
