@@ -5,6 +5,7 @@ use anyhow::Context as _;
 use engine::policies::Policies;
 use engine::{Clock, Config, Engine, Retention};
 use lifecycle::Policy;
+use lifecycle::ToolPath;
 use server::{Auth, Server};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -51,6 +52,9 @@ pub(crate) struct Args {
     /// programs then share a process.
     #[arg(long)]
     keep_runners: bool,
+    /// Another name for a tool of the catalogue in enclave's programs, such as add=demo.add.
+    #[arg(long = "enclave-tool", value_name = "NAME=TOOL", value_parser = enclave_tool)]
+    enclave_tools: Vec<(ToolPath, ToolPath)>,
     /// One more name that this server answers to, and whose pages may call it.
     #[arg(long = "allowed-host", value_name = "NAME")]
     allowed_hosts: Vec<String>,
@@ -180,10 +184,17 @@ async fn config(
         listen: args.listen,
         auth,
         allowed_hosts: args.allowed_hosts.clone(),
+        enclave_tools: args.enclave_tools.iter().cloned().collect(),
         model_answers: !args.no_model_answers,
         clock,
         ..server::Config::new(engine.clone(), store.clone())
     })
+}
+
+fn enclave_tool(text: &str) -> Result<(ToolPath, ToolPath), String> {
+    let (name, tool) = text.split_once('=').ok_or("it must be NAME=TOOL")?;
+    let parse = |text: &str| ToolPath::parse(text).map_err(|why| why.to_string());
+    Ok((parse(name)?, parse(tool)?))
 }
 
 /// What tells us to stop.

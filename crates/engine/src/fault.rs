@@ -25,7 +25,7 @@ pub struct Fault {
 
 impl Fault {
     /// Writes the cause to the log and keeps only a reference and a word of advice.
-    pub(crate) fn new(cause: impl fmt::Display, advice: impl Into<String>) -> Self {
+    pub fn new(cause: impl fmt::Display, advice: impl Into<String>) -> Self {
         let (random, _) = uuid::Uuid::new_v4().as_u64_pair();
         #[expect(clippy::cast_possible_truncation, reason = "any 32 random bits will do")]
         let reference = FaultId(random as u32);

@@ -2,6 +2,7 @@
 
 use crate::auth::{Gate, Hosts, Tokens};
 use crate::config::{Auth, Config};
+use crate::doors::enclave::Sessions;
 use crate::doors::execbox::Channels;
 use crate::metrics::Metrics;
 use engine::{Clock, Engine};
@@ -18,6 +19,7 @@ pub(crate) struct App {
     pub(crate) clock: Clock,
     pub(crate) metrics: Metrics,
     pub(crate) channels: Channels,
+    pub(crate) enclave: Arc<Sessions>,
     /// Cancelled when the server stops: whoever waits is told.
     pub(crate) stopping: CancellationToken,
     /// Every task of the server; joined when it stops.
@@ -33,7 +35,11 @@ impl App {
         let environment = environment.filter(|secret| !secret.is_empty());
         let (stopping, tasks) = (CancellationToken::new(), TaskTracker::new());
         let sandbox = config.engine.sandbox().clone();
+        let (records, clock) = (Arc::clone(&config.records), config.clock.clone());
+        let enclave = Sessions::new(config.enclave_tools, records, clock);
+        tasks.spawn(Arc::clone(&enclave).watch(config.engine.clone(), stopping.clone()));
         Arc::new(Self {
+            enclave,
             channels: Channels::new(sandbox, stopping.clone(), tasks.clone()),
             engine: config.engine,
             gate,

@@ -19,19 +19,34 @@ const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 /// The bytes of a body that claims to be JSON.
 pub(crate) struct JsonBody(pub(crate) Bytes);
 
+/// The bytes of a body, whatever it claims to be.
+pub(crate) struct AnyBody(pub(crate) Bytes);
+
 impl FromRequest<Arc<App>> for JsonBody {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
         claims_json(request.headers())?;
-        let reading = Bytes::from_request(request, app);
-        let read =
-            tokio::time::timeout(BODY_TIME_MAX, reading).await.map_err(|_| Problem::too_slow())?;
-        read.map(Self).map_err(|refused| match refused.into_response().status() {
-            StatusCode::PAYLOAD_TOO_LARGE => Problem::too_large(BODY_BYTES_MAX),
-            _ => Problem::bad_request("The body broke off."),
-        })
+        read(request, app).await.map(Self)
     }
+}
+
+impl FromRequest<Arc<App>> for AnyBody {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
+        read(request, app).await.map(Self)
+    }
+}
+
+async fn read(request: Request, app: &Arc<App>) -> Result<Bytes, Problem> {
+    let reading = Bytes::from_request(request, app);
+    let read =
+        tokio::time::timeout(BODY_TIME_MAX, reading).await.map_err(|_| Problem::too_slow())?;
+    read.map_err(|refused| match refused.into_response().status() {
+        StatusCode::PAYLOAD_TOO_LARGE => Problem::too_large(BODY_BYTES_MAX),
+        _ => Problem::bad_request("The body broke off."),
+    })
 }
 
 /// JSON by its content type: what a page elsewhere cannot send without asking first.

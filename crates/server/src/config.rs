@@ -1,6 +1,8 @@
 //! What a server is made of.
 
 use engine::{Clock, Engine};
+use lifecycle::ToolPath;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use store::Records;
@@ -20,6 +22,8 @@ pub struct Config {
     pub allowed_hosts: Vec<String>,
     /// Whether whoever runs a program may answer its questions.
     pub model_answers: bool,
+    /// Other names by which enclave's programs call tools of the catalogue.
+    pub enclave_tools: BTreeMap<ToolPath, ToolPath>,
     /// What time it is.
     pub clock: Clock,
 }
@@ -46,6 +50,7 @@ impl Config {
             auth: Auth::Tokens { environment: None },
             allowed_hosts: vec![],
             model_answers: true,
+            enclave_tools: BTreeMap::new(),
             clock: Clock::system(),
         }
     }

@@ -20,6 +20,11 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
+    /// The sentence for people.
+    pub(crate) fn sentence(&self) -> &str {
+        &self.message
+    }
+
     fn new(status: StatusCode, tag: &'static str, message: impl Into<String>) -> Self {
         Self { status, tag, message: message.into(), execution_id: None, trace_id: None }
     }

@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::body::BODY_BYTES_MAX;
 use crate::config::Config;
-use crate::doors::{execbox, executor, journal, policies, tokens};
+use crate::doors::{enclave, execbox, executor, journal, policies, tokens};
 use crate::error::Problem;
 use crate::guard::guard;
 use crate::{metrics, pages};
@@ -48,6 +48,7 @@ pub(crate) fn build(app: &Arc<App>) -> Router {
         .route("/api/policies/{id}", patch(policies::change).delete(policies::remove))
         .route("/api/tokens", get(tokens::list).post(tokens::add))
         .route("/api/tokens/{name}", delete(tokens::remove))
+        .merge(enclave::routes())
         .fallback(async |uri: Uri| Problem::no_route(uri.path()))
         .method_not_allowed_fallback(async |method: Method, uri: Uri| {
             Problem::not_allowed(method.as_str(), uri.path())

@@ -1,5 +1,6 @@
 //! One folder per protocol, and the administrator's door.
 
+pub(crate) mod enclave;
 pub mod execbox;
 pub(crate) mod executor;
 pub(crate) mod journal;

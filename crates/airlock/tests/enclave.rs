@@ -1,0 +1,422 @@
+//! The enclave door of the real server: every event, every limit, every "no".
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test names what it looks for and stops when it cannot go on"
+)]
+
+mod served;
+
+use serde_json::{Value, json};
+use served::{Answer, Client, Served};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+fn start() -> (tempfile::TempDir, Served) {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(folder.path(), &["--enclave-tool", "add=demo.add"]);
+    (folder, served)
+}
+
+fn events(answer: &Answer) -> Vec<Value> {
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.body.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn run(client: &Client, body: Value) -> Vec<Value> {
+    events(&client.post("/sessions", &body.to_string()))
+}
+
+fn kinds(events: &[Value]) -> Vec<&str> {
+    events.iter().map(|event| event["type"].as_str().unwrap()).collect()
+}
+
+fn last(events: &[Value]) -> &Value {
+    let last = events.last().unwrap();
+    assert_eq!(last["type"], "final", "{events:#?}");
+    let seqs: Vec<_> = events.iter().filter(|event| event["type"] != "heartbeat").collect();
+    for (n, event) in (1..).zip(seqs) {
+        assert_eq!(event["seq"], n, "{event}");
+    }
+    &last["payload"]
+}
+
+/// A stream that is read line by line while it comes.
+struct Lines(BufReader<TcpStream>);
+
+impl Lines {
+    fn open(client: &Client, method: &str, path: &str, body: &str) -> Self {
+        let mut stream = TcpStream::connect(&client.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            client.address,
+            client.secret,
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        Self(BufReader::new(stream))
+    }
+
+    fn post(client: &Client, body: &Value) -> Self {
+        Self::open(client, "POST", "/sessions", &body.to_string())
+    }
+
+    /// The next event; `None` when the stream has ended or broken.
+    fn next(&mut self) -> Option<Value> {
+        loop {
+            let mut line = String::new();
+            if self.0.read_line(&mut line).ok()? == 0 {
+                return None;
+            }
+            if line.starts_with('{') {
+                return serde_json::from_str(&line).ok();
+            }
+        }
+    }
+
+    fn until(&mut self, kind: &str) -> Value {
+        loop {
+            let event = self.next().unwrap_or_else(|| panic!("no {kind} came"));
+            if event["type"] == kind {
+                return event;
+            }
+        }
+    }
+
+    fn rest(&mut self) -> Vec<Value> {
+        std::iter::from_fn(|| self.next()).collect()
+    }
+}
+
+#[test]
+fn a_program_is_told_from_its_first_event_to_its_last() {
+    let (_folder, served) = start();
+    let client = served.client("run");
+    let code = "console.log('hello'); console.error('oh'); emit({ n: 1 });
+        const three = await callTool('add', { a: 1, b: 2 }); const five = await tools.demo.add({ a: 2, b: 3 }); three + five";
+    let seen = run(&client, json!({"sessionId":"s_story","code":code}));
+    let expected = [
+        "session_init",
+        "stdout",
+        "log",
+        "partial_result",
+        "tool_call",
+        "tool_progress",
+        "tool_progress",
+        "tool_result_applied",
+        "tool_call",
+        "tool_progress",
+        "tool_progress",
+        "tool_result_applied",
+        "final",
+    ];
+    assert_eq!(kinds(&seen), expected);
+    let end = last(&seen);
+    assert_eq!(
+        (&end["ok"], &end["result"], &end["stats"]["toolCallCount"]),
+        (&json!(true), &json!(8), &json!(2))
+    );
+    assert_eq!(end["stats"]["stdoutBytes"], 7);
+    assert_eq!(seen[1]["payload"]["chunk"], "hello\n");
+    assert_eq!(seen[4]["payload"]["toolName"], "demo.add");
+
+    let again = client.get("/sessions/s_story/stream");
+    assert_eq!(events(&again), seen, "every reader hears the same");
+    for (path, from) in [("?from=5", 5), ("?fromSeq=5", 5), ("?from=abc", 1), ("?from=", 1)] {
+        let suffix = events(&client.get(&format!("/sessions/s_story/stream{path}")));
+        assert_eq!(suffix, seen[from - 1..], "{path}");
+    }
+    let header = [("Last-Event-ID", "4")];
+    assert_eq!(events(&client.send("GET", "/sessions/s_story/stream", &header, "")), seen[4..]);
+    let beyond = events(&client.get("/sessions/s_story/stream?from=99"));
+    assert_eq!(kinds(&beyond), ["final"], "whoever asks for more hears the end");
+
+    let shown: Value = serde_json::from_str(&client.get("/sessions/s_story").body).unwrap();
+    assert_eq!(
+        (&shown["state"], &shown["stats"]["toolCallCount"]),
+        (&json!("completed"), &json!(2))
+    );
+    let listed: Value = serde_json::from_str(&client.get("/sessions").body).unwrap();
+    assert_eq!(
+        (&listed["total"], &listed["sessions"][0]["sessionId"]),
+        (&json!(1), &json!("s_story"))
+    );
+    let alias = events(&client.post("/execute", r#"{"code":"return 1"}"#));
+    assert_eq!(last(&alias)["result"], 1);
+}
+
+#[test]
+fn the_caller_runs_tools_and_the_first_result_counts() {
+    let (_folder, served) = start();
+    let client = served.client("run");
+    let code = "try { await callTool('bad') } catch (e) { console.log(e.code, e.message) }
+        return [await callTool('users:list', { limit: 10 }), await callTool('c')]";
+    let mut lines = Lines::post(&client, &json!({"sessionId":"s_calls","code":code}));
+    let shapes: [fn(&str) -> Value; 3] = [
+        |call| json!({"type":"tool_result","sessionId":"s_calls","callId":call,"success":false,"error":{"code":"E_NOPE","message":"nope"}}),
+        |call| json!({"callId":call,"result":{"users":[1]}}),
+        |call| json!({"protocolVersion":2,"sessionId":"s_calls","type":"tool_result_submit","payload":{"callId":call,"ok":true,"result":2}}),
+    ];
+    for shape in shapes {
+        let call = lines.until("tool_call")["payload"]["callId"].as_str().unwrap().to_owned();
+        let body = shape(&call).to_string();
+        let shown: Value = serde_json::from_str(&client.get("/sessions/s_calls").body).unwrap();
+        assert_eq!(shown["state"], "waiting_for_tool");
+        let first = client.post("/sessions/s_calls/tool-result", &body);
+        assert_eq!(first.status, 200, "{first:?}");
+        let second = client.post("/sessions/s_calls/tool-result", &body);
+        assert_eq!(second.status, 409, "{second:?}");
+    }
+    let rest = lines.rest();
+    assert_eq!(rest.last().unwrap()["payload"]["result"], json!([{"users":[1]}, 2]));
+    let all = events(&client.get("/sessions/s_calls/stream"));
+    let printed = all.iter().find(|event| event["type"] == "stdout").unwrap();
+    assert_eq!(printed["payload"]["chunk"], "E_NOPE nope\n");
+    last(&all);
+}
+
+#[test]
+fn every_limit_ends_the_session_with_its_own_code() {
+    let (_folder, served) = start();
+    let client = served.client("run");
+    let cases = [
+        ("for (;;) {}", json!({"maxDurationMs":300}), "TIMEOUT"),
+        ("await callTool('slow')", json!({"maxExecutionMs":300}), "TIMEOUT"),
+        ("await callTool('slow')", json!({"deadlineMs":300}), "DEADLINE_EXCEEDED"),
+        ("await callTool('slow')", json!({"perToolDeadlineMs":300}), "TOOL_TIMEOUT"),
+        ("await callTool('slow')", json!({"idleMs":300}), "IDLE_TIMEOUT"),
+        ("await tools.demo.sleep({ ms: 60000 })", json!({"toolTimeoutMs":300}), "TOOL_TIMEOUT"),
+        (
+            "for (const n of [1, 2, 3]) await tools.demo.add({ a: n, b: n })",
+            json!({"maxToolCalls":2}),
+            "MAX_TOOL_CALLS",
+        ),
+        ("for (;;) console.log('0123456789')", json!({"maxStdoutBytes":100}), "MAX_STDOUT_BYTES"),
+        (
+            "await tools.demo.add({ a: 123456, b: 1 })",
+            json!({"maxToolResultBytes":3}),
+            "TOOL_RESULT_TOO_LARGE",
+        ),
+        (
+            "const all = []; for (;;) all.push(new Array(100000).fill(1))",
+            json!({}),
+            "MEMORY_LIMIT_EXCEEDED",
+        ),
+        ("throw new Error('x')", json!({}), "EXECUTION_ERROR"),
+        ("const x = ;", json!({}), "SYNTAX_ERROR"),
+        ("await tools.demo.add({ a: 'x' })", json!({}), "VALIDATION_ERROR"),
+    ];
+    for (code, limits, expected) in cases {
+        let seen = run(&client, json!({"code":code,"limits":limits}));
+        let end = last(&seen);
+        assert_eq!((code, &end["error"]["code"]), (code, &json!(expected)));
+        let notice = &seen[seen.len() - 2];
+        assert_eq!(
+            (&notice["type"], &notice["payload"]["code"]),
+            (&json!("error"), &json!(expected))
+        );
+        if expected == "DEADLINE_EXCEEDED" {
+            assert!(kinds(&seen).contains(&"deadline_exceeded"));
+        }
+    }
+    let none = run(&client, json!({"code":"await callTool('x')","tools":[]}));
+    assert_eq!(last(&none)["error"]["code"], "UNKNOWN_TOOL");
+    let busy =
+        run(&client, json!({"code":"let n = 0; for (let i = 0; i < 2000000; i++) n += i; n"}));
+    let n = last(&busy)["stats"]["iterationCount"].as_u64().unwrap();
+    assert!((1_800_000..2_200_000).contains(&n), "{n}");
+}
+
+#[test]
+fn a_session_is_cancelled_in_every_way_and_its_stream_ends_with_final() {
+    let (_folder, served) = start();
+    let client = served.client("run");
+    type Way = (&'static str, &'static str, &'static [(&'static str, &'static str)], &'static str);
+    let ways: [Way; 3] = [
+        ("POST", "/cancel", &[("Content-Type", "text/plain")], "{\"reason\":\"x\"}"),
+        ("POST", "/cancel", &[], ""),
+        ("DELETE", "", &[], ""),
+    ];
+    for (n, (method, path, headers, body)) in ways.into_iter().enumerate() {
+        let id = format!("s_cancel{n}");
+        let mut lines = Lines::post(&client, &json!({"sessionId":id,"code":"await callTool('x')"}));
+        lines.until("tool_call");
+        let answer = client.send(method, &format!("/sessions/{id}{path}"), headers, body);
+        assert_eq!(answer.status, 200, "{answer:?}");
+        assert_eq!(
+            serde_json::from_str::<Value>(&answer.body).unwrap(),
+            json!({"success":true,"sessionId":id})
+        );
+        let end = lines.until("final");
+        assert_eq!(end["payload"]["error"]["code"], "SESSION_CANCELLED");
+        assert_eq!(lines.next(), None);
+    }
+}
+
+#[test]
+fn heartbeats_come_while_a_guest_is_busy_and_thinned_where_they_are_filtered() {
+    let (_folder, served) = start();
+    let client = served.client("run");
+    let code = "const until = 5e8; for (let i = 0; i < until; i++) {} 1";
+    let body = json!({"code":code,"limits":{"heartbeatIntervalMs":100,"maxDurationMs":1000}});
+    let seen = run(&client, body);
+    let n_beats = kinds(&seen).iter().filter(|kind| **kind == "heartbeat").count();
+    assert!(n_beats >= 2, "{n_beats}");
+    let beats = seen.iter().filter(|event| event["type"] == "heartbeat");
+    assert!(beats.into_iter().all(|beat| beat["seq"] == 1), "a heartbeat takes no number");
+    let body = json!({"code":code,"limits":{"heartbeatIntervalMs":50,"maxDurationMs":500},"filter":{"blockedTypes":["heartbeat"]}});
+    assert_eq!(kinds(&run(&client, body)), ["session_init", "error", "final"]);
+}
+
+#[test]
+fn filters_belong_to_the_reader() {
+    let (_folder, served) = start();
+    let client = served.client("run");
+    let code = "console.log('a'); console.warn('b'); 1";
+    let body = json!({"sessionId":"s_f","code":code,"filter":{"types":["log"]}});
+    assert_eq!(kinds(&run(&client, body)), ["session_init", "log", "final"]);
+    let seen = events(
+        &client.get("/sessions/s_f/stream?filter=%7B%22blockedTypes%22%3A%5B%22log%22%5D%7D"),
+    );
+    assert_eq!(kinds(&seen), ["session_init", "stdout", "final"]);
+    assert_eq!(seen[2]["seq"], 4, "numbers stay as they are");
+    let bad = client.get("/sessions/s_f/stream?filter=x");
+    assert_eq!((bad.status, bad.body.contains("INVALID_FILTER")), (400, true));
+}
+
+#[test]
+fn every_no_is_json_and_says_which() {
+    let (_folder, served) = start();
+    let client = served.client("run");
+    let said = |answer: Answer| {
+        let body: Value =
+            serde_json::from_str(&answer.body).unwrap_or_else(|_| panic!("{answer:?}"));
+        (answer.status, body["code"].as_str().unwrap_or_default().to_owned())
+    };
+    let invalid = || (400, "INVALID_REQUEST".to_owned());
+    for body in ["{nope", "", "[]", "{}", r#"{"code":5}"#, r#"{"code":"1","sessionId":"sess_1"}"#] {
+        assert_eq!(said(client.post("/sessions", body)), invalid(), "{body}");
+    }
+    let required = r#"{"code":"1","encryption":{"mode":"required"}}"#;
+    assert_eq!(said(client.post("/sessions", required)).1, "ENCRYPTION_HANDSHAKE_FAILED");
+    let missing = || (404, "NOT_FOUND".to_owned());
+    assert_eq!(said(client.get("/sessions/s_none")), missing());
+    assert_eq!(said(client.get("/sessions/s_none/stream")), missing());
+    assert_eq!(said(client.send("DELETE", "/sessions/s_none", &[], "")), missing());
+    assert_eq!(said(client.get("/sessions/s_none/stream?from=4")), (410, "EVENTS_GONE".to_owned()));
+    assert_eq!(said(client.post("/sessions/s_none/tool-result", "{}")), missing());
+
+    run(&client, json!({"sessionId":"s_mine","code":"1"}));
+    let again = client.post("/sessions", r#"{"sessionId":"s_mine","code":"2"}"#);
+    assert_eq!(said(again), (409, "SESSION_EXISTS".to_owned()));
+    let admin = served.client("admin");
+    assert_eq!(said(admin.get("/sessions/s_mine")), missing(), "names are each caller's own");
+    assert_eq!(last(&run(&admin, json!({"sessionId":"s_mine","code":"3"})))["result"], 3);
+    let listed: Value = serde_json::from_str(&admin.get("/sessions").body).unwrap();
+    assert_eq!(listed["total"], 2, "who sees all sees all");
+    let theirs =
+        listed["sessions"].as_array().unwrap().iter().map(|it| it["executionId"].as_str().unwrap());
+    for execution in theirs {
+        assert_eq!(admin.get(&format!("/sessions/{execution}")).status, 200);
+    }
+    let own: Value = serde_json::from_str(&client.get("/sessions").body).unwrap();
+    assert_eq!(own["total"], 1);
+    let nobody = served.client_with("wrong");
+    assert_eq!(nobody.get("/sessions").status, 401);
+}
+
+#[test]
+fn a_browser_may_ask_first_and_authenticate() {
+    let (_folder, served) = start();
+    let client = served.client("run");
+    let origin = served.url.clone();
+    let headers = [("Origin", origin.as_str()), ("Access-Control-Request-Method", "POST")];
+    let answer = client.send("OPTIONS", "/sessions", &headers, "");
+    let header = |name: &str| {
+        let found = answer.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.clone()).unwrap_or_default()
+    };
+    assert_eq!(answer.status, 204);
+    assert!(header("access-control-allow-headers").contains("Authorization"));
+    assert!(header("access-control-allow-methods").contains("DELETE"));
+    assert_eq!(header("access-control-allow-origin"), origin);
+}
+
+#[test]
+fn a_session_goes_on_through_a_disconnect_and_ends_when_nobody_comes_back() {
+    let (_folder, served) = start();
+    let client = served.client("run");
+    let mut lines =
+        Lines::post(&client, &json!({"sessionId":"s_back","code":"[await callTool('x'), 1]"}));
+    let call = lines.until("tool_call");
+    drop(lines);
+    let mut lines = Lines::open(&client, "GET", "/sessions/s_back/stream?from=2", "");
+    assert_eq!(lines.next().unwrap(), call, "what was heard is not heard again, what was not is");
+    let body = json!({"callId":call["payload"]["callId"],"result":7});
+    assert_eq!(client.post("/sessions/s_back/tool-result", &body.to_string()).status, 200);
+    assert_eq!(lines.until("final")["payload"]["result"], json!([7, 1]));
+
+    let body = json!({"sessionId":"s_left","code":"await callTool('x')","limits":{"graceMs":200}});
+    let mut lines = Lines::post(&client, &body);
+    lines.until("tool_call");
+    drop(lines);
+    loop {
+        let shown: Value = serde_json::from_str(&client.get("/sessions/s_left").body).unwrap();
+        if shown["state"] == "failed" {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    let seen = events(&client.get("/sessions/s_left/stream"));
+    assert_eq!(last(&seen)["error"]["code"], "CLIENT_DISCONNECTED");
+}
+
+#[test]
+fn a_session_survives_a_restart_and_the_broken_stream_is_found_again() {
+    let folder = tempfile::tempdir().unwrap();
+    for kill in [false, true] {
+        let id = format!("s_restart_{kill}");
+        let served = Served::start(folder.path(), &[]);
+        let client = served.client("run");
+        let mut lines = Lines::post(
+            &client,
+            &json!({"sessionId":id,"code":"console.log('x'); [await callTool('x'), 2]"}),
+        );
+        let call = lines.until("tool_call");
+        if kill {
+            served.kill();
+        } else {
+            served.signal("-TERM");
+        }
+        // Broken, not closed: a body that ends well ends with a line that says 0.
+        let mut rest = String::new();
+        loop {
+            let mut line = String::new();
+            match lines.0.read_line(&mut line) {
+                Ok(0) | Err(_) => break,
+                Ok(_) => rest.push_str(&line),
+            }
+        }
+        assert!(!rest.contains("\r\n0\r\n") && !rest.starts_with("0\r\n"), "{rest:?}");
+        drop(lines);
+
+        let served = loop {
+            // The other one may need a moment to leave.
+            if let Ok(served) = std::panic::catch_unwind(|| Served::start(folder.path(), &[])) {
+                break served;
+            }
+        };
+        let client = served.client("run");
+        let mut lines = Lines::open(&client, "GET", &format!("/sessions/{id}/stream?from=3"), "");
+        assert_eq!(lines.next().unwrap(), call, "the same event under the same number");
+        let body = json!({"callId":call["payload"]["callId"],"result":1});
+        assert_eq!(
+            client.post(&format!("/sessions/{id}/tool-result"), &body.to_string()).status,
+            200
+        );
+        assert_eq!(lines.until("final")["payload"]["result"], json!([1, 2]));
+        last(&events(&client.get(&format!("/sessions/{id}/stream"))));
+        served.stop();
+    }
+}

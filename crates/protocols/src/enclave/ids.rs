@@ -1,0 +1,107 @@
+//! Enclave's names: `s_…` for sessions, `c_…` for calls, ISO dates that end in Z. Its client drops whatever else.
+
+use lifecycle::{CallId, CallerName, ExecutionId, Timestamp};
+use sha2::{Digest as _, Sha256};
+use std::fmt;
+use uuid::Uuid;
+
+/// A session's name, chosen by its caller or by us.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId(String);
+
+/// A text that cannot name a session.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a session id is s_ and 1 to {} letters, digits, dots, colons, dashes and underscores",
+    SessionId::BYTES_MAX - 2
+)]
+pub struct BadSessionId;
+
+impl SessionId {
+    /// Longest name. A UUID needs 38.
+    pub const BYTES_MAX: usize = 128;
+
+    /// Checks a name once, where it enters.
+    pub fn parse(text: &str) -> Result<Self, BadSessionId> {
+        let rest = text.strip_prefix("s_").ok_or(BadSessionId)?;
+        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
+        let good = !rest.is_empty() && text.len() <= Self::BYTES_MAX && rest.chars().all(fits);
+        good.then(|| Self(text.to_owned())).ok_or(BadSessionId)
+    }
+
+    /// A name out of randomness.
+    pub fn from_uuid(uuid: Uuid) -> Self {
+        Self(format!("s_{uuid}"))
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The execution that a caller's session is. Names of different callers never meet: one can neither take
+/// another's nor find out that it is taken.
+pub fn execution_of(caller: &CallerName, session: &SessionId) -> ExecutionId {
+    let mut hash = Sha256::new();
+    hash.update(b"enclave session\0");
+    hash.update((caller.0.len() as u64).to_be_bytes());
+    hash.update(caller.0.as_bytes());
+    hash.update(session.0.as_bytes());
+    let whole = hash.finalize();
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&whole[..16]);
+    // The bits by which a UUID says that it is somebody's own kind, version 8.
+    bytes[6] = (bytes[6] & 0x0f) | 0x80;
+    bytes[8] = (bytes[8] & 0x3f) | 0x80;
+    ExecutionId::from_uuid(Uuid::from_bytes(bytes))
+}
+
+/// Whether an execution's id was made by [`execution_of`]. All others count time.
+pub fn is_session(execution: ExecutionId) -> bool {
+    execution.uuid().get_version_num() == 8
+}
+
+/// A call's name on the wire, unique anywhere: some clients name a call and no session.
+pub fn call_name(execution: ExecutionId, call: CallId) -> String {
+    format!("c_{}-{call}", execution.uuid())
+}
+
+/// The call that a name names.
+pub fn parse_call_name(name: &str) -> Option<(ExecutionId, CallId)> {
+    let (uuid, call) = name.strip_prefix("c_")?.rsplit_once('-')?;
+    let uuid = Uuid::try_parse(uuid).ok().filter(|_| uuid.len() == 36)?;
+    let digits = !call.is_empty() && call.bytes().all(|byte| byte.is_ascii_digit());
+    let call = call.parse().ok().filter(|_| digits)?;
+    Some((ExecutionId::from_uuid(uuid), CallId(call)))
+}
+
+/// A time as enclave writes it: `2026-11-15T19:58:09.126Z`.
+pub fn iso(at: Timestamp) -> String {
+    let at = at.0.clamp(-62_135_596_800_000, 253_402_300_799_999); // years 1 to 9999
+    let (days, ms) = (at.div_euclid(86_400_000), at.rem_euclid(86_400_000));
+    let (year, month, day) = civil(days);
+    let (hour, minute, second) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1_000 % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", ms % 1_000)
+}
+
+/// Days since 1970 as a date of the Gregorian calendar; years begin in March, so that leap days end them.
+const fn civil(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year_of_era + era * 400;
+    (if month <= 2 { year + 1 } else { year }, month, day)
+}

@@ -1,0 +1,348 @@
+//! What enclave's clients send, in every shape they send it in.
+
+use super::sealing::{ClientHello, Envelope};
+use super::{Filter, SessionId, parse_call_name};
+use crate::executor::{BadBody, Members, member, members};
+use lifecycle::{
+    ActiveClock, CallId, CallOutcome, CallerRuns, Convention, ExecutionId, Failure, FailureCode,
+    Json, Limits, Program, ToolPath, Unawaited,
+};
+use serde_json::value::RawValue;
+
+/// Longest life of a session, people's patience included.
+pub const SESSION_MS_MAX: u64 = 24 * 3_600_000;
+
+/// Shortest time between two heartbeats that is worth a line each.
+const HEARTBEAT_MS_MIN: u64 = 10;
+
+/// Tool calls of one session at most.
+const TOOL_CALLS_MAX: u64 = 10_000;
+
+/// Bytes that one session prints, or one tool returns, at most.
+const BYTES_MAX: u64 = 16 << 20;
+
+/// Tools that a caller can say it runs.
+const CALLER_TOOLS_MAX: usize = 1_000;
+
+/// Longest message of a failed tool: some put a whole web page there.
+const FAILURE_CHARS_MAX: usize = 8_000;
+
+/// Longest code of a failed tool.
+const FAILURE_CODE_BYTES_MAX: usize = 100;
+
+/// Why something is not taken: a code for programs, a sentence for people.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// Such as `INVALID_REQUEST`.
+    pub code: &'static str,
+    /// A sentence.
+    pub message: String,
+}
+
+impl Refusal {
+    /// A refusal with a code of its own.
+    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+}
+
+impl From<BadBody> for Refusal {
+    fn from(bad: BadBody) -> Self {
+        Self::new("INVALID_REQUEST", bad.to_string())
+    }
+}
+
+/// A session that somebody wants.
+#[derive(Debug, Clone)]
+pub struct Create {
+    /// What the caller wants to call it.
+    pub session: Option<SessionId>,
+    /// What to run.
+    pub program: Program,
+    /// Within what.
+    pub limits: Limits,
+    /// How often to say that we are there; 0 for never.
+    pub heartbeat_ms: u64,
+    /// What this reader wants to hear.
+    pub filter: Option<Filter>,
+    /// Which unknown tools the caller runs.
+    pub caller_runs: CallerRuns,
+    /// How it is to be sealed.
+    pub encryption: Wanted,
+}
+
+/// How a session is to be sealed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wanted {
+    /// Not at all.
+    Clear,
+    /// If we can.
+    Optional(ClientHello),
+    /// Nothing may be said in clear.
+    Required(ClientHello),
+}
+
+/// Reads the body of `POST /sessions`.
+pub fn create(body: &[u8]) -> Result<Create, Refusal> {
+    read_create(&members(body)?)
+}
+
+fn read_create(members: &Members<'_>) -> Result<Create, Refusal> {
+    let source: String = member(members, "code", "a string")?.ok_or_else(|| {
+        Refusal::new(
+            "INVALID_REQUEST",
+            "The member \"code\" is missing; it is the program, a string.",
+        )
+    })?;
+    let (limits, heartbeat_ms) = limits(members)?;
+    let filter = match members.get("filter").map(|raw| raw.get()) {
+        None | Some("null") => None,
+        Some(text) => Some(
+            Filter::parse(text).map_err(|bad| Refusal::new("INVALID_FILTER", bad.to_string()))?,
+        ),
+    };
+    Ok(Create {
+        session: session_id(members)?,
+        program: Program { source, convention: Convention::LastExpression },
+        limits,
+        heartbeat_ms,
+        filter,
+        caller_runs: caller_runs(members)?,
+        encryption: wanted(members)?,
+    })
+}
+
+fn session_id(members: &Members<'_>) -> Result<Option<SessionId>, Refusal> {
+    let id: Option<String> = member(members, "sessionId", "a string")?;
+    let bad = |why: super::BadSessionId| Refusal::new("INVALID_REQUEST", format!("{why}."));
+    id.map(|id| SessionId::parse(&id).map_err(bad)).transpose()
+}
+
+/// The limits in `limits` and `config`, under all the names they have had.
+fn limits(request: &Members<'_>) -> Result<(Limits, u64), Refusal> {
+    let part = |name: &str| -> Result<Members<'_>, Refusal> {
+        match request.get(name).map(|raw| raw.get()) {
+            None | Some("null") => Ok(Members::new()),
+            Some(text) => members(text.as_bytes()).map_err(|_| {
+                Refusal::new("INVALID_REQUEST", format!("The member \"{name}\" must be an object."))
+            }),
+        }
+    };
+    let mut said = part("limits")?;
+    said.extend(part("config")?);
+    let number = |names: &[&str]| -> Result<Option<u64>, Refusal> {
+        for name in names {
+            let Some(n) = member::<f64>(&said, name, "a number")? else { continue };
+            if !(0.0..=9e15).contains(&n) {
+                let what = format!("The member \"{name}\" must be a number from 0 up, not {n}.");
+                return Err(Refusal::new("INVALID_REQUEST", what));
+            }
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "it is between 0 and 9e15"
+            )]
+            return Ok(Some(n as u64));
+        }
+        Ok(None)
+    };
+    let ms = |names: &[&str], usual: u64| -> Result<u64, Refusal> {
+        Ok(number(names)?.unwrap_or(usual).clamp(1, SESSION_MS_MAX))
+    };
+    let duration_names = ["maxDurationMs", "maxExecutionMs", "sessionTtlMs", "timeoutMs"];
+    let active_ms_max = ms(&duration_names, 30_000)?;
+    let off = |n: Option<u64>| n.filter(|n| *n > 0);
+    let calls = number(&["maxToolCalls"])?.unwrap_or(100).min(TOOL_CALLS_MAX);
+    let heartbeat = number(&["heartbeatIntervalMs"])?.unwrap_or(5_000);
+    let heartbeat =
+        if heartbeat == 0 { 0 } else { heartbeat.clamp(HEARTBEAT_MS_MIN, SESSION_MS_MAX) };
+    let limits = Limits {
+        active_ms_max,
+        active_clock: ActiveClock::StopsForQuestions,
+        // The clock on the wall says first that the time is up.
+        cpu_ms_max: active_ms_max + 1_000,
+        total_ms_max: off(number(&["deadlineMs"])?).unwrap_or(SESSION_MS_MAX).min(SESSION_MS_MAX),
+        calls_max: u32::try_from(calls).unwrap_or(u32::MAX),
+        log_bytes_max: number(&["maxStdoutBytes"])?.unwrap_or(256 << 10).min(BYTES_MAX),
+        result_bytes_max: number(&["maxToolResultBytes"])?.unwrap_or(5 << 20).min(BYTES_MAX),
+        call_ms_max: ms(&["perToolDeadlineMs", "toolTimeoutMs"], 30_000)?,
+        idle_ms_max: off(number(&["idleMs", "idleTimeoutMs"])?).unwrap_or(u64::MAX),
+        grace_ms_max: ms(&["graceMs", "gracePeriodMs"], 60_000)?,
+        unawaited: Unawaited::Forget,
+        ..Limits::default()
+    };
+    Ok((limits, heartbeat))
+}
+
+fn caller_runs(members: &Members<'_>) -> Result<CallerRuns, Refusal> {
+    let Some(names) = member::<Vec<String>>(members, "tools", "an array of strings")? else {
+        return Ok(CallerRuns::Anything);
+    };
+    let paths: Result<Vec<_>, _> = names.iter().map(|name| ToolPath::parse(name)).collect();
+    match paths {
+        Ok(paths) if paths.len() <= CALLER_TOOLS_MAX => Ok(CallerRuns::These(paths)),
+        Ok(_) => {
+            let what = format!("A caller names at most {CALLER_TOOLS_MAX} tools.");
+            Err(Refusal::new("INVALID_REQUEST", what))
+        }
+        Err(why) => {
+            let what = format!("The member \"tools\" names a tool that cannot be one: {why}.");
+            Err(Refusal::new("INVALID_REQUEST", what))
+        }
+    }
+}
+
+fn wanted(members: &Members<'_>) -> Result<Wanted, Refusal> {
+    let refused = |message: &str| Refusal::new("ENCRYPTION_HANDSHAKE_FAILED", message);
+    let Some(raw) = members.get("encryption").filter(|raw| raw.get() != "null") else {
+        return Ok(Wanted::Clear);
+    };
+    let said = crate::executor::members(raw.get().as_bytes())
+        .map_err(|_| refused("The member \"encryption\" must be an object."))?;
+    let mode: Option<String> = member(&said, "mode", "a string")?;
+    let hello: Option<ClientHello> = match said.get("clientHello").map(|raw| raw.get()) {
+        None | Some("null") => None,
+        Some(text) => Some(
+            serde_json::from_str(text)
+                .map_err(|_| refused("The member \"clientHello\" cannot be read."))?,
+        ),
+    };
+    match (mode.as_deref(), hello) {
+        (Some("disabled"), _) | (None | Some("optional"), None) => Ok(Wanted::Clear),
+        (None | Some("optional"), Some(hello)) => Ok(Wanted::Optional(hello)),
+        (Some("required"), Some(hello)) => Ok(Wanted::Required(hello)),
+        (Some("required"), None) => {
+            Err(refused("Encryption is required and there is no clientHello."))
+        }
+        (Some(_), _) => Err(refused("An encryption mode is disabled, optional or required.")),
+    }
+}
+
+/// How a call ended that the caller ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolResult {
+    /// The session, where it is named.
+    pub session: Option<SessionId>,
+    /// Whose call.
+    pub execution: ExecutionId,
+    /// Which call.
+    pub call: CallId,
+    /// How it ended.
+    pub outcome: CallOutcome,
+}
+
+/// Reads a tool's result in any of its three shapes.
+pub fn tool_result(body: &[u8]) -> Result<ToolResult, Refusal> {
+    read_tool_result(&members(body)?)
+}
+
+fn read_tool_result(outer: &Members<'_>) -> Result<ToolResult, Refusal> {
+    let inner = match outer.get("payload") {
+        Some(payload) => Some(members(payload.get().as_bytes())?),
+        None => None,
+    };
+    let said = inner.as_ref().unwrap_or(outer);
+    let name: String = member(said, "callId", "a string")?.ok_or_else(|| {
+        Refusal::new("INVALID_REQUEST", "The member \"callId\" is missing; the tool_call has it.")
+    })?;
+    let (execution, call) = parse_call_name(&name)
+        .ok_or_else(|| Refusal::new("NOT_FOUND", format!("There is no call {name:?}.")))?;
+    let ok: Option<bool> = match member(said, "ok", "true or false")? {
+        Some(ok) => Some(ok),
+        None => member(said, "success", "true or false")?,
+    };
+    let error = said.get("error").filter(|raw| raw.get() != "null");
+    let outcome = match (ok, error) {
+        (Some(true), _) | (None, None) => {
+            let value = said.get("result").or_else(|| said.get("value"));
+            CallOutcome::Returned { value: value.map(|raw| Json::from((*raw).to_owned())) }
+        }
+        (Some(false) | None, error) => CallOutcome::Failed(failure(error.copied())),
+    };
+    Ok(ToolResult { session: session_id(outer)?, execution, call, outcome })
+}
+
+fn failure(error: Option<&RawValue>) -> Failure {
+    let said: serde_json::Value =
+        error.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let message = said.as_str().or_else(|| said["message"].as_str()).unwrap_or("The tool failed.");
+    let code = said["code"].as_str().filter(|code| code.len() <= FAILURE_CODE_BYTES_MAX);
+    let details = code.map(|code| serde_json::json!({ "code": code }));
+    Failure {
+        details: details.and_then(|details| Json::from_value(&details).ok()),
+        ..Failure::new(
+            FailureCode::Tool,
+            message.chars().take(FAILURE_CHARS_MAX).collect::<String>(),
+        )
+    }
+}
+
+/// The envelope that a body is, if it is one.
+pub fn envelope(body: &[u8]) -> Option<Envelope> {
+    let envelope: Envelope = serde_json::from_slice(body).ok()?;
+    (envelope.kind == "enc").then_some(envelope)
+}
+
+/// What comes over a socket.
+#[derive(Debug, Clone)]
+pub enum Frame {
+    /// A new session.
+    Execute(Box<Create>),
+    /// A tool's result.
+    ToolResult(ToolResult),
+    /// The end of a session.
+    Cancel(SessionId),
+    /// Events of a session that is under way, from a number.
+    Attach {
+        /// Which.
+        session: SessionId,
+        /// The first event wanted.
+        from: u64,
+        /// What this reader wants to hear.
+        filter: Option<Filter>,
+    },
+    /// Are you there?
+    Ping,
+    /// Something sealed.
+    Sealed(Envelope),
+}
+
+/// Reads one frame.
+pub fn frame(text: &[u8]) -> Result<Frame, Refusal> {
+    let said = members(text)?;
+    let kind: Option<String> = member(&said, "type", "a string")?;
+    match kind.as_deref() {
+        Some("execute") => Ok(Frame::Execute(Box::new(read_create(&said)?))),
+        Some("tool_result" | "tool_result_submit") => {
+            Ok(Frame::ToolResult(read_tool_result(&said)?))
+        }
+        Some("cancel") => Ok(Frame::Cancel(named(&said)?)),
+        Some("attach" | "subscribe") => {
+            let from = member(&said, "fromSeq", "a number")?;
+            let from = from.or(member(&said, "from", "a number")?).unwrap_or(1);
+            let filter = match said.get("filter").map(|raw| raw.get()) {
+                None | Some("null") => None,
+                Some(text) => Some(
+                    Filter::parse(text)
+                        .map_err(|bad| Refusal::new("INVALID_FILTER", bad.to_string()))?,
+                ),
+            };
+            Ok(Frame::Attach { session: named(&said)?, from, filter })
+        }
+        Some("ping") => Ok(Frame::Ping),
+        Some("enc") => envelope(text).map(Frame::Sealed).ok_or_else(|| {
+            Refusal::new("ENCRYPTION_DECRYPTION_FAILED", "The envelope cannot be read.")
+        }),
+        Some(other) => {
+            let what = format!("There is no message of type {other:?}.");
+            Err(Refusal::new("INVALID_REQUEST", what))
+        }
+        None => Err(Refusal::new("INVALID_REQUEST", "The member \"type\" is missing.")),
+    }
+}
+
+fn named(said: &Members<'_>) -> Result<SessionId, Refusal> {
+    session_id(said)?
+        .ok_or_else(|| Refusal::new("INVALID_REQUEST", "The member \"sessionId\" is missing."))
+}

@@ -1,0 +1,504 @@
+//! The journal, in enclave's words. Numbers are a function of the journal and of nothing else.
+
+use super::wire::{
+    About, CatalogChanged, DeadlineExceeded, Encryption, ErrorNotice, Failed, Final, Heartbeat,
+    Limits, Log, PartialResult, SessionInit, Stats, Stdout, ToolCall, ToolProgress,
+    ToolResultApplied,
+};
+use super::{Note, SessionId, call_name, iso};
+use lifecycle::{
+    CallId, CallOutcome, Entry, Event, ExecutionId, Failure, FailureCode, Json, LimitKind,
+    LogLevel, Nature, Outcome, Runs, Terms, Timestamp, ToolPath,
+};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What an event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "the names are enclave's")]
+pub enum Kind {
+    SessionInit,
+    Stdout,
+    Log,
+    ToolCall,
+    ToolProgress,
+    ToolResultApplied,
+    PartialResult,
+    DeadlineExceeded,
+    CatalogChanged,
+    Heartbeat,
+    Error,
+    Final,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::SessionInit,
+        Self::Stdout,
+        Self::Log,
+        Self::ToolCall,
+        Self::ToolProgress,
+        Self::ToolResultApplied,
+        Self::PartialResult,
+        Self::DeadlineExceeded,
+        Self::CatalogChanged,
+        Self::Heartbeat,
+        Self::Error,
+        Self::Final,
+    ];
+
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SessionInit => "session_init",
+            Self::Stdout => "stdout",
+            Self::Log => "log",
+            Self::ToolCall => "tool_call",
+            Self::ToolProgress => "tool_progress",
+            Self::ToolResultApplied => "tool_result_applied",
+            Self::PartialResult => "partial_result",
+            Self::DeadlineExceeded => "deadline_exceeded",
+            Self::CatalogChanged => "catalog_changed",
+            Self::Heartbeat => "heartbeat",
+            Self::Error => "error",
+            Self::Final => "final",
+        }
+    }
+}
+
+/// One event, before it is written for somebody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// Its number. What is not in the journal, such as a heartbeat, carries the number before it.
+    pub seq: u64,
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub kind: Kind,
+    payload: String,
+}
+
+impl Told {
+    fn new(seq: u64, at: Timestamp, kind: Kind, payload: &impl Serialize) -> Self {
+        let payload = serde_json::to_string(payload).expect("payloads have a JSON form");
+        Self { seq, at, kind, payload }
+    }
+
+    /// Appends the event as one JSON object, without a line break.
+    pub fn write(&self, session: &SessionId, to: &mut Vec<u8>) {
+        let Self { seq, at, kind, payload } = self;
+        let kind = kind.name();
+        // A session's name needs no escaping.
+        let head = format!(
+            "{{\"protocolVersion\":2,\"sessionId\":\"{session}\",\"seq\":{seq},\"type\":\"{kind}\",\"timestamp\":{at},\"payload\":"
+        );
+        to.reserve(head.len() + payload.len() + 2);
+        to.extend_from_slice(head.as_bytes());
+        let start = to.len();
+        to.extend_from_slice(payload.as_bytes());
+        // JSON has line breaks between values only, where a space does as well.
+        for byte in &mut to[start..] {
+            *byte = if matches!(*byte, b'\n' | b'\r') { b' ' } else { *byte };
+        }
+        to.push(b'}');
+    }
+}
+
+/// Hears a journal from its first entry and tells it.
+#[derive(Debug)]
+pub struct Telling {
+    execution: ExecutionId,
+    session: Option<(SessionId, Note)>,
+    seq: u64,
+    started: Timestamp,
+    limits: lifecycle::Limits,
+    calls: BTreeMap<CallId, Made>,
+    n_calls: u32,
+    n_emitted: u64,
+    stdout_bytes: u64,
+    reached: Option<LimitKind>,
+    standing: Standing,
+}
+
+/// A call that is not settled.
+#[derive(Debug)]
+struct Made {
+    tool: ToolPath,
+    nature: Nature,
+    at: Timestamp,
+    told: bool,
+    args: Option<Json>,
+}
+
+/// Where a session stands, in enclave's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are enclave's")]
+pub enum Standing {
+    Starting,
+    Running,
+    WaitingForTool,
+    Completed,
+    Cancelled,
+    Failed,
+}
+
+impl Standing {
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::WaitingForTool => "waiting_for_tool",
+            Self::Completed => "completed",
+            Self::Cancelled => "cancelled",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// Whether it is over.
+    pub const fn is_over(self) -> bool {
+        matches!(self, Self::Completed | Self::Cancelled | Self::Failed)
+    }
+}
+
+impl Telling {
+    /// A telling of `execution` that has heard nothing.
+    pub fn new(execution: ExecutionId) -> Self {
+        Self {
+            execution,
+            session: None,
+            seq: 0,
+            started: Timestamp(0),
+            limits: lifecycle::Limits::default(),
+            calls: BTreeMap::new(),
+            n_calls: 0,
+            n_emitted: 0,
+            stdout_bytes: 0,
+            reached: None,
+            standing: Standing::Starting,
+        }
+    }
+
+    /// The session that this is; none before the first entry, and of executions of other doors.
+    pub fn session(&self) -> Option<&(SessionId, Note)> {
+        self.session.as_ref()
+    }
+
+    /// The number of the last event told.
+    pub const fn last(&self) -> u64 {
+        self.seq
+    }
+
+    /// Where the session stands.
+    pub fn standing(&self) -> Standing {
+        let waits = |made: &Made| made.told && made.nature.runs == Runs::AtCaller;
+        match self.standing {
+            Standing::Running if self.calls.values().any(waits) => Standing::WaitingForTool,
+            Standing::Starting
+            | Standing::Running
+            | Standing::WaitingForTool
+            | Standing::Completed
+            | Standing::Cancelled
+            | Standing::Failed => self.standing,
+        }
+    }
+
+    /// When it began, and when it will have gone on too long.
+    pub fn span(&self) -> (Timestamp, Timestamp) {
+        let ms = self.limits.active_ms_max.min(self.limits.total_ms_max);
+        (self.started, self.started.after_ms(ms))
+    }
+
+    /// How many tools it called.
+    pub const fn n_calls(&self) -> u32 {
+        self.n_calls
+    }
+
+    /// Hears one entry and tells what it means.
+    pub fn hear(&mut self, entry: &Entry) -> Vec<Told> {
+        let at = entry.at;
+        match &entry.event {
+            Event::Started { limits, terms, .. } => self.begin(at, *limits, terms),
+            Event::Prepared(_) => {
+                self.standing = Standing::Running;
+                vec![]
+            }
+            Event::Logged { level, line, .. } => vec![self.printed(at, *level, line)],
+            Event::Emitted { item, .. } => {
+                let path = [self.n_emitted.to_string()];
+                self.n_emitted += 1;
+                let payload = PartialResult { path, has_next: true, data: item };
+                vec![self.tell(at, Kind::PartialResult, &payload)]
+            }
+            Event::CallMade { call, tool, args, nature } => {
+                self.made(at, *call, tool, args, *nature)
+            }
+            Event::CallAsked(question) => {
+                let message = question.message.lines().next().unwrap_or_default();
+                let id = Some(question.id.to_string());
+                vec![self.note(at, "info", message, question.call, id)]
+            }
+            Event::CallAnswered { question, call, .. } => {
+                let id = Some(question.to_string());
+                vec![self.note(at, "info", "A person has answered.", *call, id)]
+            }
+            Event::CallDispatched { call, .. } => self.dispatched(at, *call),
+            Event::CallSettled { call, outcome } => self.settled(at, *call, outcome),
+            Event::TimerSet { .. }
+            | Event::TimerCleared { .. }
+            | Event::TimerFired { .. }
+            | Event::Paused { .. } => vec![],
+            Event::RecoveryFailed { .. } => {
+                let message = "The program could not be brought back at once; it is tried again.";
+                vec![self.notice(at, message, "RECOVERY_FAILED", true)]
+            }
+            Event::Parked => {
+                let message = "The program could not be brought back.";
+                vec![self.notice(at, message, "PARKED", true)]
+            }
+            Event::LimitReached { limit } => self.limited(at, *limit),
+            Event::Finished { outcome, iterations, .. } => self.finish(at, outcome, *iterations),
+        }
+    }
+
+    /// A sign that the server is there. It is not in the journal and takes no number of its own.
+    pub fn heartbeat(&self, now: Timestamp) -> Told {
+        Told::new(self.seq, now, Kind::Heartbeat, &Heartbeat { ts: iso(now) })
+    }
+
+    /// Word that other tools can be called now. It takes no number of its own.
+    pub fn catalog_changed(&self, now: Timestamp, changed: &CatalogChanged<'_>) -> Told {
+        Told::new(self.seq, now, Kind::CatalogChanged, changed)
+    }
+
+    fn tell(&mut self, at: Timestamp, kind: Kind, payload: &impl Serialize) -> Told {
+        self.seq += 1;
+        Told::new(self.seq, at, kind, payload)
+    }
+
+    fn begin(&mut self, at: Timestamp, limits: lifecycle::Limits, terms: &Terms) -> Vec<Told> {
+        self.session = Note::read(terms);
+        (self.started, self.limits) = (at, limits);
+        let Some((session, note)) = self.session.clone() else { return vec![] };
+        let hello = note.sealed.as_ref().map(|sealed| &sealed.hello);
+        let payload = SessionInit {
+            cancel_url: format!("/sessions/{session}/cancel"),
+            replay_url: format!("/sessions/{session}/stream"),
+            expires_at: iso(self.span().1),
+            encryption: Encryption {
+                enabled: hello.is_some(),
+                key_id: hello.map(|hello| hello.key_id.as_str()),
+                server_hello: hello,
+            },
+            limits: Limits {
+                max_duration_ms: limits.active_ms_max,
+                max_tool_calls: limits.calls_max,
+                max_stdout_bytes: limits.log_bytes_max,
+                max_tool_result_bytes: limits.result_bytes_max,
+                per_tool_deadline_ms: limits.call_ms_max,
+                deadline_ms: (limits.total_ms_max < super::inbound::SESSION_MS_MAX)
+                    .then_some(limits.total_ms_max),
+                idle_ms: (limits.idle_ms_max < u64::MAX).then_some(limits.idle_ms_max),
+                grace_ms: limits.grace_ms_max,
+                heartbeat_interval_ms: note.heartbeat_ms,
+            },
+        };
+        vec![self.tell(at, Kind::SessionInit, &payload)]
+    }
+
+    fn printed(&mut self, at: Timestamp, level: LogLevel, line: &str) -> Told {
+        self.stdout_bytes += line.len() as u64;
+        let level = match level {
+            LogLevel::Log => {
+                let chunk = &format!("{line}\n");
+                return self.tell(at, Kind::Stdout, &Stdout { chunk, data: chunk });
+            }
+            LogLevel::Debug => "debug",
+            LogLevel::Info => "info",
+            LogLevel::Warn => "warn",
+            LogLevel::Error => "error",
+        };
+        self.tell(at, Kind::Log, &Log::<()> { level, message: line, data: None })
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "each is one member of the event")]
+    fn made(
+        &mut self,
+        at: Timestamp,
+        call: CallId,
+        tool: &ToolPath,
+        args: &Json,
+        nature: Nature,
+    ) -> Vec<Told> {
+        self.n_calls += 1;
+        let here = nature.runs == Runs::Here;
+        // What the caller runs is told when it may run: somebody may have to agree first.
+        let kept = (!here).then(|| args.clone());
+        let made = Made { tool: tool.clone(), nature, at, told: here, args: kept };
+        self.calls.insert(call, made);
+        if here { vec![self.called(at, call, tool, args)] } else { vec![] }
+    }
+
+    fn called(&mut self, at: Timestamp, call: CallId, tool: &ToolPath, args: &Json) -> Told {
+        let tool = tool.as_str();
+        let call_id = call_name(self.execution, call);
+        self.tell(at, Kind::ToolCall, &ToolCall { call_id, tool_name: tool, tool, args })
+    }
+
+    fn dispatched(&mut self, at: Timestamp, call: CallId) -> Vec<Told> {
+        let Some(made) = self.calls.get_mut(&call) else { return vec![] };
+        let (tool, args, elapsed_ms) = (made.tool.clone(), made.args.take(), at.ms_since(made.at));
+        if made.nature.runs == Runs::Here {
+            return vec![self.progress(at, call, "connecting", elapsed_ms, None)];
+        }
+        made.told = true;
+        args.map(|args| self.called(at, call, &tool, &args)).into_iter().collect()
+    }
+
+    fn settled(&mut self, at: Timestamp, call: CallId, outcome: &CallOutcome) -> Vec<Told> {
+        let Some(made) = self.calls.remove(&call) else { return vec![] };
+        let call_id = call_name(self.execution, call);
+        match outcome {
+            CallOutcome::Unknown => vec![],
+            CallOutcome::Failed(failure) if !made.told => {
+                vec![self.note(at, "warn", &failure.message, call, None)]
+            }
+            CallOutcome::Failed(failure) => {
+                let code = &code_of(failure, None);
+                let error = Some(Failed { message: &failure.message, code, stack: None });
+                let applied = ToolResultApplied { call_id, ok: false, error };
+                vec![self.tell(at, Kind::ToolResultApplied, &applied)]
+            }
+            CallOutcome::Returned { value } => {
+                let mut told = vec![];
+                if made.nature.runs == Runs::Here {
+                    let bytes = value.as_ref().map_or(0, |value| value.text().len() as u64);
+                    let elapsed_ms = at.ms_since(made.at);
+                    told.push(self.progress(at, call, "receiving", elapsed_ms, Some(bytes)));
+                }
+                let applied = ToolResultApplied { call_id, ok: true, error: None };
+                told.push(self.tell(at, Kind::ToolResultApplied, &applied));
+                told
+            }
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "each is one member of the event")]
+    fn progress(
+        &mut self,
+        at: Timestamp,
+        call: CallId,
+        phase: &'static str,
+        elapsed_ms: u64,
+        bytes_received: Option<u64>,
+    ) -> Told {
+        let call_id = call_name(self.execution, call);
+        let payload = ToolProgress { call_id, phase, elapsed_ms, bytes_received };
+        self.tell(at, Kind::ToolProgress, &payload)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "each is one member of the event")]
+    fn note(
+        &mut self,
+        at: Timestamp,
+        level: &str,
+        message: &str,
+        call: CallId,
+        question: Option<String>,
+    ) -> Told {
+        let about = About { call_id: call_name(self.execution, call), question };
+        self.tell(at, Kind::Log, &Log { level, message, data: Some(about) })
+    }
+
+    fn notice(&mut self, at: Timestamp, message: &str, code: &str, recoverable: bool) -> Told {
+        self.tell(at, Kind::Error, &ErrorNotice { message, code, recoverable })
+    }
+
+    fn limited(&mut self, at: Timestamp, limit: LimitKind) -> Vec<Told> {
+        self.reached = Some(limit);
+        if limit != LimitKind::Total {
+            return vec![];
+        }
+        let budget_ms = self.limits.total_ms_max.max(1);
+        let payload = DeadlineExceeded { elapsed_ms: at.ms_since(self.started), budget_ms };
+        vec![self.tell(at, Kind::DeadlineExceeded, &payload)]
+    }
+
+    fn finish(&mut self, at: Timestamp, outcome: &Outcome, iterations: u64) -> Vec<Told> {
+        let duration_ms = at.ms_since(self.started);
+        let stats = Stats {
+            duration_ms,
+            tool_call_count: self.n_calls,
+            stdout_bytes: self.stdout_bytes,
+            duration: duration_ms,
+            iteration_count: iterations,
+        };
+        let (message, code, stack) = match outcome {
+            Outcome::Completed { value } => {
+                self.standing = Standing::Completed;
+                let payload = Final { ok: true, result: value.as_ref(), error: None, stats };
+                return vec![self.tell(at, Kind::Final, &payload)];
+            }
+            Outcome::Failed(failure) => {
+                self.standing = Standing::Failed;
+                let code = code_of(failure, self.reached);
+                (failure.message.clone(), code, failure.stack.as_deref())
+            }
+            Outcome::Cancelled { by } => {
+                self.standing = Standing::Cancelled;
+                (format!("The session was cancelled by {by}."), "SESSION_CANCELLED".into(), None)
+            }
+        };
+        let notice = self.notice(at, &message, &code, false);
+        let error = Some(Failed { message: &message, code: &code, stack });
+        let ended = self.tell(at, Kind::Final, &Final { ok: false, result: None, error, stats });
+        vec![notice, ended]
+    }
+}
+
+/// The code by which programs tell failures apart: each limit has its own, a tool's own comes first.
+fn code_of(failure: &Failure, reached: Option<LimitKind>) -> String {
+    if let Some(limit) = reached {
+        return limit_code(limit).to_owned();
+    }
+    let word = match failure.code {
+        FailureCode::Tool => return own_code(failure).unwrap_or_else(|| "TOOL_ERROR".to_owned()),
+        FailureCode::Runtime if failure.name.as_deref() == Some("SyntaxError") => "SYNTAX_ERROR",
+        FailureCode::Runtime => "EXECUTION_ERROR",
+        FailureCode::Timeout => "TOOL_TIMEOUT",
+        FailureCode::MemoryLimit => "MEMORY_LIMIT_EXCEEDED",
+        FailureCode::LimitExceeded => "TOOL_RESULT_TOO_LARGE",
+        FailureCode::Serialization => "SERIALIZATION_ERROR",
+        FailureCode::Validation => "VALIDATION_ERROR",
+        FailureCode::ToolNotFound => "UNKNOWN_TOOL",
+        FailureCode::Refused => "TOOL_REFUSED",
+        FailureCode::Declined | FailureCode::QuestionCancelled => "TOOL_DECLINED",
+        FailureCode::InDoubt => "TOOL_IN_DOUBT",
+        FailureCode::Stuck => "STUCK",
+        FailureCode::Internal => "INTERNAL_ERROR",
+    };
+    word.to_owned()
+}
+
+const fn limit_code(limit: LimitKind) -> &'static str {
+    match limit {
+        LimitKind::Cpu | LimitKind::Active => "TIMEOUT",
+        LimitKind::Total => "DEADLINE_EXCEEDED",
+        LimitKind::Memory => "MEMORY_LIMIT_EXCEEDED",
+        LimitKind::Calls => "MAX_TOOL_CALLS",
+        LimitKind::Timers => "MAX_TIMERS",
+        LimitKind::Outputs => "MAX_OUTPUTS",
+        LimitKind::Bytes => "MAX_BYTES",
+        LimitKind::Logs => "MAX_STDOUT_BYTES",
+        LimitKind::Idle => "IDLE_TIMEOUT",
+        LimitKind::Grace => "CLIENT_DISCONNECTED",
+    }
+}
+
+/// The code that a tool gave its failure.
+fn own_code(failure: &Failure) -> Option<String> {
+    let details = failure.details.as_ref()?;
+    let details: serde_json::Value = serde_json::from_str(details.text()).ok()?;
+    Some(details.get("code")?.as_str()?.to_owned())
+}

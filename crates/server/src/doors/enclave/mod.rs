@@ -1,0 +1,325 @@
+//! enclave: `/sessions` and `/enclave/ws`. Its "session" is an execution whose name the caller chose.
+
+mod reader;
+mod refused;
+mod sessions;
+mod socket;
+
+pub(crate) use sessions::Sessions;
+pub(crate) use socket::open as socket;
+
+use crate::app::App;
+use crate::auth::Caller;
+use crate::body::AnyBody;
+use crate::query::{Id, Query};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post};
+use engine::Start;
+use futures_util::StreamExt as _;
+use lifecycle::{CallerName, Entry, Event, ExecutionId, Rejection, Seq, Terms};
+use protocols::enclave::inbound::{self, Create, ToolResult, Wanted};
+use protocols::enclave::sealing::ServerHello;
+use protocols::enclave::{Filter, Note, Sealed, SessionId, Telling, execution_of, is_session};
+use reader::{Reader, Wish};
+use refused::{Refused, json};
+use std::sync::Arc;
+use store::ListFilter;
+
+/// Largest result of a tool, in an envelope and in base64.
+const RESULT_BODY_BYTES_MAX: usize = 24 << 20;
+
+/// Sessions in one list.
+const LISTED_MAX: usize = 100;
+
+const SESSION: HeaderName = HeaderName::from_static("x-session-id");
+
+/// The routes of this door.
+pub(crate) fn routes() -> Router<Arc<App>> {
+    let results = post(tool_result).layer(DefaultBodyLimit::max(RESULT_BODY_BYTES_MAX));
+    Router::new()
+        .route("/sessions", get(list).post(create))
+        .route("/execute", post(create))
+        .route("/sessions/{id}", get(show).delete(remove))
+        .route("/sessions/{id}/stream", get(stream))
+        .route("/sessions/{id}/tool-result", results)
+        .route("/sessions/{id}/cancel", post(cancel))
+        .route("/enclave/ws", get(socket))
+        .route("/enclave/identity", get(identity))
+}
+
+type Answer = Result<Response, Refused>;
+
+/// `POST /sessions`.
+async fn create(State(app): State<Arc<App>>, caller: Caller, AnyBody(body): AnyBody) -> Answer {
+    caller.may_run().map_err(|denied| Refused::denied(denied, ""))?;
+    let create = inbound::create(&body)?;
+    let filter = create.filter.clone();
+    let execution = start(&app, &caller.name, create).await?;
+    streamed(&app, execution, "", Wish { from: 0, filter }).await
+}
+
+/// Starts a session; it is in the journal when this returns.
+async fn start(
+    app: &Arc<App>,
+    caller: &CallerName,
+    create: Create,
+) -> Result<ExecutionId, Refused> {
+    let session = match create.session {
+        Some(session) => session,
+        None => SessionId::from_uuid(sessions::uuid()?),
+    };
+    let mut note = Note::new(&session, create.heartbeat_ms);
+    note.sealed = seal(app, &session, create.encryption).await?;
+    let terms = Terms {
+        caller_runs: create.caller_runs,
+        aliases: app.enclave.aliases.clone(),
+        note: Some(note.json()),
+    };
+    let execution = execution_of(caller, &session);
+    let start = Start { program: create.program, caller: caller.clone(), limits: create.limits };
+    // A client that leaves now has a session all the same: it can come back for it.
+    let engine = app.engine.clone();
+    let started = app.tasks.spawn(async move { engine.submit_as(execution, start, terms).await });
+    started.await.map_err(|_| Rejection::ShuttingDown).map_err(engine::Error::from)??;
+    app.metrics.count_start();
+    Ok(execution)
+}
+
+async fn seal(
+    app: &Arc<App>,
+    session: &SessionId,
+    wanted: Wanted,
+) -> Result<Option<Sealed>, Refused> {
+    let (required, client) = match wanted {
+        Wanted::Clear => return Ok(None),
+        Wanted::Optional(client) => (false, client),
+        Wanted::Required(client) => (true, client),
+    };
+    let (secret, identity) = (sessions::secret()?, app.enclave.identity().await?);
+    let key_id = format!("k_{}", sessions::uuid()?);
+    let hello = match ServerHello::answer(&client, &secret, session, &key_id, Some(&identity)) {
+        Ok(hello) => hello,
+        Err(_) if !required => return Ok(None),
+        Err(bad) => return Err(bad.into()),
+    };
+    Ok(Some(Sealed::new(required, hello, client.client_key, &secret)))
+}
+
+/// `GET /sessions/{id}/stream`.
+async fn stream(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(id): Id,
+    query: Query,
+    headers: HeaderMap,
+) -> Answer {
+    let from = from(&query, &headers);
+    let filter = match query.text("filter") {
+        None | Some("") => None,
+        Some(text) => Some(Filter::parse(text).map_err(|bad| {
+            Refused::new(StatusCode::BAD_REQUEST, "INVALID_FILTER", bad.to_string())
+        })?),
+    };
+    let found = find(&app, &caller, &id).await.map_err(|refused| match refused {
+        Refused::Said(StatusCode::NOT_FOUND, ..) if from > 1 => Refused::gone(&id),
+        other @ (Refused::Said(..) | Refused::Other(_)) => other,
+    })?;
+    streamed(&app, found.execution, &id, Wish { from, filter }).await
+}
+
+/// The first event wanted. What is no number is none, as upstream has it.
+fn from(query: &Query, headers: &HeaderMap) -> u64 {
+    let number = |text: &str| text.trim().parse::<u64>().ok();
+    let from = query.text("from").and_then(number).or(query.text("fromSeq").and_then(number));
+    let last = headers.get("last-event-id").and_then(|header| header.to_str().ok());
+    from.or_else(|| last.and_then(number).map(|last| last.saturating_add(1))).unwrap_or(0)
+}
+
+async fn streamed(app: &Arc<App>, execution: ExecutionId, id: &str, wish: Wish) -> Answer {
+    let reader = Reader::open(app, execution, wish).await?;
+    let reader = reader.ok_or_else(|| Refused::not_found(id))?;
+    let session = HeaderValue::from_str(reader.session().as_str()).ok();
+    let body = Body::from_stream(reader.batches());
+    let mut response = ([(CONTENT_TYPE, "application/x-ndjson")], body).into_response();
+    if let Some(session) = session {
+        response.headers_mut().insert(SESSION, session);
+    }
+    Ok(response)
+}
+
+/// A session that this caller may see.
+struct Found {
+    execution: ExecutionId,
+    owner: CallerName,
+    session: SessionId,
+    note: Note,
+}
+
+async fn find(app: &Arc<App>, caller: &Caller, id: &str) -> Result<Found, Refused> {
+    // Whoever sees everybody's sessions names them by their executions.
+    let execution = match id.parse::<ExecutionId>() {
+        Ok(execution) => execution,
+        Err(_) => {
+            let session = SessionId::parse(id).map_err(|_| Refused::not_found(id))?;
+            execution_of(&caller.name, &session)
+        }
+    };
+    let first = app.engine.follow(execution, Seq(0)).next().await.transpose()?;
+    let first = first.ok_or_else(|| Refused::not_found(id))?;
+    let Event::Started { caller: owner, terms, .. } = &first.event else {
+        return Err(Refused::not_found(id));
+    };
+    caller.may_see(owner, false).map_err(|denied| Refused::denied(denied, id))?;
+    let (session, note) = Note::read(terms).ok_or_else(|| Refused::not_found(id))?;
+    Ok(Found { execution, owner: owner.clone(), session, note })
+}
+
+/// `POST /sessions/{id}/tool-result`.
+async fn tool_result(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(id): Id,
+    AnyBody(body): AnyBody,
+) -> Answer {
+    let found = find(&app, &caller, &id).await?;
+    let result = read_result(&app, &found, &body)?;
+    settle(&app, &caller, &found, result).await?;
+    Ok(json(
+        StatusCode::OK,
+        &serde_json::json!({ "success": true, "sessionId": found.session.as_str() }),
+    ))
+}
+
+fn read_result(app: &App, found: &Found, body: &[u8]) -> Result<ToolResult, Refused> {
+    let opened = match (inbound::envelope(body), &found.note.sealed) {
+        (Some(envelope), Some(sealed)) => {
+            app.enclave.open(found.execution, &found.session, sealed, &envelope)?
+        }
+        (Some(_), None) => {
+            let message = "The session is not sealed, and the body is.";
+            let code = "ENCRYPTION_DECRYPTION_FAILED";
+            return Err(Refused::new(StatusCode::BAD_REQUEST, code, message));
+        }
+        (None, Some(sealed)) if sealed.required => {
+            let message = "Encryption is required: a result in clear is not taken.";
+            return Err(Refused::new(StatusCode::BAD_REQUEST, "ENCRYPTION_REQUIRED", message));
+        }
+        (None, _) => return Ok(inbound::tool_result(body)?),
+    };
+    Ok(inbound::tool_result(&opened)?)
+}
+
+async fn settle(
+    app: &Arc<App>,
+    caller: &Caller,
+    found: &Found,
+    result: ToolResult,
+) -> Result<(), Refused> {
+    let id = found.session.as_str();
+    caller.may_cancel(&found.owner).map_err(|denied| Refused::denied(denied, id))?;
+    let elsewhere = result.session.is_some_and(|session| session != found.session);
+    if result.execution != found.execution || elsewhere {
+        let message = format!("The call belongs to another session than {id}.");
+        return Err(Refused::new(StatusCode::NOT_FOUND, "NOT_FOUND", message));
+    }
+    Ok(app.engine.settle(found.execution, result.call, result.outcome).await?)
+}
+
+/// `POST /sessions/{id}/cancel`, whatever the body is: it could only hold a reason.
+async fn cancel(State(app): State<Arc<App>>, caller: Caller, Id(id): Id) -> Answer {
+    let found = find(&app, &caller, &id).await?;
+    end(&app, &caller, &found).await?;
+    Ok(json(
+        StatusCode::OK,
+        &serde_json::json!({ "success": true, "sessionId": found.session.as_str() }),
+    ))
+}
+
+/// `DELETE /sessions/{id}`.
+async fn remove(state: State<Arc<App>>, caller: Caller, id: Id) -> Answer {
+    cancel(state, caller, id).await
+}
+
+async fn end(app: &Arc<App>, caller: &Caller, found: &Found) -> Result<(), Refused> {
+    let id = found.session.as_str();
+    caller.may_cancel(&found.owner).map_err(|denied| Refused::denied(denied, id))?;
+    match app.engine.cancel(found.execution, caller.name.clone()).await {
+        // It is over, which is what was wanted.
+        Ok(()) | Err(engine::Error::Rejected(Rejection::AlreadyFinished)) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `GET /sessions/{id}`.
+async fn show(State(app): State<Arc<App>>, caller: Caller, Id(id): Id) -> Answer {
+    let found = find(&app, &caller, &id).await?;
+    let shown = described(&app, found.execution).await?;
+    Ok(json(StatusCode::OK, &shown.ok_or_else(|| Refused::not_found(&id))?))
+}
+
+/// `GET /sessions`.
+async fn list(State(app): State<Arc<App>>, caller: Caller) -> Answer {
+    caller.may_run().map_err(|denied| Refused::denied(denied, ""))?;
+    let owner = if caller.sees_all() { None } else { Some(caller.name.clone()) };
+    let (mut shown, mut after) = (vec![], None);
+    while shown.len() < LISTED_MAX {
+        let filter = ListFilter { phases: vec![], caller: owner.clone(), after, n_max: LISTED_MAX };
+        let listed = app.engine.list(filter).await?;
+        let Some(last) = listed.last() else { break };
+        after = Some(last.execution);
+        for line in listed.iter().filter(|line| is_session(line.execution)) {
+            shown.extend(described(&app, line.execution).await?);
+        }
+    }
+    shown.truncate(LISTED_MAX);
+    let total = shown.len();
+    Ok(json(StatusCode::OK, &serde_json::json!({ "sessions": shown, "total": total })))
+}
+
+/// A session as its journal tells it now.
+async fn described(
+    app: &Arc<App>,
+    execution: ExecutionId,
+) -> Result<Option<serde_json::Value>, Refused> {
+    let last = match app.engine.look_up(execution).await {
+        Ok(snapshot) => snapshot.last,
+        Err(engine::Error::Rejected(_)) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let mut telling = Telling::new(execution);
+    let mut entries = app.engine.follow(execution, Seq(0));
+    let mut ended = app.clock.now();
+    while let Some(entry) = entries.next().await {
+        let entry: Entry = entry?;
+        telling.hear(&entry);
+        if telling.standing().is_over() {
+            ended = entry.at;
+        }
+        if entry.seq >= last {
+            break;
+        }
+    }
+    let (begun, expires) = telling.span();
+    let Some((session, _)) = telling.session() else { return Ok(None) };
+    Ok(Some(serde_json::json!({
+        "sessionId": session.as_str(),
+        "executionId": execution.to_string(),
+        "state": telling.standing().name(),
+        "createdAt": begun.0,
+        "expiresAt": expires.0,
+        "lastSeq": telling.last(),
+        "stats": { "duration": ended.ms_since(begun), "toolCallCount": telling.n_calls() },
+    })))
+}
+
+/// `GET /enclave/identity`: what a client that wants to know whom it talks to pins.
+async fn identity(State(app): State<Arc<App>>, caller: Caller) -> Answer {
+    caller.may_run().map_err(|denied| Refused::denied(denied, ""))?;
+    let key = protocols::enclave::sealing::public_of(&app.enclave.identity().await?)?;
+    Ok(json(StatusCode::OK, &serde_json::json!({ "identityPubKeyB64": key, "curve": "P-256" })))
+}

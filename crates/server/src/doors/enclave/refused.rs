@@ -1,0 +1,136 @@
+//! Every "no" of this door, as its clients read it: `{code, message}`.
+
+use crate::auth::Denied;
+use crate::error::Problem;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use engine::Fault;
+use lifecycle::Rejection;
+use protocols::enclave::inbound::Refusal;
+use protocols::enclave::sealing::{BadHello, BadKey, Unsealable};
+
+/// Why a request was not done as asked.
+#[derive(Debug)]
+pub(super) enum Refused {
+    /// In this door's words.
+    Said(StatusCode, &'static str, String),
+    /// In the server's.
+    Other(Problem),
+}
+
+impl Refused {
+    pub(super) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self::Said(status, code, message.into())
+    }
+
+    pub(super) fn not_found(id: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "NOT_FOUND", format!("There is no session {id}."))
+    }
+
+    /// To somebody who has heard some of it before.
+    pub(super) fn gone(id: &str) -> Self {
+        let message = format!("The events of session {id} are no longer kept, if there were any.");
+        Self::new(StatusCode::GONE, "EVENTS_GONE", message)
+    }
+
+    pub(super) fn denied(denied: Denied, id: &str) -> Self {
+        match denied {
+            Denied::Hidden => Self::not_found(id),
+            Denied::Needs(_) | Denied::ModelAnswersOff => Self::Other(Problem::denied(denied, id)),
+        }
+    }
+
+    /// Code and sentence, for those who hear it over a socket.
+    pub(super) fn words(&self) -> (&'static str, String) {
+        match self {
+            Self::Said(_, code, message) => (code, message.clone()),
+            Self::Other(problem) => ("INTERNAL_ERROR", problem.sentence().to_owned()),
+        }
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Said(status, code, message) => {
+                json(status, &serde_json::json!({ "code": code, "message": message }))
+            }
+            Self::Other(problem) => problem.into_response(),
+        }
+    }
+}
+
+/// An answer in JSON.
+pub(super) fn json(status: StatusCode, body: &serde_json::Value) -> Response {
+    (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+}
+
+impl From<Refusal> for Refused {
+    fn from(Refusal { code, message }: Refusal) -> Self {
+        let status = match code {
+            "NOT_FOUND" => StatusCode::NOT_FOUND,
+            _ => StatusCode::BAD_REQUEST,
+        };
+        Self::Said(status, code, message)
+    }
+}
+
+impl From<Problem> for Refused {
+    fn from(problem: Problem) -> Self {
+        Self::Other(problem)
+    }
+}
+
+impl From<Fault> for Refused {
+    fn from(fault: Fault) -> Self {
+        Self::Other(fault.into())
+    }
+}
+
+impl From<engine::Error> for Refused {
+    fn from(error: engine::Error) -> Self {
+        let conflict = |code, message: String| Self::new(StatusCode::CONFLICT, code, message);
+        match error {
+            engine::Error::Rejected(Rejection::AlreadyStarted) => {
+                conflict("SESSION_EXISTS", "You have a session with this id already.".into())
+            }
+            engine::Error::Rejected(why @ Rejection::NotOutstanding(_)) => {
+                conflict("NOT_OUTSTANDING", format!("The result is not taken: {why}."))
+            }
+            engine::Error::Rejected(Rejection::AlreadyFinished) => {
+                conflict("SESSION_ENDED", "The session has ended.".into())
+            }
+            other @ (engine::Error::Rejected(_) | engine::Error::Fault(_)) => {
+                Self::Other(other.into())
+            }
+        }
+    }
+}
+
+impl From<BadHello> for Refused {
+    fn from(bad: BadHello) -> Self {
+        let message = format!("The clientHello is not taken: {bad}.");
+        Self::new(StatusCode::BAD_REQUEST, "ENCRYPTION_HANDSHAKE_FAILED", message)
+    }
+}
+
+impl From<BadKey> for Refused {
+    fn from(bad: BadKey) -> Self {
+        let code = "ENCRYPTION_KEY_DERIVATION_FAILED";
+        Self::new(StatusCode::BAD_REQUEST, code, format!("No keys could be derived: {bad}."))
+    }
+}
+
+impl From<Unsealable> for Refused {
+    fn from(why: Unsealable) -> Self {
+        let (status, code) = match why {
+            Unsealable::Replayed => (StatusCode::CONFLICT, "ENCRYPTION_NONCE_REUSE"),
+            Unsealable::Malformed
+            | Unsealable::Stranger
+            | Unsealable::Broken
+            | Unsealable::Relabelled => (StatusCode::BAD_REQUEST, "ENCRYPTION_DECRYPTION_FAILED"),
+        };
+        Self::new(status, code, format!("The envelope is not opened: {why}."))
+    }
+}
