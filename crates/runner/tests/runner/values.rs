@@ -4,7 +4,7 @@ use crate::guest::{Guest, Run, done, failure, printed, value};
 use lifecycle::Convention;
 
 #[test]
-fn values_are_what_json_stringify_makes_of_them() {
+fn values_are_what_json_stringify_makes_of_them_but_for_numbers_it_has_not() {
     for (code, expected) in [
         ("1 + 1", "2"),
         ("1 + 1;", "2"),
@@ -14,7 +14,9 @@ fn values_are_what_json_stringify_makes_of_them() {
         ("", "undefined"),
         ("undefined", "undefined"),
         ("null", "null"),
-        ("NaN", "null"),
+        ("NaN", "\"NaN\""),
+        ("-1 / 0", "\"-Infinity\""),
+        ("[NaN]", "[null]"),
         ("-0", "0"),
         ("0.5", "0.5"),
         ("'é\\u2028\\ud83d\\ude00'", "\"é\u{2028}😀\""),
