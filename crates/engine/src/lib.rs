@@ -19,6 +19,10 @@
 //! # Ok(()) }
 //! ```
 //!
+//! [`Engine::execute`] answers what a program asks with a closure; [`Engine::execute_with_pause`] and
+//! [`Engine::resume`] stop at each question; [`Engine::describe`] tells a model what there is. There is an example of
+//! each in `examples/embedding`.
+//!
 //! The program that embeds it calls `sandbox::enter_if_asked()` first thing in `main`: runners are
 //! forked from a child that runs the same binary.
 
@@ -26,6 +30,7 @@ mod actor;
 mod alarm;
 mod clock;
 mod config;
+mod embed;
 mod engine;
 mod fault;
 pub mod policies;
@@ -36,6 +41,7 @@ mod retention;
 pub use actor::replay::{Replayed, replay};
 pub use clock::{Clock, ManualClock};
 pub use config::Config;
+pub use embed::{Ended, Pause, Progress};
 pub use engine::{Engine, Snapshot, Start};
 pub use fault::{Error, Fault, FaultId};
 pub use retention::Retention;

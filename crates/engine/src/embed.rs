@@ -1,0 +1,225 @@
+//! For programs that embed the engine: run code and answer its questions inline, or stop at each question and
+//! resume; and tell a model what there is.
+
+use crate::engine::Engine;
+use crate::fault::Error;
+use futures_util::StreamExt as _;
+use lifecycle::{
+    Answer, CallId, CallerName, Entry, Event, ExecutionId, Failure, FailureCode, Json, LogLevel,
+    Outcome, Question, QuestionId, Rejection, Seq, ToolPath,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Connections that a description names: a model reads them every time.
+const CONNECTIONS_MAX: usize = 50;
+
+/// Who answers in the name of the embedding program.
+const EMBEDDER: &str = "embedder";
+
+/// An execution that is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// Which.
+    pub execution: ExecutionId,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What it printed, in order.
+    pub logs: Vec<(LogLevel, String)>,
+    /// What it handed out beside its result, in order.
+    pub emitted: Vec<Json>,
+}
+
+/// A question that an execution stops at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pause {
+    /// What to resume.
+    pub id: QuestionId,
+    /// Which execution asks.
+    pub execution: ExecutionId,
+    /// What is asked, and why.
+    pub question: Question,
+    /// The tool that is held.
+    pub tool: ToolPath,
+    /// With what arguments.
+    pub args: Json,
+}
+
+/// How far an execution came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// It is over.
+    Completed(Ended),
+    /// Somebody is asked; [`Engine::resume`] goes on.
+    Paused(Pause),
+}
+
+impl Engine {
+    /// Runs a program to its end. Whatever it asks, `answers` answers.
+    pub async fn execute(
+        &self,
+        code: &str,
+        mut answers: impl AsyncFnMut(&Pause) -> Answer,
+    ) -> Result<Ended, Error> {
+        let mut progress = self.execute_with_pause(code).await?;
+        loop {
+            match progress {
+                Progress::Completed(ended) => return Ok(ended),
+                Progress::Paused(pause) => {
+                    let answer = answers(&pause).await;
+                    progress = self.resume(pause.id, answer).await?;
+                }
+            }
+        }
+    }
+
+    /// Runs a program to its end or to its first question, which may be answered by anybody and at any time, also
+    /// after a restart.
+    pub async fn execute_with_pause(&self, code: &str) -> Result<Progress, Error> {
+        let execution = self.run(code).await?;
+        self.progress(execution, None).await
+    }
+
+    /// Answers a question and waits for what follows: the next question or the end. To answer again is harmless: the
+    /// first answer stands, and whoever comes later is told the same.
+    pub async fn resume(&self, id: QuestionId, answer: Answer) -> Result<Progress, Error> {
+        let execution = self.asked_by(id).await?;
+        match self.answer(id, answer, CallerName(EMBEDDER.into())).await {
+            Ok(_)
+            | Err(Error::Rejected(Rejection::AlreadyAnswered(_) | Rejection::AlreadyFinished)) => {}
+            Err(error) => return Err(error),
+        }
+        self.progress(execution, Some(id)).await
+    }
+
+    /// How to work with the tools there are, for a model to read: find, read, call; and the first connections.
+    pub fn describe(&self) -> String {
+        let policy = self.policies().live();
+        let snapshot = self.catalogue().snapshot();
+        let mut prefixes = BTreeSet::new();
+        for found in snapshot.tools() {
+            let path = found.path();
+            let is_connected = found.connection().is_some();
+            let prefix = match path.strip_suffix(&found.spec().name) {
+                Some(prefix) if is_connected => prefix.trim_end_matches('.'),
+                Some(_) | None => path.split('.').next().unwrap_or_default(),
+            };
+            if !prefixes.contains(prefix) && policy.shows(&path) {
+                prefixes.insert(prefix.to_owned());
+            }
+        }
+        described(&prefixes)
+    }
+
+    async fn progress(
+        &self,
+        execution: ExecutionId,
+        after: Option<QuestionId>,
+    ) -> Result<Progress, Error> {
+        let mut listener = Listener::new(execution, after);
+        let mut entries = self.follow(execution, Seq(0));
+        while let Some(entry) = entries.next().await {
+            if let Some(progress) = listener.hear(entry?)? {
+                return Ok(progress);
+            }
+        }
+        Err(Rejection::UnknownExecution(execution).into())
+    }
+}
+
+/// Hears a journal until there is something to tell.
+struct Listener {
+    execution: ExecutionId,
+    /// The question whose answer must come first.
+    after: Option<QuestionId>,
+    calls: BTreeMap<CallId, (ToolPath, Json)>,
+    open: Vec<Pause>,
+    logs: Vec<(LogLevel, String)>,
+    emitted: Vec<Json>,
+}
+
+impl Listener {
+    fn new(execution: ExecutionId, after: Option<QuestionId>) -> Self {
+        let (calls, open) = (BTreeMap::new(), vec![]);
+        Self { execution, after, calls, open, logs: vec![], emitted: vec![] }
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is of no concern to an embedder")]
+    fn hear(&mut self, entry: Entry) -> Result<Option<Progress>, Error> {
+        match entry.event {
+            Event::Logged { level, line, .. } => self.logs.push((level, line)),
+            Event::Emitted { item, .. } => self.emitted.push(item),
+            Event::CallMade { call, tool, args, .. } => {
+                self.calls.insert(call, (tool, args));
+            }
+            Event::CallAsked(question) => self.ask(question),
+            Event::CallAnswered { question, .. } => {
+                self.open.retain(|pause| pause.id != question);
+                if self.after == Some(question) {
+                    self.after = None;
+                }
+            }
+            Event::Finished { outcome, .. } => {
+                let (logs, emitted) =
+                    (std::mem::take(&mut self.logs), std::mem::take(&mut self.emitted));
+                let ended = Ended { execution: self.execution, outcome, logs, emitted };
+                return Ok(Some(Progress::Completed(ended)));
+            }
+            Event::Parked => {
+                let advice = "it was given up after three attempts; cancel it and start it again";
+                let failure = Failure::new(FailureCode::Internal, advice);
+                return Err(Rejection::NotRestored(failure).into());
+            }
+            _ => {}
+        }
+        let paused = self.open.first().filter(|_| self.after.is_none());
+        Ok(paused.cloned().map(Progress::Paused))
+    }
+
+    fn ask(&mut self, question: Question) {
+        // The journal never asks about a call that was not made.
+        if let Some((tool, args)) = self.calls.get(&question.call).cloned() {
+            let (id, execution) = (question.id, self.execution);
+            self.open.push(Pause { id, execution, question, tool, args });
+        }
+    }
+}
+
+fn described(prefixes: &BTreeSet<String>) -> String {
+    let mut text = String::from(
+        "Runs JavaScript or TypeScript in a sandbox. The program is the body of an async function: what it \
+         returns is the result.\n\n\
+         1. Find tools: `await tools.search({ query: \"create issue\" })` returns paths, best first.\n\
+         2. Read one: `await tools.describe.tool({ path })` returns its arguments and result as TypeScript.\n\
+         3. Call it: `await tools.<path>({ … })`. Tools of a connection return `{ ok: true, data }` or \
+         `{ ok: false, error }`; look at `ok` before you use `data`.\n\n\
+         Do all three, and whatever you compute from the results, in one program where you can; call in parallel with \
+         `Promise.all`. `console.log` prints, `emit(value)` shows something to the user beside the result. There is no \
+         `fetch` and no file system: everything goes through `tools`. A call may wait for a person to approve it; where \
+         they decline, it throws.\n",
+    );
+    if !prefixes.is_empty() {
+        text.push_str("\n## Available connections\n\n");
+        for prefix in prefixes.iter().take(CONNECTIONS_MAX) {
+            text.push_str(&format!("- `tools.{prefix}`\n"));
+        }
+        let n_more = prefixes.len().saturating_sub(CONNECTIONS_MAX);
+        if n_more > 0 {
+            text.push_str(&format!("- and {n_more} more: search for them\n"));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_names_fifty_connections_and_how_many_more_there_are() {
+        let prefixes: BTreeSet<_> = (0..53).map(|n| format!("api{n:02}.org.main")).collect();
+        let text = described(&prefixes);
+        assert_eq!(text.lines().filter(|line| line.starts_with("- `tools.")).count(), 50);
+        assert!(text.ends_with("- `tools.api49.org.main`\n- and 3 more: search for them\n"));
+        assert!(!described(&BTreeSet::new()).contains("## Available"));
+    }
+}
