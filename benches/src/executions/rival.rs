@@ -6,7 +6,7 @@ use crate::durable::client::Client;
 use crate::durable::served::tree_bytes;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -78,9 +78,12 @@ impl Rival {
         let stdout = child.stdout.take().context("its output is a pipe")?;
         // From here on an early return ends the child.
         let rival = Self { child, address: format!("127.0.0.1:{port}"), _home: home };
-        let mut lines = BufReader::new(stdout).lines().take(LINES_MAX);
+        let mut stdout = BufReader::new(stdout);
+        let mut lines = stdout.by_ref().lines().take(LINES_MAX);
         let is_ready = lines.any(|line| line.is_ok_and(|line| line.contains("is ready")));
         ensure!(is_ready, "it did not say that it is ready");
+        // It goes on talking, and stops working where nobody listens.
+        std::thread::spawn(move || std::io::copy(&mut stdout, &mut std::io::sink()));
         Ok(rival)
     }
 }
