@@ -1,6 +1,8 @@
 //! Processes that floors are made of: this binary again, under a hidden verb, with a socket as its standard input.
 #![expect(unsafe_code, reason = "fork and waitpid have no safe interface")]
 
+use crate::apart::Apart;
+use crate::runner as runner_bench;
 use anyhow::{Context, Result, bail, ensure};
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
@@ -23,7 +25,15 @@ const ENVIRONMENT: [(&str, &str); 2] =
 
 /// Call early in `main`: if this process was started as a helper, it becomes it and returns its exit code.
 pub(crate) fn enter_if_asked() -> Option<ExitCode> {
-    let serve = match std::env::args_os().nth(1)? {
+    let verb = std::env::args_os().nth(1)?;
+    if verb == OsStr::new(runner_bench::NULL) {
+        return Some(if runner_bench::null().is_ok() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        });
+    }
+    let serve = match verb {
         verb if verb == OsStr::new(ECHO) => echo,
         verb if verb == OsStr::new(FORK) => fork_on_request,
         _ => return None,
@@ -107,6 +117,7 @@ fn receive(link: &mut UnixStream) -> Result<Vec<u8>> {
 }
 
 fn echo(link: &mut UnixStream) -> Result<()> {
+    let _apart = Apart::answering()?;
     let (mut request, answer) = (receive(link)?, receive(link)?);
     while link.read_exact(&mut request).is_ok() {
         link.write_all(&answer)?;

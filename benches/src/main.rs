@@ -1,11 +1,13 @@
 //! Runs benchmarks by name. Each lives in a file of its own and returns a report.
 
+mod apart;
 mod core;
 mod directory;
 mod durable;
 mod executions;
 mod floor_process;
 mod kit;
+mod runner;
 
 use anyhow::{Result, bail};
 use bench::Report;
@@ -23,6 +25,7 @@ struct Benchmark {
 const BENCHMARKS: &[Benchmark] = &[
     Benchmark { name: "kit", about: "what measuring itself costs", run: kit::run },
     Benchmark { name: "core", about: "runners, calls and the journal", run: core::run },
+    Benchmark { name: "runner", about: "an execbox runner over a pipe", run: runner::run },
     Benchmark { name: "durable", about: "the real server", run: durable::run },
     Benchmark { name: "executions", about: "beside executor 1.5.9", run: executions::run },
 ];

@@ -3,8 +3,8 @@
 use crate::cargo::Cargo;
 use anyhow::Result;
 
-/// The benchmarks that do not link the server but start it, from beside themselves.
-const START_SERVER: [&str; 2] = ["durable", "executions"];
+/// The benchmarks that do not link the binary but start it, from beside themselves.
+const START_BINARY: [&str; 3] = ["durable", "executions", "runner"];
 
 /// Runs one benchmark or all of them.
 pub(crate) fn run(name: Option<&str>, check: bool) -> Result<()> {
@@ -16,7 +16,7 @@ pub(crate) fn run(name: Option<&str>, check: bool) -> Result<()> {
 
 fn calls(name: Option<&str>, check: bool) -> Vec<Cargo> {
     let mut calls = vec![];
-    if name.is_none_or(|name| START_SERVER.contains(&name)) {
+    if name.is_none_or(|name| START_BINARY.contains(&name)) {
         // Alone, with the features that it is shipped with.
         calls.push(Cargo::new(&["build", "--release", "--package", "airlock"]));
     }

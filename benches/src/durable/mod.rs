@@ -8,6 +8,8 @@ pub(crate) mod served;
 mod start;
 mod trivial;
 
+pub(crate) use served::{binary, tree_bytes};
+
 use anyhow::Result;
 use bench::Report;
 

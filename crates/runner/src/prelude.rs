@@ -4,10 +4,10 @@
 //! what they hold. A journal remembers which version a program ran with and replays it with that version: what a version
 //! does is never changed once it has been released; the next one is added instead.
 
+mod bytecode;
 #[cfg(test)]
 mod tests;
 
-use rquickjs::context::EvalOptions;
 use rquickjs::prelude::Func;
 use rquickjs::{Ctx, Exception, Function, Object};
 
@@ -59,18 +59,22 @@ const PARTS: &[(&str, &str)] = &[
 ];
 
 /// The source of one version's base.
-pub(crate) const fn source(version: u32) -> Option<&'static str> {
+const fn source(version: u32) -> Option<&'static str> {
     match version {
         1 => Some(V1),
         _ => None,
     }
 }
 
-/// Compiles a source of ours to the function that it is.
-pub(crate) fn compile<'js>(ctx: &Ctx<'js>, source: &str) -> rquickjs::Result<Function<'js>> {
-    let mut options = EvalOptions::default();
-    options.filename = Some(FILE_NAME.to_owned());
-    ctx.eval_with_options(source, options)
+/// The function that builds a world of one version; `None` if there is no such version.
+pub(crate) fn base<'js>(ctx: &Ctx<'js>, version: u32) -> Option<rquickjs::Result<Function<'js>>> {
+    source(version).map(|source| bytecode::function(ctx, source))
+}
+
+/// Compiles everything, so that no world has to.
+pub(crate) fn compile_all(ctx: &Ctx<'_>) -> rquickjs::Result<()> {
+    let parts = PARTS.iter().map(|(_, source)| *source);
+    parts.chain([V1]).try_for_each(|source| bytecode::compiled(ctx, source).map(drop))
 }
 
 /// Adds `part` to the host's functions: by it, the base compiles its parts.
@@ -79,7 +83,7 @@ pub(crate) fn add_to<'js>(functions: &Object<'js>) -> rquickjs::Result<()> {
         "part",
         Func::new(|ctx: Ctx<'js>, name: String| {
             match PARTS.iter().find(|(part, _)| *part == name) {
-                Some((_, source)) => compile(&ctx, source),
+                Some((_, source)) => bytecode::function(&ctx, source),
                 None => Err(Exception::throw_reference(&ctx, "no such part")),
             }
         }),

@@ -67,6 +67,8 @@ impl World {
     pub fn warm() -> Self {
         let rehearsal =
             Self::fresh(prelude::PRELUDE_VERSION).expect("the newest prelude is embedded");
+        let compiled = rehearsal.context.with(|ctx| prelude::compile_all(&ctx));
+        compiled.expect("every embedded part compiles");
         session::rehearse(&rehearsal);
         drop(rehearsal);
         let world = Self::fresh(prelude::PRELUDE_VERSION).expect("the newest prelude is embedded");
@@ -126,19 +128,18 @@ impl World {
 
     /// A new world with one version of the guest's globals; `None` if there is no such version.
     pub(crate) fn fresh(version: u32) -> Option<Self> {
-        let source = prelude::source(version)?;
         let runtime = Runtime::new().expect("memory for a runtime");
         runtime.set_max_stack_size(STACK_BYTES_MAX);
         let context = Context::full(&runtime).expect("memory for a context");
         let host = Host::new();
         let polled = Rc::clone(&host);
-        let hooks = context
-            .with(|ctx| {
-                let build = prelude::compile(&ctx, source)?;
+        let hooks = context.with(|ctx| {
+            let hooks = prelude::base(&ctx, version)?.and_then(|build| {
                 let hooks: Object<'_> = build.call((host::functions(&ctx, &host)?,))?;
                 Hooks::save(&ctx, &hooks)
-            })
-            .expect("every embedded prelude runs");
+            });
+            Some(hooks.expect("every embedded prelude runs"))
+        })?;
         // Only now: building the world is not the guest's time.
         runtime.set_interrupt_handler(Some(Box::new(move || polled.tick())));
         Some(Self { hooks, context, runtime, host, prelude: version })

@@ -45,6 +45,11 @@ impl Host {
         Self { child, to_runner, from_runner }
     }
 
+    /// The runner's process number.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn send_line(&self, line: &str) {
         send(&self.to_runner, line);
     }

@@ -4,7 +4,7 @@ use crate::guest::Guest;
 use serde_json::{Value, json};
 
 /// Hands a program to a runner as a plain host would.
-fn execute(guest: &mut Guest, id: &str, code: &str, options: &Value) {
+pub(crate) fn execute(guest: &mut Guest, id: &str, code: &str, options: &Value) {
     let mut all = json!({
         "timeoutMs": 10_000, "memoryLimitBytes": 64 << 20, "maxLogLines": 100, "maxLogChars": 64_000,
     });
@@ -40,7 +40,7 @@ fn running(code: &str) -> Guest {
 }
 
 /// The next message that is no log, with the lines that came before it.
-fn next(guest: &mut Guest) -> (Value, Vec<String>) {
+pub(crate) fn next(guest: &mut Guest) -> (Value, Vec<String>) {
     let mut lines = vec![];
     loop {
         let message = guest.next().unwrap();
@@ -58,11 +58,11 @@ fn done_and_logs(code: &str, options: &Value) -> (Value, Vec<String>) {
     next(&mut guest)
 }
 
-fn done_with(code: &str, options: &Value) -> Value {
+pub(crate) fn done_with(code: &str, options: &Value) -> Value {
     done_and_logs(code, options).0
 }
 
-fn logs(code: &str, options: &Value) -> Value {
+pub(crate) fn logs(code: &str, options: &Value) -> Value {
     json!(done_and_logs(code, options).1)
 }
 

@@ -7,9 +7,11 @@ mod hosted;
 mod limits;
 
 mod replay;
+mod round_trips;
 mod tampering;
 mod timers;
 mod tools;
+mod units;
 mod values;
 mod world_clone;
 mod world_console;
