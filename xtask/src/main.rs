@@ -7,6 +7,7 @@ mod bless;
 mod cargo;
 mod packages;
 mod print;
+mod programs;
 mod soak;
 mod test;
 mod tidy;

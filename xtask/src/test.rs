@@ -3,6 +3,7 @@
 use crate::cargo::Cargo;
 use crate::packages;
 use crate::print::say;
+use crate::programs;
 use crate::tidy;
 use anyhow::{Result, bail};
 use std::time::{Duration, Instant};
@@ -44,6 +45,7 @@ fn steps() -> Vec<Step> {
         ),
         Step { name: "tidy", run: Box::new(tidy::run) },
         Step { name: "packages", run: Box::new(packages::run) },
+        Step { name: "programs", run: Box::new(programs::run) },
         // One profile only: a second build of the engines would double the time on a small machine.
         cargo("tests", Cargo::new(&["test", "--workspace", "--no-fail-fast"])),
         cargo(

@@ -6,6 +6,7 @@ mod duration;
 mod executions;
 mod exit;
 mod input;
+mod open;
 mod policy;
 mod print;
 mod reach;
@@ -36,6 +37,7 @@ enum Verb {
     Policy(policy::Args),
     Resume(resume::Args),
     Executions(executions::Args),
+    Open(open::Args),
     Runner(runner::Args),
 }
 
@@ -50,6 +52,7 @@ fn main() -> std::process::ExitCode {
         Ok(Cli { verb: Verb::Policy(args) }) => policy::policy(&args),
         Ok(Cli { verb: Verb::Resume(args) }) => resume::resume(&args),
         Ok(Cli { verb: Verb::Executions(args) }) => executions::executions(&args),
+        Ok(Cli { verb: Verb::Open(args) }) => open::open(&args),
         Ok(Cli { verb: Verb::Runner(args) }) => runner::runner(&args),
         Err(refused) => print::usage(&refused),
     };

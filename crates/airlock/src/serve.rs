@@ -123,6 +123,9 @@ async fn attend(
     let url = server.url();
     store.set_owner_note(&url).context("could not say where we listen")?;
     print::report(&format!("Airlock is ready at {url}"));
+    if let Ok(link) = server.sign_in_link().await {
+        print::note(&format!("questions are decided at {link}"));
+    }
     signals.next().await;
     let stopping = async { tokio::join!(server.shutdown(), engine.shutdown()) };
     if tokio::time::timeout(STOPPING_MAX, stopping).await.is_err() {

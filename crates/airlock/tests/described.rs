@@ -107,6 +107,11 @@ fn real_answers_fit_what_is_described() {
     api.check("get", executions, executions, &Value::Null);
     api.check("post", "/api/tokens", "/api/tokens", &json!({ "name": "ann", "scopes": ["run"] }));
     api.check("get", "/api/tokens", "/api/tokens", &Value::Null);
+    api.check("get", "/api/session", "/api/session", &Value::Null);
+    api.check("get", "/api/questions", "/api/questions", &Value::Null);
+    let codes = "/api/sign-in/codes";
+    let code = api.check("post", codes, codes, &Value::Null).json()["code"].clone();
+    api.check("post", "/api/sign-in", "/api/sign-in", &json!({ "code": code }));
     let rule = json!({ "owner": "org", "pattern": "demo.*", "action": "block" });
     api.check("post", "/api/policies", "/api/policies", &rule);
     api.check("get", "/api/policies", "/api/policies", &Value::Null);

@@ -11,6 +11,7 @@ mod http;
 mod id;
 mod policies;
 mod reply;
+mod sign_in;
 mod sse;
 mod wire;
 

@@ -73,7 +73,7 @@ impl HttpClient {
         self.asked(Method::GET, &format!("/api/policies/test?tool={tool}"), None).await
     }
 
-    async fn asked<T: DeserializeOwned>(
+    pub(crate) async fn asked<T: DeserializeOwned>(
         &self,
         method: Method,
         path: &str,

@@ -44,6 +44,8 @@ pub(crate) struct Shared {
     /// Rises when somebody waits for room in the sandbox.
     pub(crate) pressure: watch::Sender<u64>,
     pub(crate) alarm: Alarm,
+    /// Rises when a question was asked or closed.
+    pub(crate) questions: watch::Sender<u64>,
 }
 
 /// What to run, for whom, within what.
@@ -84,6 +86,7 @@ impl Engine {
             closing: CancellationToken::new(),
             pressure: watch::Sender::new(0),
             alarm: Alarm::default(),
+            questions: watch::Sender::new(0),
         });
         recover::unfinished(&shared).await?;
         shared.tracker.spawn(crate::alarm::watch(Arc::clone(&shared)));
@@ -279,6 +282,12 @@ impl Engine {
     /// What programs can call.
     pub fn catalogue(&self) -> &Catalogue {
         &self.shared.config.catalogue
+    }
+
+    /// Tells when a question of any execution in this process was asked or closed; the number means
+    /// nothing. Whoever hears of it looks at the journal.
+    pub fn question_changes(&self) -> watch::Receiver<u64> {
+        self.shared.questions.subscribe()
     }
 
     /// How busy the sandbox is.

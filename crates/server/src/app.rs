@@ -1,11 +1,12 @@
 //! What every request can reach.
 
-use crate::auth::{Gate, Hosts, Tokens};
+use crate::auth::{self, Gate, Hosts, TokenError, Tokens};
 use crate::config::{Auth, Config};
 use crate::doors::enclave::Sessions;
 use crate::doors::execbox::Channels;
 use crate::metrics::Metrics;
 use engine::{Clock, Engine};
+use lifecycle::CallerName;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -51,5 +52,14 @@ impl App {
             stopping,
             tasks,
         })
+    }
+
+    /// A code for the browser of whoever started this server; none where nobody is asked for a token.
+    pub(crate) async fn operator_code(&self) -> Result<Option<String>, TokenError> {
+        if matches!(self.gate, Gate::Open) {
+            return Ok(None);
+        }
+        let operator = CallerName(self.tokens.operator().await?);
+        auth::code(self.tokens.records(), &operator, self.clock.now()).await.map(Some)
     }
 }

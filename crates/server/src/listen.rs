@@ -1,6 +1,7 @@
 //! The accept loop: bounded, without Nagle, and able to stop while clients are stuck.
 
 use crate::app::App;
+use crate::auth::TokenError;
 use crate::config::{Auth, Config};
 use crate::routes;
 use axum::Router;
@@ -71,6 +72,13 @@ impl Server {
     /// The same as a URL.
     pub fn url(&self) -> String {
         format!("http://{}", self.local_addr)
+    }
+
+    /// The address of the console, with a code that signs the operator's browser in, once.
+    pub async fn sign_in_link(&self) -> Result<String, TokenError> {
+        let code = self.app.operator_code().await?;
+        let code = code.map(|code| format!("#code={code}")).unwrap_or_default();
+        Ok(format!("{}/{code}", self.url()))
     }
 
     /// Takes nothing new, tells those who wait, and returns when the last connection is gone, about a

@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::body::BODY_BYTES_MAX;
 use crate::config::Config;
-use crate::doors::{enclave, execbox, executor, journal, policies, tokens};
+use crate::doors::{enclave, execbox, executor, journal, policies, sign_in, tokens};
 use crate::error::Problem;
 use crate::guard::guard;
 use crate::{metrics, pages};
@@ -26,7 +26,13 @@ pub fn router(config: Config) -> Router {
 
 pub(crate) fn build(app: &Arc<App>) -> Router {
     Router::new()
-        .route("/", get(pages::root))
+        .route("/", get(pages::shell))
+        .route("/resume/{id}", get(pages::shell))
+        .route("/console/{name}", get(pages::asset))
+        .route("/api/session", get(sign_in::session))
+        .route("/api/sign-in", post(sign_in::sign_in))
+        .route("/api/sign-in/codes", post(sign_in::code))
+        .route("/api/questions", get(pages::questions))
         .route("/healthz", get(async || "ok"))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics::metrics))
@@ -77,8 +83,8 @@ mod tests {
     use serde_json::Value;
     use std::collections::BTreeSet;
 
-    /// What is not for programs that read descriptions: a page, and channels after an upgrade.
-    const NOT_DESCRIBED: [&str; 2] = ["/", "/execbox"];
+    /// What is not for programs that read descriptions: pages, and channels after an upgrade.
+    const NOT_DESCRIBED: [&str; 4] = ["/", "/resume/{id}", "/console/{name}", "/execbox"];
 
     #[test]
     fn every_route_is_described_and_everything_described_is_a_route() {

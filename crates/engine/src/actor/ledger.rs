@@ -10,6 +10,7 @@ use lifecycle::{
 };
 use std::sync::Arc;
 use store::{Append, Journal, StoreError};
+use tokio::sync::watch;
 use uuid::Uuid;
 
 /// How many entries are read at once while a journal is brought back.
@@ -39,6 +40,8 @@ pub(super) struct Ledger {
     entropy: Entropy,
     /// About how often the program's loops have gone round.
     iterations: u64,
+    /// Told when a question that was asked or closed is kept.
+    questions: watch::Sender<u64>,
 }
 
 /// Ids for questions: random once per actor, then counted, because randomness costs a system call.
@@ -56,7 +59,11 @@ impl Entropy {
 }
 
 impl Ledger {
-    pub(super) fn new(execution: ExecutionId, journal: Arc<dyn Journal>) -> Self {
+    pub(super) fn new(
+        execution: ExecutionId,
+        journal: Arc<dyn Journal>,
+        questions: watch::Sender<u64>,
+    ) -> Self {
         Self {
             execution,
             state: State::default(),
@@ -69,6 +76,7 @@ impl Ledger {
             kept: Gate::default(),
             entropy: Entropy { base: Uuid::new_v4(), n_used: 0 },
             iterations: 0,
+            questions,
         }
     }
 
@@ -129,6 +137,8 @@ impl Ledger {
         let entries = std::mem::take(&mut self.outbox);
         let n_entries = entries.len() as u64;
         let Some(standing) = self.state.standing() else { return };
+        let concerns_questions = !self.state.questions.is_empty()
+            && entries.iter().any(|entry| concerns_questions(&entry.event));
         let append = Append {
             execution: self.execution,
             expected: Seq(self.last.0 - n_entries),
@@ -137,7 +147,17 @@ impl Ledger {
             strength: std::mem::replace(&mut self.strength, Strength::Written),
         };
         self.flushed = Gate(self.flushed.0 + 1);
-        self.appending.push_back(self.journal.append(append));
+        let appending = self.journal.append(append);
+        if !concerns_questions {
+            self.appending.push_back(appending);
+            return;
+        }
+        let questions = self.questions.clone();
+        self.appending.push_back(Box::pin(async move {
+            appending.await?;
+            questions.send_modify(|n_changes| *n_changes += 1);
+            Ok(())
+        }));
     }
 
     /// Whether what lies before `gate` is kept.
@@ -184,4 +204,9 @@ impl Ledger {
     pub(super) async fn page(&mut self, after: Seq) -> Result<Vec<Entry>, StoreError> {
         self.journal.read(self.execution, after, ENTRIES_PER_READ_MAX).await
     }
+}
+
+/// Whether an inbox of open questions may look different after it.
+const fn concerns_questions(event: &Event) -> bool {
+    matches!(event, Event::CallAsked(_) | Event::CallAnswered { .. } | Event::Finished { .. })
 }

@@ -111,7 +111,8 @@ enum Leave {
 
 impl Actor {
     pub(crate) fn new(shared: Arc<Shared>, execution: ExecutionId, mailbox: Mailbox) -> Self {
-        let ledger = Ledger::new(execution, Arc::clone(&shared.config.journal));
+        let ledger =
+            Ledger::new(execution, Arc::clone(&shared.config.journal), shared.questions.clone());
         let pressure = shared.pressure.subscribe();
         Self {
             shared,

@@ -1,10 +1,12 @@
 //! Who asks: the token names the caller, Host and Origin say whether a browser was led here.
 
+mod browser;
 mod first;
 mod host;
 mod scope;
 mod tokens;
 
+pub(crate) use browser::{code, exchange};
 pub use first::{FirstTokensError, first_tokens, secret_file};
 pub(crate) use host::Hosts;
 pub use scope::{BadScope, Scope, Scopes};
@@ -41,7 +43,12 @@ impl FromRequestParts<Arc<App>> for Caller {
             return Ok(Self { name, scopes: Scopes::from([Scope::Admin].as_slice()) });
         }
         let Some(secret) = presented(parts) else { return Err(Problem::unauthorized()) };
-        let caller = app.tokens.caller(&secret).await.map_err(engine::Fault::from)?;
+        let caller = if browser::is_bearer(&secret) {
+            browser::caller(&app.tokens, &secret, app.clock.now()).await
+        } else {
+            app.tokens.caller(&secret).await
+        };
+        let caller = caller.map_err(engine::Fault::from)?;
         caller.ok_or_else(Problem::unauthorized)
     }
 }

@@ -102,9 +102,14 @@ pub struct Secret(String);
 impl Secret {
     /// Thirty-two random bytes.
     pub fn new() -> Result<Self, TokenError> {
+        Ok(Self(format!("{PREFIX}{}", Self::bare()?)))
+    }
+
+    /// The same without the prefix, for secrets that are not tokens.
+    pub(super) fn bare() -> Result<String, TokenError> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(|_| TokenError::NoRandomness)?;
-        Ok(Self(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))))
+        Ok(URL_SAFE_NO_PAD.encode(bytes))
     }
 
     /// The text to show.
@@ -212,6 +217,24 @@ impl Tokens {
             }
         }
         Ok(found)
+    }
+
+    /// What the token of this name is good for; none where there is no such token.
+    pub(super) async fn scopes_of(&self, name: &str) -> Result<Option<Scopes>, StoreError> {
+        if name == ENVIRONMENT {
+            let admin = Scopes::from([Scope::Admin].as_slice());
+            return Ok(self.environment.is_some().then_some(admin));
+        }
+        let known = self.known().await?;
+        Ok(known.iter().find(|token| token.name.0 == name).map(|token| token.scopes))
+    }
+
+    /// The name of the oldest token that may do everything, or the environment's.
+    pub(crate) async fn operator(&self) -> Result<String, StoreError> {
+        let known = self.known().await?;
+        let admins = known.iter().filter(|token| token.scopes.has(Scope::Admin));
+        let oldest = admins.min_by_key(|token| token.created.0);
+        Ok(oldest.map_or_else(|| ENVIRONMENT.to_owned(), |token| token.name.0.clone()))
     }
 
     /// Makes the next request look at the store.

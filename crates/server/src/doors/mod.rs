@@ -5,4 +5,5 @@ pub mod execbox;
 pub(crate) mod executor;
 pub(crate) mod journal;
 pub(crate) mod policies;
+pub(crate) mod sign_in;
 pub(crate) mod tokens;

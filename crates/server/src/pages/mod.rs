@@ -1,5 +1,7 @@
-//! What a browser is shown.
+//! What a person sees: an inbox of open questions, and the page where one is decided.
 
-mod root;
+mod console;
+mod questions;
 
-pub(crate) use root::root;
+pub(crate) use console::{asset, shell};
+pub(crate) use questions::questions;

@@ -1,0 +1,68 @@
+//! `airlock open`: the page where questions are decided, with a link that signs a browser in.
+
+use crate::reach::Reach;
+use crate::{Exit, print};
+use client::{Error, HttpClient, Id};
+use std::io::IsTerminal as _;
+use std::process::{Command, Stdio};
+
+/// Opens the page where questions are decided.
+///
+/// Prints a link that signs a browser in once, and opens it in the browser of this machine where there
+/// is one. The link is good for 15 minutes; whoever has it may answer questions.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Args {
+    /// A question's id, exec_…, or an execution's, run_…; without it, all open questions.
+    id: Option<String>,
+    /// Only prints the link.
+    #[arg(long)]
+    print: bool,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+const HELP: &str = "\
+Examples:
+  airlock open                     the inbox of open questions
+  airlock open exec_0b5c…          one of them
+  airlock open --print             for a browser elsewhere
+
+Exit codes:
+  0    the link is on stdout
+  1    no server, or the token may not answer
+  2    the command line made no sense
+  70   Airlock itself broke";
+
+/// Opens it, and tells where.
+pub(crate) fn open(args: &Args) -> Exit {
+    let path = match args.id.as_deref().map(str::parse::<Id>) {
+        None => "/".to_owned(),
+        Some(Ok(id)) => format!("/resume/{id}"),
+        Some(Err(bad)) => {
+            print::note(&bad.to_string());
+            return Exit::Usage;
+        }
+    };
+    args.reach.visit(async |client| link(client, &path, args.print).await)
+}
+
+async fn link(client: HttpClient, path: &str, only_print: bool) -> Result<Exit, Error> {
+    let link = client.sign_in_link(path).await?;
+    print::report(&link);
+    if !only_print && std::io::stdout().is_terminal() {
+        browse(&link);
+    }
+    Ok(Exit::Good)
+}
+
+/// Asks the desktop for its browser. Where there is none, the printed link is all there is.
+#[expect(clippy::disallowed_methods, reason = "the desktop's own opener; nobody waits for it")]
+fn browse(link: &str) {
+    let _ = Command::new("xdg-open")
+        .arg(link)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+}

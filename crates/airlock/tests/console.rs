@@ -1,0 +1,296 @@
+//! The page where a decision is made, in a real browser.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say so loudly")]
+
+mod browser;
+mod served;
+
+use browser::Browser;
+use serde_json::{Value, json};
+use served::{Answer, Served, airlock};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+fn fresh() -> (TempDir, Served) {
+    let dir = tempfile::tempdir().unwrap();
+    let served = Served::start(&dir.path().join("data"), &[]);
+    (dir, served)
+}
+
+/// Where the inbox, or one question, signs a browser in.
+fn link(served: &Served, id: Option<&str>) -> String {
+    let mut command = airlock(&["open", "--print", "--data-dir"]);
+    command.arg(&served.data_dir).args(id);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// Starts a program without waiting for it; its `run_…` id.
+fn start(served: &Served, code: &str) -> String {
+    let body = json!({ "code": code }).to_string();
+    let answer = served.client("run").post("/api/executions?wait=0", &body);
+    answer.header("airlock-execution").unwrap().to_owned()
+}
+
+/// Waits for the end of an execution.
+fn end(served: &Served, execution: &str) -> Answer {
+    let client = served.client("run");
+    loop {
+        let answer = client.get(&format!("/api/executions/{execution}?wait=60000"));
+        if answer.json()["status"] == json!("completed") {
+            return answer;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+fn appended(served: &Served) -> String {
+    std::fs::read_to_string(served.data_dir.join("demo-append.txt")).unwrap_or_default()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_approves_in_the_browser_and_the_program_goes_on() {
+    let (_dir, served) = fresh();
+    let question = served
+        .client("run")
+        .execute("return await tools.demo.append({ line: 'hello' })")
+        .question();
+    let browser = Browser::open(1200, 900).await;
+    browser.goto(&link(&served, Some(&question))).await;
+    browser.sees("tools.demo.append").await;
+    browser.sees("hello").await;
+    browser.sees("return await tools.demo.append").await;
+    let address = browser.client.current_url().await.unwrap();
+    assert!(address.fragment().is_none(), "the code stays in no history: {address}");
+    browser.click("button.yes").await;
+    browser.sees("It completed.").await;
+    browser.sees("Already approved by admin").await;
+    assert_eq!(appended(&served), "hello\n");
+
+    // Whoever comes later is told who decided.
+    browser.goto(&format!("{}/resume/{question}", served.url)).await;
+    browser.sees("Already approved by admin").await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_declines_or_cancels_and_the_program_hears_of_it() {
+    let (_dir, served) = fresh();
+    let code = "const say = async () => { try { await tools.demo.append({ line: 'x' }) } catch (e) { return e.message } };\n\
+                return [await say(), await say()]";
+    let execution = start(&served, code);
+    let browser = Browser::open(1200, 900).await;
+    browser.goto(&link(&served, Some(&execution))).await;
+    browser.click("button.no").await;
+    browser.sees("Already declined by admin").await;
+    browser.click("button.no ~ button").await;
+    browser.sees("Already cancelled by admin").await;
+    let heard = end(&served, &execution).json()["structured"]["result"].clone();
+    let heard: Vec<&str> = heard.as_array().unwrap().iter().flat_map(Value::as_str).collect();
+    assert!(heard[0].contains("declined") && heard[1].contains("cancelled"), "{heard:?}");
+    assert_eq!(appended(&served), "");
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_kind_of_field_is_filled_and_a_mismatch_is_told() {
+    let (_dir, served) = fresh();
+    // In the order of the page, which is the order of the text.
+    let schema = r#"{
+        "type": "object",
+        "required": ["name", "mail", "level", "tags", "count"],
+        "properties": {
+            "name": { "type": "string", "title": "Your name", "minLength": 2 },
+            "mail": { "type": "string", "format": "email" },
+            "site": { "type": "string", "format": "uri" },
+            "day": { "type": "string", "format": "date" },
+            "ratio": { "type": "number", "minimum": 0, "maximum": 1 },
+            "count": { "type": "integer", "default": 3 },
+            "sure": { "type": "boolean", "default": true },
+            "level": { "type": "string", "enum": ["low", "high"] },
+            "colour": { "type": "string", "oneOf": [{ "const": "r", "title": "Red" }, { "const": "g", "title": "Green" }] },
+            "tags": { "type": "array", "items": { "type": "string", "enum": ["a", "b", "c"] }, "minItems": 1 },
+            "note": { "type": "string", "description": "may stay empty" }
+        }
+    }"#;
+    let code =
+        format!("return await tools.demo.form({{ message: 'Fill this in', schema: {schema} }})");
+    let execution = start(&served, &code);
+    let browser = Browser::open(1200, 1400).await;
+    browser.goto(&link(&served, Some(&execution))).await;
+    browser.sees("Fill this in").await;
+
+    browser.click("button.yes").await;
+    browser.sees("Your name:").await; // required and empty: told here, nothing was sent
+    browser.fill("input[name=name]", "Ann").await;
+    browser.fill("input[name=mail]", "not an address").await;
+    browser.click("button.yes").await;
+    browser.sees("mail:").await;
+    browser.fill("input[name=mail]", "ann@example.org").await;
+    browser.fill("input[name=site]", "https://example.org/").await;
+    browser.run("document.querySelector('input[name=day]').value = '2026-11-16'").await;
+    browser.fill("input[name=ratio]", "0.5").await;
+    let select = browser.find("select[name=level]").await;
+    select.select_by_label("high").await.unwrap();
+    browser.find("select[name=colour]").await.select_by_label("Green").await.unwrap();
+    browser.click("button.yes").await;
+    browser.sees("choose at least 1").await;
+    browser.click("input[name=tags]").await;
+    browser.click("label:nth-of-type(3) input[name=tags]").await;
+    browser.click("button.yes").await;
+    browser.sees("It completed.").await;
+
+    let result = end(&served, &execution).json()["structured"]["result"].clone();
+    let expected = json!({
+        "name": "Ann", "mail": "ann@example.org", "site": "https://example.org/", "day": "2026-11-16",
+        "ratio": 0.5, "count": 3, "sure": true, "level": "high", "colour": "g", "tags": ["a", "c"],
+    });
+    assert_eq!(result, expected);
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn three_parallel_questions_and_a_later_one_are_followed_without_a_reload() {
+    let (_dir, served) = fresh();
+    let code = "const lines = await Promise.all(['a', 'b', 'c'].map((line) => tools.demo.append({ line })));\n\
+                await tools.demo.append({ line: 'd' });\nreturn lines.length";
+    let execution = start(&served, code);
+    let browser = Browser::open(1200, 900).await;
+    browser.goto(&link(&served, Some(&execution))).await;
+    browser
+        .until("return document.querySelectorAll('button.yes').length === 3", "three questions")
+        .await;
+    browser.run("window.stayed = true").await;
+    for left in [2, 1] {
+        browser.click("button.yes").await;
+        let script = format!("return document.querySelectorAll('button.yes').length === {left}");
+        browser.until(&script, "one question less").await;
+    }
+    browser.click("button.yes").await;
+    browser.until(
+        "return document.querySelectorAll('button.yes').length === 1 && document.body.innerText.includes('\"d\"')",
+        "the next question",
+    )
+    .await;
+    browser.click("button.yes").await;
+    browser.sees("It completed.").await;
+    assert_eq!(browser.run("return window.stayed").await, json!(true));
+    let mut lines: Vec<_> = appended(&served).lines().map(str::to_owned).collect();
+    lines.sort();
+    assert_eq!(lines, ["a", "b", "c", "d"]);
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_inbox_changes_by_itself_and_needs_a_token_that_may_answer() {
+    let (_dir, served) = fresh();
+    let browser = Browser::open(1200, 900).await;
+    browser.goto(&served.url).await;
+    browser.sees("Sign in").await;
+    let run = std::fs::read_to_string(served.data_dir.join("tokens/run")).unwrap();
+    browser.fill("#token", run.trim()).await;
+    browser.click("button.yes").await;
+    browser.sees("may not answer questions").await;
+    browser.fill("#token", "alk_made-up").await;
+    browser.click("button.yes").await;
+    browser.sees("Sign in").await;
+
+    let once = link(&served, None);
+    browser.goto(&once).await;
+    browser.sees("Nothing waits for you.").await;
+    let question =
+        served.client("run").execute("await tools.demo.ask({ text: 'now?' })").question();
+    browser.find(&format!("a[href='/resume/{question}']")).await;
+    let body = r#"{"action":"decline"}"#;
+    served.client("admin").post(&format!("/api/executions/{question}/resume"), body);
+    browser.sees("Nothing waits for you.").await;
+
+    // The link was good for one browser, once.
+    browser.run("sessionStorage.clear()").await;
+    browser.goto("about:blank").await;
+    browser.goto(&once).await;
+    browser.sees("This link has been used").await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_and_long_scripts_are_text_and_nothing_else() {
+    let (_dir, served) = fresh();
+    let mut code = String::from(
+        "// </script><img src=x onerror=\"window.broken=1\"><script>window.broken=1</script>\n",
+    );
+    for at in 0..10_000 {
+        code.push_str(&format!("// line {at}\n"));
+    }
+    let args = "{ text: '</script><script>window.broken=1</script>' }";
+    code.push_str(&format!(
+        "console.log('<img src=x onerror=window.broken=1>');\nawait tools.demo.ask({args});\n"
+    ));
+    let execution = start(&served, &code);
+    let browser = Browser::open(1200, 900).await;
+    browser.goto(&link(&served, Some(&execution))).await;
+    browser.sees("tools.demo.ask").await;
+    browser.find("button.yes").await;
+    let seen = "const lines = document.querySelector('.lines').textContent; \
+                return lines.includes('</script><img') && lines.includes('// line 9999')";
+    browser.until(seen, "the whole script").await;
+    assert_eq!(browser.run("return window.broken ?? null").await, Value::Null);
+    assert_eq!(
+        browser.run("return document.querySelectorAll('main img, main script').length").await,
+        json!(0)
+    );
+    browser.close().await;
+}
+
+/// Keeps a picture for the documentation where `AIRLOCK_PICTURES` names a folder.
+async fn picture(browser: &Browser, name: &str) {
+    let png = browser.client.screenshot().await.unwrap();
+    assert!(png.len() > 5_000, "a page that shows something");
+    if let Some(folder) = std::env::var_os("AIRLOCK_PICTURES").map(PathBuf::from) {
+        std::fs::write(folder.join(name), png).unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn phones_and_screen_readers_are_served() {
+    let (_dir, served) = fresh();
+    let code = "const order = { item: 'Widget', count: 3, note: 'deliver before noon' };\n\
+                console.log('placing an order for', order.item);\n\
+                const stock = await tools.demo.add({ a: 40, b: 2 });\n\
+                await tools.demo.append({ line: JSON.stringify(order) });\nreturn stock";
+    let execution = start(&served, code);
+    for (width, height, name) in
+        [(400, 860, "console-phone.png"), (1200, 900, "console-desktop.png")]
+    {
+        let browser = Browser::open(width, height).await;
+        browser.goto(&link(&served, Some(&execution))).await;
+        browser.find("button.yes").await;
+        browser.sees("placing an order").await;
+        let overflow = "return document.documentElement.scrollWidth <= window.innerWidth";
+        assert_eq!(
+            browser.run(overflow).await,
+            json!(true),
+            "nothing sticks out at {width} pixels"
+        );
+        picture(&browser, name).await;
+        let axe =
+            std::fs::read_to_string(axe()).expect("axe-core is installed by cargo xtask test");
+        browser.client.execute(&axe, vec![]).await.unwrap();
+        let check = "const done = arguments[arguments.length - 1]; \
+                     axe.run().then((found) => done(found.violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.html).join())));";
+        let violations = browser.client.execute_async(check, vec![]).await.unwrap();
+        assert_eq!(violations, json!([]), "at {width} pixels");
+        browser.goto(&link(&served, None)).await;
+        browser.find("main a[href^='/resume/']").await;
+        browser.client.execute(&axe, vec![]).await.unwrap();
+        let violations = browser.client.execute_async(check, vec![]).await.unwrap();
+        assert_eq!(violations, json!([]), "the inbox at {width} pixels");
+        browser.close().await;
+    }
+}
+
+/// Where `cargo xtask test` puts the accessibility checker.
+fn axe() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.join("target/npm/node_modules/axe-core/axe.min.js")
+}

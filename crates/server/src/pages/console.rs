@@ -1,0 +1,70 @@
+//! The shell of the console and its assets: files of ours, compiled in, the same for everybody.
+//!
+//! They hold no data: the scripts fetch it from the public API with the visitor's own bearer.
+
+use crate::error::Problem;
+use crate::query::Id;
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_FRAME_OPTIONS};
+use axum::response::{IntoResponse as _, Response};
+
+/// Scripts, styles and data from this server only; nothing inline, nothing framed, no forms sent.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+     img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+     require-trusted-types-for 'script'; trusted-types 'none'";
+
+const SHELL: &str = include_str!("console/shell.html");
+
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// Every asset, by its name.
+const ASSETS: [(&str, &str, &str); 11] = [
+    ("console.css", "text/css; charset=utf-8", include_str!("console/console.css")),
+    ("icon.svg", "image/svg+xml", include_str!("console/icon.svg")),
+    ("main.js", SCRIPT, include_str!("console/main.js")),
+    ("api.js", SCRIPT, include_str!("console/api.js")),
+    ("dom.js", SCRIPT, include_str!("console/dom.js")),
+    ("inbox.js", SCRIPT, include_str!("console/inbox.js")),
+    ("story.js", SCRIPT, include_str!("console/story.js")),
+    ("decision.js", SCRIPT, include_str!("console/decision.js")),
+    ("card.js", SCRIPT, include_str!("console/card.js")),
+    ("form.js", SCRIPT, include_str!("console/form.js")),
+    ("show.js", SCRIPT, include_str!("console/show.js")),
+];
+
+/// `/` and `/resume/{id}` for a browser.
+pub(crate) async fn shell() -> Response {
+    page(StatusCode::OK, "text/html; charset=utf-8", SHELL)
+}
+
+/// `/console/{name}`.
+pub(crate) async fn asset(Id(name): Id) -> Result<Response, Problem> {
+    let asset = ASSETS.iter().find(|(known, ..)| *known == name);
+    let (_, kind, text) = asset.ok_or_else(|| Problem::no_route(&format!("/console/{name}")))?;
+    Ok(page(StatusCode::OK, kind, text))
+}
+
+fn page(status: StatusCode, kind: &'static str, text: &'static str) -> Response {
+    let headers =
+        [(CONTENT_TYPE, kind), (CONTENT_SECURITY_POLICY, POLICY), (X_FRAME_OPTIONS, "DENY")];
+    (status, headers, text).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shell_loads_only_what_we_ship() {
+        let quoted = SHELL.split('"').filter(|text| text.starts_with('/'));
+        for path in quoted.filter(|path| *path != "/") {
+            let name = path.strip_prefix("/console/").unwrap_or(path);
+            assert!(ASSETS.iter().any(|(known, ..)| *known == name), "{path}");
+        }
+        for (name, _, text) in ASSETS {
+            assert!(!text.contains("http://") || name == "icon.svg", "{name}");
+            assert!(!text.contains("https://"), "{name}");
+            assert!(!text.contains("innerHTML"), "{name} writes text, never markup");
+        }
+    }
+}

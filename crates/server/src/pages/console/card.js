@@ -1,0 +1,78 @@
+// One question and its buttons.
+
+import { get, post } from "./api.js";
+import { element, say } from "./dom.js";
+import { form } from "./form.js";
+import { value } from "./show.js";
+
+const WORDS = { accept: "approved", decline: "declined", cancel: "cancelled" };
+
+// A question that waits.
+export async function openCard(question, call) {
+  const { interaction } = (await get(`/api/executions/${question.id}`)).body.structured ?? {};
+  const fields = form(interaction?.requestedSchema);
+  const again = element("input", { type: "checkbox", name: "remember" });
+  const problem = element("p", { class: "problem", role: "alert", hidden: true });
+  const buttons = element("div", { class: "buttons" });
+  const answer = async (action) => {
+    problem.hidden = true;
+    try {
+      const body = { action };
+      if (action === "accept" && !fields.isEmpty) body.content = fields.read();
+      if (action === "accept" && again.checked) body.remember = "execution";
+      for (const button of buttons.children) button.disabled = true;
+      // What follows comes with the events: nobody waits here.
+      await post(`/api/executions/${question.id}/resume?wait=0`, body);
+      say(`You ${WORDS[action]} ${call.tool}.`);
+    } catch (refused) {
+      problem.textContent = refused.message;
+      problem.hidden = false;
+      for (const button of buttons.children) button.disabled = false;
+    }
+  };
+  buttons.append(
+    element("button", { class: "yes", type: "submit" }, question.kind === "approval" ? "Approve" : "Send"),
+    element("button", { class: "no", type: "button", on: { click: () => answer("decline") } }, "Decline"),
+    element("button", { type: "button", on: { click: () => answer("cancel") } }, "Cancel"));
+  const submit = (event) => { event.preventDefault(); answer("accept"); };
+  return frame(question, call, [
+    interaction?.url ? link(interaction.url) : null,
+    element("form", { novalidate: true, on: { submit } }, fields.node,
+      question.kind === "approval"
+        ? element("label", { class: "choice" }, again, "Do not ask again for this tool in this execution")
+        : null,
+      problem, buttons),
+  ]);
+}
+
+// A question that was answered, by whom and when.
+export function closedCard(question, call, time) {
+  const { action, by, at } = question.answer;
+  return frame(question, call, element("p", { class: action === "accept" ? "good" : "problem" },
+    `Already ${WORDS[action] ?? action} by ${by}, `, time(at), "."));
+}
+
+// A question that can no longer be answered because its execution is over.
+export function expiredCard(question, call) {
+  return frame(question, call, element("p", { class: "problem" }, "Nobody answered in time: the execution is over."));
+}
+
+function frame(question, call, inside) {
+  const [title, ...rest] = question.message.split("\n");
+  // The arguments follow the message; they are laid out below.
+  const more = rest.join("\n").split("\nArguments:\n")[0].trim();
+  return element("article", { class: "card", "data-question": question.id, "aria-label": title },
+    element("h2", {}, title),
+    more ? element("pre", {}, more) : null,
+    element("p", {}, element("code", { class: "address" }, `tools.${call.tool}`)),
+    element("h3", {}, "Arguments"), element("div", { class: "boxed", tabindex: 0, role: "region", "aria-label": "Arguments" }, value(call.args)),
+    inside);
+}
+
+// Only pages are linked: an address such as javascript: is shown and does nothing.
+function link(url) {
+  const isPage = /^https?:\/\//i.test(url);
+  return element("p", {}, isPage
+    ? element("a", { class: "button", href: url, target: "_blank", rel: "noopener noreferrer" }, "Open the page")
+    : null, " ", element("code", {}, url));
+}

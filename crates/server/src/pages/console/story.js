@@ -1,0 +1,40 @@
+// What an execution's events add up to. A function of the events and nothing else.
+
+export class Story {
+  code = "";
+  caller = "";
+  done = []; // what the program did, in order: {kind, …}
+  calls = new Map();
+  questions = new Map();
+  outcome = null;
+  last = 0;
+
+  hear(event) {
+    if (event.seq <= this.last) return;
+    this.last = event.seq;
+    const on = {
+      started: () => { this.code = event.code; this.caller = event.caller; },
+      log: () => this.done.push({ kind: "log", level: event.level, text: event.line }),
+      emitted: () => this.done.push({ kind: "emitted", item: event.item }),
+      call: () => this.#call(event),
+      question: () => this.questions.set(event.executionId, { ...event, id: event.executionId, answer: null }),
+      answer: () => { const asked = this.questions.get(event.executionId); if (asked) asked.answer = event; },
+      settled: () => { const call = this.calls.get(event.call); if (call) call.settled = event; },
+      finished: () => { this.outcome = event; },
+    }[event.type];
+    on?.();
+  }
+
+  #call(event) {
+    const call = { kind: "call", ...event, settled: null };
+    this.calls.set(event.call, call);
+    this.done.push(call);
+  }
+
+  // Open questions; the one that is asked for comes first.
+  open(first) {
+    if (this.outcome) return [];
+    const open = [...this.questions.values()].filter((question) => question.answer === null);
+    return open.sort((a, b) => (b.id === first) - (a.id === first) || a.call - b.call);
+  }
+}

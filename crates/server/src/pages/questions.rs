@@ -1,0 +1,104 @@
+//! `GET /api/questions`: what waits for a person, once or as it changes.
+
+use crate::app::App;
+use crate::auth::Caller;
+use crate::error::Problem;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::{Stream, StreamExt as _, stream};
+use lifecycle::Phase;
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+use store::ListFilter;
+use tokio::sync::watch;
+
+/// Executions that are looked through for open questions: an inbox is read by a person.
+const EXECUTIONS_LOOKED_AT_MAX: usize = 100;
+
+/// A storm of questions is told in pictures this far apart.
+const BETWEEN_TWO_LISTS: Duration = Duration::from_millis(200);
+
+/// Proxies close connections that say nothing for a minute; some after half of that.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+pub(crate) async fn questions(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let accepts = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    if !accepts.contains("text/event-stream") {
+        let body = open(&app, &caller).await?.to_string();
+        return Ok(([(CONTENT_TYPE, "application/json")], body).into_response());
+    }
+    let heartbeat = KeepAlive::new().interval(HEARTBEAT).text("");
+    Ok(Sse::new(lists(app, caller)).keep_alive(heartbeat).into_response())
+}
+
+/// A stream of lists on its way.
+struct Lists {
+    app: Arc<App>,
+    caller: Caller,
+    changes: watch::Receiver<u64>,
+    is_first: bool,
+}
+
+/// The list now, and again whenever a question was asked or closed, until the server stops.
+fn lists(
+    app: Arc<App>,
+    caller: Caller,
+) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
+    let stopping = app.stopping.clone().cancelled_owned();
+    let mut changes = app.engine.question_changes();
+    changes.mark_changed();
+    let lists = Lists { app, caller, changes, is_first: true };
+    stream::unfold(lists, Lists::next).take_until(Box::pin(stopping))
+}
+
+impl Lists {
+    async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {
+        self.changes.changed().await.ok()?;
+        if !std::mem::take(&mut self.is_first) {
+            tokio::time::sleep(BETWEEN_TWO_LISTS).await;
+        }
+        // Before the list is made: what changes meanwhile is told with the next one.
+        self.changes.borrow_and_update();
+        // A store that fails ends the stream; the page comes again.
+        let list = open(&self.app, &self.caller).await.ok()?;
+        Some((Ok(Event::default().data(list.to_string())), self))
+    }
+}
+
+async fn open(app: &App, caller: &Caller) -> Result<Value, Problem> {
+    let owner = (!caller.sees_all_questions()).then(|| caller.name.clone());
+    let phases = vec![Phase::Running, Phase::Paused, Phase::Parked];
+    let n_max = EXECUTIONS_LOOKED_AT_MAX;
+    let listed = app.engine.list(ListFilter { phases, caller: owner, after: None, n_max }).await?;
+    let is_all = listed.len() < n_max;
+    let mut open = vec![];
+    for listed in listed {
+        let state = match app.engine.look_up(listed.execution).await {
+            Ok(snapshot) => snapshot.state,
+            // Forgotten since it was listed.
+            Err(engine::Error::Rejected(_)) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        for question in state.open_questions() {
+            let tool = state.calls.get(&question.call).map(|call| call.tool.to_string());
+            open.push(json!({
+                "executionId": question.id,
+                "execution": listed.execution,
+                "caller": listed.standing.caller,
+                "address": format!("tools.{}", tool.unwrap_or_default()),
+                "message": question.message,
+                "created": listed.created,
+            }));
+        }
+    }
+    Ok(json!({ "questions": open, "complete": is_all }))
+}

@@ -1,0 +1,48 @@
+//! Installs programs that tests drive and cargo does not bring, from Debian's packages.
+
+use crate::print::say;
+use anyhow::{Context as _, Result, bail};
+use std::process::{Command, Stdio};
+
+/// A program, and the packages that bring it.
+struct Program {
+    name: &'static str,
+    packages: &'static [&'static str],
+}
+
+const PROGRAMS: &[Program] = &[
+    // A real browser for the console, and what drives it.
+    Program { name: "chromedriver", packages: &["chromium", "chromium-driver"] },
+];
+
+/// Installs what is not there yet.
+pub(crate) fn run() -> Result<()> {
+    for program in PROGRAMS.iter().filter(|program| !is_on_path(program.name)) {
+        install(program.packages)?;
+    }
+    Ok(())
+}
+
+/// Needs root, as on a fresh container.
+fn install(packages: &[&str]) -> Result<()> {
+    say(&format!("$ apt-get install {}", packages.join(" ")));
+    apt(&["update"])?;
+    let done = apt(&[&["install", "--no-install-recommends"], packages].concat())?;
+    if !done {
+        bail!("install these by hand, then run again: {}", packages.join(" "));
+    }
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "a build tool starts apt-get and waits for it")]
+fn apt(words: &[&str]) -> Result<bool> {
+    let mut apt = Command::new("apt-get");
+    apt.args(["-q", "-y"]).args(words).env("DEBIAN_FRONTEND", "noninteractive");
+    let status = apt.stdout(Stdio::null()).status();
+    Ok(status.context("apt-get brings what tests need; elsewhere, install it by hand")?.success())
+}
+
+fn is_on_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
