@@ -3,6 +3,7 @@
 //! hyper and not reqwest: the server links it already, it streams bodies, and nothing else of reqwest is needed.
 
 mod address;
+pub mod enclave;
 mod error;
 mod event;
 pub mod execbox;

@@ -1,0 +1,364 @@
+//! The Rust client of the enclave door against the real server, through connections that break.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test names what it looks for and stops when it cannot go on"
+)]
+
+mod served;
+
+use client::enclave::{
+    EnclaveClient, EnclaveError, Encryption, Options, Reconnection, Request, Session, ToolError,
+};
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde_json::{Value, json};
+use served::Served;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+
+const NEVER: usize = usize::MAX;
+
+/// Stands between client and server and breaks the next connection after so many bytes of the answer.
+struct Proxy {
+    url: String,
+    cut: Arc<AtomicUsize>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Proxy {
+    async fn start(served: &Served) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let server = served.url.strip_prefix("http://").unwrap().to_owned();
+        let cut = Arc::new(AtomicUsize::new(NEVER));
+        let next_cut = Arc::clone(&cut);
+        #[expect(clippy::disallowed_methods, reason = "the test ends it")]
+        let task = tokio::spawn(async move {
+            while let Ok((near, _)) = listener.accept().await {
+                let far = TcpStream::connect(&server).await.unwrap();
+                let cut = next_cut.swap(NEVER, Ordering::SeqCst);
+                tokio::spawn(pass(near, far, cut));
+            }
+        });
+        Self { url, cut, task }
+    }
+
+    fn cut_next_after(&self, n_bytes: usize) {
+        self.cut.store(n_bytes, Ordering::SeqCst);
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn pass(mut near: TcpStream, mut far: TcpStream, mut left: usize) {
+    let (mut request, mut answer) = ([0; 4096], [0; 4096]);
+    loop {
+        tokio::select! {
+            read = near.read(&mut request) => match read {
+                Ok(n) if n > 0 => far.write_all(&request[..n]).await.unwrap_or_default(),
+                Ok(_) | Err(_) => return,
+            },
+            read = far.read(&mut answer) => match read {
+                Ok(n) if n > 0 => {
+                    let n_passed = n.min(left);
+                    if near.write_all(&answer[..n_passed]).await.is_err() || n_passed < n {
+                        return;
+                    }
+                    left -= n_passed;
+                }
+                Ok(_) | Err(_) => return,
+            },
+        }
+    }
+}
+
+fn token(served: &Served) -> String {
+    served.client("run").secret
+}
+
+fn quick() -> Options {
+    let initial_delay = Duration::from_millis(1);
+    Options {
+        reconnection: Reconnection { initial_delay, attempts_max: 20, ..Reconnection::default() },
+        ..Options::default()
+    }
+}
+
+fn connect(url: &str, served: &Served, options: Options) -> EnclaveClient {
+    EnclaveClient::new(url, Some(&token(served)), options).unwrap()
+}
+
+async fn heard(mut session: Session) -> Vec<Value> {
+    let mut events = vec![];
+    while let Some(event) = session.next().await {
+        let event = event.unwrap();
+        if event["type"] != "heartbeat" {
+            events.push(event);
+        }
+    }
+    events
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_run_at_the_caller_and_every_promise_is_settled() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(folder.path(), &[]);
+    let client = connect(&served.url, &served, quick());
+    let request = Request::new(
+        "const all = await parallel([1, 2, 3], (n) => callTool('double', { n }));
+         try { await callTool('fail') } catch (e) { all.push(e.code) } all",
+    )
+    .tool("double", |args| async move { Ok(json!(args["n"].as_i64().unwrap() * 2)) })
+    .tool("fail", |_| async { Err(ToolError { code: "E_NO".into(), message: "no".into() }) });
+    let ended = client.execute(request.clone()).await.unwrap();
+    assert_eq!((ended.ok, ended.result), (true, Some(json!([2, 4, 6, "E_NO"]))));
+    assert_eq!(ended.stats["toolCallCount"], 4);
+
+    let again = request.session_id("s_same");
+    client.execute(again.clone()).await.unwrap();
+    let refused = client.execute(again).await.unwrap_err();
+    let EnclaveError::Refused { status: 409, code, .. } = refused else { panic!("{refused:?}") };
+    assert_eq!(code, "SESSION_EXISTS");
+    let cancelled = client.start(Request::new("await callTool('x')").session_id("s_c")).unwrap();
+    let mut cancelled = cancelled;
+    while cancelled.next().await.unwrap().unwrap()["type"] != "tool_call" {}
+    client.cancel("s_c").await.unwrap();
+    let ended = cancelled.ended().await.unwrap();
+    assert_eq!(ended.error.unwrap().code, "SESSION_CANCELLED");
+    let mut impatient = quick();
+    impatient.reconnection.attempts_max = 3;
+    let nobody = EnclaveClient::new("http://127.0.0.1:1", None, impatient).unwrap();
+    let broken = nobody.execute(Request::new("1")).await;
+    assert!(matches!(broken, Err(EnclaveError::Broken(_))), "{broken:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_cut_at_any_byte_is_heard_whole_and_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(folder.path(), &[]);
+    let proxy = Proxy::start(&served).await;
+    let client = connect(&proxy.url, &served, quick());
+    let request = Request::new("console.log('ä'); emit(1); await tools.demo.add({ a: 1, b: 2 })");
+    let recorded = heard(client.start(request.session_id("s_cut")).unwrap()).await;
+    assert_eq!(recorded.last().unwrap()["payload"]["result"], 3);
+    let raw = served.client("run").get("/sessions/s_cut/stream");
+    let n_bytes = raw.body.len() + 700; // and its head
+    for n in 0..n_bytes {
+        proxy.cut_next_after(n);
+        let seen = heard(client.attach("s_cut", 1).unwrap()).await;
+        assert_eq!(seen, recorded, "cut after {n} bytes");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sealed_session_started_through_breaking_connections_is_heard_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(folder.path(), &[]);
+    let proxy = Proxy::start(&served).await;
+    let options = Options { encryption: Encryption::Required { pinned: None }, ..quick() };
+    let client = connect(&proxy.url, &served, options);
+    for n in (0..4_000).step_by(131) {
+        proxy.cut_next_after(n);
+        let request = Request::new("console.log('a'); [await callTool('t', {}), 1]")
+            .tool("t", |_| async { Ok(json!("SECRET")) });
+        let seen = heard(client.start(request).unwrap()).await;
+        let kinds: Vec<_> = seen.iter().map(|event| event["type"].as_str().unwrap()).collect();
+        let expected = ["session_init", "stdout", "tool_call", "tool_result_applied", "final"];
+        assert_eq!(kinds, expected, "cut after {n} bytes");
+        assert_eq!(seen[4]["payload"]["result"], json!(["SECRET", 1]));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_in_between_reads_a_sealed_session_and_only_the_pinned_server_is_trusted() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(folder.path(), &[]);
+    let run = served.client("run");
+    let identity: Value = serde_json::from_str(&run.get("/enclave/identity").body).unwrap();
+    let pinned = identity["identityPubKeyB64"].as_str().map(str::to_owned);
+    let sealed = |pinned| Options { encryption: Encryption::Required { pinned }, ..quick() };
+    let client = connect(&served.url, &served, sealed(pinned));
+    let request = Request::new("[await callTool('t', { big: 'x'.repeat(300000) }), 'SECRET']")
+        .session_id("s_sealed")
+        .tool("t", |_| async { Ok(json!("TOLD")) });
+    let ended = client.execute(request).await.unwrap();
+    assert_eq!(ended.result, Some(json!(["TOLD", "SECRET"])));
+    let raw = run.get("/sessions/s_sealed/stream").body;
+    assert!(!raw.contains("SECRET") && !raw.contains("TOLD"), "told in clear");
+    let kinds: Vec<Value> = raw
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].clone())
+        .collect();
+    assert_eq!(kinds, ["session_init", "enc", "enc", "enc"]);
+    let nonces = |raw: &str| -> Vec<String> {
+        let nonce =
+            |line| serde_json::from_str::<Value>(line).unwrap()["payload"]["nonceB64"].clone();
+        raw.lines().skip(1).map(|line| nonce(line).as_str().unwrap().to_owned()).collect()
+    };
+    let again = run.get("/sessions/s_sealed/stream").body;
+    served.stop();
+    let served = Served::start(folder.path(), &[]);
+    let after = served.client("run").get("/sessions/s_sealed/stream").body;
+    let mut all = [nonces(&raw), nonces(&again), nonces(&after)].concat();
+    let n_all = all.len();
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), n_all, "a nonce came twice");
+
+    let wrong = Some(protocols::enclave::sealing::public_of(&[7; 32]).unwrap());
+    let refused = connect(&served.url, &served, sealed(wrong)).execute(Request::new("1")).await;
+    assert!(matches!(refused, Err(EnclaveError::Untrusted(_))), "{refused:?}");
+    let kept: Value =
+        serde_json::from_str(&served.client("run").get("/enclave/identity").body).unwrap();
+    assert_eq!(kept, identity, "the same server after a restart");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_sealing_is_required_nothing_is_taken_in_clear_or_twice() {
+    use protocols::enclave::SessionId;
+    use protocols::enclave::sealing::{ClientHello, Keys, Opener, Sealer};
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(folder.path(), &[]);
+    let run = served.client("run");
+    let session = SessionId::parse("s_req").unwrap();
+    let hello = ClientHello::new(&[3; 32]).unwrap();
+    let body = json!({"sessionId":"s_req","code":"await callTool('a'); await callTool('b')","filter":{"types":["tool_call"]},
+        "encryption":{"mode":"required","clientHello":hello}});
+    let reading = run.clone();
+    let streaming =
+        tokio::task::spawn_blocking(move || reading.post("/sessions", &body.to_string()));
+    let first = loop {
+        let stream = TcpStream::connect(&run.address).await.unwrap();
+        if let Some(lines) = first_lines(stream, &run, "/sessions/s_req/stream", 2).await {
+            break lines;
+        }
+    };
+    let server = first[0]["payload"]["encryption"]["serverHello"].clone();
+    let keys =
+        Keys::agree(&[3; 32], server["serverEphemeralPubKeyB64"].as_str().unwrap(), &session)
+            .unwrap();
+    let key_id = server["keyId"].as_str().unwrap();
+    let mut opener = Opener::streams(&keys.s2c, key_id, &session);
+    let envelope = serde_json::from_value(first[1].clone()).unwrap();
+    let call: Value = serde_json::from_slice(&opener.open(&envelope).unwrap()).unwrap();
+    let result = json!({"callId":call["payload"]["callId"],"result":1}).to_string();
+    let send = |body: &str| {
+        let answer = run.post("/sessions/s_req/tool-result", body);
+        let said: Value = serde_json::from_str(&answer.body).unwrap();
+        (answer.status, said["code"].as_str().unwrap_or_default().to_owned())
+    };
+    assert_eq!(send(&result), (400, "ENCRYPTION_REQUIRED".into()));
+    let mut sealer = Sealer::new(&keys.c2s, [1; 8], key_id, &session);
+    let sealed = serde_json::to_string(&sealer.seal(1, result.as_bytes()).unwrap()).unwrap();
+    assert_eq!(send(&sealed).0, 200);
+    assert_eq!(send(&sealed), (409, "ENCRYPTION_NONCE_REUSE".into()));
+    let mut touched = sealer.seal(2, result.as_bytes()).unwrap();
+    touched.payload.kid = "k_other".into();
+    assert_eq!(
+        send(&serde_json::to_string(&touched).unwrap()),
+        (400, "ENCRYPTION_DECRYPTION_FAILED".into())
+    );
+    run.post("/sessions/s_req/cancel", "");
+    streaming.await.unwrap();
+}
+
+/// The first lines of a stream that goes on; `None` where there is no such session yet.
+async fn first_lines(
+    mut stream: TcpStream,
+    client: &served::Client,
+    path: &str,
+    n: usize,
+) -> Option<Vec<Value>> {
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n",
+        client.address, client.secret
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let (mut text, mut buffer) = (String::new(), [0; 4096]);
+    loop {
+        let lines: Vec<Value> = text
+            .lines()
+            .filter(|line| line.starts_with('{'))
+            .flat_map(serde_json::from_str)
+            .collect();
+        if text.starts_with("HTTP/1.1 404") {
+            return None;
+        }
+        if lines.len() >= n {
+            return Some(lines);
+        }
+        let n_read = stream.read(&mut buffer).await.unwrap();
+        text.push_str(std::str::from_utf8(&buffer[..n_read]).unwrap());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_sessions_share_a_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(folder.path(), &[]);
+    let url = served.url.replace("http://", "ws://") + "/enclave/ws";
+    let mut request = url.into_client_request().unwrap();
+    let bearer = format!("Bearer {}", token(&served)).parse().unwrap();
+    request.headers_mut().insert("Authorization", bearer);
+    let (mut socket, _) = tokio_tungstenite::connect_async(request).await.unwrap();
+    let frames = [
+        json!({"type":"ping","timestamp":1}),
+        json!({"type":"wat"}),
+        json!({"type":"execute","sessionId":"s_a","code":"[await callTool('a'), 1]"}),
+        json!({"type":"execute","sessionId":"s_b","code":"[await callTool('b'), 2]"}),
+        json!({"type":"execute","sessionId":"s_c","code":"await callTool('c')"}),
+        json!({"type":"execute","sessionId":"s_d","code":"await callTool('d')"}),
+    ];
+    for frame in frames {
+        socket.send(Message::text(frame.to_string())).await.unwrap();
+    }
+    let (mut ended, mut others) = (vec![], vec![]);
+    while ended.len() < 4 {
+        let Message::Text(text) = socket.next().await.unwrap().unwrap() else { continue };
+        let event: Value = serde_json::from_str(&text).unwrap();
+        let (session, call) = (event["sessionId"].clone(), event["payload"]["callId"].clone());
+        let answer = match (event["type"].as_str().unwrap(), session.as_str().unwrap_or_default()) {
+            ("tool_call", "s_a") => json!({"type":"tool_result","callId":call,"result":"seed"}),
+            ("tool_call", "s_b") => {
+                json!({"protocolVersion":2,"sessionId":"s_b","type":"tool_result_submit","payload":{"callId":call,"ok":true,"result":"types"}})
+            }
+            ("tool_call", "s_c") => {
+                json!({"type":"tool_result","sessionId":"s_c","callId":call,"success":true,"value":"demo"})
+            }
+            ("tool_call", "s_d") => json!({"type":"cancel","sessionId":"s_d","reason":"bye"}),
+            ("final", id) => {
+                let payload = &event["payload"];
+                let end = if payload["ok"] == true {
+                    &payload["result"]
+                } else {
+                    &payload["error"]["code"]
+                };
+                ended.push((id.to_owned(), end.clone()));
+                continue;
+            }
+            ("pong" | "error", "") => {
+                others.push((event["type"].clone(), event["code"].clone()));
+                continue;
+            }
+            _ => continue,
+        };
+        socket.send(Message::text(answer.to_string())).await.unwrap();
+    }
+    ended.sort_by(|a, b| a.0.cmp(&b.0));
+    let expected = [
+        ("s_a".to_owned(), json!(["seed", 1])),
+        ("s_b".to_owned(), json!(["types", 2])),
+        ("s_c".to_owned(), json!("demo")),
+        ("s_d".to_owned(), json!("SESSION_CANCELLED")),
+    ];
+    assert_eq!(ended, expected);
+    assert_eq!(others, [(json!("pong"), Value::Null), (json!("error"), json!("INVALID_REQUEST"))]);
+}

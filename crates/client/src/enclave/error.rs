@@ -1,0 +1,55 @@
+//! Why a session could not be listened to. How its program ended is no error.
+
+use http_body_util::{BodyExt as _, Limited};
+use hyper::Response;
+use hyper::body::Incoming;
+use serde_json::Value;
+
+/// Longest refusal that is read.
+const REFUSAL_BYTES_MAX: usize = 64 << 10;
+
+/// Why a session could not be listened to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EnclaveError {
+    /// A URL, a token or an id that cannot be used.
+    #[error("{0}")]
+    Unusable(String),
+    /// The connection broke, and coming back is switched off or was in vain.
+    #[error("the connection broke off: {0}")]
+    Broken(String),
+    /// The server's no.
+    #[error("{message}")]
+    Refused {
+        /// The HTTP status.
+        status: u16,
+        /// For programs, such as `SESSION_EXISTS`; empty where there is none.
+        code: String,
+        /// A sentence.
+        message: String,
+    },
+    /// The server is not the one that is pinned, or somebody in between has touched what it said.
+    #[error("what the server said cannot be trusted: {0}")]
+    Untrusted(String),
+    /// Something that is no event.
+    #[error("the server said something that is no event: {0}")]
+    Nonsense(String),
+}
+
+/// The answer, unless it is a refusal.
+pub(super) async fn refused(
+    answer: Response<Incoming>,
+) -> Result<Response<Incoming>, EnclaveError> {
+    if answer.status().is_success() {
+        return Ok(answer);
+    }
+    let status = answer.status().as_u16();
+    let body = Limited::new(answer.into_body(), REFUSAL_BYTES_MAX).collect().await;
+    let body = body.map_err(|error| EnclaveError::Broken(error.to_string()))?.to_bytes();
+    let said: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let text = |name: &str| said[name].as_str().map(str::to_owned);
+    Err(EnclaveError::Refused {
+        status,
+        code: text("code").unwrap_or_default(),
+        message: text("message").unwrap_or_else(|| format!("the server answered {status}")),
+    })
+}

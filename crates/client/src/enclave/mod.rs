@@ -1,0 +1,234 @@
+//! A client of `/sessions`: it reads each event once, comes back when a stream breaks, runs the caller's tools, and
+//! seals what it says and opens what it hears.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), client::enclave::EnclaveError> {
+//! use client::enclave::{EnclaveClient, Options, Request};
+//!
+//! let client = EnclaveClient::new("http://127.0.0.1:4788", Some("alk_…"), Options::default())?;
+//! let request = Request::new("const users = await callTool('users:list', {}); users.length")
+//!     .tool("users:list", |_args| async { Ok(serde_json::json!([1, 2, 3])) });
+//! let ended = client.execute(request).await?;
+//! assert_eq!(ended.result, Some(serde_json::json!(3)));
+//! # Ok(()) }
+//! ```
+
+mod error;
+mod seal;
+mod session;
+
+pub use error::EnclaveError;
+pub use session::{Ended, Session};
+
+use crate::address::Address;
+use futures_util::future::BoxFuture;
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use hyper::{Method, Response};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How a client behaves.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Whether and how sessions are sealed.
+    pub encryption: Encryption,
+    /// What happens when a stream breaks.
+    pub reconnection: Reconnection,
+    /// Which events are wanted, in either of enclave's dialects; all, where there is none.
+    pub filter: Option<Value>,
+}
+
+/// Whether and how sessions are sealed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Encryption {
+    /// Not at all.
+    #[default]
+    Off,
+    /// Always: a server that cannot is refused.
+    Required {
+        /// The server's public key as `GET /enclave/identity` says it; none trusts whoever answers.
+        pinned: Option<String>,
+    },
+}
+
+/// What happens when a stream breaks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reconnection {
+    /// Whether to come back at all.
+    pub enabled: bool,
+    /// How often in a row, until something is heard again.
+    pub attempts_max: u32,
+    /// The first wait.
+    pub initial_delay: Duration,
+    /// The longest wait.
+    pub delay_max: Duration,
+    /// How much longer each wait is than the one before.
+    pub backoff_multiplier: u32,
+}
+
+impl Default for Reconnection {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            attempts_max: 5,
+            initial_delay: Duration::from_secs(1),
+            delay_max: Duration::from_secs(30),
+            backoff_multiplier: 2,
+        }
+    }
+}
+
+impl Reconnection {
+    /// The wait before attempt `n`, up to a third shorter or longer so that clients do not come back all at once.
+    fn delay(&self, n: u32) -> Duration {
+        let factor = self.backoff_multiplier.max(1).saturating_pow(n.min(31));
+        let whole = self.initial_delay.saturating_mul(factor).min(self.delay_max);
+        let (random, _) = uuid::Uuid::new_v4().as_u64_pair();
+        let percent = u32::try_from(70 + random % 61).unwrap_or(100);
+        whole.saturating_mul(percent) / 100
+    }
+}
+
+/// What a tool that the caller runs gives back.
+pub type ToolOutcome = Result<Value, ToolError>;
+
+/// Why a tool failed; the program sees both.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolError {
+    /// For programs.
+    pub code: String,
+    /// A sentence.
+    pub message: String,
+}
+
+type Tool = Arc<dyn Fn(Value) -> BoxFuture<'static, ToolOutcome> + Send + Sync>;
+
+/// A program, and the tools that the caller runs for it.
+#[derive(Clone)]
+pub struct Request {
+    code: String,
+    session_id: Option<String>,
+    limits: Option<Value>,
+    tools: BTreeMap<String, Tool>,
+}
+
+impl Request {
+    /// A program without tools of its own.
+    pub fn new(code: &str) -> Self {
+        let code = code.to_owned();
+        Self { code, session_id: None, limits: None, tools: BTreeMap::new() }
+    }
+
+    /// Under a name of one's own choice, `s_…`.
+    #[must_use]
+    pub fn session_id(mut self, id: &str) -> Self {
+        self.session_id = Some(id.to_owned());
+        self
+    }
+
+    /// Within limits, by enclave's names for them.
+    #[must_use]
+    pub fn limits(mut self, limits: Value) -> Self {
+        self.limits = Some(limits);
+        self
+    }
+
+    /// With a tool that runs here.
+    #[must_use]
+    pub fn tool<F, R>(mut self, name: &str, run: F) -> Self
+    where
+        F: Fn(Value) -> R + Send + Sync + 'static,
+        R: Future<Output = ToolOutcome> + Send + 'static,
+    {
+        self.tools.insert(name.to_owned(), Arc::new(move |args| Box::pin(run(args))));
+        self
+    }
+}
+
+impl std::fmt::Debug for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Request").field("tools", &self.tools.keys()).finish_non_exhaustive()
+    }
+}
+
+/// A client of an Airlock server's enclave door. Clones share their connections.
+#[derive(Clone)]
+pub struct EnclaveClient {
+    http: Client<HttpConnector, Full<Bytes>>,
+    address: Address,
+    bearer: Option<HeaderValue>,
+    options: Options,
+}
+
+impl EnclaveClient {
+    /// A client of the server at `server_url`. Nothing is sent yet.
+    pub fn new(
+        server_url: &str,
+        token: Option<&str>,
+        options: Options,
+    ) -> Result<Self, EnclaveError> {
+        let unusable = |why: String| EnclaveError::Unusable(why);
+        let address = Address::parse(server_url).map_err(|error| unusable(error.to_string()))?;
+        let bearer = token
+            .map(|token| HeaderValue::try_from(format!("Bearer {}", token.trim())))
+            .transpose()
+            .map_err(|_| unusable("the token has characters that no token has".into()))?;
+        let mut connector = HttpConnector::new();
+        connector.set_nodelay(true);
+        // A connection that broke once is not used again: each stream has its own.
+        let http = Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build(connector);
+        Ok(Self { http, address, bearer, options })
+    }
+
+    /// Runs a program and its tools to the end.
+    pub async fn execute(&self, request: Request) -> Result<Ended, EnclaveError> {
+        self.start(request)?.ended().await
+    }
+
+    /// A session that is about to start; it does with the first event that is asked for.
+    pub fn start(&self, request: Request) -> Result<Session, EnclaveError> {
+        Session::start(self.clone(), request)
+    }
+
+    /// Listens to a session in clear that is under way, from an event on.
+    pub fn attach(&self, session_id: &str, from: u64) -> Result<Session, EnclaveError> {
+        Session::attach(self.clone(), session_id, from)
+    }
+
+    /// Ends a session.
+    pub async fn cancel(&self, session_id: &str) -> Result<(), EnclaveError> {
+        let path = format!("/sessions/{session_id}/cancel");
+        let answer = self.send(Method::POST, &path, Vec::new()).await?;
+        error::refused(answer).await.map(drop)
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Vec<u8>,
+    ) -> Result<Response<Incoming>, EnclaveError> {
+        let unusable = |why: String| EnclaveError::Unusable(why);
+        let uri = self.address.at(path).map_err(|error| unusable(error.to_string()))?;
+        let mut request = hyper::Request::builder().method(method).uri(uri);
+        request = request.header(CONTENT_TYPE, "application/json");
+        if let Some(bearer) = &self.bearer {
+            request = request.header(AUTHORIZATION, bearer);
+        }
+        let request = request.body(Full::new(body.into())).map_err(|e| unusable(e.to_string()))?;
+        self.http.request(request).await.map_err(|error| EnclaveError::Broken(error.to_string()))
+    }
+}
+
+impl std::fmt::Debug for EnclaveClient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EnclaveClient").field("address", &self.address).finish_non_exhaustive()
+    }
+}
