@@ -7,6 +7,7 @@ mod durable;
 mod executions;
 mod floor_process;
 mod kit;
+mod mcp;
 mod runner;
 
 use anyhow::{Result, bail};
@@ -27,6 +28,7 @@ const BENCHMARKS: &[Benchmark] = &[
     Benchmark { name: "core", about: "runners, calls and the journal", run: core::run },
     Benchmark { name: "runner", about: "an execbox runner over a pipe", run: runner::run },
     Benchmark { name: "durable", about: "the real server", run: durable::run },
+    Benchmark { name: "mcp", about: "execute over MCP, beside an rmcp echo", run: mcp::run },
     Benchmark { name: "executions", about: "beside executor 1.5.9", run: executions::run },
 ];
 

@@ -76,10 +76,15 @@ impl Client {
 
     /// Sends JSON and reads JSON.
     pub(crate) fn post(&mut self, path: &str, body: &Value) -> Result<Value> {
+        self.post_with(path, "", body)
+    }
+
+    /// The same with more lines in the head.
+    pub(crate) fn post_with(&mut self, path: &str, more: &str, body: &Value) -> Result<Value> {
         let (body, head) = (body.to_string(), &self.head);
         let length = body.len();
         let request = format!(
-            "POST {path} {head}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+            "POST {path} {head}{more}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
         );
         serde_json::from_slice(self.answer(&request)?).context("read an answer")
     }

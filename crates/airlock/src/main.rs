@@ -1,11 +1,13 @@
 //! The binary: one file per verb. Nothing async and nothing slow happens before the verb is known.
 
+mod autostart;
 mod data_directory;
 mod doctor;
 mod duration;
 mod executions;
 mod exit;
 mod input;
+mod mcp;
 mod open;
 mod policy;
 mod print;
@@ -39,6 +41,7 @@ enum Verb {
     Executions(executions::Args),
     Open(open::Args),
     Runner(runner::Args),
+    Mcp(mcp::Args),
 }
 
 fn main() -> std::process::ExitCode {
@@ -54,6 +57,7 @@ fn main() -> std::process::ExitCode {
         Ok(Cli { verb: Verb::Executions(args) }) => executions::executions(&args),
         Ok(Cli { verb: Verb::Open(args) }) => open::open(&args),
         Ok(Cli { verb: Verb::Runner(args) }) => runner::runner(&args),
+        Ok(Cli { verb: Verb::Mcp(args) }) => mcp::mcp(args),
         Err(refused) => print::usage(&refused),
     };
     exit.into()

@@ -50,10 +50,20 @@ pub(crate) fn usage(refused: &clap::Error) -> Exit {
     if refused.exit_code() == 0 { Exit::Good } else { Exit::Usage }
 }
 
+/// What broke. A client that leaves in mid-call is an error to rmcp; to us it is a client that left.
+const USUAL_LOG: &str = "error,rmcp=off";
+
 /// Sends our own log to stderr. `AIRLOCK_LOG` says how much of it; by default only what broke.
+/// `AIRLOCK_MCP_DEBUG=1`, or Executor's `EXECUTOR_MCP_DEBUG=1`, adds what the MCP door hears and does.
 pub(crate) fn start_tracing() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("AIRLOCK_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error"));
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(USUAL_LOG));
+    let is_set =
+        |name: &str| std::env::var(name).is_ok_and(|value| !matches!(value.as_str(), "" | "0"));
+    let filter = match is_set("AIRLOCK_MCP_DEBUG") || is_set("EXECUTOR_MCP_DEBUG") {
+        true => filter.add_directive("mcp=debug".parse().expect("a target and a level")),
+        false => filter,
+    };
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
 }
 

@@ -217,15 +217,28 @@ impl HttpClient {
         request
     }
 
-    async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Error> {
-        let url = || self.base_url().to_owned();
-        let response = self.http.request(request).await.map_err(|error| {
-            let why = root_cause(&error);
+    /// A request that brings JSON.
+    pub(crate) fn post_to(&self, path: &str, body: &Json) -> Result<Request<Full<Bytes>>, Error> {
+        Ok(self.request(Method::POST, self.address.at(path)?, Some(body)))
+    }
+
+    /// What the server answers, whatever its status.
+    pub(crate) async fn raw(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, Error> {
+        self.http.request(request).await.map_err(|error| {
+            let (why, url) = (root_cause(&error), self.base_url().to_owned());
             match error.is_connect() {
-                true => Error::CannotConnect { url: url(), why },
+                true => Error::CannotConnect { url, why },
                 false => self.broke_off(why),
             }
-        })?;
+        })
+    }
+
+    async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Error> {
+        let url = || self.base_url().to_owned();
+        let response = self.raw(request).await?;
         match response.status() {
             status if status.is_success() => Ok(response),
             StatusCode::UNAUTHORIZED => Err(Error::Unauthorised { url: url() }),
@@ -236,7 +249,10 @@ impl HttpClient {
         }
     }
 
-    async fn whole(&self, response: Response<Incoming>) -> Result<(HeaderMap, String), Error> {
+    pub(crate) async fn whole(
+        &self,
+        response: Response<Incoming>,
+    ) -> Result<(HeaderMap, String), Error> {
         let (head, body) = response.into_parts();
         let bytes = Limited::new(body, BODY_BYTES_MAX).collect().await.map_err(|error| {
             match error.downcast_ref::<LengthLimitError>() {

@@ -4,6 +4,7 @@ use crate::auth::{self, Gate, Hosts, TokenError, Tokens};
 use crate::config::{Auth, Config};
 use crate::doors::enclave::Sessions;
 use crate::doors::execbox::Channels;
+use crate::doors::mcp::Mcp;
 use crate::metrics::Metrics;
 use engine::{Clock, Engine};
 use lifecycle::CallerName;
@@ -21,6 +22,7 @@ pub(crate) struct App {
     pub(crate) metrics: Metrics,
     pub(crate) channels: Channels,
     pub(crate) enclave: Arc<Sessions>,
+    pub(crate) mcp: Mcp,
     /// Cancelled when the server stops: whoever waits is told.
     pub(crate) stopping: CancellationToken,
     /// Every task of the server; joined when it stops.
@@ -42,6 +44,7 @@ impl App {
         Arc::new(Self {
             enclave,
             channels: Channels::new(sandbox, stopping.clone(), tasks.clone()),
+            mcp: Mcp::new(&stopping, Arc::clone(&config.records)),
             engine: config.engine,
             gate,
             tokens: Tokens::new(config.records, environment.as_deref()),

@@ -39,7 +39,8 @@ impl FromRequest<Arc<App>> for AnyBody {
     }
 }
 
-async fn read(request: Request, app: &Arc<App>) -> Result<Bytes, Problem> {
+/// A body of any kind.
+pub(crate) async fn read(request: Request, app: &Arc<App>) -> Result<Bytes, Problem> {
     let reading = Bytes::from_request(request, app);
     let read =
         tokio::time::timeout(BODY_TIME_MAX, reading).await.map_err(|_| Problem::too_slow())?;

@@ -29,6 +29,26 @@ impl Problem {
         Self { status, tag, message: message.into(), execution_id: None, trace_id: None }
     }
 
+    /// What programs go by.
+    pub(crate) const fn tag(&self) -> &'static str {
+        self.tag
+    }
+
+    /// What people read.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What it is about, if it is about an execution.
+    pub(crate) fn execution_id(&self) -> Option<&str> {
+        self.execution_id.as_deref()
+    }
+
+    /// Where the log has the cause, if we broke.
+    pub(crate) fn trace_id(&self) -> Option<&str> {
+        self.trace_id.as_deref()
+    }
+
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "BadRequestError", message)
     }
@@ -82,6 +102,11 @@ impl Problem {
         let message =
             format!("There are {n_max} channels, the most there can be; try again later.");
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "UnavailableError", message)
+    }
+
+    pub(crate) fn no_session() -> Self {
+        let message = "There is no such session; open a new one with initialize.";
+        Self::new(StatusCode::NOT_FOUND, "SessionNotFoundError", message)
     }
 
     pub(crate) fn too_slow() -> Self {

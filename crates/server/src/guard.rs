@@ -36,7 +36,7 @@ pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
     headers.append(VARY, HeaderValue::from_static("Origin"));
     headers.insert(
         ACCESS_CONTROL_EXPOSE_HEADERS,
-        HeaderValue::from_static("Airlock-Execution, X-Session-ID"),
+        HeaderValue::from_static("Airlock-Execution, Mcp-Session-Id, X-Session-ID"),
     );
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     // A URL may hold a token.
@@ -98,7 +98,11 @@ fn is_preflight(request: &Request) -> bool {
 fn preflight() -> Response {
     let headers = [
         (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PATCH, DELETE"),
-        (ACCESS_CONTROL_ALLOW_HEADERS, "Authorization, Content-Type, Accept, Last-Event-ID"),
+        (
+            ACCESS_CONTROL_ALLOW_HEADERS,
+            "Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Method, Mcp-Name, \
+             Mcp-Protocol-Version, Mcp-Session-Id",
+        ),
         (ACCESS_CONTROL_MAX_AGE, "600"),
     ];
     (StatusCode::NO_CONTENT, headers).into_response()

@@ -16,5 +16,7 @@ mod routes;
 
 pub use config::{Auth, Config};
 pub use doors::execbox;
+#[doc(hidden)]
+pub use doors::mcp::mcp_with;
 pub use listen::{Server, StartError};
 pub use routes::router;

@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::body::BODY_BYTES_MAX;
 use crate::config::Config;
+use crate::doors::mcp::mcp;
 use crate::doors::{enclave, execbox, executor, journal, policies, sign_in, tokens};
 use crate::error::Problem;
 use crate::guard::guard;
@@ -52,6 +53,7 @@ pub(crate) fn build(app: &Arc<App>) -> Router {
         .route("/api/policies", get(policies::list).post(policies::add))
         .route("/api/policies/test", get(policies::test))
         .route("/api/policies/{id}", patch(policies::change).delete(policies::remove))
+        .route("/mcp", get(mcp).post(mcp).delete(mcp))
         .route("/api/tokens", get(tokens::list).post(tokens::add))
         .route("/api/tokens/{name}", delete(tokens::remove))
         .merge(enclave::routes())
@@ -84,7 +86,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     /// What is not for programs that read descriptions: pages, and channels after an upgrade.
-    const NOT_DESCRIBED: [&str; 4] = ["/", "/resume/{id}", "/console/{name}", "/execbox"];
+    const NOT_DESCRIBED: [&str; 5] = ["/", "/resume/{id}", "/console/{name}", "/execbox", "/mcp"];
 
     #[test]
     fn every_route_is_described_and_everything_described_is_a_route() {

@@ -4,6 +4,7 @@ pub(crate) mod enclave;
 pub mod execbox;
 pub(crate) mod executor;
 pub(crate) mod journal;
+pub(crate) mod mcp;
 pub(crate) mod policies;
 pub(crate) mod sign_in;
 pub(crate) mod tokens;

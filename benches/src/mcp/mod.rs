@@ -1,0 +1,75 @@
+//! `execute` over MCP, beside an rmcp server whose only tool is an echo: what the SDK and HTTP cost anyway.
+
+mod echo;
+
+use crate::directory::directory;
+use crate::durable::client::{Client, share_out};
+use crate::durable::served::Served;
+use anyhow::{Result, ensure};
+use bench::{Contender, Plan, Report, Target};
+use echo::Echo;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const PLAN: Plan = Plan {
+    warm_up_ops: 50,
+    n_rounds: 15,
+    round_ops: 400,
+    round_time_max: Duration::from_millis(400),
+};
+
+/// Half of the floor's rate at least: a program runs in a jail of its own and is journalled meanwhile.
+const RATIO_MAX: f64 = 2.0;
+
+const N_CLIENTS: usize = 8;
+
+/// Calls of one operation, so that starting threads costs each of them little.
+const BATCH: u64 = 200;
+
+/// Measures one client and eight.
+pub(crate) fn run() -> Result<Report> {
+    let mut report = Report::default();
+    let directory = directory()?;
+    let served = Served::start(directory.path())?;
+    let echo = Echo::start()?;
+    let floor_client = || Client::connect(&echo.address.to_string(), "none");
+    let (mut runs, mut asks) = (served.client()?, floor_client()?);
+    let subject = Contender::new("execute return 1 over MCP, 1 client", || execute(&mut runs));
+    let floor = Contender::new("echo by an rmcp server", || call_echo(&mut asks));
+    report.add(PLAN.compare(subject, floor)?, vec![Target::RatioMax(RATIO_MAX)]);
+
+    let mut runs = (0..N_CLIENTS).map(|_| served.client()).collect::<Result<Vec<_>>>()?;
+    let mut asks = (0..N_CLIENTS).map(|_| floor_client()).collect::<Result<Vec<_>>>()?;
+    let n = usize::try_from(BATCH)?;
+    let subject = Contender::new("execute return 1 over MCP, 8 clients, time for each", || {
+        share_out(&mut runs, n, execute).map(drop)
+    });
+    let floor = Contender::new("echo by an rmcp server, 8 clients, time for each", || {
+        share_out(&mut asks, n, call_echo).map(drop)
+    });
+    let plan = Plan { warm_up_ops: 2, round_ops: 10, ..PLAN };
+    let measured = plan.compare(subject.batch(BATCH), floor.batch(BATCH))?;
+    report.add(measured, vec![Target::RatioMax(RATIO_MAX)]);
+    served.stop()?;
+    Ok(report)
+}
+
+fn execute(client: &mut Client) -> Result<()> {
+    let told = call(client, "execute", &json!({ "code": "return 1" }))?;
+    ensure!(told["structuredContent"]["result"] == 1, "one is not one: {told}");
+    Ok(())
+}
+
+fn call_echo(client: &mut Client) -> Result<()> {
+    let told = call(client, "echo", &json!({ "code": "return 1" }))?;
+    ensure!(told["content"][0]["text"] == "return 1", "no echo: {told}");
+    Ok(())
+}
+
+fn call(client: &mut Client, tool: &str, args: &Value) -> Result<Value> {
+    let params = json!({ "name": tool, "arguments": args });
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    let head =
+        "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-11-25\r\n";
+    Ok(client.post_with("/mcp", head, &message)?["result"].take())
+}

@@ -1,0 +1,122 @@
+//! The MCP door with the official clients, over stdio and HTTP, in every revision that we serve.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod mcp_node;
+mod served;
+
+use serde_json::json;
+use served::Served;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Tells one case to the server.
+fn told(case: &str) {
+    told_with(case, &[]);
+}
+
+fn told_with(case: &str, flags: &[&str]) {
+    let Some(folder) = mcp_node::installed() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let served = Served::start(dir.path(), flags);
+    let status = client(folder, case, &served).status().unwrap();
+    assert!(status.success(), "{case} failed; node says why above");
+}
+
+fn client(folder: &Path, case: &str, served: &Served) -> Command {
+    let config = json!({
+        "url": served.url,
+        "token": served.client("run").secret,
+        "admin": served.client("admin").secret,
+        "airlock": env!("CARGO_BIN_EXE_airlock"),
+        "dataDir": served.data_dir,
+    });
+    let mut command = mcp_node::node(folder);
+    command.arg(folder.join("cases.mjs")).args([case, &config.to_string()]);
+    command.env_remove("AIRLOCK_TOKEN").env_remove("AIRLOCK_DATA_DIR").env_remove("AIRLOCK_URL");
+    command
+}
+
+#[test]
+fn in_model_mode_the_model_brings_the_persons_answer() {
+    told("model");
+}
+
+#[test]
+fn in_browser_mode_resume_waits_for_the_person_and_the_model_cannot_answer() {
+    told("browser");
+}
+
+#[test]
+fn in_native_mode_the_client_shows_forms_and_links() {
+    told("native");
+}
+
+#[test]
+fn a_client_without_elicitation_is_told_what_to_do() {
+    told("lacking");
+}
+
+#[test]
+fn a_request_state_is_sealed_bound_and_good_once() {
+    told("sealed");
+}
+
+#[test]
+fn a_pause_is_answered_through_any_door() {
+    told("doors");
+}
+
+#[test]
+fn long_work_is_answered_with_a_handle_and_tells_of_its_progress() {
+    told("long");
+}
+
+#[test]
+fn a_client_with_tasks_gets_a_task() {
+    told("tasks");
+}
+
+#[test]
+fn a_client_that_dies_in_mid_call_loses_nothing() {
+    told("dies");
+}
+
+#[test]
+fn ten_sessions_at_once_do_not_disturb_each_other() {
+    told("ten");
+}
+
+#[test]
+fn emitted_items_are_content_and_what_is_too_large_is_a_resource() {
+    told("content");
+}
+
+#[test]
+fn a_small_catalogue_can_be_listed_tool_by_tool() {
+    told("direct");
+}
+
+#[test]
+fn where_owners_may_not_answer_the_model_is_sent_to_the_page() {
+    told_with("browser", &["--no-model-answers"]);
+}
+
+#[test]
+fn a_restart_between_pause_and_resume_loses_nothing() {
+    let Some(folder) = mcp_node::installed() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let served = Served::start(dir.path(), &[]);
+    let mut child = client(folder, "restart", &served)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "PAUSED\n");
+    served.kill();
+    let served = Served::start(dir.path(), &[]);
+    writeln!(child.stdin.take().unwrap(), "{}", served.url).unwrap();
+    assert!(child.wait().unwrap().success(), "node says why above");
+}

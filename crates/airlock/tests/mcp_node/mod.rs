@@ -1,0 +1,64 @@
+//! The official clients and suites, which are written for node: installed once per checkout, below target.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+const FILES: [(&str, &str); 4] = [
+    ("package.json", include_str!("package.json")),
+    ("link.mjs", include_str!("link.mjs")),
+    ("cases.mjs", include_str!("cases.mjs")),
+    ("tokens.mjs", include_str!("tokens.mjs")),
+];
+
+/// A folder with everything installed; `None` where there is no npm.
+pub(crate) fn installed() -> Option<&'static Path> {
+    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    FOLDER.get_or_init(install).as_deref()
+}
+
+fn install() -> Option<PathBuf> {
+    if command("npm").arg("--version").stdout(Stdio::null()).status().is_err() {
+        #[expect(clippy::print_stderr, reason = "a skipped check must not look like a passed one")]
+        {
+            eprintln!(
+                "SKIPPED, NOT PASSED: the official MCP clients need node and npm, and there is none"
+            );
+        }
+        return None;
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mcp-node");
+    fs::create_dir_all(&folder).unwrap();
+    // Test binaries run one after another, tests of one binary at once; other checkouts may share the folder.
+    let lock = File::create(folder.join("install.lock")).unwrap();
+    lock.lock().unwrap();
+    for (name, text) in FILES {
+        if fs::read_to_string(folder.join(name)).ok().as_deref() != Some(text) {
+            fs::write(folder.join(name), text).unwrap();
+        }
+    }
+    let done = folder.join("installed.json");
+    if fs::read_to_string(&done).ok().as_deref() != Some(FILES[0].1) {
+        let installing = command("npm")
+            .args(["install", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"])
+            .current_dir(&folder)
+            .status();
+        assert!(installing.unwrap().success(), "npm install failed");
+        fs::write(&done, FILES[0].1).unwrap();
+    }
+    Some(folder)
+}
+
+/// A node that is new enough for all of it.
+pub(crate) fn node(folder: &Path) -> Command {
+    command(folder.join("node_modules/node/bin/node"))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the test owns and awaits this child")]
+fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.stdin(Stdio::null());
+    command
+}

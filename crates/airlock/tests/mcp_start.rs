@@ -1,0 +1,112 @@
+//! `airlock mcp` where no server runs, and the configuration of clients for it.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod mcp_node;
+mod served;
+
+use serde_json::{Value, json};
+use served::airlock;
+use std::fs;
+use std::path::Path;
+
+/// The server of a data directory. Ended when it goes out of scope.
+struct Started<'a>(&'a Path);
+
+impl Started<'_> {
+    fn pid(&self) -> Option<String> {
+        let note = fs::read_to_string(self.0.join("owner.lock")).ok()?;
+        note.lines().next().map(str::to_owned)
+    }
+}
+
+impl Drop for Started<'_> {
+    #[expect(clippy::disallowed_methods, reason = "the test awaits this child")]
+    fn drop(&mut self) {
+        if let Some(pid) = self.pid() {
+            let _ = std::process::Command::new("kill").arg(&pid).status();
+            // Nobody's child: gone when its lock is.
+            while store::sqlite::owner_of(self.0).is_some() {
+                std::thread::yield_now();
+            }
+        }
+    }
+}
+
+#[test]
+fn without_a_server_one_is_started_once_however_many_ask() {
+    let Some(folder) = mcp_node::installed() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let started = Started(dir.path());
+    let config = json!({ "airlock": env!("CARGO_BIN_EXE_airlock"), "dataDir": dir.path() });
+    let status = mcp_node::node(folder)
+        .arg(folder.join("cases.mjs"))
+        .args(["started", &config.to_string()])
+        .status();
+    assert!(status.unwrap().success(), "node says why above");
+    let log = fs::read_to_string(dir.path().join("serve.log")).unwrap();
+    let n_ready = log.lines().filter(|line| line.contains("the first tokens are")).count();
+    assert_eq!(n_ready, 1, "{log}");
+    assert!(started.pid().is_some());
+}
+
+#[test]
+fn a_server_that_cannot_start_is_told_of() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("journal.sqlite"), "no database at all, by far").unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    let output = airlock(&["mcp", "--data-dir"]).arg(&file).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("airlock: could not use "), "{said}");
+}
+
+fn install(home: &Path, words: &[&str]) -> (bool, String) {
+    let output = airlock(&["mcp", "install"]).args(words).env("HOME", home).output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(said).unwrap())
+}
+
+#[test]
+fn clients_are_configured_without_loss_and_without_a_secret() {
+    let home = tempfile::tempdir().unwrap();
+    let at = |path: &str| home.path().join(path);
+    let cases = [
+        ("claude-code", ".claude.json", "mcpServers"),
+        ("claude-desktop", ".config/Claude/claude_desktop_config.json", "mcpServers"),
+        ("cursor", ".cursor/mcp.json", "mcpServers"),
+        ("vscode", ".config/Code/User/mcp.json", "servers"),
+    ];
+    for (client, file, section) in cases {
+        fs::create_dir_all(at(file).parent().unwrap()).unwrap();
+        let old = format!(r#"{{"keep": 1.50, "{section}": {{"other": {{"command": "x"}}}}}}"#);
+        fs::write(at(file), &old).unwrap();
+        let (is_good, shown) = install(home.path(), &[client, "--dry-run"]);
+        assert!(is_good && shown.contains("\"airlock\""), "{shown}");
+        assert_eq!(fs::read_to_string(at(file)).unwrap(), old, "a dry run changes nothing");
+        let (is_good, said) = install(home.path(), &[client, "--elicitation-mode", "browser"]);
+        assert!(is_good, "{said}");
+        let text = fs::read_to_string(at(file)).unwrap();
+        assert!(text.contains("1.50") && !text.contains("alk_"), "{text}");
+        let new: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(new[section]["other"], json!({ "command": "x" }));
+        let words = json!(["mcp", "--elicitation-mode", "browser"]);
+        assert_eq!(new[section]["airlock"]["args"], words, "{client}");
+        let kept = format!("{}.before-airlock", at(file).display());
+        assert_eq!(fs::read_to_string(kept).unwrap(), old);
+    }
+    fs::create_dir(at(".codex")).unwrap();
+    fs::write(at(".codex/config.toml"), "model = \"m\" # mine\n").unwrap();
+    assert!(install(home.path(), &["codex"]).0);
+    let text = fs::read_to_string(at(".codex/config.toml")).unwrap();
+    let command = env!("CARGO_BIN_EXE_airlock");
+    let expected = format!(
+        "model = \"m\" # mine\n\n[mcp_servers.airlock]\ncommand = \"{command}\"\nargs = [\"mcp\"]\n"
+    );
+    assert_eq!(text, expected);
+    assert!(install(home.path(), &["codex"]).1.ends_with("has it already.\n"));
+    fs::write(at(".cursor/mcp.json"), "{ // mine\n}").unwrap();
+    let (is_good, said) = install(home.path(), &["cursor"]);
+    assert!(!is_good && said.contains("is left alone"), "{said}");
+    assert_eq!(fs::read_to_string(at(".cursor/mcp.json")).unwrap(), "{ // mine\n}");
+}

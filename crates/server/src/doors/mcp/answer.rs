@@ -1,0 +1,117 @@
+//! Answers to questions, wherever they come from: a model's `resume`, a client's form.
+
+use super::visit::Visit;
+use crate::error::Problem;
+use lifecycle::{Answer, CallerName, ExecutionId, Json, QuestionId, Rejection};
+use rmcp::model::{ElicitResult, ElicitationAction};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Gives an answer, to its end, also when the client leaves in the middle. Whether it was the one that
+/// counts: the first answer stands, and who comes later is told what followed it.
+pub(super) async fn give(
+    visit: &Arc<Visit>,
+    question: QuestionId,
+    answer: Answer,
+) -> Result<bool, Problem> {
+    let app = Arc::clone(&visit.app);
+    let by = visit.caller.name.clone();
+    tracing::debug!(target: "mcp", caller = %by, %question, ?answer, "answer");
+    let giving = async move {
+        let answered = tokio::select! {
+            biased; // what is done already is told
+            answered = app.engine.answer(question, answer, by) => answered,
+            () = app.stopping.cancelled() => return Err(Problem::stopping()),
+        };
+        match answered {
+            Ok(_) => Ok(true),
+            Err(engine::Error::Rejected(
+                Rejection::AlreadyAnswered(_) | Rejection::AlreadyFinished,
+            )) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    };
+    let given = visit.app.tasks.spawn(giving).await;
+    given.unwrap_or_else(|panic| Err(Problem::broken(&panic)))
+}
+
+/// What a model says in `resume`: an action, and content as JSON text or as an object.
+pub(super) fn said(action: &str, content: Option<&Value>) -> Result<Answer, Problem> {
+    match action {
+        "accept" => Ok(Answer::Accept { content: object(content) }),
+        "decline" => Ok(Answer::Decline),
+        "cancel" => Ok(Answer::Cancel),
+        _ => Err(Problem::bad_request("The action must be accept, decline or cancel.")),
+    }
+}
+
+/// An object with members; anything else says nothing, as upstream has it.
+fn object(content: Option<&Value>) -> Option<Json> {
+    let content = content?;
+    let parsed = match content.as_str() {
+        Some(text) => serde_json::from_str(text).ok()?,
+        None => content.clone(),
+    };
+    let members = parsed.as_object().filter(|members| !members.is_empty())?;
+    Json::from_value(members).ok()
+}
+
+/// What a client's form says.
+pub(super) fn of_form(form: &ElicitResult) -> Answer {
+    // What a later revision may add says neither yes nor no.
+    if form.action == ElicitationAction::Accept {
+        return Answer::Accept { content: object(form.content.as_ref()) };
+    }
+    if form.action == ElicitationAction::Decline { Answer::Decline } else { Answer::Cancel }
+}
+
+/// The execution that an id names, and the question if it is one's.
+pub(super) async fn find(
+    visit: &Visit,
+    id: &str,
+) -> Result<(ExecutionId, Option<QuestionId>), Problem> {
+    if let Ok(question) = id.parse::<QuestionId>() {
+        return match visit.app.engine.asked_by(question).await {
+            Ok(execution) => Ok((execution, Some(question))),
+            Err(error) => Err(error.into()),
+        };
+    }
+    let execution = id.parse().map_err(|_| Problem::no_execution(id))?;
+    Ok((execution, None))
+}
+
+/// Lets those pass who may see an execution; to others it is as if it did not exist.
+pub(super) fn see(
+    visit: &Visit,
+    owner: Option<&CallerName>,
+    has_asked: bool,
+    id: &str,
+) -> Result<(), Problem> {
+    let owner = owner.ok_or_else(|| Problem::no_execution(id))?;
+    let may = visit.caller.may_see(owner, has_asked);
+    may.map_err(|denied| Problem::denied(denied, id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn content_is_an_object_given_as_text_or_as_it_is_and_anything_else_is_nothing() {
+        let object = Some(Json::parse(r#"{"a":1}"#.into()).unwrap());
+        let cases = [
+            (Some(json!(r#"{"a":1}"#)), object.clone()),
+            (Some(json!({ "a": 1 })), object),
+            (Some(json!("{}")), None),
+            (Some(json!("[1]")), None),
+            (Some(json!("no json")), None),
+            (None, None),
+        ];
+        for (given, content) in cases {
+            assert_eq!(said("accept", given.as_ref()).unwrap(), Answer::Accept { content });
+        }
+        assert_eq!(said("decline", None).unwrap(), Answer::Decline);
+        assert!(said("maybe", None).is_err());
+    }
+}

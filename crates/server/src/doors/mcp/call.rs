@@ -1,0 +1,240 @@
+//! The tools: `execute`, `resume`, `wait`, `skills`.
+
+use super::listen::{Progress, Wanted, caught_up, listen};
+use super::narration::{Narration, Until};
+use super::native::{Stop, fallback};
+use super::visit::{Manner, Visit, is_stateless};
+use super::{answer, content, direct, prompt, tasks};
+use crate::error::Problem;
+use engine::Start;
+use lifecycle::{Convention, ExecutionId, Limits, Program, QuestionId};
+use protocols::executor::Told;
+use rmcp::model::{CallToolRequestParams, CallToolResponse, ErrorData, JsonObject};
+use rmcp::service::{RequestContext, RoleServer};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a client that has tasks waits before it gets one.
+const TASK_AFTER: Duration = Duration::from_secs(2);
+
+/// One call of one of our tools.
+pub(super) struct Call<'a> {
+    pub(super) visit: &'a Arc<Visit>,
+    pub(super) context: &'a RequestContext<RoleServer>,
+    pub(super) manner: Manner,
+    pub(super) tool: String,
+    pub(super) args: JsonObject,
+}
+
+/// Does a call. A "no" that a model can act on is a result; only an unknown tool is an error.
+pub(super) async fn call(
+    request: CallToolRequestParams,
+    context: &RequestContext<RoleServer>,
+) -> Result<CallToolResponse, ErrorData> {
+    let visit = &Visit::of(context)?;
+    let manner = visit.manner(context);
+    tracing::debug!(
+        target: "mcp",
+        caller = %visit.caller.name,
+        tool = %request.name,
+        mode = visit.terms.mode.name(),
+        ?manner,
+        version = ?context.protocol_version(),
+        client = ?context.client_info().map(|client| client.name),
+        capabilities = ?context.client_capabilities(),
+        "call"
+    );
+    let args = request.arguments.unwrap_or_default();
+    let call = Call { visit, context, manner, tool: request.name.into_owned(), args };
+    let told = match (request.request_state, request.input_responses) {
+        (Some(sealed), responses) => {
+            match call.retried(&sealed, &responses.unwrap_or_default()).await {
+                Ok(wanted) => call.proceed(wanted).await,
+                Err(Stop::Protocol(error)) => return Err(error),
+                Err(Stop::Problem(problem)) => Err(problem),
+            }
+        }
+        // Starting anew would make every call of the program twice.
+        (None, Some(responses)) if !responses.is_empty() => {
+            let message = "inputResponses without the requestState that came with their requests";
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        (None, _) => match call.first().await {
+            Some(told) => told,
+            None => {
+                let message = format!("there is no tool {:?}", call.tool);
+                return Err(ErrorData::invalid_params(message, None));
+            }
+        },
+    };
+    Ok(told.unwrap_or_else(|problem| content::refused(&problem).into()))
+}
+
+impl Call<'_> {
+    /// A call that comes for the first time; none where there is no such tool.
+    async fn first(&self) -> Option<Result<CallToolResponse, Problem>> {
+        Some(match (self.tool.as_str(), self.manner) {
+            ("execute", _) => self.execute().await,
+            ("resume", Manner::Model | Manner::Browser) | ("wait", _) => self.resume().await,
+            ("skills", _) => self.skills(),
+            (other, _) => {
+                let engine = &self.visit.app.engine;
+                let is_listed = self.visit.terms.direct;
+                let program = is_listed.then(|| direct::program(engine, other, &self.args))??;
+                self.begin(program).await
+            }
+        })
+    }
+
+    async fn execute(&self) -> Result<CallToolResponse, Problem> {
+        let source = self.text("code")?.filter(|code| !code.trim().is_empty());
+        let source = source.ok_or_else(|| {
+            Problem::bad_request("The argument \"code\" is missing; it is the program, a string.")
+        })?;
+        let program = Program { source: source.to_owned(), convention: Convention::ExplicitReturn };
+        self.begin(program).await
+    }
+
+    async fn begin(&self, program: Program) -> Result<CallToolResponse, Problem> {
+        let execution = self.start(program).await?;
+        self.proceed(Wanted { execution, until: Until::START, counts: true }).await
+    }
+
+    /// Starts a program, to the end of starting, also when the client leaves in the middle.
+    async fn start(&self, program: Program) -> Result<ExecutionId, Problem> {
+        let caller = self.visit.caller.name.clone();
+        let app = Arc::clone(&self.visit.app);
+        let starting = async move {
+            let start = Start { program, caller, limits: Limits::default() };
+            let execution = tokio::select! {
+                biased; // what is done already is told
+                started = app.engine.submit(start) => started?,
+                () = app.stopping.cancelled() => return Err(Problem::stopping()),
+            };
+            app.metrics.count_start();
+            Ok(execution)
+        };
+        let started = self.visit.app.tasks.spawn(starting).await;
+        started.unwrap_or_else(|panic| Err(Problem::broken(&panic)))
+    }
+
+    /// Waits for what comes next, and tells it as this client can hear it.
+    async fn proceed(&self, mut wanted: Wanted) -> Result<CallToolResponse, Problem> {
+        let execution = wanted.execution;
+        loop {
+            let progress = Progress::wished(self.context);
+            let heard = listen(self.visit, wanted, self.patience(), progress).await?;
+            let Some(narration) = heard else { return self.unfinished(wanted).await };
+            let asked = match narration.told(wanted.until) {
+                Some(Told::Over(outcome)) => {
+                    tracing::debug!(target: "mcp", %execution, "over");
+                    return Ok(content::over(execution, &narration, outcome).into());
+                }
+                Some(Told::Parked) | None => return Err(Problem::parked(execution)),
+                Some(Told::Asked(asked)) => asked,
+            };
+            let question = asked.question.id;
+            tracing::debug!(target: "mcp", %execution, %question, "paused");
+            let forms = match self.manner {
+                Manner::Model => return Ok(content::paused(asked).into()),
+                Manner::Browser => {
+                    return Ok(content::approval_required(&self.visit.origin, question).into());
+                }
+                Manner::Retry(forms) => return self.needed(execution, &narration, forms).await,
+                Manner::Form(forms) => forms,
+            };
+            match self.show(execution, asked, forms).await? {
+                Some(counts) => wanted = Wanted { until: Until::After(question), counts, ..wanted },
+                None => return Ok(fallback(asked)),
+            }
+        }
+    }
+
+    /// How long this client is kept waiting. One that has tasks is given one soon.
+    fn patience(&self) -> Duration {
+        match self.has_tasks() {
+            true => self.visit.terms.wait.min(TASK_AFTER),
+            false => self.visit.terms.wait,
+        }
+    }
+
+    fn has_tasks(&self) -> bool {
+        let capabilities = self.context.client_capabilities();
+        is_stateless(self.context) && capabilities.is_some_and(|can| can.supports_tasks())
+    }
+
+    /// Patience ran out. Whoever waits for a person is told again what the person must do.
+    async fn unfinished(&self, wanted: Wanted) -> Result<CallToolResponse, Problem> {
+        let execution = wanted.execution;
+        if self.has_tasks() {
+            return Ok(tasks::created(self.visit, execution).await?.into());
+        }
+        Ok(match (self.manner, wanted.until) {
+            (Manner::Browser, Until::After(question)) => {
+                content::approval_required(&self.visit.origin, question)
+            }
+            _ => content::running(execution, self.manner),
+        }
+        .into())
+    }
+
+    async fn resume(&self) -> Result<CallToolResponse, Problem> {
+        let id = self.text("executionId")?.map(str::trim).filter(|id| !id.is_empty());
+        let id = id.ok_or_else(|| {
+            Problem::bad_request("The argument \"executionId\" is missing; it is a string.")
+        })?;
+        let (execution, question) = answer::find(self.visit, id).await?;
+        let narration = caught_up(&self.visit.app, execution).await?;
+        let account = &narration.account;
+        answer::see(self.visit, account.owner(), account.has_asked(), id)?;
+        let open = match question {
+            Some(question) => account.open().find(|asked| asked.question.id == question),
+            None => account.open().next(),
+        };
+        let open = open.map(|asked| asked.question.id);
+        let (until, counts) = match (self.manner, open, question) {
+            (Manner::Model, Some(open), _) => {
+                self.may_answer(&narration, open)?;
+                (Until::After(open), self.answer(open).await?)
+            }
+            (_, Some(open), _) => (Until::After(open), false),
+            (_, None, Some(answered)) => (Until::After(answered), false),
+            (_, None, None) => (Until::Now(account.last()), false),
+        };
+        self.proceed(Wanted { execution, until, counts }).await
+    }
+
+    /// The user's decision, as the model brings it.
+    async fn answer(&self, question: QuestionId) -> Result<bool, Problem> {
+        let action = self.text("action")?.ok_or_else(|| {
+            Problem::bad_request(
+                "It waits for the user: the argument \"action\" must be accept, decline or cancel.",
+            )
+        })?;
+        let answer = answer::said(action, self.args.get("content"))?;
+        answer::give(self.visit, question, answer).await
+    }
+
+    fn may_answer(&self, narration: &Narration, question: QuestionId) -> Result<(), Problem> {
+        let owner = narration.account.owner().ok_or_else(|| Problem::no_execution(question))?;
+        let may = self.visit.caller.may_answer(owner, self.visit.app.model_answers);
+        may.map_err(|denied| Problem::denied(denied, question))
+    }
+
+    fn skills(&self) -> Result<CallToolResponse, Problem> {
+        let (text, found) = prompt::skill(self.text("name")?);
+        Ok(content::said(text, !found).into())
+    }
+
+    /// A string argument, where it is there and not null.
+    fn text(&self, name: &str) -> Result<Option<&str>, Problem> {
+        match self.args.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => {
+                Err(Problem::bad_request(format!("The argument \"{name}\" must be a string.")))
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! A journal as MCP clients hear it: Executor's account, and what was handed out beside the result.
+
+use lifecycle::{CallerName, Entry, Event, Json, LogLevel, QuestionId, Seq, Timestamp, ToolPath};
+use protocols::executor::{Account, Told};
+use std::collections::BTreeMap;
+
+/// What ends the waiting.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Until {
+    /// A question or the end, once everything up to here is heard.
+    Now(Seq),
+    /// What follows the answer to this question.
+    After(QuestionId),
+}
+
+impl Until {
+    /// The first thing that a new execution has to say.
+    pub(super) const START: Self = Self::Now(Seq(0));
+}
+
+/// What a journal says so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Narration {
+    pub(super) account: Account,
+    /// What the program handed out, in order.
+    pub(super) emitted: Vec<Json>,
+    /// What it printed, `[level] line`.
+    pub(super) logs: Vec<String>,
+    /// When it began.
+    pub(super) began: Timestamp,
+    /// When its newest entry was made.
+    pub(super) changed: Timestamp,
+    answered_by: BTreeMap<QuestionId, CallerName>,
+    n_calls: u32,
+    last_call: Option<ToolPath>,
+}
+
+impl Narration {
+    pub(super) fn hear(&mut self, entry: &Entry) {
+        self.account.hear(entry);
+        self.changed = entry.at;
+        match &entry.event {
+            Event::Started { .. } => self.began = entry.at,
+            Event::Emitted { item, .. } => self.emitted.push(item.clone()),
+            Event::Logged { level, line, .. } => self.logs.push(printed(*level, line)),
+            Event::CallMade { tool, .. } => {
+                self.n_calls += 1;
+                self.last_call = Some(tool.clone());
+            }
+            Event::CallAnswered { question, by, .. } => {
+                self.answered_by.insert(*question, by.clone());
+            }
+            Event::Prepared(_)
+            | Event::CallAsked(_)
+            | Event::CallDispatched { .. }
+            | Event::CallSettled { .. }
+            | Event::TimerSet { .. }
+            | Event::TimerCleared { .. }
+            | Event::TimerFired { .. }
+            | Event::Paused { .. }
+            | Event::RecoveryFailed { .. }
+            | Event::Parked
+            | Event::LimitReached { .. }
+            | Event::Finished { .. } => {}
+        }
+    }
+
+    /// What a client that waits for `until` must be told; none while that is not known.
+    pub(super) fn told(&self, until: Until) -> Option<Told<'_>> {
+        match until {
+            Until::Now(seq) if self.account.last() < seq => None,
+            Until::Now(_) => self.account.now(),
+            Until::After(question) => self.account.after(question),
+        }
+    }
+
+    /// Who answered a question, if somebody did.
+    pub(super) fn answered_by(&self, question: QuestionId) -> Option<&CallerName> {
+        self.answered_by.get(&question)
+    }
+
+    /// What it does, in a few words for whoever waits.
+    pub(super) fn doing(&self) -> String {
+        match (&self.last_call, self.n_calls) {
+            (Some(tool), 1) => format!("1 call made: {tool}"),
+            (Some(tool), n) => format!("{n} calls made, the newest: {tool}"),
+            (None, _) => "running".into(),
+        }
+    }
+}
+
+fn printed(level: LogLevel, line: &str) -> String {
+    let level = match level {
+        LogLevel::Debug => "debug",
+        LogLevel::Log => "log",
+        LogLevel::Info => "info",
+        LogLevel::Warn => "warn",
+        LogLevel::Error => "error",
+    };
+    format!("[{level}] {line}")
+}

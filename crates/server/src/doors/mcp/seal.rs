@@ -1,0 +1,208 @@
+//! `requestState`: what a client carries between two halves of a call. It is sealed, good for one
+//! caller, one call and one use, and runs out. rmcp computes the seal; what is in it is ours.
+
+use crate::error::Problem;
+use lifecycle::{ExecutionId, QuestionId, Timestamp};
+use rmcp::model::{JsonObject, RequestStateCodec, SealOptions};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use store::{Records, StoreError};
+use tokio::sync::OnceCell;
+
+/// How long a state is good. The question stays open longer; then it is answered elsewhere.
+const STATE_MS_MAX: u64 = 24 * 3_600_000;
+
+/// Used states remembered; beyond, the one that runs out first goes. The journal remembers them too.
+const USED_MAX: usize = 10_000;
+
+/// The record that holds the key.
+const KIND: &str = "mcp";
+const KEY: &str = "request-state-key";
+
+/// What a state says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct State {
+    nonce: String,
+    pub(super) execution: ExecutionId,
+    /// What was asked when it was made.
+    pub(super) questions: Vec<QuestionId>,
+    expires: Timestamp,
+}
+
+/// Why a state is not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bad {
+    /// Changed on the way, another caller's, or another call's.
+    Forged,
+    /// Too old.
+    Expired,
+    /// Taken before.
+    Used,
+}
+
+/// Seals and opens states.
+pub(super) struct Seal {
+    records: Arc<dyn Records>,
+    codec: OnceCell<RequestStateCodec>,
+    used: Mutex<BTreeMap<String, Timestamp>>,
+}
+
+impl State {
+    pub(super) fn new(
+        execution: ExecutionId,
+        questions: Vec<QuestionId>,
+        now: Timestamp,
+    ) -> Result<Self, Problem> {
+        let mut nonce = [0; 16];
+        getrandom::fill(&mut nonce).map_err(|error| Problem::broken(&error))?;
+        let nonce = nonce.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self { nonce, execution, questions, expires: now.after_ms(STATE_MS_MAX) })
+    }
+
+    fn written(&self) -> Vec<u8> {
+        let Self { nonce, execution, questions, expires } = self;
+        json!([nonce, execution, questions, expires.0]).to_string().into_bytes()
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (nonce, execution, questions, expires) = serde_json::from_slice(bytes).ok()?;
+        Some(Self { nonce, execution, questions, expires: Timestamp(expires) })
+    }
+}
+
+impl Seal {
+    /// Keeps its key in these records.
+    pub(super) fn new(records: Arc<dyn Records>) -> Self {
+        Self { records, codec: OnceCell::new(), used: Mutex::default() }
+    }
+
+    pub(super) async fn close(&self, binding: &[u8], state: &State) -> Result<String, Problem> {
+        let codec = self.codec().await?;
+        Ok(codec.seal_with(&state.written(), &SealOptions::new().associated_data(binding)))
+    }
+
+    /// Opens a state. It is not used up by that; [`Self::use_up`] does.
+    pub(super) async fn open(
+        &self,
+        binding: &[u8],
+        sealed: &str,
+        now: Timestamp,
+    ) -> Result<Result<State, Bad>, Problem> {
+        let opened = self.codec().await?.open_with(sealed, binding);
+        let Some(state) = opened.ok().and_then(|bytes| State::read(&bytes)) else {
+            return Ok(Err(Bad::Forged));
+        };
+        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(match (state.expires < now, used.contains_key(&state.nonce)) {
+            (true, _) => Err(Bad::Expired),
+            (false, true) => Err(Bad::Used),
+            (false, false) => Ok(state),
+        })
+    }
+
+    /// Takes a state for good; false where somebody was quicker.
+    pub(super) fn use_up(&self, state: &State, now: Timestamp) -> bool {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        if used.insert(state.nonce.clone(), state.expires).is_some() {
+            return false;
+        }
+        if used.len() > USED_MAX {
+            used.retain(|_, expires| *expires >= now);
+            let first = used.iter().min_by_key(|(_, expires)| **expires);
+            if let (true, Some(first)) =
+                (used.len() > USED_MAX, first.map(|(nonce, _)| nonce.clone()))
+            {
+                used.remove(&first);
+            }
+        }
+        true
+    }
+
+    async fn codec(&self) -> Result<&RequestStateCodec, Problem> {
+        let codec = self.codec.get_or_try_init(async || {
+            let key = key(self.records.as_ref()).await.map_err(engine::Fault::from)?;
+            RequestStateCodec::try_new(key).map_err(|error| Problem::broken(&error))
+        });
+        codec.await
+    }
+}
+
+/// What seals, the same after a restart. Minted by whoever needs it first.
+async fn key(records: &dyn Records) -> Result<Vec<u8>, StoreError> {
+    loop {
+        if let Some(record) = records.get(KIND, KEY).await? {
+            return Ok(record.value.into_bytes());
+        }
+        let mut key = [0; 32];
+        // Without randomness nothing could be sealed safely; uuids, which everything needs, fail as well.
+        getrandom::fill(&mut key).expect("the system has randomness");
+        let text: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+        match records.put(KIND, KEY, Value::String(text).to_string(), 0).await {
+            Ok(_) | Err(StoreError::Conflict) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// What a state is good for: this caller and this call.
+pub(super) fn binding(caller: &lifecycle::CallerName, tool: &str, args: &JsonObject) -> Vec<u8> {
+    json!([caller, tool, args]).to_string().into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lifecycle::CallerName;
+    use store::sqlite::SqliteStore;
+
+    fn caller(name: &str) -> CallerName {
+        CallerName(name.into())
+    }
+
+    fn args(code: &str) -> JsonObject {
+        JsonObject::from_iter([("code".to_owned(), code.into())])
+    }
+
+    #[tokio::test]
+    async fn a_state_is_good_for_one_caller_one_call_one_use_and_one_day() {
+        let store = SqliteStore::temporary().unwrap();
+        let (seal, now) = (Seal::new(Arc::new(store.clone())), Timestamp(1_000));
+        let execution = "run_00000000-0000-0000-0000-000000000001".parse().unwrap();
+        let question = "exec_00000000-0000-0000-0000-000000000002".parse().unwrap();
+        let state = State::new(execution, vec![question], now).unwrap();
+        let ann = binding(&caller("ann"), "execute", &args("1"));
+        let sealed = seal.close(&ann, &state).await.unwrap();
+        let open = async |binding: &[u8], sealed: &str, now| {
+            seal.open(binding, sealed, now).await.unwrap()
+        };
+        assert_eq!(open(&ann, &sealed, now).await, Ok(state.clone()));
+        for other in [
+            binding(&caller("bob"), "execute", &args("1")),
+            binding(&caller("ann"), "resume", &args("1")),
+            binding(&caller("ann"), "execute", &args("2")),
+        ] {
+            assert_eq!(open(&other, &sealed, now).await, Err(Bad::Forged));
+        }
+        for at in 0..sealed.len() {
+            let mut bytes = sealed.clone().into_bytes();
+            bytes[at] = if bytes[at] == b'A' { b'B' } else { b'A' };
+            let tampered = String::from_utf8(bytes).unwrap();
+            // The last letter of base64 carries bits that mean nothing; rmcp may or may not take them.
+            if open(&ann, &tampered, now).await.is_ok() {
+                assert_eq!(open(&ann, &tampered, now).await, Ok(state.clone()), "{at}");
+                assert!(at + 1 == sealed.len() || sealed.as_bytes()[at + 1] == b'.', "{at}");
+            }
+        }
+        assert_eq!(open(&ann, "", now).await, Err(Bad::Forged));
+        let tomorrow = now.after_ms(STATE_MS_MAX + 1);
+        assert_eq!(open(&ann, &sealed, tomorrow).await, Err(Bad::Expired));
+        assert!(seal.use_up(&state, now));
+        assert!(!seal.use_up(&state, now));
+        assert_eq!(open(&ann, &sealed, now).await, Err(Bad::Used));
+        // Another server on the same store, or the same one after a restart, has the same key.
+        let restarted = Seal::new(Arc::new(store));
+        let opened = restarted.open(&ann, &sealed, now).await.unwrap();
+        assert_eq!(opened, Ok(state));
+    }
+}

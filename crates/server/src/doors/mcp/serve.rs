@@ -1,0 +1,181 @@
+//! The HTTP side: who comes in, by which of rmcp's two services, and whose session it is.
+
+use super::door::Door;
+use super::seal::Seal;
+use super::terms::{Mode, Terms};
+use super::visit::Visit;
+use crate::app::App;
+use crate::auth::Caller;
+use crate::body::{BODY_BYTES_MAX, read};
+use crate::config::Config;
+use crate::error::Problem;
+use crate::guard::guard;
+use crate::query::Query;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{HeaderMap, HeaderName, Method, header::HOST};
+use axum::middleware::from_fn_with_state;
+use axum::response::Response;
+use axum::routing::get;
+use lifecycle::CallerName;
+use rmcp::ServerHandler;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use store::Records;
+use tokio_util::sync::CancellationToken;
+
+/// Sessions at a time, each a task and a few channels; idle ones end after five minutes.
+const SESSIONS_MAX: usize = 1_024;
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+
+/// rmcp's services, and whose sessions they keep.
+pub(crate) struct Mcp<H = Door> {
+    /// Each request by itself.
+    stateless: StreamableHttpService<H, NeverSessionManager>,
+    /// Older revisions where the client shows forms.
+    sessions: StreamableHttpService<H, LocalSessionManager>,
+    keeper: Arc<LocalSessionManager>,
+    owners: Mutex<HashMap<Arc<str>, CallerName>>,
+    pub(super) seal: Seal,
+}
+
+impl Mcp {
+    pub(crate) fn new(stopping: &CancellationToken, records: Arc<dyn Records>) -> Self {
+        Self::with(Door, stopping, records)
+    }
+}
+
+impl<H: ServerHandler + Clone> Mcp<H> {
+    fn with(handler: H, stopping: &CancellationToken, records: Arc<dyn Records>) -> Self {
+        let keeper = Arc::new(LocalSessionManager::default());
+        let config = |sessions| {
+            // Host and Origin are looked at before anything gets here.
+            StreamableHttpServerConfig::default()
+                .disable_allowed_hosts()
+                .with_legacy_session_mode(sessions)
+                .with_json_response(true)
+                .with_max_request_body_bytes(BODY_BYTES_MAX)
+                .with_cancellation_token(stopping.child_token())
+        };
+        let never = Arc::new(NeverSessionManager::default());
+        let (one, two) = (handler.clone(), handler);
+        Self {
+            stateless: StreamableHttpService::new(move || Ok(one.clone()), never, config(false)),
+            sessions: StreamableHttpService::new(
+                move || Ok(two.clone()),
+                Arc::clone(&keeper),
+                config(true),
+            ),
+            keeper,
+            owners: Mutex::default(),
+            seal: Seal::new(records),
+        }
+    }
+
+    async fn answer(
+        &self,
+        caller: &CallerName,
+        mode: Mode,
+        request: Request<Body>,
+    ) -> Result<Response, Problem> {
+        if mode != Mode::Native {
+            return Ok(self.stateless.handle(request).await.map(Body::new));
+        }
+        let named = session(request.headers());
+        match &named {
+            Some(id) => self.owned(id, caller)?,
+            None if self.keeper.sessions.read().await.len() >= SESSIONS_MAX => {
+                return Err(Problem::no_channel(SESSIONS_MAX));
+            }
+            None => {}
+        }
+        let response = self.sessions.handle(request).await;
+        if let (None, Some(id)) = (named, session(response.headers())) {
+            self.own(id, caller).await;
+        }
+        Ok(response.map(Body::new))
+    }
+
+    /// A session is its opener's; to others it is as if it did not exist.
+    fn owned(&self, id: &str, caller: &CallerName) -> Result<(), Problem> {
+        let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        match owners.get(id) {
+            Some(owner) if owner != caller => Err(Problem::no_session()),
+            // Whether an unknown one exists, rmcp knows: it answers that there is none.
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    async fn own(&self, id: Arc<str>, caller: &CallerName) {
+        let alive = self.keeper.sessions.read().await;
+        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        owners.retain(|id, _| alive.contains_key(id.as_ref()));
+        owners.insert(id, caller.clone());
+    }
+}
+
+fn session(headers: &HeaderMap) -> Option<Arc<str>> {
+    headers.get(SESSION)?.to_str().ok().map(Arc::from)
+}
+
+/// `/mcp`, every method.
+pub(crate) async fn mcp(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    query: Query,
+    request: Request,
+) -> Result<Response, Problem> {
+    enter(&app.mcp, &app, caller, &query, request).await
+}
+
+async fn enter<H: ServerHandler + Clone>(
+    mcp: &Mcp<H>,
+    app: &Arc<App>,
+    caller: Caller,
+    query: &Query,
+    request: Request,
+) -> Result<Response, Problem> {
+    caller.may_run().map_err(|denied| Problem::denied(denied, ""))?;
+    let terms = Terms::read(query)?;
+    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
+    let origin = format!("http://{}", host.unwrap_or("localhost"));
+    let name = caller.name.clone();
+    let visit = Arc::new(Visit { app: Arc::clone(app), caller, terms, origin });
+    let mut request = bounded(request, app).await?;
+    request.extensions_mut().insert(visit);
+    mcp.answer(&name, terms.mode, request).await
+}
+
+/// `/mcp` alone, with another handler behind it. Conformance suites call tools that no product has: a
+/// test lends them its own, and everything before the handler is as it is served.
+#[doc(hidden)]
+pub fn mcp_with<H: ServerHandler + Clone>(config: Config, handler: H) -> Router {
+    let records = Arc::clone(&config.records);
+    let app = App::new(config);
+    let lent = Arc::new(Mcp::with(handler, &app.stopping, records));
+    let serve =
+        async move |State(app): State<Arc<App>>, caller: Caller, query: Query, request: Request| {
+            enter(&lent, &app, caller, &query, request).await
+        };
+    let methods = get(serve.clone()).post(serve.clone()).delete(serve);
+    Router::new()
+        .route("/mcp", methods)
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(from_fn_with_state(Arc::clone(&app), guard))
+        .with_state(app)
+}
+
+/// The body, all of it and in time, before anybody waits for it.
+async fn bounded(request: Request, app: &Arc<App>) -> Result<Request, Problem> {
+    if request.method() != Method::POST {
+        return Ok(request);
+    }
+    let (parts, body) = request.into_parts();
+    let body = read(Request::new(body), app).await?;
+    Ok(Request::from_parts(parts, Body::from(body)))
+}

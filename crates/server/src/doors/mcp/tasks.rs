@@ -1,0 +1,172 @@
+//! The tasks extension. A task is an execution; its state is a reading of the journal, so it outlives
+//! connections and servers.
+
+use super::answer;
+use super::content;
+use super::forms;
+use super::listen::caught_up;
+use super::narration::Narration;
+use super::visit::{Manner, Visit};
+use crate::error::Problem;
+use lifecycle::{ExecutionId, QuestionId, Rejection, Timestamp};
+use protocols::executor::Told;
+use rmcp::model::{
+    CallToolResult, CreateTaskResult, DetailedTask, ErrorData, InputResponses, JsonObject, Task,
+    TaskPayload, TaskStatus,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use std::sync::Arc;
+
+/// How often a client had better ask.
+const POLL_MS: u64 = 1_000;
+
+/// A task for an execution that is under way.
+pub(super) async fn created(
+    visit: &Visit,
+    execution: ExecutionId,
+) -> Result<CreateTaskResult, Problem> {
+    let narration = caught_up(&visit.app, execution).await?;
+    Ok(CreateTaskResult::new(task(execution, &narration)))
+}
+
+/// `tasks/get`.
+pub(super) async fn get(
+    id: &str,
+    context: &RequestContext<RoleServer>,
+) -> Result<DetailedTask, ErrorData> {
+    let visit = Visit::of(context)?;
+    let (execution, narration) = found(&visit, id).await?;
+    let payload = payload(&visit, visit.manner(context), execution, &narration);
+    Ok(DetailedTask::new(task(execution, &narration), payload))
+}
+
+/// `tasks/update`: answers to what `tasks/get` said is needed. What is not asked is ignored.
+pub(super) async fn update(
+    id: &str,
+    responses: InputResponses,
+    context: &RequestContext<RoleServer>,
+) -> Result<(), ErrorData> {
+    let visit = Visit::of(context)?;
+    let (_, narration) = found(&visit, id).await?;
+    let owner = narration.account.owner().cloned();
+    let may = owner.map(|owner| visit.caller.may_answer(&owner, visit.app.model_answers));
+    if !matches!(may, Some(Ok(()))) {
+        return Err(ErrorData::invalid_params("this caller may not answer", None));
+    }
+    let open: Vec<QuestionId> = narration.account.open().map(|asked| asked.question.id).collect();
+    for question in open {
+        let form = responses.get(&question.to_string()).cloned();
+        let Some(form) = form.and_then(|form| serde_json::from_value(form).ok()) else { continue };
+        let given = answer::give(&visit, question, answer::of_form(&form)).await;
+        given.map_err(|problem| ErrorData::invalid_params(problem.message().to_owned(), None))?;
+    }
+    Ok(())
+}
+
+/// `tasks/cancel`.
+pub(super) async fn cancel(
+    id: &str,
+    context: &RequestContext<RoleServer>,
+) -> Result<(), ErrorData> {
+    let visit = Visit::of(context)?;
+    let (execution, narration) = found(&visit, id).await?;
+    let owner = narration.account.owner().cloned();
+    if owner.is_none_or(|owner| visit.caller.may_cancel(&owner).is_err()) {
+        return Err(unknown(id));
+    }
+    match visit.app.engine.cancel(execution, visit.caller.name.clone()).await {
+        // It is over, which is what was wanted.
+        Ok(()) | Err(engine::Error::Rejected(Rejection::AlreadyFinished)) => Ok(()),
+        Err(error) => {
+            let problem = Problem::from(error);
+            Err(ErrorData::internal_error(problem.message().to_owned(), None))
+        }
+    }
+}
+
+async fn found(visit: &Arc<Visit>, id: &str) -> Result<(ExecutionId, Narration), ErrorData> {
+    let execution: ExecutionId = id.parse().map_err(|_| unknown(id))?;
+    let narration = caught_up(&visit.app, execution).await.map_err(|_| unknown(id))?;
+    let account = &narration.account;
+    let seen = answer::see(visit, account.owner(), account.has_asked(), id);
+    seen.map_err(|_| unknown(id))?;
+    Ok((execution, narration))
+}
+
+fn unknown(id: &str) -> ErrorData {
+    ErrorData::invalid_params(format!("there is no task {id:?}"), None)
+}
+
+fn payload(
+    visit: &Visit,
+    manner: Manner,
+    execution: ExecutionId,
+    narration: &Narration,
+) -> TaskPayload {
+    let result = match (narration.account.now(), manner) {
+        (None, _) => return TaskPayload::Working,
+        (Some(Told::Asked(_)), Manner::Form(forms) | Manner::Retry(forms)) => {
+            let input_requests = forms::requests(visit, &narration.account, forms);
+            return TaskPayload::InputRequired { input_requests };
+        }
+        (Some(Told::Over(lifecycle::Outcome::Cancelled { .. })), _) => {
+            return TaskPayload::Cancelled;
+        }
+        (Some(Told::Asked(asked)), Manner::Model) => content::paused(asked),
+        (Some(Told::Asked(asked)), Manner::Browser) => {
+            content::approval_required(&visit.origin, asked.question.id)
+        }
+        (Some(Told::Over(outcome)), _) => content::over(execution, narration, outcome),
+        (Some(Told::Parked), _) => content::refused(&Problem::parked(execution)),
+    };
+    TaskPayload::Completed { result: object(&result) }
+}
+
+fn object(result: &CallToolResult) -> JsonObject {
+    match serde_json::to_value(result) {
+        Ok(serde_json::Value::Object(members)) => members,
+        Ok(_) | Err(_) => JsonObject::new(),
+    }
+}
+
+fn task(execution: ExecutionId, narration: &Narration) -> Task {
+    let (began, changed) = (utc(narration.began), utc(narration.changed));
+    Task::new(execution.to_string(), TaskStatus::Working, began, changed)
+        .with_status_message(narration.doing())
+        .with_poll_interval_ms(POLL_MS)
+}
+
+/// A time as the protocol writes it.
+fn utc(at: Timestamp) -> String {
+    let (days, ms) = (at.0.div_euclid(86_400_000), at.0.rem_euclid(86_400_000));
+    // Days since 1 March of year 0, in eras of 400 years: leap days come last in a year that way.
+    let days = days + 719_468;
+    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (h, m, s, ms) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1_000 % 60, ms % 1_000);
+    format!("{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}.{ms:03}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_the_protocol_does() {
+        let cases = [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (1_785_196_799_999, "2026-07-27T23:59:59.999Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+        ];
+        for (ms, expected) in cases {
+            assert_eq!(utc(Timestamp(ms)), expected);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What a connection's URL says about how it wants to be served.
+
+use crate::error::Problem;
+use crate::query::Query;
+use std::time::Duration;
+
+/// How long a call waits unless the URL says otherwise: clients give up after 60 s.
+const WAIT_MS_USUALLY: u64 = 50_000;
+
+/// Longest wait a URL can ask for.
+const WAIT_MS_MAX: u64 = 600_000;
+
+/// How a question reaches a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Mode {
+    /// The model is told and asks the person.
+    #[default]
+    Model,
+    /// The person opens a page.
+    Browser,
+    /// The client shows a form of its own.
+    Native,
+}
+
+impl Mode {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Browser => "browser",
+            Self::Native => "native",
+        }
+    }
+}
+
+/// How a connection wants to be served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Terms {
+    pub(super) mode: Mode,
+    /// How long a call waits before it is answered with a handle.
+    pub(super) wait: Duration,
+    /// Whether the catalogue's tools are listed beside `execute`.
+    pub(super) direct: bool,
+}
+
+impl Terms {
+    pub(super) fn read(query: &Query) -> Result<Self, Problem> {
+        let mode = match (query.text("elicitation_mode"), query.text("allow_model_resume")) {
+            (None, None | Some("true" | "1")) | (Some("model"), _) => Mode::Model,
+            // Older clients of Executor say it this way.
+            (None, Some(_)) | (Some("browser"), _) => Mode::Browser,
+            (Some("native"), _) => Mode::Native,
+            (Some(_), _) => {
+                let message = "The query's elicitation_mode must be model, browser or native.";
+                return Err(Problem::bad_request(message));
+            }
+        };
+        let wait = query.get("wait", "a number of milliseconds")?.unwrap_or(WAIT_MS_USUALLY);
+        let direct = match query.text("tools") {
+            None | Some("execute") => false,
+            Some("direct") => true,
+            Some(_) => {
+                return Err(Problem::bad_request("The query's tools must be execute or direct."));
+            }
+        };
+        Ok(Self { mode, wait: Duration::from_millis(wait.min(WAIT_MS_MAX)), direct })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::extract::FromRequestParts as _;
+    use axum::http::Request;
+
+    async fn read(query: &str) -> Option<(Mode, u64, bool)> {
+        let request = Request::builder().uri(format!("/mcp?{query}")).body(()).unwrap();
+        let query = Query::from_request_parts(&mut request.into_parts().0, &()).await.unwrap();
+        let terms = Terms::read(&query).ok()?;
+        Some((terms.mode, u64::try_from(terms.wait.as_millis()).unwrap(), terms.direct))
+    }
+
+    #[tokio::test]
+    async fn a_url_says_how_questions_reach_a_person_and_how_long_to_wait() {
+        let cases = [
+            ("", Some((Mode::Model, 50_000, false))),
+            ("elicitation_mode=browser", Some((Mode::Browser, 50_000, false))),
+            ("elicitation_mode=native&wait=5", Some((Mode::Native, 5, false))),
+            ("allow_model_resume=false&tools=direct", Some((Mode::Browser, 50_000, true))),
+            ("elicitation_mode=model&wait=999999999", Some((Mode::Model, 600_000, false))),
+            ("elicitation_mode=telepathy", None),
+            ("wait=long", None),
+            ("tools=all", None),
+        ];
+        for (query, expected) in cases {
+            assert_eq!((query, read(query).await), (query, expected));
+        }
+    }
+}
