@@ -57,7 +57,15 @@ pub fn prepare(source: &str, convention: Convention) -> Result<Prepared, SyntaxP
     match strip::strip(&text, &program) {
         strip::Stripped::Unchanged => finish(&text, &program, None, convention),
         strip::Stripped::Blanked(bytes) => finish(&text, &program, Some(bytes), convention),
-        strip::Stripped::NeedsTransform => prepare_transformed(&text, convention),
+        strip::Stripped::NeedsCode { blanked, declarations } => {
+            let spliced = transform::splice(&text, &blanked, &declarations)?;
+            let spliced = String::from_utf8(spliced)
+                .map_err(|_| problem(&text, 0, "the program's types could not be removed"))?;
+            prepare_javascript(&spliced, convention)
+        }
+        strip::Stripped::NeedsTransform => {
+            prepare_javascript(&transform::to_javascript(&text)?, convention)
+        }
     }
 }
 
@@ -66,13 +74,12 @@ pub(crate) fn first_line_shift(prepared: &str) -> usize {
     if prepared.starts_with(recover::RETURN) { recover::RETURN.len() } else { 0 }
 }
 
-/// Enums, namespaces and parameter properties have no form without code: lines move, but the program runs.
-fn prepare_transformed(text: &str, convention: Convention) -> Result<Prepared, SyntaxProblem> {
-    let text = transform::to_javascript(text).map_err(|message| problem(text, 0, message))?;
+/// What the transformer wrote is a text of its own, with places of its own.
+fn prepare_javascript(text: &str, convention: Convention) -> Result<Prepared, SyntaxProblem> {
     let allocator = Allocator::default();
-    let program = parse(&allocator, &text)?;
-    recover::check_modules(&text, &program)?;
-    finish(&text, &program, None, convention)
+    let program = parse(&allocator, text)?;
+    recover::check_modules(text, &program)?;
+    finish(text, &program, None, convention)
 }
 
 /// Gives the program its `return`. `blanked` is the text without types, byte for byte as long.

@@ -15,16 +15,28 @@ pub(super) enum Stripped {
     Unchanged,
     /// Its types are spaces now.
     Blanked(Vec<u8>),
-    /// It has more than types.
+    /// Its types are spaces now; these enums and namespaces still have to become code.
+    NeedsCode { blanked: Vec<u8>, declarations: Vec<Span> },
+    /// It has more than types, and not in places of its own.
     NeedsTransform,
 }
 
 /// Removes the types of `program`, which was parsed from `text`.
 pub(super) fn strip(text: &str, program: &Program<'_>) -> Stripped {
-    let mut stripper = Stripper { source: text.as_bytes(), out: None, needs_transform: false };
+    let mut stripper = Stripper {
+        source: text.as_bytes(),
+        out: None,
+        declarations: vec![],
+        needs_transform: false,
+    };
     stripper.visit_program(program);
+    let declarations = stripper.declarations;
     match stripper.out {
         _ if stripper.needs_transform => Stripped::NeedsTransform,
+        out if !declarations.is_empty() => {
+            let blanked = out.unwrap_or_else(|| text.as_bytes().to_vec());
+            Stripped::NeedsCode { blanked, declarations }
+        }
         Some(bytes) => Stripped::Blanked(bytes),
         None => Stripped::Unchanged,
     }
@@ -34,6 +46,8 @@ struct Stripper<'s> {
     source: &'s [u8],
     /// A copy of the source, made when the first type is met.
     out: Option<Vec<u8>>,
+    /// Enums and namespaces, in the order of their places.
+    declarations: Vec<Span>,
     needs_transform: bool,
 }
 
@@ -269,12 +283,12 @@ impl<'a> Visit<'a> for Stripper<'_> {
         self.blank_whole(it.span);
     }
 
-    fn visit_ts_enum_declaration(&mut self, _: &TSEnumDeclaration<'a>) {
-        self.needs_transform = true;
+    fn visit_ts_enum_declaration(&mut self, it: &TSEnumDeclaration<'a>) {
+        self.declarations.push(it.span);
     }
 
-    fn visit_ts_namespace_declaration(&mut self, _: &TSNamespaceDeclaration<'a>) {
-        self.needs_transform = true;
+    fn visit_ts_namespace_declaration(&mut self, it: &TSNamespaceDeclaration<'a>) {
+        self.declarations.push(it.span);
     }
 
     fn visit_ts_import_equals_declaration(&mut self, _: &TSImportEqualsDeclaration<'a>) {

@@ -205,6 +205,50 @@ fn what_is_more_than_types_is_transformed() {
     assert!(last.contains(";return (\nA.B)"), "{last}");
 }
 
+/// The program's lines from the first that holds `needle` on, each with the number it had.
+fn lines_from(text: &str, needle: &str) -> Vec<(usize, String)> {
+    let lines = text.lines().map(str::to_owned).enumerate();
+    lines.skip_while(|(_, line)| !line.contains(needle)).collect()
+}
+
+#[test]
+fn what_stands_around_enums_and_namespaces_keeps_its_line() {
+    const DECLARATIONS: &[&str] = &[
+        "enum A { B = 1 }",
+        "const enum A {\n  // why\n  B = 'b',\n\n  C = `\n${1}`,\n}",
+        "enum A { B = 'b\\nb', C = `\\n` }",
+        "namespace A {\n  export const b = `${`\n\n` + `x ${1}\n`}`\n}",
+        "enum A { B }\nenum A {\n  C = B + 1\n}",
+        "namespace A {\n  export const b: number = 1\n  export function c(): void {\n    throw 1\n  }\n}",
+        "namespace A {\n  export interface B { c: 1 }\n}",
+        "namespace A.B {\n  export enum C {\n  D }\n}\nnamespace A {\n  export const e = 1\n}",
+        "class A {\n  x: number = 1\n}\nnamespace A {\n  export const b = 1\n}",
+        "{\n  enum A {\n    B\n  }\n  a(A.B)\n}",
+        "function f() {\n  enum A {\n    B\n  }\n  return A.B as number\n}",
+    ];
+    const AFTER: &str = "const last = 1\n(function () {})\nthrow last";
+    for declaration in DECLARATIONS {
+        let source = format!("const first = 1\n{declaration}\n{AFTER}");
+        let Prepared(text) = prepare(&source, ExplicitReturn).unwrap();
+        assert_eq!(lines_from(&text, "const last"), lines_from(&source, "const last"), "{text}");
+        assert!(text.starts_with("const first = 1\n"), "{text}");
+        let allocator = Allocator::default();
+        let again = parse_as(&allocator, &text, SourceType::mjs());
+        assert!(again.diagnostics.is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn a_syntax_error_after_an_enum_names_the_users_line_and_column() {
+    let at = |source: &str| {
+        let problem = prepare(source, ExplicitReturn).unwrap_err();
+        (problem.line, problem.column)
+    };
+    assert_eq!(at("enum A {\n  B,\n  C,\n}\n\nconst x = ;"), (6, 11));
+    assert_eq!(at("enum A {\n  B,\n}\nexport default A.B\nf()"), (4, 1));
+    assert_eq!(at("1\nnamespace A {\n  export let b = 1\n}"), (3, 14));
+}
+
 #[test]
 fn a_syntax_error_names_the_users_line_and_column() {
     let at = |source: &str| {
@@ -269,7 +313,14 @@ proptest! {
         let allocator = Allocator::default();
         // Some lines do run into their neighbours.
         let Ok(program) = parse(&allocator, &text) else { return Ok(()) };
-        if let strip::Stripped::Blanked(bytes) = strip::strip(&text, &program) {
+        let bytes = match strip::strip(&text, &program) {
+            strip::Stripped::Blanked(bytes) => Some(bytes),
+            strip::Stripped::NeedsCode { blanked, declarations } => {
+                Some(transform::splice(&text, &blanked, &declarations).unwrap())
+            }
+            strip::Stripped::Unchanged | strip::Stripped::NeedsTransform => None,
+        };
+        if let Some(bytes) = bytes {
             let blanked = String::from_utf8(bytes).unwrap();
             prop_assert_eq!(printed(&blanked), printed(&transform::to_javascript(&text).unwrap()), "{}\n{}", text, blanked);
         }
@@ -311,6 +362,8 @@ const TYPESCRIPT: &[&str] = &[
     "(x: T): U => x",
     "return a31 as T",
     "throw a32 as T",
+    "enum A33 { B, C = B + 1, D = `d` }",
+    "namespace A34 { export const b: T = 1\nexport type C = 1 }",
 ];
 
 /// Program text as the printer writes it, without the semicolons that stand for nothing.
@@ -318,7 +371,10 @@ fn printed(text: &str) -> String {
     let allocator = Allocator::default();
     let parsed = parse_as(&allocator, text, SourceType::mjs());
     assert!(parsed.diagnostics.is_empty(), "{text}: {:?}", parsed.diagnostics);
-    let code = oxc_codegen::Codegen::new().build(&parsed.program).code;
+    let code = oxc_codegen::Codegen::new()
+        .with_options(transform::without_comments())
+        .build(&parsed.program)
+        .code;
     code.lines()
         .map(str::trim)
         .filter(|line| !matches!(*line, ";" | "export {};"))

@@ -23,6 +23,25 @@ fn the_first_lines_columns_are_the_users() {
 }
 
 #[test]
+fn errors_after_enums_and_namespaces_name_the_users_lines() {
+    const DECLARED: &str = "enum Level {\n  Low = 1,\n  High = `\n` as any,\n}\n\nnamespace Text {\n  export const sign = '!'\n}\n";
+    let stack = |code: &str| {
+        let done = done(&Run::new(&format!("{DECLARED}{code}")));
+        done["error"]["stack"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(
+        stack("function f(level: Level) {\n  throw new Error('x')\n}\nf()"),
+        "    at f (program.js:11:13)\n    at <anonymous> (program.js:13:1)"
+    );
+    // What only the engine notices.
+    assert_eq!(stack("let a = 1\nlet a = 2"), "    at program.js:11:7");
+    let value = done(&Run::new(&format!("{DECLARED}[Level.Low, Level[1], Level.High, Text.sign]")));
+    assert_eq!(value["result"], serde_json::json!([1, "Low", "\n", "!"]));
+    let problem = done(&Run::new(&format!("{DECLARED}\nconst b = ;")));
+    assert_eq!(problem["error"]["message"], "Unexpected token (11:11)");
+}
+
+#[test]
 fn what_is_thrown_need_not_be_an_error() {
     for (code, message) in [
         ("throw 'text'", "text"),
