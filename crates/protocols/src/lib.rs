@@ -1,7 +1,9 @@
 //! Every byte format that crosses a process boundary. Pure: no I/O, no clock, no async.
 
 pub mod enclave;
+pub mod exec_server;
 pub mod execbox;
 pub mod executor;
+pub mod json_rpc;
 pub mod ndjson;
 pub mod typescript;

@@ -1,0 +1,39 @@
+//! exec-server: spawn and steer processes over JSON-RPC, as the seed's clients and today's codex speak it.
+
+mod chunk;
+mod dialect;
+mod environment;
+mod files;
+mod http;
+mod inbound;
+mod outbound;
+mod uri;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+pub use chunk::ByteChunk;
+pub use dialect::Dialect;
+pub use environment::{Base, EnvPolicy, environment};
+pub use files::*;
+pub use http::*;
+pub use inbound::{Family, Request, family, read};
+pub use outbound::{closed_line, exited_line, output_line, quoted};
+pub use uri::{BadPath, path_of, uri_of};
+pub use wire::*;
+
+/// The largest message, a line or a frame of several parts.
+pub const MESSAGE_BYTES_MAX: usize = 64 << 20;
+
+/// The largest part of a message.
+pub const FRAME_BYTES_MAX: usize = 16 << 20;
+
+/// Whom an error that belongs to no request is addressed to.
+pub const NOBODY: crate::json_rpc::Id = crate::json_rpc::Id::Number(-1);
+
+/// A session that is in use cannot be taken up by another connection.
+pub const SESSION_ATTACHED: i64 = -32_010;
+
+/// A file that does not exist.
+pub const NOT_FOUND: i64 = -32_004;

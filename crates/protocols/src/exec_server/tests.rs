@@ -1,0 +1,91 @@
+use super::*;
+use crate::json_rpc::{self, INVALID_PARAMS};
+use proptest::prelude::*;
+use std::path::Path;
+
+#[test]
+fn every_method_that_has_a_family_can_be_read() {
+    for method in ["initialize", "process/start", "process/list", "fs/walk", "http/request"] {
+        assert!(family(method).is_some() && read(method, None).is_some(), "{method}");
+    }
+    assert!(read("nope/x", None).is_none());
+}
+
+#[test]
+fn wrong_params_are_named() {
+    let cases = [
+        ("initialize", "{}", "missing field `clientName`"),
+        ("initialize", r#"{"clientName":5}"#, "invalid type: integer `5`, expected a string"),
+        ("initialize", "null", "invalid type: null, expected struct InitializeParams"),
+        ("process/start", r#"{"processId":"a"}"#, "missing field `argv`"),
+        (
+            "process/read",
+            r#"{"processId":"a","afterSeq":-1}"#,
+            "invalid value: integer `-1`, expected u64",
+        ),
+    ];
+    for (method, params, expected) in cases {
+        let raw = serde_json::value::RawValue::from_string(params.into()).unwrap();
+        let error = read(method, Some(&raw)).unwrap().unwrap_err();
+        assert_eq!((error.code, error.message.as_str()), (INVALID_PARAMS, expected));
+    }
+}
+
+#[test]
+fn the_key_alone_tells_the_dialects_apart() {
+    let read = |text: &str| -> Option<Option<String>> {
+        serde_json::from_str::<InitializeParams>(text).unwrap().resume_session_id
+    };
+    assert_eq!(read(r#"{"clientName":"a"}"#), None);
+    assert_eq!(read(r#"{"clientName":"a","resumeSessionId":null}"#), Some(None));
+    assert_eq!(read(r#"{"clientName":"a","resumeSessionId":"s"}"#), Some(Some("s".into())));
+}
+
+#[test]
+fn output_written_by_hand_reads_as_any_other() {
+    let line = output_line(&quoted("a \"b\""), 7, ExecOutputStream::Pty, b"hi\n");
+    let Ok(json_rpc::Message::Notification { method, params: Some(params) }) =
+        json_rpc::read(&line)
+    else {
+        panic!("{line}")
+    };
+    assert_eq!(method, "process/output");
+    let read: ExecOutputDeltaNotification = serde_json::from_str(params.get()).unwrap();
+    let expected = ExecOutputDeltaNotification {
+        process_id: "a \"b\"".into(),
+        seq: Some(7),
+        stream: ExecOutputStream::Pty,
+        chunk: ByteChunk(b"hi\n".to_vec()),
+    };
+    assert_eq!(read, expected);
+    for line in [exited_line(&quoted("p"), 8, 137), closed_line(&quoted("p"), 9)] {
+        assert!(matches!(json_rpc::read(&line), Ok(json_rpc::Message::Notification { .. })));
+    }
+}
+
+#[test]
+fn a_path_is_a_uri_of_this_machine_or_absolute() {
+    let path = |text: &str| path_of(text).map(|path| path.to_str().unwrap().to_owned());
+    assert_eq!(path("file:///tmp/a%20b").as_deref(), Ok("/tmp/a b"));
+    assert_eq!(path("file:/tmp").as_deref(), Ok("/tmp"));
+    assert_eq!(path("file://localhost/tmp").as_deref(), Ok("/tmp"));
+    assert_eq!(path("/tmp/x").as_deref(), Ok("/tmp/x"));
+    assert!(matches!(path("tmp"), Err(BadPath::Relative(_))));
+    assert!(matches!(path("http://x/tmp"), Err(BadPath::Scheme(_))));
+    assert!(matches!(path("file://host/tmp"), Err(BadPath::Host(_))));
+}
+
+proptest! {
+    #[test]
+    fn a_path_survives_its_uri(name in "[a-zA-Z0-9 %#?äß☃.-]{1,20}") {
+        let path = Path::new("/tmp").join(name);
+        prop_assert_eq!(path_of(&uri_of(&path)).unwrap(), path);
+    }
+
+    #[test]
+    fn bytes_survive_base64(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+        let chunk = ByteChunk(bytes);
+        let text = serde_json::to_string(&chunk).unwrap();
+        prop_assert_eq!(serde_json::from_str::<ByteChunk>(&text).unwrap(), chunk);
+    }
+}

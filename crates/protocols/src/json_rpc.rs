@@ -1,0 +1,214 @@
+//! JSON-RPC as exec-servers speak it: without the member `jsonrpc`, one object per message.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+/// What ties an answer to its request.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Id {
+    /// A number.
+    Number(i64),
+    /// A text.
+    Text(String),
+}
+
+/// A message, told apart by its shape.
+#[derive(Debug, Clone)]
+pub enum Message<'a> {
+    /// Wants an answer.
+    Request {
+        /// Goes back with the answer.
+        id: Id,
+        /// What is wanted.
+        method: String,
+        /// With what.
+        params: Option<&'a RawValue>,
+    },
+    /// Wants none.
+    Notification {
+        /// What happened.
+        method: String,
+        /// With what.
+        params: Option<&'a RawValue>,
+    },
+    /// Is one.
+    Response {
+        /// To which request.
+        id: Id,
+        /// What came of it.
+        result: Result<&'a RawValue, ErrorObject>,
+    },
+}
+
+/// Why a request was not done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorObject {
+    /// For programs.
+    pub code: i64,
+    /// For people.
+    pub message: String,
+}
+
+/// The request makes no sense now.
+pub const INVALID_REQUEST: i64 = -32_600;
+/// There is no such method.
+pub const METHOD_NOT_FOUND: i64 = -32_601;
+/// The method cannot be called like that.
+pub const INVALID_PARAMS: i64 = -32_602;
+/// It was tried and failed.
+pub const INTERNAL: i64 = -32_603;
+
+impl ErrorObject {
+    /// An error.
+    pub fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(default, borrow, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(default)]
+    method: Option<String>,
+    #[serde(default, borrow)]
+    params: Option<&'a RawValue>,
+    #[serde(default, borrow, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(default)]
+    error: Option<ErrorObject>,
+}
+
+/// Tells null from nothing.
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(from).map(Some)
+}
+
+/// Reads one message; a text says why it is none.
+pub fn read(text: &str) -> Result<Message<'_>, String> {
+    if !text.trim_start().starts_with('{') {
+        let is_json = serde_json::from_str::<&RawValue>(text);
+        return Err(is_json.err().map_or("expected a JSON-RPC object".into(), |e| e.to_string()));
+    }
+    let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let id = match envelope.id {
+        None => None,
+        Some(raw) => {
+            Some(serde_json::from_str(raw.get()).map_err(|_| "an id is a text or a whole number")?)
+        }
+    };
+    match (envelope.method, id, envelope.result, envelope.error) {
+        (Some(method), Some(id), ..) => {
+            Ok(Message::Request { id, method, params: envelope.params })
+        }
+        (Some(method), None, ..) => Ok(Message::Notification { method, params: envelope.params }),
+        (None, Some(id), Some(result), _) => Ok(Message::Response { id, result: Ok(result) }),
+        (None, Some(id), None, Some(error)) => Ok(Message::Response { id, result: Err(error) }),
+        (None, ..) => {
+            Err("neither a request nor an answer: `method`, `result` and `error` are missing"
+                .into())
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Answer<'a, T> {
+    id: &'a Id,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<T>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a ErrorObject>,
+}
+
+/// The text of an answer.
+pub fn answer<T: Serialize>(id: &Id, result: Result<&T, &ErrorObject>) -> String {
+    let answer = Answer { id, result: result.ok(), error: result.err() };
+    serde_json::to_string(&answer).expect("answers have texts as keys")
+}
+
+#[derive(Serialize)]
+struct Call<'a, T> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a Id>,
+    method: &'a str,
+    params: T,
+}
+
+/// The text of a request.
+pub fn request<T: Serialize>(id: &Id, method: &str, params: &T) -> String {
+    serde_json::to_string(&Call { id: Some(id), method, params })
+        .expect("params have texts as keys")
+}
+
+/// The text of a notification.
+pub fn notification<T: Serialize>(method: &str, params: &T) -> String {
+    serde_json::to_string(&Call { id: None, method, params }).expect("params have texts as keys")
+}
+
+/// Reads params; nothing is null. The reason says what is wrong, not where.
+pub fn params<T: serde::de::DeserializeOwned>(params: Option<&RawValue>) -> Result<T, ErrorObject> {
+    let text = params.map_or("null", RawValue::get);
+    serde_json::from_str(text).map_err(|error| {
+        let message = error.to_string();
+        let what = message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
+        ErrorObject::new(INVALID_PARAMS, what)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn shape(text: &str) -> &'static str {
+        match read(text) {
+            Ok(Message::Request { .. }) => "request",
+            Ok(Message::Notification { .. }) => "notification",
+            Ok(Message::Response { .. }) => "response",
+            Err(_) => "malformed",
+        }
+    }
+
+    #[test]
+    fn a_message_is_what_its_shape_says() {
+        let cases = [
+            (r#"{"id":1,"method":"a"}"#, "request"),
+            (r#"{"id":"x","method":"a","params":{}}"#, "request"),
+            (r#"{"jsonrpc":"2.0","id":-5,"method":"a"}"#, "request"),
+            (r#"{"id":1,"method":"a","trace":{"traceparent":"x"}}"#, "request"),
+            (r#"{"method":"a"}"#, "notification"),
+            (r#"{"id":1,"result":null}"#, "response"),
+            (r#"{"id":1,"error":{"code":1,"message":"x"}}"#, "response"),
+            (r#"{"id":1.5,"method":"a"}"#, "malformed"),
+            (r#"{"id":null,"method":"a"}"#, "malformed"),
+            (r#"{"id":1}"#, "malformed"),
+            ("{}", "malformed"),
+            ("[]", "malformed"),
+            (r#"[{"id":1,"method":"a"}]"#, "malformed"),
+            (r#""text""#, "malformed"),
+            ("42", "malformed"),
+            ("{not json", "malformed"),
+            (r#"{"id":1,"id":2,"method":"a"}"#, "malformed"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!((text, shape(text)), (text, expected));
+        }
+    }
+
+    #[test]
+    fn answers_have_a_result_or_an_error() {
+        let id = Id::Text("a".into());
+        assert_eq!(answer(&id, Ok(&1)), r#"{"id":"a","result":1}"#);
+        let error = ErrorObject::new(INTERNAL, "no");
+        let expected = r#"{"id":"a","error":{"code":-32603,"message":"no"}}"#;
+        assert_eq!(answer::<()>(&id, Err(&error)), expected);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in ".{0,60}") {
+            let _ = read(&text);
+        }
+    }
+}
