@@ -4,6 +4,7 @@ mod autostart;
 mod data_directory;
 mod doctor;
 mod duration;
+mod exec_server;
 mod executions;
 mod exit;
 mod input;
@@ -17,6 +18,7 @@ mod run;
 mod runner;
 mod serve;
 mod size;
+mod stdio;
 mod token;
 
 use clap::{Parser, Subcommand};
@@ -42,11 +44,13 @@ enum Verb {
     Open(open::Args),
     Runner(runner::Args),
     Mcp(mcp::Args),
+    ExecServer(exec_server::Args),
 }
 
 fn main() -> std::process::ExitCode {
     // Runners are forked from a child that runs this same binary: before anything else is set up.
     sandbox::enter_if_asked();
+    processes::enter_if_asked();
     let exit = match Cli::try_parse() {
         Ok(Cli { verb: Verb::Run(args) }) => run::run(args),
         Ok(Cli { verb: Verb::Doctor(args) }) => doctor::doctor(&args),
@@ -58,6 +62,7 @@ fn main() -> std::process::ExitCode {
         Ok(Cli { verb: Verb::Open(args) }) => open::open(&args),
         Ok(Cli { verb: Verb::Runner(args) }) => runner::runner(&args),
         Ok(Cli { verb: Verb::Mcp(args) }) => mcp::mcp(args),
+        Ok(Cli { verb: Verb::ExecServer(args) }) => exec_server::exec_server(&args),
         Err(refused) => print::usage(&refused),
     };
     exit.into()

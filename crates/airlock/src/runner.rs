@@ -1,8 +1,6 @@
 //! `airlock runner`: runs programs for an execbox host, which keeps their tools.
 
-mod stdio;
-
-use crate::{Exit, print};
+use crate::{Exit, print, stdio};
 use anyhow::Context as _;
 use sandbox::{Config, Sandbox};
 use server::auth::Secret;

@@ -6,6 +6,8 @@ use engine::policies::Policies;
 use engine::{Clock, Config, Engine, Retention};
 use lifecycle::Policy;
 use lifecycle::ToolPath;
+use processes::Processes;
+use server::exec_server::{Choice, ExecServer};
 use server::{Auth, Server};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -41,6 +43,9 @@ pub(crate) struct Args {
     /// Whoever runs a program may not answer its questions.
     #[arg(long)]
     no_model_answers: bool,
+    /// Opens /exec: whoever has a token with the scope process may spawn processes on this machine.
+    #[arg(long)]
+    exec: bool,
     /// How long finished executions stay readable, such as 12h or 30d; then they are forgotten.
     #[arg(long, value_name = "TIME", default_value = "30d", value_parser = duration::parse_long)]
     keep_for: Duration,
@@ -190,6 +195,7 @@ async fn config(
         enclave_tools: args.enclave_tools.iter().cloned().collect(),
         model_answers: !args.no_model_answers,
         clock,
+        exec_server: if args.exec { Some(exec_server()?) } else { None },
         ..server::Config::new(engine.clone(), store.clone())
     })
 }
@@ -198,6 +204,12 @@ fn enclave_tool(text: &str) -> Result<(ToolPath, ToolPath), String> {
     let (name, tool) = text.split_once('=').ok_or("it must be NAME=TOOL")?;
     let parse = |text: &str| ToolPath::parse(text).map_err(|why| why.to_string());
     Ok((parse(name)?, parse(tool)?))
+}
+
+fn exec_server() -> anyhow::Result<ExecServer> {
+    let processes = Processes::start(&processes::Config::default())
+        .context("could not start what processes are started from")?;
+    Ok(ExecServer::new(processes, Choice::Auto))
 }
 
 /// What tells us to stop.

@@ -6,6 +6,7 @@ mod address;
 pub mod enclave;
 mod error;
 mod event;
+pub mod exec_server;
 pub mod execbox;
 mod follow;
 mod http;

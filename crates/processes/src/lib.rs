@@ -29,7 +29,7 @@ pub use order::Signal;
 pub use output::{
     CHUNK_BYTES_MAX, Changes, Chunk, Event, Output, Page, RETAINED_BYTES_MAX, Seq, Stream,
 };
-pub use process::{End, Process};
+pub use process::{End, InputRoom, Process};
 pub use processes::{Config, Processes, Program};
 pub use spec::{BadSpec, Input, Size, Spec, Streams};
 pub use warden::enter_if_asked;

@@ -3,6 +3,7 @@
 use crate::auth::{self, Gate, Hosts, TokenError, Tokens};
 use crate::config::{Auth, Config};
 use crate::doors::enclave::Sessions;
+use crate::doors::exec_server::ExecServer;
 use crate::doors::execbox::Channels;
 use crate::doors::mcp::Mcp;
 use crate::metrics::Metrics;
@@ -23,6 +24,7 @@ pub(crate) struct App {
     pub(crate) channels: Channels,
     pub(crate) enclave: Arc<Sessions>,
     pub(crate) mcp: Mcp,
+    pub(crate) exec_server: Option<ExecServer>,
     /// Cancelled when the server stops: whoever waits is told.
     pub(crate) stopping: CancellationToken,
     /// Every task of the server; joined when it stops.
@@ -43,6 +45,7 @@ impl App {
         tasks.spawn(Arc::clone(&enclave).watch(config.engine.clone(), stopping.clone()));
         Arc::new(Self {
             enclave,
+            exec_server: config.exec_server,
             channels: Channels::new(sandbox, stopping.clone(), tasks.clone()),
             mcp: Mcp::new(&stopping, Arc::clone(&config.records)),
             engine: config.engine,

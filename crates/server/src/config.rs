@@ -1,5 +1,6 @@
 //! What a server is made of.
 
+use crate::doors::exec_server::ExecServer;
 use engine::{Clock, Engine};
 use lifecycle::ToolPath;
 use std::collections::BTreeMap;
@@ -26,6 +27,8 @@ pub struct Config {
     pub enclave_tools: BTreeMap<ToolPath, ToolPath>,
     /// What time it is.
     pub clock: Clock,
+    /// The door to processes, where it is open.
+    pub exec_server: Option<ExecServer>,
 }
 
 /// How callers are told apart.
@@ -52,6 +55,7 @@ impl Config {
             model_answers: true,
             enclave_tools: BTreeMap::new(),
             clock: Clock::system(),
+            exec_server: None,
         }
     }
 }

@@ -15,8 +15,8 @@ mod query;
 mod routes;
 
 pub use config::{Auth, Config};
-pub use doors::execbox;
 #[doc(hidden)]
 pub use doors::mcp::mcp_with;
+pub use doors::{exec_server, execbox};
 pub use listen::{Server, StartError};
 pub use routes::router;

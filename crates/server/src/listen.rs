@@ -85,6 +85,9 @@ impl Server {
     /// second later at most. The engine is not stopped.
     pub async fn shutdown(self) {
         self.app.stopping.cancel();
+        if let Some(exec_server) = &self.app.exec_server {
+            exec_server.shutdown().await;
+        }
         self.app.tasks.close();
         self.app.tasks.wait().await;
     }

@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::body::BODY_BYTES_MAX;
 use crate::config::Config;
 use crate::doors::mcp::mcp;
-use crate::doors::{enclave, execbox, executor, journal, policies, sign_in, tokens};
+use crate::doors::{enclave, exec_server, execbox, executor, journal, policies, sign_in, tokens};
 use crate::error::Problem;
 use crate::guard::guard;
 use crate::{metrics, pages};
@@ -48,6 +48,7 @@ pub(crate) fn build(app: &Arc<App>) -> Router {
         .route("/api/executions/{id}/events", get(executor::events))
         .route("/api/openapi.json", get(openapi))
         .route("/api/callback", get(executor::callback))
+        .route("/exec", get(exec_server::open))
         .route("/execbox", get(execbox::open))
         .route("/api/executions/{id}/journal", get(journal::journal))
         .route("/api/policies", get(policies::list).post(policies::add))
@@ -86,7 +87,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     /// What is not for programs that read descriptions: pages, and channels after an upgrade.
-    const NOT_DESCRIBED: [&str; 5] = ["/", "/resume/{id}", "/console/{name}", "/execbox", "/mcp"];
+    const NOT_DESCRIBED: [&str; 6] =
+        ["/", "/resume/{id}", "/console/{name}", "/exec", "/execbox", "/mcp"];
 
     #[test]
     fn every_route_is_described_and_everything_described_is_a_route() {

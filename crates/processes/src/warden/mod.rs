@@ -87,10 +87,13 @@ impl Warden {
                 self.guardians.insert(child);
             }
             Ok(ForkResult::Child) => {
-                let Self { control, children, guardians: _ } = self;
-                // The server must see the end of the warden when the warden ends.
-                let _ = nix::unistd::dup2(io::stdin(), control);
-                leave(guardian::run(descriptors, children))
+                // The server must see the end of the warden when the warden ends, and no program its socket.
+                let nothing = std::fs::File::open("/dev/null").map(OwnedFd::from);
+                match nothing {
+                    Ok(nothing) => drop(std::mem::replace(&mut self.control, nothing)),
+                    Err(_) => leave(1),
+                }
+                leave(guardian::run(descriptors, &self.children))
             }
             // The server sees its end of the guardian's socket close.
             Err(_) => {}

@@ -25,19 +25,26 @@ pub enum Request {
     ProcessList,
     EnvironmentInfo,
     EnvironmentStatus,
-    FsReadFile(FsPathParams),
-    FsWriteFile(FsWriteFileParams),
-    FsCreateDirectory(FsCreateDirectoryParams),
-    FsGetMetadata(FsPathParams),
-    FsCanonicalize(FsPathParams),
-    FsReadDirectory(FsPathParams),
-    FsWalk(FsWalkParams),
-    FsRemove(FsRemoveParams),
-    FsCopy(FsCopyParams),
-    FsOpen(FsOpenParams),
-    FsReadBlock(FsReadBlockParams),
-    FsClose(FsCloseParams),
+    File(FileRequest),
     HttpRequest(HttpRequestParams),
+}
+
+/// What can be asked about files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is the method of its name")]
+pub enum FileRequest {
+    ReadFile(FsPathParams),
+    WriteFile(FsWriteFileParams),
+    CreateDirectory(FsCreateDirectoryParams),
+    GetMetadata(FsPathParams),
+    Canonicalize(FsPathParams),
+    ReadDirectory(FsPathParams),
+    Walk(FsWalkParams),
+    Remove(FsRemoveParams),
+    Copy(FsCopyParams),
+    Open(FsOpenParams),
+    ReadBlock(FsReadBlockParams),
+    Close(FsCloseParams),
 }
 
 /// Which kind of methods one is, as refusals name it.
@@ -117,19 +124,26 @@ pub fn read(method: &str, given: Option<&RawValue>) -> Option<Result<Request, Er
         "process/list" => Ok(Request::ProcessList),
         "environment/info" => Ok(Request::EnvironmentInfo),
         "environment/status" => Ok(Request::EnvironmentStatus),
-        "fs/readFile" => params(given).map(Request::FsReadFile),
-        "fs/writeFile" => params(given).map(Request::FsWriteFile),
-        "fs/createDirectory" => params(given).map(Request::FsCreateDirectory),
-        "fs/getMetadata" => params(given).map(Request::FsGetMetadata),
-        "fs/canonicalize" => params(given).map(Request::FsCanonicalize),
-        "fs/readDirectory" => params(given).map(Request::FsReadDirectory),
-        "fs/walk" => params(given).map(Request::FsWalk),
-        "fs/remove" => params(given).map(Request::FsRemove),
-        "fs/copy" => params(given).map(Request::FsCopy),
-        "fs/open" => params(given).map(Request::FsOpen),
-        "fs/readBlock" => params(given).map(Request::FsReadBlock),
-        "fs/close" => params(given).map(Request::FsClose),
+        "fs/readFile" => file(given, FileRequest::ReadFile),
+        "fs/writeFile" => file(given, FileRequest::WriteFile),
+        "fs/createDirectory" => file(given, FileRequest::CreateDirectory),
+        "fs/getMetadata" => file(given, FileRequest::GetMetadata),
+        "fs/canonicalize" => file(given, FileRequest::Canonicalize),
+        "fs/readDirectory" => file(given, FileRequest::ReadDirectory),
+        "fs/walk" => file(given, FileRequest::Walk),
+        "fs/remove" => file(given, FileRequest::Remove),
+        "fs/copy" => file(given, FileRequest::Copy),
+        "fs/open" => file(given, FileRequest::Open),
+        "fs/readBlock" => file(given, FileRequest::ReadBlock),
+        "fs/close" => file(given, FileRequest::Close),
         "http/request" => params(given).map(Request::HttpRequest),
         _ => return None,
     })
+}
+
+fn file<T: serde::de::DeserializeOwned>(
+    given: Option<&RawValue>,
+    ask: fn(T) -> FileRequest,
+) -> Result<Request, ErrorObject> {
+    params(given).map(|params| Request::File(ask(params)))
 }

@@ -18,7 +18,7 @@ pub use dialect::Dialect;
 pub use environment::{Base, EnvPolicy, environment};
 pub use files::*;
 pub use http::*;
-pub use inbound::{Family, Request, family, read};
+pub use inbound::{Family, FileRequest, Request, family, read};
 pub use outbound::{closed_line, exited_line, output_line, quoted};
 pub use uri::{BadPath, path_of, uri_of};
 pub use wire::*;

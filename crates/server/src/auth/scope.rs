@@ -118,6 +118,11 @@ impl Caller {
         self.needs(Scope::Run)
     }
 
+    /// Spawn processes.
+    pub(crate) const fn may_spawn(&self) -> Result<(), Denied> {
+        self.needs(Scope::Process)
+    }
+
     /// See an execution. Whoever answers questions sees those who ask.
     pub(crate) fn may_see(&self, owner: &CallerName, has_asked: bool) -> Result<(), Denied> {
         if self.sees_all() || (has_asked && self.scopes.has(Scope::Answer)) {

@@ -1,6 +1,7 @@
 //! One folder per protocol, and the administrator's door.
 
 pub(crate) mod enclave;
+pub mod exec_server;
 pub mod execbox;
 pub(crate) mod executor;
 pub(crate) mod journal;

@@ -1,0 +1,269 @@
+//! What a client can do.
+
+use super::ExecServerError;
+use super::driver::{Asked, Driver, Hello, Told, Way, greet};
+use super::events::{Events, ExecServerEvent, Heard};
+use super::link::{self, Link};
+use protocols::exec_server::{
+    ByteChunk, EnvironmentInfo, ExecParams, ExecResponse, ListResponse, ProcessSignal, ReadParams,
+    ReadResponse, TerminalSize, TerminateParams, TerminateResponse, WaitResponse, WriteParams,
+    WriteResponse,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
+use tokio::sync::{broadcast, mpsc, oneshot};
+
+/// Events that wait for those who may miss some.
+const BROADCAST_MAX: usize = 256;
+/// Events that wait for those who want every one.
+const EVENTS_MAX: usize = 64;
+/// Requests that wait for the driver.
+const TOLD_MAX: usize = 256;
+
+/// How a client introduces itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecServerClientConnectOptions {
+    /// Who calls.
+    pub client_name: String,
+    /// How long the server may take to greet.
+    pub initialize_timeout: Duration,
+}
+
+impl Default for ExecServerClientConnectOptions {
+    fn default() -> Self {
+        Self { client_name: "airlock".into(), initialize_timeout: Duration::from_secs(10) }
+    }
+}
+
+/// Where a server is and how a client introduces itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemoteExecServerConnectArgs {
+    /// `ws://HOST:PORT`, with `/?token=…` where one is needed.
+    pub websocket_url: String,
+    /// Who calls.
+    pub client_name: String,
+    /// How long the connection may take.
+    pub connect_timeout: Duration,
+    /// How long the server may take to greet.
+    pub initialize_timeout: Duration,
+}
+
+impl RemoteExecServerConnectArgs {
+    /// With the usual times.
+    pub fn new(websocket_url: impl Into<String>, client_name: impl Into<String>) -> Self {
+        Self {
+            websocket_url: websocket_url.into(),
+            client_name: client_name.into(),
+            connect_timeout: Duration::from_secs(10),
+            initialize_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// What starts a program with these words in this folder, over pipes and with the usual `PATH`.
+pub fn exec_params(process_id: &str, argv: &[&str], cwd: &str) -> ExecParams {
+    ExecParams {
+        process_id: process_id.to_owned(),
+        argv: argv.iter().map(|&word| word.to_owned()).collect(),
+        cwd: cwd.to_owned(),
+        env: BTreeMap::from([("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())]),
+        tty: false,
+        arg0: None,
+        pipe_stdin: false,
+        env_policy: None,
+        size: None,
+        output: None,
+        sandbox: None,
+        enforce_managed_network: false,
+    }
+}
+
+/// A client. Cheap to clone; the last clone that is dropped ends the connection.
+#[derive(Debug, Clone)]
+pub struct ExecServerClient {
+    told: mpsc::Sender<Told>,
+    broadcast: broadcast::Sender<ExecServerEvent>,
+    writes: Arc<AtomicU64>,
+    session_id: Option<String>,
+}
+
+impl ExecServerClient {
+    /// Over the pipes of a program.
+    pub async fn connect_stdio(
+        stdin: impl AsyncWrite + Unpin + Send + 'static,
+        stdout: impl AsyncRead + Unpin + Send + 'static,
+        options: ExecServerClientConnectOptions,
+    ) -> Result<Self, ExecServerError> {
+        Self::begin(link::lines(stdout, stdin), Way::Once, hello(options)).await
+    }
+
+    /// Over a WebSocket, which is opened again when it is cut off.
+    pub async fn connect_websocket(
+        args: RemoteExecServerConnectArgs,
+    ) -> Result<Self, ExecServerError> {
+        let link = link::web_socket(&args.websocket_url, args.connect_timeout).await?;
+        let way = Way::WebSocket { url: args.websocket_url, timeout: args.connect_timeout };
+        let hello = Hello { client_name: args.client_name, timeout: args.initialize_timeout };
+        Self::begin(link, way, hello).await
+    }
+
+    /// Over the other end of a server of this same process.
+    pub async fn connect_in_process(
+        server: DuplexStream,
+        options: ExecServerClientConnectOptions,
+    ) -> Result<Self, ExecServerError> {
+        let (reader, writer) = tokio::io::split(server);
+        Self::begin(link::lines(reader, writer), Way::Once, hello(options)).await
+    }
+
+    async fn begin(mut link: Link, way: Way, hello: Hello) -> Result<Self, ExecServerError> {
+        let greeting = greet(&mut link, &hello, None).await?;
+        let (sender, told) = mpsc::channel(TOLD_MAX);
+        let (broadcast, _) = broadcast::channel(BROADCAST_MAX);
+        let driver = Driver {
+            link,
+            way,
+            hello,
+            session_id: greeting.session_id.clone(),
+            told,
+            broadcast: broadcast.clone(),
+            listeners: vec![],
+            heard: Heard::default(),
+            open: BTreeMap::new(),
+            catching_up: BTreeMap::new(),
+            next_id: 0,
+        };
+        #[expect(clippy::disallowed_methods, reason = "it ends with the last clone of the client")]
+        tokio::spawn(driver.run());
+        let (writes, session_id) = (Arc::default(), greeting.session_id);
+        Ok(Self { told: sender, broadcast, writes, session_id })
+    }
+
+    /// The session, where the server has them.
+    pub fn session_id(&self) -> Option<&str> {
+        self.session_id.as_deref()
+    }
+
+    /// Events for those who may miss some: whoever is 256 behind lags.
+    pub fn event_receiver(&self) -> broadcast::Receiver<ExecServerEvent> {
+        self.broadcast.subscribe()
+    }
+
+    /// Every event of what is started after this call.
+    pub fn events(&self) -> Events {
+        let (sender, events) = mpsc::channel(EVENTS_MAX);
+        // Told before any request that follows; a driver that is gone tells nothing.
+        let _ = self.told.try_send(Told::Listen(sender));
+        Events(events)
+    }
+
+    /// `process/start`.
+    pub async fn exec(&self, params: ExecParams) -> Result<ExecResponse, ExecServerError> {
+        self.call("process/start", &params, false).await
+    }
+
+    /// `process/read`.
+    pub async fn read(&self, params: ReadParams) -> Result<ReadResponse, ExecServerError> {
+        self.call("process/read", &params, true).await
+    }
+
+    /// `process/write`. Bytes are written once, also when the connection is lost in between.
+    pub async fn write(
+        &self,
+        process_id: &str,
+        bytes: impl Into<Vec<u8>>,
+    ) -> Result<WriteResponse, ExecServerError> {
+        let number = self.writes.fetch_add(1, Ordering::Relaxed) + 1;
+        let params = WriteParams {
+            process_id: process_id.to_owned(),
+            chunk: ByteChunk(bytes.into()),
+            write_id: Some(number.to_string()),
+        };
+        self.call("process/write", &params, true).await
+    }
+
+    /// `process/terminate`: at once, with all it has started.
+    pub async fn terminate(&self, process_id: &str) -> Result<TerminateResponse, ExecServerError> {
+        self.terminate_with(TerminateParams {
+            process_id: process_id.to_owned(),
+            signal: None,
+            grace_ms: None,
+        })
+        .await
+    }
+
+    /// `process/terminate`, perhaps with a signal and time to end.
+    pub async fn terminate_with(
+        &self,
+        params: TerminateParams,
+    ) -> Result<TerminateResponse, ExecServerError> {
+        self.call("process/terminate", &params, true).await
+    }
+
+    /// `process/signal`.
+    pub async fn signal(
+        &self,
+        process_id: &str,
+        signal: ProcessSignal,
+    ) -> Result<(), ExecServerError> {
+        let params = json!({"processId": process_id, "signal": signal});
+        self.call::<_, serde_json::Value>("process/signal", &params, true).await.map(drop)
+    }
+
+    /// `process/resize`.
+    pub async fn resize(
+        &self,
+        process_id: &str,
+        size: TerminalSize,
+    ) -> Result<(), ExecServerError> {
+        let params = json!({"processId": process_id, "rows": size.rows, "cols": size.cols});
+        self.call::<_, serde_json::Value>("process/resize", &params, true).await.map(drop)
+    }
+
+    /// `process/closeStdin`.
+    pub async fn close_stdin(&self, process_id: &str) -> Result<(), ExecServerError> {
+        let params = json!({"processId": process_id});
+        self.call::<_, serde_json::Value>("process/closeStdin", &params, true).await.map(drop)
+    }
+
+    /// `process/wait`.
+    pub async fn wait(&self, process_id: &str) -> Result<WaitResponse, ExecServerError> {
+        self.call("process/wait", &json!({"processId": process_id}), true).await
+    }
+
+    /// `process/list`.
+    pub async fn list(&self) -> Result<ListResponse, ExecServerError> {
+        self.call("process/list", &json!({}), true).await
+    }
+
+    /// `environment/info`.
+    pub async fn environment_info(&self) -> Result<EnvironmentInfo, ExecServerError> {
+        self.call("environment/info", &json!({}), true).await
+    }
+
+    /// Any other method.
+    pub async fn call<P: Serialize, R: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        params: &P,
+        is_repeatable: bool,
+    ) -> Result<R, ExecServerError> {
+        let (answer, answered) = oneshot::channel();
+        let params = serde_json::to_value(params)?;
+        let asked = Asked { method, params, is_repeatable, answer };
+        let closed = |_| ExecServerError::Closed;
+        self.told.send(Told::Ask(asked)).await.map_err(closed)?;
+        let raw = answered.await.map_err(|_| ExecServerError::Closed)??;
+        Ok(serde_json::from_str(raw.get())?)
+    }
+}
+
+fn hello(options: ExecServerClientConnectOptions) -> Hello {
+    Hello { client_name: options.client_name, timeout: options.initialize_timeout }
+}

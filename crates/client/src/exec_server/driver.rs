@@ -1,0 +1,282 @@
+//! The one task of a client: sends, hears, and comes back when it is cut off.
+
+use super::ExecServerError;
+use super::events::{ExecServerEvent, Heard};
+use super::link::{self, Link};
+use protocols::exec_server::{
+    ExecClosedNotification, ExecExitedNotification, ExecOutputDeltaNotification, InitializeParams,
+    InitializeResponse, ReadResponse,
+};
+use protocols::json_rpc::{self, Id, Message};
+use serde_json::json;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::time::Instant;
+
+/// A server that is restarted or a network that blinks is back within this time.
+const RESUME_TIME_MAX: Duration = Duration::from_secs(25);
+
+/// Between two tries to come back.
+const RESUME_EVERY: Duration = Duration::from_millis(100);
+
+/// How a client came by its connection, and whether it can have another.
+#[derive(Debug, Clone)]
+pub(super) enum Way {
+    /// There is only this one.
+    Once,
+    /// A WebSocket at this URL.
+    WebSocket { url: String, timeout: Duration },
+}
+
+/// What is asked of the driver.
+pub(super) struct Asked {
+    pub(super) method: &'static str,
+    pub(super) params: serde_json::Value,
+    /// Whether it may be asked again when nobody knows what became of it.
+    pub(super) is_repeatable: bool,
+    pub(super) answer: oneshot::Sender<Result<Box<RawValue>, ExecServerError>>,
+}
+
+/// What a client tells its driver.
+pub(super) enum Told {
+    Ask(Asked),
+    /// Somebody who wants every event.
+    Listen(mpsc::Sender<ExecServerEvent>),
+}
+
+pub(super) struct Driver {
+    pub(super) link: Link,
+    pub(super) way: Way,
+    pub(super) hello: Hello,
+    pub(super) session_id: Option<String>,
+    pub(super) told: mpsc::Receiver<Told>,
+    pub(super) broadcast: broadcast::Sender<ExecServerEvent>,
+    pub(super) listeners: Vec<mpsc::Sender<ExecServerEvent>>,
+    pub(super) heard: Heard,
+    pub(super) open: BTreeMap<i64, Asked>,
+    /// Reads after coming back, by the process they are about.
+    pub(super) catching_up: BTreeMap<i64, String>,
+    pub(super) next_id: i64,
+}
+
+/// How a client introduces itself.
+#[derive(Debug, Clone)]
+pub(super) struct Hello {
+    pub(super) client_name: String,
+    pub(super) timeout: Duration,
+}
+
+impl Driver {
+    /// Runs until the client is dropped or the connection is gone for good.
+    pub(super) async fn run(mut self) {
+        loop {
+            let is_wanted = self.attend().await;
+            if !is_wanted || !self.come_back().await {
+                break;
+            }
+        }
+        for (_, asked) in std::mem::take(&mut self.open) {
+            let _ = asked.answer.send(Err(ExecServerError::Closed));
+        }
+    }
+
+    /// Serves one connection; whether another is wanted.
+    async fn attend(&mut self) -> bool {
+        loop {
+            tokio::select! {
+                text = self.link.incoming.recv() => match text {
+                    Some(text) => if self.hear(&text).await.is_err() { return true },
+                    None => return true,
+                },
+                told = self.told.recv() => match told {
+                    Some(Told::Ask(asked)) => if !self.ask(asked).await { return true },
+                    Some(Told::Listen(listener)) => self.listeners.push(listener),
+                    None => return false,
+                },
+            }
+        }
+    }
+
+    async fn ask(&mut self, asked: Asked) -> bool {
+        if asked.method == "process/start"
+            && let Some(id) = asked.params["processId"].as_str()
+        {
+            self.heard.begin(id);
+        }
+        let id = self.number();
+        let text = json_rpc::request(&Id::Number(id), asked.method, &asked.params);
+        self.open.insert(id, asked);
+        self.link.outgoing.send(text).await.is_ok()
+    }
+
+    const fn number(&mut self) -> i64 {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    async fn hear(&mut self, text: &str) -> Result<(), ExecServerError> {
+        let message = json_rpc::read(text).map_err(ExecServerError::Protocol)?;
+        match message {
+            Message::Notification { method, params } => {
+                if let Some(event) = event(&method, params)? {
+                    let due = self.heard.hear(event);
+                    self.publish(due).await;
+                }
+            }
+            Message::Response { id: Id::Number(id), result } => {
+                if let Some(process_id) = self.catching_up.remove(&id) {
+                    if let Ok(raw) = result {
+                        let read: ReadResponse = serde_json::from_str(raw.get())?;
+                        let due = self.heard.catch_up(&process_id, read);
+                        self.publish(due).await;
+                    }
+                } else if let Some(asked) = self.open.remove(&id) {
+                    let result = result.map(ToOwned::to_owned).map_err(|error| {
+                        ExecServerError::Server { code: error.code, message: error.message }
+                    });
+                    // Whoever asked may not want to know any more.
+                    let _ = asked.answer.send(result);
+                }
+            }
+            // An error about nothing in particular.
+            Message::Response { .. } => {}
+            Message::Request { id, .. } => {
+                let error = json_rpc::ErrorObject::new(
+                    json_rpc::METHOD_NOT_FOUND,
+                    "this client answers no requests",
+                );
+                let _ = self.link.outgoing.send(json_rpc::answer::<()>(&id, Err(&error))).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for those who want every event; the others may lag.
+    async fn publish(&mut self, events: Vec<ExecServerEvent>) {
+        for event in events {
+            for listener in &self.listeners {
+                // One that is gone is dropped below.
+                let _ = listener.send(event.clone()).await;
+            }
+            self.listeners.retain(|listener| !listener.is_closed());
+            let _ = self.broadcast.send(event);
+        }
+    }
+
+    /// Gets a new connection to the same session; whether it could.
+    async fn come_back(&mut self) -> bool {
+        let (Way::WebSocket { url, timeout }, Some(session)) =
+            (self.way.clone(), self.session_id.clone())
+        else {
+            return false;
+        };
+        let give_up_at = Instant::now() + RESUME_TIME_MAX;
+        loop {
+            // Nobody waits for a client that nobody has.
+            if self.told.is_closed() || Instant::now() > give_up_at {
+                return false;
+            }
+            if let Ok(mut link) = link::web_socket(&url, timeout).await {
+                match greet(&mut link, &self.hello, Some(session.clone())).await {
+                    Ok(_) => {
+                        self.link = link;
+                        return self.recover().await;
+                    }
+                    // The server may not have noticed yet that we were gone.
+                    Err(ExecServerError::Server { code, .. })
+                        if code != protocols::exec_server::SESSION_ATTACHED =>
+                    {
+                        return false;
+                    }
+                    Err(_) => {}
+                }
+            }
+            tokio::time::sleep(RESUME_EVERY).await;
+        }
+    }
+
+    /// Reads what was missed and asks again what was not answered.
+    async fn recover(&mut self) -> bool {
+        self.catching_up.clear();
+        for (process_id, last) in self.heard.open() {
+            let id = self.number();
+            let params = json!({"processId": process_id, "afterSeq": last, "waitMs": 0});
+            self.catching_up.insert(id, process_id);
+            let text = json_rpc::request(&Id::Number(id), "process/read", &params);
+            if self.link.outgoing.send(text).await.is_err() {
+                return true;
+            }
+        }
+        for (_, asked) in std::mem::take(&mut self.open) {
+            if !asked.is_repeatable {
+                let _ = asked.answer.send(Err(ExecServerError::Closed));
+            } else if !self.ask(asked).await {
+                return true;
+            }
+        }
+        true
+    }
+}
+
+fn event(
+    method: &str,
+    params: Option<&RawValue>,
+) -> Result<Option<ExecServerEvent>, ExecServerError> {
+    let text = params.map_or("null", RawValue::get);
+    Ok(Some(match method {
+        "process/output" => {
+            ExecServerEvent::OutputDelta(serde_json::from_str::<ExecOutputDeltaNotification>(text)?)
+        }
+        "process/exited" => {
+            ExecServerEvent::Exited(serde_json::from_str::<ExecExitedNotification>(text)?)
+        }
+        "process/closed" => {
+            ExecServerEvent::Closed(serde_json::from_str::<ExecClosedNotification>(text)?)
+        }
+        // Servers may say more than we know.
+        _ => return Ok(None),
+    }))
+}
+
+/// The handshake.
+pub(super) async fn greet(
+    link: &mut Link,
+    hello: &Hello,
+    resume: Option<String>,
+) -> Result<InitializeResponse, ExecServerError> {
+    let late = |_| ExecServerError::InitializeTimedOut { timeout: hello.timeout };
+    tokio::time::timeout(hello.timeout, shake_hands(link, hello, resume)).await.map_err(late)?
+}
+
+async fn shake_hands(
+    link: &mut Link,
+    hello: &Hello,
+    resume: Option<String>,
+) -> Result<InitializeResponse, ExecServerError> {
+    let params = InitializeParams {
+        client_name: hello.client_name.clone(),
+        resume_session_id: Some(resume),
+    };
+    // Below all numbers of requests.
+    let id = Id::Number(0);
+    let closed = |_| ExecServerError::Closed;
+    link.outgoing.send(json_rpc::request(&id, "initialize", &params)).await.map_err(closed)?;
+    loop {
+        let text = link.incoming.recv().await.ok_or(ExecServerError::Closed)?;
+        let message = json_rpc::read(&text).map_err(ExecServerError::Protocol)?;
+        let Message::Response { id: answered, result } = message else { continue };
+        if answered != id {
+            continue;
+        }
+        let raw = result.map_err(|error| ExecServerError::Server {
+            code: error.code,
+            message: error.message,
+        })?;
+        let response = serde_json::from_str(raw.get())?;
+        let ready = json_rpc::notification("initialized", &json!({}));
+        link.outgoing.send(ready).await.map_err(closed)?;
+        return Ok(response);
+    }
+}

@@ -1,0 +1,133 @@
+//! What processes do, told once each and in order, also across connections.
+
+use protocols::exec_server::{
+    ExecClosedNotification, ExecExitedNotification, ExecOutputDeltaNotification, ReadResponse,
+};
+use std::collections::{BTreeMap, HashMap};
+use tokio::sync::mpsc;
+
+/// What a process did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExecServerEvent {
+    /// It said something.
+    OutputDelta(ExecOutputDeltaNotification),
+    /// It ended.
+    Exited(ExecExitedNotification),
+    /// Nothing more comes.
+    Closed(ExecClosedNotification),
+}
+
+impl ExecServerEvent {
+    /// Who did it.
+    pub fn process_id(&self) -> &str {
+        match self {
+            Self::OutputDelta(output) => &output.process_id,
+            Self::Exited(exited) => &exited.process_id,
+            Self::Closed(closed) => &closed.process_id,
+        }
+    }
+
+    fn seq(&self) -> Option<u64> {
+        match self {
+            Self::OutputDelta(output) => output.seq,
+            Self::Exited(exited) => exited.seq,
+            Self::Closed(closed) => Some(closed.seq),
+        }
+    }
+}
+
+/// Every event from now on. Whoever does not take them slows the processes down.
+#[derive(Debug)]
+pub struct Events(pub(super) mpsc::Receiver<ExecServerEvent>);
+
+impl Events {
+    /// The next one; none when the connection is gone for good.
+    pub async fn next(&mut self) -> Option<ExecServerEvent> {
+        self.0.recv().await
+    }
+}
+
+/// How many events may wait for one that is missing; a server that leaves more out is not waited for.
+const HELD_MAX: usize = 256;
+
+/// What was heard of each process.
+#[derive(Debug, Default)]
+pub(super) struct Heard(HashMap<String, Track>);
+
+#[derive(Debug, Default)]
+struct Track {
+    last: u64,
+    held: BTreeMap<u64, ExecServerEvent>,
+}
+
+impl Heard {
+    /// A process is about to be heard.
+    pub(super) fn begin(&mut self, process_id: &str) {
+        self.0.insert(process_id.to_owned(), Track::default());
+    }
+
+    /// The processes that are not closed, and the last that was heard of each.
+    pub(super) fn open(&self) -> Vec<(String, u64)> {
+        self.0.iter().map(|(id, track)| (id.clone(), track.last)).collect()
+    }
+
+    /// Takes an event and returns those that are due.
+    pub(super) fn hear(&mut self, event: ExecServerEvent) -> Vec<ExecServerEvent> {
+        let Some(seq) = event.seq() else { return vec![event] };
+        let id = event.process_id().to_owned();
+        let Some(track) = self.0.get_mut(&id) else { return vec![event] };
+        if seq > track.last {
+            track.held.insert(seq, event);
+        }
+        let mut due = vec![];
+        let is_stuck = track.held.len() > HELD_MAX;
+        while let Some(next) = track.held.first_entry() {
+            if *next.key() != track.last + 1 && !(is_stuck && due.is_empty()) {
+                break;
+            }
+            track.last = *next.key();
+            due.push(next.remove());
+        }
+        if due.iter().any(|event| matches!(event, ExecServerEvent::Closed(_))) {
+            self.0.remove(&id);
+        }
+        due
+    }
+
+    /// Takes what a client that came back has read.
+    pub(super) fn catch_up(
+        &mut self,
+        process_id: &str,
+        read: ReadResponse,
+    ) -> Vec<ExecServerEvent> {
+        let Some(last) = self.0.get(process_id).map(|track| track.last) else { return vec![] };
+        let mut due = vec![];
+        let seqs: Vec<u64> = read.chunks.iter().map(|chunk| chunk.seq).collect();
+        let closed = read.closed.then(|| read.next_seq - 1);
+        let is_exit = |seq: &u64| !seqs.contains(seq) && closed != Some(*seq);
+        let first = read.first_seq.unwrap_or(last + 1).max(last + 1);
+        let exit = (first..read.next_seq).find(is_exit).filter(|_| read.exited);
+        for chunk in read.chunks {
+            due.append(&mut self.hear(ExecServerEvent::OutputDelta(ExecOutputDeltaNotification {
+                process_id: process_id.to_owned(),
+                seq: Some(chunk.seq),
+                stream: chunk.stream,
+                chunk: chunk.chunk,
+            })));
+        }
+        if let (Some(seq), Some(exit_code)) = (exit, read.exit_code) {
+            due.append(&mut self.hear(ExecServerEvent::Exited(ExecExitedNotification {
+                process_id: process_id.to_owned(),
+                seq: Some(seq),
+                exit_code,
+                sandbox_denied: Some(read.sandbox_denied),
+            })));
+        }
+        if let Some(seq) = closed {
+            let process_id = process_id.to_owned();
+            let closed = ExecClosedNotification { process_id, seq };
+            due.append(&mut self.hear(ExecServerEvent::Closed(closed)));
+        }
+        due
+    }
+}

@@ -1,0 +1,59 @@
+//! Starts exec-servers. The only place of this client where a program is executed.
+
+use super::{ExecServerClient, ExecServerClientConnectOptions, ExecServerError};
+use std::ffi::OsString;
+use std::process::Stdio;
+use tokio::process::Child;
+
+/// A program that is an exec-server over stdio.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecServerLaunchCommand {
+    /// The program.
+    pub program: OsString,
+    /// Its words, such as `exec-server`.
+    pub args: Vec<OsString>,
+}
+
+/// A server of one's own. Dropping it ends it.
+#[derive(Debug)]
+pub struct SpawnedExecServer {
+    client: ExecServerClient,
+    /// Killed when dropped; what it started dies with it.
+    child: Child,
+}
+
+impl SpawnedExecServer {
+    /// Its client.
+    pub const fn client(&self) -> &ExecServerClient {
+        &self.client
+    }
+
+    /// Its number, while it lives.
+    pub fn pid(&self) -> Option<u32> {
+        self.child.id()
+    }
+}
+
+/// Starts a server and greets it.
+pub async fn spawn_local_exec_server(
+    command: ExecServerLaunchCommand,
+    options: ExecServerClientConnectOptions,
+) -> Result<SpawnedExecServer, ExecServerError> {
+    let mut child = start(&command).map_err(ExecServerError::Spawn)?;
+    let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err(ExecServerError::Closed);
+    };
+    let client = ExecServerClient::connect_stdio(stdin, stdout, options).await?;
+    Ok(SpawnedExecServer { client, child })
+}
+
+#[expect(clippy::disallowed_methods, reason = "each child is owned by one server and dies with it")]
+fn start(command: &ExecServerLaunchCommand) -> std::io::Result<Child> {
+    tokio::process::Command::new(&command.program)
+        .args(&command.args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .kill_on_drop(true)
+        .spawn()
+}

@@ -1,0 +1,396 @@
+//! One client: handshake, then requests. Each is given to whoever answers it; nothing here waits for an
+//! answer, so that no request holds up those behind it.
+
+use super::outbox::{Outbox, Reply, Unheard};
+use super::session::{DETACHED_TIME_MAX, Entry, NotResumed, PROCESSES_MAX, Session};
+use super::steward::{Ask, Start, Steward, refuse};
+use super::transport::{Incoming, Outgoing, Received};
+use super::{Choice, ExecServer, environment, files, http};
+use processes::{Input, Size, Spec, Streams};
+use protocols::exec_server::{
+    Dialect, ExecParams, InitializeParams, InitializeResponse, ListResponse, ListedProcess, NOBODY,
+    OutputMode, Request, SESSION_ATTACHED, family, path_of, read,
+};
+use protocols::json_rpc::{
+    self, ErrorObject, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Message,
+};
+use serde_json::json;
+use serde_json::value::RawValue;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+
+/// How long processes may take to die with their connection.
+const DYING_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// What processes live as long as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Life {
+    /// There is no second connection.
+    OfTheConnection,
+    /// Today's clients may come back.
+    OfTheSession,
+}
+
+/// Serves one client until it leaves.
+pub(super) async fn serve(
+    server: &ExecServer,
+    mut incoming: impl Incoming,
+    outgoing: impl Outgoing + 'static,
+    life: Life,
+) {
+    let (outbox, unsent) = Outbox::new();
+    let unheard = Arc::new(Unheard::default());
+    let is_resumable = Arc::new(AtomicBool::new(false));
+    let stopping = server.shared.stopping.child_token();
+    let sending = server.shared.tasks.spawn(unsent.run(
+        outgoing,
+        Arc::clone(&unheard),
+        Arc::clone(&is_resumable),
+        stopping.clone(),
+    ));
+    let files = files::Lane::open(&server.shared.tasks);
+    let mut connection = Connection {
+        server: server.clone(),
+        outbox,
+        life,
+        phase: Phase::Silent,
+        dialect: Dialect::Codex,
+        is_resumable,
+        files,
+        streams: http::Streams::default(),
+    };
+    if let Choice::Always(dialect) = server.shared.choice {
+        connection.dialect = dialect;
+    } else {
+        connection.dialect = Dialect::Seed;
+    }
+    let _end_sending = stopping.clone().drop_guard();
+    loop {
+        let received = tokio::select! {
+            received = incoming.next() => received,
+            () = stopping.cancelled() => None,
+            () = connection.outbox.closed() => None,
+        };
+        let heard = match received {
+            Some(Received::Text(text)) => connection.hear(&text).await,
+            Some(Received::Heard(number)) => {
+                unheard.heard(number);
+                Ok(())
+            }
+            Some(Received::Nothing) => Ok(()),
+            None => Err(Leave),
+        };
+        if heard.is_err() {
+            break;
+        }
+    }
+    stopping.cancel();
+    drop(incoming);
+    let _ = sending.await;
+    connection.leave().await;
+}
+
+/// Nothing more is heard from this client.
+struct Leave;
+
+/// How far the handshake is.
+enum Phase {
+    Silent,
+    /// `initialize` was answered.
+    Greeted(Arc<Session>),
+    /// `initialized` came.
+    Talking(Arc<Session>),
+}
+
+struct Connection {
+    server: ExecServer,
+    outbox: Outbox,
+    life: Life,
+    phase: Phase,
+    dialect: Dialect,
+    is_resumable: Arc<AtomicBool>,
+    files: files::Lane,
+    streams: http::Streams,
+}
+
+impl Connection {
+    async fn hear(&mut self, text: &str) -> Result<(), Leave> {
+        match json_rpc::read(text) {
+            Ok(Message::Request { id, method, params }) => {
+                let room = self.outbox.answer_room().await;
+                let reply = Reply::new(id, self.outbox.clone(), room);
+                self.request(&method, params, reply);
+                Ok(())
+            }
+            Ok(Message::Notification { method, .. }) if method == "initialized" => self.ready(),
+            Ok(Message::Notification { .. } | Message::Response { .. }) => Err(Leave),
+            Err(why) => {
+                let room = self.outbox.answer_room().await;
+                let what = match self.life {
+                    Life::OfTheConnection => "JSON-RPC message from exec-server stdio",
+                    Life::OfTheSession => "websocket JSON-RPC message from exec-server websocket",
+                };
+                let error =
+                    ErrorObject::new(INVALID_REQUEST, format!("failed to parse {what}: {why}"));
+                Reply::new(NOBODY, self.outbox.clone(), room).fail(&error);
+                Ok(())
+            }
+        }
+    }
+
+    fn ready(&mut self) -> Result<(), Leave> {
+        match std::mem::replace(&mut self.phase, Phase::Silent) {
+            Phase::Silent => Err(Leave),
+            Phase::Greeted(session) | Phase::Talking(session) => {
+                self.phase = Phase::Talking(session);
+                Ok(())
+            }
+        }
+    }
+
+    fn request(&mut self, method: &str, params: Option<&RawValue>, reply: Reply) {
+        let Some(family) = family(method) else {
+            reply.fail(&self.unknown(method));
+            return;
+        };
+        if method != "initialize" {
+            let missing = match &self.phase {
+                Phase::Silent => Some("call initialize"),
+                Phase::Greeted(_) => Some("send initialized"),
+                Phase::Talking(_) => None,
+            };
+            if let Some(missing) = missing {
+                let text = format!("client must {missing} before using {} methods", family.name());
+                reply.fail(&ErrorObject::new(INVALID_REQUEST, text));
+                return;
+            }
+        }
+        match (read(method, params), &self.phase) {
+            (None, _) => reply.fail(&self.unknown(method)),
+            (Some(Err(error)), _) => reply.fail(&error),
+            (Some(Ok(Request::Initialize(params))), _) => self.initialize(params, reply),
+            (Some(Ok(request)), Phase::Talking(session)) => {
+                let session = Arc::clone(session);
+                self.attend(&session, request, reply);
+            }
+            // Refused above.
+            (Some(Ok(_)), Phase::Silent | Phase::Greeted(_)) => {}
+        }
+    }
+
+    fn unknown(&self, method: &str) -> ErrorObject {
+        match self.dialect {
+            Dialect::Seed => ErrorObject::new(INVALID_REQUEST, format!("unknown method: {method}")),
+            Dialect::Codex => ErrorObject::new(
+                METHOD_NOT_FOUND,
+                format!("this exec-server does not implement `{method}`"),
+            ),
+        }
+    }
+
+    fn initialize(&mut self, params: InitializeParams, reply: Reply) {
+        if !matches!(self.phase, Phase::Silent) {
+            let text = "initialize may only be sent once per connection";
+            reply.fail(&ErrorObject::new(INVALID_REQUEST, text));
+            return;
+        }
+        if self.server.shared.choice == Choice::Auto {
+            let is_codex = params.resume_session_id.is_some();
+            self.dialect = if is_codex { Dialect::Codex } else { Dialect::Seed };
+        }
+        let sessions = &self.server.shared.sessions;
+        let session = match params.resume_session_id.flatten() {
+            None => sessions.begin(),
+            Some(id) => match sessions.resume(&id) {
+                Ok(session) => session,
+                Err(not) => {
+                    reply.fail(&not_resumed(&id, not));
+                    return;
+                }
+            },
+        };
+        let is_codex = self.dialect == Dialect::Codex;
+        self.is_resumable.store(is_codex && self.life == Life::OfTheSession, Ordering::Release);
+        let is_bare = self.server.shared.choice == Choice::Always(Dialect::Seed);
+        reply.send(&InitializeResponse {
+            session_id: (!is_bare).then(|| session.id.clone()),
+            environment_info: is_codex.then(environment::info),
+        });
+        // The answer comes before anything that its processes say.
+        session.attach(&self.outbox);
+        self.phase = Phase::Greeted(session);
+    }
+
+    fn attend(&mut self, session: &Arc<Session>, request: Request, reply: Reply) {
+        let dialect = self.dialect;
+        match request {
+            Request::Initialize(params) => self.initialize(params, reply),
+            Request::ProcessStart(params) => self.start(session, params, reply),
+            Request::ProcessRead(params) => {
+                ask(session, &params.process_id.clone(), Ask::Read(params, reply));
+            }
+            Request::ProcessWrite(params) => {
+                let is_empty = params.write_id.as_ref().is_some_and(String::is_empty);
+                if is_empty {
+                    reply.fail(&ErrorObject::new(INVALID_PARAMS, "writeId must not be empty"));
+                } else {
+                    ask(session, &params.process_id.clone(), Ask::Write(params, reply));
+                }
+            }
+            Request::ProcessTerminate(params) => {
+                let id = params.process_id.clone();
+                ask(session, &id, Ask::Terminate(params, dialect, reply));
+            }
+            Request::ProcessSignal(params) => {
+                ask(session, &params.process_id, Ask::Signal(params.signal, reply));
+            }
+            Request::ProcessResize(params) => {
+                ask(session, &params.process_id, Ask::Resize(params.size, reply));
+            }
+            Request::ProcessCloseStdin(params) => {
+                ask(session, &params.process_id, Ask::CloseStdin(reply));
+            }
+            Request::ProcessWait(params) => {
+                ask(session, &params.process_id, Ask::Wait(params.wait_ms, reply));
+            }
+            Request::ProcessList => reply.send(&list(session)),
+            Request::EnvironmentInfo => reply.send(&environment::info()),
+            Request::EnvironmentStatus => reply.send(&json!({"status": "ready"})),
+            Request::HttpRequest(params) => {
+                self.streams.request(&self.server.shared.tasks, params, reply);
+            }
+            Request::File(request) => self.files.order(request, reply),
+        }
+    }
+
+    fn start(&self, session: &Arc<Session>, params: ExecParams, reply: Reply) {
+        let fail = |reply: Reply, code, text: String| reply.fail(&ErrorObject::new(code, text));
+        let id = params.process_id.clone();
+        let mut entries = session.entries();
+        if entries.contains_key(&id) {
+            return fail(reply, INVALID_REQUEST, format!("process {id} already exists"));
+        }
+        if entries.len() >= PROCESSES_MAX {
+            let text = format!("a session has {PROCESSES_MAX} processes at most");
+            return fail(reply, INVALID_REQUEST, text);
+        }
+        let spec = match spec(&params) {
+            Ok(spec) => spec,
+            Err(text) => return fail(reply, INVALID_PARAMS, text),
+        };
+        let (sender, asks) = mpsc::channel(super::outbox::REQUESTS_MAX);
+        let (started, process) = watch::channel(None);
+        entries.insert(id.clone(), Entry { asks: sender, tty: params.tty, process });
+        drop(entries);
+        let tasks = self.server.shared.tasks.clone();
+        let steward = Steward { session: Arc::clone(session), asks, started, tasks };
+        let mode = params.output.unwrap_or(OutputMode::Push);
+        let start = Start { process_id: id, spec, mode, dialect: self.dialect, reply };
+        self.server.shared.tasks.spawn(steward.run(self.server.shared.processes.clone(), start));
+    }
+
+    /// Lets go of the session: its processes end now, or when the client stays away.
+    async fn leave(self) {
+        let (Phase::Greeted(session) | Phase::Talking(session)) = self.phase else { return };
+        let n_attached = session.detach();
+        let shared = Arc::clone(&self.server.shared);
+        if self.life == Life::OfTheSession && self.dialect == Dialect::Codex {
+            let stopping = shared.stopping.clone();
+            let server = self.server.clone();
+            shared.tasks.spawn(async move {
+                tokio::select! {
+                    () = tokio::time::sleep(DETACHED_TIME_MAX) => {}
+                    () = stopping.cancelled() => {}
+                }
+                if session.n_attached() == n_attached {
+                    server.shared.sessions.end(&session);
+                }
+            });
+            return;
+        }
+        let processes = session.processes();
+        shared.sessions.end(&session);
+        let dying = async {
+            for process in &processes {
+                process.gone().await;
+            }
+        };
+        let _ = tokio::time::timeout(DYING_TIME_MAX, dying).await;
+    }
+}
+
+fn not_resumed(id: &str, not: NotResumed) -> ErrorObject {
+    match not {
+        NotResumed::Unknown => {
+            ErrorObject::new(INVALID_REQUEST, format!("unknown session id {id}"))
+        }
+        NotResumed::Attached => ErrorObject::new(
+            SESSION_ATTACHED,
+            format!("session {id} is already attached to another connection"),
+        ),
+    }
+}
+
+fn ask(session: &Session, process_id: &str, ask: Ask) {
+    let refused = match session.entry(process_id) {
+        None => ask,
+        Some(entry) => match entry.asks.try_send(ask) {
+            Ok(()) => return,
+            // It was forgotten in this moment; there are never more asks than requests.
+            Err(mpsc::error::TrySendError::Closed(ask) | mpsc::error::TrySendError::Full(ask)) => {
+                ask
+            }
+        },
+    };
+    refuse(refused, process_id);
+}
+
+fn list(session: &Session) -> ListResponse {
+    let entries = session.entries();
+    let processes = entries.iter().map(|(process_id, entry)| {
+        let process = entry.process.borrow();
+        let output = process.as_ref().map(processes::Process::output);
+        let exit_code = output.and_then(|output| output.exit_code());
+        ListedProcess {
+            process_id: process_id.clone(),
+            pid: process.as_ref().map(processes::Process::pid),
+            tty: entry.tty,
+            exited: exit_code.is_some(),
+            exit_code,
+            closed: output.is_some_and(|output| output.is_closed()),
+            next_seq: output.map_or(1, |output| output.last_seq() + 1),
+        }
+    });
+    ListResponse { processes: processes.collect() }
+}
+
+fn spec(params: &ExecParams) -> Result<Spec, String> {
+    if params.argv.is_empty() {
+        return Err("argv must not be empty".into());
+    }
+    if params.sandbox.as_ref().is_some_and(|sandbox| !sandbox.is_null())
+        || params.enforce_managed_network
+    {
+        return Err("this exec-server cannot enforce a sandbox; send none".into());
+    }
+    let cwd = path_of(&params.cwd).map_err(|bad| bad.to_string())?;
+    let own = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let env = protocols::exec_server::environment(params.env_policy.as_ref(), own, &params.env);
+    let size =
+        params.size.map_or_else(Size::default, |size| Size { rows: size.rows, columns: size.cols });
+    let streams = match (params.tty, params.pipe_stdin) {
+        (true, _) => Streams::Terminal(size),
+        (false, true) => Streams::Pipes(Input::Pipe),
+        (false, false) => Streams::Pipes(Input::Null),
+    };
+    Ok(Spec {
+        argv: params.argv.iter().map(Into::into).collect(),
+        arg0: params.arg0.as_ref().map(Into::into),
+        cwd,
+        env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        streams,
+    })
+}

@@ -1,0 +1,116 @@
+//! A listener with this one door: a WebSocket at `/`, and `/readyz`.
+
+use super::ExecServer;
+use crate::auth::{Hosts, digest, presented, same};
+use crate::error::Problem;
+use crate::guard;
+use crate::listen::{Accepting, accept};
+use axum::Router;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::{FromRequestParts as _, Request, State};
+use axum::http::StatusCode;
+use axum::http::header::ORIGIN;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Why nobody listens.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// The address cannot be had.
+    #[error("listen on {0}: {1}")]
+    Bind(SocketAddr, io::Error),
+    /// Without a token anybody who can reach it could run programs.
+    #[error("{0} is not a loopback address; without a token only those are allowed")]
+    OpenToAll(SocketAddr),
+}
+
+/// A listener. Dropping it leaves it running; [`shutdown`](Self::shutdown) stops it.
+#[derive(Debug)]
+pub struct Listening {
+    /// Where, with the real port.
+    pub address: SocketAddr,
+    server: ExecServer,
+    accepting: Accepting,
+}
+
+impl Listening {
+    /// Closes all connections, ends all processes and waits until they are gone.
+    pub async fn shutdown(self) {
+        self.accepting.stopping.cancel();
+        self.server.shutdown().await;
+        self.accepting.tasks.close();
+        self.accepting.tasks.wait().await;
+    }
+}
+
+/// Listens. `secret` is what clients must present; none is for loopback only.
+pub async fn listen(
+    server: ExecServer,
+    address: SocketAddr,
+    secret: Option<&str>,
+) -> Result<Listening, ListenError> {
+    if secret.is_none() && !address.ip().is_loopback() {
+        return Err(ListenError::OpenToAll(address));
+    }
+    let failed = |error| ListenError::Bind(address, error);
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    let accepting = Accepting { stopping: CancellationToken::new(), tasks: TaskTracker::new() };
+    let hosts = Hosts::new(address, &[]);
+    let door = Door { hosts, secret: secret.map(digest), server: server.clone() };
+    let router = Router::new()
+        .route("/", get(enter))
+        .route("/readyz", get(ready))
+        .fallback(nowhere)
+        .with_state(Arc::new(door));
+    accepting.tasks.spawn(accept(listener, router, accepting.clone()));
+    Ok(Listening { address, server, accepting })
+}
+
+/// What a lone door knows.
+struct Door {
+    hosts: Hosts,
+    secret: Option<[u8; 32]>,
+    server: ExecServer,
+}
+
+impl Door {
+    /// No page has any business here, not even one of this machine.
+    fn admit(&self, request: &Request) -> Result<(), Problem> {
+        if request.headers().contains_key(ORIGIN) {
+            return Err(Problem::forbidden("Web pages may not talk to an exec-server."));
+        }
+        guard::admit(&self.hosts, request)
+    }
+}
+
+async fn enter(State(door): State<Arc<Door>>, request: Request) -> Result<Response, Problem> {
+    door.admit(&request)?;
+    let (mut parts, _) = request.into_parts();
+    if let Some(secret) = &door.secret {
+        let is_known = presented(&parts).is_some_and(|text| same(secret, &digest(&text)));
+        if !is_known {
+            return Err(Problem::unauthorized());
+        }
+    }
+    let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &())
+        .await
+        .map_err(|_| Problem::bad_request("This address speaks WebSocket only."))?;
+    door.server.open(upgrade)
+}
+
+async fn ready(State(door): State<Arc<Door>>, request: Request) -> Result<Response, Problem> {
+    door.admit(&request)?;
+    Ok(StatusCode::OK.into_response())
+}
+
+async fn nowhere(State(door): State<Arc<Door>>, request: Request) -> Result<Response, Problem> {
+    door.admit(&request)?;
+    Ok(StatusCode::NOT_FOUND.into_response())
+}

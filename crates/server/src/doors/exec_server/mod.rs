@@ -1,0 +1,129 @@
+//! exec-server: processes that a client steers. `/exec` of the server where it is enabled, and stand-alone
+//! over stdio or a WebSocket of its own.
+
+mod connection;
+mod environment;
+mod files;
+mod http;
+mod listen;
+mod outbox;
+mod session;
+mod steward;
+mod transport;
+
+pub use listen::{ListenError, Listening, listen};
+pub use protocols::exec_server::Dialect;
+
+use crate::app::App;
+use crate::auth::{Caller, Scope};
+use crate::error::Problem;
+use axum::extract::State;
+use axum::extract::ws::{WebSocket, WebSocketUpgrade};
+use axum::response::Response;
+use processes::Processes;
+use protocols::exec_server::{FRAME_BYTES_MAX, MESSAGE_BYTES_MAX};
+use session::Sessions;
+use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Connections at a time. Each may hold many processes.
+const CONNECTIONS_MAX: usize = 256;
+
+/// Which dialect a connection gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Choice {
+    /// What its client is seen to speak.
+    #[default]
+    Auto,
+    /// Always this one.
+    Always(Dialect),
+}
+
+/// An exec-server. Cheap to clone; all clones share their sessions.
+#[derive(Debug, Clone)]
+pub struct ExecServer {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    processes: Processes,
+    sessions: Sessions,
+    choice: Choice,
+    places: Arc<Semaphore>,
+    stopping: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl ExecServer {
+    /// Serves with these processes.
+    pub fn new(processes: Processes, choice: Choice) -> Self {
+        let (stopping, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let sessions = Sessions::default();
+        let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let shared = Shared { processes, sessions, choice, places, stopping, tasks };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Serves one client over a stream of lines until it leaves; its processes end with it.
+    pub async fn serve_lines(
+        &self,
+        reader: impl AsyncRead + Unpin + Send + 'static,
+        writer: impl AsyncWrite + Unpin + Send + 'static,
+    ) {
+        let (incoming, outgoing) = transport::lines(reader, writer);
+        connection::serve(self, incoming, outgoing, connection::Life::OfTheConnection).await;
+    }
+
+    /// Both ends of a connection within this process: this one is served until the other is dropped.
+    pub fn connect_in_process(&self) -> tokio::io::DuplexStream {
+        /// What may lie between the two, as in a pipe.
+        const BUFFER_BYTES: usize = 256 << 10;
+        let (ours, theirs) = tokio::io::duplex(BUFFER_BYTES);
+        let server = self.clone();
+        self.shared.tasks.spawn(async move {
+            let (reader, writer) = tokio::io::split(ours);
+            server.serve_lines(reader, writer).await;
+        });
+        theirs
+    }
+
+    /// Ends every connection, session and process, and returns when they are gone.
+    pub async fn shutdown(&self) {
+        self.shared.stopping.cancel();
+        self.shared.sessions.clear();
+        self.shared.processes.shutdown().await;
+        self.shared.tasks.close();
+        self.shared.tasks.wait().await;
+    }
+
+    fn open(&self, upgrade: WebSocketUpgrade) -> Result<Response, Problem> {
+        let place = Arc::clone(&self.shared.places).try_acquire_owned();
+        let place = place.map_err(|_| Problem::no_channel(CONNECTIONS_MAX))?;
+        let server = self.clone();
+        let token = self.shared.tasks.token();
+        let serve = async move |socket: WebSocket| {
+            let (incoming, outgoing) = transport::frames(socket);
+            connection::serve(&server, incoming, outgoing, connection::Life::OfTheSession).await;
+            drop((place, token));
+        };
+        let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(FRAME_BYTES_MAX);
+        Ok(upgrade.on_upgrade(serve))
+    }
+}
+
+/// `GET /exec`: becomes a WebSocket with one JSON text per frame.
+pub(crate) async fn open(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    upgrade: WebSocketUpgrade,
+) -> Result<Response, Problem> {
+    caller.may_spawn().map_err(|_| Problem::needs(Scope::Process))?;
+    match &app.exec_server {
+        Some(server) => server.open(upgrade),
+        None => Err(Problem::no_route("/exec")),
+    }
+}

@@ -1,0 +1,308 @@
+//! What goes out on one connection: one line, in order. Answers have room because requests are counted,
+//! notifications wait for theirs, so a client that does not read slows its processes and fills no memory.
+
+use super::transport::Outgoing;
+use processes::{Output, Seq};
+use protocols::json_rpc::{self, ErrorObject, Id};
+use serde::Serialize;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// Requests that are being worked on; the next one is not read before one is answered.
+pub(super) const REQUESTS_MAX: usize = 1_024;
+
+/// Bytes of notifications that wait for a slow client; its processes wait with them.
+const NOTIFIED_BYTES_MAX: usize = 1 << 20;
+
+/// What the smallest notification counts as, so that there are not too many of them.
+const NOTIFICATION_BYTES_MIN: usize = 1_024;
+
+/// A client is asked for a sign that it has read after about this much.
+const UNHEARD_BYTES: usize = 128 << 10;
+
+/// A client that gives no sign for this long gives none at all.
+const SIGN_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// How often an idle connection is pinged.
+const PING_EVERY: Duration = Duration::from_secs(30);
+
+/// One message, and what it holds until it is sent.
+struct Line {
+    text: String,
+    _room: OwnedSemaphorePermit,
+    told: Option<Told>,
+}
+
+/// Output that need not be kept once the client has it.
+struct Told {
+    output: Arc<Output>,
+    seq: Seq,
+}
+
+impl Told {
+    fn release(self) {
+        self.output.release(self.seq);
+    }
+}
+
+/// The way to a client. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(super) struct Outbox {
+    lines: mpsc::Sender<Line>,
+    requests: Arc<Semaphore>,
+    notified: Arc<Semaphore>,
+}
+
+impl Outbox {
+    pub(super) fn new() -> (Self, Unsent) {
+        let n_notifications = NOTIFIED_BYTES_MAX / NOTIFICATION_BYTES_MIN;
+        let (lines, unsent) = mpsc::channel(REQUESTS_MAX + n_notifications + 1);
+        let outbox = Self {
+            lines,
+            requests: Arc::new(Semaphore::new(REQUESTS_MAX)),
+            notified: Arc::new(Semaphore::new(NOTIFIED_BYTES_MAX)),
+        };
+        (outbox, Unsent(unsent))
+    }
+
+    /// Room for the answer to one request.
+    pub(super) async fn answer_room(&self) -> OwnedSemaphorePermit {
+        Arc::clone(&self.requests).acquire_owned().await.expect("nobody closes it")
+    }
+
+    /// Room for a notification of about this size. Those who wait are served in order.
+    pub(super) async fn room(&self, n_bytes: usize) -> OwnedSemaphorePermit {
+        let notified = Arc::clone(&self.notified);
+        notified.acquire_many_owned(permits(n_bytes)).await.expect("nobody closes it")
+    }
+
+    /// The same, now or never.
+    pub(super) fn try_room(&self, n_bytes: usize) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.notified).try_acquire_many_owned(permits(n_bytes)).ok()
+    }
+
+    /// Whether the client is gone.
+    pub(super) fn is_closed(&self) -> bool {
+        self.lines.is_closed()
+    }
+
+    /// Waits until the client is gone.
+    pub(super) async fn closed(&self) {
+        self.lines.closed().await;
+    }
+
+    pub(super) fn notify(&self, text: String, room: OwnedSemaphorePermit) {
+        self.push(Line { text, _room: room, told: None });
+    }
+
+    /// Tells of output; it is released when the client has it.
+    pub(super) fn tell(
+        &self,
+        text: String,
+        room: OwnedSemaphorePermit,
+        output: &Arc<Output>,
+        seq: Seq,
+    ) {
+        let told = Some(Told { output: Arc::clone(output), seq });
+        self.push(Line { text, _room: room, told });
+    }
+
+    fn push(&self, line: Line) {
+        // There is room for whatever holds a permit; a client that is gone hears nothing.
+        let _ = self.lines.try_send(line);
+    }
+}
+
+fn permits(n_bytes: usize) -> u32 {
+    let n = n_bytes.clamp(NOTIFICATION_BYTES_MIN, NOTIFIED_BYTES_MAX);
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+/// The answer that one request waits for.
+#[derive(Debug)]
+pub(super) struct Reply {
+    id: Id,
+    outbox: Outbox,
+    room: OwnedSemaphorePermit,
+}
+
+impl Reply {
+    pub(super) const fn new(id: Id, outbox: Outbox, room: OwnedSemaphorePermit) -> Self {
+        Self { id, outbox, room }
+    }
+
+    pub(super) fn send<T: Serialize>(self, result: &T) {
+        let text = json_rpc::answer(&self.id, Ok(result));
+        self.outbox.notify(text, self.room);
+    }
+
+    /// Sends output, which is released when the client has it.
+    pub(super) fn send_output<T: Serialize>(self, result: &T, output: &Arc<Output>, seq: Seq) {
+        let text = json_rpc::answer(&self.id, Ok(result));
+        self.outbox.tell(text, self.room, output, seq);
+    }
+
+    pub(super) fn fail(self, error: &ErrorObject) {
+        let text = json_rpc::answer::<()>(&self.id, Err(error));
+        self.outbox.notify(text, self.room);
+    }
+
+    pub(super) fn give<T: Serialize>(self, result: Result<T, ErrorObject>) {
+        match result {
+            Ok(result) => self.send(&result),
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    pub(super) const fn outbox(&self) -> &Outbox {
+        &self.outbox
+    }
+}
+
+/// Which output a client has been sent and not yet shown to have.
+#[derive(Debug, Default)]
+pub(super) struct Unheard(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    /// By the number of the ping behind it, with the time of that ping.
+    pinged: VecDeque<(u64, Instant, Vec<Told>)>,
+    is_deaf: bool,
+}
+
+impl std::fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Waiting").field("pings", &self.pinged.len()).finish_non_exhaustive()
+    }
+}
+
+impl Unheard {
+    /// The client has everything before this ping.
+    pub(super) fn heard(&self, number: u64) {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while waiting.pinged.front().is_some_and(|(ping, ..)| *ping <= number) {
+            let (.., told) = waiting.pinged.pop_front().expect("it was just seen");
+            told.into_iter().for_each(Told::release);
+        }
+    }
+
+    fn pinged(&self, number: u64, told: Vec<Told>) {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.is_deaf {
+            told.into_iter().for_each(Told::release);
+        } else {
+            waiting.pinged.push_back((number, Instant::now(), told));
+        }
+    }
+
+    /// When a client that gives no sign is taken to give none.
+    fn deadline(&self) -> Option<Instant> {
+        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, since, _) = waiting.pinged.iter().find(|(.., told)| !told.is_empty())?;
+        Some(*since + SIGN_TIME_MAX)
+    }
+
+    fn give_up(&self) {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.is_deaf = true;
+        for (.., told) in waiting.pinged.drain(..) {
+            told.into_iter().for_each(Told::release);
+        }
+    }
+}
+
+/// What is not sent yet.
+pub(super) struct Unsent(mpsc::Receiver<Line>);
+
+impl Unsent {
+    /// Sends until nobody is left to say anything, the client is gone, or `stopping`.
+    pub(super) async fn run(
+        mut self,
+        mut outgoing: impl Outgoing,
+        unheard: Arc<Unheard>,
+        is_resumable: Arc<std::sync::atomic::AtomicBool>,
+        stopping: CancellationToken,
+    ) {
+        let mut pings = Pings { number: 0, unheard_bytes: 0, told: vec![], unheard };
+        loop {
+            let mut lines = vec![];
+            let deadline = pings.unheard.deadline();
+            tokio::select! {
+                n = self.0.recv_many(&mut lines, 64) => if n == 0 { break },
+                () = stopping.cancelled() => break,
+                () = until(deadline) => pings.unheard.give_up(),
+                () = tokio::time::sleep(PING_EVERY) => {
+                    if pings.ping(&mut outgoing).await.is_err() { break }
+                }
+            }
+            let must_show = pings.is_wanted(&outgoing)
+                && is_resumable.load(std::sync::atomic::Ordering::Acquire);
+            if send(&mut outgoing, lines, &mut pings, must_show, &stopping).await.is_err() {
+                break;
+            }
+        }
+        self.0.close();
+        outgoing.close().await;
+    }
+}
+
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn send(
+    outgoing: &mut impl Outgoing,
+    lines: Vec<Line>,
+    pings: &mut Pings,
+    must_show: bool,
+    stopping: &CancellationToken,
+) -> std::io::Result<()> {
+    let (mut texts, mut rooms, mut told) = (vec![], vec![], vec![]);
+    for line in lines {
+        pings.unheard_bytes += line.text.len();
+        texts.push(line.text);
+        rooms.push(line._room);
+        told.extend(line.told);
+    }
+    tokio::select! {
+        sent = outgoing.send(texts) => sent?,
+        () = stopping.cancelled() => return Err(std::io::ErrorKind::Interrupted.into()),
+    }
+    drop(rooms);
+    if !must_show {
+        told.into_iter().for_each(Told::release);
+        return Ok(());
+    }
+    pings.told.append(&mut told);
+    if pings.unheard_bytes >= UNHEARD_BYTES { pings.ping(outgoing).await } else { Ok(()) }
+}
+
+struct Pings {
+    number: u64,
+    unheard_bytes: usize,
+    told: Vec<Told>,
+    unheard: Arc<Unheard>,
+}
+
+impl Pings {
+    const fn is_wanted<O: Outgoing>(&self, _outgoing: &O) -> bool {
+        O::PINGS
+    }
+
+    async fn ping<O: Outgoing>(&mut self, outgoing: &mut O) -> std::io::Result<()> {
+        if !O::PINGS {
+            return Ok(());
+        }
+        self.number += 1;
+        self.unheard_bytes = 0;
+        self.unheard.pinged(self.number, std::mem::take(&mut self.told));
+        outgoing.ping(self.number).await
+    }
+}

@@ -1,0 +1,490 @@
+//! The one task of a process's entry: starts it, answers for it, and tells the client what it does, in
+//! order. It never waits for a client or for a program that does not read.
+
+use super::outbox::{Outbox, Reply};
+use super::session::{Client, Session};
+use processes::{
+    End, Event, InputRoom, Output, Process, Processes, Refused, Seq, Size, SpawnError, Spec, Stream,
+};
+use protocols::exec_server::{
+    ByteChunk, Dialect, ExecOutputStream, ExecResponse, OutputMode, ProcessOutputChunk,
+    ProcessSignal, ReadParams, ReadResponse, TerminalSize, TerminateParams, TerminateResponse,
+    WaitResponse, WriteParams, WriteResponse, WriteStatus, closed_line, exited_line, output_line,
+    quoted,
+};
+use protocols::json_rpc::{ErrorObject, INTERNAL, INVALID_PARAMS, INVALID_REQUEST};
+use serde_json::json;
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+
+/// How long an ended process is remembered.
+const REMEMBERED_TIME: Duration = Duration::from_secs(30);
+
+/// A client that came back reads what it missed within this time; then it is not kept for it.
+const MISSED_TIME: Duration = Duration::from_secs(10);
+
+/// Ids of writes that are remembered.
+const WRITE_IDS_MAX: usize = 4_096;
+
+/// Writes that wait for a program that does not read.
+const WRITES_MAX: usize = 1_024;
+
+/// The longest that a read waits, whatever it asks for.
+const WAIT_TIME_MAX: Duration = Duration::from_secs(3_600);
+
+/// What is asked of a process.
+#[derive(Debug)]
+pub(super) enum Ask {
+    Read(ReadParams, Reply),
+    Write(WriteParams, Reply),
+    Terminate(TerminateParams, Dialect, Reply),
+    Signal(ProcessSignal, Reply),
+    Resize(TerminalSize, Reply),
+    CloseStdin(Reply),
+    Wait(Option<u64>, Reply),
+}
+
+/// What a steward starts.
+pub(super) struct Start {
+    pub(super) process_id: String,
+    pub(super) spec: Spec,
+    pub(super) mode: OutputMode,
+    pub(super) dialect: Dialect,
+    pub(super) reply: Reply,
+}
+
+pub(super) struct Steward {
+    pub(super) session: Arc<Session>,
+    pub(super) asks: mpsc::Receiver<Ask>,
+    pub(super) started: watch::Sender<Option<Process>>,
+    pub(super) tasks: TaskTracker,
+}
+
+impl Steward {
+    /// Starts a process and looks after it until it is forgotten or its session ends.
+    pub(super) async fn run(mut self, processes: Processes, start: Start) {
+        match processes.spawn(&start.spec).await {
+            Ok(process) => self.conduct(process, start).await,
+            Err(error) => {
+                // The name is free again before the client hears that it failed.
+                self.session.forget(&start.process_id, None);
+                start.reply.fail(&not_started(&error));
+                while let Some(ask) = self.asks.recv().await {
+                    refuse(ask, &start.process_id);
+                }
+            }
+        }
+    }
+
+    async fn conduct(mut self, process: Process, start: Start) {
+        let sandbox_type = (start.dialect == Dialect::Codex).then(|| "none".to_owned());
+        start.reply.send(&ExecResponse { process_id: start.process_id.clone(), sandbox_type });
+        self.started.send_replace(Some(process.clone()));
+        let mut client = self.session.client();
+        client.mark_changed();
+        let mut changes = process.output().changes();
+        let mut desk = Desk {
+            name: quoted(&start.process_id),
+            process_id: start.process_id,
+            process,
+            mode: start.mode,
+            dialect: start.dialect,
+            outbox: None,
+            n_attached: 0,
+            told: 0,
+            room: None,
+            writes: VecDeque::new(),
+            write_ids: VecDeque::new(),
+            known_writes: HashSet::new(),
+            missed: None,
+            forget_at: None,
+            tasks: self.tasks.clone(),
+        };
+        loop {
+            desk.look_ahead();
+            tokio::select! {
+                biased;
+                ask = self.asks.recv() => match ask {
+                    Some(ask) => desk.answer(ask),
+                    None => return,
+                },
+                changed = client.changed() => {
+                    if changed.is_err() { return }
+                    let now = client.borrow_and_update().clone();
+                    desk.attached(now);
+                }
+                room = room(&desk.process, desk.writes.front()) => desk.write_next(room),
+                room = turn(&desk) => desk.room = Some(room),
+                () = changes.next() => {}
+                () = at(desk.missed.map(|(at, _)| at)) => desk.stop_keeping(),
+                () = at(desk.forget_at) => {
+                    self.session.forget(&desk.process_id, Some(desk.process));
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// All that a steward knows of a process that runs or ran.
+struct Desk {
+    process_id: String,
+    /// The same as JSON text.
+    name: String,
+    process: Process,
+    mode: OutputMode,
+    dialect: Dialect,
+    outbox: Option<Outbox>,
+    n_attached: u64,
+    /// The last event that was told, or that a client that came back must read for itself.
+    told: Seq,
+    /// Room for the next event.
+    room: Option<OwnedSemaphorePermit>,
+    writes: VecDeque<(bytes::Bytes, bool, Reply)>,
+    write_ids: VecDeque<String>,
+    known_writes: HashSet<String>,
+    missed: Option<(Instant, Seq)>,
+    forget_at: Option<Instant>,
+    tasks: TaskTracker,
+}
+
+impl Desk {
+    fn output(&self) -> &Arc<Output> {
+        self.process.output()
+    }
+
+    /// Tells what can be told now.
+    fn look_ahead(&mut self) {
+        while let Some(outbox) = self.outbox.clone()
+            && let Some(event) = self.next_event()
+            && let Some(room) = self.room.take().or_else(|| outbox.try_room(size(&event)))
+        {
+            self.tell(&outbox, room, &event);
+        }
+        if self.forget_at.is_none() && self.output().is_closed() && self.dialect == Dialect::Codex {
+            self.forget_at = Some(Instant::now() + REMEMBERED_TIME);
+        }
+    }
+
+    fn tell(&mut self, outbox: &Outbox, room: OwnedSemaphorePermit, event: &Event) {
+        let seq = event.seq();
+        self.told = seq;
+        let text = match event {
+            Event::Output(chunk) => {
+                output_line(&self.name, seq, stream(chunk.stream), &chunk.bytes)
+            }
+            Event::Exited { code, .. } => exited_line(&self.name, seq, *code),
+            Event::Closed { .. } => closed_line(&self.name, seq),
+        };
+        match self.mode {
+            OutputMode::Push => outbox.tell(text, room, self.process.output(), seq),
+            OutputMode::Pull => outbox.notify(text, room),
+        }
+    }
+
+    /// The next event to tell. A client that reads for itself is told of the exit and the end only.
+    fn next_event(&self) -> Option<Event> {
+        let mut after = self.told;
+        loop {
+            let event = self.process.output().next_after(after)?;
+            if self.mode == OutputMode::Push || !matches!(event, Event::Output(_)) {
+                return Some(event);
+            }
+            after = event.seq();
+        }
+    }
+
+    fn attached(&mut self, client: Client) {
+        self.outbox = client.outbox;
+        self.room = None;
+        if self.outbox.is_none() || client.n_attached == self.n_attached {
+            return;
+        }
+        let is_back = self.n_attached > 0;
+        self.n_attached = client.n_attached;
+        if is_back {
+            // It reads what it missed; from now on it is told.
+            self.told = self.output().last_seq();
+            self.missed = Some((Instant::now() + MISSED_TIME, self.told));
+        }
+    }
+
+    fn stop_keeping(&mut self) {
+        if let Some((_, seq)) = self.missed.take()
+            && self.mode == OutputMode::Push
+        {
+            self.output().release(seq);
+        }
+    }
+
+    fn answer(&mut self, ask: Ask) {
+        match ask {
+            Ask::Read(params, reply) => self.read(params, reply),
+            Ask::Write(params, reply) => self.write(params, reply),
+            Ask::Terminate(params, dialect, reply) => self.terminate(&params, dialect, reply),
+            Ask::Signal(signal, reply) => {
+                self.process.signal(signal_of(signal));
+                reply.send(&json!({}));
+            }
+            Ask::Resize(TerminalSize { rows, cols }, reply) => {
+                let resized = self.process.resize(Size { rows, columns: cols });
+                reply.give(resized.map(|()| json!({})).map_err(|refused| self.refused(refused)));
+            }
+            Ask::CloseStdin(reply) => {
+                let closed = self.process.close_input();
+                reply.give(closed.map(|()| json!({})).map_err(|refused| self.refused(refused)));
+            }
+            Ask::Wait(wait_ms, reply) => self.wait(wait_ms, reply),
+        }
+    }
+
+    fn refused(&self, refused: Refused) -> ErrorObject {
+        let id = &self.process_id;
+        let message = match refused {
+            Refused::Closed => format!("stdin is closed for process {id}"),
+            Refused::Full => format!("too much is waiting to be read by process {id}"),
+            Refused::NoTerminal => format!("process {id} has no terminal"),
+        };
+        ErrorObject::new(INVALID_REQUEST, message)
+    }
+
+    fn terminate(&self, params: &TerminateParams, dialect: Dialect, reply: Reply) {
+        let was_running = self.output().exit_code().is_none();
+        self.process.end(match params.signal {
+            None => End::Kill,
+            Some(signal) => End::Ask {
+                signal: signal_of(signal),
+                grace: Duration::from_millis(params.grace_ms.unwrap_or(GRACE_MS)),
+            },
+        });
+        reply.send(&TerminateResponse { running: was_running || dialect == Dialect::Seed });
+    }
+
+    fn write(&mut self, params: WriteParams, reply: Reply) {
+        let WriteParams { chunk, write_id, .. } = params;
+        let is_seed = write_id.is_none();
+        if !self.process.has_input() {
+            match is_seed {
+                true => reply.fail(&self.refused(Refused::Closed)),
+                false => reply.send(&status(WriteStatus::StdinClosed)),
+            }
+            return;
+        }
+        if let Some(id) = write_id {
+            if !self.known_writes.insert(id.clone()) {
+                reply.send(&accepted(false));
+                return;
+            }
+            self.write_ids.push_back(id);
+            if self.write_ids.len() > WRITE_IDS_MAX
+                && let Some(oldest) = self.write_ids.pop_front()
+            {
+                self.known_writes.remove(&oldest);
+            }
+        }
+        if self.writes.len() >= WRITES_MAX {
+            reply.fail(&self.refused(Refused::Full));
+            return;
+        }
+        self.writes.push_back((chunk.0.into(), is_seed, reply));
+        // Where there is room there is no need to wait for it.
+        while let Some((bytes, ..)) = self.writes.front() {
+            let Some(room) = self.process.try_input_room(bytes.len()) else { return };
+            self.write_next(room);
+        }
+    }
+
+    fn write_next(&mut self, room: InputRoom) {
+        let Some((bytes, is_seed, reply)) = self.writes.pop_front() else { return };
+        match self.process.write(bytes, room) {
+            Ok(()) => reply.send(&accepted(is_seed)),
+            Err(refused) => reply.fail(&self.refused(refused)),
+        }
+    }
+
+    fn read(&mut self, params: ReadParams, reply: Reply) {
+        let after = params.after_seq.unwrap_or(0);
+        if self.mode == OutputMode::Pull {
+            self.output().release(after);
+        }
+        let wait = Duration::from_millis(params.wait_ms.unwrap_or(0)).min(WAIT_TIME_MAX);
+        let output = Arc::clone(self.output());
+        if wait.is_zero() || has_news(&output, after) {
+            answer_read(&output, after, params.max_bytes, self.mode, reply);
+            return;
+        }
+        let mode = self.mode;
+        let mut changes = output.changes();
+        self.tasks.spawn(async move {
+            let news = async {
+                while !has_news(&output, after) {
+                    changes.next().await;
+                }
+            };
+            let outbox = reply.outbox().clone();
+            tokio::select! {
+                () = news => {}
+                () = tokio::time::sleep(wait) => {}
+                () = outbox.closed() => return,
+            }
+            answer_read(&output, after, params.max_bytes, mode, reply);
+        });
+    }
+
+    fn wait(&self, wait_ms: Option<u64>, reply: Reply) {
+        let output = Arc::clone(self.output());
+        let wait = wait_ms.map_or(WAIT_TIME_MAX, Duration::from_millis).min(WAIT_TIME_MAX);
+        let mut changes = output.changes();
+        self.tasks.spawn(async move {
+            let end = async {
+                while output.exit_code().is_none() {
+                    changes.next().await;
+                }
+            };
+            let outbox = reply.outbox().clone();
+            tokio::select! {
+                () = end => {}
+                () = tokio::time::sleep(wait) => {}
+                () = outbox.closed() => return,
+            }
+            let exit_code = output.exit_code();
+            let exited = exit_code.is_some();
+            reply.send(&WaitResponse { exited, exit_code, closed: output.is_closed() });
+        });
+    }
+}
+
+/// How long a process that was asked to end may take unless something else is said.
+const GRACE_MS: u64 = 2_000;
+
+/// Whether a read need not wait: there is output, the end, or an exit that the reader has not seen.
+fn has_news(output: &Output, after: Seq) -> bool {
+    let page = output.page(after, Some(0));
+    let has_new_exit = page.exited.is_some_and(|(seq, _)| seq > after);
+    !page.chunks.is_empty() || page.closed.is_some() || has_new_exit
+}
+
+fn answer_read(
+    output: &Arc<Output>,
+    after: Seq,
+    max_bytes: Option<usize>,
+    mode: OutputMode,
+    reply: Reply,
+) {
+    let page = output.page(after, max_bytes);
+    let last = page.chunks.last().map(|chunk| chunk.seq);
+    let chunk = |chunk: processes::Chunk| ProcessOutputChunk {
+        seq: chunk.seq,
+        stream: stream(chunk.stream),
+        chunk: ByteChunk(chunk.bytes.to_vec()),
+    };
+    let response = ReadResponse {
+        next_seq: page.next_seq,
+        exited: page.exited.is_some(),
+        exit_code: page.exited.map(|(_, code)| code),
+        closed: page.closed.is_some(),
+        failure: None,
+        sandbox_denied: false,
+        dropped_bytes: page.dropped_bytes,
+        first_seq: page.first_seq,
+        chunks: page.chunks.into_iter().map(chunk).collect(),
+    };
+    match last {
+        // Whoever reads for itself says with its next read that it has this one.
+        Some(last) if mode == OutputMode::Push => reply.send_output(&response, output, last),
+        Some(_) | None => reply.send(&response),
+    }
+}
+
+const fn accepted(is_seed: bool) -> WriteResponse {
+    let accepted = if is_seed { Some(true) } else { None };
+    WriteResponse { accepted, status: Some(WriteStatus::Accepted) }
+}
+
+pub(super) const fn status(status: WriteStatus) -> WriteResponse {
+    WriteResponse { accepted: None, status: Some(status) }
+}
+
+fn not_started(error: &SpawnError) -> ErrorObject {
+    let code = match error {
+        SpawnError::Bad(processes::BadSpec::NoArgv) => INVALID_PARAMS,
+        SpawnError::Bad(_) | SpawnError::System(_) | SpawnError::Ours(_) | SpawnError::Stopping => {
+            INTERNAL
+        }
+    };
+    ErrorObject::new(code, error.to_string())
+}
+
+/// Answers for a process that never was.
+pub(super) fn refuse(ask: Ask, process_id: &str) {
+    let unknown = ErrorObject::new(INVALID_REQUEST, format!("unknown process id {process_id}"));
+    match ask {
+        Ask::Write(params, reply) if params.write_id.is_some() => {
+            reply.send(&status(WriteStatus::UnknownProcess));
+        }
+        Ask::Terminate(.., reply) => reply.send(&TerminateResponse { running: false }),
+        Ask::Signal(_, reply) => reply.send(&json!({})),
+        Ask::Read(_, reply)
+        | Ask::Write(_, reply)
+        | Ask::Resize(_, reply)
+        | Ask::CloseStdin(reply)
+        | Ask::Wait(_, reply) => reply.fail(&unknown),
+    }
+}
+
+const fn stream(stream: Stream) -> ExecOutputStream {
+    match stream {
+        Stream::Stdout => ExecOutputStream::Stdout,
+        Stream::Stderr => ExecOutputStream::Stderr,
+        Stream::Terminal => ExecOutputStream::Pty,
+    }
+}
+
+const fn signal_of(signal: ProcessSignal) -> processes::Signal {
+    match signal {
+        ProcessSignal::Interrupt => processes::Signal::Interrupt,
+        ProcessSignal::Quit => processes::Signal::Quit,
+        ProcessSignal::Terminate => processes::Signal::Terminate,
+        ProcessSignal::Hangup => processes::Signal::HangUp,
+        ProcessSignal::Kill => processes::Signal::Kill,
+        ProcessSignal::Stop => processes::Signal::Stop,
+        ProcessSignal::Continue => processes::Signal::Continue,
+        ProcessSignal::User1 => processes::Signal::User1,
+        ProcessSignal::User2 => processes::Signal::User2,
+    }
+}
+
+/// Room for the next write; never when none waits.
+async fn room(process: &Process, next: Option<&(bytes::Bytes, bool, Reply)>) -> InputRoom {
+    match next {
+        Some((bytes, ..)) => process.input_room(bytes.len()).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The process's turn to tell its next event; never when there is none or nobody to tell.
+async fn turn(desk: &Desk) -> OwnedSemaphorePermit {
+    match (&desk.outbox, &desk.room, desk.next_event()) {
+        (Some(outbox), None, Some(event)) => outbox.room(size(&event)).await,
+        _ => std::future::pending().await,
+    }
+}
+
+/// What an event takes on the wire, about.
+fn size(event: &Event) -> usize {
+    match event {
+        Event::Output(chunk) => chunk.bytes.len() / 3 * 4,
+        Event::Exited { .. } | Event::Closed { .. } => 0,
+    }
+}
+
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
