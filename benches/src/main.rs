@@ -1,6 +1,7 @@
 //! Runs benchmarks by name. Each lives in a file of its own and returns a report.
 
 mod apart;
+mod catalogue;
 mod core;
 mod directory;
 mod durable;
@@ -29,6 +30,7 @@ const BENCHMARKS: &[Benchmark] = &[
     Benchmark { name: "runner", about: "an execbox runner over a pipe", run: runner::run },
     Benchmark { name: "durable", about: "the real server", run: durable::run },
     Benchmark { name: "mcp", about: "execute over MCP, beside an rmcp echo", run: mcp::run },
+    Benchmark { name: "catalogue", about: "ten thousand tools", run: catalogue::run },
     Benchmark { name: "executions", about: "beside executor 1.5.9", run: executions::run },
 ];
 

@@ -34,7 +34,9 @@ pub(crate) fn doctor(args: &Args) -> Exit {
     print::report(&format!("airlock {}", env!("CARGO_PKG_VERSION")));
     print::report(&format!("kernel {}", kernel()));
     let mut findings = jail();
-    findings.push(keeping(args.data_dir.clone().or_else(data_directory::usual).as_deref()));
+    let data_dir = args.data_dir.clone().or_else(data_directory::usual);
+    findings.push(keeping(data_dir.as_deref()));
+    findings.push(configuration(data_dir.as_deref().unwrap_or(Path::new("."))));
     for Finding { mark, text } in &findings {
         let mark = match mark {
             Mark::Good => "ok      ",
@@ -106,6 +108,21 @@ fn keeping(directory: Option<&Path>) -> Finding {
             mark: Mark::Wrong,
             text: format!("data directory {shown} cannot be written to: {}", error.kind()),
         },
+    }
+}
+
+fn configuration(data_dir: &Path) -> Finding {
+    let named = std::env::var_os("AIRLOCK_CONFIG").map(PathBuf::from);
+    match sources::check(&crate::serve::config_files(named.as_deref(), data_dir)) {
+        Ok(files) if files.is_empty() => {
+            Finding { mark: Mark::Good, text: "configuration: no airlock.toml".into() }
+        }
+        Ok(files) => {
+            let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+            Finding { mark: Mark::Good, text: format!("configuration {}", names.join(", ")) }
+        }
+        // Guests run all the same: a server keeps the configuration it had.
+        Err(why) => Finding { mark: Mark::Missing, text: format!("configuration: {why}") },
     }
 }
 

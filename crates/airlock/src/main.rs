@@ -18,6 +18,7 @@ mod run;
 mod runner;
 mod serve;
 mod size;
+mod source;
 mod stdio;
 mod token;
 
@@ -37,6 +38,7 @@ enum Verb {
     Run(run::Args),
     Doctor(doctor::Args),
     Serve(serve::Args),
+    Source(source::Args),
     Token(token::Args),
     Policy(policy::Args),
     Resume(resume::Args),
@@ -51,10 +53,14 @@ fn main() -> std::process::ExitCode {
     // Runners are forked from a child that runs this same binary: before anything else is set up.
     sandbox::enter_if_asked();
     processes::enter_if_asked();
+    if let Some(code) = tools::minder::enter_if_asked() {
+        return code;
+    }
     let exit = match Cli::try_parse() {
         Ok(Cli { verb: Verb::Run(args) }) => run::run(args),
         Ok(Cli { verb: Verb::Doctor(args) }) => doctor::doctor(&args),
         Ok(Cli { verb: Verb::Serve(args) }) => serve::serve(args),
+        Ok(Cli { verb: Verb::Source(args) }) => source::source(&args),
         Ok(Cli { verb: Verb::Token(args) }) => token::token(&args),
         Ok(Cli { verb: Verb::Policy(args) }) => policy::policy(&args),
         Ok(Cli { verb: Verb::Resume(args) }) => resume::resume(&args),

@@ -9,6 +9,7 @@ use lifecycle::ToolPath;
 use processes::Processes;
 use server::exec_server::{Choice, ExecServer};
 use server::{Auth, Server};
+use sources::{Management, Setup, Sources};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use store::sqlite::{OpenError, SqliteStore};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tools::builtin::Builtin;
 use tools::demo::Demo;
-use tools::{Catalogue, Found};
+use tools::{Catalogue, Found, Minding};
 
 /// Whoever stops a service kills it soon after: what is not done by then is in the journal anyway.
 const STOPPING_MAX: Duration = Duration::from_millis(4_500);
@@ -37,6 +38,9 @@ pub(crate) struct Args {
     /// Offers the demonstration tools; demo.append writes to demo-append.txt in the data directory.
     #[arg(long)]
     demo: bool,
+    /// A configuration file, instead of airlock.toml here or above and the user's own.
+    #[arg(long, value_name = "FILE", env = "AIRLOCK_CONFIG")]
+    config: Option<PathBuf>,
     /// Asks nobody for a token: whoever can reach the port may do everything. On loopback only.
     #[arg(long)]
     no_auth: bool,
@@ -111,17 +115,24 @@ async fn attend(
     signals: &mut Signals,
 ) -> anyhow::Result<()> {
     let engine = engine(&args, data_dir, store).await?;
-    let config = match config(&args, &engine, data_dir, store).await {
-        Ok(config) => config,
+    let sources = match open_sources(&args, data_dir, &engine, store).await {
+        Ok(sources) => sources,
         Err(error) => {
             engine.shutdown().await;
+            return Err(error);
+        }
+    };
+    let config = match config(&args, &engine, data_dir, store).await {
+        Ok(config) => server::Config { sources: Some(sources.clone()), ..config },
+        Err(error) => {
+            tokio::join!(sources.shutdown(), engine.shutdown());
             return Err(error);
         }
     };
     let server = match Server::start(config).await {
         Ok(server) => server,
         Err(error) => {
-            engine.shutdown().await;
+            tokio::join!(sources.shutdown(), engine.shutdown());
             return Err(anyhow::Error::new(error).context("could not start"));
         }
     };
@@ -132,7 +143,10 @@ async fn attend(
         print::note(&format!("questions are decided at {link}"));
     }
     signals.next().await;
-    let stopping = async { tokio::join!(server.shutdown(), engine.shutdown()) };
+    let stopping = async {
+        tokio::join!(server.shutdown(), engine.shutdown());
+        sources.shutdown().await;
+    };
     if tokio::time::timeout(STOPPING_MAX, stopping).await.is_err() {
         tracing::warn!("stopped before everything had ended; the journal has it");
     }
@@ -166,6 +180,34 @@ async fn engine(args: &Args, data_dir: &Path, store: &SqliteStore) -> anyhow::Re
     let mut config = Config { policies, retention, ..Config::new(store.clone(), catalogue) };
     config.sandbox.reuse = args.keep_runners;
     Ok(Engine::start(config).await?)
+}
+
+/// What configuration files and earlier days say that there is.
+async fn open_sources(
+    args: &Args,
+    data_dir: &Path,
+    engine: &Engine,
+    store: &SqliteStore,
+) -> anyhow::Result<Sources> {
+    let setup = Setup {
+        catalogue: engine.catalogue().clone(),
+        records: Arc::new(store.clone()),
+        files: config_files(args.config.as_deref(), data_dir),
+        minding: Minding::ThisBinary,
+    };
+    let sources = Sources::start(setup).await?;
+    engine.catalogue().add(Arc::new(Management::new(sources.clone())))?;
+    Ok(sources)
+}
+
+/// The file that is named, or the project's over the user's own.
+pub(crate) fn config_files(named: Option<&Path>, data_dir: &Path) -> Vec<PathBuf> {
+    if let Some(named) = named {
+        return vec![named.to_owned()];
+    }
+    let here = std::env::current_dir().ok();
+    let project = here.and_then(|here| sources::project_file(&here));
+    project.into_iter().chain(sources::user_file()).chain([data_dir.join("airlock.toml")]).collect()
 }
 
 async fn config(

@@ -15,6 +15,7 @@ mod mcp;
 mod policies;
 mod reply;
 mod sign_in;
+mod sources;
 mod sse;
 mod wire;
 
@@ -28,3 +29,4 @@ pub use id::{BadId, Id};
 pub use mcp::{McpClient, McpHead, McpSaid};
 pub use policies::{Explained, NewPolicy, Policy};
 pub use reply::{Asks, Listed, Page, Reply, Standing, Status};
+pub use sources::{SourceChange, SourceLine};

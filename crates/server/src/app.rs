@@ -9,6 +9,7 @@ use crate::doors::mcp::Mcp;
 use crate::metrics::Metrics;
 use engine::{Clock, Engine};
 use lifecycle::CallerName;
+use sources::Sources;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -20,6 +21,7 @@ pub(crate) struct App {
     pub(crate) hosts: Hosts,
     pub(crate) model_answers: bool,
     pub(crate) clock: Clock,
+    pub(crate) sources: Option<Sources>,
     pub(crate) metrics: Metrics,
     pub(crate) channels: Channels,
     pub(crate) enclave: Arc<Sessions>,
@@ -54,6 +56,7 @@ impl App {
             hosts: Hosts::new(config.listen, &config.allowed_hosts),
             model_answers: config.model_answers,
             clock: config.clock,
+            sources: config.sources,
             metrics: Metrics::default(),
             stopping,
             tasks,

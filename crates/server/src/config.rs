@@ -3,6 +3,7 @@
 use crate::doors::exec_server::ExecServer;
 use engine::{Clock, Engine};
 use lifecycle::ToolPath;
+use sources::Sources;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,6 +30,8 @@ pub struct Config {
     pub clock: Clock,
     /// The door to processes, where it is open.
     pub exec_server: Option<ExecServer>,
+    /// Where tools come from, if that can be changed.
+    pub sources: Option<Sources>,
 }
 
 /// How callers are told apart.
@@ -56,6 +59,7 @@ impl Config {
             enclave_tools: BTreeMap::new(),
             clock: Clock::system(),
             exec_server: None,
+            sources: None,
         }
     }
 }

@@ -122,6 +122,20 @@ impl Problem {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaTypeError", message)
     }
 
+    pub(crate) fn not_found(tag: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, tag, message)
+    }
+
+    /// A bad request with a tag that clients know.
+    pub(crate) fn tagged(tag: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, tag, message)
+    }
+
+    /// A conflict with a tag that clients know.
+    pub(crate) fn tagged_conflict(tag: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, tag, message)
+    }
+
     pub(crate) fn conflict(message: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, "ConflictError", message)
     }

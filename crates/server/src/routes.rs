@@ -4,7 +4,9 @@ use crate::app::App;
 use crate::body::BODY_BYTES_MAX;
 use crate::config::Config;
 use crate::doors::mcp::mcp;
-use crate::doors::{enclave, exec_server, execbox, executor, journal, policies, sign_in, tokens};
+use crate::doors::{
+    catalogue, enclave, exec_server, execbox, executor, journal, policies, sign_in, tokens,
+};
 use crate::error::Problem;
 use crate::guard::guard;
 use crate::{metrics, pages};
@@ -55,6 +57,25 @@ pub(crate) fn build(app: &Arc<App>) -> Router {
         .route("/api/policies/test", get(policies::test))
         .route("/api/policies/{id}", patch(policies::change).delete(policies::remove))
         .route("/mcp", get(mcp).post(mcp).delete(mcp))
+        .route("/api/tools", get(catalogue::tools))
+        .route("/api/tools/schema", get(catalogue::schema))
+        .route("/api/sources", post(catalogue::add_source))
+        .route("/api/integrations", get(catalogue::integrations))
+        .route("/api/integrations/detect", post(catalogue::detect))
+        .route("/api/integrations/{slug}", get(catalogue::show).delete(catalogue::remove))
+        .route("/api/integrations/{slug}/refresh", post(catalogue::refresh))
+        .route("/api/openapi/preview", post(catalogue::preview))
+        .route("/api/openapi/specs", post(catalogue::add_spec))
+        .route("/api/openapi/integrations/{slug}", get(catalogue::show).delete(catalogue::remove))
+        .route("/api/openapi/integrations/{slug}/spec", post(catalogue::refresh))
+        .route("/api/graphql/integrations", post(catalogue::add_graphql))
+        .route("/api/graphql/integrations/{slug}", get(catalogue::show).delete(catalogue::remove))
+        .route("/api/mcp/probe", post(catalogue::detect))
+        .route("/api/mcp/servers", post(catalogue::add_server))
+        .route("/api/mcp/servers/{slug}", get(catalogue::show).delete(catalogue::remove))
+        .route("/api/connections", get(catalogue::connections).post(catalogue::connect))
+        .route("/api/connections/{owner}/{slug}/{name}", delete(catalogue::disconnect))
+        .route("/api/connections/{owner}/{slug}/{name}/refresh", post(catalogue::reconnect))
         .route("/api/tokens", get(tokens::list).post(tokens::add))
         .route("/api/tokens/{name}", delete(tokens::remove))
         .merge(enclave::routes())

@@ -1,7 +1,7 @@
 //! The tools that find tools: `search`, `describe.tool`, and the list of sources under both its names.
 
 use crate::catalogue::{Catalogue, Found, Snapshot};
-use crate::search::{Wish, words};
+use crate::search::{Search, words};
 use crate::{Card, Request, Source, Tool};
 use futures_util::FutureExt as _;
 use futures_util::future::{self, BoxFuture};
@@ -51,7 +51,7 @@ impl Builtin {
         let expects = "tools.search expects an object: \
                        { query?: string; namespace?: string; limit?: number; offset?: number }";
         let args = args.as_object().ok_or_else(|| wrong(expects.to_owned()))?;
-        let wish = Wish {
+        let wish = Search {
             query: text(args, "tools.search", "query")?.unwrap_or_default(),
             namespace: text(args, "tools.search", "namespace")?,
             ..page(args, "tools.search")?
@@ -85,7 +85,7 @@ impl Builtin {
         let first = namespace.split('.').next().unwrap_or_default();
         let look = |namespace: Option<String>| {
             let wish =
-                Wish { query: leaf.to_owned(), namespace, limit: SUGGESTIONS_MAX, offset: 0 };
+                Search { query: leaf.to_owned(), namespace, limit: SUGGESTIONS_MAX, offset: 0 };
             let page = snapshot.search(&wish, &*self.shows);
             page.hits.into_iter().map(|(found, _)| found.path()).collect::<Vec<_>>()
         };
@@ -223,7 +223,7 @@ fn sources(snapshot: &Snapshot, args: &Value) -> Result<Value, Failure> {
     let args = args.as_object().unwrap_or(&empty);
     let name = "tools.executor.sources.list";
     let wanted = words(&text(args, name, "query")?.unwrap_or_default());
-    let Wish { limit, offset, .. } = page(args, name)?;
+    let Search { limit, offset, .. } = page(args, name)?;
     let mut fitting: Vec<_> = snapshot
         .cards()
         .filter(|(card, _)| {
@@ -271,7 +271,7 @@ fn text(args: &Map<String, Value>, tool: &str, name: &str) -> Result<Option<Stri
     }
 }
 
-fn page(args: &Map<String, Value>, tool: &str) -> Result<Wish, Failure> {
+fn page(args: &Map<String, Value>, tool: &str) -> Result<Search, Failure> {
     let number = |name: &str| match args.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(value) => value.as_f64().map(Some).ok_or(()),
@@ -292,7 +292,7 @@ fn page(args: &Map<String, Value>, tool: &str) -> Result<Wish, Failure> {
             )));
         }
     };
-    Ok(Wish { limit, offset, ..Wish::default() })
+    Ok(Search { limit, offset, ..Search::default() })
 }
 
 fn wrong(why: String) -> Failure {

@@ -3,6 +3,8 @@
 
 pub mod builtin;
 mod catalogue;
+mod child;
+pub mod command;
 mod connection;
 pub mod demo;
 mod describe;
@@ -11,6 +13,8 @@ pub mod function;
 pub mod graphql;
 pub mod http;
 mod integration;
+pub mod mcp;
+pub mod minder;
 pub mod openapi;
 mod readable;
 mod schema;
@@ -20,10 +24,11 @@ mod source;
 mod suggest;
 
 pub use catalogue::{Card, Catalogue, CatalogueError, Change, Found, Snapshot};
+pub use child::{Minding, Program};
 pub use connection::{Connection, ConnectionName, Credential, Owner, Place, Placement, Secret};
 pub use describe::Description;
 pub use integration::{AuthMethod, BadSlug, Integration, PlacementTemplate, Slug, ToolSpec};
 pub use schema::misfit;
-pub use search::{Page, Wish};
+pub use search::{Page, Search};
 pub use shared_schema::{Definitions, SharedSchema};
 pub use source::{CancelSignal, Person, Request, Source, Tool};

@@ -1,5 +1,6 @@
 //! One folder per protocol, and the administrator's door.
 
+pub(crate) mod catalogue;
 pub(crate) mod enclave;
 pub mod exec_server;
 pub mod execbox;

@@ -251,7 +251,7 @@ fn joined(before: Option<&HeaderValue>, header: &HeaderName, value: &str) -> Str
 }
 
 /// The same certificates on every machine, and ring.
-fn tls() -> ClientConfig {
+pub(crate) fn tls() -> ClientConfig {
     let roots = RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()

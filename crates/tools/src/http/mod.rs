@@ -8,6 +8,7 @@ mod reach;
 mod redirect;
 mod shape;
 
+pub(crate) use client::tls;
 pub use client::{HttpClient, HttpLimits, Incoming, Outgoing};
 pub use error::HttpError;
 pub(crate) use media::{file, is_json, is_text, media_type};

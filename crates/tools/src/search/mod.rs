@@ -36,7 +36,7 @@ const SOURCE_WEIGHT: f32 = 2.2;
 
 /// What is looked for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Wish {
+pub struct Search {
     /// Intent and key nouns. Blank matches nothing, or, with a namespace, everything in it.
     pub query: String,
     /// An integration, or the beginning of a path.
@@ -58,9 +58,9 @@ pub struct Page {
 
 impl Snapshot {
     /// Tools that fit, best first; among equals by path. `shows` says which may be seen.
-    pub fn search(&self, wish: &Wish, shows: &dyn Fn(&Found) -> bool) -> Page {
-        let namespace = wish.namespace.as_deref().map(words).unwrap_or_default();
-        let query = Query::new(&wish.query);
+    pub fn search(&self, wanted: &Search, shows: &dyn Fn(&Found) -> bool) -> Page {
+        let namespace = wanted.namespace.as_deref().map(words).unwrap_or_default();
+        let query = Query::new(&wanted.query);
         let mut hits = match (query.is_blank(), namespace.is_empty()) {
             (true, true) => vec![],
             (true, false) => self.tools().map(|found| (found, 0.0)).collect(),
@@ -73,7 +73,7 @@ impl Snapshot {
             b.total_cmp(a).then_with(|| a_path.cmp(b_path))
         });
         let total = hits.len();
-        let shown = hits.into_iter().skip(wish.offset).take(wish.limit);
+        let shown = hits.into_iter().skip(wanted.offset).take(wanted.limit);
         Page { hits: shown.map(|(_, found, score)| (found, score)).collect(), total }
     }
 

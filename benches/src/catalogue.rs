@@ -1,0 +1,174 @@
+//! Ten thousand tools: reading them, finding one, describing it, and what they take.
+
+use anyhow::{Context, Result, ensure};
+use bench::{Contender, Plan, Report, Size, Target};
+use serde_json::{Value, json};
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Duration;
+use tools::openapi::{Options, import};
+use tools::{Card, Catalogue, Connection, ConnectionName, Credential, Owner, Search, Slug};
+
+/// What an agent does not notice.
+const SEARCH_NS_MAX: f64 = 5e6;
+
+/// All of it: tools, schemas and the index.
+const MEMORY_BYTES_MAX: f64 = 150e6;
+
+const N_TOOLS: usize = 10_000;
+const VERBS: [&str; 10] = [
+    "list", "get", "create", "update", "delete", "archive", "export", "share", "approve", "restore",
+];
+const THINGS: [&str; 20] = [
+    "invoice",
+    "customer",
+    "order",
+    "payment",
+    "refund",
+    "product",
+    "warehouse",
+    "shipment",
+    "ticket",
+    "comment",
+    "document",
+    "folder",
+    "employee",
+    "contract",
+    "campaign",
+    "message",
+    "channel",
+    "device",
+    "alert",
+    "report",
+];
+
+const PLAN: Plan = Plan {
+    warm_up_ops: 5,
+    n_rounds: 15,
+    round_ops: 40,
+    round_time_max: Duration::from_millis(400),
+};
+
+const ONCE: Plan =
+    Plan { warm_up_ops: 1, n_rounds: 5, round_ops: 1, round_time_max: Duration::MAX };
+
+/// Measures all of it.
+pub(crate) fn run() -> Result<Report> {
+    let mut report = Report::default();
+    let text = description().to_string();
+    let before = resident_bytes()?;
+    let catalogue = filled(&text)?;
+    let snapshot = catalogue.snapshot();
+    let first = snapshot.search(&wanted("delete a customer"), &|_| true);
+    ensure!(first.hits[0].0.spec().name.contains("deleteCustomer"), "{:?}", first.hits);
+    let bytes = resident_bytes()?.saturating_sub(before) as f64;
+    let name = format!("{N_TOOLS} tools, schemas and index");
+    report.add_size(Size { name, bytes, bytes_max: Some(MEMORY_BYTES_MAX) });
+
+    let importing = Contender::new("import 10,000 tools", || filled(&text).map(drop));
+    let parsing = Contender::new("parse the same JSON", || {
+        black_box(serde_json::from_str::<Value>(&text)?);
+        Ok(())
+    });
+    report.add(ONCE.compare(importing, parsing)?, vec![]);
+
+    let queries = [
+        "refund a payment",
+        "list all folders of region 17",
+        "who approved the contract",
+        "ship order",
+    ];
+    let mut turn = 0;
+    let searching = Contender::new("search 10,000 tools", || {
+        turn += 1;
+        black_box(snapshot.search(&wanted(queries[turn % queries.len()]), &|_| true));
+        Ok(())
+    });
+    let scanning = Contender::new("look for a word in each path", || {
+        black_box(snapshot.tools().filter(|found| found.path().contains("refund")).count());
+        Ok(())
+    });
+    report.add(PLAN.compare(searching, scanning)?, vec![Target::P99NsMax(SEARCH_NS_MAX)]);
+
+    let found = first.hits[0].0.clone();
+    let describing = Contender::new("describe a tool", || {
+        black_box(found.describe());
+        Ok(())
+    });
+    let reading = Contender::new("parse its schemas", || {
+        for schema in [&found.spec().input, &found.spec().output].into_iter().flatten() {
+            black_box(schema.whole());
+        }
+        Ok(())
+    });
+    report.add(PLAN.compare(describing, reading)?, vec![Target::MedianNsMax(SEARCH_NS_MAX)]);
+    Ok(report)
+}
+
+fn wanted(query: &str) -> Search {
+    Search { query: query.to_owned(), limit: 12, ..Search::default() }
+}
+
+fn filled(text: &str) -> Result<Catalogue> {
+    let api = import(text, Options::default())?;
+    let catalogue = Catalogue::default();
+    let connection = Connection {
+        owner: Owner::Org,
+        name: ConnectionName::normalised("main").context("main is a name")?,
+        credential: Credential::none(),
+    };
+    let change = catalogue.put(
+        &Slug::parse("erp")?,
+        Card::default(),
+        Arc::new(api),
+        vec![Arc::new(connection)],
+    );
+    ensure!(
+        change.added.len() == N_TOOLS,
+        "{} tools, {:?}",
+        change.added.len(),
+        change.left_out.first()
+    );
+    Ok(catalogue)
+}
+
+/// An API of fifty regions, each with all verbs for all things.
+fn description() -> Value {
+    let mut paths = serde_json::Map::new();
+    for region in 0..N_TOOLS / VERBS.len() / THINGS.len() {
+        for thing in THINGS {
+            for verb in VERBS {
+                let method = if matches!(verb, "list" | "get" | "export") { "get" } else { "post" };
+                let operation = json!({
+                    "operationId": format!("{verb}{}{}InRegion{region}", thing[..1].to_uppercase(), &thing[1..]),
+                    "tags": [format!("region{region}")],
+                    "summary": format!("{verb} one {thing} of region {region}."),
+                    "description": format!("Works on the {thing}s of a region. Needs the right to {verb} them."),
+                    "parameters": [{"name": "id", "in": "query", "required": true, "schema": {"type": "string"}}],
+                    "responses": {"200": {"description": "ok", "content": {"application/json": {
+                        "schema": {"$ref": format!("#/components/schemas/{thing}")}
+                    }}}},
+                });
+                paths.insert(format!("/r{region}/{thing}/{verb}"), json!({ method: operation }));
+            }
+        }
+    }
+    let schema = |thing: &&str| {
+        let next = json!({"$ref": "#/components/schemas/customer"});
+        let members = json!({"id": {"type": "string"}, "amount": {"type": "number"}, "owner": next,
+            "state": {"enum": ["open", "closed", "lost"]}, "tags": {"type": "array", "items": {"type": "string"}}});
+        ((*thing).to_owned(), json!({"type": "object", "properties": members, "required": ["id"]}))
+    };
+    let schemas: serde_json::Map<_, _> = THINGS.iter().map(schema).collect();
+    json!({
+        "openapi": "3.1.0", "info": {"title": "ERP", "version": "1"},
+        "servers": [{"url": "https://erp.example"}],
+        "paths": paths, "components": {"schemas": schemas},
+    })
+}
+
+fn resident_bytes() -> Result<u64> {
+    let statm = std::fs::read_to_string("/proc/self/statm").context("read our own size")?;
+    let pages: u64 = statm.split(' ').nth(1).context("a second number")?.parse()?;
+    Ok(pages * 4_096)
+}

@@ -1,0 +1,117 @@
+//! `airlock source`: where tools come from. Asks the server that owns the data directory.
+
+use crate::reach::Reach;
+use crate::{Exit, print};
+use client::{Error, HttpClient, SourceChange, SourceLine};
+use serde_json::{Value, json};
+
+/// Adds, lists, refreshes and removes the sources of a running server.
+///
+/// What stands in airlock.toml is changed there, and counts as soon as the file is saved.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Adds an API or an MCP server by its address, or a program that speaks MCP after --.
+    Add {
+        /// The address of an OpenAPI description or of an MCP server; what it is, is found out.
+        #[arg(required_unless_present = "program")]
+        url: Option<String>,
+        /// Its name in paths; made from its title or address if not given.
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
+        /// A program that speaks MCP on its standard input and output, and its arguments.
+        #[arg(last = true, value_name = "PROGRAM", requires = "name", conflicts_with = "url")]
+        program: Vec<String>,
+    },
+    /// Lists sources: name, kind, number of tools, and what is wrong.
+    List,
+    /// Reads a source anew and prints what changed.
+    Refresh {
+        /// Its name.
+        name: String,
+    },
+    /// Removes a source and its connections.
+    Remove {
+        /// Its name.
+        name: String,
+    },
+}
+
+const HELP: &str = "\
+Examples:
+  airlock source add https://example.com/openapi.json
+  airlock source add https://example.com/mcp --name example
+  airlock source add --name files -- npx -y @modelcontextprotocol/server-filesystem /srv/files
+  airlock source refresh example
+  airlock source list | cut -f1,3";
+
+/// Does it, and tells how it went.
+pub(crate) fn source(args: &Args) -> Exit {
+    args.reach.visit(async |client| perform(&client, &args.verb).await)
+}
+
+async fn perform(client: &HttpClient, verb: &Verb) -> Result<Exit, Error> {
+    match verb {
+        Verb::Add { url, name, program } => {
+            return add(client, url.as_deref(), name.as_deref(), program).await;
+        }
+        Verb::List => {
+            client.sources().await?.iter().for_each(|source| print::report(&line(source)))
+        }
+        Verb::Refresh { name } => tell(&client.refresh_source(name).await?),
+        Verb::Remove { name } => client.remove_source(name).await?,
+    }
+    Ok(Exit::Good)
+}
+
+async fn add(
+    client: &HttpClient,
+    url: Option<&str>,
+    name: Option<&str>,
+    program: &[String],
+) -> Result<Exit, Error> {
+    let (name, source): (String, Value) = match (url, name) {
+        (Some(url), _) => {
+            let Some((kind, slug)) = client.detect_source(url).await? else {
+                print::note(&format!("{url} is neither an OpenAPI description nor an MCP server"));
+                return Ok(Exit::Failed);
+            };
+            let Some(name) = name.map(str::to_owned).or(slug) else {
+                print::note("no name can be made from its title; give one with --name");
+                return Ok(Exit::Usage);
+            };
+            (name, json!({ "kind": kind, "url": url }))
+        }
+        (None, Some(name)) => (name.to_owned(), json!({ "kind": "mcp", "command": program })),
+        (None, None) => return Ok(Exit::Usage),
+    };
+    let change = client.add_source(&name, &source).await?;
+    print::report(&print::tamed(&format!(
+        "{name}\t{} tools at tools.{name}.org.main",
+        change.added_tools.len()
+    )));
+    change.left_out.iter().for_each(|why| print::note(&print::tamed(&format!("left out: {why}"))));
+    Ok(Exit::Good)
+}
+
+fn tell(change: &SourceChange) {
+    let groups =
+        [("+", &change.added_tools), ("-", &change.removed_tools), ("~", &change.changed_tools)];
+    for (mark, names) in groups {
+        names.iter().for_each(|name| print::report(&print::tamed(&format!("{mark} {name}"))));
+    }
+}
+
+fn line(source: &SourceLine) -> String {
+    let SourceLine { slug, kind, tool_count, trouble, .. } = source;
+    let trouble = trouble.as_deref().unwrap_or_default();
+    print::tamed(format!("{slug}\t{kind}\t{tool_count}\t{trouble}").trim_end())
+}

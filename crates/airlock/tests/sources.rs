@@ -1,0 +1,252 @@
+//! Sources as users have them: real MCP servers, programs, APIs that are added and configuration that changes,
+//! under the real binary.
+#![expect(clippy::unwrap_used, reason = "a test helper that cannot go on should say so loudly")]
+
+mod npm;
+mod served;
+
+use serde_json::{Value, json};
+use served::{Client, Served};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const EVERYTHING: &str = "@modelcontextprotocol/server-everything/dist/index.js";
+const FILESYSTEM: &str = "@modelcontextprotocol/server-filesystem/dist/index.js";
+
+/// Longest wait for what happens by itself: reached only when it does not.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct House {
+    dir: tempfile::TempDir,
+    served: Served,
+}
+
+impl House {
+    /// A server with this configuration.
+    fn with(config: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("airlock.toml");
+        std::fs::write(&file, config).unwrap();
+        let served = Served::start(&dir.path().join("data"), &["--config", file.to_str().unwrap()]);
+        Self { dir, served }
+    }
+
+    fn admin(&self) -> Client {
+        self.served.client("admin")
+    }
+
+    fn configure(&self, config: &str) {
+        let new = self.dir.path().join("new.toml");
+        std::fs::write(&new, config).unwrap();
+        std::fs::rename(new, self.dir.path().join("airlock.toml")).unwrap();
+    }
+
+    fn source(&self, slug: &str) -> Option<Value> {
+        let answer = self.admin().get(&format!("/api/integrations/{slug}"));
+        (answer.status == 200).then(|| answer.json())
+    }
+
+    /// Waits until a source has been read.
+    fn ready(&self, slug: &str) -> Value {
+        wait_for(|| self.source(slug).filter(|source| source["trouble"].is_null()))
+    }
+
+    /// What a program returns.
+    fn run(&self, code: &str) -> Value {
+        let answer = self.admin().execute(code).json();
+        assert_eq!(answer["status"], "completed", "{answer}");
+        answer["structured"]["result"].clone()
+    }
+}
+
+#[track_caller]
+fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(began.elapsed() < PATIENCE, "it did not happen");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn mcp(script: &Path, args: &[&str]) -> String {
+    let command: Vec<_> = ["node", script.to_str().unwrap()].iter().chain(args).copied().collect();
+    format!("kind = 'mcp'\ncommand = {}\n", json!(command))
+}
+
+/// Processes whose command line holds `text`.
+fn processes(text: &str) -> Vec<u32> {
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let ids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let says = |id: &u32| {
+        let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(text)
+    };
+    ids.filter(says).collect()
+}
+
+#[expect(clippy::disallowed_methods, reason = "the test awaits this child")]
+fn kill(id: u32) {
+    let sent = std::process::Command::new("kill").args(["-9", &id.to_string()]).status();
+    assert!(sent.unwrap().success());
+}
+
+#[test]
+fn a_real_mcp_server_is_searched_described_called_and_comes_back_after_a_crash() {
+    let script = npm::file(EVERYTHING);
+    let mark = format!("stdio-{}", std::process::id());
+    let house = House::with(&format!("[sources.everything]\n{}", mcp(&script, &["stdio", &mark])));
+    let source = house.ready("everything");
+    assert!(source["toolCount"].as_u64().unwrap() > 5, "{source}");
+    let told = house.run(
+        "const hit = (await tools.search({query: 'echo back a message'})).items[0]; \
+         const told = await tools.describe.tool({path: hit.path}); \
+         const said = await tools.everything.org.main.echo({message: 'hi'}); \
+         return [hit.path, told.inputTypeScript, said.ok, said.data.content[0].text]",
+    );
+    let expected = json!(["everything.org.main.echo", "{ message: string; }", true, "Echo: hi"]);
+    assert_eq!(told, expected);
+
+    let wrong =
+        house.admin().execute("return await tools.everything.org.main.echo({message: 7})").json();
+    assert!(wrong["text"].as_str().unwrap().contains("do not fit"), "{wrong}");
+
+    // Both the minder and the server say the mark; whichever dies, the next call starts both anew.
+    processes(&mark).into_iter().for_each(kill);
+    wait_for(|| processes(&mark).is_empty().then_some(()));
+    let again = wait_for(|| {
+        let told = house.run("return await tools.everything.org.main.echo({message: 'again'})");
+        (told["ok"] == true).then_some(told)
+    });
+    assert_eq!(again["data"]["content"][0]["text"], "Echo: again");
+
+    house.served.kill();
+    wait_for(|| processes(&mark).is_empty().then_some(()));
+}
+
+#[test]
+fn a_tool_that_destroys_asks_and_one_that_reads_does_not() {
+    let script = npm::file(FILESYSTEM);
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.txt"), "hello").unwrap();
+    let config = format!("[sources.files]\n{}", mcp(&script, &[folder.path().to_str().unwrap()]));
+    let house = House::with(&config);
+    house.ready("files");
+    let file = folder.path().join("a.txt");
+    let read = format!("return (await tools.files.org.main.read_text_file({{path: {file:?}}})).ok");
+    assert_eq!(house.run(&read), true);
+    let write = format!(
+        "return (await tools.files.org.main.write_file({{path: {file:?}, content: 'new'}})).ok"
+    );
+    let paused = house.admin().execute(&write).json();
+    assert_eq!(paused["status"], "paused", "{paused}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "hello");
+    let id = paused["structured"]["executionId"].as_str().unwrap();
+    let done = house
+        .admin()
+        .post(&format!("/api/executions/{id}/resume"), r#"{"action":"accept"}"#)
+        .json();
+    assert_eq!(done["structured"]["result"], true, "{done}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "new");
+    assert_eq!(house.served.stop(), Some(0));
+}
+
+#[test]
+fn a_server_over_http_is_added_while_serving_and_its_questions_reach_a_person() {
+    let house = House::with("");
+    let server = npm::http_server(&npm::file(EVERYTHING));
+    let body = json!({ "slug": "remote", "endpoint": server.url, "connect": true }).to_string();
+    let added = house.admin().post("/api/mcp/servers", &body);
+    assert_eq!(added.status, 200, "{added:?}");
+    let said = house
+        .run("return (await tools.remote.org.main.echo({message: 'far'})).data.content[0].text");
+    assert_eq!(said, "Echo: far");
+
+    let paused = house
+        .admin()
+        .execute("return await tools.remote.org.main.trigger_elicitation_request({})")
+        .json();
+    assert_eq!(paused["status"], "paused", "{paused}");
+    let id = paused["structured"]["executionId"].as_str().unwrap();
+    let done = house
+        .admin()
+        .post(&format!("/api/executions/{id}/resume"), r#"{"action":"decline"}"#)
+        .json();
+    assert_eq!(done["status"], "completed", "{done}");
+
+    let again = house.admin().post("/api/mcp/servers", &body).json();
+    assert_eq!(again["_tag"], "IntegrationAlreadyExistsError");
+    let refused = house.served.client("run").post("/api/mcp/servers", &body);
+    assert_eq!(refused.status, 403, "an agent must not add sources by itself");
+}
+
+#[test]
+fn configuration_counts_when_it_is_saved_and_a_broken_edit_does_not() {
+    let jq = |word: &str| {
+        format!(
+            "[sources.words.tools.say]\nargv = ['echo', '-n', '{word} {{who}}']\nread_only = true\n\
+             [sources.words.tools.say.input]\ntype = 'object'\nrequired = ['who']\n\
+             properties = {{ who = {{ type = 'string' }} }}\n"
+        )
+    };
+    let house = House::with(&jq("hello"));
+    house.ready("words");
+    let say = "return (await tools.words.org.main.say({who: 'Ann'})).data";
+    assert_eq!(house.run(say), "hello Ann");
+    house.configure("[sources.words\n");
+    house.configure(&jq("goodbye"));
+    wait_for(|| (house.run(say) == "goodbye Ann").then_some(()));
+    house.configure("this is not TOML");
+    assert_eq!(house.run(say), "goodbye Ann");
+    house.configure("");
+    wait_for(|| house.source("words").is_none().then_some(()));
+}
+
+#[test]
+fn a_source_that_is_down_says_why_and_harms_nobody() {
+    let config = "[sources.gone]\nkind = 'mcp'\nurl = 'http://127.0.0.1:9/mcp'\n\
+                  [sources.broken]\ncommand = ['/nowhere/at/all']\n\
+                  [sources.fine.tools.ok]\nargv = ['echo', '1']\nread_only = true\n";
+    let house = House::with(config);
+    house.ready("fine");
+    let trouble = |slug: &str| {
+        wait_for(|| {
+            let why = house.source(slug)?["trouble"].as_str()?.to_owned();
+            (why != "it is being read").then_some(why)
+        })
+    };
+    assert!(trouble("gone").starts_with("source gone cannot be read: "), "{}", trouble("gone"));
+    assert!(
+        trouble("broken").starts_with("source broken cannot be read: "),
+        "{}",
+        trouble("broken")
+    );
+    assert_eq!(house.run("return (await tools.fine.org.main.ok()).data"), 1);
+    let missing = house.admin().execute("return await tools.gone.org.main.anything()").json();
+    assert!(
+        missing["text"].as_str().unwrap().contains("Its source \"gone\" is in trouble"),
+        "{missing}"
+    );
+}
+
+#[test]
+fn a_connection_holds_a_secret_and_never_shows_it() {
+    let house = House::with("[sources.c.tools.env]\nargv = ['env']\nread_only = true\n");
+    house.ready("c");
+    let body = json!({
+        "integration": "c", "owner": "user", "name": "My Own!", "template": "bearer", "value": "s3cret-value",
+    });
+    let made = house.admin().post("/api/connections", &body.to_string());
+    assert_eq!(made.json()["address"], "tools.c.user.myOwn", "{made:?}");
+    let listed = house.admin().get("/api/connections");
+    assert!(listed.body.contains("myOwn") && !listed.body.contains("s3cret"), "{listed:?}");
+    let tools = house.admin().get("/api/tools?integration=c&owner=user").json();
+    assert_eq!(tools[0]["address"], "tools.c.user.myOwn.env", "{tools}");
+    let schema = house.admin().get("/api/tools/schema?address=tools.c.user.myOwn.env").json();
+    assert_eq!(schema["name"], "env", "{schema}");
+    // What we know is not what programs that we start know.
+    let env = house.run("return (await tools.c.user.myOwn.env()).data");
+    assert!(!env.as_str().unwrap().contains("AIRLOCK_TOKEN"), "{env}");
+}

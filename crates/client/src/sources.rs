@@ -1,0 +1,82 @@
+//! Where tools come from, for administrators.
+
+use crate::{Error, HttpClient};
+use hyper::Method;
+use lifecycle::Json;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// A source as the server lists it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SourceLine {
+    /// Its name in paths.
+    pub slug: String,
+    /// `openapi`, `mcp`, `command` or `builtin`.
+    pub kind: String,
+    /// What people call it.
+    pub name: String,
+    /// How many tools it has.
+    pub tool_count: usize,
+    /// Why it cannot be read now.
+    pub trouble: Option<String>,
+}
+
+/// What reading a source changed.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SourceChange {
+    /// Tools that were not there before.
+    pub added_tools: Vec<String>,
+    /// Tools that are gone.
+    pub removed_tools: Vec<String>,
+    /// Tools that are not what they were.
+    pub changed_tools: Vec<String>,
+    /// Tools that were left out, each with the reason.
+    pub left_out: Vec<String>,
+}
+
+impl HttpClient {
+    /// Every source.
+    pub async fn sources(&self) -> Result<Vec<SourceLine>, Error> {
+        self.asked(Method::GET, "/api/integrations", None).await
+    }
+
+    /// What is at an address, and a name for it; none where nothing is recognised.
+    pub async fn detect_source(
+        &self,
+        url: &str,
+    ) -> Result<Option<(String, Option<String>)>, Error> {
+        let body = json_body(&json!({ "url": url }))?;
+        let found: Value =
+            self.asked(Method::POST, "/api/integrations/detect", Some(&body)).await?;
+        let text = |name: &str| found[0][name].as_str().map(str::to_owned);
+        Ok(text("kind").map(|kind| (kind, text("slug"))))
+    }
+
+    /// Adds a source, described as in a configuration file, and binds it as `org.main`.
+    pub async fn add_source(&self, slug: &str, source: &Value) -> Result<SourceChange, Error> {
+        let body = json_body(&json!({ "slug": slug, "source": source, "connect": true }))?;
+        self.asked(Method::POST, "/api/sources", Some(&body)).await
+    }
+
+    /// Reads a source anew.
+    pub async fn refresh_source(&self, slug: &str) -> Result<SourceChange, Error> {
+        let path = format!("/api/integrations/{}/refresh", escaped(slug));
+        self.asked(Method::POST, &path, None).await
+    }
+
+    /// Removes a source and its connections.
+    pub async fn remove_source(&self, slug: &str) -> Result<(), Error> {
+        let path = format!("/api/integrations/{}", escaped(slug));
+        self.ask(Method::DELETE, &path, None).await.map(drop)
+    }
+}
+
+fn json_body(value: &Value) -> Result<Json, Error> {
+    Json::from_value(value).map_err(|error| Error::Unusable(error.to_string()))
+}
+
+fn escaped(text: &str) -> String {
+    form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}

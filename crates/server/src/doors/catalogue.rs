@@ -1,0 +1,446 @@
+//! `/api/tools`, `/api/integrations`, `/api/connections` and their kin: what programs can call, and where it
+//! comes from. Looking is for whoever may run programs, changing for administrators.
+
+use crate::app::App;
+use crate::auth::Caller;
+use crate::body::JsonBody;
+use crate::error::Problem;
+use crate::query::{Id, Query};
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse as _, Response};
+use lifecycle::ToolPath;
+use protocols::executor::{Members, member, members};
+use serde_json::{Value, json};
+use sources::config::{Basic, Connection, Source, Text};
+use sources::{ConnectionView, SourceError, Sources};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tools::{Card, Change, Found, Slug};
+
+/// Tools in one answer; clients of larger catalogues search.
+const TOOLS_MAX: usize = 20_000;
+
+/// Longest address that is looked at.
+const URL_BYTES_MAX: usize = 2_048;
+
+/// `GET /api/tools`.
+pub(crate) async fn tools(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    query: Query,
+) -> Result<Response, Problem> {
+    looks(&caller)?;
+    let blocked = query.text("includeBlocked") != Some("false");
+    let policy = app.engine.policies().live();
+    let is = |name: &str, value: &str| query.text(name).is_none_or(|wanted| wanted == value);
+    let words = query.text("query").map(str::to_lowercase);
+    let fits = |found: &Found| {
+        let connection = found.connection();
+        is("integration", &found.card().name)
+            && is("owner", connection.map_or("", |connection| connection.owner.as_str()))
+            && is("connection", connection.map_or("", |connection| connection.name.as_str()))
+            && words.as_ref().is_none_or(|words| {
+                found.path().to_lowercase().contains(words)
+                    || found.spec().description.to_lowercase().contains(words)
+            })
+            && (blocked || policy.shows(&found.path()))
+    };
+    let snapshot = app.engine.catalogue().snapshot();
+    let shown: Vec<_> =
+        snapshot.tools().filter(fits).take(TOOLS_MAX).map(|found| tool(&found)).collect();
+    Ok(answer(StatusCode::OK, &shown.into()))
+}
+
+/// `GET /api/tools/schema?address=`.
+pub(crate) async fn schema(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    query: Query,
+) -> Result<Response, Problem> {
+    looks(&caller)?;
+    let address = query.text("address").unwrap_or_default();
+    let path = ToolPath::parse(address).ok();
+    let found = path.and_then(|path| app.engine.catalogue().find(&path));
+    let found = found.filter(|found| app.engine.policies().live().shows(&found.path()));
+    let found = found.ok_or_else(|| {
+        Problem::not_found("ToolNotFoundError", format!("There is no tool {address}."))
+    })?;
+    let told = found.describe();
+    let spec = found.spec();
+    Ok(answer(
+        StatusCode::OK,
+        &json!({
+            "address": format!("tools.{}", found.path()),
+            "name": spec.name,
+            "description": told.description,
+            "inputSchema": spec.input.as_ref().map(|schema| schema.whole()),
+            "outputSchema": spec.output.as_ref().map(|schema| schema.whole()),
+            "schemaDefinitions": null,
+            "inputTypeScript": told.input,
+            "outputTypeScript": told.output,
+            "typeScriptDefinitions": told.definitions,
+            "revision": found.revision().to_string(),
+        }),
+    ))
+}
+
+/// `GET /api/integrations`.
+pub(crate) async fn integrations(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Response, Problem> {
+    looks(&caller)?;
+    let snapshot = app.engine.catalogue().snapshot();
+    let shown = snapshot.cards().map(|(card, n_tools)| integration(&app, card, n_tools)).collect();
+    Ok(answer(StatusCode::OK, &Value::Array(shown)))
+}
+
+/// `GET /api/integrations/{slug}`.
+pub(crate) async fn show(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(slug): Id,
+) -> Result<Response, Problem> {
+    looks(&caller)?;
+    let snapshot = app.engine.catalogue().snapshot();
+    let found = snapshot.cards().find(|(card, _)| card.name == slug);
+    let (card, n_tools) = found.ok_or_else(|| Problem::from(SourceError::Unknown(slug)))?;
+    Ok(answer(StatusCode::OK, &integration(&app, card, n_tools)))
+}
+
+/// `DELETE /api/integrations/{slug}`. One that is not there is gone already.
+pub(crate) async fn remove(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(slug): Id,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    match sources(&app)?.remove(&parse_slug(&slug)?).await {
+        Ok(()) | Err(SourceError::Unknown(_)) => {
+            Ok(answer(StatusCode::OK, &json!({ "removed": true })))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `POST /api/integrations/{slug}/refresh`.
+pub(crate) async fn refresh(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(slug): Id,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let change = sources(&app)?.refresh(&parse_slug(&slug)?).await?;
+    Ok(answer(StatusCode::OK, &changed(&slug, &change)))
+}
+
+/// `POST /api/integrations/detect {url}`.
+pub(crate) async fn detect(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let members = members(&body)?;
+    let url: String = member(&members, "url", "a string")?.unwrap_or_default();
+    if url.len() > URL_BYTES_MAX {
+        return Err(Problem::bad_request(format!(
+            "The member \"url\" has {URL_BYTES_MAX} bytes at most."
+        )));
+    }
+    let found = match sources(&app)?.detect(&url).await {
+        Ok(found) => json!([{
+            "kind": found.kind, "confidence": "high", "endpoint": found.url, "name": found.title,
+            "slug": found.slug.map(|slug| slug.to_string()),
+        }]),
+        Err(why) => {
+            tracing::debug!(url, why, "nothing was detected");
+            json!([])
+        }
+    };
+    Ok(answer(StatusCode::OK, &found))
+}
+
+/// `POST /api/openapi/preview {spec}`.
+pub(crate) async fn preview(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let members = members(&body)?;
+    let text: String = member(&members, "spec", "a string")?.unwrap_or_default();
+    let shown = sources(&app)?.preview(&text);
+    let shown = shown.map_err(|why| Problem::tagged("OpenApiParseError", why))?;
+    Ok(answer(StatusCode::OK, &shown))
+}
+
+/// `POST /api/openapi/specs {spec: {kind, url | value}, slug, name?, description?, baseUrl?}`.
+pub(crate) async fn add_spec(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let members = members(&body)?;
+    let spec: Value = member(&members, "spec", "an object")?.unwrap_or(Value::Null);
+    let text =
+        |names: &[&str]| names.iter().find_map(|name| spec[*name].as_str().map(str::to_owned));
+    let source = Source {
+        kind: Some("openapi".into()),
+        url: text(&["url"]),
+        text: text(&["value", "text", "blob"]),
+        base_url: member(&members, "baseUrl", "a string")?,
+        ..named(&members)?
+    };
+    add(&app, &members, source).await
+}
+
+/// `POST /api/graphql/integrations {slug, endpoint, name?, description?}`.
+pub(crate) async fn add_graphql(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let members = members(&body)?;
+    let url = member(&members, "endpoint", "a string")?;
+    add(&app, &members, Source { kind: Some("graphql".into()), url, ..named(&members)? }).await
+}
+
+/// `POST /api/mcp/servers {slug, endpoint | command, args?, env?, name?, description?}`.
+pub(crate) async fn add_server(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let members = members(&body)?;
+    let url: Option<String> = member(&members, "endpoint", "a string")?;
+    let program: Option<String> = member(&members, "command", "a string")?;
+    let args: Option<Vec<String>> = member(&members, "args", "an array of strings")?;
+    let command = program.into_iter().chain(args.unwrap_or_default()).collect();
+    let env: Option<BTreeMap<String, String>> = member(&members, "env", "an object of strings")?;
+    let env = env.unwrap_or_default();
+    let source = Source { kind: Some("mcp".into()), url, command, env, ..named(&members)? };
+    add(&app, &members, source).await
+}
+
+/// `POST /api/sources {slug, connect?, …}`: a source as a configuration file would name it.
+pub(crate) async fn add_source(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let members = members(&body)?;
+    let source: Option<Source> = member(&members, "source", "a source as in airlock.toml")?;
+    add(&app, &members, source.unwrap_or_default()).await
+}
+
+/// `GET /api/connections`.
+pub(crate) async fn connections(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Response, Problem> {
+    looks(&caller)?;
+    let views = sources(&app)?.connections().await;
+    Ok(answer(StatusCode::OK, &views.iter().map(connection).collect()))
+}
+
+/// `POST /api/connections {owner, name, integration, template, value | values}`.
+pub(crate) async fn connect(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let members = members(&body)?;
+    let wrong = |why: String| Problem::tagged("InvalidConnectionInputError", why);
+    let text = |name: &str| member::<String>(&members, name, "a string");
+    let (integration, name) =
+        (text("integration")?.unwrap_or_default(), text("name")?.unwrap_or_default());
+    let mut made = proof(&members).map_err(wrong)?;
+    made.owner = text("owner")?;
+    made.description = text("description")?;
+    let view = sources(&app)?.connect(&parse_slug(&integration)?, &name, made).await?;
+    Ok(answer(StatusCode::OK, &connection(&view)))
+}
+
+/// `DELETE /api/connections/{owner}/{integration}/{name}`.
+pub(crate) async fn disconnect(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((_, integration, name)): Path<(String, String, String)>,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let removed = sources(&app)?.disconnect(&parse_slug(&integration)?, &name).await?;
+    Ok(answer(StatusCode::OK, &json!({ "removed": removed })))
+}
+
+/// `POST /api/connections/{owner}/{integration}/{name}/refresh`: its tools.
+pub(crate) async fn reconnect(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((owner, integration, name)): Path<(String, String, String)>,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    sources(&app)?.refresh(&parse_slug(&integration)?).await?;
+    let prefix = format!("{integration}.{owner}.{name}.");
+    let snapshot = app.engine.catalogue().snapshot();
+    let tools = snapshot.tools().filter(|found| found.path().starts_with(&prefix));
+    Ok(answer(StatusCode::OK, &tools.map(|found| tool(&found)).collect()))
+}
+
+async fn add(app: &App, members: &Members<'_>, source: Source) -> Result<Response, Problem> {
+    let slug: Option<String> = member(members, "slug", "a string")?;
+    let connects: Option<bool> = member(members, "connect", "true or false")?;
+    let slug = parse_slug(&slug.unwrap_or_default())?;
+    let change = sources(app)?.add(&slug, source, connects.unwrap_or(false)).await?;
+    Ok(answer(StatusCode::OK, &changed(slug.as_str(), &change)))
+}
+
+fn named(members: &Members<'_>) -> Result<Source, Problem> {
+    Ok(Source {
+        title: member(members, "name", "a string")?,
+        description: member(members, "description", "a string")?,
+        ..Source::default()
+    })
+}
+
+/// What a connection proves, by its template.
+fn proof(members: &Members<'_>) -> Result<Connection, String> {
+    let read = |error: protocols::executor::BadBody| error.to_string();
+    let template: Option<String> = member(members, "template", "a string").map_err(read)?;
+    let value: Option<String> = member(members, "value", "a string").map_err(read)?;
+    let values: Option<BTreeMap<String, String>> =
+        member(members, "values", "an object of strings").map_err(read)?;
+    let mut values = values.unwrap_or_default();
+    let mut take = |name: &str| {
+        values.remove(name).map(Text::Plain).ok_or(format!("values.{name} is missing"))
+    };
+    let value = || {
+        value.clone().map(Text::Plain).ok_or_else(|| "The member \"value\" is missing.".to_owned())
+    };
+    let mut made = Connection::default();
+    match template.as_deref().unwrap_or("none") {
+        "none" => {}
+        "bearer" => made.bearer = Some(value()?),
+        "basic" => made.basic = Some(Basic { user: take("user")?, password: take("password")? }),
+        "header" | "query" => {
+            let Text::Plain(name) = take("name")? else {
+                return Err("values.name is a string".into());
+            };
+            let placed = BTreeMap::from([(name, take("value")?)]);
+            match template.as_deref() {
+                Some("header") => made.headers = placed,
+                Some(_) | None => made.query = placed,
+            }
+        }
+        other => {
+            return Err(format!(
+                "The template \"{other}\" is not known; there are none, bearer, basic, header and query."
+            ));
+        }
+    }
+    Ok(made)
+}
+
+fn tool(found: &Found) -> Value {
+    let (spec, card, connection) = (found.spec(), found.card(), found.connection());
+    json!({
+        "address": format!("tools.{}", found.path()),
+        "owner": connection.map(|connection| connection.owner.as_str()),
+        "integration": card.name,
+        "connection": connection.map(|connection| connection.name.as_str()),
+        "name": spec.name,
+        "pluginId": card.kind,
+        "description": spec.description,
+        "mayElicit": card.kind == "mcp",
+        "requiresApproval": spec.asks,
+        "approvalDescription": spec.about,
+        "static": connection.is_none(),
+    })
+}
+
+fn integration(app: &App, card: &Card, n_tools: usize) -> Value {
+    let imported = app.engine.catalogue().snapshot().integration(&card.name);
+    let methods = imported.map(|integration| integration.auth_methods()).unwrap_or_default();
+    let methods: Vec<_> = methods
+        .iter()
+        .map(|method| json!({ "template": method.template, "kind": method.kind, "label": method.label }))
+        .collect();
+    json!({
+        "slug": card.name,
+        "name": card.title,
+        "description": card.description,
+        "kind": card.kind,
+        "canRemove": card.can_remove,
+        "canRefresh": card.can_refresh,
+        "authMethods": methods,
+        "displayUrl": card.url,
+        "toolCount": n_tools,
+        "trouble": card.trouble,
+    })
+}
+
+fn connection(view: &ConnectionView) -> Value {
+    json!({
+        "owner": view.owner,
+        "name": view.name,
+        "integration": view.integration,
+        "template": view.template,
+        "address": format!("tools.{}.{}.{}", view.integration, view.owner, view.name),
+        "description": view.description,
+    })
+}
+
+fn changed(slug: &str, change: &Change) -> Value {
+    json!({
+        "slug": slug,
+        "toolCount": change.added.len(),
+        "addedTools": change.added,
+        "removedTools": change.removed,
+        "changedTools": change.changed,
+        "leftOut": change.left_out,
+    })
+}
+
+fn sources(app: &App) -> Result<&Sources, Problem> {
+    let none = || Problem::conflict("This server has no sources that could be changed.");
+    app.sources.as_ref().ok_or_else(none)
+}
+
+fn parse_slug(text: &str) -> Result<Slug, Problem> {
+    Slug::parse(text).map_err(|bad| Problem::bad_request(format!("The slug is wrong: {bad}.")))
+}
+
+fn looks(caller: &Caller) -> Result<(), Problem> {
+    caller.may_run().map_err(|denied| Problem::denied(denied, ""))
+}
+
+fn administers(caller: &Caller) -> Result<(), Problem> {
+    caller.may_administer().map_err(|denied| Problem::denied(denied, ""))
+}
+
+fn answer(status: StatusCode, body: &Value) -> Response {
+    (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+}
+
+impl From<SourceError> for Problem {
+    fn from(error: SourceError) -> Self {
+        let message = format!("Not done: {error}.");
+        match error {
+            SourceError::Unknown(_) => Self::not_found("IntegrationNotFoundError", message),
+            SourceError::Exists(_) => {
+                Self::tagged_conflict("IntegrationAlreadyExistsError", message)
+            }
+            SourceError::Configured(_) => Self::conflict(message),
+            SourceError::Wrong(_) => Self::bad_request(message),
+            SourceError::Unreadable { .. } => Self::tagged("SourceUnreadableError", message),
+            SourceError::Store(error) => engine::Fault::from(error).into(),
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Which sources there are: those that configuration files name and those that were added while serving, with
+//! their connections. Opens them, keeps the catalogue up to date, and knows no door.
+
+pub mod config;
+mod kept;
+mod manage;
+mod open;
+mod sources;
+mod watch;
+
+pub use manage::Management;
+pub use open::{Detected, detect};
+pub use sources::{ConnectionView, Setup, SourceError, Sources};
+pub use watch::{check, project_file, user_file};

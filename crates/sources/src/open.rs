@@ -1,0 +1,240 @@
+//! From what is written about a source to its tools.
+
+use crate::config::Source;
+use reqwest::Method;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tools::command::CommandSource;
+use tools::graphql;
+use tools::http::{HttpClient, HttpLimits, Outgoing};
+use tools::mcp::{McpEndpoint, McpLimits, McpServer};
+use tools::openapi::{self, Options};
+use tools::{CancelSignal, Credential, Integration, Minding, Slug};
+use url::Url;
+
+/// Longest description that is fetched or read.
+const TEXT_BYTES_MAX: usize = 40 << 20;
+
+/// A source that could be read.
+pub(crate) struct Opened {
+    pub(crate) integration: Arc<dyn Integration>,
+    /// The server behind it, where its list may change.
+    pub(crate) server: Option<McpServer>,
+    pub(crate) title: Option<String>,
+    pub(crate) description: Option<String>,
+}
+
+/// What an address seems to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Detected {
+    /// `openapi`, `graphql` or `mcp`.
+    pub kind: &'static str,
+    /// Where it is.
+    pub url: String,
+    /// What people call it.
+    pub title: String,
+    /// A name for it.
+    pub slug: Option<Slug>,
+}
+
+/// Reads a source.
+pub(crate) async fn open(
+    spec: &Source,
+    credential: &Credential,
+    minding: Minding,
+    http: &HttpClient,
+) -> Result<Opened, String> {
+    match kind(spec, http).await?.as_str() {
+        "mcp" => mcp(spec, credential, minding).await,
+        "command" => command(spec, minding),
+        "openapi" => openapi(spec, credential, http).await,
+        "graphql" => graphql(spec, credential, http).await,
+        other => Err(format!(
+            "\"{other}\" is no kind of source; there are openapi, graphql, mcp and command"
+        )),
+    }
+}
+
+/// What an address is: asks it.
+pub async fn detect(url: &str, http: &HttpClient) -> Result<Detected, String> {
+    let parsed = Url::parse(url).map_err(|_| "that is no address".to_owned())?;
+    let described = fetch(&parsed, &Credential::none(), http).await;
+    if let Ok(text) = &described
+        && let Ok(api) =
+            openapi::import(text, Options { source: Some(parsed.clone()), ..Options::default() })
+    {
+        let title = api.about().title.clone();
+        let slug = Slug::resembling(&title).or_else(|| by_host(&parsed));
+        return Ok(Detected { kind: "openapi", url: url.to_owned(), title, slug });
+    }
+    let options = graphql::Options { endpoint: parsed.clone(), client: http.clone() };
+    let never = CancelSignal::never();
+    if let Ok(text) = graphql::introspect(&options, &Credential::none(), &never).await
+        && graphql::import(&text, options).is_ok()
+    {
+        let title = parsed.host_str().unwrap_or("GraphQL").to_owned();
+        let slug = by_host(&parsed);
+        return Ok(Detected { kind: "graphql", url: url.to_owned(), title, slug });
+    }
+    let limits = McpLimits { start: Duration::from_secs(10), ..McpLimits::default() };
+    let server = McpServer::new(McpEndpoint::Http(url.to_owned()), Minding::Nobody, limits);
+    let imported = server.import(&Credential::none()).await;
+    server.close().await;
+    match imported {
+        Ok(_) => {
+            let title = parsed.host_str().unwrap_or("MCP").to_owned();
+            Ok(Detected { kind: "mcp", url: url.to_owned(), title, slug: by_host(&parsed) })
+        }
+        Err(why) => {
+            let first = described.err().unwrap_or_else(|| "it is no OpenAPI description".into());
+            Err(format!("neither OpenAPI ({first}), nor GraphQL, nor MCP ({why})"))
+        }
+    }
+}
+
+/// `api.example.com` is `example`.
+fn by_host(url: &Url) -> Option<Slug> {
+    let host = url.host_str()?;
+    let names: Vec<_> = host.split('.').collect();
+    let name = match names.as_slice() {
+        [.., name, _] => name,
+        [name] => name,
+        [] => return None,
+    };
+    Slug::resembling(name).or_else(|| Slug::resembling(&format!("host {host}")))
+}
+
+async fn kind(spec: &Source, http: &HttpClient) -> Result<String, String> {
+    if let Some(kind) = &spec.kind {
+        return Ok(kind.clone());
+    }
+    if !spec.tools.is_empty() {
+        return Ok("command".into());
+    }
+    if !spec.command.is_empty() {
+        return Ok("mcp".into());
+    }
+    match (&spec.url, &spec.file, &spec.text) {
+        (_, Some(_), _) | (_, _, Some(_)) => Ok("openapi".into()),
+        (Some(url), None, None) => Ok(detect(url, http).await?.kind.to_owned()),
+        (None, None, None) => Err("it says neither url, file, text, command nor tools".into()),
+    }
+}
+
+async fn mcp(spec: &Source, credential: &Credential, minding: Minding) -> Result<Opened, String> {
+    let endpoint = match (&spec.url, spec.command.is_empty()) {
+        (Some(url), true) => {
+            let parsed = Url::parse(url).map_err(|_| "url is no address".to_owned())?;
+            if !matches!(parsed.scheme(), "http" | "https") {
+                return Err("url begins with http:// or https://".into());
+            }
+            McpEndpoint::Http(url.clone())
+        }
+        (None, false) => McpEndpoint::Stdio(spec.program()),
+        (Some(_), false) | (None, true) => return Err("an MCP server has url or command".into()),
+    };
+    let server = McpServer::new(endpoint, minding, McpLimits::default());
+    match server.import(credential).await {
+        Ok(integration) => {
+            Ok(Opened { integration, server: Some(server), title: None, description: None })
+        }
+        Err(why) => {
+            server.close().await;
+            Err(why)
+        }
+    }
+}
+
+fn command(spec: &Source, minding: Minding) -> Result<Opened, String> {
+    let mut tools = BTreeMap::new();
+    for (name, command) in &spec.tools {
+        let tool = command.tool().map_err(|why| format!("tool {name}: {why}"))?;
+        tools.insert(name.clone(), tool);
+    }
+    let source = CommandSource::new(tools, spec.program(), minding);
+    Ok(Opened { integration: Arc::new(source), server: None, title: None, description: None })
+}
+
+async fn openapi(
+    spec: &Source,
+    credential: &Credential,
+    http: &HttpClient,
+) -> Result<Opened, String> {
+    let parse = |url: &String| Url::parse(url).map_err(|_| format!("{url} is no address"));
+    let source = spec.url.as_ref().map(parse).transpose()?;
+    let base = spec.base_url.as_ref().map(parse).transpose()?;
+    let text = match (&spec.text, &spec.file, &source) {
+        (Some(text), _, _) => text.clone(),
+        (None, Some(file), _) => read(file).await?,
+        (None, None, Some(url)) => fetch(url, credential, http).await?,
+        (None, None, None) => return Err("an API has url, file or text".into()),
+    };
+    let options = Options { source, base, client: http.clone() };
+    // Large descriptions take a while: others go on meanwhile.
+    let imported = tokio::task::spawn_blocking(move || openapi::import(&text, options)).await;
+    let api = imported.map_err(|_| "its description broke the importer".to_owned())?;
+    let api = api.map_err(|error| error.to_string())?;
+    let about = api.about().clone();
+    let some = |text: String| Some(text).filter(|text| !text.is_empty());
+    Ok(Opened {
+        integration: Arc::new(api),
+        server: None,
+        title: some(about.title),
+        description: some(about.description),
+    })
+}
+
+async fn graphql(
+    spec: &Source,
+    credential: &Credential,
+    http: &HttpClient,
+) -> Result<Opened, String> {
+    let url = spec.url.as_deref().ok_or("a GraphQL API has url")?;
+    let endpoint = Url::parse(url).map_err(|_| "url is no address".to_owned())?;
+    let options = graphql::Options { endpoint, client: http.clone() };
+    let asked = graphql::introspect(&options, credential, &CancelSignal::never()).await;
+    let text = asked.map_err(|error| error.to_string())?;
+    let imported = tokio::task::spawn_blocking(move || graphql::import(&text, options)).await;
+    let api = imported.map_err(|_| "its introspection broke the importer".to_owned())?;
+    let api = api.map_err(|error| error.to_string())?;
+    Ok(Opened { integration: Arc::new(api), server: None, title: None, description: None })
+}
+
+async fn read(file: &Path) -> Result<String, String> {
+    let unreadable = |error: std::io::Error| format!("its file cannot be read: {}", error.kind());
+    let n_bytes = tokio::fs::metadata(file).await.map_err(unreadable)?.len();
+    if n_bytes > TEXT_BYTES_MAX as u64 {
+        return Err(format!("its file has {n_bytes} bytes, {TEXT_BYTES_MAX} at most"));
+    }
+    tokio::fs::read_to_string(file).await.map_err(unreadable)
+}
+
+async fn fetch(url: &Url, credential: &Credential, http: &HttpClient) -> Result<String, String> {
+    let limits = HttpLimits { response_bytes_max: TEXT_BYTES_MAX, ..http.limits() };
+    let request = Outgoing::new(Method::GET, url.clone());
+    let answer = http.limited(limits).send(request, credential, &CancelSignal::never()).await;
+    let answer = answer.map_err(|error| error.to_string())?;
+    if !answer.status.is_success() {
+        return Err(format!("{} answered {}", url.host_str().unwrap_or("it"), answer.status));
+    }
+    String::from_utf8(answer.body).map_err(|_| "its description is not UTF-8".to_owned())
+}
+
+/// What an inline description would become, without keeping it.
+pub(crate) fn preview(text: &str) -> Result<Value, String> {
+    let api = openapi::import(text, Options::default()).map_err(|error| error.to_string())?;
+    let tools = api.tools();
+    let about = api.about();
+    Ok(serde_json::json!({
+        "title": about.title,
+        "version": about.version,
+        "operationCount": tools.len(),
+        "servers": api.servers().collect::<Vec<_>>(),
+        "slug": Slug::resembling(&about.title).map(|slug| slug.as_str().to_owned()),
+        "tools": tools.iter().take(200).map(|tool| &tool.name).collect::<Vec<_>>(),
+        "leftOut": api.left_out().iter().map(|out| format!("{}: {}", out.operation, out.why)).collect::<Vec<_>>(),
+    }))
+}

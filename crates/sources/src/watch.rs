@@ -1,0 +1,57 @@
+//! The configuration files, looked at again and again: a look costs two system calls.
+
+use crate::config::{FILE_BYTES_MAX, File};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// `airlock.toml` in `from` or above it.
+pub fn project_file(from: &Path) -> Option<PathBuf> {
+    from.ancestors().map(|folder| folder.join("airlock.toml")).find(|file| file.is_file())
+}
+
+/// The user's own file: `$XDG_CONFIG_HOME/airlock/airlock.toml`, usually in `~/.config`.
+pub fn user_file() -> Option<PathBuf> {
+    let folder =
+        std::env::var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config"));
+    folder.or_else(home).map(|folder| folder.join("airlock/airlock.toml"))
+}
+
+/// Which of the files there are, if they can be read; otherwise what is wrong with them.
+pub fn check(files: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+    read(files)?;
+    Ok(files.iter().filter(|file| file.is_file()).cloned().collect())
+}
+
+/// What tells whether a file changed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Look(Vec<Option<(SystemTime, u64)>>);
+
+pub(crate) fn look(files: &[PathBuf]) -> Look {
+    let seen = |file: &PathBuf| {
+        let data = std::fs::metadata(file).ok()?;
+        Some((data.modified().ok()?, data.len()))
+    };
+    Look(files.iter().map(seen).collect())
+}
+
+/// All files, the first over the others. One that is not there says nothing.
+pub(crate) fn read(files: &[PathBuf]) -> Result<File, String> {
+    let mut merged = File::default();
+    for file in files.iter().rev() {
+        let name = file.display();
+        let too_large = std::fs::metadata(file).is_ok_and(|data| data.len() > FILE_BYTES_MAX);
+        if too_large {
+            return Err(format!("{name} has more than {FILE_BYTES_MAX} bytes"));
+        }
+        match std::fs::read_to_string(file) {
+            Ok(text) => {
+                let read = File::parse(&text).map_err(|why| format!("{name}: {why}"))?;
+                merged = read.over(merged);
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(format!("{name} cannot be read: {}", error.kind())),
+        }
+    }
+    Ok(merged)
+}

@@ -1,0 +1,98 @@
+//! Programs of others that we start: MCP servers and commands. Each has a minder, so that none outlives us.
+
+use crate::minder;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::process::Stdio;
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+
+/// What of our own environment a program gets; anything else is said in the configuration. Tokens live there.
+const PASSED_ON: [&str; 9] =
+    ["PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "SHELL", "XDG_RUNTIME_DIR"];
+
+/// Who looks after the programs that we start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Minding {
+    /// A process of this binary, whose `main` calls [`minder::enter_if_asked`] first. Ends a program and all
+    /// that it started when we are killed.
+    #[default]
+    ThisBinary,
+    /// Nobody: a program that we are killed beside goes on until it notices.
+    Nobody,
+}
+
+/// What to start.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Program {
+    /// Name and arguments; at least a name.
+    pub argv: Vec<String>,
+    /// Variables beside the usual few.
+    pub env: BTreeMap<String, String>,
+    /// Where it runs; ours where none is given.
+    pub directory: Option<PathBuf>,
+}
+
+/// A program at work. Dropping it kills it and what it started.
+#[derive(Debug)]
+pub(crate) struct Running {
+    child: Child,
+    group: Option<Pid>,
+}
+
+/// The ends of its pipes.
+pub(crate) struct Pipes {
+    pub(crate) stdin: ChildStdin,
+    pub(crate) stdout: ChildStdout,
+    pub(crate) stderr: ChildStderr,
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place of this room that starts programs")]
+pub(crate) fn start(minding: Minding, program: &Program) -> io::Result<(Running, Pipes)> {
+    let name = program.argv.first().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut command = match minding {
+        Minding::ThisBinary => {
+            let mut command = tokio::process::Command::new("/proc/self/exe");
+            command.arg0("airlock-minder").arg(minder::VERB).args(&program.argv);
+            command
+        }
+        Minding::Nobody => {
+            let mut command = tokio::process::Command::new(name);
+            command.args(&program.argv[1..]);
+            command
+        }
+    };
+    let passed_on = PASSED_ON.iter().filter_map(|name| Some((*name, std::env::var_os(name)?)));
+    command.env_clear().envs(passed_on).envs(&program.env);
+    if let Some(directory) = &program.directory {
+        command.current_dir(directory);
+    }
+    // A group of its own: a Ctrl-C in the terminal is for us, and what it starts can be ended with it.
+    command.process_group(0).kill_on_drop(true);
+    let piped = || Stdio::piped();
+    let mut child = command.stdin(piped()).stdout(piped()).stderr(piped()).spawn()?;
+    let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+    let taken = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let running = Running { child, group };
+    match taken {
+        (Some(stdin), Some(stdout), Some(stderr)) => Ok((running, Pipes { stdin, stdout, stderr })),
+        _ => Err(io::ErrorKind::BrokenPipe.into()),
+    }
+}
+
+impl Running {
+    /// Waits until it has ended.
+    pub(crate) async fn ended(&mut self) -> io::Result<std::process::ExitStatus> {
+        self.child.wait().await
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Not reaped yet, so the number is still its own.
+        if let (Ok(None), Some(group)) = (self.child.try_wait(), self.group) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}

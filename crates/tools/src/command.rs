@@ -1,0 +1,303 @@
+//! Programs as tools: arguments go into a template of `argv` and as JSON to standard input, and what the
+//! program prints is the result. No shell sees any of it.
+
+use crate::child::{self, Minding, Pipes, Program};
+use crate::envelope::{Trouble, done};
+use crate::{Credential, Integration, Place, Request, SharedSchema, ToolSpec};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use lifecycle::{Failure, Json};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+
+/// How much of what a failing program prints beside its result is shown.
+const WORDS_BYTES_MAX: u64 = 4 << 10;
+
+/// One program as a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommandTool {
+    /// What it does.
+    pub description: String,
+    /// `{name}` stands for an argument; one that is nothing but `{name}` is left out where the argument is,
+    /// and is as many as a list has items.
+    pub argv: Vec<String>,
+    /// JSON Schema of the arguments.
+    pub input: Option<Value>,
+    /// JSON Schema of the result.
+    pub output: Option<Value>,
+    /// Whether the arguments also go to standard input, as JSON.
+    pub stdin: bool,
+    /// Calling it twice does no harm.
+    pub read_only: bool,
+    /// Whether a person must agree where no policy speaks.
+    pub asks: bool,
+    /// Until it has ended.
+    pub time_max: Duration,
+    /// Most that it may print.
+    pub output_bytes_max: usize,
+}
+
+/// Programs under one name.
+#[derive(Debug)]
+pub struct CommandSource {
+    tools: BTreeMap<String, Arc<CommandTool>>,
+    frame: Program,
+    minding: Minding,
+}
+
+impl CommandSource {
+    /// `frame` says where they run and with which variables; its `argv` is not used.
+    pub fn new(tools: BTreeMap<String, CommandTool>, frame: Program, minding: Minding) -> Self {
+        let tools = tools.into_iter().map(|(name, tool)| (name, Arc::new(tool))).collect();
+        Self { tools, frame, minding }
+    }
+}
+
+impl Integration for CommandSource {
+    fn kind(&self) -> &'static str {
+        "command"
+    }
+
+    fn tools(&self) -> Vec<ToolSpec> {
+        let spec = |(name, tool): (&String, &Arc<CommandTool>)| ToolSpec {
+            description: tool.description.clone(),
+            input: tool.input.as_ref().map(SharedSchema::new),
+            output: tool.output.as_ref().map(SharedSchema::new),
+            read_only: tool.read_only,
+            asks: tool.asks,
+            about: Some(tool.argv.join(" ")),
+            ..ToolSpec::new(name)
+        };
+        self.tools.iter().map(spec).collect()
+    }
+
+    fn target(&self) -> String {
+        format!("{:?} {:?}", self.frame.directory, self.frame.env.keys())
+    }
+
+    fn call(
+        &self,
+        tool: &str,
+        credential: &Credential,
+        request: Request,
+    ) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
+        let Some(tool) = self.tools.get(tool).cloned() else {
+            let gone = Trouble::new("tool_not_found", "There is no such command.");
+            return futures_util::future::ready(Ok(Some(gone.told()))).boxed();
+        };
+        let mut program = self.frame.clone();
+        let extra = credential.at(Place::Environment);
+        program.env.extend(extra.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let minding = self.minding;
+        async move {
+            let told = match run(&tool, program, minding, &request).await {
+                Ok(data) => done(&data, None),
+                Err(trouble) => trouble.told(),
+            };
+            Ok(Some(told))
+        }
+        .boxed()
+    }
+}
+
+async fn run(
+    tool: &CommandTool,
+    mut program: Program,
+    minding: Minding,
+    request: &Request,
+) -> Result<Json, Trouble> {
+    let args: Value = serde_json::from_str(request.args.text()).unwrap_or(Value::Null);
+    program.argv = filled(&tool.argv, args.as_object().unwrap_or(&Map::new()))?;
+    let (mut running, pipes) = child::start(minding, &program).map_err(|error| {
+        Trouble::new(
+            "command_not_started",
+            format!("The program cannot be started: {}.", error.kind()),
+        )
+    })?;
+    let fed = if tool.stdin { request.args.text().to_owned() } else { String::new() };
+    let talking = async {
+        let (printed, words) = talk(pipes, fed, tool.output_bytes_max).await?;
+        let status = running.ended().await.map_err(|error| broken(&error))?;
+        Ok((printed, words, status))
+    };
+    let (printed, words, status) = tokio::select! {
+        talked = talking => talked?,
+        () = request.cancelled.given() => return Err(Trouble::new("cancelled", "The call was cancelled.")),
+        () = tokio::time::sleep(tool.time_max) => {
+            let why = format!("The program did not end within {:?} and was killed.", tool.time_max);
+            return Err(Trouble::new("command_timeout", why));
+        }
+    };
+    if !status.success() {
+        let words = String::from_utf8_lossy(&words).trim().to_owned();
+        let why =
+            if words.is_empty() { format!("The program ended with {status}.") } else { words };
+        let details = serde_json::json!({ "exitCode": status.code() });
+        return Err(Trouble { details: Some(details), ..Trouble::new("command_failed", why) });
+    }
+    let text = String::from_utf8_lossy(&printed).into_owned();
+    Ok(result(text))
+}
+
+/// JSON where it is JSON, text where it is not, nothing where there is nothing.
+fn result(text: String) -> Json {
+    match Json::parse(text.trim().to_owned()) {
+        Ok(json) => json,
+        Err(_) if text.trim().is_empty() => Json::null(),
+        Err(_) => Json::from_value(&text.trim_end_matches('\n')).unwrap_or_else(|_| Json::null()),
+    }
+}
+
+/// Feeds and hears at once: a program may print before it has read everything.
+async fn talk(
+    pipes: Pipes,
+    fed: String,
+    output_bytes_max: usize,
+) -> Result<(Vec<u8>, Vec<u8>), Trouble> {
+    let Pipes { mut stdin, stdout, stderr } = pipes;
+    let feeding = async move {
+        // A program that does not read its input is none of our business.
+        let _ = stdin.write_all(fed.as_bytes()).await;
+        drop(stdin);
+    };
+    let too_much = || {
+        Trouble::new(
+            "command_output_too_large",
+            format!("The program printed more than {output_bytes_max} bytes and was killed."),
+        )
+    };
+    let hearing = async {
+        let mut printed = vec![];
+        let max = u64::try_from(output_bytes_max).unwrap_or(u64::MAX);
+        let n = stdout.take(max.saturating_add(1)).read_to_end(&mut printed).await;
+        n.map_err(|error| broken(&error))?;
+        if printed.len() > output_bytes_max { Err(too_much()) } else { Ok(printed) }
+    };
+    let ((), printed, words) = tokio::join!(feeding, hearing, last_words(stderr));
+    Ok((printed?, words))
+}
+
+/// The beginning of what is said; the rest is heard, so that the program does not wait for us.
+async fn last_words(mut from: impl AsyncRead + Unpin) -> Vec<u8> {
+    let mut words = vec![];
+    let _ = (&mut from).take(WORDS_BYTES_MAX).read_to_end(&mut words).await;
+    let _ = tokio::io::copy(&mut from, &mut tokio::io::sink()).await;
+    words
+}
+
+fn broken(error: &std::io::Error) -> Trouble {
+    Trouble::new("command_failed", format!("The program cannot be heard: {}.", error.kind()))
+}
+
+/// The template with its arguments.
+fn filled(template: &[String], args: &Map<String, Value>) -> Result<Vec<String>, Trouble> {
+    let mut argv = vec![];
+    for part in template {
+        let whole = part.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        match whole.filter(|name| !name.contains(['{', '}'])) {
+            Some(name) => match args.get(name) {
+                None | Some(Value::Null) => {}
+                Some(Value::Array(items)) => argv.extend(items.iter().map(text)),
+                Some(value) => argv.push(text(value)),
+            },
+            None => argv.push(inserted(part, args)),
+        }
+    }
+    match argv.iter().any(|part| part.contains('\0')) {
+        true => Err(Trouble::new("invalid_tool_arguments", "An argument holds a zero byte.")),
+        false => Ok(argv),
+    }
+}
+
+/// `--name={name}`: an argument that is absent is empty. What an argument says is not looked at again.
+fn inserted(part: &str, args: &Map<String, Value>) -> String {
+    let mut filled = String::new();
+    let mut rest = part;
+    while let Some((before, after)) = rest.split_once('{') {
+        filled.push_str(before);
+        match after.split_once('}') {
+            Some((name, after)) if !name.is_empty() && !name.contains('{') => {
+                filled.push_str(&args.get(name).map(text).unwrap_or_default());
+                rest = after;
+            }
+            Some(_) | None => {
+                filled.push('{');
+                rest = after;
+            }
+        }
+    }
+    filled.push_str(rest);
+    filled
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn tool(argv: &[&str]) -> CommandTool {
+        CommandTool {
+            description: String::new(),
+            argv: argv.iter().map(|part| (*part).to_owned()).collect(),
+            input: None,
+            output: None,
+            stdin: true,
+            read_only: true,
+            asks: false,
+            time_max: Duration::from_secs(20),
+            output_bytes_max: 1_000,
+        }
+    }
+
+    async fn call(tool: CommandTool, args: &str) -> Value {
+        let tools = BTreeMap::from([("run".to_owned(), tool)]);
+        let source = CommandSource::new(tools, Program::default(), Minding::Nobody);
+        let told =
+            source.call("run", &Credential::none(), Request::sample("c.org.main.run", args)).await;
+        serde_json::from_str(told.unwrap().unwrap().text()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn json_goes_in_and_comes_out() {
+        let told = call(tool(&["cat"]), r#"{"a":[1,2]}"#).await;
+        assert_eq!(told, json!({"ok": true, "data": {"a": [1, 2]}}));
+        let told = call(tool(&["echo", "-n", "plain {who}"]), r#"{"who":"{x} $HOME;ls"}"#).await;
+        assert_eq!(told, json!({"ok": true, "data": "plain {x} $HOME;ls"}));
+        assert_eq!(call(tool(&["true"]), "{}").await, json!({"ok": true, "data": null}));
+    }
+
+    #[test]
+    fn a_template_takes_lists_and_leaves_out_what_is_absent() {
+        let template = ["ls", "{flag}", "--", "{files}", "--n={n}"].map(str::to_owned);
+        let args = json!({"files": ["a b", "-c"], "n": 3});
+        let argv = filled(&template, args.as_object().unwrap()).unwrap();
+        assert_eq!(argv, ["ls", "--", "a b", "-c", "--n=3"]);
+        let zero = json!({"files": "a\0b"});
+        assert!(filled(&template, zero.as_object().unwrap()).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_program_that_fails_floods_hangs_or_is_not_there_says_so() {
+        let code = async |tool, args| call(tool, args).await["error"]["code"].clone();
+        let failed = call(tool(&["sh", "-c", "echo sorry >&2; exit 3"]), "{}").await;
+        let expected = json!({"ok": false, "error": {
+            "code": "command_failed", "message": "sorry", "details": {"exitCode": 3}
+        }});
+        assert_eq!(failed, expected);
+        assert_eq!(code(tool(&["yes"]), "{}").await, "command_output_too_large");
+        let slow = CommandTool { time_max: Duration::from_millis(50), ..tool(&["sleep", "600"]) };
+        assert_eq!(code(slow, "{}").await, "command_timeout");
+        assert_eq!(code(tool(&["/nowhere/at/all"]), "{}").await, "command_not_started");
+    }
+}

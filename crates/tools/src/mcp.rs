@@ -1,0 +1,217 @@
+//! MCP servers as sources: started by us over stdio, or reached over streamable HTTP. One connection per
+//! credential is kept and reused, and made anew when the server was lost.
+
+mod handler;
+mod http;
+mod names;
+mod session;
+
+use crate::envelope::{Trouble, done};
+use crate::{
+    AuthMethod, Credential, Integration, Minding, Place, PlacementTemplate, Program, Request,
+    SharedSchema, ToolSpec,
+};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use lifecycle::{Failure, Json};
+use rmcp::model::{CallToolResult, ContentBlock, Tool};
+use serde_json::{Value, json};
+use session::Sessions;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Where an MCP server is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum McpEndpoint {
+    /// A program that speaks on its standard input and output.
+    Stdio(Program),
+    /// An address that speaks streamable HTTP.
+    Http(String),
+}
+
+/// Limits on one MCP server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct McpLimits {
+    /// Until it has introduced itself and listed its tools.
+    pub start: Duration,
+    /// Until a call has ended. Stands still while a person is asked.
+    pub call: Duration,
+}
+
+impl Default for McpLimits {
+    fn default() -> Self {
+        // A package runner may fetch the server first.
+        Self { start: Duration::from_secs(60), call: Duration::from_secs(300) }
+    }
+}
+
+/// One MCP server, whoever calls it. Clones are handles to the same connections.
+#[derive(Clone)]
+pub struct McpServer {
+    sessions: Arc<Sessions>,
+}
+
+/// What an MCP server offered when it was asked.
+struct McpIntegration {
+    server: McpServer,
+    specs: Vec<ToolSpec>,
+    /// The server's own names, by ours.
+    names: HashMap<String, Own>,
+}
+
+#[derive(Clone)]
+struct Own {
+    name: String,
+    read_only: bool,
+}
+
+impl McpServer {
+    /// A server. Nothing is started or sent yet.
+    pub fn new(endpoint: McpEndpoint, minding: Minding, limits: McpLimits) -> Self {
+        Self { sessions: Arc::new(Sessions::new(endpoint, minding, limits)) }
+    }
+
+    /// Asks the server what it offers, page by page.
+    pub async fn import(&self, credential: &Credential) -> Result<Arc<dyn Integration>, String> {
+        let tools = self.sessions.list(credential).await?;
+        let mut taken = names::Names::default();
+        let (mut specs, mut own) = (vec![], HashMap::new());
+        for tool in tools {
+            let name = taken.give(&tool.name);
+            let spec = spec(&name, &tool);
+            own.insert(name, Own { name: tool.name.into_owned(), read_only: spec.read_only });
+            specs.push(spec);
+        }
+        Ok(Arc::new(McpIntegration { server: self.clone(), specs, names: own }))
+    }
+
+    /// Resolves when the server has said that its list changed.
+    pub async fn changed(&self) {
+        self.sessions.changed().await;
+    }
+
+    /// Ends every connection and program.
+    pub async fn close(&self) {
+        self.sessions.close().await;
+    }
+}
+
+impl fmt::Debug for McpServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("McpServer")
+    }
+}
+
+impl Integration for McpIntegration {
+    fn kind(&self) -> &'static str {
+        "mcp"
+    }
+
+    fn tools(&self) -> Vec<ToolSpec> {
+        self.specs.clone()
+    }
+
+    fn target(&self) -> String {
+        self.server.sessions.target()
+    }
+
+    fn auth_methods(&self) -> Vec<AuthMethod> {
+        let bearer = PlacementTemplate {
+            place: Place::Header,
+            name: "authorization".into(),
+            prefix: "Bearer ".into(),
+            variable: "value".into(),
+        };
+        let method = |template: &str, kind, label: &str, placements| AuthMethod {
+            template: template.into(),
+            kind,
+            label: label.into(),
+            placements,
+        };
+        vec![
+            method("none", "none", "None", vec![]),
+            method("bearer", "bearer", "Bearer token", vec![bearer]),
+        ]
+    }
+
+    fn call(
+        &self,
+        tool: &str,
+        credential: &Credential,
+        request: Request,
+    ) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
+        let sessions = Arc::clone(&self.server.sessions);
+        let (own, credential) = (self.names.get(tool).cloned(), credential.clone());
+        async move {
+            let Some(own) = own else {
+                return Ok(Some(
+                    Trouble::new("tool_not_found", "The server has no such tool.").told(),
+                ));
+            };
+            let told = match sessions.call(&own.name, own.read_only, &credential, &request).await {
+                Ok(result) => told(&result),
+                Err(trouble) => trouble.told(),
+            };
+            Ok(Some(told))
+        }
+        .boxed()
+    }
+}
+
+/// What the server said of a tool, in our words.
+fn spec(name: &str, tool: &Tool) -> ToolSpec {
+    let hints = tool.annotations.clone().unwrap_or_default();
+    let read_only = hints.read_only_hint == Some(true);
+    let title = tool.title.clone().or(hints.title);
+    let description = tool.description.as_deref().unwrap_or_default().trim().to_owned();
+    let structured = tool.output_schema.as_ref().map(|schema| Value::Object((**schema).clone()));
+    ToolSpec {
+        name: name.to_owned(),
+        description: if description.is_empty() { title.unwrap_or_default() } else { description },
+        input: Some(SharedSchema::new(&Value::Object((*tool.input_schema).clone()))),
+        output: Some(SharedSchema::new(&result_schema(structured))),
+        read_only,
+        asks: hints.destructive_hint == Some(true) && !read_only,
+        about: None,
+    }
+}
+
+fn result_schema(structured: Option<Value>) -> Value {
+    let block = json!({
+        "type": "object",
+        "properties": {"type": {"type": "string"}, "text": {"type": "string"}},
+        "required": ["type"],
+    });
+    let mut members = json!({"content": {"type": "array", "items": block}});
+    let mut required = vec!["content"];
+    let mut definitions = None;
+    if let Some(mut structured) = structured {
+        // References lead to the root: what the schema defines must stand there.
+        definitions = structured.as_object_mut().and_then(|schema| schema.remove("$defs"));
+        members["structuredContent"] = structured;
+        required.push("structuredContent");
+    }
+    let mut schema = json!({"type": "object", "properties": members, "required": required});
+    if let Some(definitions) = definitions {
+        schema["$defs"] = definitions;
+    }
+    schema
+}
+
+/// The raw result as data; a tool that says that it failed has failed.
+fn told(result: &CallToolResult) -> Json {
+    let raw = serde_json::to_value(result).unwrap_or(Value::Null);
+    if result.is_error != Some(true) {
+        return Json::from_value(&raw)
+            .map_or_else(|_| done(&Json::null(), None), |data| done(&data, None));
+    }
+    let text = |block: &ContentBlock| {
+        serde_json::to_value(block).ok()?["text"].as_str().map(str::to_owned)
+    };
+    let said: Vec<_> = result.content.iter().filter_map(text).collect();
+    let message =
+        if said.is_empty() { "The tool failed and said nothing.".into() } else { said.join("\n") };
+    Trouble { details: Some(raw), ..Trouble::new("mcp_tool_error", message) }.told()
+}

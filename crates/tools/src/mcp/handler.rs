@@ -1,0 +1,154 @@
+//! What a server may ask of us: that a person fills in a form or visits a page. Its list may change, too.
+
+use lifecycle::{Answer, ExecutionId, Json, Wish};
+use rmcp::ClientHandler;
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ElicitationCapability, ErrorData, FormElicitationCapability, Implementation,
+    UrlElicitationCapability,
+};
+use rmcp::service::{NotificationContext, RequestContext, RoleClient};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::Notify;
+
+use crate::Person;
+
+/// Our end of one connection.
+#[derive(Clone)]
+pub(super) struct Handler {
+    pub(super) desk: Arc<Desk>,
+    pub(super) changed: Arc<Notify>,
+}
+
+/// Whose calls are under way on one connection, and how many questions are open.
+#[derive(Default)]
+pub(super) struct Desk {
+    calls: Mutex<BTreeMap<u64, (ExecutionId, Person)>>,
+    next: AtomicU64,
+    n_asking: AtomicUsize,
+    has_asked: AtomicBool,
+    pub(super) settled: Notify,
+}
+
+/// A call at the desk. Dropping it takes it away.
+pub(super) struct Place<'a> {
+    desk: &'a Desk,
+    number: u64,
+}
+
+impl Desk {
+    pub(super) fn enter(&self, execution: ExecutionId, person: Person) -> Place<'_> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.lock().insert(number, (execution, person));
+        Place { desk: self, number }
+    }
+
+    /// Whether a call of another execution is under way.
+    pub(super) fn serves_another(&self, execution: ExecutionId) -> bool {
+        self.lock().values().any(|(other, _)| *other != execution)
+    }
+
+    /// Whether a person is being asked.
+    pub(super) fn is_asking(&self) -> bool {
+        self.n_asking.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether a person was ever asked.
+    pub(super) fn has_asked(&self) -> bool {
+        self.has_asked.load(Ordering::Relaxed)
+    }
+
+    /// The person whom a question of the server can only be for; the protocol does not say which call it
+    /// belongs to, and a guess could show one caller's question to another.
+    fn person(&self) -> Option<Person> {
+        let calls = self.lock();
+        let (first, person) = calls.values().next()?;
+        calls.values().all(|(other, _)| other == first).then(|| person.clone())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, (ExecutionId, Person)>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.desk.lock().remove(&self.number);
+    }
+}
+
+/// Counts an open question for as long as it lives.
+struct Asking<'a>(&'a Desk);
+
+impl<'a> Asking<'a> {
+    fn new(desk: &'a Desk) -> Self {
+        desk.n_asking.fetch_add(1, Ordering::Relaxed);
+        desk.settled.notify_waiters();
+        Self(desk)
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.0.n_asking.fetch_sub(1, Ordering::Relaxed);
+        self.0.settled.notify_waiters();
+    }
+}
+
+impl ClientHandler for Handler {
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        self.desk.has_asked.store(true, Ordering::Relaxed);
+        let Some(person) = self.desk.person() else {
+            let why = "several programs are calling, and nobody can say whom this is for";
+            return Err(ErrorData::invalid_request(why, None));
+        };
+        let _asking = Asking::new(&self.desk);
+        let wish = wish(&request)?;
+        if let Some(defect) = wish.defect() {
+            return Err(ErrorData::invalid_params(defect, None));
+        }
+        Ok(match person.ask(wish).await {
+            Answer::Accept { content } => {
+                let content = content.and_then(|content| serde_json::from_str(content.text()).ok());
+                let accepted = ElicitResult::new(ElicitationAction::Accept);
+                accepted.with_content(content.unwrap_or_else(|| Value::Object(Default::default())))
+            }
+            Answer::Decline => ElicitResult::new(ElicitationAction::Decline),
+            Answer::Cancel => ElicitResult::new(ElicitationAction::Cancel),
+        })
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.changed.notify_one();
+    }
+
+    fn get_info(&self) -> ClientConfig {
+        let elicitation = ElicitationCapability::new()
+            .with_form(FormElicitationCapability::default())
+            .with_url(UrlElicitationCapability::default());
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.elicitation = Some(elicitation);
+        ClientConfig::new(capabilities, Implementation::new("airlock", env!("CARGO_PKG_VERSION")))
+    }
+}
+
+fn wish(request: &ElicitRequestParams) -> Result<Wish, ErrorData> {
+    match request {
+        ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
+            let schema = Json::from_value(requested_schema)
+                .map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
+            Ok(Wish::Form { message: message.clone(), schema })
+        }
+        ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
+            Ok(Wish::Link { message: message.clone(), url: url.clone() })
+        }
+        _ => Err(ErrorData::invalid_params("an unknown way to ask", None)),
+    }
+}

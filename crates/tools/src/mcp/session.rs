@@ -1,0 +1,383 @@
+//! Connections to one MCP server: made when they are needed, kept, and made anew after a crash.
+
+use super::handler::{Desk, Handler};
+use super::http::BoundedHttp;
+use super::{McpEndpoint, McpLimits};
+use crate::child::{self, Running};
+use crate::envelope::Trouble;
+use crate::{Credential, Minding, Place, Program, Request};
+use rmcp::ServiceExt as _;
+use rmcp::model::{CallToolRequestParams, CallToolResult, PaginatedRequestParams, Tool};
+use rmcp::service::{RoleClient, RunningService, ServiceError};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::sync::{Mutex, Notify};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Longest message of a server.
+const MESSAGE_BYTES_MAX: usize = 16 << 20;
+
+/// Pages of one listing, and tools altogether: who has more lists for ever.
+const PAGES_MAX: usize = 500;
+const TOOLS_MAX: usize = 10_000;
+
+/// Connections per server at once: one per credential, and some for callers who must not meet.
+const SESSIONS_MAX: usize = 16;
+
+/// First and longest pause before a lost server is tried again.
+const BACK_OFF_MIN: Duration = Duration::from_millis(250);
+const BACK_OFF_MAX: Duration = Duration::from_secs(60);
+
+/// What a server prints beside its protocol goes to the log, line by line, each so long at most.
+const STDERR_BYTES_MAX: u64 = 1_000;
+
+/// How long a server that is closed may take to go by itself.
+const CLOSING_MAX: Duration = Duration::from_secs(2);
+
+type Service = RunningService<RoleClient, Handler>;
+
+/// All connections to one server.
+pub(super) struct Sessions {
+    endpoint: McpEndpoint,
+    minding: Minding,
+    limits: McpLimits,
+    http: BoundedHttp,
+    sessions: Mutex<Vec<Arc<Session>>>,
+    back_off: Mutex<BackOff>,
+    /// It has asked a person before: callers get connections of their own.
+    asks: AtomicBool,
+    changed: Arc<Notify>,
+    closing: CancellationToken,
+    tasks: TaskTracker,
+}
+
+/// One connection.
+struct Session {
+    credential: Credential,
+    service: Service,
+    desk: Arc<Desk>,
+    /// The program, where there is one; ends with the connection.
+    _program: Option<Running>,
+}
+
+#[derive(Default)]
+struct BackOff {
+    n_failures: u32,
+    until: Option<Instant>,
+    why: String,
+}
+
+impl Sessions {
+    pub(super) fn new(endpoint: McpEndpoint, minding: Minding, limits: McpLimits) -> Self {
+        Self {
+            endpoint,
+            minding,
+            limits,
+            http: BoundedHttp::default(),
+            sessions: Mutex::default(),
+            back_off: Mutex::default(),
+            asks: AtomicBool::new(false),
+            changed: Arc::default(),
+            closing: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        }
+    }
+
+    pub(super) fn target(&self) -> String {
+        match &self.endpoint {
+            McpEndpoint::Stdio(program) => program.argv.join(" "),
+            McpEndpoint::Http(url) => url.clone(),
+        }
+    }
+
+    pub(super) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// Everything that the server lists.
+    pub(super) async fn list(&self, credential: &Credential) -> Result<Vec<Tool>, String> {
+        let listing = async {
+            let session = self.session(credential, None).await?;
+            let mut tools: Vec<Tool> = vec![];
+            let mut cursor = None;
+            for _ in 0..PAGES_MAX {
+                let params = PaginatedRequestParams::default().with_cursor(cursor);
+                let page = session.service.list_tools(Some(params)).await;
+                let page =
+                    page.map_err(|error| format!("listing its tools failed: {}", said(&error)))?;
+                tools.extend(page.tools);
+                cursor = page.next_cursor;
+                if cursor.is_none() || tools.len() > TOOLS_MAX {
+                    break;
+                }
+            }
+            match tools.len() > TOOLS_MAX || cursor.is_some() {
+                true => Err(format!("it lists more than {TOOLS_MAX} tools or {PAGES_MAX} pages")),
+                false => Ok(tools),
+            }
+        };
+        let timed = tokio::time::timeout(self.limits.start, listing).await;
+        timed.unwrap_or_else(|_| {
+            Err(format!("it did not list its tools within {:?}", self.limits.start))
+        })
+    }
+
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        read_only: bool,
+        credential: &Credential,
+        request: &Request,
+    ) -> Result<CallToolResult, Trouble> {
+        let arguments = serde_json::from_str(request.args.text()).map_err(|_| {
+            Trouble::new(
+                "invalid_tool_arguments",
+                "The arguments are not an object that MCP can carry.",
+            )
+        })?;
+        let mut n_lost = 0;
+        loop {
+            let session = self.session(credential, Some(request)).await.map_err(down)?;
+            let params = CallToolRequestParams::new(tool.to_owned())
+                .with_arguments(arguments_of(&arguments));
+            match self.call_on(&session, params, request).await {
+                Err(Ended::Lost) if read_only && n_lost == 0 => n_lost += 1,
+                Err(Ended::Lost) => {
+                    let why = "The server was lost in the middle of the call; whether the call happened is unknown.";
+                    return Err(Trouble {
+                        retryable: Some(read_only),
+                        ..Trouble::new("mcp_server_lost", why)
+                    });
+                }
+                Err(Ended::Trouble(trouble)) => return Err(trouble),
+                Ok(result) => return Ok(result),
+            }
+        }
+    }
+
+    async fn call_on(
+        &self,
+        session: &Session,
+        params: CallToolRequestParams,
+        request: &Request,
+    ) -> Result<CallToolResult, Ended> {
+        let _place = session.desk.enter(request.execution, request.person.clone());
+        let outcome = tokio::select! {
+            outcome = session.service.call_tool(params) => outcome,
+            () = request.cancelled.given() => {
+                return Err(Trouble::new("cancelled", "The call was cancelled.").into());
+            }
+            () = self.too_long(&session.desk) => {
+                let why = format!("The server did not answer within {:?}.", self.limits.call);
+                let slow = Trouble { retryable: Some(true), ..Trouble::new("mcp_timeout", why) };
+                return Err(slow.into());
+            }
+        };
+        if session.desk.has_asked() {
+            self.asks.store(true, Ordering::Relaxed);
+        }
+        let is_lost = |error: &ServiceError| {
+            matches!(error, ServiceError::TransportClosed | ServiceError::TransportSend(_))
+        };
+        outcome.map_err(|error| match is_lost(&error) {
+            true => Ended::Lost,
+            false => {
+                Trouble::new("mcp_error", format!("The server refused: {}", said(&error))).into()
+            }
+        })
+    }
+
+    /// Resolves when a call has taken too long, not counting the time in which a person is asked.
+    async fn too_long(&self, desk: &Desk) {
+        let mut left = self.limits.call;
+        loop {
+            let changed = desk.settled.notified();
+            if desk.is_asking() {
+                changed.await;
+                continue;
+            }
+            let since = Instant::now();
+            tokio::select! {
+                () = tokio::time::sleep(left) => return,
+                () = changed => left = left.saturating_sub(since.elapsed()),
+            }
+        }
+    }
+
+    /// A connection that lives: one there is, or a new one.
+    async fn session(
+        &self,
+        credential: &Credential,
+        by: Option<&Request>,
+    ) -> Result<Arc<Session>, String> {
+        // Whoever waits here waits for the one connection that is being made.
+        let mut sessions = self.sessions.lock().await;
+        sessions.retain(|session| {
+            !session.service.is_closed() && !session.service.peer().is_transport_closed()
+        });
+        let alone = self.asks.load(Ordering::Relaxed);
+        let fits = |session: &&Arc<Session>| {
+            session.credential == *credential
+                && !by.is_some_and(|by| alone && session.desk.serves_another(by.execution))
+        };
+        if let Some(session) = sessions.iter().find(fits) {
+            return Ok(Arc::clone(session));
+        }
+        if sessions.len() >= SESSIONS_MAX {
+            return Err(format!("{SESSIONS_MAX} connections are busy, the most there can be"));
+        }
+        self.may_try().await?;
+        let connecting = tokio::time::timeout(self.limits.start, self.connect(credential)).await;
+        let connected = connecting.unwrap_or_else(|_| {
+            Err(format!("it did not introduce itself within {:?}", self.limits.start))
+        });
+        self.remember(connected.as_ref().err()).await;
+        let session = Arc::new(connected?);
+        sessions.push(Arc::clone(&session));
+        Ok(session)
+    }
+
+    async fn may_try(&self) -> Result<(), String> {
+        if self.closing.is_cancelled() {
+            return Err("it was closed".to_owned());
+        }
+        let back_off = self.back_off.lock().await;
+        match back_off.until {
+            Some(until) if Instant::now() < until => {
+                let seconds = (until - Instant::now()).as_secs() + 1;
+                Err(format!("{}; it is tried again in {seconds} s at the earliest", back_off.why))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    async fn remember(&self, failure: Option<&String>) {
+        let mut back_off = self.back_off.lock().await;
+        *back_off = match failure {
+            None => BackOff::default(),
+            Some(why) => {
+                let pause = BACK_OFF_MIN * 2_u32.saturating_pow(back_off.n_failures.min(16));
+                BackOff {
+                    n_failures: back_off.n_failures + 1,
+                    until: Some(Instant::now() + pause.min(BACK_OFF_MAX)),
+                    why: why.clone(),
+                }
+            }
+        };
+    }
+
+    async fn connect(&self, credential: &Credential) -> Result<Session, String> {
+        let desk = Arc::new(Desk::default());
+        let handler = Handler { desk: Arc::clone(&desk), changed: Arc::clone(&self.changed) };
+        let (service, program) = match &self.endpoint {
+            McpEndpoint::Stdio(program) => {
+                let (running, pipes) = self.start(program, credential)?;
+                self.tasks.spawn(self.closing.clone().run_until_cancelled_owned(log(pipes.stderr)));
+                let transport = AsyncRwTransport::new(pipes.stdout, pipes.stdin)
+                    .with_max_line_length(MESSAGE_BYTES_MAX);
+                (handler.serve(transport).await, Some(running))
+            }
+            McpEndpoint::Http(url) => {
+                let http = self.http.with_credential(credential)?;
+                let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
+                let transport = StreamableHttpClientTransport::with_client(http, config);
+                (handler.serve(transport).await, None)
+            }
+        };
+        let service =
+            service.map_err(|error| format!("it could not be greeted: {}", root(&error)))?;
+        Ok(Session { credential: credential.clone(), service, desk, _program: program })
+    }
+
+    fn start(
+        &self,
+        program: &Program,
+        credential: &Credential,
+    ) -> Result<(Running, child::Pipes), String> {
+        let mut program = program.clone();
+        let extra = credential
+            .at(Place::Environment)
+            .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        program.env.extend(extra);
+        child::start(self.minding, &program)
+            .map_err(|error| format!("its program could not be started: {}", error.kind()))
+    }
+
+    pub(super) async fn close(&self) {
+        self.closing.cancel();
+        let sessions = std::mem::take(&mut *self.sessions.lock().await);
+        for session in sessions {
+            if let Some(mut session) = Arc::into_inner(session) {
+                let _ = session.service.close_with_timeout(CLOSING_MAX).await;
+            }
+        }
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+impl Drop for Sessions {
+    fn drop(&mut self) {
+        self.closing.cancel();
+    }
+}
+
+/// How a call ended that has no result.
+enum Ended {
+    Lost,
+    Trouble(Trouble),
+}
+
+impl From<Trouble> for Ended {
+    fn from(trouble: Trouble) -> Self {
+        Self::Trouble(trouble)
+    }
+}
+
+fn arguments_of(value: &serde_json::Value) -> serde_json::Map<String, serde_json::Value> {
+    value.as_object().cloned().unwrap_or_default()
+}
+
+fn down(why: String) -> Trouble {
+    Trouble {
+        retryable: Some(true),
+        ..Trouble::new("mcp_server_down", format!("The server is down: {why}."))
+    }
+}
+
+/// What a server said, without what our own libraries say around it.
+fn said(error: &ServiceError) -> String {
+    if let ServiceError::McpError(error) = error {
+        return error.message.to_string();
+    }
+    root(error)
+}
+
+fn root(error: &dyn std::error::Error) -> String {
+    let mut inner = error;
+    while let Some(source) = inner.source() {
+        inner = source;
+    }
+    inner.to_string().split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+async fn log(stderr: tokio::process::ChildStderr) {
+    let mut lines = BufReader::new(stderr);
+    loop {
+        let mut line = vec![];
+        match (&mut lines).take(STDERR_BYTES_MAX).read_until(b'\n', &mut line).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {
+                tracing::debug!(line = %String::from_utf8_lossy(&line).trim_end(), "MCP server")
+            }
+        }
+    }
+}

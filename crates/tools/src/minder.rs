@@ -1,0 +1,63 @@
+//! A small process between us and a program that we started: when we are killed, it ends the program and all
+//! that the program started, which nobody else would do.
+
+use rustix::process::{
+    Signal, getpgrp, getppid, kill_process_group, set_parent_process_death_signal,
+};
+use std::ffi::OsString;
+use std::process::{ExitCode, ExitStatus};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// The hidden word that makes this binary a minder.
+pub(crate) const VERB: &str = "__mind";
+
+/// How a shell says that a program could not be started.
+const NOT_STARTED: u8 = 127;
+
+/// Minds a program, if this process was started to do that. Call it first in `main`.
+pub fn enter_if_asked() -> Option<ExitCode> {
+    let mut args = std::env::args_os().skip(1);
+    if args.next()? != *VERB {
+        return None;
+    }
+    let program: Vec<OsString> = args.collect();
+    let parent = getppid();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    Some(match runtime {
+        Ok(runtime) => runtime.block_on(mind(&program, parent)),
+        Err(_) => ExitCode::from(NOT_STARTED),
+    })
+}
+
+#[expect(clippy::disallowed_methods, reason = "starting a program is what a minder is for")]
+async fn mind(program: &[OsString], parent: Option<rustix::process::Pid>) -> ExitCode {
+    let Ok(mut orphaned) = signal(SignalKind::terminate()) else { return NOT_STARTED.into() };
+    // The kernel says so when the thread that started us is gone.
+    if set_parent_process_death_signal(Some(Signal::TERM)).is_err() || getppid() != parent {
+        return NOT_STARTED.into();
+    }
+    let Some((name, args)) = program.split_first() else { return NOT_STARTED.into() };
+    let Ok(mut child) = tokio::process::Command::new(name).args(args).spawn() else {
+        return NOT_STARTED.into();
+    };
+    loop {
+        tokio::select! {
+            ended = child.wait() => {
+                // What it left behind is asked to go; we hear it too, and do not mind.
+                let _ = kill_process_group(getpgrp(), Signal::TERM);
+                return ended.map_or(NOT_STARTED.into(), code);
+            }
+            _ = orphaned.recv() => {
+                if getppid() != parent {
+                    // Ourselves included.
+                    let _ = kill_process_group(getpgrp(), Signal::KILL);
+                }
+            }
+        }
+    }
+}
+
+fn code(status: ExitStatus) -> ExitCode {
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    code.unwrap_or(1).into()
+}
