@@ -4,6 +4,7 @@
 mod hosted;
 mod served;
 
+use client::execbox::{Connect, Execution, OneShot, PoolSize, Pooled, Tcp, WebSocket};
 use hosted::Host;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
@@ -55,7 +56,10 @@ struct Listening {
 
 impl Listening {
     fn start(words: &[&str]) -> Self {
-        let mut command = hosted::airlock(&["runner", "--listen"]);
+        Self::start_with(hosted::airlock(&["runner", "--listen"]), words)
+    }
+
+    fn start_with(mut command: Command, words: &[&str]) -> Self {
         let mut child =
             command.args(words).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut ready = String::new();
@@ -93,6 +97,79 @@ fn the_wire_check_passes_over_a_private_socket() {
     let listening = Listening::start(&[&format!("unix:{}", path.display())]);
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     wire_check(&["--target", &listening.url]);
+}
+
+#[test]
+fn the_wire_check_passes_over_tcp_on_loopback() {
+    let listening = Listening::start(&["tcp://127.0.0.1:0"]);
+    assert!(listening.url.starts_with("tcp://127.0.0.1:") && !listening.url.ends_with(":0"));
+    wire_check(&["--target", &listening.url]);
+}
+
+/// What a host gets that has this sum done: the sum, or the words with which it was turned away.
+async fn sum(at: impl Connect) -> Result<String, String> {
+    let result = OneShot::new(at).execute(Execution::new("20 + 22")).await;
+    let value = result.outcome.map_err(|failure| failure.message)?;
+    Ok(value.unwrap().text().to_owned())
+}
+
+#[tokio::test]
+async fn a_tcp_runner_serves_one_host_after_another_and_several_at_once() {
+    let listening = Listening::start(&["tcp://127.0.0.1:0"]);
+    let at = Tcp::new(listening.url.strip_prefix("tcp://").unwrap());
+    assert_eq!(sum(at.clone()).await.as_deref(), Ok("42"));
+    let both = tokio::join!(sum(at.clone()), sum(at));
+    assert_eq!(both, (Ok("42".to_owned()), Ok("42".to_owned())));
+}
+
+#[tokio::test]
+async fn a_runner_that_asks_for_no_token_prints_none_and_lets_everyone_in() {
+    let listening = Listening::start(&["ws://127.0.0.1:0", "--no-auth"]);
+    assert!(!listening.url.contains("token"), "{}", listening.url);
+    assert_eq!(sum(WebSocket::new(&listening.url)).await.as_deref(), Ok("42"));
+}
+
+#[tokio::test]
+async fn a_pool_of_web_sockets_is_warmed_up_and_used_again() {
+    let listening = Listening::start(&["ws://127.0.0.1:0", "--no-auth"]);
+    let pool = Pooled::new(WebSocket::new(&listening.url), PoolSize::default());
+    pool.prewarm(1).await.unwrap();
+    for code in ["globalThis.left = 1", "typeof left === 'undefined' ? 1 : 2"] {
+        let result = pool.execute(Execution::new(code)).await;
+        assert_eq!(result.outcome.unwrap().unwrap().text(), "1", "{code}");
+    }
+    pool.dispose().await;
+}
+
+#[tokio::test]
+async fn a_token_from_the_environment_opens_the_door_and_is_not_printed() {
+    const SECRET: &str = "a-secret-of-the-operators-own-0123456789";
+    let mut command = hosted::airlock(&["runner", "--listen"]);
+    command.env("AIRLOCK_TOKEN", SECRET);
+    let listening = Listening::start_with(command, &["ws://127.0.0.1:0"]);
+    let url = &listening.url;
+    assert!(!url.contains("token") && !url.contains(SECRET), "{url}");
+    assert_eq!(sum(WebSocket::new(url).bearer(SECRET)).await.as_deref(), Ok("42"));
+    let in_address = format!("{url}/?token={SECRET}");
+    assert_eq!(sum(WebSocket::new(in_address)).await.as_deref(), Ok("42"));
+    for stranger in [WebSocket::new(url), WebSocket::new(url).bearer("wrong")] {
+        let words = sum(stranger).await.unwrap_err();
+        assert!(words.contains("401"), "{words}");
+    }
+}
+
+/// How the command ends that is asked to listen there, and what it says about it.
+fn refused(words: &[&str]) -> (Option<i32>, String) {
+    let output = hosted::airlock(&["runner", "--listen"]).args(words).output().unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn lines_over_tcp_and_doors_without_a_token_stay_on_loopback() {
+    let (code, words) = refused(&["ws://0.0.0.0:0", "--no-auth"]);
+    assert!(code == Some(2) && words.contains("loopback only"), "{code:?} {words}");
+    let (code, words) = refused(&["tcp://0.0.0.0:0"]);
+    assert!(code == Some(2) && words.contains("loopback"), "{code:?} {words}");
 }
 
 #[test]

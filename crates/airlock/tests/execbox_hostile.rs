@@ -129,12 +129,22 @@ fn peaks_below(root: u32) -> Vec<u64> {
 fn two_hundred_megabytes_of_log_text_take_hardly_any_memory() {
     const LIMIT: u64 = 64 << 20;
     let host = Host::start();
+    let options = json!({"multiplex": true, "timeoutMs": 60_000, "memoryLimitBytes": LIMIT});
+    let neighbour =
+        "console.log('mine'); const said = await tools.hang(); console.log('still mine'); said";
+    host.execute("neighbour", neighbour, &options);
+    let call = host.until("tool_call");
     let code = "const line = 'x'.repeat(100000); for (let n = 0; n < 2000; n++) console.log(line, n); await tools.hang()";
-    host.execute("flood", code, &json!({"timeoutMs": 60_000, "memoryLimitBytes": LIMIT}));
+    host.execute("flood", code, &options);
     host.until("tool_call");
     // It has printed all of it and still lives.
     let peaks = peaks_below(host.pid());
-    assert!(peaks.len() >= 3 && peaks.iter().all(|peak| *peak < LIMIT), "{peaks:?}");
+    assert!(peaks.len() >= 4 && peaks.iter().all(|peak| *peak < LIMIT), "{peaks:?}");
+    let call_id = &call["callId"];
+    host.send(&json!({"type": "tool_result", "callId": call_id, "ok": true, "result": "unharmed"}));
+    let done = host.attend("neighbour");
+    let heard = (&done["result"], &done["logs"]);
+    assert_eq!(heard, (&json!("unharmed"), &json!(["mine", "still mine"])));
     host.send(&json!({"type": "cancel", "id": "flood"}));
     let done = host.until("done");
     let n_chars: usize =

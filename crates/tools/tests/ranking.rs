@@ -182,7 +182,7 @@ mod executor {
                 let alike = |other: &&str| other.starts_with(word) || word.starts_with(*other);
                 let points = match () {
                     () if known.contains(word) => 4,
-                    () if known.iter().any(|other| alike(other)) => 2,
+                    () if known.iter().any(alike) => 2,
                     () if field.contains(word) => 1,
                     () => 0,
                 };
