@@ -29,13 +29,15 @@ fn policies_are_made_changed_listed_and_removed_over_http() {
         blocked["text"].as_str().unwrap().contains("There is no tool \"demo.add\"."),
         "{blocked}"
     );
-    let found = admin.execute("return await tools.search({ query: 'add' })").json();
+    let found =
+        admin.execute("return await tools.search({ query: 'add', namespace: 'demo' })").json();
     assert_eq!(found["structured"]["result"]["total"], 0, "{found}");
 
     let changed = patch(&admin, &format!("/api/policies/{id}"), &json!({ "action": "approve" }));
     assert_eq!((changed.status, &changed.json()["action"]), (200, &json!("approve")));
     assert_eq!(admin.execute("return (await tools.demo.ask({ text: 'x' })).text").result(), "x");
-    let found = admin.execute("return await tools.search({ query: 'add' })").json();
+    let found =
+        admin.execute("return await tools.search({ query: 'add', namespace: 'demo' })").json();
     assert_eq!(found["structured"]["result"]["total"], 1, "{found}");
 
     let tested = admin.get("/api/policies/test?tool=demo.ask").json();
