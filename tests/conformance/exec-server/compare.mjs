@@ -6,8 +6,15 @@ const [dialect, file] = process.argv.slice(2);
 const here = (name) => JSON.parse(fs.readFileSync(new URL(name, import.meta.url)));
 // Members that only we send. Clients of both dialects ignore members that they do not know.
 const added = { codex: ["droppedBytes", "firstSeq"], seed: ["droppedBytes", "firstSeq", "closed", "failure", "sandboxDenied", "status"] }[dialect];
+// stdout and stderr are two pipes: which of two things written at once arrives first is nobody's promise. The
+// order within a stream is, and so are the numbers.
+const byStream = (chunks) => {
+  const sorted = [...chunks].sort((a, b) => (a.stream < b.stream ? -1 : a.stream > b.stream ? 1 : 0));
+  return sorted.map((chunk, at) => ({ ...chunk, seq: chunks[at].seq }));
+};
+const isChunks = (list) => list.length > 0 && list.every((item) => item && typeof item === "object" && "stream" in item && "seq" in item);
 const plain = (value) => {
-  if (Array.isArray(value)) return value.map(plain);
+  if (Array.isArray(value)) return (isChunks(value) ? byStream(value) : value).map(plain);
   if (value === null || typeof value !== "object") return value;
   return Object.fromEntries(Object.keys(value).filter((k) => !added.includes(k)).sort().map((k) => [k, plain(value[k])]));
 };
