@@ -459,7 +459,7 @@ pub fn base64(bytes: &[u8]) -> String {
     BASE64_STANDARD.encode(bytes)
 }
 
-/// Thirty-two bytes as [`base64`] wrote them.
+/// Thirty-two bytes as [`base64()`] wrote them.
 pub fn bytes(text: &str) -> Option<[u8; 32]> {
     BASE64_STANDARD.decode(text).ok()?.try_into().ok()
 }
