@@ -1,5 +1,6 @@
 //! `airlock exec-server`: processes for agents, over stdio or a WebSocket of its own.
 
+use crate::runtime::{finish, one_thread, threads};
 use crate::{Exit, print, stdio};
 use anyhow::Context as _;
 use processes::{Config, Processes};
@@ -8,7 +9,6 @@ use server::exec_server::{Choice, Dialect, ExecServer, listen};
 use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
-use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// How long processes may take to end. They are killed, so this is reached by a stuck kernel only.
@@ -92,25 +92,6 @@ pub(crate) fn exec_server(args: &Args) -> Exit {
             Exit::Failed
         }
     }
-}
-
-/// One client, one thread: a message is never handed from one to another.
-fn one_thread() -> anyhow::Result<Runtime> {
-    Ok(Builder::new_current_thread().enable_all().build()?)
-}
-
-fn threads() -> anyhow::Result<Runtime> {
-    Ok(Builder::new_multi_thread().enable_all().build()?)
-}
-
-fn finish(
-    runtime: Runtime,
-    serving: impl Future<Output = anyhow::Result<()>>,
-) -> anyhow::Result<()> {
-    let ended = runtime.block_on(serving);
-    // A thread that waits for input must not keep us.
-    runtime.shutdown_background();
-    ended
 }
 
 fn start(args: &Args) -> anyhow::Result<ExecServer> {

@@ -16,6 +16,7 @@ mod reach;
 mod resume;
 mod run;
 mod runner;
+mod runtime;
 mod serve;
 mod size;
 mod source;

@@ -1,12 +1,12 @@
 //! `airlock runner`: runs programs for an execbox host, which keeps their tools.
 
+use crate::runtime::{finish, one_thread, threads};
 use crate::{Exit, print, stdio};
 use anyhow::Context as _;
 use sandbox::{Config, Sandbox};
 use server::auth::Secret;
 use server::execbox::{self, Address};
 use std::time::Duration;
-use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -51,25 +51,6 @@ pub(crate) fn runner(args: &Args) -> Exit {
             Exit::Failed
         }
     }
-}
-
-/// One host, one thread: a message is never handed from one to another.
-fn one_thread() -> anyhow::Result<Runtime> {
-    Ok(Builder::new_current_thread().enable_all().build()?)
-}
-
-fn threads() -> anyhow::Result<Runtime> {
-    Ok(Builder::new_multi_thread().enable_all().build()?)
-}
-
-fn finish(
-    runtime: Runtime,
-    serving: impl Future<Output = anyhow::Result<()>>,
-) -> anyhow::Result<()> {
-    let ended = runtime.block_on(serving);
-    // A thread that waits for input must not keep us.
-    runtime.shutdown_background();
-    ended
 }
 
 async fn serve_stdio() -> anyhow::Result<()> {

@@ -1,6 +1,7 @@
 //! `/api/tools`, `/api/integrations`, `/api/connections` and their kin: what programs can call, and where it
 //! comes from. Looking is for whoever may run programs, changing for administrators.
 
+use super::{administers, answer};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::body::JsonBody;
@@ -8,8 +9,7 @@ use crate::error::Problem;
 use crate::query::{Id, Query};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use lifecycle::ToolPath;
 use protocols::executor::{Members, member, members};
 use serde_json::{Value, json};
@@ -419,14 +419,6 @@ fn parse_slug(text: &str) -> Result<Slug, Problem> {
 
 fn looks(caller: &Caller) -> Result<(), Problem> {
     caller.may_run().map_err(|denied| Problem::denied(denied, ""))
-}
-
-fn administers(caller: &Caller) -> Result<(), Problem> {
-    caller.may_administer().map_err(|denied| Problem::denied(denied, ""))
-}
-
-fn answer(status: StatusCode, body: &Value) -> Response {
-    (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
 }
 
 impl From<SourceError> for Problem {

@@ -10,3 +10,20 @@ pub(crate) mod mcp;
 pub(crate) mod policies;
 pub(crate) mod sign_in;
 pub(crate) mod tokens;
+
+use crate::auth::Caller;
+use crate::error::Problem;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse as _, Response};
+use serde_json::Value;
+
+/// Lets administrators pass.
+fn administers(caller: &Caller) -> Result<(), Problem> {
+    caller.may_administer().map_err(|denied| Problem::denied(denied, ""))
+}
+
+/// JSON with a status.
+fn answer(status: StatusCode, body: &Value) -> Response {
+    (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+}

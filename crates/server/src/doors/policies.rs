@@ -1,5 +1,6 @@
 //! `/api/policies`: who may call what. For administrators: an agent must not be able to approve itself.
 
+use super::{administers, answer};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::body::JsonBody;
@@ -8,8 +9,7 @@ use crate::query::{Id, Query};
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use engine::policies::{Change, KeptRule, NewRule, Owner, PolicyError, Position};
 use lifecycle::{Action, Pattern, ToolPath, Verdict};
 use protocols::executor::{Members, member, members};
@@ -22,7 +22,7 @@ const ACTIONS: &str = "\"approve\", \"require_approval\" or \"block\"";
 pub(crate) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Problem> {
     administers(&caller)?;
     let rules = app.engine.policies().list().await?;
-    Ok(answer(&rules.iter().map(shown).collect()))
+    Ok(answer(StatusCode::OK, &rules.iter().map(shown).collect()))
 }
 
 /// `POST /api/policies {owner, pattern, action, position?}`.
@@ -43,7 +43,7 @@ pub(crate) async fn add(
         position: position(&members)?,
     };
     let rule = app.engine.policies().add(new, app.clock.now()).await?;
-    Ok(answer(&shown(&rule)))
+    Ok(answer(StatusCode::OK, &shown(&rule)))
 }
 
 /// `PATCH /api/policies/{id} {owner?, pattern?, action?, position?}`.
@@ -62,7 +62,7 @@ pub(crate) async fn change(
         position: position(&members)?,
     };
     let rule = app.engine.policies().change(&id, change, app.clock.now()).await?;
-    Ok(answer(&shown(&rule)))
+    Ok(answer(StatusCode::OK, &shown(&rule)))
 }
 
 /// `DELETE /api/policies/{id}`, with `{owner}` or without a body.
@@ -75,7 +75,7 @@ pub(crate) async fn remove(
     administers(&caller)?;
     let owner = if body.is_empty() { None } else { owner(&members(&body)?)? };
     app.engine.policies().remove(&id, owner).await?;
-    Ok(answer(&json!({ "removed": true })))
+    Ok(answer(StatusCode::OK, &json!({ "removed": true })))
 }
 
 /// `GET /api/policies/test?tool=…`: what would happen to a call, and why.
@@ -95,18 +95,17 @@ pub(crate) async fn test(
         Verdict::Ask { pattern } => ("ask", pattern),
         Verdict::Refuse { pattern } => ("refuse", Some(pattern)),
     };
-    Ok(answer(&json!({
-        "tool": tool,
-        "verdict": verdict,
-        "pattern": pattern,
-        "policy": explained.rule.as_ref().map(shown),
-        "toolExists": asks.is_some(),
-        "toolAsks": asks,
-    })))
-}
-
-fn administers(caller: &Caller) -> Result<(), Problem> {
-    caller.may_administer().map_err(|denied| Problem::denied(denied, ""))
+    Ok(answer(
+        StatusCode::OK,
+        &json!({
+            "tool": tool,
+            "verdict": verdict,
+            "pattern": pattern,
+            "policy": explained.rule.as_ref().map(shown),
+            "toolExists": asks.is_some(),
+            "toolAsks": asks,
+        }),
+    ))
 }
 
 fn owner(members: &Members<'_>) -> Result<Option<Owner>, Problem> {
@@ -139,10 +138,6 @@ fn shown(rule: &KeptRule) -> Value {
         "createdAt": rule.created,
         "updatedAt": rule.updated,
     })
-}
-
-fn answer(body: &Value) -> Response {
-    (StatusCode::OK, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
 }
 
 impl From<PolicyError> for Problem {

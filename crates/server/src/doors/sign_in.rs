@@ -1,15 +1,15 @@
 //! `/api/sign-in`: how a person's browser gets a bearer, and what anybody's token is good for.
 
+use super::answer;
 use crate::app::App;
 use crate::auth::{self, Caller, Scope};
 use crate::body::JsonBody;
 use crate::error::Problem;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use protocols::executor::{member, members};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::Arc;
 
 /// `GET /api/session`: who I am.
@@ -49,8 +49,4 @@ pub(crate) async fn sign_in(
         "expires": admitted.expires.0,
     });
     Ok(answer(StatusCode::OK, &body))
-}
-
-fn answer(status: StatusCode, body: &Value) -> Response {
-    (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
 }

@@ -1,5 +1,6 @@
 //! `/api/tokens`: for administrators, who have no other way while a server owns the store.
 
+use super::{administers, answer};
 use crate::app::App;
 use crate::auth::{self, Caller, Scopes, Secret, Token, TokenName};
 use crate::body::JsonBody;
@@ -7,8 +8,7 @@ use crate::error::Problem;
 use crate::query::Id;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use protocols::executor::{member, members};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -56,15 +56,7 @@ pub(crate) async fn remove(
     Ok(answer(StatusCode::OK, &json!({ "removed": true })))
 }
 
-fn administers(caller: &Caller) -> Result<(), Problem> {
-    caller.may_administer().map_err(|denied| Problem::denied(denied, ""))
-}
-
 fn shown(token: &Token) -> Value {
     let scopes: Vec<_> = token.scopes.given().map(|scope| scope.name()).collect();
     json!({ "name": token.name.as_str(), "scopes": scopes, "created": token.created.0 })
-}
-
-fn answer(status: StatusCode, body: &Value) -> Response {
-    (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
 }

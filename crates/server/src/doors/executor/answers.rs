@@ -1,7 +1,7 @@
 //! All questions of an execution at once: `GET …/questions`, `POST …/answers`.
 
 use super::wait::{Attendant, Until};
-use super::{find, outbound, owner, patience, see, wait};
+use super::{find, first, outbound, owner, patience, see, wait};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::body::JsonBody;
@@ -10,7 +10,7 @@ use crate::query::{Id, Query};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use lifecycle::{ExecutionId, QuestionId, Rejection};
+use lifecycle::{ExecutionId, QuestionId};
 use std::sync::Arc;
 
 /// `GET /api/executions/{id}/questions`.
@@ -45,14 +45,9 @@ pub(crate) async fn answers(
     let answering = Arc::clone(&app);
     wait::detached(&app, async move {
         let taking = answering.engine.answer_all(execution, answers, caller.name);
-        let counts = match wait::unless_stopping(&answering, taking).await {
-            Ok(()) => true,
-            Err(engine::Error::Rejected(
-                Rejection::AlreadyAnswered(_) | Rejection::AlreadyFinished,
-            )) => false,
-            Err(error) => {
-                return Ok(outbound::about(execution, Problem::from(error).into_response()));
-            }
+        let counts = match first(wait::unless_stopping(&answering, taking).await) {
+            Ok(counts) => counts,
+            Err(problem) => return Ok(outbound::about(execution, problem.into_response())),
         };
         let attendant = Attendant { counts, ..Attendant::new(&answering, execution) };
         wait::told(attendant, Until::AfterAll(questions), wait).await

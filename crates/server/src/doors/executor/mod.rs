@@ -112,15 +112,9 @@ pub(crate) async fn resume(
     let resuming = Arc::clone(&app);
     wait::detached(&app, async move {
         let answering = resuming.engine.answer_with(question, answer, caller.name, remember);
-        let counts = match wait::unless_stopping(&resuming, answering).await {
-            Ok(_) => true,
-            // The first answer stands, and so does what followed it: who comes later is told the same.
-            Err(engine::Error::Rejected(
-                Rejection::AlreadyAnswered(_) | Rejection::AlreadyFinished,
-            )) => false,
-            Err(error) => {
-                return Ok(outbound::about(execution, Problem::from(error).into_response()));
-            }
+        let counts = match first(wait::unless_stopping(&resuming, answering).await) {
+            Ok(counts) => counts,
+            Err(problem) => return Ok(outbound::about(execution, problem.into_response())),
         };
         let attendant = Attendant { counts, ..Attendant::new(&resuming, execution) };
         wait::told(attendant, Until::After(question), wait).await
@@ -196,6 +190,18 @@ async fn oldest_open(
         return Err(Problem::conflict(format!("{execution} asks nothing now.")));
     }
     Ok(open)
+}
+
+/// Whether an answer was the first. The first one stands, and so does what followed it: who comes later
+/// is told the same.
+fn first<T>(answered: Result<T, engine::Error>) -> Result<bool, Problem> {
+    match answered {
+        Ok(_) => Ok(true),
+        Err(engine::Error::Rejected(
+            Rejection::AlreadyAnswered(_) | Rejection::AlreadyFinished,
+        )) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// How long to wait; none is as long as it takes.
