@@ -173,7 +173,7 @@ async fn engine(args: &Args, data_dir: &Path, store: &SqliteStore) -> anyhow::Re
     let catalogue = Catalogue::new(sources)?;
     let policies = Arc::new(Policies::open(Arc::new(store.clone()), Policy::default()).await?);
     let shown = Arc::clone(&policies);
-    let shows = move |found: &Found| shown.live().shows(&found.path());
+    let shows = move |found: &Found| shown.live().shows(&found.path(), found.traits());
     catalogue.add(Arc::new(Builtin::new(&catalogue, Arc::new(shows))))?;
     let age_ms_max = u64::try_from(args.keep_for.as_millis()).unwrap_or(u64::MAX);
     let retention = Retention { age_ms_max, bytes_max: args.keep_bytes };
@@ -194,6 +194,7 @@ async fn open_sources(
         records: Arc::new(store.clone()),
         files: config_files(args.config.as_deref(), data_dir),
         minding: Minding::ThisBinary,
+        clock: Clock::system(),
     };
     let sources = Sources::start(setup).await?;
     engine.catalogue().add(Arc::new(Management::new(sources.clone())))?;

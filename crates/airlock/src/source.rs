@@ -108,6 +108,10 @@ fn tell(change: &SourceChange) {
     for (mark, names) in groups {
         names.iter().for_each(|name| print::report(&print::tamed(&format!("{mark} {name}"))));
     }
+    if !change.grown_tools.is_empty() {
+        let names = change.grown_tools.join(", ");
+        print::note(&print::tamed(&format!("approvals no longer cover what has grown: {names}")));
+    }
 }
 
 fn line(source: &SourceLine) -> String {

@@ -6,7 +6,7 @@ mod npm;
 mod served;
 
 use serde_json::{Value, json};
-use served::{Client, Served};
+use served::{Client, Served, airlock};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,28 @@ impl House {
         std::fs::write(&file, config).unwrap();
         let served = Served::start(&dir.path().join("data"), &["--config", file.to_str().unwrap()]);
         Self { dir, served }
+    }
+
+    /// The same server after `kill -9`.
+    fn again(self) -> Self {
+        let Self { dir, served } = self;
+        served.kill();
+        let file = dir.path().join("airlock.toml");
+        let served = Served::start(&dir.path().join("data"), &["--config", file.to_str().unwrap()]);
+        Self { dir, served }
+    }
+
+    /// What the terminal says: the exit code, what is printed, and what is noted beside it.
+    fn says(&self, words: &[&str]) -> (Option<i32>, String, String) {
+        let output = airlock(words).arg("--data-dir").arg(&self.served.data_dir).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    }
+
+    /// What would happen to a call of a tool.
+    fn verdict(&self, tool: &str) -> String {
+        let told = self.admin().get(&format!("/api/policies/test?tool={tool}")).json();
+        told["verdict"].as_str().unwrap().to_owned()
     }
 
     fn admin(&self) -> Client {
@@ -249,4 +271,57 @@ fn a_connection_holds_a_secret_and_never_shows_it() {
     // What we know is not what programs that we start know.
     let env = house.run("return (await tools.c.user.myOwn.env()).data");
     assert!(!env.as_str().unwrap().contains("AIRLOCK_TOKEN"), "{env}");
+}
+
+/// An API with these operations: method, path and id.
+fn api(operations: &[(&str, &str, &str)]) -> String {
+    let mut paths = json!({});
+    for (method, path, id) in operations {
+        paths[path][method] = json!({ "operationId": id, "tags": ["t"],
+            "responses": { "200": { "description": "ok" } } });
+    }
+    let info = json!({ "title": "Things", "version": "1" });
+    let servers = json!([{ "url": "http://127.0.0.1:9" }]);
+    json!({ "openapi": "3.1.0", "info": info, "servers": servers, "paths": paths }).to_string()
+}
+
+#[test]
+fn a_refreshed_description_never_widens_what_is_allowed() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = folder.path().join("api.json");
+    std::fs::write(&spec, api(&[("get", "/a", "readA"), ("post", "/b", "makeB")])).unwrap();
+    let house = House::with(&format!("[sources.api]\nfile = {spec:?}\n"));
+    house.ready("api");
+    let rule = json!({ "owner": "org", "pattern": "api.*", "action": "approve" });
+    let rule = house.admin().post("/api/policies", &rule.to_string()).json();
+    let tools = ["readA", "makeB", "dropC"].map(|name| format!("api.org.main.t.{name}"));
+    let verdicts = |house: &House| tools.each_ref().map(|tool| house.verdict(tool));
+    assert_eq!(verdicts(&house), ["allow"; 3], "nobody asks about what is not there");
+
+    // What only read begins to change things, and something is new.
+    let wider = [("post", "/a", "readA"), ("post", "/b", "makeB"), ("delete", "/c", "dropC")];
+    std::fs::write(&spec, api(&wider)).unwrap();
+    let (code, printed, noted) = house.says(&["source", "refresh", "api"]);
+    assert_eq!((code, printed.as_str()), (Some(0), "+ t.dropC\n~ t.readA\n"));
+    assert!(noted.contains("approvals no longer cover what has grown: t.readA"), "{noted}");
+    let narrowed = ["ask", "allow", "ask"];
+    assert_eq!(verdicts(&house), narrowed);
+    let house = house.again();
+    house.ready("api");
+    assert_eq!(verdicts(&house), narrowed, "also after a restart");
+    let paused = house.admin().execute("return await tools.api.org.main.t.dropC()").json();
+    assert_eq!(paused["status"], "paused", "{paused}");
+    let (_, printed, noted) = house.says(&["policy", "test", &tools[2]]);
+    assert_eq!(printed, "ask\n");
+    assert!(noted.contains("the tool is newer than that approval"), "{noted}");
+
+    // A name counts also for what comes later, and saying a pattern again covers what is there by now.
+    let named = json!({ "owner": "org", "pattern": tools[2], "action": "approve" });
+    house.admin().post("/api/policies", &named.to_string());
+    assert_eq!(verdicts(&house), ["ask", "allow", "allow"]);
+    let path = format!("/api/policies/{}", rule["id"].as_str().unwrap());
+    let header = [("Content-Type", "application/json")];
+    let said = house.admin().send("PATCH", &path, &header, r#"{"action":"approve"}"#);
+    assert_eq!(said.status, 200, "{said:?}");
+    assert_eq!(verdicts(&house), ["allow"; 3]);
 }

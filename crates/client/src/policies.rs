@@ -45,6 +45,9 @@ pub struct Explained {
     pub pattern: Option<String>,
     /// The policy that decides, where it is one that is kept.
     pub policy: Option<Policy>,
+    /// One that would approve it, and does not count: the tool is newer, or not what it was.
+    #[serde(default)]
+    pub outdated_policy: Option<Policy>,
     /// Whether there is such a tool.
     pub tool_exists: bool,
 }

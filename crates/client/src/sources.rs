@@ -32,6 +32,9 @@ pub struct SourceChange {
     pub removed_tools: Vec<String>,
     /// Tools that are not what they were.
     pub changed_tools: Vec<String>,
+    /// Those of them that earlier approvals no longer cover.
+    #[serde(default)]
+    pub grown_tools: Vec<String>,
     /// Tools that were left out, each with the reason.
     pub left_out: Vec<String>,
 }

@@ -103,7 +103,7 @@ impl Engine {
                 Some(prefix) if is_connected => prefix.trim_end_matches('.'),
                 Some(_) | None => path.split('.').next().unwrap_or_default(),
             };
-            if !prefixes.contains(prefix) && policy.shows(&path) {
+            if !prefixes.contains(prefix) && policy.shows(&path, found.traits()) {
                 prefixes.insert(prefix.to_owned());
             }
         }

@@ -4,7 +4,7 @@ use crate::{
     Admission, Answer, CallId, CallOutcome, CallerName, Cut, Digest, Event, Failure, FailureCode,
     Intent, Json, LimitKind, Nature, Outcome, OutputMark, Phase, Policy, Prepared, Question,
     QuestionId, QuestionKind, Rejection, Revision, Runs, Stage, State, TimerId, Timestamp,
-    ToolPath, Verdict, Wish, pretty,
+    ToolPath, Traits, Verdict, Wish, pretty,
 };
 use uuid::Uuid;
 
@@ -182,8 +182,8 @@ fn new_call(
             let nature = Nature { read_only: true, runs: Runs::Here };
             (nature, Event::CallSettled { call, outcome: CallOutcome::Failed(failure) })
         }
-        Admission::Fit { nature, asks, about, revision } => {
-            let next = match policy.verdict(&tool, asks) {
+        Admission::Fit { nature, traits, about, revision } => {
+            let next = match policy.verdict(&tool, traits) {
                 Verdict::Allow => Event::CallDispatched { call, attempt: 1 },
                 Verdict::Ask { .. } if is_remembered(state, &tool, revision) => {
                     Event::CallDispatched { call, attempt: 1 }
@@ -337,7 +337,11 @@ fn instead(
     today: Option<Admission>,
 ) -> Option<Event> {
     let call = question.call;
-    if policy.hides(&known.tool) {
+    let traits = match &today {
+        Some(Admission::Fit { traits, .. }) => *traits,
+        Some(Admission::Unfit(_)) | None => Traits::lasting(true),
+    };
+    if policy.hides(&known.tool, traits) {
         return Some(not_there(call, &known.tool));
     }
     match (question.revision, today?) {

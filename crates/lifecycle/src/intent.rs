@@ -3,7 +3,7 @@
 use crate::{
     Answer, CallId, CallOutcome, CallerName, Failure, InputIndex, Json, LimitKind, Limits,
     LogLevel, OutputMark, Prepared, Program, QuestionId, Revision, Seed, Terms, TimerId, ToolPath,
-    Wish,
+    Traits, Wish,
 };
 use serde::{Deserialize, Serialize};
 
@@ -64,8 +64,8 @@ pub enum Admission {
     Fit {
         /// What kind of tool it is.
         nature: Nature,
-        /// Whether the tool wants a person to agree where no policy speaks.
-        asks: bool,
+        /// What policies look at.
+        traits: Traits,
         /// What the person reads first.
         about: Option<String>,
         /// Which edition of the tool it is, where somebody may have to judge it.

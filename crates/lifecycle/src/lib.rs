@@ -34,7 +34,7 @@ pub use ids::{
 pub use intent::{Admission, Intent, Nature, Runs};
 pub use json::{Digest, Json, NotJson, Revision};
 pub use limits::{ActiveClock, LimitKind, Limits, Unawaited};
-pub use policy::{Action, BadPattern, Pattern, Policy, Rule, Verdict};
+pub use policy::{Action, BadPattern, Pattern, Policy, Rule, Traits, Verdict};
 pub use program::{BadToolPath, Convention, Prepared, Program, Seed, ToolPath};
 pub use rejection::Rejection;
 pub use shown::{Cut, pretty};

@@ -1,6 +1,6 @@
 //! Who may call what: allow, ask a person, or refuse.
 
-use crate::ToolPath;
+use crate::{Timestamp, ToolPath};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -23,6 +23,49 @@ pub struct Rule {
     pub pattern: Pattern,
     /// What about them.
     pub action: Action,
+    /// When somebody said so; none for what always holds. An approval covers tools as they were then.
+    pub said: Option<Timestamp>,
+}
+
+/// What counts about a tool besides its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Traits {
+    /// Whether a person must agree where no policy speaks.
+    pub asks: bool,
+    /// When a later reading of its source brought it; 0 where it came with its source.
+    pub since: Timestamp,
+    /// When it last came to take, do or reach something else; 0 where it never did.
+    pub grew: Timestamp,
+}
+
+impl Traits {
+    /// Those of a tool that was always there and never changed.
+    pub const fn lasting(asks: bool) -> Self {
+        Self { asks, since: Timestamp(0), grew: Timestamp(0) }
+    }
+}
+
+impl Rule {
+    /// A rule that holds whenever a tool came.
+    pub const fn lasting(pattern: Pattern, action: Action) -> Self {
+        Self { pattern, action, said: None }
+    }
+
+    /// Whether it speaks about this tool. Whoever approved a pattern did not see what came later, and
+    /// whoever approved anything did not see what has become of it since.
+    pub fn covers(&self, tool: &ToolPath, traits: Traits) -> bool {
+        self.pattern.matches(tool) && !self.is_outdated(traits)
+    }
+
+    /// Whether it approves what nobody knew when it was said.
+    pub fn is_outdated(&self, traits: Traits) -> bool {
+        match (self.action, self.said) {
+            (Action::Approve, Some(said)) => {
+                said < traits.grew || (said < traits.since && !self.pattern.is_exact())
+            }
+            (Action::Approve, None) | (Action::RequireApproval | Action::Block, _) => false,
+        }
+    }
 }
 
 /// Lists of rules, one list per owner. In each list the first match counts; between lists the most
@@ -63,35 +106,35 @@ impl Policy {
     }
 
     /// Whether `tool` is blocked. To programs, and in what they can list and search, it does not exist.
-    pub fn hides(&self, tool: &ToolPath) -> bool {
-        self.strictest(tool).is_some_and(|rule| rule.action == Action::Block)
+    pub fn hides(&self, tool: &ToolPath, traits: Traits) -> bool {
+        self.strictest(tool, traits).is_some_and(|rule| rule.action == Action::Block)
     }
 
     /// Whether a path may be listed: it is a tool's, and the tool is not blocked.
-    pub fn shows(&self, path: &str) -> bool {
-        ToolPath::parse(path).is_ok_and(|tool| !self.hides(&tool))
+    pub fn shows(&self, path: &str, traits: Traits) -> bool {
+        ToolPath::parse(path).is_ok_and(|tool| !self.hides(&tool, traits))
     }
 
-    /// What happens to a call of `tool`, which by itself `asks` or does not.
-    pub fn verdict(&self, tool: &ToolPath, asks: bool) -> Verdict {
-        match self.strictest(tool) {
-            None if asks => Verdict::Ask { pattern: None },
+    /// What happens to a call of `tool`.
+    pub fn verdict(&self, tool: &ToolPath, traits: Traits) -> Verdict {
+        match self.strictest(tool, traits) {
+            None if traits.asks => Verdict::Ask { pattern: None },
             None => Verdict::Allow,
             Some(Rule { action: Action::Approve, .. }) => Verdict::Allow,
-            Some(Rule { action: Action::RequireApproval, pattern }) => {
+            Some(Rule { action: Action::RequireApproval, pattern, .. }) => {
                 Verdict::Ask { pattern: Some(pattern.to_string()) }
             }
-            Some(Rule { action: Action::Block, pattern }) => {
+            Some(Rule { action: Action::Block, pattern, .. }) => {
                 Verdict::Refuse { pattern: pattern.to_string() }
             }
         }
     }
 
     /// The first match of each list, and of those the most restrictive.
-    fn strictest(&self, tool: &ToolPath) -> Option<&Rule> {
+    fn strictest(&self, tool: &ToolPath, traits: Traits) -> Option<&Rule> {
         self.lists
             .iter()
-            .filter_map(|rules| rules.iter().find(|rule| rule.pattern.matches(tool)))
+            .filter_map(|rules| rules.iter().find(|rule| rule.covers(tool, traits)))
             .max_by_key(|rule| rule.action)
     }
 }
@@ -150,6 +193,11 @@ impl Pattern {
             name => Ok(Segment::Name(name.to_owned())),
         };
         names.iter().enumerate().map(segment).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Whether it names one tool and no other.
+    pub fn is_exact(&self) -> bool {
+        self.0.iter().all(|segment| matches!(segment, Segment::Name(_)))
     }
 
     /// Whether `tool` is one of those meant.
@@ -222,20 +270,49 @@ mod tests {
 
     #[test]
     fn an_owner_can_tighten_but_not_loosen() {
-        let rule =
-            |pattern: &str, action| Rule { pattern: Pattern::parse(pattern).unwrap(), action };
+        let rule = |pattern: &str, action| Rule::lasting(Pattern::parse(pattern).unwrap(), action);
+        let (free, asks) = (Traits::lasting(false), Traits::lasting(true));
         let tool = ToolPath::parse("mail.send").unwrap();
         let org = vec![rule("mail.*", Action::RequireApproval)];
         let user = vec![rule("mail.send", Action::Approve), rule("*", Action::Block)];
         let policy = Policy::new(vec![org.clone(), user]);
-        assert_eq!(policy.verdict(&tool, false), Verdict::Ask { pattern: Some("mail.*".into()) });
+        assert_eq!(policy.verdict(&tool, free), Verdict::Ask { pattern: Some("mail.*".into()) });
         let policy = Policy::new(vec![org, vec![rule("*", Action::Block)]]);
-        assert_eq!(policy.verdict(&tool, false), Verdict::Refuse { pattern: "*".into() });
-        assert!(policy.hides(&tool));
-        assert_eq!(Policy::default().verdict(&tool, true), Verdict::Ask { pattern: None });
+        assert_eq!(policy.verdict(&tool, free), Verdict::Refuse { pattern: "*".into() });
+        assert!(policy.hides(&tool, free));
+        assert_eq!(Policy::default().verdict(&tool, asks), Verdict::Ask { pattern: None });
         let silenced = Policy::new(vec![vec![rule("mail.*", Action::Approve)]]);
-        assert_eq!(silenced.verdict(&tool, true), Verdict::Allow);
+        assert_eq!(silenced.verdict(&tool, asks), Verdict::Allow);
         let loosened = silenced.and(Policy::new(vec![vec![rule("*", Action::RequireApproval)]]));
-        assert_eq!(loosened.verdict(&tool, true), Verdict::Ask { pattern: Some("*".into()) });
+        assert_eq!(loosened.verdict(&tool, asks), Verdict::Ask { pattern: Some("*".into()) });
+    }
+    #[test]
+    fn an_approval_covers_what_was_there_when_it_was_given() {
+        let rule = |pattern: &str, action, said| {
+            let pattern = Pattern::parse(pattern).unwrap();
+            Rule { pattern, action, said: Some(Timestamp(said)) }
+        };
+        let tool = ToolPath::parse("mail.send").unwrap();
+        let traits =
+            |since, grew| Traits { asks: true, since: Timestamp(since), grew: Timestamp(grew) };
+        let (runs, asks) = (Verdict::Allow, Verdict::Ask { pattern: None });
+        let cases = [
+            ("mail.*", 5, traits(0, 0), &runs),
+            ("mail.*", 5, traits(5, 0), &runs),
+            ("mail.*", 5, traits(6, 0), &asks),
+            ("mail.*", 5, traits(0, 6), &asks),
+            ("*", 5, traits(6, 0), &asks),
+            ("mail.send", 5, traits(6, 0), &runs),
+            ("mail.send", 5, traits(0, 6), &asks),
+            ("mail.send", 7, traits(6, 7), &runs),
+        ];
+        for (pattern, said, traits, expected) in cases {
+            let policy = Policy::new(vec![vec![rule(pattern, Action::Approve, said)]]);
+            assert_eq!(policy.verdict(&tool, traits), *expected, "{pattern} {said} {traits:?}");
+        }
+        let (approved, blocked) = (rule("mail.*", Action::Approve, 5), rule("*", Action::Block, 1));
+        let policy = Policy::new(vec![vec![approved, blocked]]);
+        assert!(policy.hides(&tool, traits(6, 0)), "what blocks and asks always covers");
+        assert!(!policy.hides(&tool, traits(0, 0)));
     }
 }

@@ -76,7 +76,8 @@ fn admission(fit: u8) -> Admission {
         4 => (nature(true, Runs::Here), true),
         _ => (nature(false, Runs::AtCaller), false),
     };
-    Admission::Fit { nature, asks, about: None, revision: edition(fit / 64) }
+    let traits = Traits::lasting(asks);
+    Admission::Fit { nature, traits, about: None, revision: edition(fit / 64) }
 }
 
 /// One of a few editions of a tool.
@@ -263,7 +264,7 @@ fn ask(state: &mut State, n: u128, asking: Asking) -> bool {
     };
     let nature = Nature { read_only: false, runs: Runs::Here };
     let revision = edition(asking.edition);
-    let admission = Admission::Fit { nature, asks: true, about: None, revision };
+    let admission = Admission::Fit { nature, traits: Traits::lasting(true), about: None, revision };
     let call = CallId(state.calls.len() as u32 + 1);
     let tool = ToolPath::parse(asking.tool).unwrap();
     let made = Intent::Call { call, tool, args: json("{}"), admission: admission.clone() };
@@ -359,7 +360,7 @@ proptest! {
         };
         let fit = |n| Admission::Fit {
             nature: Nature { read_only: false, runs: Runs::Here },
-            asks: true,
+            traits: Traits::lasting(true),
             about: None,
             revision: edition(n),
         };

@@ -138,6 +138,7 @@ fn changed(change: &Change) -> Value {
         "addedTools": change.added,
         "removedTools": change.removed,
         "changedTools": change.changed,
+        "grownTools": change.grown,
         "leftOut": change.left_out,
     })
 }

@@ -1,6 +1,7 @@
 //! Every tool by its path: says whether a call fits, and performs it. Live: sources come, go and change
 //! while calls are under way, and each call keeps the tool that it found.
 
+mod arrival;
 mod found;
 mod labelled;
 mod section;
@@ -15,6 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
+pub use arrival::{Age, Ages, Arrival};
 pub use found::Found;
 pub(crate) use labelled::Labelled;
 pub use section::Card;
@@ -68,6 +70,9 @@ pub struct Change {
     pub removed: Vec<String>,
     /// Tools that do, take or go something or somewhere else now.
     pub changed: Vec<String>,
+    /// Those of the changed ones that take, do or reach something else: who approved them before did not
+    /// know that.
+    pub grown: Vec<String>,
     /// Tools that were left out, each with the reason.
     pub left_out: Vec<String>,
 }
@@ -106,11 +111,16 @@ impl Catalogue {
         integration: Arc<dyn Integration>,
         connections: Vec<Arc<Connection>>,
     ) -> Change {
-        let (section, left_out) = Section::of_integration(slug, card, integration, connections);
+        self.welcome(Arrival::new(slug, card, integration, connections))
+    }
+
+    /// Puts an arrival where its name says; one of that name gives way.
+    pub fn welcome(&self, arrival: Arrival) -> Change {
+        let Arrival { slug, section, left_out, grown } = arrival;
         self.swap(|snapshot| {
             let before = snapshot.sections.get(slug.as_str());
-            let change =
-                Change { left_out, ..section.change_since(before.map(|before| &**before)) };
+            let change = section.change_since(before.map(|before| &**before));
+            let change = Change { left_out, grown, ..change };
             Ok::<_, CatalogueError>((snapshot.with(slug.as_str().into(), section), change))
         })
         .unwrap_or_default()
@@ -167,11 +177,11 @@ impl Catalogue {
         &self,
         tool: &ToolPath,
         args: &Json,
-        hides: impl Fn(&ToolPath) -> bool,
+        hides: impl Fn(&Found) -> bool,
     ) -> Admission {
         let snapshot = self.snapshot();
         match snapshot.find(tool) {
-            Some(found) if !hides(tool) => found.admit(args),
+            Some(found) if !hides(&found) => found.admit(args),
             Some(_) | None => Admission::Unfit(snapshot.not_found(tool, hides)),
         }
     }
@@ -269,11 +279,10 @@ impl Snapshot {
     }
 
     /// There is no such tool: what may have been meant, and whether its source is in trouble.
-    pub(crate) fn not_found(&self, tool: &ToolPath, hides: impl Fn(&ToolPath) -> bool) -> Failure {
+    pub(crate) fn not_found(&self, tool: &ToolPath, hides: impl Fn(&Found) -> bool) -> Failure {
         let first = tool.segments().next().unwrap_or_default();
         let trouble = self.card(first).and_then(|card| card.trouble.as_deref());
-        let is_seen = |path: &String| ToolPath::parse(path).is_ok_and(|path| !hides(&path));
-        let known = self.tools().map(|found| found.path()).filter(is_seen);
+        let known = self.tools().filter(|found| !hides(found)).map(|found| found.path());
         let suggestions = suggest(tool.as_str(), known);
         let hint = match (trouble, suggestions.as_slice()) {
             (Some(trouble), _) => format!(" Its source \"{first}\" is in trouble: {trouble}"),

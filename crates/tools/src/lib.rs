@@ -19,11 +19,12 @@ pub mod openapi;
 mod readable;
 mod schema;
 mod search;
+mod shape;
 mod shared_schema;
 mod source;
 mod suggest;
 
-pub use catalogue::{Card, Catalogue, CatalogueError, Change, Found, Snapshot};
+pub use catalogue::{Age, Ages, Arrival, Card, Catalogue, CatalogueError, Change, Found, Snapshot};
 pub use child::{Minding, Program};
 pub use connection::{Connection, ConnectionName, Credential, Owner, Place, Placement, Secret};
 pub use describe::Description;

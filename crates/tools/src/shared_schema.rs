@@ -1,10 +1,11 @@
 //! JSON Schemas of thousands of tools, kept as text: parsed when somebody looks, shared where they are the same.
 
+use crate::shape::accepted;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Most bytes of definitions that one schema draws in. What it refers to beyond that is anything.
 const REACHED_BYTES_MAX: usize = 4 << 20;
@@ -21,6 +22,22 @@ pub struct SharedSchema {
 pub struct Definitions {
     schemas: BTreeMap<String, Box<str>>,
     digest: [u8; 32],
+    /// By name; made when somebody asks what a schema lets through.
+    accepted: OnceLock<BTreeMap<String, Accepted>>,
+}
+
+/// What one schema lets through by itself, and the names of those it refers to.
+#[derive(Debug)]
+struct Accepted {
+    digest: [u8; 32],
+    reaches: BTreeSet<String>,
+}
+
+impl Accepted {
+    fn of(text: &str) -> Self {
+        let schema: Value = serde_json::from_str(text).unwrap_or(Value::Bool(true));
+        Self { digest: accepted(&schema), reaches: names(&schema) }
+    }
 }
 
 impl Definitions {
@@ -38,7 +55,13 @@ impl Definitions {
             hash.update(text.len().to_le_bytes());
             hash.update(text.as_bytes());
         }
-        Self { schemas, digest: hash.finalize().into() }
+        Self { schemas, digest: hash.finalize().into(), accepted: OnceLock::new() }
+    }
+
+    fn accepted(&self) -> &BTreeMap<String, Accepted> {
+        self.accepted.get_or_init(|| {
+            self.schemas.iter().map(|(name, text)| (name.clone(), Accepted::of(text))).collect()
+        })
     }
 }
 
@@ -84,6 +107,29 @@ impl SharedSchema {
             members.insert("$defs".into(), Value::Object(reached));
         }
         root
+    }
+
+    /// The fingerprint of what it lets through, with everything it reaches. Words do not count.
+    pub(crate) fn accepted(&self) -> [u8; 32] {
+        let own = Accepted::of(&self.text);
+        let Some(shared) = self.definitions.as_ref().filter(|_| !own.reaches.is_empty()) else {
+            return own.digest;
+        };
+        let (mut seen, mut unseen) = (BTreeSet::new(), own.reaches.iter().collect::<Vec<_>>());
+        while let Some(name) = unseen.pop() {
+            if seen.insert(name) {
+                let known = shared.accepted().get(name);
+                unseen.extend(known.iter().flat_map(|known| &known.reaches));
+            }
+        }
+        let mut hash = Sha256::new();
+        hash.update(own.digest);
+        for name in seen {
+            hash.update(name.len().to_le_bytes());
+            hash.update(name);
+            hash.update(shared.accepted().get(name).map(|known| known.digest).unwrap_or_default());
+        }
+        hash.finalize().into()
     }
 
     /// The schema's own text, without what it shares.

@@ -386,7 +386,9 @@ async fn arguments_are_checked_before_anybody_is_asked_and_may_be_nested() {
     let admitted = |tool: &str, args: Value| {
         let path = ToolPath::parse(&format!("echo.org.main.{tool}")).unwrap();
         match catalogue.admit(&path, &Json::from_value(&args).unwrap()) {
-            Admission::Fit { asks, about, .. } => format!("asks: {asks}, {}", about.unwrap()),
+            Admission::Fit { traits, about, .. } => {
+                format!("asks: {}, {}", traits.asks, about.unwrap())
+            }
             Admission::Unfit(failure) => failure.message,
         }
     };

@@ -31,6 +31,11 @@ pub(super) async fn perform(client: &HttpClient, verb: &Verb) -> Result<Exit, Er
                 said.pattern.as_deref(),
                 rule,
             )));
+            if let Some(Policy { id, pattern, .. }) = &said.outdated_policy {
+                print::note(&print::tamed(&format!(
+                    "{pattern} ({id}) does not count: the tool is newer than that approval, or has grown since"
+                )));
+            }
             if !said.tool_exists {
                 print::note(&format!("there is no tool {tool} now"));
             }

@@ -3,7 +3,7 @@
 use super::{Verb, action_word, verdict_line};
 use anyhow::Context as _;
 use engine::policies::{KeptRule, NewRule, Policies};
-use lifecycle::{Policy, Verdict};
+use lifecycle::{Policy, Traits, Verdict};
 use std::path::Path;
 use std::sync::Arc;
 use store::sqlite::SqliteStore;
@@ -35,7 +35,7 @@ async fn on_store(verb: &Verb, store: &SqliteStore) -> anyhow::Result<Vec<String
             Ok(vec![])
         }
         Verb::Test { tool } => {
-            let explained = policies.explain(tool, false).await?;
+            let explained = policies.explain(tool, Traits::lasting(false)).await?;
             let (verdict, pattern) = match &explained.verdict {
                 Verdict::Allow if explained.rule.is_none() => ("as the tool says", None),
                 Verdict::Allow => ("allow", None),

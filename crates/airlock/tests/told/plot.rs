@@ -111,7 +111,7 @@ fn rule(text: &str) -> Rule {
         "block" => Action::Block,
         other => panic!("no such action: {other}"),
     };
-    Rule { pattern: Pattern::parse(pattern).unwrap(), action }
+    Rule::lasting(Pattern::parse(pattern).unwrap(), action)
 }
 
 fn script(word: &str, text: &str) -> Script {

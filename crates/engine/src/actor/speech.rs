@@ -4,7 +4,7 @@ use super::Actor;
 use super::guest::Said;
 use lifecycle::{
     Admission, CallId, Failure, FailureCode, Intent, Json, LimitKind, Nature, Phase, Rejection,
-    Runs, ToolPath, Verdict,
+    Runs, ToolPath, Traits, Verdict,
 };
 use sandbox::Exit;
 
@@ -59,10 +59,11 @@ impl Actor {
     pub(super) fn admit(&self, tool: &ToolPath, args: &Json) -> Admission {
         let policy = self.shared.config.policies.live();
         let catalogue = &self.shared.config.catalogue;
-        let mut admission = catalogue.admit_seen(tool, args, |tool| policy.hides(tool));
+        let mut admission =
+            catalogue.admit_seen(tool, args, |found| !policy.shows(&found.path(), found.traits()));
         // To take a fingerprint of all that is said about a tool costs time: only for those who are asked.
-        if let Admission::Fit { asks, revision, .. } = &mut admission
-            && matches!(policy.verdict(tool, *asks), Verdict::Ask { .. })
+        if let Admission::Fit { traits, revision, .. } = &mut admission
+            && matches!(policy.verdict(tool, *traits), Verdict::Ask { .. })
         {
             *revision = catalogue.revision(tool);
         }
@@ -86,7 +87,8 @@ impl Actor {
         let at_caller = state.origin.as_ref().is_some_and(|origin| origin.terms.caller_runs(tool));
         if at_caller && catalogue.find(tool).is_none() {
             let nature = Nature { read_only: false, runs: Runs::AtCaller };
-            return Admission::Fit { nature, asks: false, about: None, revision: None };
+            let traits = Traits::lasting(false);
+            return Admission::Fit { nature, traits, about: None, revision: None };
         }
         self.admit(tool, args)
     }

@@ -2,7 +2,7 @@
 
 use super::{KeptRule, Policies};
 use crate::fault::Fault;
-use lifecycle::{ToolPath, Verdict};
+use lifecycle::{ToolPath, Traits, Verdict};
 
 /// What happens to calls of a tool, and which kept rule says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,16 +11,20 @@ pub struct Explained {
     pub verdict: Verdict,
     /// The kept rule that decides; none where a configured one does, or the tool itself.
     pub rule: Option<KeptRule>,
+    /// A kept rule that would approve it, and does not count: the tool is newer, or not what it was.
+    pub outdated: Option<KeptRule>,
 }
 
 impl Policies {
-    /// What happens to calls of `tool`, which by itself `asks` or does not.
-    pub async fn explain(&self, tool: &ToolPath, asks: bool) -> Result<Explained, Fault> {
-        let verdict = self.live().verdict(tool, asks);
+    /// What happens to calls of `tool`.
+    pub async fn explain(&self, tool: &ToolPath, traits: Traits) -> Result<Explained, Fault> {
+        let verdict = self.live().verdict(tool, traits);
         let rules = self.list().await?;
         let matching = rules.into_iter().filter(|rule| rule.pattern.matches(tool));
+        let (outdated, covering): (Vec<_>, Vec<_>) =
+            matching.partition(|rule| rule.rule().is_outdated(traits));
         let mut first_of_each: Vec<KeptRule> = vec![];
-        for rule in matching {
+        for rule in covering {
             if first_of_each.iter().all(|other| other.owner != rule.owner) {
                 first_of_each.push(rule);
             }
@@ -34,6 +38,6 @@ impl Policies {
             }
         };
         let rule = strictest.filter(decides);
-        Ok(Explained { verdict, rule })
+        Ok(Explained { verdict, rule, outdated: outdated.into_iter().next() })
     }
 }

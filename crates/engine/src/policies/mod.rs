@@ -13,7 +13,7 @@ pub use position::{BadPosition, Position};
 pub use rule::{Change, KeptRule, NewRule, Owner};
 
 use crate::fault::Fault;
-use lifecycle::{Policy, Rule, Timestamp};
+use lifecycle::{Policy, Timestamp};
 use std::sync::{Arc, PoisonError, RwLock};
 use store::{Records, StoreError};
 use uuid::Uuid;
@@ -30,8 +30,8 @@ const ATTEMPTS_MAX: usize = 4;
 /// The rules, and what they add up to.
 pub struct Policies {
     records: Option<Arc<dyn Records>>,
-    /// Given when the engine was made; nobody can change these.
-    configured: Policy,
+    /// What the embedding program or configuration files say; nobody changes these over HTTP.
+    configured: RwLock<Policy>,
     live: RwLock<Arc<Policy>>,
 }
 
@@ -65,7 +65,7 @@ impl Policies {
     /// What the embedding program says, and nothing else: nobody keeps rules.
     pub fn fixed(configured: Policy) -> Self {
         let live = RwLock::new(Arc::new(configured.clone()));
-        Self { records: None, configured, live }
+        Self { records: None, configured: RwLock::new(configured), live }
     }
 
     /// Reads the rules that are kept, and adds them to those that are configured.
@@ -78,6 +78,12 @@ impl Policies {
     /// What counts now. Cheap: every decision asks.
     pub fn live(&self) -> Arc<Policy> {
         Arc::clone(&self.live.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Says anew what is configured. It counts at once, beside the rules that are kept.
+    pub async fn configure(&self, configured: Policy) -> Result<(), Fault> {
+        *self.configured.write().unwrap_or_else(PoisonError::into_inner) = configured;
+        self.reload().await
     }
 
     /// Every kept rule, owner by owner, in the order in which they are looked at.
@@ -102,8 +108,8 @@ impl Policies {
         let position = new.position.unwrap_or_else(|| Position::above(first));
         let NewRule { owner, pattern, action, .. } = new;
         let id = format!("policy_{}", Uuid::now_v7().simple());
-        let (created, updated) = (now, now);
-        let rule = KeptRule { id, owner, pattern, action, position, created, updated };
+        let (created, updated, said) = (now, now, now);
+        let rule = KeptRule { id, owner, pattern, action, position, created, updated, said };
         records.put(KIND, &rule.id, rule.written(), 0).await?;
         self.reload().await?;
         Ok(rule)
@@ -151,10 +157,11 @@ impl Policies {
         let rules = self.list().await?;
         let of = |owner| {
             let its = rules.iter().filter(|rule| rule.owner == owner);
-            its.map(|rule| Rule { pattern: rule.pattern.clone(), action: rule.action }).collect()
+            its.map(KeptRule::rule).collect()
         };
         let kept = Policy::new(Owner::ALL.map(of).into());
-        let live = Arc::new(self.configured.clone().and(kept));
+        let configured = self.configured.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let live = Arc::new(configured.and(kept));
         *self.live.write().unwrap_or_else(PoisonError::into_inner) = live;
         Ok(())
     }

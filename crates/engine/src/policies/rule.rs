@@ -1,7 +1,7 @@
 //! A rule that somebody keeps: whose it is, where it stands, and how it is written down.
 
 use super::Position;
-use lifecycle::{Action, Pattern, Timestamp};
+use lifecycle::{Action, Pattern, Rule, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 use store::{Record, StoreError};
@@ -80,6 +80,8 @@ pub struct KeptRule {
     pub created: Timestamp,
     /// When it was last changed.
     pub updated: Timestamp,
+    /// When somebody last said what it says: an approval covers tools as they were then.
+    pub said: Timestamp,
 }
 
 /// The record's value.
@@ -91,6 +93,8 @@ struct Written {
     position: Position,
     created: Timestamp,
     updated: Timestamp,
+    /// Earlier versions did not write it.
+    said: Option<Timestamp>,
 }
 
 impl KeptRule {
@@ -111,6 +115,15 @@ impl KeptRule {
             self.position = position.clone();
         }
         self.updated = now;
+        // Moving a rule says nothing about tools that have come since.
+        if pattern.is_some() || action.is_some() {
+            self.said = now;
+        }
+    }
+
+    /// The rule as decisions read it.
+    pub(super) fn rule(&self) -> Rule {
+        Rule { pattern: self.pattern.clone(), action: self.action, said: Some(self.said) }
     }
 
     pub(super) fn written(&self) -> String {
@@ -121,6 +134,7 @@ impl KeptRule {
             position: self.position.clone(),
             created: self.created,
             updated: self.updated,
+            said: Some(self.said),
         };
         serde_json::to_string(&written).expect("names and numbers can be written")
     }
@@ -129,9 +143,9 @@ impl KeptRule {
     pub(super) fn read(record: &Record) -> Result<Self, StoreError> {
         let damaged = || StoreError::Damaged(format!("the policy {} cannot be read", record.key));
         let written: Written = serde_json::from_str(&record.value).map_err(|_| damaged())?;
-        let Written { owner, pattern, action, position, created, updated } = written;
+        let Written { owner, pattern, action, position, created, updated, said } = written;
         let pattern = Pattern::parse(&pattern).map_err(|_| damaged())?;
-        let id = record.key.clone();
-        Ok(Self { id, owner, pattern, action, position, created, updated })
+        let (id, said) = (record.key.clone(), said.unwrap_or(updated));
+        Ok(Self { id, owner, pattern, action, position, created, updated, said })
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use lifecycle::{Action, Pattern, ToolPath, Verdict};
+use lifecycle::{Action, Pattern, Rule, ToolPath, Traits, Verdict};
 use store::sqlite::SqliteStore;
 
 const NOW: Timestamp = Timestamp(7);
@@ -12,6 +12,10 @@ fn tool(path: &str) -> ToolPath {
     ToolPath::parse(path).unwrap()
 }
 
+const fn free() -> Traits {
+    Traits::lasting(false)
+}
+
 async fn open(store: &SqliteStore) -> Policies {
     Policies::open(Arc::new(store.clone()), Policy::default()).await.unwrap()
 }
@@ -22,19 +26,19 @@ async fn a_rule_counts_at_once_and_after_the_next_start() {
     let policies = open(&store).await;
     let before = policies.live();
     let rule = policies.add(new(Owner::Org, "mail.*", Action::Block), NOW).await.unwrap();
-    assert!(!before.hides(&tool("mail.send")), "who decided before keeps its policy");
-    assert!(policies.live().hides(&tool("mail.send")));
+    assert!(!before.hides(&tool("mail.send"), free()), "who decided before keeps its policy");
+    assert!(policies.live().hides(&tool("mail.send"), free()));
     let again = open(&store).await;
-    assert!(again.live().hides(&tool("mail.send")));
+    assert!(again.live().hides(&tool("mail.send"), free()));
     assert_eq!(again.list().await.unwrap(), std::slice::from_ref(&rule));
     again.remove(&rule.id, Some(Owner::Org)).await.unwrap();
-    assert!(!again.live().hides(&tool("mail.send")));
+    assert!(!again.live().hides(&tool("mail.send"), free()));
     assert!(
-        policies.live().hides(&tool("mail.send")),
+        policies.live().hides(&tool("mail.send"), free()),
         "another process reads again when it is told"
     );
     policies.reload().await.unwrap();
-    assert!(!policies.live().hides(&tool("mail.send")));
+    assert!(!policies.live().hides(&tool("mail.send"), free()));
 }
 
 #[tokio::test]
@@ -44,28 +48,28 @@ async fn a_new_rule_stands_on_top_and_a_position_moves_it() {
     let ask = Action::RequireApproval;
     let low = policies.add(new(Owner::Org, "mail.*", ask), NOW).await.unwrap();
     let high = policies.add(new(Owner::Org, "mail.send", Action::Approve), NOW).await.unwrap();
-    assert_eq!(policies.live().verdict(&tool("mail.send"), true), Verdict::Allow);
+    assert_eq!(policies.live().verdict(&tool("mail.send"), Traits::lasting(true)), Verdict::Allow);
     let position = Some(Position::parse("b00").unwrap());
     let later = Timestamp(9);
     let change = Change { position, ..Change::default() };
     let moved = policies.change(&high.id, change, later).await.unwrap();
     assert_eq!((moved.created, moved.updated), (NOW, later));
     let asks = Verdict::Ask { pattern: Some("mail.*".into()) };
-    assert_eq!(policies.live().verdict(&tool("mail.send"), false), asks);
+    assert_eq!(policies.live().verdict(&tool("mail.send"), free()), asks);
     assert_eq!(policies.list().await.unwrap(), [low.clone(), moved]);
-    let explained = policies.explain(&tool("mail.send"), false).await.unwrap();
-    assert_eq!(explained, Explained { verdict: asks, rule: Some(low) });
+    let explained = policies.explain(&tool("mail.send"), free()).await.unwrap();
+    assert_eq!(explained, Explained { verdict: asks, rule: Some(low), outdated: None });
 }
 
 #[tokio::test]
 async fn a_configured_rule_cannot_be_loosened_and_the_other_owner_cannot_touch_a_rule() {
     let store = SqliteStore::temporary().unwrap();
-    let rule = Rule { pattern: Pattern::parse("mail.*").unwrap(), action: Action::Block };
+    let rule = Rule::lasting(Pattern::parse("mail.*").unwrap(), Action::Block);
     let configured = Policy::new(vec![vec![rule]]);
     let policies = Policies::open(Arc::new(store), configured).await.unwrap();
     let rule = policies.add(new(Owner::User, "*", Action::Approve), NOW).await.unwrap();
-    assert!(policies.live().hides(&tool("mail.send")));
-    assert_eq!(policies.explain(&tool("mail.send"), false).await.unwrap().rule, None);
+    assert!(policies.live().hides(&tool("mail.send"), free()));
+    assert_eq!(policies.explain(&tool("mail.send"), free()).await.unwrap().rule, None);
     let refused = policies.remove(&rule.id, Some(Owner::Org)).await.unwrap_err();
     assert!(matches!(refused, PolicyError::Unknown(id) if id == rule.id));
     let change = Change { owner: Some(Owner::Org), ..Change::default() };
@@ -85,4 +89,34 @@ async fn an_engine_without_records_keeps_no_rules() {
     assert_eq!(policies.list().await.unwrap(), []);
     let refused = policies.add(new(Owner::Org, "*", Action::Block), NOW).await.unwrap_err();
     assert!(matches!(refused, PolicyError::NotKept));
+}
+
+#[tokio::test]
+async fn an_approval_covers_what_came_later_once_somebody_says_it_again() {
+    let store = SqliteStore::temporary().unwrap();
+    let policies = open(&store).await;
+    let rule = policies.add(new(Owner::Org, "mail.*", Action::Approve), NOW).await.unwrap();
+    let newer = Traits { since: Timestamp(8), ..Traits::lasting(true) };
+    let asks = Verdict::Ask { pattern: None };
+    let explained = policies.explain(&tool("mail.send"), newer).await.unwrap();
+    let expected = Explained { verdict: asks.clone(), rule: None, outdated: Some(rule.clone()) };
+    assert_eq!(explained, expected);
+    let moved = Change { position: Some(Position::parse("b").unwrap()), ..Change::default() };
+    policies.change(&rule.id, moved, Timestamp(9)).await.unwrap();
+    assert_eq!(open(&store).await.live().verdict(&tool("mail.send"), newer), asks);
+    let again = Change { action: Some(Action::Approve), ..Change::default() };
+    policies.change(&rule.id, again, Timestamp(9)).await.unwrap();
+    assert_eq!(open(&store).await.live().verdict(&tool("mail.send"), newer), Verdict::Allow);
+}
+
+#[tokio::test]
+async fn what_is_configured_anew_counts_at_once() {
+    let store = SqliteStore::temporary().unwrap();
+    let policies = open(&store).await;
+    policies.add(new(Owner::Org, "mail.*", Action::Approve), NOW).await.unwrap();
+    let rule = Rule::lasting(Pattern::parse("mail.send").unwrap(), Action::Block);
+    policies.configure(Policy::new(vec![vec![rule]])).await.unwrap();
+    assert!(policies.live().hides(&tool("mail.send"), free()));
+    policies.configure(Policy::default()).await.unwrap();
+    assert_eq!(policies.live().verdict(&tool("mail.send"), free()), Verdict::Allow);
 }

@@ -10,7 +10,7 @@ use crate::query::{Id, Query};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use lifecycle::ToolPath;
+use lifecycle::{Timestamp, ToolPath};
 use protocols::executor::{Members, member, members};
 use serde_json::{Value, json};
 use sources::config::{Basic, Connection, Source, Text};
@@ -45,7 +45,7 @@ pub(crate) async fn tools(
                 found.path().to_lowercase().contains(words)
                     || found.spec().description.to_lowercase().contains(words)
             })
-            && (blocked || policy.shows(&found.path()))
+            && (blocked || policy.shows(&found.path(), found.traits()))
     };
     let snapshot = app.engine.catalogue().snapshot();
     let shown: Vec<_> =
@@ -63,7 +63,8 @@ pub(crate) async fn schema(
     let address = query.text("address").unwrap_or_default();
     let path = ToolPath::parse(address).ok();
     let found = path.and_then(|path| app.engine.catalogue().find(&path));
-    let found = found.filter(|found| app.engine.policies().live().shows(&found.path()));
+    let policy = app.engine.policies().live();
+    let found = found.filter(|found| policy.shows(&found.path(), found.traits()));
     let found = found.ok_or_else(|| {
         Problem::not_found("ToolNotFoundError", format!("There is no tool {address}."))
     })?;
@@ -360,9 +361,16 @@ fn tool(found: &Found) -> Value {
         "description": spec.description,
         "mayElicit": card.kind == "mcp",
         "requiresApproval": spec.asks,
+        "addedAt": time(found.traits().since),
+        "grewAt": time(found.traits().grew),
         "approvalDescription": spec.about,
         "static": connection.is_none(),
     })
+}
+
+/// When something happened; null where it never did.
+fn time(at: Timestamp) -> Option<Timestamp> {
+    (at > Timestamp(0)).then_some(at)
 }
 
 fn integration(app: &App, card: &Card, n_tools: usize) -> Value {
@@ -404,6 +412,7 @@ fn changed(slug: &str, change: &Change) -> Value {
         "addedTools": change.added,
         "removedTools": change.removed,
         "changedTools": change.changed,
+        "grownTools": change.grown,
         "leftOut": change.left_out,
     })
 }

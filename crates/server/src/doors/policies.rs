@@ -11,7 +11,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use engine::policies::{Change, KeptRule, NewRule, Owner, PolicyError, Position};
-use lifecycle::{Action, Pattern, ToolPath, Verdict};
+use lifecycle::{Action, Pattern, ToolPath, Traits, Verdict};
 use protocols::executor::{Members, member, members};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -88,8 +88,9 @@ pub(crate) async fn test(
     let tool = query.text("tool").unwrap_or_default();
     let tool = ToolPath::parse(tool.trim_start_matches("tools."))
         .map_err(|bad| Problem::bad_request(format!("The query's tool is wrong: {bad}.")))?;
-    let asks = app.engine.catalogue().find(&tool).map(|found| found.asks());
-    let explained = app.engine.policies().explain(&tool, asks.unwrap_or(false)).await?;
+    let traits = app.engine.catalogue().find(&tool).map(|found| found.traits());
+    let looked_at = traits.unwrap_or(Traits::lasting(false));
+    let explained = app.engine.policies().explain(&tool, looked_at).await?;
     let (verdict, pattern) = match explained.verdict {
         Verdict::Allow => ("allow", None),
         Verdict::Ask { pattern } => ("ask", pattern),
@@ -102,8 +103,9 @@ pub(crate) async fn test(
             "verdict": verdict,
             "pattern": pattern,
             "policy": explained.rule.as_ref().map(shown),
-            "toolExists": asks.is_some(),
-            "toolAsks": asks,
+            "outdatedPolicy": explained.outdated.as_ref().map(shown),
+            "toolExists": traits.is_some(),
+            "toolAsks": traits.map(|traits| traits.asks),
         }),
     ))
 }
@@ -137,6 +139,7 @@ fn shown(rule: &KeptRule) -> Value {
         "position": rule.position,
         "createdAt": rule.created,
         "updatedAt": rule.updated,
+        "saidAt": rule.said,
     })
 }
 

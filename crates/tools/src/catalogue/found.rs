@@ -5,7 +5,7 @@ use crate::schema::{Issue, sentence};
 use crate::{Connection, Request, SharedSchema, ToolSpec};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use lifecycle::{Admission, CallOutcome, Failure, FailureCode, Json, Nature, Revision};
+use lifecycle::{Admission, CallOutcome, Failure, FailureCode, Json, Nature, Revision, Traits};
 use std::any::Any;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -66,6 +66,12 @@ impl Found {
         self.spec().asks
     }
 
+    /// What policies look at.
+    pub fn traits(&self) -> Traits {
+        let Entry { since, grew, .. } = *self.entry();
+        Traits { asks: self.asks(), since, grew }
+    }
+
     /// What matters about it when a server dies in mid-call.
     pub fn nature(&self) -> Nature {
         self.entry().nature()
@@ -109,7 +115,7 @@ impl Found {
         match self.fitting(args) {
             Ok(_) => Admission::Fit {
                 nature: self.nature(),
-                asks: self.asks(),
+                traits: self.traits(),
                 about: self.spec().about.clone(),
                 revision: None,
             },

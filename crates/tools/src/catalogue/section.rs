@@ -4,7 +4,7 @@ use super::{CatalogueError, Change};
 use crate::schema::Schema;
 use crate::search::Index;
 use crate::{Connection, Integration, SharedSchema, Slug, Source, ToolSpec};
-use lifecycle::{Nature, Runs, ToolPath};
+use lifecycle::{Nature, Runs, Timestamp, ToolPath};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -68,6 +68,9 @@ pub(super) struct Entry {
     pub(super) runs: Runs,
     /// Whether a result that breaks the schema is a failure.
     pub(super) is_bound_to_output: bool,
+    /// When a later reading of its source brought it, and when it last grew; 0 for never.
+    pub(super) since: Timestamp,
+    pub(super) grew: Timestamp,
 }
 
 /// A place where the tools are found.
@@ -98,6 +101,8 @@ impl Section {
         let entries = tools.into_values().map(|tool| Entry {
             runs: tool.nature.runs,
             is_bound_to_output: true,
+            since: Timestamp(0),
+            grew: Timestamp(0),
             spec: ToolSpec {
                 name: tool.path.as_str().to_owned(),
                 description: tool.description,
@@ -138,6 +143,8 @@ impl Section {
             spec,
             runs: Runs::Here,
             is_bound_to_output: false,
+            since: Timestamp(0),
+            grew: Timestamp(0),
         });
         let shelf = Arc::new(Shelf { entries: entries.collect(), ..Shelf::default() });
         let card = Card { name: slug.as_str().into(), trouble: None, ..card };

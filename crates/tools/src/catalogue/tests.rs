@@ -2,7 +2,7 @@ use super::found::{FAILURE_CHARS_MAX, FAILURE_DETAILS_BYTES_MAX};
 use super::*;
 use crate::function::FunctionSource;
 use crate::{ConnectionName, Credential, Owner, Place, SharedSchema, Tool, ToolSpec, envelope};
-use lifecycle::{Nature, Runs};
+use lifecycle::{Nature, Runs, Timestamp, Traits};
 use serde_json::{Value, json};
 
 fn path(text: &str) -> ToolPath {
@@ -62,7 +62,7 @@ fn a_call_that_fits_is_admitted_with_what_the_tool_says_of_itself() {
     let catalogue = catalogue(FunctionSource::new("t").add(asks, async |args: Json| Ok(args)));
     let expected = Admission::Fit {
         nature: Nature { read_only: true, runs: Runs::AtCaller },
-        asks: true,
+        traits: Traits::lasting(true),
         about: Some("Send it?".into()),
         revision: None,
     };
@@ -101,7 +101,7 @@ fn a_hidden_tool_is_not_there_and_not_suggested() {
             all.add(Tool::new(path(at)), async |args: Json| Ok(args))
         });
     let catalogue = catalogue(source);
-    let hides = |tool: &ToolPath| tool.as_str() == "mail.send";
+    let hides = |found: &Found| found.path() == "mail.send";
     let Admission::Unfit(failure) = catalogue.admit_seen(&path("mail.send"), &Json::null(), hides)
     else {
         panic!("admitted");
@@ -353,6 +353,7 @@ fn a_change_is_told_and_changes_revisions() {
         added: vec!["c".into()],
         removed: vec!["b".into()],
         changed: vec!["a".into()],
+        grown: vec![],
         left_out: vec![
             "c: another tool has this name".into(),
             "x..y: a tool path is made of non-empty names joined by dots".into(),
@@ -389,4 +390,37 @@ fn a_schema_that_cannot_be_compiled_lets_arguments_through() {
     catalogue.put(&slug(), Card::default(), integration, vec![connection("home", "1")]);
     let admission = catalogue.admit(&path("pets.org.home.a"), &json("[1]"));
     assert!(matches!(admission, Admission::Fit { .. }));
+}
+
+#[test]
+fn what_a_later_reading_brings_is_newer_than_what_came_with_the_source() {
+    let tool =
+        |name: &str, read_only| ToolSpec { read_only, asks: !read_only, ..ToolSpec::new(name) };
+    let read = |tools: Vec<ToolSpec>, known: Option<&Ages>, now| {
+        let integration = Arc::new(Echo { tools, target: "https://a" });
+        let home = vec![connection("home", "1")];
+        let mut arrival = Arrival::new(&slug(), Card::default(), integration, home);
+        let ages = arrival.age(known, Timestamp(now));
+        (arrival, ages)
+    };
+    let catalogue = Catalogue::default();
+    let (first, ages) = read(vec![tool("a", true), tool("b", true)], None, 1);
+    assert_eq!(catalogue.welcome(first).added, ["a", "b"]);
+    let reworded = ToolSpec { description: "Gets a.".into(), ..tool("a", true) };
+    let (second, ages) = read(vec![reworded, tool("b", false), tool("c", false)], Some(&ages), 2);
+    let change = catalogue.welcome(second);
+    assert_eq!(change.changed, ["a", "b"]);
+    assert_eq!((change.added, change.grown), (vec!["c".to_owned()], vec!["b".to_owned()]));
+    let traits =
+        |name: &str| catalogue.find(&path(&format!("pets.org.home.{name}"))).unwrap().traits();
+    let expected =
+        |asks, since, grew| Traits { asks, since: Timestamp(since), grew: Timestamp(grew) };
+    assert_eq!(traits("a"), expected(false, 0, 0));
+    assert_eq!(traits("b"), expected(true, 0, 2));
+    assert_eq!(traits("c"), expected(true, 2, 0));
+    // Ages outlast the snapshot: after a restart they are what they were.
+    let (third, again) = read(vec![tool("b", false), tool("c", false)], Some(&ages), 3);
+    assert_eq!(catalogue.welcome(third).grown, [""; 0]);
+    assert_eq!(again, ages, "what is gone keeps its age for the day when it comes back");
+    assert_eq!(traits("c"), expected(true, 2, 0));
 }
