@@ -48,6 +48,7 @@ pub(super) fn call_and_result() -> Result<(Vec<u8>, Vec<u8>)> {
         provider_name: ToolCall::TOOLS.into(),
         safe_tool_name: "demo.add".into(),
         input,
+        line: Some(1),
     })
     .encode(&mut call);
     FromRunner::Idle(Idle { inputs: InputIndex(100) }).encode(&mut call);

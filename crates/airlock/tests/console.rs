@@ -53,13 +53,17 @@ async fn a_person_approves_in_the_browser_and_the_program_goes_on() {
     let (_dir, served) = fresh();
     let question = served
         .client("run")
-        .execute("return await tools.demo.append({ line: 'hello' })")
+        .execute("const line: string = 'hello'\n\nreturn await tools.demo.append({ line })")
         .question();
     let browser = Browser::open(1200, 900).await;
     browser.goto(&link(&served, Some(&question))).await;
     browser.sees("tools.demo.append").await;
     browser.sees("hello").await;
     browser.sees("return await tools.demo.append").await;
+    let marked = browser.find(".lines mark").await;
+    assert_eq!(marked.text().await.unwrap().trim(), "return await tools.demo.append({ line })");
+    let said = marked.attr("aria-label").await.unwrap();
+    assert_eq!(said.unwrap(), "line 3 waits: return await tools.demo.append({ line })");
     let address = browser.client.current_url().await.unwrap();
     assert!(address.fragment().is_none(), "the code stays in no history: {address}");
     browser.click("button.yes").await;

@@ -56,9 +56,9 @@ pub fn decide(state: &State, policy: &Policy, moment: Moment, intent: Intent) ->
         Intent::Emit { mark, item } => output(state, mark, item.digest(), || {
             (item.text().len(), Event::Emitted { mark, item })
         }),
-        Intent::Call { call, tool, args, admission } => match state.calls.get(&call) {
+        Intent::Call { call, tool, args, line, admission } => match state.calls.get(&call) {
             Some(known) => same_call(call, known, &tool, &args),
-            None => new_call(state, policy, moment, Made { call, tool, args }, admission),
+            None => new_call(state, policy, moment, Made { call, tool, args, line }, admission),
         },
         Intent::SetTimer { timer, delay_ms } => set_timer(state, moment, timer, delay_ms),
         Intent::ClearTimer { timer } if state.timers.contains_key(&timer) => {
@@ -158,6 +158,7 @@ struct Made {
     call: CallId,
     tool: ToolPath,
     args: Json,
+    line: Option<u32>,
 }
 
 fn new_call(
@@ -167,7 +168,7 @@ fn new_call(
     made: Made,
     admission: Admission,
 ) -> Decision {
-    let Made { call, tool, args } = made;
+    let Made { call, tool, args, line } = made;
     let n_made = u32::try_from(state.calls.len()).unwrap_or(u32::MAX);
     if call != CallId(n_made).next() {
         return Err(Rejection::Unruly("calls must be numbered one after the other"));
@@ -200,7 +201,7 @@ fn new_call(
             (nature, next)
         }
     };
-    let made = Event::CallMade { call, tool, args, nature };
+    let made = Event::CallMade { call, tool, args, nature, line };
     Ok(within_bytes(state, bytes, vec![made, next]))
 }
 

@@ -63,6 +63,9 @@ pub enum Event {
         args: Json,
         /// What kind of tool that is.
         nature: Nature,
+        /// The line of the user's text that called, by the program's own account.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        line: Option<u32>,
     },
     /// A call waits for a person.
     CallAsked(Question),

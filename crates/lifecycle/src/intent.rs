@@ -20,7 +20,7 @@ pub enum Intent {
     /// The guest hands out an item.
     Emit { mark: OutputMark, item: Json },
     /// The guest calls a tool.
-    Call { call: CallId, tool: ToolPath, args: Json, admission: Admission },
+    Call { call: CallId, tool: ToolPath, args: Json, line: Option<u32>, admission: Admission },
     /// The guest sets a timer.
     SetTimer { timer: TimerId, delay_ms: u64 },
     /// The guest clears a timer.

@@ -170,7 +170,7 @@ impl State {
                 self.remember_output(*mark, line);
             }
             Event::Emitted { mark, item } => self.remember_output(*mark, item.text()),
-            Event::CallMade { call, tool, args, nature } => {
+            Event::CallMade { call, tool, args, nature, line: _ } => {
                 self.bytes += args.text().len() as u64;
                 let (tool, digest) = (tool.clone(), args.digest());
                 let stage = Stage::Held(args.clone());

@@ -165,6 +165,7 @@ fn fitted(state: &State, wish: &Wish) -> Intent {
             call: CallId(state.calls.len() as u32 + u32::from(!again)),
             tool: ToolPath::parse(["mail.send", "file.read"][usize::from(fit % 2)]).unwrap(),
             args: json(&args.to_string()),
+            line: None,
             admission: admission(fit),
         },
         Wish::SetTimer { again, delay_ms } => Intent::SetTimer {
@@ -267,7 +268,8 @@ fn ask(state: &mut State, n: u128, asking: Asking) -> bool {
     let admission = Admission::Fit { nature, traits: Traits::lasting(true), about: None, revision };
     let call = CallId(state.calls.len() as u32 + 1);
     let tool = ToolPath::parse(asking.tool).unwrap();
-    let made = Intent::Call { call, tool, args: json("{}"), admission: admission.clone() };
+    let made =
+        Intent::Call { call, tool, args: json("{}"), line: None, admission: admission.clone() };
     let asked = decided(state, made).iter().find_map(|event| match event {
         Event::CallAsked(question) => Some(question.id),
         _ => None,
@@ -368,7 +370,7 @@ proptest! {
         submit(&mut state, start);
         let tool = ToolPath::parse("mail.send").unwrap();
         let args = json("{}");
-        submit(&mut state, Intent::Call { call: CallId(1), tool, args, admission: fit(asked) });
+        submit(&mut state, Intent::Call { call: CallId(1), tool, args, line: Some(7), admission: fit(asked) });
         let question = state.open_questions().next().unwrap().id;
         let (answer, today_is) = (Answer::Accept { content: None }, Some(fit(today)));
         let by = me();
@@ -482,7 +484,13 @@ fn submit(state: &mut State, at: i64, intent: Intent) -> Vec<Event> {
 
 fn call_at_caller(call: u32) -> Intent {
     let tool = ToolPath::parse("users:list").unwrap();
-    Intent::Call { call: CallId(call), tool, args: Json::null(), admission: admission(5) }
+    Intent::Call {
+        call: CallId(call),
+        tool,
+        args: Json::null(),
+        line: None,
+        admission: admission(5),
+    }
 }
 
 #[test]

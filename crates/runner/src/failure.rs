@@ -94,6 +94,13 @@ pub(crate) fn frames(stack: &str, first_line_shift: usize) -> String {
     shown
 }
 
+/// The line of the innermost of the user's frames.
+pub(crate) fn first_line(stack: &str) -> Option<u32> {
+    let frame = stack.lines().find(|line| line.contains(PROGRAM_FILE_NAME))?;
+    let (_, place) = frame.split_once(PROGRAM_FILE_NAME)?;
+    place.strip_prefix(':')?.split(':').next()?.parse().ok()
+}
+
 /// `at f (program.js:1:30)` with its column corrected, if the frame lies on the first line.
 fn unshifted(line: &str, first_line_shift: usize) -> Option<String> {
     let first_line = format!("{PROGRAM_FILE_NAME}:1:");
@@ -132,5 +139,15 @@ mod tests {
             let _ = frames(stack, 14);
         }
         assert_eq!(frames("program.js:1:3", 14), "program.js:1:1");
+    }
+
+    #[test]
+    fn the_innermost_of_the_users_frames_has_the_line() {
+        let stack = "    at call (airlock:prelude:9:1)\n    at f (program.js:3:30)\n    at program.js:7:1\n";
+        assert_eq!(first_line(stack), Some(3));
+        for stack in ["", "program.js", "program.js:", "program.js:99999999999:1", "program.js:é"]
+        {
+            assert_eq!(first_line(stack), None, "{stack}");
+        }
     }
 }

@@ -11,7 +11,7 @@ use lifecycle::{CallId, InputIndex, LogLevel, OutputMark, TimerId, ToolPath};
 use protocols::execbox::wire::{Counted, Emit, Log, RawJson, TimerCleared, TimerSet, ToolCall};
 use protocols::execbox::{FromRunner, PAYLOAD_BYTES_MAX};
 use rquickjs::prelude::Func;
-use rquickjs::{Ctx, Exception, Function, Object};
+use rquickjs::{Ctx, Exception, Function, Object, Value};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -30,6 +30,10 @@ pub(crate) struct Host {
     pub(crate) described: RefCell<Option<Described>>,
     /// How many columns the program's first line is shifted by what we put before it.
     pub(crate) first_line_shift: Cell<usize>,
+    /// Whether the lines that run are the user's own.
+    pub(crate) has_users_lines: Cell<bool>,
+    /// Whether the engine is being asked for a stack, in the middle of which the guest can have code of its own run.
+    is_looking: Cell<bool>,
     /// What a plain host's programs have besides.
     hosted: RefCell<Option<Hosted>>,
     cpu: Cpu,
@@ -79,6 +83,8 @@ impl Host {
             crashed: Cell::default(),
             described: RefCell::default(),
             first_line_shift: Cell::default(),
+            has_users_lines: Cell::default(),
+            is_looking: Cell::default(),
             hosted: RefCell::default(),
             cpu: Cpu::default(),
             ticks: Cell::default(),
@@ -172,8 +178,28 @@ impl Host {
         mark
     }
 
+    /// The line of the user's text that runs now, by the engine's own account. A hint for people: a guest can forge it.
+    fn line(&self, ctx: &Ctx<'_>) -> Option<u32> {
+        if !self.has_users_lines.get() {
+            return None;
+        }
+        self.is_looking.set(true);
+        // An error has its stack from the moment it is made.
+        let stack = Exception::from_message(ctx.clone(), "").and_then(|error| {
+            let stack: Value<'_> = error.as_object().get("stack")?;
+            stack.into_string().map(|stack| stack.to_string()).transpose()
+        });
+        // Code of the guest's may have thrown in between; that is nobody's business.
+        let stack = stack.inspect_err(|_| drop(ctx.catch())).ok().flatten();
+        self.is_looking.set(false);
+        failure::first_line(&stack?)
+    }
+
     /// Sends a call off; says why not, if not.
-    fn call(&self, id: u32, path: &str, json: &str) -> Option<String> {
+    fn call(&self, ctx: &Ctx<'_>, id: u32, path: &str, json: &str) -> Option<String> {
+        if self.is_looking.get() {
+            return Some("a tool cannot be called while a stack is made".into());
+        }
         let path = match ToolPath::parse(path) {
             Ok(path) => path,
             Err(why) => return Some(why.to_string()),
@@ -181,12 +207,14 @@ impl Host {
         let Some(input) = payload(json) else {
             return Some(format!("the arguments are larger than {PAYLOAD_BYTES_MAX} bytes"));
         };
+        let line = self.line(ctx);
         self.calls.borrow_mut().insert(CallId(id));
         self.outbox.send(&FromRunner::ToolCall(ToolCall {
             call_id: id.to_string().into(),
             provider_name: ToolCall::TOOLS.into(),
             safe_tool_name: path.as_str().into(),
             input,
+            line,
         }));
         None
     }
@@ -204,6 +232,7 @@ impl Host {
             provider_name: provider.into(),
             safe_tool_name: tool.into(),
             input,
+            line: None,
         }));
         None
     }
@@ -262,7 +291,9 @@ pub(crate) fn functions<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> rquickjs::Resul
     let it = of(host);
     object.set(
         "call",
-        Func::new(move |id: u32, path: String, json: String| it.call(id, &path, &json)),
+        Func::new(move |ctx: Ctx<'js>, id: u32, path: String, json: String| {
+            it.call(&ctx, id, &path, &json)
+        }),
     )?;
     let it = of(host);
     object.set(

@@ -156,6 +156,7 @@ impl<'js> Session<'_, 'js> {
 
     fn run_text(&self, text: &str, inbox: &mut Inbox) -> Ending {
         self.host.first_line_shift.set(OPENING.len() + prepare::first_line_shift(text));
+        self.host.has_users_lines.set(prepare::has_users_lines(text));
         self.allow_cpu();
         let Ok(program) = compile(self.ctx, text, self.order.convention()) else {
             return self.threw();

@@ -41,7 +41,7 @@ pub(super) struct Guest {
 #[derive(Debug)]
 pub(super) enum Said {
     Ready(Prepared),
-    Called { call: CallId, tool: ToolPath, args: Json },
+    Called { call: CallId, tool: ToolPath, args: Json, line: Option<u32> },
     Logged { mark: OutputMark, level: LogLevel, line: String },
     Emitted { mark: OutputMark, item: Json },
     TimerSet { timer: TimerId, delay_ms: u64 },
@@ -231,7 +231,7 @@ fn understand(line: &[u8]) -> Said {
             match (call.call_id.parse(), tool_path(&call.safe_tool_name)) {
                 (Ok(ordinal), Ok(tool)) => {
                     let args = call.input.to_json();
-                    Said::Called { call: CallId(ordinal), tool, args }
+                    Said::Called { call: CallId(ordinal), tool, args, line: call.line }
                 }
                 _ => Said::Nonsense("a call without a number or a path"),
             }

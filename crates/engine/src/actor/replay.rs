@@ -113,7 +113,7 @@ impl Replay {
                     self.told.emitted.push(item);
                 }
             }
-            Said::Called { call, tool, args } => self.called(call, &tool, &args),
+            Said::Called { call, tool, args, line: _ } => self.called(call, &tool, &args),
             Said::Restored => return !self.ends_by_itself(),
             Said::Done(Ok(value)) => self.told.ended = Some(Ok(value)),
             Said::Done(Err((failure, _))) => self.told.ended = Some(Err(failure)),

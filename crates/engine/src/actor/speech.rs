@@ -17,10 +17,10 @@ impl Actor {
         let active_ms = self.clockwork.active_ms;
         let intent = match said {
             Said::Ready(prepared) => Intent::Ready(prepared),
-            Said::Called { call, tool, args } => {
+            Said::Called { call, tool, args, line } => {
                 let tool = self.meant(tool);
                 let admission = self.admission(call, &tool, &args);
-                Intent::Call { call, tool, args, admission }
+                Intent::Call { call, tool, args, line, admission }
             }
             Said::Logged { mark, level, line } => Intent::Log { mark, level, line },
             Said::Emitted { mark, item } => Intent::Emit { mark, item },

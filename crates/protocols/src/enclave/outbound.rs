@@ -231,7 +231,7 @@ impl Telling {
                 let payload = PartialResult { path, has_next: true, data: item };
                 vec![self.tell(at, Kind::PartialResult, &payload)]
             }
-            Event::CallMade { call, tool, args, nature } => {
+            Event::CallMade { call, tool, args, nature, line: _ } => {
                 self.made(at, *call, tool, args, *nature)
             }
             Event::CallAsked(question) => {

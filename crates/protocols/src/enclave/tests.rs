@@ -40,6 +40,7 @@ fn made(n: u32, runs: Runs) -> Event {
         tool: ToolPath::parse("users:list").unwrap(),
         args: raw("{\n\"limit\":10}"),
         nature: Nature { read_only: false, runs },
+        line: None,
     }
 }
 

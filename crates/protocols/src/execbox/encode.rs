@@ -122,6 +122,7 @@ fn encode_tool_call(call: &ToolCall<'_>, to: &mut Vec<u8>) {
         .value("providerName", &call.provider_name)
         .value("safeToolName", &call.safe_tool_name)
         .raw("input", call.input)
+        .value_if_any("line", call.line.as_ref())
         .end();
 }
 

@@ -241,6 +241,7 @@ proptest! {
         round_trip_from(&FromRunner::Emit(Emit { item: raw(&payload), mark }));
         round_trip_from(&FromRunner::ToolCall(ToolCall {
             call_id: a.clone(), provider_name: b.clone(), safe_tool_name: c.clone(), input: raw(&payload),
+            line: Some(3),
         }));
         let failed = Failed { code: a.clone(), message: b.clone(), name: Some(c), stack: Some(d), limit: None };
         let done = |outcome| FromRunner::Done(Done { id: e.clone(), outcome, duration_ms: u64::from(numbers.2), logs: vec![a.clone(), b.clone()], emitted: vec![raw(&payload)] });

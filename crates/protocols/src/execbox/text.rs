@@ -99,6 +99,11 @@ pub(super) fn present<'de, D: Deserializer<'de>>(
     RawJson::deserialize(from).map(Some)
 }
 
+/// The number of a line; what a stranger's runner says under this name is no concern of ours.
+pub(super) fn line<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
+    Ok(RawJson::deserialize(from)?.text().parse().ok())
+}
+
 /// A count, however the host wrote the number: `5000`, `5e3` and `5000.5` are the same, less than nothing is 0.
 pub(super) fn count<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     let number = f64::deserialize(from)?;

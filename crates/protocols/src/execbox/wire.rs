@@ -1,7 +1,7 @@
 //! The messages as values. Texts and payloads borrow from the line they came in.
 
 pub use super::text::{RawJson, Text};
-use super::text::{count, present, text, text_if_any};
+use super::text::{count, line, present, text, text_if_any};
 use lifecycle::{
     Convention, InputIndex, LogLevel, OutputMark, Seed, TimerId, Timestamp, Unawaited,
 };
@@ -199,6 +199,9 @@ pub struct ToolCall<'a> {
     /// The only argument; `null` when the guest gave none. A stranger's runner may leave it out.
     #[serde(borrow, default = "no_input")]
     pub input: RawJson<'a>,
+    /// The line of the program that calls, where it is the user's own (ours).
+    #[serde(default, deserialize_with = "line")]
+    pub line: Option<u32>,
 }
 
 const fn no_input<'a>() -> RawJson<'a> {

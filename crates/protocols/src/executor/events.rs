@@ -74,6 +74,8 @@ enum Happened<'a> {
         tool: &'a str,
         args: &'a RawValue,
         read_only: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        line: Option<u32>,
     },
     Question {
         execution_id: String,
@@ -156,11 +158,12 @@ fn happened(event: &Event) -> Happened<'_> {
         Event::Prepared(prepared) => Happened::Prepared { fingerprint: &prepared.fingerprint },
         Event::Logged { level, line, .. } => Happened::Log { level: level_name(*level), line },
         Event::Emitted { item, .. } => Happened::Emitted { item: item.raw() },
-        Event::CallMade { call, tool, args, nature } => Happened::Call {
+        Event::CallMade { call, tool, args, nature, line } => Happened::Call {
             call: call.0,
             tool: tool.as_str(),
             args: args.raw(),
             read_only: nature.read_only,
+            line: *line,
         },
         Event::CallAsked(question) => asked(question),
         Event::CallAnswered { question, call, answer, by, remember } => {

@@ -28,7 +28,13 @@ fn asks(n: u32, kind: QuestionKind) -> Vec<Event> {
     let tool = ToolPath::parse("mail.send").unwrap();
     let message = format!("Approve mail.send?\n\nArguments:\n{{\n  \"to\": {n}\n}}");
     vec![
-        Event::CallMade { call: CallId(n), tool, args: json(&format!("{{\"to\":{n}}}")), nature },
+        Event::CallMade {
+            call: CallId(n),
+            tool,
+            args: json(&format!("{{\"to\":{n}}}")),
+            nature,
+            line: None,
+        },
         Event::CallAsked(Question {
             id: question(n),
             call: CallId(n),

@@ -64,7 +64,8 @@ pub fn prepare(source: &str, convention: Convention) -> Result<Prepared, SyntaxP
             prepare_javascript(&spliced, convention)
         }
         strip::Stripped::NeedsTransform => {
-            prepare_javascript(&transform::to_javascript(&text)?, convention)
+            let rewritten = format!("{REWRITTEN}{}", transform::to_javascript(&text)?);
+            prepare_javascript(&rewritten, convention)
         }
     }
 }
@@ -72,6 +73,14 @@ pub fn prepare(source: &str, convention: Convention) -> Result<Prepared, SyntaxP
 /// How far the text that [`prepare`] put before the first line has moved it to the right.
 pub(crate) fn first_line_shift(prepared: &str) -> usize {
     if prepared.starts_with(recover::RETURN) { recover::RETURN.len() } else { 0 }
+}
+
+/// What begins a text that the transformer wrote anew: its lines are its own.
+const REWRITTEN: &str = "/* rewritten */";
+
+/// Whether the lines of a prepared text are those of the text that somebody wrote.
+pub(crate) fn has_users_lines(prepared: &str) -> bool {
+    !prepared.trim_start_matches(recover::RETURN).starts_with(REWRITTEN)
 }
 
 /// What the transformer wrote is a text of its own, with places of its own.

@@ -203,6 +203,12 @@ fn what_is_more_than_types_is_transformed() {
     assert!(run("const f = () => <T>{ a: 1 }\nreturn f()").contains("({ a: 1 })"));
     let last = prepare("enum A { B = 1 }\nA.B", LastExpression).unwrap().0;
     assert!(last.contains(";return (\nA.B)"), "{last}");
+    // What is written anew has lines of its own, and says so; what is only stripped has the user's.
+    let is_users =
+        |source: &str| super::has_users_lines(&prepare(source, LastExpression).unwrap().0);
+    assert!(is_users("const a: number = 1\na") && is_users("enum A { B = 1 }\nA.B"));
+    assert!(!is_users("const f = () => <T>{ a: 1 }\nf()"));
+    assert!(!is_users("(() => <T>{ a: 1 })()"));
 }
 
 /// The program's lines from the first that holds `needle` on, each with the number it had.

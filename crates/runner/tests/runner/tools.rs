@@ -21,6 +21,49 @@ fn calls_are_numbered_as_they_are_made_and_answered_in_any_order() {
     assert_eq!(guest.until("done"), [r#"done [{"__proto__":{"x":1}},"second",null]"#]);
 }
 
+/// The line of the next call.
+fn line_of_next_call(guest: &mut Guest) -> serde_json::Value {
+    loop {
+        let message = guest.next().unwrap();
+        if message["type"] == "tool_call" {
+            return message["line"].clone();
+        }
+    }
+}
+
+#[test]
+fn a_call_says_which_line_of_the_users_text_made_it() {
+    let mut guest = Guest::running(
+        "const both: number[] = await Promise.all([tools.t(),\n  tools.t()]);\n\nconst f = () =>\n  tools.t();\nawait f();\n[1].map((n) => {\n  tools.t(n) })",
+    );
+    assert_eq!([line_of_next_call(&mut guest), line_of_next_call(&mut guest)], [1, 2]);
+    guest.resolve(1, "0", 1);
+    guest.resolve(2, "0", 2);
+    assert_eq!(line_of_next_call(&mut guest), 5, "after waiting, too");
+    guest.resolve(3, "0", 3);
+    assert_eq!(line_of_next_call(&mut guest), 8);
+    let mut fenced = Guest::running("\n```js\nawait tools.t()\n```\n");
+    assert_eq!(line_of_next_call(&mut fenced), 3);
+    let mut rewritten = Guest::running("const f = () => <T>{ a: 1 }\nawait tools.t(f())");
+    assert_eq!(line_of_next_call(&mut rewritten), serde_json::Value::Null);
+}
+
+#[test]
+fn a_program_that_meddles_with_stacks_cannot_call_from_there() {
+    let mut guest = Guest::running(
+        "let n = 0, refused; Error.prepareStackTrace = () => { n += 1; tools.t('inner').catch((e) => { refused = e.message }); return 'program.js:77:1' };
+         const said = await tools.t('outer'); [said, n > 0, refused]",
+    );
+    assert_eq!(guest.until("idle"), ["started", "call 1 t outer", "idle 0"]);
+    guest.resolve(1, "1", 1);
+    let done = guest.done();
+    let refused = "a tool cannot be called while a stack is made";
+    assert_eq!(done["result"], serde_json::json!([1, true, refused]), "{done}");
+    let mut thrower =
+        Guest::running("Error.prepareStackTrace = () => { throw 1 }; await tools.t()");
+    assert_eq!(thrower.until("idle"), ["started", "call 1 t null", "idle 0"]);
+}
+
 #[test]
 fn answers_that_wait_together_are_taken_one_at_a_time() {
     let mut guest = Guest::running(
