@@ -231,7 +231,7 @@ async fn show(client: &HttpClient, id: Id, json: bool, reach: &Reach) -> Result<
     if json {
         print::value(&reply.json);
     } else {
-        print::report(&show::text(id, &reply, &reach.flags()));
+        print::report(&show::text(id, &reply, client.base_url(), &reach.flags()));
     }
     Ok(Exit::Good)
 }

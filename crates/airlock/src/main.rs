@@ -1,6 +1,8 @@
 //! The binary: one file per verb. Nothing async and nothing slow happens before the verb is known.
 
+mod attend;
 mod autostart;
+mod call;
 mod data_directory;
 mod doctor;
 mod duration;
@@ -12,6 +14,7 @@ mod mcp;
 mod open;
 mod policy;
 mod print;
+mod progress;
 mod reach;
 mod resume;
 mod run;
@@ -21,7 +24,9 @@ mod serve;
 mod size;
 mod source;
 mod stdio;
+mod table;
 mod token;
+mod tools_verb;
 
 use clap::{Parser, Subcommand};
 use exit::Exit;
@@ -37,6 +42,8 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Run(run::Args),
+    Call(call::Args),
+    Tools(tools_verb::Args),
     Doctor(doctor::Args),
     Serve(serve::Args),
     Source(source::Args),
@@ -59,6 +66,8 @@ fn main() -> std::process::ExitCode {
     }
     let exit = match Cli::try_parse() {
         Ok(Cli { verb: Verb::Run(args) }) => run::run(args),
+        Ok(Cli { verb: Verb::Call(args) }) => call::call(&args),
+        Ok(Cli { verb: Verb::Tools(args) }) => tools_verb::tools(&args),
         Ok(Cli { verb: Verb::Doctor(args) }) => doctor::doctor(&args),
         Ok(Cli { verb: Verb::Serve(args) }) => serve::serve(args),
         Ok(Cli { verb: Verb::Source(args) }) => source::source(&args),

@@ -27,10 +27,41 @@ pub(crate) fn failure(failure: &Failure) {
 
 /// A question, with the cursor left behind it.
 pub(crate) fn question(message: &str) {
+    prompt(&format!("\n{}\n\n{} [y/N] ", tamed(message), bold("Approve?")));
+}
+
+/// Words of ours to a person at the terminal, with the cursor left behind them.
+pub(crate) fn prompt(text: &str) {
     let mut stderr = io::stderr().lock();
-    let shown = format!("\n{}\n\n{} [y/N] ", tamed(message), bold("Approve?"));
     // Nobody is there to hear that stderr is closed.
-    let _ = stderr.write_all(shown.as_bytes()).and_then(|()| stderr.flush());
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}
+
+/// Whether somebody can read a question and type an answer.
+pub(crate) fn is_somebody_there() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Whether stderr is a terminal on which a line can be drawn over.
+pub(crate) fn can_redraw() -> bool {
+    io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Puts a text into the line where the cursor is, in place of what is there.
+pub(crate) fn redraw(text: &str) {
+    prompt(&format!("\r\u{1b}[2K{text}"));
+}
+
+/// Columns of the terminal; the usual number where it does not say.
+pub(crate) fn width() -> usize {
+    terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| width.0.into())
+}
+
+/// A tool's result: text as it is, anything else as JSON on several lines.
+pub(crate) fn result(value: &Json) {
+    let shown = rendered_result(value.text());
+    let shown = if io::stdout().is_terminal() { tamed(&shown) } else { shown };
+    line(&mut io::stdout().lock(), &shown);
 }
 
 /// A word from Airlock itself.
@@ -97,9 +128,37 @@ fn rendered_value(text: &str, is_terminal: bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// JSON that is nested deeper stays on one line: nobody reads it, and indenting it would not end.
+const INDENTED_DEPTH_MAX: usize = 50;
+
+fn rendered_result(text: &str) -> String {
+    // A string with half a surrogate pair has no plain text: it is shown as written.
+    if let Ok(plain) = serde_json::from_str::<String>(text) {
+        return plain;
+    }
+    let mut depth = 0_usize;
+    let deepest = text.bytes().fold(0, |deepest: usize, byte| {
+        match byte {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest.max(depth)
+    });
+    if deepest > INDENTED_DEPTH_MAX {
+        return text.to_owned();
+    }
+    let mut pretty = lifecycle::Cut::at(usize::MAX);
+    lifecycle::pretty(text, &mut pretty);
+    pretty.done()
+}
+
 fn rendered_log(level: LogLevel, text: &str, is_terminal: bool) -> String {
     if !is_terminal {
         return text.to_owned();
+    }
+    if !wants_colours() {
+        return tamed(text);
     }
     let colour = match level {
         LogLevel::Debug => "2",
@@ -148,8 +207,17 @@ const fn hint(code: FailureCode) -> Option<&'static str> {
     }
 }
 
-fn bold(text: &str) -> String {
-    format!("\u{1b}[1m{text}\u{1b}[0m")
+pub(crate) fn bold(text: &str) -> String {
+    match wants_colours() {
+        true => format!("\u{1b}[1m{text}\u{1b}[0m"),
+        false => text.to_owned(),
+    }
+}
+
+/// What people and terminals that want no colours say about it.
+fn wants_colours() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
 /// The text with everything shown that could move the cursor or turn the line around: a program
@@ -188,6 +256,17 @@ mod tests {
         assert_eq!(rendered_value(text, false), text);
         assert_eq!(rendered_value(text, true), r#"{"a":"\u009b31m\u202ex"}"#);
         assert_eq!(rendered_value("[1, \"é\"]", true), "[1, \"é\"]");
+    }
+
+    #[test]
+    fn a_result_is_read_by_people() {
+        assert_eq!(rendered_result(r#""a\nb""#), "a\nb");
+        assert_eq!(
+            rendered_result(r#"{"z":[1],"a":{}}"#),
+            "{\n  \"z\": [\n    1\n  ],\n  \"a\": {}\n}"
+        );
+        let deep = "[".repeat(1_000_000) + &"]".repeat(1_000_000);
+        assert_eq!(rendered_result(&deep), deep);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! How a verb that is a client finds its server, and what it says when it does not.
 
-use crate::{Exit, data_directory, print};
+use crate::{Exit, autostart, data_directory, print};
 use client::{Error, HttpClient};
 use std::env;
 use std::path::{Path, PathBuf};
@@ -33,24 +33,21 @@ impl Reach {
         errand: impl AsyncFnOnce(HttpClient) -> Result<Exit, Error>,
     ) -> Exit {
         print::start_tracing();
-        let client = match self.client() {
-            Ok(client) => client,
-            Err(Unreached { why, exit }) => {
-                print::note(&why);
-                return exit;
-            }
-        };
-        let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-            Ok(runtime) => runtime,
-            Err(error) => {
-                print::note(&error.to_string());
-                return Exit::Fault;
-            }
-        };
-        runtime.block_on(errand(client)).unwrap_or_else(|error| {
-            print::note(&told(&error));
-            exit(&error)
-        })
+        errand_at(self.client(owner), errand)
+    }
+
+    /// The same; a server is started where none is named and none runs.
+    pub(crate) fn visit_started(
+        &self,
+        errand: impl AsyncFnOnce(HttpClient) -> Result<Exit, Error>,
+    ) -> Exit {
+        print::start_tracing();
+        errand_at(self.client(started), errand)
+    }
+
+    /// Whether there is a server without starting one.
+    pub(crate) fn is_there(&self) -> bool {
+        self.client(owner).is_ok()
     }
 
     /// The data directory, where no server is named and none owns it: it can be opened here.
@@ -77,7 +74,8 @@ impl Reach {
         flags
     }
 
-    fn client(&self) -> Result<HttpClient, Unreached> {
+    /// A client; `find` says where the server of a data directory is.
+    fn client(&self, find: Find) -> Result<HttpClient, Unreached> {
         let data_dir = self.data_dir.clone().or_else(data_directory::usual);
         let (client, is_ours) = match given(self.base_url.as_deref()) {
             Some(url) => {
@@ -85,7 +83,7 @@ impl Reach {
                 let is_ours = client.is_loopback();
                 (client, is_ours)
             }
-            None => (HttpClient::new(&owner(data_dir.as_deref())?, None)?, true),
+            None => (HttpClient::new(&find(data_dir.as_deref())?, None)?, true),
         };
         match self.secret(data_dir.as_deref(), is_ours) {
             Some(secret) => Ok(client.with_token(&secret)?),
@@ -99,6 +97,36 @@ impl Reach {
         let named = given(self.token.as_deref()).map(str::to_owned);
         named.or_else(|| data_dir.filter(|_| is_ours).and_then(admin_secret))
     }
+}
+
+/// How the server of a data directory is found.
+type Find = fn(Option<&Path>) -> Result<String, Unreached>;
+
+fn errand_at(
+    client: Result<HttpClient, Unreached>,
+    errand: impl AsyncFnOnce(HttpClient) -> Result<Exit, Error>,
+) -> Exit {
+    let client = match client {
+        Ok(client) => client,
+        Err(Unreached { why, exit }) => {
+            print::note(&why);
+            return exit;
+        }
+    };
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            print::note(&error.to_string());
+            return Exit::Fault;
+        }
+    };
+    let done = runtime.block_on(errand(client)).unwrap_or_else(|error| {
+        print::note(&told(&error));
+        exit(&error)
+    });
+    // A thread that waits for somebody to type must not keep us.
+    runtime.shutdown_background();
+    done
 }
 
 /// Why nobody was asked.
@@ -119,11 +147,18 @@ fn given(text: Option<&str>) -> Option<&str> {
     text.map(str::trim).filter(|text| !text.is_empty())
 }
 
+fn named(data_dir: Option<&Path>) -> Result<&Path, Unreached> {
+    let why = "neither HOME, --data-dir nor --base-url says where the server is";
+    data_dir.ok_or_else(|| Unreached { why: why.into(), exit: Exit::Usage })
+}
+
+fn started(data_dir: Option<&Path>) -> Result<String, Unreached> {
+    let trouble = |error| Unreached { why: format!("could not {error}"), exit: Exit::Failed };
+    autostart::running(named(data_dir)?).map_err(trouble)
+}
+
 fn owner(data_dir: Option<&Path>) -> Result<String, Unreached> {
-    let Some(dir) = data_dir else {
-        let why = "neither HOME, --data-dir nor --base-url says where the server is".into();
-        return Err(Unreached { why, exit: Exit::Usage });
-    };
+    let dir = named(data_dir)?;
     let shown = dir.display();
     let why = match owner_of(dir) {
         Some(note) if note.starts_with("http://") => return Ok(note),
@@ -192,14 +227,14 @@ mod tests {
         let why = format!(
             "no server runs on {shown}: start one with airlock serve, or name one with --base-url"
         );
-        assert_eq!(reach.client().unwrap_err(), Unreached { why, exit: Exit::Failed });
+        assert_eq!(reach.client(owner).unwrap_err(), Unreached { why, exit: Exit::Failed });
         let store = SqliteStore::open(dir.path()).unwrap();
-        let unheard = reach.client().unwrap_err().why;
+        let unheard = reach.client(owner).unwrap_err().why;
         assert!(unheard.contains("has not said where it listens"), "{unheard}");
         store.set_owner_note("http://127.0.0.1:4788").unwrap();
-        assert_eq!(reach.client().unwrap().base_url(), "http://127.0.0.1:4788");
+        assert_eq!(reach.client(owner).unwrap().base_url(), "http://127.0.0.1:4788");
         let named = at(Some("http://127.0.0.1:9/"), dir.path());
-        assert_eq!(named.client().unwrap().base_url(), "http://127.0.0.1:9");
+        assert_eq!(named.client(owner).unwrap().base_url(), "http://127.0.0.1:9");
         store.close().await;
     }
 
@@ -219,7 +254,7 @@ mod tests {
     #[test]
     fn a_bad_url_is_a_mistake_of_the_command_line() {
         let dir = tempfile::tempdir().unwrap();
-        let unreached = at(Some("https://example.org"), dir.path()).client().unwrap_err();
+        let unreached = at(Some("https://example.org"), dir.path()).client(owner).unwrap_err();
         assert_eq!(unreached.exit, Exit::Usage);
         assert!(unreached.why.ends_with("only http is spoken so far"), "{}", unreached.why);
     }

@@ -1,5 +1,6 @@
 //! `airlock resume`: answers a question and tells what followed.
 
+use crate::attend::{Manner, attend};
 use crate::executions::{asks, ending};
 use crate::reach::Reach;
 use crate::{Exit, input, print};
@@ -35,6 +36,9 @@ pub(crate) struct Args {
     /// With accept: this execution may call this tool, as it is now, again without asking.
     #[arg(long)]
     remember: bool,
+    /// What the server says, one line of JSON; nothing more is asked here.
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     reach: Reach,
 }
@@ -79,7 +83,9 @@ pub(crate) fn resume(args: &Args) -> Exit {
     };
     let named = args.id.as_deref().or(args.execution_id.as_deref()).unwrap_or_default();
     match named.parse() {
-        Ok(id) => args.reach.visit(async |client| perform(&client, id, &answer, args).await),
+        Ok(id) => {
+            args.reach.visit_started(async |client| perform(&client, id, &answer, args).await)
+        }
         Err(error) => {
             print::note(&print::tamed(&error.to_string()));
             Exit::Failed
@@ -89,11 +95,21 @@ pub(crate) fn resume(args: &Args) -> Exit {
 
 async fn perform(client: &HttpClient, id: Id, answer: &Answer, args: &Args) -> Result<Exit, Error> {
     let reach = &args.reach;
+    if !args.json && print::is_somebody_there() {
+        return stay(client, id, answer, args).await;
+    }
     let reply = client.resume_with(id, answer, args.remember).await?;
+    if args.json {
+        print::value(&reply.json);
+    }
     match reply.standing {
+        Standing::Completed { .. } | Standing::Failed { .. } if args.json => {
+            ending::exit_of(client, id).await
+        }
+        Standing::Asks(_) if args.json => Ok(Exit::Good),
         Standing::Completed { .. } | Standing::Failed { .. } => ending::tell(client, id).await,
         Standing::Asks(asked) => {
-            print::report(&asks::text(&asked, reply.execution, &reach.flags()));
+            print::report(&asks::text(&asked, reply.execution, client.base_url(), &reach.flags()));
             Ok(Exit::Good)
         }
         // We gave no time after which to be told this.
@@ -101,6 +117,20 @@ async fn perform(client: &HttpClient, id: Id, answer: &Answer, args: &Args) -> R
             Err(Error::Protocol("an answer that is neither a question nor the end".into()))
         }
     }
+}
+
+/// Answers, and asks what comes next right here.
+async fn stay(client: &HttpClient, id: Id, answer: &Answer, args: &Args) -> Result<Exit, Error> {
+    let execution = match id {
+        Id::Execution(execution) => Some(execution),
+        Id::Question(_) => client.show(id).await?.execution,
+    };
+    let execution =
+        execution.ok_or_else(|| Error::Protocol("a question of no execution".into()))?;
+    client.answer(id, answer, args.remember).await?;
+    let flags = args.reach.flags();
+    let manner = Manner { asks_here: true, json: false, is_call: false, flags };
+    attend(client, execution, &manner).await
 }
 
 fn answer(args: &Args) -> Result<Answer, String> {

@@ -8,7 +8,7 @@ use ask::Asking;
 use clap::ArgGroup;
 use lifecycle::{Limits, Outcome};
 use std::fs::File;
-use std::io::{self, IsTerminal as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -116,14 +116,9 @@ fn asking(args: &Args) -> Asking {
     match args {
         Args { yes: true, .. } => Asking::Approve,
         Args { no: true, .. } => Asking::Decline,
-        _ if is_stdin(args) || !is_somebody_there() => Asking::NobodyThere,
+        _ if is_stdin(args) || !print::is_somebody_there() => Asking::NobodyThere,
         _ => Asking::Terminal,
     }
-}
-
-/// Whether somebody can read a question and type an answer.
-fn is_somebody_there() -> bool {
-    io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
 fn is_stdin(args: &Args) -> bool {

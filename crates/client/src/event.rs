@@ -135,7 +135,8 @@ fn happened(event: wire::Event) -> Result<Happened, Missing> {
         "prepared" => Happened::Prepared,
         "log" => {
             let level = event.level.ok_or("level")?.into();
-            Happened::Log { level, line: event.line.ok_or("line")? }
+            let line = event.line.as_ref().and_then(|line| line.as_str()).ok_or("line")?;
+            Happened::Log { level, line: line.to_owned() }
         }
         "emitted" => Happened::Emitted { item: event.item.ok_or("item")? },
         "call" => {

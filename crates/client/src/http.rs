@@ -91,14 +91,7 @@ impl HttpClient {
         answer: &Answer,
         remember: bool,
     ) -> Result<Reply, Error> {
-        let (action, content) = match answer {
-            Answer::Accept { content } => ("accept", content.as_ref()),
-            Answer::Decline => ("decline", None),
-            Answer::Cancel => ("cancel", None),
-        };
-        let remember = remember.then_some("execution");
-        let body = Json::from_value(&wire::Resume { action, content, remember })
-            .map_err(|error| Error::Unusable(error.to_string()))?;
+        let body = wire::Resume::body(answer, remember)?;
         self.reply(Method::POST, &format!("/api/executions/{id}/resume"), Some(&body)).await
     }
 
@@ -184,7 +177,12 @@ impl HttpClient {
         Error::BrokeOff { url: self.base_url().to_owned(), why: why.into() }
     }
 
-    async fn reply(&self, method: Method, path: &str, body: Option<&Json>) -> Result<Reply, Error> {
+    pub(crate) async fn reply(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Json>,
+    ) -> Result<Reply, Error> {
         let (headers, body) = self.ask(method, path, body).await?;
         let named = headers.get("airlock-execution").and_then(|id| id.to_str().ok());
         Reply::read(body, named.and_then(|id| id.parse().ok()))

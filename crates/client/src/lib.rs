@@ -14,9 +14,11 @@ mod id;
 mod mcp;
 mod policies;
 mod reply;
+mod running;
 mod sign_in;
 mod sources;
 mod sse;
+mod tools;
 mod wire;
 
 #[cfg(test)]
@@ -30,3 +32,4 @@ pub use mcp::{McpClient, McpHead, McpSaid};
 pub use policies::{Explained, NewPolicy, Policy};
 pub use reply::{Asks, Listed, Page, Reply, Standing, Status};
 pub use sources::{SourceChange, SourceLine};
+pub use tools::{Described, ToolLine};

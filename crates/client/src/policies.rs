@@ -84,6 +84,6 @@ impl HttpClient {
     ) -> Result<T, Error> {
         let (_, body) = self.ask(method, path, body).await?;
         serde_json::from_str(&body)
-            .map_err(|_| Error::Protocol("no policies but other JSON".into()))
+            .map_err(|_| Error::Protocol("JSON, but not what was asked for".into()))
     }
 }

@@ -52,6 +52,8 @@ pub struct Asks {
     pub args: Option<Json>,
     /// What an answer's content looks like.
     pub schema: Option<Json>,
+    /// A page to visit.
+    pub url: Option<String>,
 }
 
 /// A part of the list, newest first.
@@ -128,6 +130,17 @@ impl Page {
     }
 }
 
+impl Asks {
+    pub(crate) fn read(structured: wire::Structured) -> Result<Self, Error> {
+        let (Some(question), Some(asked)) = (structured.execution_id, structured.interaction)
+        else {
+            return Err(Error::Protocol("an envelope that waits for nothing".into()));
+        };
+        let wire::Interaction { message, address, args, requested_schema, url } = asked;
+        Ok(Self { question, message, address, args, schema: requested_schema, url })
+    }
+}
+
 impl Listed {
     fn read(json: Json) -> Result<Self, Error> {
         let wire::Listed { execution_id, status, caller, created, last } = read(json.text())?;
@@ -156,12 +169,7 @@ fn standing(envelope: wire::Envelope) -> Result<Standing, Error> {
             Ok(Standing::Failed { error, logs })
         }
         "waiting_for_interaction" => {
-            let (Some(question), Some(asked)) = (structured.execution_id, structured.interaction)
-            else {
-                return Err(strange("that waits for nothing"));
-            };
-            let wire::Interaction { message, address, args, requested_schema } = asked;
-            Ok(Standing::Asks(Asks { question, message, address, args, schema: requested_schema }))
+            Asks::read(wire::Structured { logs, ..structured }).map(Standing::Asks)
         }
         other => Err(strange(&format!("of the status {other}"))),
     }

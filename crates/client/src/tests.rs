@@ -278,6 +278,10 @@ fn what_the_server_says_of_calls_is_understood() {
     let (call, by) = (CallId(2), CallerName("ann".into()));
     let question = ASKED.parse().unwrap();
     let content = Json::parse("{}".into()).unwrap();
+    let (tool, args) = (lifecycle::ToolPath::parse("a.b").unwrap(), content.clone());
+    let nature = lifecycle::Nature { read_only: true, runs: lifecycle::Runs::Here };
+    let made = E::CallMade { call, tool, args: args.clone(), nature, line: Some(3) };
+    assert_eq!(told(made), Happened::Call { call, tool: "a.b".into(), args });
     let (kind, message) = (QuestionKind::Approval, "Sure?".into());
     let asked = Question { id: question, call, kind, message, revision: None };
     let id = question;

@@ -1,7 +1,9 @@
 //! What the server says, as it stands on the wire. Members that a newer server adds are ignored.
 
-use lifecycle::{ExecutionId, Json, LogLevel, QuestionId, Seq, Timestamp};
+use crate::Error;
+use lifecycle::{Answer, ExecutionId, Json, LogLevel, QuestionId, Seq, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Resume<'a> {
@@ -10,6 +12,19 @@ pub(crate) struct Resume<'a> {
     pub(crate) content: Option<&'a Json>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) remember: Option<&'static str>,
+}
+
+impl Resume<'_> {
+    pub(crate) fn body(answer: &Answer, remember: bool) -> Result<Json, Error> {
+        let (action, content) = match answer {
+            Answer::Accept { content } => ("accept", content.as_ref()),
+            Answer::Decline => ("decline", None),
+            Answer::Cancel => ("cancel", None),
+        };
+        let remember = remember.then_some("execution");
+        Json::from_value(&Resume { action, content, remember })
+            .map_err(|error| Error::Unusable(error.to_string()))
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -52,6 +67,12 @@ pub(crate) struct Interaction {
     #[serde(default, deserialize_with = "present")]
     pub(crate) args: Option<Json>,
     pub(crate) requested_schema: Option<Json>,
+    pub(crate) url: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Questions {
+    pub(crate) questions: Vec<Structured>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -82,7 +103,8 @@ pub(crate) struct Event {
     pub(crate) caller: Option<String>,
     pub(crate) code: Option<String>,
     pub(crate) level: Option<Level>,
-    pub(crate) line: Option<String>,
+    /// What was printed; of a call, the number of the line that made it.
+    pub(crate) line: Option<Value>,
     #[serde(default, deserialize_with = "present")]
     pub(crate) item: Option<Json>,
     pub(crate) call: Option<u32>,

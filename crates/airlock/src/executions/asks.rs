@@ -6,11 +6,20 @@ use client::Asks;
 use lifecycle::ExecutionId;
 use serde_json::{Value, json};
 
-/// What is asked, by whom, and how to answer; `flags` lead to the same server.
-pub(crate) fn text(asks: &Asks, execution: Option<ExecutionId>, flags: &str) -> String {
+/// What is asked, where it can be decided, and how to answer here; `flags` lead to the same server.
+pub(crate) fn text(
+    asks: &Asks,
+    execution: Option<ExecutionId>,
+    base_url: &str,
+    flags: &str,
+) -> String {
     let mut text = format!("Paused: {}\n\nQuestion:  {}", tamed(&asks.message), asks.question);
     if let Some(execution) = execution {
         text.push_str(&format!("\nExecution: {execution}"));
+    }
+    text.push_str(&format!("\nPage:      {base_url}/resume/{}", asks.question));
+    if let Some(url) = &asks.url {
+        text.push_str(&format!("\nOpen:      {}", tamed(url)));
     }
     let schema = asks.schema.as_ref().and_then(|json| serde_json::from_str(json.text()).ok());
     let schema = schema.filter(wants_something);
@@ -24,6 +33,7 @@ pub(crate) fn text(asks: &Asks, execution: Option<ExecutionId>, flags: &str) -> 
         text.push_str(&format!("{command}{}{flags}", tamed(&content.unwrap_or_default())));
     }
     text.push_str(&format!("{command} --action decline{flags}"));
+    text.push_str(&format!("\n  airlock open {}{flags}", asks.question));
     text
 }
 
@@ -72,19 +82,22 @@ mod tests {
             address: "tools.demo.ask".into(),
             args: None,
             schema: Some(Json::parse(schema.to_owned()).unwrap()),
+            url: None,
         }
     }
 
     #[test]
     fn a_question_comes_with_the_commands_that_answer_it() {
         let execution = "run_00000000-0000-0000-0000-000000000001".parse().ok();
-        let shown =
-            text(&asks(r#"{"type":"object","properties":{}}"#), execution, " --data-dir /d");
+        let asks = asks(r#"{"type":"object","properties":{}}"#);
+        let shown = text(&asks, execution, "http://x:1", " --data-dir /d");
         let expected = format!(
             "Paused: Approve demo.ask?\n\nArguments:\n\"\\u{{1b}}[2J\"\n\n\
-             Question:  {ASKED}\nExecution: run_00000000-0000-0000-0000-000000000001\n\n\
+             Question:  {ASKED}\nExecution: run_00000000-0000-0000-0000-000000000001\n\
+             Page:      http://x:1/resume/{ASKED}\n\n\
              To answer:\n  airlock resume {ASKED} --data-dir /d\n  \
-             airlock resume {ASKED} --action decline --data-dir /d"
+             airlock resume {ASKED} --action decline --data-dir /d\n  \
+             airlock open {ASKED} --data-dir /d"
         );
         assert_eq!(shown, expected);
     }
@@ -92,7 +105,7 @@ mod tests {
     #[test]
     fn a_question_with_choices_lists_them() {
         let schema = r#"{"properties":{"choice":{"enum":["retry","fail","supply"]},"result":{}},"required":["choice"]}"#;
-        let shown = text(&asks(schema), None, "");
+        let shown = text(&asks(schema), None, "http://x:1", "");
         let commands: Vec<_> = shown.lines().filter(|line| line.starts_with("  ")).collect();
         let expected = [
             format!("  airlock resume {ASKED} --content '{{\"choice\":\"retry\"}}'"),
@@ -101,6 +114,7 @@ mod tests {
                 "  airlock resume {ASKED} --content '{{\"choice\":\"supply\",\"result\":\"…\"}}'"
             ),
             format!("  airlock resume {ASKED} --action decline"),
+            format!("  airlock open {ASKED}"),
         ];
         assert_eq!(commands, expected);
         assert!(shown.contains(&format!("\nContent:   {schema}\n")), "{shown}");
@@ -108,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_question_with_a_form_shows_where_to_fill_it_in() {
-        let shown = text(&asks(r#"{"properties":{"name":{"type":"string"}}}"#), None, "");
+        let shown = text(&asks(r#"{"properties":{"name":{"type":"string"}}}"#), None, "", "");
         assert!(shown.contains(&format!("\n  airlock resume {ASKED} --content '{{…}}'\n")));
     }
 }

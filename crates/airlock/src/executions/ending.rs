@@ -8,6 +8,15 @@ use std::pin::pin;
 
 /// Tells an execution that is over: what it printed, then its value or why it has none.
 pub(crate) async fn tell(client: &HttpClient, id: Id) -> Result<Exit, Error> {
+    hear(client, id, true).await
+}
+
+/// How it ended, for scripts; nothing is printed.
+pub(crate) async fn exit_of(client: &HttpClient, id: Id) -> Result<Exit, Error> {
+    hear(client, id, false).await
+}
+
+async fn hear(client: &HttpClient, id: Id, is_told: bool) -> Result<Exit, Error> {
     // The journal and not the envelope: it has what was emitted, and the kind of a failure.
     let mut events = pin!(client.follow(id, Seq(0)));
     let mut n_declined = 0;
@@ -15,14 +24,18 @@ pub(crate) async fn tell(client: &HttpClient, id: Id) -> Result<Exit, Error> {
         let happened = event?.happened;
         n_declined += u32::from(is_no(&happened));
         match &happened {
-            Happened::Log { level, line } => print::log(*level, line),
-            Happened::Emitted { item } => print::log(LogLevel::Log, item.text()),
+            Happened::Log { level, line } if is_told => print::log(*level, line),
+            Happened::Emitted { item } if is_told => print::log(LogLevel::Log, item.text()),
             Happened::Finished { ended, .. } => {
-                say(ended);
+                if is_told {
+                    say(ended);
+                }
                 return Ok(exit(ended, n_declined));
             }
             Happened::Started { .. }
             | Happened::Prepared
+            | Happened::Log { .. }
+            | Happened::Emitted { .. }
             | Happened::Call { .. }
             | Happened::Question { .. }
             | Happened::Answer { .. }
@@ -51,12 +64,12 @@ fn say(ended: &Ended) {
 }
 
 /// Whether somebody refused a call.
-pub(super) fn is_no(happened: &Happened) -> bool {
+pub(crate) fn is_no(happened: &Happened) -> bool {
     matches!(happened, Happened::Answer { action, .. } if action == "decline")
 }
 
 /// What a script goes by.
-pub(super) const fn exit(ended: &Ended, n_declined: u32) -> Exit {
+pub(crate) const fn exit(ended: &Ended, n_declined: u32) -> Exit {
     match ended {
         Ended::Completed { .. } => Exit::Good,
         Ended::Cancelled { .. } => Exit::Interrupted,

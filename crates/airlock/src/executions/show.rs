@@ -4,8 +4,8 @@ use super::asks;
 use crate::print::tamed;
 use client::{Id, Reply, Standing};
 
-/// How it stands; `flags` lead to the same server.
-pub(super) fn text(id: Id, reply: &Reply, flags: &str) -> String {
+/// How it stands at the server; `flags` lead there.
+pub(super) fn text(id: Id, reply: &Reply, base_url: &str, flags: &str) -> String {
     let id = reply.execution.map_or(id, Id::from);
     let head = |status: &str| format!("Execution  {id}\nStatus     {status}");
     match &reply.standing {
@@ -16,7 +16,9 @@ pub(super) fn text(id: Id, reply: &Reply, flags: &str) -> String {
         Standing::Failed { error, logs } => {
             head("failed") + &block("Error", error.lines()) + &log(logs)
         }
-        Standing::Asks(asked) => head("paused") + "\n\n" + &asks::text(asked, None, flags),
+        Standing::Asks(asked) => {
+            head("paused") + "\n\n" + &asks::text(asked, None, base_url, flags)
+        }
         Standing::Running => head("running"),
         Standing::Parked => {
             head("parked")
@@ -48,7 +50,7 @@ mod tests {
         let execution = "run_00000000-0000-0000-0000-000000000001".parse().ok();
         let asked = "exec_00000000-0000-0000-0000-000000000002".parse().unwrap();
         let reply = Reply { execution, standing, json: Json::null() };
-        let shown = text(asked, &reply, "");
+        let shown = text(asked, &reply, "http://x:1", "");
         let head = "Execution  run_00000000-0000-0000-0000-000000000001\nStatus     ";
         assert_eq!(shown.strip_prefix(head), Some(expected));
     }

@@ -2,6 +2,7 @@
 
 use super::utc::Utc;
 use crate::print::tamed;
+use crate::table;
 use client::Listed;
 
 const HEAD: [&str; 5] = ["EXECUTION", "STATUS", "CALLER", "STARTED", "EVENTS"];
@@ -9,24 +10,10 @@ const HEAD: [&str; 5] = ["EXECUTION", "STATUS", "CALLER", "STARTED", "EVENTS"];
 /// One line per execution; on a terminal below a head, in columns.
 pub(super) fn lines(listed: &[Listed], is_terminal: bool) -> Vec<String> {
     let rows: Vec<[String; 5]> = listed.iter().map(row).collect();
-    if !is_terminal {
-        return rows.iter().map(|row| row.join("\t")).collect();
-    }
-    if rows.is_empty() {
+    if is_terminal && rows.is_empty() {
         return vec!["There are no executions.".into()];
     }
-    let rows: Vec<_> = std::iter::once(HEAD.map(str::to_owned)).chain(rows).collect();
-    let mut widths = [0; 5];
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = cell.chars().count().max(*width);
-        }
-    }
-    let line = |row: &[String; 5]| {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    rows.iter().map(line).collect()
+    table::rendered(&HEAD, &rows, is_terminal)
 }
 
 fn row(listed: &Listed) -> [String; 5] {

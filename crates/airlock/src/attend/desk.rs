@@ -1,0 +1,219 @@
+//! Puts questions to the person at the terminal, one at a time, and turns what they type into answers.
+
+use super::form::{self, Field, Filled};
+use super::typed::Typed;
+use crate::print::{self, tamed};
+use client::Asks;
+use lifecycle::{Answer, Json, QuestionId};
+use serde_json::Value;
+use std::collections::VecDeque;
+
+/// What a person said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Said {
+    /// An answer; whether it counts for more calls of this tool.
+    Answer(QuestionId, Answer, bool),
+    /// Not now.
+    Later(Box<Asks>),
+}
+
+/// The questions that wait, and the one that is being asked.
+#[derive(Debug, Default)]
+pub(super) struct Desk {
+    waiting: VecDeque<Asks>,
+    asked: Option<Asked>,
+    typed: Typed,
+}
+
+#[derive(Debug)]
+struct Asked {
+    asks: Asks,
+    fields: VecDeque<Field>,
+    step: Step,
+}
+
+/// Where in a question we are.
+#[derive(Debug)]
+enum Step {
+    /// Yes or no.
+    Verdict,
+    /// The fields that are left, first the one that is asked for.
+    Filling(Filled),
+}
+
+impl Desk {
+    /// Puts a question behind those that wait.
+    pub(super) fn add(&mut self, asks: Asks) {
+        self.waiting.push_back(asks);
+    }
+
+    /// Whether this question is here already.
+    pub(super) fn has(&self, id: QuestionId) -> bool {
+        let asked = self.asked.iter().map(|asked| &asked.asks);
+        asked.chain(&self.waiting).any(|asks| asks.question == id)
+    }
+
+    /// Whether somebody is being asked.
+    pub(super) const fn is_asking(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    /// Takes back a question that is closed; whether it was being asked.
+    pub(super) fn withdraw(&mut self, id: QuestionId) -> bool {
+        self.waiting.retain(|asks| asks.question != id);
+        let is_asked = self.asked.as_ref().is_some_and(|asked| asked.asks.question == id);
+        if is_asked {
+            self.asked = None;
+        }
+        is_asked
+    }
+
+    /// Asks the next question, if there is one and none is being asked.
+    pub(super) fn ask(&mut self) {
+        if self.asked.is_some() {
+            return;
+        }
+        if let Some(asks) = self.waiting.pop_front() {
+            let schema =
+                asks.schema.as_ref().and_then(|json| serde_json::from_str(json.text()).ok());
+            let fields = form::fields(&schema.unwrap_or(Value::Null));
+            print::prompt(&format!("\n{}\n", tamed(&asks.message)));
+            if let Some(url) = &asks.url {
+                print::prompt(&format!("\n{}\n  {}\n", print::bold("Open this page:"), tamed(url)));
+            }
+            if let Err(why) = &fields {
+                print::prompt(&format!("\nTo answer it, open the page: {why}.\n"));
+            }
+            let fields = fields.unwrap_or_default().into();
+            let asked = self.asked.insert(Asked { asks, fields, step: Step::Verdict });
+            self.typed.start_anew();
+            print::prompt(&asked.prompt());
+        }
+    }
+
+    /// Shows again what is being asked, after something else was printed.
+    pub(super) fn ask_again(&self) {
+        if let Some(asked) = &self.asked {
+            print::prompt(&asked.prompt());
+        }
+    }
+
+    /// What the person said; never resolves while nobody is asked. Nothing is lost when it is dropped.
+    pub(super) async fn next(&mut self) -> Said {
+        loop {
+            let Some(asked) = &mut self.asked else { return std::future::pending().await };
+            let line = self.typed.line().await;
+            if let Some(said) = asked.hear(line.as_deref()) {
+                self.asked = None;
+                return said;
+            }
+            print::prompt(&asked.prompt());
+        }
+    }
+}
+
+impl Asked {
+    fn prompt(&self) -> String {
+        match &self.step {
+            Step::Verdict => {
+                let (what, more) = match (&self.asks.url, self.fields.is_empty()) {
+                    (Some(_), _) => ("Done there?", ""),
+                    (None, false) => ("Fill it in?", ""),
+                    (None, true) => ("Approve?", ", [a]lways in this run"),
+                };
+                format!("\n{} [y]es, [n]o{more}, [l]ater: ", print::bold(what))
+            }
+            Step::Filling(_) => {
+                self.fields.front().map(|field| format!("  {}", field.prompt())).unwrap_or_default()
+            }
+        }
+    }
+
+    /// What a typed line adds up to; none while more is to be typed. The end of input means "later".
+    fn hear(&mut self, line: Option<&str>) -> Option<Said> {
+        let id = self.asks.question;
+        let Some(line) = line else { return Some(Said::Later(Box::new(self.asks.clone()))) };
+        match &mut self.step {
+            Step::Verdict => {
+                let can_remember = self.fields.is_empty() && self.asks.url.is_none();
+                match line.trim().to_ascii_lowercase().as_str() {
+                    "y" | "yes" if !self.fields.is_empty() => {
+                        self.step = Step::Filling(Filled::default());
+                        None
+                    }
+                    "y" | "yes" => Some(Said::Answer(id, Answer::Accept { content: None }, false)),
+                    "a" | "always" if can_remember => {
+                        Some(Said::Answer(id, Answer::Accept { content: None }, true))
+                    }
+                    "n" | "no" => Some(Said::Answer(id, Answer::Decline, false)),
+                    "l" | "later" => Some(Said::Later(Box::new(self.asks.clone()))),
+                    _ => None,
+                }
+            }
+            Step::Filling(filled) => {
+                let field = self.fields.front()?;
+                match field.read(line) {
+                    Ok(value) => filled.put(field.name(), value),
+                    Err(why) => {
+                        print::prompt(&format!("  {why}\n"));
+                        return None;
+                    }
+                }
+                self.fields.pop_front();
+                if !self.fields.is_empty() {
+                    return None;
+                }
+                let content = Json::parse(std::mem::take(filled).content()).ok();
+                Some(Said::Answer(id, Answer::Accept { content }, false))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(schema: &str, url: Option<&str>) -> Asked {
+        let asks = Asks {
+            question: "exec_00000000-0000-0000-0000-000000000002".parse().unwrap(),
+            message: "Approve demo.ask?".into(),
+            address: "tools.demo.ask".into(),
+            args: None,
+            schema: Json::parse(schema.to_owned()).ok(),
+            url: url.map(str::to_owned),
+        };
+        let fields = form::fields(&serde_json::from_str(schema).unwrap()).unwrap().into();
+        Asked { asks, fields, step: Step::Verdict }
+    }
+
+    #[track_caller]
+    fn check(mut asked: Asked, lines: &[&str], expected: Option<(Answer, bool)>) {
+        let said: Vec<_> = lines.iter().filter_map(|line| asked.hear(Some(line))).collect();
+        let id = asked.asks.question;
+        let expected = expected.map(|(answer, remember)| Said::Answer(id, answer, remember));
+        assert_eq!(said, expected.into_iter().collect::<Vec<_>>(), "{lines:?}");
+    }
+
+    #[test]
+    fn only_a_plain_word_is_an_answer() {
+        let accept = Answer::Accept { content: None };
+        let plain = || asked(r#"{"type":"object","properties":{}}"#, None);
+        check(plain(), &["y\n"], Some((accept.clone(), false)));
+        check(plain(), &["Always\n"], Some((accept.clone(), true)));
+        check(plain(), &["no\n"], Some((Answer::Decline, false)));
+        check(plain(), &["\n", "yes please\n", "ja\n"], None);
+        check(asked("{}", Some("http://x/")), &["a", "y"], Some((accept, false)));
+        assert!(matches!(plain().hear(None), Some(Said::Later(_))));
+        assert!(matches!(plain().hear(Some("l")), Some(Said::Later(_))));
+    }
+
+    #[test]
+    fn a_form_is_filled_in_field_by_field() {
+        let schema =
+            r#"{"properties":{"a":{"type":"integer"},"b":{"type":"string"}},"required":["a"]}"#;
+        let content = Json::parse(r#"{"a":3}"#.into()).ok();
+        check(asked(schema, None), &["y", "x", "3", ""], Some((Answer::Accept { content }, false)));
+        check(asked(schema, None), &["n"], Some((Answer::Decline, false)));
+    }
+}

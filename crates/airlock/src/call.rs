@@ -1,0 +1,107 @@
+//! `airlock call`: one tool, here and now, on the server.
+
+mod browse;
+mod order;
+
+pub(crate) use browse::{as_json, described};
+
+use crate::attend::{Manner, attend};
+use crate::reach::Reach;
+use crate::{Exit, print};
+use client::{Error, HttpClient};
+use order::Order;
+
+/// Calls a tool and prints its result.
+///
+/// The path is one word with dots or several words; the last word is the input if it begins with { or @.
+/// A server is started where none runs. What the tool asks is asked here, where somebody is at the
+/// terminal; otherwise it is printed with the page and the commands that answer it.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true, after_help = HELP)]
+pub(crate) struct Args {
+    /// The tool's path, then its input: a JSON object, @FILE, or @- for stdin.
+    #[arg(value_name = "PATH… ['{JSON}' | @FILE]")]
+    words: Vec<String>,
+    /// Lists what is below the path; for a tool, says what it takes and gives.
+    #[arg(long, short)]
+    help: bool,
+    /// With --help: only what has this text in its path or description.
+    #[arg(long = "match", value_name = "TEXT", requires = "help")]
+    matching: Option<String>,
+    /// With --help: at most so many lines.
+    #[arg(long, value_name = "N", requires = "help", default_value_t = browse::LISTED_USUALLY)]
+    limit: usize,
+    /// What the server says, one line of JSON; nothing is asked here.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+const HELP: &str = "\
+Examples:
+  airlock call demo add '{\"a\":1,\"b\":2}'
+  airlock call github.org.main.issues.create @issue.json
+  airlock call --help                         what there is
+  airlock call github --help --match issue    what is below github and about issues
+  airlock call github.org.main.issues.create --help
+
+Exit codes:
+  0    the call ended, its result is on stdout; or it asks, and what it asks is on stdout
+  1    the call failed, or the tool answered { ok: false, error }; or there is no server
+  2    the command line made no sense, or a file could not be read
+  3    a limit was reached: time, memory or bytes
+  4    the call was declined
+  70   Airlock itself broke
+  130  interrupted with Ctrl-C, or the execution was cancelled";
+
+/// Calls it, or says what could be called.
+pub(crate) fn call(args: &Args) -> Exit {
+    if args.help && args.words.is_empty() && args.matching.is_none() {
+        return help(args);
+    }
+    let order = match Order::read(&args.words) {
+        Ok(order) => order,
+        Err(complaint) => {
+            print::note(&complaint);
+            return Exit::Usage;
+        }
+    };
+    if args.help {
+        return browse(args, &order.segments);
+    }
+    if order.segments.is_empty() {
+        print::note("name a tool; airlock call --help lists them");
+        return Exit::Usage;
+    }
+    args.reach.visit_started(async |client| perform(&client, &order, args).await)
+}
+
+async fn perform(client: &HttpClient, order: &Order, args: &Args) -> Result<Exit, Error> {
+    let execution = client.start(&order.code()).await?;
+    let manner = Manner {
+        asks_here: !args.json && print::is_somebody_there(),
+        json: args.json,
+        is_call: true,
+        flags: args.reach.flags(),
+    };
+    attend(client, execution, &manner).await
+}
+
+/// The flags, and the names of all sources if that needs no new server.
+fn help(args: &Args) -> Exit {
+    let mut verbs = <crate::Cli as clap::CommandFactory>::command();
+    verbs.build();
+    if let Some(verb) = verbs.find_subcommand_mut("call") {
+        print::report(&verb.render_long_help().to_string());
+    }
+    match args.reach.is_there() {
+        true => browse(args, &[]),
+        false => Exit::Good,
+    }
+}
+
+fn browse(args: &Args, segments: &[String]) -> Exit {
+    let wish = browse::Wish { segments, matching: args.matching.as_deref(), limit: args.limit };
+    args.reach.visit_started(async |client| browse::browse(&client, &wish, args.json).await)
+}

@@ -1,0 +1,192 @@
+//! What could be called: below a path, segment by segment, down to what one tool takes and gives.
+
+use crate::print::{self, tamed};
+use crate::{Exit, table};
+use client::{Described, Error, HttpClient, ToolLine};
+use serde_json::json;
+use std::collections::BTreeMap;
+
+/// Lines that are shown where nobody said how many.
+pub(super) const LISTED_USUALLY: usize = 50;
+
+/// Longest description in a list.
+const DESCRIPTION_CHARS_MAX: usize = 120;
+
+/// What somebody looks for.
+#[derive(Debug)]
+pub(super) struct Wish<'a> {
+    pub(super) segments: &'a [String],
+    pub(super) matching: Option<&'a str>,
+    pub(super) limit: usize,
+}
+
+/// Prints it.
+pub(super) async fn browse(
+    client: &HttpClient,
+    wish: &Wish<'_>,
+    json: bool,
+) -> Result<Exit, Error> {
+    let path = wish.segments.join(".");
+    if !path.is_empty()
+        && let Some(tool) = client.describe_tool(&path).await?
+    {
+        match json {
+            true => print::report(&as_json(&tool).to_string()),
+            false => print::report(&described(&path, &tool)),
+        }
+        return Ok(Exit::Good);
+    }
+    let branches = branches(&client.tools().await?, wish);
+    if branches.is_empty() {
+        print::note(&nothing(&path, wish.matching));
+        return Ok(Exit::Failed);
+    }
+    let n_more = branches.len().saturating_sub(wish.limit);
+    let shown = branches.iter().take(wish.limit);
+    if json {
+        shown.for_each(|(name, branch)| print::report(&branch.json(name, &path).to_string()));
+    } else {
+        let rows: Vec<_> = shown.map(|(name, branch)| branch.row(name)).collect();
+        table::lines(&["", "", ""], &rows).iter().for_each(|line| print::report(line));
+    }
+    if n_more > 0 {
+        print::note(&format!("{n_more} more: raise --limit, or narrow it down with --match"));
+    }
+    Ok(Exit::Good)
+}
+
+fn nothing(path: &str, matching: Option<&str>) -> String {
+    let below = if path.is_empty() { String::new() } else { format!(" below {path}") };
+    match matching {
+        Some(text) => format!("no tool{below} has {} in it", tamed(text)),
+        None => format!("there is no tool{below}"),
+    }
+}
+
+/// What is one segment further down.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Branch {
+    n_tools: usize,
+    /// What the tool itself is for, where this is one.
+    description: Option<String>,
+}
+
+fn branches(tools: &[ToolLine], wish: &Wish<'_>) -> BTreeMap<String, Branch> {
+    let matching = wish.matching.map(str::to_lowercase);
+    let fits = |path: &str, tool: &ToolLine| {
+        matching.as_ref().is_none_or(|text| {
+            path.to_lowercase().contains(text) || tool.description.to_lowercase().contains(text)
+        })
+    };
+    let mut branches = BTreeMap::<String, Branch>::new();
+    for tool in tools {
+        let path = tool.address.strip_prefix("tools.").unwrap_or(&tool.address);
+        let mut segments = path.split('.');
+        let is_below = wish.segments.iter().all(|wanted| segments.next() == Some(wanted));
+        let Some(next) = segments.next().filter(|_| is_below && fits(path, tool)) else { continue };
+        let branch = branches.entry(next.to_owned()).or_default();
+        branch.n_tools += 1;
+        if segments.next().is_none() {
+            branch.description = Some(tool.description.clone());
+        }
+    }
+    branches
+}
+
+impl Branch {
+    fn row(&self, name: &str) -> [String; 3] {
+        let about = self.description.as_deref().map(first_line).unwrap_or_default();
+        let below = self.n_tools - usize::from(self.description.is_some());
+        let below = match below {
+            0 => "tool".to_owned(),
+            1 => "1 tool".to_owned(),
+            n => format!("{n} tools"),
+        };
+        [tamed(name), below, about]
+    }
+
+    fn json(&self, name: &str, path: &str) -> serde_json::Value {
+        let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+        json!({ "path": path, "isTool": self.description.is_some(), "tools": self.n_tools,
+                "description": self.description })
+    }
+}
+
+fn first_line(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    let mut chars = line.chars();
+    let kept: String = chars.by_ref().take(DESCRIPTION_CHARS_MAX).collect();
+    tamed(&kept) + if chars.next().is_some() { "…" } else { "" }
+}
+
+/// A tool for a person who is about to call it.
+pub(crate) fn described(path: &str, tool: &Described) -> String {
+    let mut text = tamed(path);
+    if let Some(description) = tool.description.as_deref().filter(|text| !text.is_empty()) {
+        text.push_str(&format!("\n\n{}", tamed(description)));
+    }
+    let input = tool.input_type_script.as_deref().unwrap_or("unknown");
+    let output = tool.output_type_script.as_deref().unwrap_or("unknown");
+    text.push_str(&format!("\n\nInput:\n  {}\n\nOutput:\n  {}", tamed(input), tamed(output)));
+    let definitions = tool.type_script_definitions.iter().flatten();
+    let definitions: Vec<_> =
+        definitions.map(|(name, text)| format!("  {} = {}", tamed(name), tamed(text))).collect();
+    if !definitions.is_empty() {
+        text.push_str(&format!("\n\nTypes:\n{}", definitions.join("\n")));
+    }
+    text + &format!("\n\nairlock call {} '{{…}}'", tamed(path))
+}
+
+/// The same for a program.
+pub(crate) fn as_json(tool: &Described) -> serde_json::Value {
+    json!({
+        "address": tool.address,
+        "description": tool.description,
+        "inputTypeScript": tool.input_type_script,
+        "outputTypeScript": tool.output_type_script,
+        "typeScriptDefinitions": tool.type_script_definitions,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tools() -> Vec<ToolLine> {
+        let tool = |path: &str, description: &str| ToolLine {
+            address: format!("tools.{path}"),
+            description: description.into(),
+        };
+        vec![
+            tool("search", "Finds tools."),
+            tool("git.issues", "Lists issues.\nAll of them."),
+            tool("git.issues.create", "Makes one."),
+            tool("git.repos.get", "Reads one."),
+        ]
+    }
+
+    #[track_caller]
+    fn check(segments: &[&str], matching: Option<&str>, expected: &[[&str; 3]]) {
+        let segments: Vec<_> = segments.iter().map(|segment| (*segment).to_owned()).collect();
+        let wish = Wish { segments: &segments, matching, limit: 9 };
+        let found = branches(&tools(), &wish);
+        let rows: Vec<_> = found.iter().map(|(name, branch)| branch.row(name)).collect();
+        assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn a_catalogue_is_walked_segment_by_segment() {
+        check(&[], None, &[["git", "3 tools", ""], ["search", "tool", "Finds tools."]]);
+        check(&["git"], None, &[["issues", "1 tool", "Lists issues."], ["repos", "1 tool", ""]]);
+        check(&["git", "repos"], None, &[["get", "tool", "Reads one."]]);
+        check(&["git"], Some("READS"), &[["repos", "1 tool", ""]]);
+        check(&["gi"], None, &[]);
+        check(&[], Some("nowhere"), &[]);
+    }
+
+    #[test]
+    fn where_nothing_is_there_is_said_what_was_looked_for() {
+        assert_eq!(nothing("git", Some("x")), "no tool below git has x in it");
+        assert_eq!(nothing("", None), "there is no tool");
+    }
+}

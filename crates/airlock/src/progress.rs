@@ -1,0 +1,172 @@
+//! One line at the bottom of a terminal that says what an execution does now. In a pipe there is none.
+
+use crate::print;
+use client::Happened;
+use lifecycle::CallId;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use unicode_width::UnicodeWidthChar as _;
+
+/// How often the line is drawn anew.
+const BETWEEN_FRAMES: Duration = Duration::from_millis(100);
+
+const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+
+/// Tools under way that are named; more would push the clock off the line.
+const NAMED_MAX: usize = 2;
+
+/// What an execution does, as far as it was heard.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    is_shown: bool,
+    is_drawn: bool,
+    began: Instant,
+    doing: BTreeMap<CallId, String>,
+    asking: BTreeMap<CallId, String>,
+    n_done: u32,
+}
+
+impl Progress {
+    /// Nothing heard yet. The line is shown where stderr is a terminal that can redraw one.
+    pub(crate) fn new() -> Self {
+        Self {
+            is_shown: print::can_redraw(),
+            is_drawn: false,
+            began: Instant::now(),
+            doing: BTreeMap::new(),
+            asking: BTreeMap::new(),
+            n_done: 0,
+        }
+    }
+
+    /// Takes note of what happened.
+    pub(crate) fn hear(&mut self, happened: &Happened) {
+        match happened {
+            Happened::Call { call, tool, .. } => {
+                self.doing.insert(*call, tool.clone());
+            }
+            Happened::Question { call, .. } => {
+                let tool = self.doing.get(call).cloned().unwrap_or_default();
+                self.asking.insert(*call, tool);
+            }
+            Happened::Answer { call, .. } => {
+                self.asking.remove(call);
+            }
+            Happened::Settled { call, .. } => {
+                self.asking.remove(call);
+                self.n_done += u32::from(self.doing.remove(call).is_some());
+            }
+            Happened::Started { .. }
+            | Happened::Prepared
+            | Happened::Log { .. }
+            | Happened::Emitted { .. }
+            | Happened::Dispatched { .. }
+            | Happened::TimerSet { .. }
+            | Happened::TimerCleared { .. }
+            | Happened::TimerFired { .. }
+            | Happened::Paused
+            | Happened::RecoveryFailed { .. }
+            | Happened::Parked
+            | Happened::LimitReached { .. }
+            | Happened::Finished { .. }
+            | Happened::Other { .. } => {}
+        }
+    }
+
+    /// When to draw again; never where there is nobody to see it.
+    pub(crate) async fn due(&self) {
+        match self.is_shown {
+            true => tokio::time::sleep(BETWEEN_FRAMES).await,
+            false => std::future::pending().await,
+        }
+    }
+
+    /// Draws the line over the one before.
+    pub(crate) fn draw(&mut self) {
+        if self.is_shown {
+            print::redraw(&cut(&self.line(), print::width()));
+            self.is_drawn = true;
+        }
+    }
+
+    /// Takes the line away, so that something else can be printed.
+    pub(crate) fn clear(&mut self) {
+        if std::mem::take(&mut self.is_drawn) {
+            print::redraw("");
+        }
+    }
+
+    fn line(&self) -> String {
+        let waited = self.began.elapsed();
+        let frame = waited.as_millis() / BETWEEN_FRAMES.as_millis();
+        let frame = FRAMES[usize::try_from(frame).unwrap_or(0) % FRAMES.len()];
+        format!("{frame} {} · {} s", self.said(), waited.as_secs())
+    }
+
+    fn said(&self) -> String {
+        let (asking, is_asked) = match self.asking.is_empty() {
+            true => (&self.doing, false),
+            false => (&self.asking, true),
+        };
+        let named: Vec<_> =
+            asking.values().take(NAMED_MAX).map(|tool| print::tamed(tool)).collect();
+        let more = asking.len().saturating_sub(NAMED_MAX);
+        let mut said = match (named.is_empty(), is_asked) {
+            (true, _) => "running".to_owned(),
+            (false, true) => format!("waits for an answer: {}", named.join(", ")),
+            (false, false) => named.join(", "),
+        };
+        if more > 0 {
+            said.push_str(&format!(" and {more} more"));
+        }
+        match self.n_done {
+            0 => said,
+            1 => said + " · 1 call done",
+            n => said + &format!(" · {n} calls done"),
+        }
+    }
+}
+
+/// As much of a line as fits into so many columns without the last one, where terminals wrap.
+fn cut(line: &str, n_columns: usize) -> String {
+    let mut left = n_columns.saturating_sub(1);
+    let fits = |c: &char| {
+        let width = c.width().unwrap_or(0);
+        let is_in = width <= left;
+        left = if is_in { left - width } else { 0 };
+        is_in
+    };
+    line.chars().take_while(fits).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use client::Ended;
+    use lifecycle::Json;
+
+    fn call(n: u32, tool: &str) -> Happened {
+        Happened::Call { call: CallId(n), tool: tool.into(), args: Json::null() }
+    }
+
+    #[test]
+    fn the_line_says_what_is_under_way_and_what_asks() {
+        let mut progress = Progress::new();
+        assert_eq!(progress.said(), "running");
+        (1..=3).for_each(|n| progress.hear(&call(n, &format!("a.t{n}"))));
+        assert_eq!(progress.said(), "a.t1, a.t2 and 1 more");
+        let ended = Ended::Completed { result: None };
+        progress.hear(&Happened::Settled { call: CallId(1), ended });
+        let id = "exec_00000000-0000-0000-0000-000000000002".parse().unwrap();
+        progress.hear(&Happened::Question { id, call: CallId(3), message: "?".into() });
+        assert_eq!(progress.said(), "waits for an answer: a.t3 · 1 call done");
+    }
+
+    #[test]
+    fn the_line_never_wraps_however_wide_its_letters_are() {
+        assert_eq!(cut("abcdef", 4), "abc");
+        assert_eq!(cut("漢字漢字", 6), "漢字");
+        assert_eq!(cut("abc", 0), "");
+        assert_eq!(cut("abc", 80), "abc");
+    }
+}

@@ -1,0 +1,152 @@
+//! `airlock tools`: finds tools, and says what they take. Asks the tools that find tools, as programs do.
+
+use crate::call::{as_json, described};
+use crate::print::{self, tamed};
+use crate::reach::Reach;
+use crate::{Exit, table};
+use client::{Error, HttpClient, Standing};
+use serde_json::{Value, json};
+
+/// Searches and describes tools, and lists where they come from.
+///
+/// A server is started where none runs.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+    /// One line of JSON.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Finds tools by what they do: path and description, best first.
+    Search {
+        /// What to look for, in words.
+        query: Vec<String>,
+        /// Only below this path.
+        #[arg(long, value_name = "PATH")]
+        namespace: Option<String>,
+        /// At most so many.
+        #[arg(long, value_name = "N", default_value_t = 12)]
+        limit: usize,
+    },
+    /// Says what a tool takes and gives, in TypeScript.
+    Describe {
+        /// Its path, with dots or spaces.
+        #[arg(required = true)]
+        path: Vec<String>,
+    },
+    /// Lists where tools come from: name, kind, number of tools, description.
+    #[command(visible_alias = "integrations")]
+    Sources {
+        /// Only those with these words.
+        #[arg(long, value_name = "WORDS")]
+        query: Option<String>,
+        /// At most so many.
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        limit: usize,
+    },
+}
+
+const HELP: &str = "\
+Examples:
+  airlock tools search create an issue
+  airlock tools search --namespace github --limit 5 repository
+  airlock tools describe github.org.main.issues.create
+  airlock tools sources --json
+
+Exit codes:
+  0    done
+  1    there is no such tool, or no server
+  2    the command line made no sense
+  70   Airlock itself broke";
+
+/// Looks, and tells what was found.
+pub(crate) fn tools(args: &Args) -> Exit {
+    args.reach.visit_started(async |client| perform(&client, args).await)
+}
+
+async fn perform(client: &HttpClient, args: &Args) -> Result<Exit, Error> {
+    match &args.verb {
+        Verb::Describe { path } => describe(client, &path.join("."), args.json).await,
+        Verb::Search { query, namespace, limit } => {
+            let query = query.join(" ");
+            let wish = json!({ "query": query, "namespace": namespace, "limit": (*limit).max(1) });
+            let found = asked(client, &format!("tools.search({wish})")).await?;
+            tell(found, args.json, ["PATH", "DESCRIPTION"], |hit| {
+                ["path", "description"].map(|name| line(&hit[name]))
+            })
+        }
+        Verb::Sources { query, limit } => {
+            let wish = json!({ "query": query, "limit": (*limit).max(1) });
+            let found = asked(client, &format!("tools.executor.sources.list({wish})")).await?;
+            tell(found, args.json, ["NAME", "KIND", "TOOLS", "DESCRIPTION"], |source| {
+                ["id", "kind", "toolCount", "description"].map(|name| line(&source[name]))
+            })
+        }
+    }
+}
+
+async fn describe(client: &HttpClient, path: &str, json: bool) -> Result<Exit, Error> {
+    let path = path.strip_prefix("tools.").unwrap_or(path);
+    let Some(tool) = client.describe_tool(path).await? else {
+        print::note(&format!("there is no tool {}", tamed(path)));
+        return Ok(Exit::Failed);
+    };
+    match json {
+        true => print::report(&as_json(&tool).to_string()),
+        false => print::report(&described(path, &tool)),
+    }
+    Ok(Exit::Good)
+}
+
+/// What a tool that finds tools says.
+async fn asked(client: &HttpClient, call: &str) -> Result<Value, Error> {
+    let reply = client.execute(&format!("return await {call};")).await?;
+    match reply.standing {
+        Standing::Completed { result, .. } => serde_json::from_str(result.text())
+            .map_err(|_| Error::Protocol("no list of tools".into())),
+        Standing::Failed { error, .. } => {
+            Err(Error::Refused { status: 400, tag: String::new(), message: error })
+        }
+        Standing::Asks(_) | Standing::Running | Standing::Parked => {
+            Err(Error::Protocol("a search that asks".into()))
+        }
+    }
+}
+
+fn tell<const N: usize>(
+    found: Value,
+    json: bool,
+    head: [&str; N],
+    row: fn(&Value) -> [String; N],
+) -> Result<Exit, Error> {
+    if json {
+        print::report(&found.to_string());
+        return Ok(Exit::Good);
+    }
+    let items = found["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let rows: Vec<_> = items.iter().map(row).collect();
+    match rows.is_empty() {
+        true => print::note("nothing was found"),
+        false => table::lines(&head, &rows).iter().for_each(|line| print::report(line)),
+    }
+    if found["hasMore"] == true {
+        print::note(&format!("{} in all: raise --limit", found["total"]));
+    }
+    Ok(Exit::Good)
+}
+
+/// A member in one line.
+fn line(value: &Value) -> String {
+    let text = value.as_str().map_or_else(
+        || if value.is_null() { String::new() } else { value.to_string() },
+        |text| text.lines().next().unwrap_or_default().to_owned(),
+    );
+    tamed(&text).replace('\t', " ")
+}

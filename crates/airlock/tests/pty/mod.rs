@@ -1,0 +1,92 @@
+//! The real binary in a real terminal: somebody types, and sees what a person would see.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use bytes::Bytes;
+use processes::{Config, Event, Process, Processes, Program, Seq, Size, Spec, Streams};
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+/// A test that waits longer waits for something that never comes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A house for terminals.
+pub(crate) fn house() -> Processes {
+    let program = Program::At(env!("CARGO_BIN_EXE_airlock").into());
+    Processes::start(&Config { program }).unwrap()
+}
+
+/// A verb in a terminal.
+pub(crate) struct Terminal {
+    process: Process,
+    changes: processes::Changes,
+    after: Seq,
+    code: Option<i32>,
+    pub(crate) text: String,
+}
+
+impl Terminal {
+    /// Starts the binary in a terminal of this many columns, with nothing in its environment but this.
+    pub(crate) async fn open(
+        house: &Processes,
+        columns: u16,
+        env: &[(&str, &Path)],
+        words: &[&str],
+    ) -> Self {
+        let program = OsString::from(env!("CARGO_BIN_EXE_airlock"));
+        let variable =
+            |(name, value): &(&str, &Path)| (OsString::from(name), OsString::from(value));
+        let spec = Spec {
+            argv: std::iter::once(program).chain(words.iter().map(OsString::from)).collect(),
+            arg0: None,
+            cwd: "/".into(),
+            env: env.iter().map(variable).collect(),
+            streams: Streams::Terminal(Size { rows: 24, columns }),
+        };
+        let process = house.spawn(&spec).await.unwrap();
+        let changes = process.output().changes();
+        Self { process, changes, after: 0, code: None, text: String::new() }
+    }
+
+    /// Reads on until this stands on the terminal, and forgets what stood before its end.
+    pub(crate) async fn sees(&mut self, wanted: &str) {
+        while !self.text.contains(wanted) {
+            assert!(self.next().await, "it ended without {wanted:?}: {:?}", self.text);
+        }
+        let (_, rest) = self.text.split_once(wanted).unwrap();
+        self.text = rest.to_owned();
+    }
+
+    /// Types something.
+    pub(crate) async fn types(&self, text: &str) {
+        let room = self.process.input_room(text.len()).await;
+        self.process.write(Bytes::copy_from_slice(text.as_bytes()), room).unwrap();
+    }
+
+    /// Reads to the end; the exit code.
+    pub(crate) async fn ends(&mut self) -> i32 {
+        while self.next().await {}
+        self.code.expect("the exit comes before the end")
+    }
+
+    async fn next(&mut self) -> bool {
+        let next = async {
+            loop {
+                if let Some(event) = self.process.output().next_after(self.after) {
+                    return event;
+                }
+                self.changes.next().await;
+            }
+        };
+        let event = tokio::time::timeout(PATIENCE, next).await;
+        let event = event.unwrap_or_else(|_| panic!("nothing more came after {:?}", self.text));
+        self.after = event.seq();
+        self.process.output().release(self.after);
+        match event {
+            Event::Output(chunk) => self.text += &String::from_utf8_lossy(&chunk.bytes),
+            Event::Exited { code, .. } => self.code = Some(code),
+            Event::Closed { .. } => return false,
+        }
+        true
+    }
+}

@@ -1,0 +1,38 @@
+//! Starting a program and staying with it: the parts of a conversation that do not wait.
+
+use crate::{Asks, Error, HttpClient, Id, Reply, reply, wire};
+use hyper::Method;
+use lifecycle::{Answer, ExecutionId, Json};
+use serde_json::json;
+
+impl HttpClient {
+    /// Starts a program and does not wait for what comes of it.
+    pub async fn start(&self, code: &str) -> Result<ExecutionId, Error> {
+        let reply = self.reply(Method::POST, "/api/executions?wait=0", Some(&body(code)?)).await?;
+        reply.execution.ok_or_else(|| Error::Protocol("a start that names no execution".into()))
+    }
+
+    /// Runs a program and waits for its end or its first question.
+    pub async fn execute(&self, code: &str) -> Result<Reply, Error> {
+        self.reply(Method::POST, "/api/executions", Some(&body(code)?)).await
+    }
+
+    /// Answers a question and does not wait for what follows. The first answer stands.
+    pub async fn answer(&self, id: Id, answer: &Answer, remember: bool) -> Result<(), Error> {
+        let body = wire::Resume::body(answer, remember)?;
+        let path = format!("/api/executions/{id}/resume?wait=0");
+        self.ask(Method::POST, &path, Some(&body)).await.map(drop)
+    }
+
+    /// What an execution asks now, oldest first.
+    pub async fn questions(&self, id: Id) -> Result<Vec<Asks>, Error> {
+        let (_, body) =
+            self.ask(Method::GET, &format!("/api/executions/{id}/questions"), None).await?;
+        let wire::Questions { questions } = reply::read(&body)?;
+        questions.into_iter().map(Asks::read).collect()
+    }
+}
+
+fn body(code: &str) -> Result<Json, Error> {
+    Json::from_value(&json!({ "code": code })).map_err(|error| Error::Unusable(error.to_string()))
+}

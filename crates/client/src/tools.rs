@@ -1,0 +1,51 @@
+//! What programs can call.
+
+use crate::{Error, HttpClient};
+use hyper::Method;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// A tool as the server lists it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct ToolLine {
+    /// `tools.` and its path.
+    pub address: String,
+    /// What it is for.
+    #[serde(default)]
+    pub description: String,
+}
+
+/// What a tool takes and gives.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Described {
+    /// `tools.` and its path.
+    pub address: String,
+    /// What it is for.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// What it takes, in TypeScript.
+    pub input_type_script: Option<String>,
+    /// What it gives, in TypeScript.
+    pub output_type_script: Option<String>,
+    /// Types that the two name.
+    #[serde(default)]
+    pub type_script_definitions: Option<BTreeMap<String, String>>,
+}
+
+impl HttpClient {
+    /// Every tool that may be called.
+    pub async fn tools(&self) -> Result<Vec<ToolLine>, Error> {
+        self.asked(Method::GET, "/api/tools?includeBlocked=false", None).await
+    }
+
+    /// What a tool takes and gives; none where there is no such tool.
+    pub async fn describe_tool(&self, path: &str) -> Result<Option<Described>, Error> {
+        let address: String = form_urlencoded::byte_serialize(path.as_bytes()).collect();
+        match self.asked(Method::GET, &format!("/api/tools/schema?address={address}"), None).await {
+            Ok(described) => Ok(Some(described)),
+            Err(Error::Refused { status: 404, .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
