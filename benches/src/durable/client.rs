@@ -60,6 +60,12 @@ impl Client {
         self.answer(&request).map(drop)
     }
 
+    /// Asks for the health and takes any answer, also that there is no such thing: whoever answers is alive.
+    pub(crate) fn sign_of_life(&mut self) -> Result<()> {
+        let request = format!("GET /api/health {}\r\n", self.head);
+        self.read_answer(&request).map(drop)
+    }
+
     /// Answers a question; what the program returns then.
     pub(crate) fn accept(&mut self, question: &str) -> Result<Value> {
         let path = format!("/api/executions/{question}/resume");
@@ -91,11 +97,18 @@ impl Client {
 
     /// Sends a request and reads the body of its answer.
     fn answer(&mut self, request: &str) -> Result<&[u8]> {
+        let status = self.read_answer(request)?;
+        let is_good = status.starts_with("HTTP/1.1 2");
+        ensure!(is_good, "{status}: {}", String::from_utf8_lossy(&self.body));
+        Ok(&self.body)
+    }
+
+    /// The line with the status; the body is in `body` then.
+    fn read_answer(&mut self, request: &str) -> Result<String> {
         self.stream.get_mut().write_all(request.as_bytes())?;
         let mut line = String::new();
         let mut length = None;
         self.stream.read_line(&mut line)?;
-        let is_good = line.starts_with("HTTP/1.1 2");
         let status = line.trim().to_owned();
         while !line.trim().is_empty() {
             line.clear();
@@ -110,8 +123,7 @@ impl Client {
         ensure!(length <= BODY_BYTES_MAX, "an answer of {length} bytes");
         self.body.resize(length, 0);
         self.stream.read_exact(&mut self.body)?;
-        ensure!(is_good, "{status}: {}", String::from_utf8_lossy(&self.body));
-        Ok(&self.body)
+        Ok(status)
     }
 }
 

@@ -78,7 +78,7 @@ fn beside_rival(loud: &Served, rival: &Rival, report: &mut Report) -> Result<()>
             // Long enough for the request to arrive, far shorter than the program.
             std::thread::sleep(Duration::from_millis(BUSY_MS / 10));
             let began = Instant::now();
-            theirs.health()?;
+            theirs.sign_of_life()?;
             let took = began.elapsed();
             running.join().ok().context("a client panicked")??;
             Ok(took)
