@@ -1,6 +1,7 @@
 //! A call from guest to engine and back, beside the same bytes on a socket.
 
 use super::{PLAN, lines, on};
+use crate::apart::Apart;
 use crate::directory::directory;
 use crate::floor_process::Helper;
 use anyhow::{Context, Result, ensure};
@@ -37,6 +38,7 @@ pub(super) fn run(runtime: &Runtime, report: &mut Report) -> Result<()> {
     let (call, result) = lines::call_and_result()?;
     let mut echo = Helper::echo(&result, &call)?;
 
+    let _apart = Apart::asking()?;
     let plan = Plan { warm_up_ops: 3, ..PLAN };
     let subject = Contender::timed("read-only call, guest to engine to guest", || {
         runtime.block_on(time_calls(&engine, &mut marks))

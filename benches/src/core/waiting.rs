@@ -1,6 +1,7 @@
 //! From the message to the result on a runner that waits, beside the same bytes on a socket.
 
 use super::{PLAN, lines, on};
+use crate::apart::Apart;
 use crate::floor_process::Helper;
 use anyhow::{Context, Result};
 use bench::{Contender, Report, Target};
@@ -38,6 +39,7 @@ pub(super) fn run(runtime: &Runtime, report: &mut Report) -> Result<()> {
     let mut echoes =
         (0..BATCH).map(|_| Helper::echo(&execute, &answer)).collect::<Result<Vec<_>>>()?;
     let mut turns = (0..BATCH).cycle();
+    let _apart = Apart::asking()?;
     let subject = Contender::timed("message to result on a waiting runner", || {
         if ready.leases.is_empty() {
             let old = std::mem::replace(&mut ready, Ready::new(sandbox.clone()));

@@ -92,6 +92,39 @@ impl Host {
         })
     }
 
+    /// As if nothing had run. Only the link stays.
+    pub(crate) fn forget(&self) {
+        let Self {
+            outbox: _,
+            calls,
+            timers,
+            mark,
+            crashed,
+            described,
+            first_line_shift,
+            has_users_lines,
+            is_looking,
+            hosted,
+            cpu: Cpu { since, allowance, exhausted },
+            ticks,
+            microtasks,
+        } = self;
+        calls.take();
+        timers.take();
+        mark.take();
+        crashed.take();
+        described.take();
+        first_line_shift.take();
+        has_users_lines.take();
+        is_looking.take();
+        hosted.take();
+        since.take();
+        allowance.take();
+        exhausted.take();
+        ticks.take();
+        microtasks.take();
+    }
+
     /// Counts an input; outputs are numbered anew.
     pub(crate) fn begin_input(&self) -> InputIndex {
         let input = self.inputs().next();

@@ -7,6 +7,7 @@
 mod bytes;
 mod convert;
 mod failure;
+mod heap;
 mod host;
 mod link;
 mod order;
@@ -20,6 +21,7 @@ mod verdict;
 mod world;
 
 pub use prelude::PRELUDE_VERSION;
+pub use session::REHEARSAL;
 pub use world::World;
 
 /// Everything besides the program and its inputs that could change what a program does. A replay under another
@@ -39,5 +41,18 @@ mod tests {
         let lock = include_str!("../../../Cargo.lock");
         assert!(lock.contains("name = \"rquickjs\"\nversion = \"0.14.0\""), "rename the engine");
         assert!(super::FINGERPRINT.contains(&format!("prelude {}", super::PRELUDE_VERSION)));
+    }
+
+    #[test]
+    fn the_rehearsal_is_an_order_for_the_newest_prelude_and_succeeds() {
+        use std::io::{Read as _, Write as _};
+        assert!(super::REHEARSAL.contains(&format!("\"prelude\":{},", super::PRELUDE_VERSION)));
+        let (mut link, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        link.write_all(super::REHEARSAL.as_bytes()).unwrap();
+        link.shutdown(std::net::Shutdown::Write).unwrap();
+        assert_eq!(super::World::warm().serve(theirs), 0);
+        let mut said = String::new();
+        link.read_to_string(&mut said).unwrap();
+        assert!(said.contains("\"ok\":true"), "{said}");
     }
 }

@@ -1,12 +1,15 @@
 //! The socket to the engine: lines in, collected lines out.
 
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, recv};
 use protocols::execbox::{FromRunner, MESSAGE_BYTES_MAX};
 use protocols::ndjson::Lines;
 use std::cell::{Cell, RefCell};
 use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Collected output beyond this is written at once: the engine can begin on it while the guest goes on.
 const COLLECTED_BYTES_MAX: usize = 32 << 10;
@@ -18,15 +21,23 @@ const COLLECTED_AGE_MAX: Duration = Duration::from_millis(20);
 /// it touches for the first time just when it is in a hurry; the buffer grows by itself for large messages.
 const READ_BYTES: usize = 8 << 10;
 
+/// After a wait that was shorter than this the next one is expected to be short too.
+const SHORT_WAIT: Duration = Duration::from_micros(150);
+
+/// How long we look again and again instead of sleeping, where the wait is expected to be short: waking up takes as long.
+const LOOKING_MAX: Duration = Duration::from_micros(100);
+
 /// The receiving half.
 pub(crate) struct Inbox {
     stream: Rc<UnixStream>,
     lines: Lines,
+    /// Whether the last wait was a short one.
+    is_quick: bool,
 }
 
 impl Inbox {
     pub(crate) fn new(stream: Rc<UnixStream>) -> Self {
-        Self { stream, lines: Lines::new(MESSAGE_BYTES_MAX) }
+        Self { stream, lines: Lines::new(MESSAGE_BYTES_MAX), is_quick: false }
     }
 
     /// The next line; `None` once the other side has closed. `before_waiting` runs if none is here yet.
@@ -45,6 +56,34 @@ impl Inbox {
     }
 
     fn read(&mut self) -> io::Result<usize> {
+        let began = Instant::now();
+        while self.is_quick && began.elapsed() < LOOKING_MAX {
+            if let Some(n) = self.look()? {
+                return Ok(n);
+            }
+            // Whoever we wait for may need this core.
+            std::thread::yield_now();
+        }
+        let n = self.sleep()?;
+        self.is_quick = began.elapsed() < SHORT_WAIT;
+        Ok(n)
+    }
+
+    /// What is there now.
+    fn look(&mut self) -> io::Result<Option<usize>> {
+        let room = self.lines.room(READ_BYTES);
+        match recv(self.stream.as_raw_fd(), room, MsgFlags::MSG_DONTWAIT) {
+            Ok(n) => {
+                self.lines.filled(n);
+                Ok(Some(n))
+            }
+            Err(Errno::EAGAIN | Errno::EINTR) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What comes next.
+    fn sleep(&mut self) -> io::Result<usize> {
         loop {
             match (&*self.stream).read(self.lines.room(READ_BYTES)) {
                 Ok(n) => {

@@ -97,11 +97,18 @@ pub(crate) fn rehearse(world: &World) {
     });
 }
 
+/// An order that takes a runner through the steps of every program.
+pub const REHEARSAL: &str = concat!(
+    r#"{"type":"execute","id":"run","code":"await null; 1 + 1","options":{"timeoutMs":1000,"memoryLimitBytes":67108864,"maxLogLines":1,"maxLogChars":1},"providers":[],"airlock":{"seed":"0000000000000000000000000000000000000000000000000000000000000000","startMs":0,"convention":"last_expression","prepared":false,"prelude":1,"cpuMs":1000,"unawaited":"wait","replayInputs":0,"replayCpuMs":1}}"#,
+    "\n"
+);
+
 /// Takes a world that is about to wait through the steps of every program once, so that its process has its own copy
 /// of the pages they touch. Leaves nothing that a guest could see.
 pub(crate) fn limber_up(world: &World) {
-    const ORDER: &str = r#"{"type":"execute","id":"run","code":"await null; 1 + 1","options":{"timeoutMs":1,"memoryLimitBytes":1,"maxLogLines":1,"maxLogChars":1},"providers":[],"airlock":{"seed":"0000000000000000000000000000000000000000000000000000000000000000","startMs":0,"convention":"last_expression","prepared":false,"prelude":1,"cpuMs":1,"unawaited":"wait","replayInputs":0,"replayCpuMs":1}}"#;
-    let Ok(ToRunner::Execute(execute)) = ToRunner::decode(ORDER.as_bytes()) else { return };
+    let Ok(ToRunner::Execute(execute)) = ToRunner::decode(REHEARSAL.trim_end().as_bytes()) else {
+        return;
+    };
     let convention = Convention::LastExpression;
     let Ok(Prepared(text)) = prepare::prepare(&execute.code, convention) else { return };
     world.host.allow_cpu(u64::MAX);

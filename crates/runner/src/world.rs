@@ -1,5 +1,6 @@
 //! One guest's world: a runtime, a context and the prelude's functions. A world serves one execution.
 
+use crate::heap::{Heap, Picture};
 use crate::host::{self, Host};
 use crate::link::Inbox;
 use crate::order::Order;
@@ -37,6 +38,9 @@ pub struct World {
     pub(crate) runtime: Runtime,
     pub(crate) host: Rc<Host>,
     prelude: u32,
+    heap: Heap,
+    /// How its heap was before the first program.
+    picture: Option<Picture>,
 }
 
 /// The prelude's functions, by which the session drives the guest.
@@ -65,6 +69,7 @@ impl World {
     /// A world in which everything a typical program touches has been touched once, so that a forked child faults few
     /// pages and opens no file: the time zone is read here.
     pub fn warm() -> Self {
+        know_the_processor();
         let rehearsal =
             Self::fresh(prelude::PRELUDE_VERSION).expect("the newest prelude is embedded");
         let compiled = rehearsal.context.with(|ctx| prelude::compile_all(&ctx));
@@ -82,7 +87,7 @@ impl World {
         world
     }
 
-    /// Called in a runner that will wait before it serves: it has time to copy what it will touch.
+    /// Called in a runner that will wait before it serves: it has time to run the code that it will run.
     pub fn limber_up(&self) {
         session::limber_up(self);
     }
@@ -103,22 +108,26 @@ impl World {
                 Ok(None) => break EXIT_CLOSED,
                 Err(_) => break EXIT_BROKEN,
             };
-            let Some(world) = held.ready(order.prelude()) else {
+            let Some(mut world) = held.ready(order.prelude()) else {
                 order.refuse_prelude(&stream);
                 held = Held::Nothing;
                 continue;
             };
             world.host.outbox.connect(Rc::clone(&stream));
+            let is_hosted = !order.is_journalled();
+            // A host uses its link again, and so does whoever has used it twice.
+            let is_kept = is_hosted || n_done >= 1;
+            if is_kept {
+                world.keep_picture();
+            }
             let end = session::run(&world, &order, &mut inbox);
             held = Held::Spent(world);
             n_done += 1;
-            let is_hosted = !order.is_journalled();
             match end {
                 // Whoever leased it takes another one.
                 End::Done if is_hosted && has_grown(peak_before) => break EXIT_CLOSED,
-                // A host uses its link again, and so does whoever has used it twice: the next world is built while
-                // nobody waits for it.
-                End::Done if is_hosted || n_done >= 2 => held = held.renewed(order.prelude()),
+                // The next world is made while nobody waits for it.
+                End::Done if is_kept => held = held.renewed(order.prelude()),
                 End::Done => {}
                 End::Closed | End::Broken | End::Diverged => break end.exit_code(),
             }
@@ -128,7 +137,8 @@ impl World {
 
     /// A new world with one version of the guest's globals; `None` if there is no such version.
     pub(crate) fn fresh(version: u32) -> Option<Self> {
-        let runtime = Runtime::new().expect("memory for a runtime");
+        let heap = Heap::new().expect("memory for a heap");
+        let runtime = Runtime::new_with_alloc(heap.clone()).expect("memory for a runtime");
         runtime.set_max_stack_size(STACK_BYTES_MAX);
         let context = Context::full(&runtime).expect("memory for a context");
         let host = Host::new();
@@ -142,7 +152,27 @@ impl World {
         })?;
         // Only now: building the world is not the guest's time.
         runtime.set_interrupt_handler(Some(Box::new(move || polled.tick())));
-        Some(Self { hooks, context, runtime, host, prelude: version })
+        Some(Self { hooks, context, runtime, host, prelude: version, heap, picture: None })
+    }
+
+    /// Remembers how it is, so that it can be so again. Called before the first program.
+    fn keep_picture(&mut self) {
+        self.picture = self.picture.take().or_else(|| self.heap.picture());
+    }
+
+    /// Makes it as it was before its program, if there is a picture of that.
+    #[expect(
+        unsafe_code,
+        reason = "a heap is put back under values that are as old as its picture"
+    )]
+    fn restored(self) -> Option<Self> {
+        self.host.forget();
+        let picture = self.picture.as_ref()?;
+        // SAFETY: the picture is of this heap. Addresses into it are held by the runtime, the context, the hooks and the
+        // closures of the host's functions, all of which were made by `fresh`, before the picture; the session
+        // has dropped what it held, and nothing else holds a value of the guest's. The engine is not running.
+        unsafe { self.heap.restore(picture) };
+        Some(self)
     }
 
     pub(crate) fn limit_memory(&self, bytes: u64) {
@@ -160,6 +190,12 @@ impl World {
 /// Whether this process keeps so much that it would blur how much the next program uses.
 fn has_grown(peak_before: u64) -> bool {
     usage::memory_peak_bytes().saturating_sub(peak_before) > GROWTH_BYTES_MAX
+}
+
+/// Asks the processor once what it can do, so that no runner has to: virtual machines take long to answer.
+fn know_the_processor() {
+    #[cfg(target_arch = "x86_64")]
+    std::hint::black_box(std::is_x86_feature_detected!("avx2"));
 }
 
 impl End {
@@ -211,8 +247,11 @@ impl Held {
 
     /// A fresh world in place of a spent one.
     fn renewed(self, prelude: u32) -> Self {
-        drop(self);
-        World::fresh(prelude).map_or(Self::Nothing, Self::Waiting)
+        let restored = match self {
+            Self::Waiting(world) | Self::Spent(world) => world.restored(),
+            Self::Nothing => None,
+        };
+        restored.or_else(|| World::fresh(prelude)).map_or(Self::Nothing, Self::Waiting)
     }
 
     /// The kernel takes a dead process's memory back faster than we could free it object by object.

@@ -34,6 +34,7 @@ pub use sandbox::{Demand, Load, Sandbox};
 pub fn enter_if_asked() {
     zygote::enter_with(zygote::Play {
         warm: runner::World::warm,
+        rehearsal: runner::REHEARSAL,
         limber_up: runner::World::limber_up,
         serve: runner::World::serve,
     });

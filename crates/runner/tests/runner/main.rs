@@ -1,11 +1,11 @@
 //! The runner as the engine meets it: a socket, messages in, messages out.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
+mod again;
 mod failures;
 mod guest;
 mod hosted;
 mod limits;
-
 mod replay;
 mod round_trips;
 mod tampering;

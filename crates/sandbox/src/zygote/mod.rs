@@ -15,10 +15,11 @@ pub(crate) use process::Process;
 
 use crate::jail::{self, Layer, Tier};
 use child::Birth;
-use pages::Writable;
+use pages::{Learning, Touched};
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, Write as _};
+use std::net::Shutdown;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 
@@ -39,6 +40,8 @@ pub(crate) const NOT_SHUT: i32 = 70;
 pub struct Play<W> {
     /// Runs once, in the zygote, before the jail is shut.
     pub warm: fn() -> W,
+    /// What a copy of the zygote is asked to do, so that runners know beforehand which pages they will touch.
+    pub rehearsal: &'static str,
     /// Runs in every runner that will wait for its lease, inside the jail.
     pub limber_up: fn(&W),
     /// Runs in every runner, inside the jail.
@@ -53,7 +56,15 @@ pub fn enter_with<W>(play: Play<W>) {
     let Ok(control) = take_control() else { leave(NOT_STEERED) };
     signals::leave_stopping_to_the_server().expect("a signal that exists can be ignored");
     let world = (play.warm)();
-    let (mapped_bytes, writable) = (mapped_bytes(), Writable::of_this_process());
+    let touched = match Touched::learn() {
+        Ok(Learning::Copy(saying)) => {
+            rehearse(play, world);
+            leave(i32::from(saying.say().is_err()));
+        }
+        Ok(Learning::Zygote(touched)) => touched,
+        Err(_) => Touched::default(),
+    };
+    let mapped_bytes = mapped_bytes();
     let mut tier = Tier::default();
     jail::leave_the_host(&mut tier);
     if tier.has(Layer::PidNamespace) {
@@ -68,7 +79,7 @@ pub fn enter_with<W>(play: Play<W>) {
         leave(NOT_SHUT);
     }
     let own_pid = std::process::id();
-    Zygote { control, runners: HashMap::new(), own_pid, mapped_bytes, writable }
+    Zygote { control, runners: HashMap::new(), own_pid, mapped_bytes, touched }
         .run(world, tier, play)
 }
 
@@ -77,7 +88,7 @@ struct Zygote {
     runners: HashMap<i32, Token>,
     own_pid: u32,
     mapped_bytes: u64,
-    writable: Writable,
+    touched: Touched,
 }
 
 impl Zygote {
@@ -90,7 +101,7 @@ impl Zygote {
                     // From here it is the runner's own copy of the world; the zygote's stays as it was.
                     Ok(Cloned::Runner) => child::serve(self.birth(order), link, |link| {
                         if order.will_wait {
-                            self.writable.copy_now();
+                            self.touched.take_now();
                             (play.limber_up)(&world);
                         }
                         (play.serve)(world, link)
@@ -135,6 +146,14 @@ impl Zygote {
         if self.control.report(report, passed.map(AsFd::as_fd)).is_err() {
             leave(0);
         }
+    }
+}
+
+/// Serves one order and throws away what comes of it.
+fn rehearse<W>(play: Play<W>, world: W) {
+    let Ok((mut link, theirs)) = UnixStream::pair() else { return };
+    if link.write_all(play.rehearsal.as_bytes()).is_ok() && link.shutdown(Shutdown::Write).is_ok() {
+        (play.serve)(world, theirs);
     }
 }
 

@@ -1,30 +1,71 @@
-//! The pages that a runner shares with its zygote until it writes to them.
+//! The pages that a runner shares with its zygote until it touches them, and which of them a program touches.
+//!
+//! A copy of the zygote runs one small program and looks which pages it has made its own. A runner that has time to
+//! wait takes just those beforehand: one page at a time, on the way to the first result, costs a trap each; all that
+//! the zygote has would cost more than the program.
 
-/// More than a warm zygote has. What lies beyond is copied when it is written to, as always.
-const COPIED_BYTES_MAX: usize = 8 << 20;
+use std::fs::File;
+use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
+use std::os::unix::fs::FileExt as _;
 
-/// Every private, writable range of this process except its stack.
-#[derive(Debug, Default)]
-pub(super) struct Writable(Vec<(usize, usize)>);
+/// More than a program touches. What lies beyond is taken when it is touched, as always.
+const TOUCHED_BYTES_MAX: usize = 8 << 20;
 
-impl Writable {
-    /// Reads them from /proc; where that is hidden there are none.
-    pub(super) fn of_this_process() -> Self {
-        Self::parse(&std::fs::read_to_string("/proc/self/maps").unwrap_or_default())
+/// Address space that is looked at: more than a warm zygote has mapped.
+const MAPPED_BYTES_MAX: usize = 512 << 20;
+
+/// The only size of page on most machines; where pages are larger nothing is learned.
+const PAGE_BYTES: usize = 4 << 10;
+
+/// What may lie between two pages that are written: a system call more costs less than a copy more.
+const GAP_BYTES_MAX: usize = PAGE_BYTES;
+
+/// `/proc/self/pagemap`: one of these for each page.
+const ENTRY_BYTES: usize = 8;
+/// It is in memory, and nobody else has it mapped.
+const OWN: u64 = 1 << 63 | 1 << 56;
+
+/// What a program writes to. What it reads of files is left to the traps: it would be mapped by the megabyte.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Touched(Vec<Range>);
+
+type Range = (usize, usize);
+
+/// Who goes on after [`Touched::learn`].
+pub(super) enum Learning {
+    /// The copy: runs the program, then says so.
+    Copy(Saying),
+    /// The zygote, which knows now.
+    Zygote(Touched),
+}
+
+/// The copy's duty: to say what it touched.
+pub(super) struct Saying {
+    ranges: Vec<Range>,
+    to: PipeWriter,
+}
+
+impl Touched {
+    /// Learns from a copy of this process. Where /proc is hidden nothing is learned.
+    pub(super) fn learn() -> io::Result<Learning> {
+        let ranges = writable(&std::fs::read_to_string("/proc/self/maps").unwrap_or_default());
+        let (from, to) = io::pipe()?;
+        // SAFETY: the process is single-threaded, so the copy finds every lock free.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => Ok(Learning::Copy(Saying { ranges, to })),
+            copy => {
+                drop(to);
+                let heard = Self::hear(from);
+                // SAFETY: the copy is our child; its status is of no interest and not written.
+                unsafe { libc::waitpid(copy, std::ptr::null_mut(), 0) };
+                Ok(Learning::Zygote(heard.unwrap_or_default()))
+            }
+        }
     }
 
-    fn parse(maps: &str) -> Self {
-        let mut left = COPIED_BYTES_MAX;
-        let ranges = maps.lines().filter_map(range).filter(|(start, end)| {
-            let bytes = end - start;
-            left.checked_sub(bytes).inspect(|rest| left = *rest).is_some()
-        });
-        Self(ranges.collect())
-    }
-
-    /// Copies all of them at once. A runner that waits has the time; one page at a time, on the way to the
-    /// first result, costs a trap each.
-    pub(super) fn copy_now(&self) {
+    /// Takes all of it at once.
+    pub(super) fn take_now(&self) {
         for (start, end) in &self.0 {
             // SAFETY: populating a range changes no content, and one that is no longer mapped is refused.
             // An older kernel refuses all of them, which costs nothing but the time saved.
@@ -33,11 +74,65 @@ impl Writable {
             }
         }
     }
+
+    fn hear(mut from: PipeReader) -> io::Result<Self> {
+        let mut said = Vec::new();
+        from.read_to_end(&mut said)?;
+        let (words, _) = said.as_chunks::<ENTRY_BYTES>();
+        let pairs = words.as_chunks::<2>().0.iter();
+        let ranges =
+            pairs.map(|pair| pair.map(usize::from_ne_bytes).into()).collect::<Vec<Range>>();
+        let bytes: usize = ranges.iter().map(|(start, end)| end - start).sum();
+        Ok(if bytes <= TOUCHED_BYTES_MAX { Self(ranges) } else { Self::default() })
+    }
 }
 
-fn range(line: &str) -> Option<(usize, usize)> {
+impl Saying {
+    /// Says what this process has touched since it is a copy.
+    pub(super) fn say(mut self) -> io::Result<()> {
+        let pagemap = File::open("/proc/self/pagemap")?;
+        let ranges = touched(&pagemap, &self.ranges)?.into_iter();
+        let said: Vec<u8> =
+            ranges.flat_map(|(start, end)| [start, end]).flat_map(usize::to_ne_bytes).collect();
+        self.to.write_all(&said)
+    }
+}
+
+/// The parts of `ranges` that are this process's own.
+fn touched(pagemap: &File, ranges: &[Range]) -> io::Result<Vec<Range>> {
+    let mut found: Vec<Range> = Vec::new();
+    for (start, end) in ranges {
+        let mut entries = vec![0; (end - start) / PAGE_BYTES * ENTRY_BYTES];
+        pagemap.read_exact_at(&mut entries, (start / PAGE_BYTES * ENTRY_BYTES) as u64)?;
+        for (n, entry) in entries.as_chunks::<ENTRY_BYTES>().0.iter().enumerate() {
+            if u64::from_ne_bytes(*entry) & OWN == OWN {
+                let page = start + n * PAGE_BYTES;
+                match found.last_mut() {
+                    Some((first, last)) if *first >= *start && page - *last <= GAP_BYTES_MAX => {
+                        *last = page + PAGE_BYTES;
+                    }
+                    _ => found.push((page, page + PAGE_BYTES)),
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Every private, writable range.
+fn writable(maps: &str) -> Vec<Range> {
+    let mut left = MAPPED_BYTES_MAX;
+    let ranges = maps.lines().filter_map(range).filter(|(start, end)| {
+        let rest = left.checked_sub(end - start);
+        left = rest.unwrap_or(left);
+        rest.is_some()
+    });
+    ranges.collect()
+}
+
+fn range(line: &str) -> Option<Range> {
     let (range, rest) = line.split_once(' ')?;
-    if !rest.starts_with("rw-p") || line.ends_with("[stack]") {
+    if !rest.starts_with("rw-p") {
         return None;
     }
     let (start, end) = range.split_once('-')?;
@@ -53,11 +148,36 @@ mod tests {
     fn only_private_writable_memory_counts_and_not_too_much_of_it() {
         let maps = "1000-2000 r-xp 0 0:0 0 /a\n\
                     2000-5000 rw-p 0 0:0 0 /a\n\
-                    100000-10000000 rw-p 0 0:0 0\n\
+                    100000-f0000000 rw-p 0 0:0 0\n\
                     8000-9000 rw-p 0 0:0 0 [heap]\n\
                     a000-b000 rw-s 0 0:0 0\n\
-                    c000-d000 rw-p 0 0:0 0 [stack]\n\
                     nonsense\n";
-        assert_eq!(Writable::parse(maps).0, [(0x2000, 0x5000), (0x8000, 0x9000)]);
+        assert_eq!(writable(maps), [(0x2000, 0x5000), (0x8000, 0x9000)]);
+    }
+
+    #[test]
+    fn what_a_copy_writes_is_learned_and_nothing_else() {
+        const PAGES: usize = 64;
+        let mut memory = vec![1_u8; PAGES * PAGE_BYTES];
+        let first = memory.as_ptr() as usize;
+        match Touched::learn().unwrap() {
+            Learning::Copy(saying) => {
+                memory[20 * PAGE_BYTES] = 2;
+                memory[40 * PAGE_BYTES] = 2;
+                let said = std::hint::black_box(&memory).len() == PAGES * PAGE_BYTES
+                    && saying.say().is_ok();
+                super::super::leave(i32::from(!said));
+            }
+            Learning::Zygote(touched) => {
+                let is_learned = |page: usize| {
+                    let at = first + page * PAGE_BYTES;
+                    touched.0.iter().any(|(start, end)| (*start..*end).contains(&at))
+                };
+                assert!(is_learned(20) && is_learned(40), "{touched:?}");
+                assert!(!is_learned(30) && !is_learned(50), "{touched:?}");
+                touched.take_now();
+                assert_eq!(memory[20 * PAGE_BYTES], 1);
+            }
+        }
     }
 }

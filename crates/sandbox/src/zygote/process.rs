@@ -2,24 +2,25 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// A process that cannot be mistaken for a later one.
 #[derive(Debug)]
 pub(crate) struct Process {
     pidfd: OwnedFd,
-    pid: Option<i32>,
+    /// Asked for when somebody wants to know: most runners end before.
+    pid: OnceLock<Option<i32>>,
 }
 
 impl Process {
     pub(crate) fn new(pidfd: OwnedFd) -> Self {
-        let pid = pid_of(&pidfd);
-        Self { pidfd, pid }
+        Self { pidfd, pid: OnceLock::new() }
     }
 
     /// Its number as this process sees it, where /proc shows it.
-    pub(crate) const fn pid(&self) -> Option<i32> {
-        self.pid
+    pub(crate) fn pid(&self) -> Option<i32> {
+        *self.pid.get_or_init(|| pid_of(&self.pidfd))
     }
 
     /// Ends it. A process that has ended already is none the worse for it.
@@ -31,7 +32,7 @@ impl Process {
     /// Processor time it has used so far; none once it is reaped.
     pub(crate) fn cpu_time(&self) -> Option<Duration> {
         // The kernel's number of a process's clock: the pid inverted, then "process, scheduler time".
-        let clock = (!self.pid?) << 3 | 2;
+        let clock = (!self.pid()?) << 3 | 2;
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: the kernel writes one timespec, which is what is there.
         if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {

@@ -12,6 +12,7 @@ use std::os::unix::net::UnixStream;
 fn main() {
     sandbox::zygote::enter_with(sandbox::zygote::Play {
         warm: || (),
+        rehearsal: "echo\n",
         limber_up: |()| (),
         serve: |(), link| obey(&link),
     });

@@ -1,0 +1,449 @@
+//! Where a world's JavaScript lives: one piece of memory that can be put back to how it once was.
+//!
+//! To build a world takes ten times as long as to run a small program in it, and so does taking one apart. A runner that
+//! serves again and again keeps a picture of its world before the first program, and copies that back after each: no
+//! byte that a program wrote is left, which is more than a new world in used memory could say.
+#![expect(
+    unsafe_code,
+    reason = "the engine takes its memory from C's functions; a copy of it is bytes"
+)]
+
+use rquickjs::allocator::Allocator;
+use std::alloc::{GlobalAlloc as _, Layout, System};
+use std::cell::UnsafeCell;
+use std::ptr::{self, NonNull};
+use std::rc::Rc;
+
+/// Holds a world and small programs. What larger ones need besides comes from the system, block by block.
+const REGION_BYTES: usize = 4 << 20;
+
+/// Blocks are handed out in multiples of this, and kept for reuse by size.
+const GRAIN_BYTES: usize = 64;
+/// Larger ones come from the system.
+const BLOCK_BYTES_MAX: usize = 64 << 10;
+const N_SIZES: usize = BLOCK_BYTES_MAX / GRAIN_BYTES + 1;
+
+/// What every block is aligned to, and what stands before each.
+const ALIGN: usize = 16;
+const HEADER_BYTES: usize = size_of::<Header>();
+const _: () = assert!(HEADER_BYTES.is_multiple_of(ALIGN));
+
+/// Stands before every block.
+#[repr(C, align(16))]
+struct Header {
+    /// What its owner may use.
+    usable_bytes: usize,
+    /// Neighbours in the list of blocks from the system. Null at the ends, and for blocks of the region.
+    previous: *mut Self,
+    next: *mut Self,
+    is_outside: bool,
+}
+
+/// The books. Copied with the region.
+#[derive(Clone)]
+struct Books {
+    /// How much of the region has ever been handed out.
+    used_bytes: usize,
+    /// Blocks that were given back, by size; each holds the next in its first bytes.
+    free: Box<[*mut u8; N_SIZES]>,
+    /// The first block from the system.
+    outside: *mut Header,
+}
+
+struct Memory {
+    region: NonNull<u8>,
+    books: UnsafeCell<Books>,
+}
+
+/// A world's memory. Clones share it: the engine has one, the world another.
+#[derive(Clone)]
+pub(crate) struct Heap(Rc<Memory>);
+
+/// How a heap once was.
+pub(crate) struct Picture {
+    books: Books,
+    bytes: Vec<u8>,
+}
+
+impl Heap {
+    /// An empty one; `None` if there is no memory for it.
+    pub(crate) fn new() -> Option<Self> {
+        let region = map_region()?;
+        let free = Box::new([ptr::null_mut(); N_SIZES]);
+        let books = Books { used_bytes: 0, free, outside: ptr::null_mut() };
+        Some(Self(Rc::new(Memory { region, books: UnsafeCell::new(books) })))
+    }
+
+    /// How it is now; `None` if it has grown beyond its region.
+    pub(crate) fn picture(&self) -> Option<Picture> {
+        // SAFETY: nobody else looks at the books: heaps stay in one thread, and no function here calls another with
+        // the books in hand that takes them too.
+        let books = unsafe { &*self.0.books.get() };
+        if !books.outside.is_null() {
+            return None;
+        }
+        // SAFETY: the region is longer, and was all zeros before anybody wrote to it.
+        let bytes = unsafe { std::slice::from_raw_parts(self.0.region.as_ptr(), books.used_bytes) };
+        Some(Picture { books: books.clone(), bytes: bytes.to_vec() })
+    }
+
+    /// Makes it what it was.
+    ///
+    /// # Safety
+    /// The picture is of this heap. Whoever holds addresses into it held them when it was taken, nobody holds
+    /// one that was given out since, and the engine is not running.
+    pub(crate) unsafe fn restore(&self, picture: &Picture) {
+        self.0.free_outside();
+        // SAFETY: as in `picture`; both pieces of memory are at least so long, and are not the same.
+        unsafe {
+            let books = &mut *self.0.books.get();
+            books.used_bytes = picture.books.used_bytes;
+            books.free.copy_from_slice(&*picture.books.free);
+            ptr::copy_nonoverlapping(
+                picture.bytes.as_ptr(),
+                self.0.region.as_ptr(),
+                picture.bytes.len(),
+            );
+        }
+    }
+
+    /// A block; null if there is no memory for it. The flag says whether all of it is zero.
+    fn take(&self, bytes: usize) -> (*mut u8, bool) {
+        let Some(size) = bytes.checked_next_multiple_of(GRAIN_BYTES) else {
+            return (ptr::null_mut(), false);
+        };
+        // SAFETY: as in `picture`.
+        let books = unsafe { &mut *self.0.books.get() };
+        let (n, whole) = (size / GRAIN_BYTES, size + HEADER_BYTES);
+        if let Some(free) = books.free.get_mut(n) {
+            if !free.is_null() {
+                let block = *free;
+                // SAFETY: a block that was given back holds the address of the next one.
+                *free = unsafe { block.cast::<*mut u8>().read() };
+                return (block, false);
+            }
+            if whole <= REGION_BYTES - books.used_bytes {
+                let at = books.used_bytes;
+                books.used_bytes += whole;
+                let header = Header {
+                    usable_bytes: size,
+                    previous: ptr::null_mut(),
+                    next: ptr::null_mut(),
+                    is_outside: false,
+                };
+                // SAFETY: the region has `whole` bytes more from here on, and all sizes are multiples of the
+                // alignment.
+                unsafe {
+                    let place = self.0.region.as_ptr().add(at).cast::<Header>();
+                    place.write(header);
+                    return (place.add(1).cast(), false);
+                }
+            }
+        }
+        (take_outside(books, size), true)
+    }
+}
+
+impl Memory {
+    fn free_outside(&self) {
+        // SAFETY: as in `picture`; the list holds blocks from the system, each once.
+        unsafe {
+            let books = &mut *self.books.get();
+            while let Some(header) = NonNull::new(books.outside) {
+                books.outside = header.as_ref().next;
+                System
+                    .dealloc(header.as_ptr().cast(), outside_layout(header.as_ref().usable_bytes));
+            }
+        }
+    }
+}
+
+/// Zeros that cost nothing before they are written to. The system's own function would write them where it uses memory
+/// again, and a zygote would copy all of them to every runner.
+fn map_region() -> Option<NonNull<u8>> {
+    let (rights, kind) =
+        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: the kernel chooses where new memory lies; nobody else knows of it.
+    let region = unsafe { libc::mmap(ptr::null_mut(), REGION_BYTES, rights, kind, -1, 0) };
+    NonNull::new(region.cast()).filter(|_| region != libc::MAP_FAILED)
+}
+
+/// A zeroed block from the system.
+fn take_outside(books: &mut Books, size: usize) -> *mut u8 {
+    if size > isize::MAX as usize / 2 {
+        return ptr::null_mut();
+    }
+    // SAFETY: the layout has a size; what is written lies within it.
+    unsafe {
+        let header = System.alloc_zeroed(outside_layout(size)).cast::<Header>();
+        if header.is_null() {
+            return ptr::null_mut();
+        }
+        let next = books.outside;
+        header.write(Header {
+            usable_bytes: size,
+            previous: ptr::null_mut(),
+            next,
+            is_outside: true,
+        });
+        enlist(books, header);
+        header.add(1).cast()
+    }
+}
+
+/// Makes a block the first of the list. Its `next` is the old first one.
+///
+/// # Safety
+/// The block is from the system and in no list.
+unsafe fn enlist(books: &mut Books, header: *mut Header) {
+    // SAFETY: the list holds living blocks.
+    unsafe {
+        if let Some(next) = (*header).next.as_mut() {
+            next.previous = header;
+        }
+    }
+    books.outside = header;
+}
+
+/// Takes a block out of the list.
+///
+/// # Safety
+/// The block is in the list.
+unsafe fn delist(books: &mut Books, header: *mut Header) {
+    // SAFETY: the neighbours of a block in the list are in it too.
+    unsafe {
+        let Header { previous, next, .. } = header.read();
+        match previous.as_mut() {
+            Some(previous) => previous.next = next,
+            None => books.outside = next,
+        }
+        if let Some(next) = next.as_mut() {
+            next.previous = previous;
+        }
+    }
+}
+
+fn outside_layout(size: usize) -> Layout {
+    Layout::from_size_align(size + HEADER_BYTES, ALIGN).expect("sizes are checked when taken")
+}
+
+/// # Safety
+/// `block` was handed out by a heap.
+unsafe fn header_of(block: *mut u8) -> *mut Header {
+    // SAFETY: every block has a header before it.
+    unsafe { block.cast::<Header>().sub(1) }
+}
+
+// SAFETY: blocks are aligned to 16 bytes and as long as they say, overlap no other block that is handed out, and stay where
+// they are until they are given back.
+unsafe impl Allocator for Heap {
+    fn alloc(&mut self, size: usize) -> *mut u8 {
+        self.take(size.max(1)).0
+    }
+
+    fn calloc(&mut self, count: usize, size: usize) -> *mut u8 {
+        let Some(bytes) = count.checked_mul(size) else { return ptr::null_mut() };
+        let (block, is_zero) = self.take(bytes.max(1));
+        if !is_zero && !block.is_null() {
+            // SAFETY: the block is at least so long.
+            unsafe { block.write_bytes(0, bytes) };
+        }
+        block
+    }
+
+    unsafe fn dealloc(&mut self, block: *mut u8) {
+        if block.is_null() {
+            return;
+        }
+        // SAFETY: the caller gives back what a heap handed out and no longer uses it; a block of the region holds at least
+        // an address. Books as in `picture`.
+        unsafe {
+            let books = &mut *self.0.books.get();
+            let header = header_of(block);
+            let size = (*header).usable_bytes;
+            if (*header).is_outside {
+                delist(books, header);
+                System.dealloc(header.cast(), outside_layout(size));
+            } else {
+                let free = &mut books.free[size / GRAIN_BYTES];
+                block.cast::<*mut u8>().write(*free);
+                *free = block;
+            }
+        }
+    }
+
+    unsafe fn realloc(&mut self, block: *mut u8, new_size: usize) -> *mut u8 {
+        if block.is_null() {
+            return self.alloc(new_size);
+        }
+        // SAFETY: as in `dealloc`; the copy is as long as the shorter of the two.
+        unsafe {
+            let header = header_of(block);
+            let old_size = (*header).usable_bytes;
+            if (*header).is_outside && new_size > BLOCK_BYTES_MAX {
+                return self.resize_outside(header, new_size);
+            }
+            if new_size <= old_size && new_size > old_size / 2 {
+                return block;
+            }
+            let moved = self.alloc(new_size);
+            if !moved.is_null() {
+                ptr::copy_nonoverlapping(block, moved, old_size.min(new_size));
+                self.dealloc(block);
+            }
+            moved
+        }
+    }
+
+    unsafe fn usable_size(block: *mut u8) -> usize {
+        if block.is_null() {
+            return 0;
+        }
+        // SAFETY: the caller asks for a block that a heap handed out.
+        unsafe { (*header_of(block)).usable_bytes }
+    }
+}
+
+impl Heap {
+    /// The system may move a large block without copying it.
+    ///
+    /// # Safety
+    /// The block is from the system and in the list.
+    unsafe fn resize_outside(&self, header: *mut Header, new_size: usize) -> *mut u8 {
+        let Some(size) = new_size.checked_next_multiple_of(GRAIN_BYTES) else {
+            return ptr::null_mut();
+        };
+        if size > isize::MAX as usize / 2 {
+            return ptr::null_mut();
+        }
+        // SAFETY: as the caller says; the new size fits a layout. Books as in `picture`.
+        unsafe {
+            let books = &mut *self.0.books.get();
+            delist(books, header);
+            let layout = outside_layout((*header).usable_bytes);
+            let moved = System.realloc(header.cast(), layout, size + HEADER_BYTES).cast::<Header>();
+            let kept = if moved.is_null() { header } else { moved };
+            if !moved.is_null() {
+                (*moved).usable_bytes = size;
+            }
+            (*kept).previous = ptr::null_mut();
+            (*kept).next = books.outside;
+            enlist(books, kept);
+            if moved.is_null() { ptr::null_mut() } else { moved.add(1).cast() }
+        }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        self.free_outside();
+        // SAFETY: the last heap is gone, and with it the engine that used its blocks.
+        unsafe { libc::munmap(self.region.as_ptr().cast(), REGION_BYTES) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(block: *mut u8, byte: u8, bytes: usize) {
+        assert!(!block.is_null() && block.addr().is_multiple_of(ALIGN));
+        // SAFETY: the tests write to blocks of that length.
+        unsafe { block.write_bytes(byte, bytes) };
+    }
+
+    fn read(block: *mut u8, bytes: usize) -> Vec<u8> {
+        // SAFETY: the tests read from blocks of that length, which they wrote.
+        unsafe { std::slice::from_raw_parts(block, bytes) }.to_vec()
+    }
+
+    #[test]
+    fn a_restored_heap_is_what_it_was_and_hands_out_what_it_would_have() {
+        let mut heap = Heap::new().unwrap();
+        let kept = heap.alloc(100);
+        write(kept, 1, 100);
+        let picture = heap.picture().unwrap();
+        let mut handed_out = Vec::new();
+        for _ in 0..2 {
+            write(kept, 2, 100);
+            let (small, large) = (heap.alloc(500), heap.alloc(3 * BLOCK_BYTES_MAX));
+            write(small, 3, 500);
+            write(large, 3, 3 * BLOCK_BYTES_MAX);
+            assert!(heap.picture().is_none(), "a large block lies outside");
+            handed_out.push(small);
+            // SAFETY: nothing that was handed out since is used again.
+            unsafe { heap.restore(&picture) };
+            assert_eq!(read(kept, 100), [1; 100]);
+        }
+        assert_eq!(handed_out[0], handed_out[1]);
+    }
+
+    #[test]
+    fn blocks_grow_and_shrink_and_keep_what_they_hold() {
+        let mut heap = Heap::new().unwrap();
+        let sizes = [1, 64, 65, 4096, 70_000, 700_000, 5_000_000, 90_000, 100, 7];
+        let mut block = heap.alloc(sizes[0]);
+        write(block, 7, 1);
+        for size in sizes {
+            // SAFETY: the block is the heap's, and only what comes back is used on.
+            block = unsafe { heap.realloc(block, size) };
+            assert_eq!(read(block, 1), [7]);
+            // SAFETY: as above.
+            assert!(unsafe { Heap::usable_size(block) } >= size);
+            write(block, 7, size);
+        }
+        // SAFETY: as above.
+        unsafe { heap.dealloc(block) };
+        assert!(heap.picture().is_some(), "nothing is left outside");
+    }
+
+    #[test]
+    fn blocks_that_are_used_again_are_zero_where_zeros_are_asked_for() {
+        let mut heap = Heap::new().unwrap();
+        let first = heap.alloc(256);
+        write(first, 9, 256);
+        // SAFETY: it is not used again.
+        unsafe { heap.dealloc(first) };
+        let again = heap.calloc(4, 64);
+        assert_eq!(again, first);
+        assert_eq!(read(again, 256), [0; 256]);
+        assert!(heap.calloc(usize::MAX, 2).is_null());
+        assert!(heap.alloc(usize::MAX).is_null());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_two_blocks_overlap(steps in proptest::collection::vec((0_usize..200_000, 0_usize..8), 1..80)) {
+            let mut heap = Heap::new().unwrap();
+            let mut held: Vec<(*mut u8, usize, u8)> = Vec::new();
+            for (n, (size, choice)) in steps.into_iter().enumerate() {
+                let byte = n as u8;
+                match choice {
+                    0 | 1 if !held.is_empty() => {
+                        let (block, size, byte) = held.swap_remove(size % held.len());
+                        proptest::prop_assert!(read(block, size).iter().all(|found| *found == byte));
+                        // SAFETY: it is not used again.
+                        unsafe { heap.dealloc(block) };
+                    }
+                    2 if !held.is_empty() => {
+                        let at = size % held.len();
+                        let (block, old, byte) = held[at];
+                        // SAFETY: only what comes back is used on.
+                        let block = unsafe { heap.realloc(block, size) };
+                        proptest::prop_assert!(read(block, old.min(size)).iter().all(|found| *found == byte));
+                        write(block, byte, size);
+                        held[at] = (block, size, byte);
+                    }
+                    _ => {
+                        let block = heap.alloc(size);
+                        write(block, byte, size);
+                        held.push((block, size, byte));
+                    }
+                }
+            }
+            for (block, size, byte) in held {
+                proptest::prop_assert!(read(block, size).iter().all(|found| *found == byte));
+            }
+        }
+    }
+}
