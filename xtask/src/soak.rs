@@ -75,6 +75,24 @@ const SOAKS: &[Soak] = &[
         package: "processes",
         filter: "many",
     },
+    Soak {
+        name: "exec-server",
+        about: "every recorded scenario, also those that wait for a limit",
+        package: "airlock",
+        filter: "every_scenario_ends_as_recorded",
+    },
+    Soak {
+        name: "exec-server-resume",
+        about: "a client cut off again and again in 100 MB of output loses no byte",
+        package: "airlock",
+        filter: "a_reconnect_in_the_middle_of_output",
+    },
+    Soak {
+        name: "exec-server-many",
+        about: "10,000 starts and 200 terminals of one client leave nothing behind",
+        package: "airlock",
+        filter: "a_client_of_many_processes",
+    },
 ];
 
 /// Cases of a property test that does not set its own number; a daily run has 256.

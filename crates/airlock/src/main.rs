@@ -23,7 +23,6 @@ mod runtime;
 mod serve;
 mod size;
 mod source;
-mod stdio;
 mod table;
 mod token;
 mod tools_verb;

@@ -69,11 +69,6 @@ pub(crate) fn note(text: &str) {
     line(&mut io::stderr().lock(), &format!("airlock: {text}"));
 }
 
-/// A line on stderr that programs look for, as it is.
-pub(crate) fn announce(text: &str) {
-    line(&mut io::stderr().lock(), text);
-}
-
 /// A word from Airlock itself that is the verb's result.
 pub(crate) fn report(text: &str) {
     line(&mut io::stdout().lock(), text);

@@ -1,11 +1,12 @@
 //! `airlock runner`: runs programs for an execbox host, which keeps their tools.
 
 use crate::runtime::{finish, one_thread, threads};
-use crate::{Exit, print, stdio};
+use crate::{Exit, print};
 use anyhow::Context as _;
 use sandbox::{Config, Sandbox};
 use server::auth::Secret;
 use server::execbox::{self, Address};
+use server::stdio;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;

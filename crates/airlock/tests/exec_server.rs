@@ -2,15 +2,15 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod exec_served;
+mod served;
 
 use client::exec_server::{
-    Events, ExecServerClient, ExecServerClientConnectOptions, ExecServerEvent,
-    ExecServerLaunchCommand, ProcessSignal, ReadParams, RemoteExecServerConnectArgs,
-    TerminateParams, exec_params, spawn_local_exec_server,
+    ByteChunk, ExecServerClient, ExecServerClientConnectOptions, ExecServerEvent,
+    RemoteExecServerConnectArgs, exec_params,
 };
-use exec_served::{AIRLOCK, Proxy, Served, conformance, node};
+use exec_served::{AIRLOCK, Proxy, Raw, Served, Sites, Stdio, conformance, heard, node};
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use served::Served as House;
 use std::time::Duration;
 
 /// Scenarios that wait half a minute for a limit are for the full size.
@@ -58,153 +58,6 @@ fn every_scenario_ends_as_recorded_of_todays_codex_or_differs_for_a_reason() {
     compare_facts("codex");
 }
 
-#[test]
-fn the_answer_comes_first_then_output_in_sequence_then_the_exit_then_the_end() {
-    let mut server = exec_served::Stdio::start(&[]);
-    server.send(&json!({"id": 0, "method": "initialize", "params": {"clientName": "t"}}));
-    server.send(&json!({"method": "initialized"}));
-    let n = 40;
-    for id in 1..=n {
-        let params = json!({
-            "processId": format!("p{id}"), "argv": ["/bin/sh", "-c", "seq 5000; echo e >&2"],
-            "cwd": "/tmp", "env": {}, "tty": id % 2 == 0,
-        });
-        server.send(&json!({"id": id, "method": "process/start", "params": params}));
-    }
-    let mut told: HashMap<String, Vec<String>> = HashMap::new();
-    let mut n_closed = 0;
-    while n_closed < n {
-        let message = server.next();
-        let (name, what) = match message["method"].as_str() {
-            None if message["id"] == 0 => continue,
-            None => (format!("p{}", message["id"]), "reply".to_owned()),
-            Some(method) => {
-                let name = message["params"]["processId"].as_str().unwrap().to_owned();
-                let events = told.entry(name.clone()).or_default();
-                let seq = message["params"]["seq"].as_u64().unwrap();
-                assert_eq!(seq, events.len() as u64, "{name}: {events:?} then {message}");
-                (name, method.rsplit('/').next().unwrap().to_owned())
-            }
-        };
-        n_closed += u64::from(what == "closed");
-        told.entry(name).or_default().push(what);
-    }
-    for (name, events) in told {
-        let n_output = events.len() - 3;
-        assert!(n_output > 0 && events[0] == "reply", "{name}: {events:?}");
-        assert!(events[1..=n_output].iter().all(|what| what == "output"), "{name}: {events:?}");
-        assert_eq!(events[n_output + 1..], ["exited", "closed"], "{name}");
-    }
-}
-
-async fn connected(server: &Served) -> ExecServerClient {
-    let args = RemoteExecServerConnectArgs::new(&server.url, "test");
-    ExecServerClient::connect_websocket(args).await.unwrap()
-}
-
-/// Hears a process to its end: all it said, and its code.
-async fn heard(events: &mut Events, process_id: &str) -> (Vec<u8>, i32) {
-    let (mut said, mut code) = (vec![], None);
-    while let Some(event) = events.next().await {
-        if event.process_id() != process_id {
-            continue;
-        }
-        match event {
-            ExecServerEvent::OutputDelta(output) => said.extend(output.chunk.0),
-            ExecServerEvent::Exited(exited) => code = Some(exited.exit_code),
-            ExecServerEvent::Closed(_) => return (said, code.expect("the exit comes first")),
-        }
-    }
-    panic!("the connection ended before {process_id} did");
-}
-
-#[tokio::test]
-async fn a_child_that_does_not_read_holds_up_nothing() {
-    let server = Served::start(&[]);
-    let client = connected(&server).await;
-    let mut deaf = exec_params("deaf", &["sleep", "1000"], "/tmp");
-    for tty in [false, true] {
-        (deaf.tty, deaf.pipe_stdin) = (tty, !tty);
-        deaf.process_id = format!("deaf {tty}");
-        client.exec(deaf.clone()).await.unwrap();
-        let writes = (0..300).map(|_| client.write(&deaf.process_id, vec![b'y'; 8 << 10]));
-        let mut writes = Box::pin(futures_util::future::join_all(writes));
-        tokio::select! {
-            // Those that fit are accepted; whether all do is for the room there is.
-            _ = &mut writes => {}
-            answer = client.terminate(&deaf.process_id) => assert!(answer.unwrap().running),
-        }
-        client.terminate(&deaf.process_id).await.unwrap();
-        assert_eq!(client.wait(&deaf.process_id).await.unwrap().exit_code, Some(137));
-    }
-}
-
-#[tokio::test]
-async fn a_long_poll_holds_up_nothing() {
-    let server = Served::start(&[]);
-    let client = connected(&server).await;
-    client.exec(exec_params("quiet", &["sleep", "1000"], "/tmp")).await.unwrap();
-    let read = ReadParams {
-        process_id: "quiet".into(),
-        after_seq: None,
-        max_bytes: None,
-        wait_ms: Some(600_000),
-    };
-    let mut poll = Box::pin(client.read(read));
-    tokio::select! {
-        _ = &mut poll => panic!("there is nothing to read"),
-        started = client.exec(exec_params("other", &["true"], "/tmp")) => drop(started.unwrap()),
-    }
-    client.terminate("quiet").await.unwrap();
-    // The poll sees the end at once.
-    let page = poll.await.unwrap();
-    assert_eq!(page.exit_code, Some(137));
-}
-
-#[tokio::test]
-async fn ending_a_process_that_has_exited_ends_what_it_left_and_closes() {
-    let server = Served::start(&[]);
-    let client = connected(&server).await;
-    let mut events = client.events();
-    let script = "setsid sleep 1000 & echo left=$!; exit 3";
-    client.exec(exec_params("p", &["/bin/sh", "-c", script], "/tmp")).await.unwrap();
-    assert_eq!(client.wait("p").await.unwrap().exit_code, Some(3));
-    client.terminate("p").await.unwrap();
-    let (said, code) = heard(&mut events, "p").await;
-    let left = String::from_utf8(said).unwrap();
-    let pid: i32 = left.trim().strip_prefix("left=").unwrap().parse().unwrap();
-    assert_eq!(code, 3);
-    exec_served::gone(pid).await;
-}
-
-#[tokio::test]
-async fn input_can_be_ended_and_a_process_asked_to_end() {
-    let server = Served::start(&[]);
-    let client = connected(&server).await;
-    let mut events = client.events();
-    let mut cat = exec_params("cat", &["cat"], "/tmp");
-    cat.pipe_stdin = true;
-    client.exec(cat).await.unwrap();
-    client.write("cat", "hello").await.unwrap();
-    client.close_stdin("cat").await.unwrap();
-    assert_eq!(heard(&mut events, "cat").await, (b"hello".to_vec(), 0));
-    let script = "trap 'echo bye; exit 4' TERM; echo ready; while :; do sleep 0.02; done";
-    client.exec(exec_params("polite", &["/bin/sh", "-c", script], "/tmp")).await.unwrap();
-    loop {
-        let event = events.next().await.unwrap();
-        if matches!(&event, ExecServerEvent::OutputDelta(said) if said.chunk.0 == b"ready\n") {
-            break;
-        }
-    }
-    let asked = TerminateParams {
-        process_id: "polite".into(),
-        signal: Some(ProcessSignal::Terminate),
-        grace_ms: Some(600_000),
-    };
-    client.terminate_with(asked).await.unwrap();
-    assert_eq!(heard(&mut events, "polite").await.1, 4);
-}
-
 #[tokio::test]
 async fn a_reconnect_in_the_middle_of_output_loses_and_doubles_no_byte() {
     let server = Served::start(&[]);
@@ -222,6 +75,7 @@ async fn a_reconnect_in_the_middle_of_output_loses_and_doubles_no_byte() {
             ExecServerEvent::OutputDelta(output) => said.extend(output.chunk.0),
             ExecServerEvent::Exited(exited) => assert_eq!(exited.exit_code, 0),
             ExecServerEvent::Closed(_) => break,
+            ExecServerEvent::Lost { bytes, .. } => panic!("{bytes} bytes are lost"),
         }
         if said.len() > (n_cuts + 1) * 4_000_000 {
             n_cuts += 1;
@@ -237,20 +91,50 @@ async fn a_reconnect_in_the_middle_of_output_loses_and_doubles_no_byte() {
 }
 
 #[tokio::test]
-async fn a_server_of_ones_own_ends_with_its_client_and_takes_everything_along() {
-    let command =
-        ExecServerLaunchCommand { program: AIRLOCK.into(), args: vec!["exec-server".into()] };
-    let options = ExecServerClientConnectOptions::default();
-    let server = spawn_local_exec_server(command, options).await.unwrap();
-    let mut events = server.client().events();
-    let script = "setsid sleep 1000 & echo left=$!; wait";
-    server.client().exec(exec_params("p", &["/bin/sh", "-c", script], "/tmp")).await.unwrap();
-    let Some(ExecServerEvent::OutputDelta(said)) = events.next().await else { panic!("it talks") };
-    let left = String::from_utf8(said.chunk.0).unwrap();
-    let pid: i32 = left.trim().strip_prefix("left=").unwrap().parse().unwrap();
-    // Killed, not asked.
-    drop(server);
-    exec_served::gone(pid).await;
+async fn a_client_of_many_processes_leaves_nothing_behind() {
+    let is_full = std::env::var_os("AIRLOCK_SOAK").is_some();
+    let (n_starts, n_terminals) = if is_full { (10_000, 200) } else { (300, 20) };
+    let server = Served::start(&[]);
+    let client = exec_served::connected(&server).await;
+    let before = server.descriptors_and_children();
+    let mut events = client.events();
+    let open = (0..n_terminals).map(|n| {
+        let mut params = exec_params(&format!("t{n}"), &["cat"], "/tmp");
+        params.tty = true;
+        client.exec(params)
+    });
+    for opened in futures_util::future::join_all(open).await {
+        opened.unwrap();
+    }
+    // Sixteen at a time, and more than a session remembers.
+    let (mut n_begun, mut n_ended) = (0, 0);
+    while n_ended < n_starts {
+        while n_begun < n_starts && n_begun < n_ended + 16 {
+            n_begun += 1;
+            client.exec(exec_params(&format!("s{n_begun}"), &["true"], "/tmp")).await.unwrap();
+        }
+        match events.next().await.unwrap() {
+            ExecServerEvent::Exited(exited) => assert_eq!(exited.exit_code, 0),
+            ExecServerEvent::Closed(_) => n_ended += 1,
+            ExecServerEvent::OutputDelta(_) | ExecServerEvent::Lost { .. } => {}
+        }
+    }
+    for n in 0..n_terminals {
+        let name = format!("t{n}");
+        client.write(&name, format!("{n}\n").into_bytes()).await.unwrap();
+        client.close_stdin(&name).await.unwrap();
+        let echoed = format!("{n}\r\n").repeat(2);
+        let (said, code) = heard(&mut events, &name).await;
+        assert_eq!((String::from_utf8(said).unwrap(), code), (echoed, 0));
+    }
+    // The last ones may still be on their way out.
+    for _ in 0..3_000 {
+        if server.descriptors_and_children() == before {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{:?} were there, {:?} are", before, server.descriptors_and_children());
 }
 
 #[tokio::test]
@@ -280,39 +164,277 @@ fn only_those_with_the_token_come_in() {
     assert_eq!(status(&server.url, &[("Host", "evil.example")]), "403");
 }
 
+#[tokio::test]
+async fn serve_has_this_door_where_it_is_enabled_and_for_those_who_may_spawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let status = |house: &House, token: &str, more: &[(&str, &str)]| {
+        let url = house.url.replacen("http", "ws", 1);
+        exec_served::upgrade(&format!("{url}/exec?token={token}"), more)
+    };
+    let secret = |house: &House, name: &str| house.client(name).secret;
+    let house = House::start(&folder.path().join("closed"), &[]);
+    assert_eq!(status(&house, &secret(&house, "admin"), &[]), "404");
+    drop(house);
+
+    let house = House::start(&folder.path().join("open"), &["--exec"]);
+    let body = json!({ "name": "bot", "scopes": ["process"] }).to_string();
+    let minted = house.client("admin").post("/api/tokens", &body);
+    let process = minted.json()["secret"].as_str().unwrap().to_owned();
+    assert_eq!(status(&house, "wrong", &[]), "401");
+    assert_eq!(status(&house, &secret(&house, "run"), &[]), "403");
+    assert_eq!(status(&house, &process, &[("Origin", &house.url)]), "403");
+    assert_eq!(status(&house, &process, &[]), "101");
+    let url = house.url.replacen("http", "ws", 1);
+    let args = RemoteExecServerConnectArgs::new(format!("{url}/exec?token={process}"), "test");
+    let client = ExecServerClient::connect_websocket(args).await.unwrap();
+    let mut events = client.events();
+    client.exec(exec_params("p", &["echo", "hello"], "/tmp")).await.unwrap();
+    assert_eq!(heard(&mut events, "p").await, (b"hello\n".to_vec(), 0));
+}
+
+#[test]
+fn requests_go_out_from_here_with_and_without_tls() {
+    let Some(sites) = Sites::start() else { return };
+    let authority = conformance("tls/authority.pem");
+    let env = [
+        ("SSL_CERT_FILE", authority.to_str().unwrap()),
+        ("MY_SECRET", "s3cret"),
+        ("OPENAI_IDENTITY_TOKEN_FILE", "x"),
+        ("NO_PROXY", "127.0.0.1"),
+    ];
+    let mut server = Stdio::greeted(&env);
+    let request = |url: &str, headers: Value| json!({"method": "GET", "url": url, "headers": headers, "requestId": "r"});
+    let body = |answer: Result<Value, (i64, String)>| -> Value {
+        let text = answer.unwrap()["bodyBase64"].as_str().unwrap().to_owned();
+        serde_json::from_slice(&ByteChunk::parse(&text).unwrap().0).unwrap()
+    };
+    let secret = json!([{"name": "X-Secret", "value": "Bearer ", "valueEnvVar": "MY_SECRET"}]);
+    let seen = |scheme: &str, secret: Value| json!({"scheme": scheme, "method": "GET", "secret": secret, "body": ""});
+    for (url, expected) in [
+        (format!("{}/echo", sites.https), seen("https", json!("Bearer s3cret"))),
+        (format!("{}/home", sites.https), seen("https", json!("Bearer s3cret"))),
+        // Another server is not told.
+        (format!("{}/away", sites.https), seen("http", json!(null))),
+        (format!("{}/echo", sites.http), seen("http", json!("Bearer s3cret"))),
+    ] {
+        assert_eq!(
+            body(server.ask("http/request", request(&url, secret.clone()))),
+            expected,
+            "{url}"
+        );
+    }
+    for variable in ["NO_SUCH_VARIABLE", "OPENAI_IDENTITY_TOKEN_FILE"] {
+        let headers = json!([{"name": "x", "value": "", "valueEnvVar": variable}]);
+        let refused = server.ask("http/request", request(&sites.http, headers)).unwrap_err();
+        assert_eq!((refused.0, refused.1.contains(variable)), (-32602, true), "{refused:?}");
+    }
+    let mut streamed = request(&format!("{}/pieces", sites.https), json!([]));
+    streamed["streamResponse"] = json!(true);
+    assert_eq!(server.ask("http/request", streamed).unwrap()["bodyBase64"], "");
+    let mut text = vec![];
+    loop {
+        let delta = server.note()["params"].take();
+        text.extend(ByteChunk::parse(delta["deltaBase64"].as_str().unwrap()).unwrap().0);
+        if delta["done"] == true {
+            break;
+        }
+    }
+    assert_eq!(text, b"onetwothree");
+    // Certificates that nobody vouches for are not taken.
+    let mut strict = Stdio::greeted(&[("NO_PROXY", "127.0.0.1")]);
+    let refused = strict.ask("http/request", request(&sites.https, json!([]))).unwrap_err();
+    assert_eq!((refused.0, refused.1.contains("certificate")), (-32603, true), "{refused:?}");
+}
+
+#[test]
+fn files_are_written_piece_by_piece_and_missing_ones_are_watched_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let uri = |name: &str| format!("file://{}", at(name).display());
+    let mut server = Stdio::greeted(&[]);
+    let watch = |id: u64, missing: &[&str], present: Option<&str>| json!({"watchId": id, "missing": missing.iter().map(|name| uri(name)).collect::<Vec<_>>(), "present": present.map(uri)});
+    std::fs::write(at("old"), "old").unwrap();
+    let watching = |is: bool| Ok(json!({"watching": is}));
+    assert_eq!(server.ask("fs/watchMissing", watch(1, &["old"], None)), watching(false));
+    assert_eq!(server.ask("fs/watchMissing", watch(2, &["replaced"], None)), watching(true));
+    assert_eq!(server.ask("fs/watchMissing", watch(3, &["new"], Some("old"))), watching(true));
+    assert_eq!(server.ask("fs/watchMissing", watch(3, &["new"], None)), watching(false));
+    // The last one counts.
+    std::fs::write(at("replaced"), "").unwrap();
+    let open = json!({"handleId": "h", "path": uri("new"), "mode": "replace"});
+    server.ask("fs/open", open.clone()).unwrap();
+    assert_eq!(server.note(), json!({"method": "fs/missingChanged", "params": {"watchId": 3}}));
+    let block = |offset: u64, text: &str| json!({"handleId": "h", "offset": offset, "chunk": ByteChunk(text.into())});
+    assert_eq!(server.ask("fs/writeBlock", block(6, "world")), Ok(json!({})));
+    assert_eq!(server.ask("fs/writeBlock", block(0, "hello ")), Ok(json!({})));
+    server.ask("fs/close", json!({"handleId": "h"})).unwrap();
+    assert_eq!(std::fs::read(at("new")).unwrap(), b"hello world");
+    server.ask("fs/open", open).unwrap();
+    assert_eq!(std::fs::read(at("new")).unwrap(), b"");
+    // What is open to be written is not read, and the other way round.
+    let read = json!({"handleId": "h", "offset": 0, "len": 10});
+    assert_eq!(server.ask("fs/readBlock", read).unwrap_err().0, -32603);
+    server.ask("fs/open", json!({"handleId": "h", "path": uri("old")})).unwrap();
+    assert_eq!(server.ask("fs/writeBlock", block(0, "x")).unwrap_err().0, -32603);
+    // A file that changes is told of, too.
+    assert_eq!(server.ask("fs/watchMissing", watch(4, &["none"], Some("old"))), watching(true));
+    std::fs::write(at("old"), "changed").unwrap();
+    assert_eq!(server.note(), json!({"method": "fs/missingChanged", "params": {"watchId": 4}}));
+}
+
+#[test]
+fn settings_of_codex_on_this_machine_can_be_asked_for() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(
+        home.path().join("config.toml"),
+        "model = 'x'\n[mcp_servers.a]\ncommand = 'true'\n",
+    )
+    .unwrap();
+    let mut server = Stdio::greeted(&[("CODEX_HOME", home.path().to_str().unwrap())]);
+    let params = json!({"cwd": "file:///tmp", "configPaths": [["mcp_servers"]], "requirementsPaths": [["x"]]});
+    let told = server.ask("environmentConfig/read", params).unwrap();
+    let base = format!("file://{}", home.path().display());
+    assert_eq!(told["codexHomeDir"], base);
+    let source = format!("user ({}/config.toml)", home.path().display());
+    let layer =
+        json!({"source": source, "baseDir": base, "toml": "[mcp_servers.a]\ncommand = \"true\"\n"});
+    assert_eq!(told["config"], json!({"layers": [layer], "cloudInsertionIndex": 0}));
+    assert_eq!(told["requirements"], json!({"layers": [], "cloudInsertionIndex": 0}));
+}
+
+#[test]
+fn a_sandbox_that_restricts_nothing_is_taken_and_any_other_is_refused_in_words() {
+    let mut server = Stdio::greeted(&[]);
+    let mut start = |name: &str, sandbox: Value| {
+        let params = json!({
+            "processId": name, "argv": ["true"], "cwd": "file:///tmp", "env": {}, "tty": false, "sandbox": sandbox,
+            "metadata": {"threadId": "t", "toolCallId": "c"}, "enforceManagedNetwork": false, "managedNetwork": null,
+        });
+        server.ask("process/start", params)
+    };
+    let managed = |files: &str| {
+        json!({"permissions": {
+        "type": "managed", "file_system": {"type": files, "entries": []}, "network": "enabled"}, "cwd": "file:///tmp"})
+    };
+    let started = |name: &str| Ok(json!({"processId": name, "sandboxType": "none"}));
+    assert_eq!(start("a", json!(null)), started("a"));
+    assert_eq!(start("b", json!({"permissions": {"type": "disabled"}})), started("b"));
+    assert_eq!(start("c", managed("unrestricted")), started("c"));
+    let (code, why) = start("d", managed("restricted")).unwrap_err();
+    assert_eq!(code, -32602);
+    assert!(
+        why.starts_with("this exec-server enforces no sandbox and was asked to restrict files"),
+        "{why}"
+    );
+}
+
+#[tokio::test]
+async fn a_malformed_message_is_answered_to_nobody_and_the_connection_lives_on() {
+    let server = Served::start(&[]);
+    for hello in
+        [json!({"clientName": "seed"}), json!({"clientName": "codex", "resumeSessionId": null})]
+    {
+        let mut client = Raw::connect(&server.url).await;
+        client.greet(hello).await;
+        for nonsense in [
+            "{",
+            "[]",
+            "7",
+            r#"{"id": null, "method": "x"}"#,
+            r#"{"id": 1, "id": 2, "method": "x"}"#,
+        ] {
+            client.send(nonsense).await;
+            let answer = client.next().await.unwrap();
+            assert_eq!(
+                (&answer["id"], &answer["error"]["code"]),
+                (&json!(-1), &json!(-32600)),
+                "{nonsense}"
+            );
+        }
+        // Far more values than anybody needs are malformed, too.
+        client
+            .send(&format!(
+                r#"{{"id": 1, "method": "process/list", "params": [{}0]}}"#,
+                "1,".repeat(300_000)
+            ))
+            .await;
+        assert_eq!(client.next().await.unwrap()["id"], -1);
+        assert_eq!(client.ask("process/list", json!({})).await, json!({"processes": []}));
+        // What nobody asked for ends the conversation.
+        client.send(r#"{"id": 9, "result": {}}"#).await;
+        assert_eq!(client.next().await, None);
+    }
+}
+
 #[test]
 fn the_real_codex_runs_its_commands_here_over_both_transports() {
     let Some(codex) = exec_served::codex() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let script = conformance("e2e/script-basic.json");
-    let output = |out: &std::path::Path| -> String {
-        let log = std::fs::read_to_string(out.join("model.jsonl")).unwrap();
-        let last: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
-        last["lastOutputs"][0]["output"].as_str().unwrap_or_else(|| panic!("{log}")).to_owned()
-    };
+    // Where the script looks for its picture: beside the folder of each run.
+    let picture = folder.path().join("peers/codex/e2e-img.png");
+    std::fs::create_dir_all(picture.parent().unwrap()).unwrap();
+    std::fs::write(picture, PICTURE).unwrap();
     let server = Served::start(&[]);
-    let (over_socket, over_stdio) = (folder.path().join("ws"), folder.path().join("stdio"));
     let address = server.url.strip_prefix("ws://").unwrap();
-    let runs: [(&str, Vec<&str>); 2] = [
-        (
-            "e2e/run-real-client.sh",
-            vec![&codex, address, script.to_str().unwrap(), over_socket.to_str().unwrap()],
-        ),
-        (
-            "e2e/run-real-client-stdio.sh",
-            vec![
-                &codex,
-                script.to_str().unwrap(),
-                over_stdio.to_str().unwrap(),
-                AIRLOCK,
-                "exec-server",
-            ],
-        ),
-    ];
-    for ((shell_script, words), out) in runs.iter().zip([&over_socket, &over_stdio]) {
-        exec_served::bash(&conformance(shell_script), words);
-        let said = output(out);
-        assert!(said.contains("Process exited with code 3"), "{said}");
-        assert!(said.contains("real-client"), "{said}");
-    }
+    let run = |script: &str, transport: &str| {
+        let out = folder.path().join(format!("{transport}-{script}"));
+        let (out_text, script) =
+            (out.to_str().unwrap().to_owned(), conformance(&format!("e2e/{script}.json")));
+        let script = script.to_str().unwrap();
+        match transport {
+            "socket" => exec_served::bash(
+                &conformance("e2e/run-real-client.sh"),
+                &[&codex, address, script, &out_text],
+            ),
+            _ => exec_served::bash(
+                &conformance("e2e/run-real-client-stdio.sh"),
+                &[&codex, script, &out_text, AIRLOCK, "exec-server"],
+            ),
+        }
+        outputs(&out)
+    };
+    std::thread::scope(|scope| {
+        for transport in ["socket", "stdio"] {
+            let run = &run;
+            scope.spawn(move || {
+                let said = run("script-basic", transport);
+                assert!(said[0].contains("Process exited with code 3"), "{said:?}");
+                assert!(said[0].contains("real-client"), "{said:?}");
+                check_full(&run("script-full", transport));
+            });
+        }
+    });
+}
+
+/// A picture of one dot.
+const PICTURE: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x02\0\0\0\x90wS\xde\0\0\0\x0cIDATx\x9cc\xf8\xcf\xc0\0\0\x03\x01\x01\0\xc9\xfe\x92\xef\0\0\0\0IEND\xaeB`\x82";
+
+/// What each scripted call brought the model.
+fn outputs(out: &std::path::Path) -> Vec<String> {
+    let log = std::fs::read_to_string(out.join("model.jsonl")).unwrap();
+    let entries = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let last = |entry: Value| {
+        let output = entry["lastOutputs"].as_array()?.last()?["output"].clone();
+        Some(output.as_str().map_or_else(|| output.to_string(), str::to_owned))
+    };
+    entries.filter_map(last).collect()
+}
+
+/// A terminal that is written to and interrupted, a pipe that is, much output, a patch, a signal, a picture, no folder.
+fn check_full(said: &[String]) {
+    let has =
+        |idx: usize, text: &str| assert!(said[idx].contains(text), "{idx}: {text} in {said:?}");
+    assert_eq!(said.len(), 11, "{said:?}");
+    let talk = said[..4].concat();
+    assert!(talk.contains("start\r\n") && talk.contains("got:hello\r\n"), "{talk}");
+    has(3, "Process exited with code 130");
+    has(5, "Process exited with code 130");
+    has(6, "Process exited with code 0");
+    has(6, "Original token count: 750001");
+    has(6, "END");
+    has(7, "A new.txt");
+    has(8, "line one");
+    has(8, "Process exited with code 137");
+    has(9, "data:image/png;base64,iVBOR");
+    has(10, "No such file or directory");
 }

@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, IntoRawFd as _, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use tokio::io::unix::AsyncFd;
 
 /// What the server keeps.
@@ -59,7 +59,7 @@ fn terminal(size: Size) -> io::Result<(Ends, Theirs)> {
     // SAFETY: the number was given up by its owner in the same breath.
     let ours = unsafe { OwnedFd::from_raw_fd(ours.into_raw_fd()) };
     let end = Arc::new(watched(ours)?);
-    let terminal = Terminal(Arc::clone(&end));
+    let terminal = Terminal(Arc::downgrade(&end));
     terminal.resize(size)?;
     let source = Source { stream: Stream::Terminal, end: Arc::clone(&end) };
     let ends = Ends { sources: vec![source], input: Some(Sink(end)), terminal: Some(terminal) };
@@ -171,18 +171,19 @@ impl Sink {
     }
 }
 
-/// The size of a terminal.
+/// The size of a terminal. A process that has ended keeps none open, however long it is remembered.
 #[derive(Debug, Clone)]
-pub(crate) struct Terminal(Arc<End>);
+pub(crate) struct Terminal(Weak<End>);
 
 impl Terminal {
     /// Changes it; the kernel tells the programs.
     pub(crate) fn resize(&self, size: Size) -> io::Result<()> {
+        let end = self.0.upgrade().ok_or(io::ErrorKind::NotConnected)?;
         let size =
             libc::winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
         // SAFETY: the kernel reads one winsize, which is what is there.
         let answer =
-            unsafe { libc::ioctl(self.0.get_ref().as_raw_fd(), libc::TIOCSWINSZ, &raw const size) };
+            unsafe { libc::ioctl(end.get_ref().as_raw_fd(), libc::TIOCSWINSZ, &raw const size) };
         if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 }

@@ -13,6 +13,7 @@ mod metrics;
 mod pages;
 mod query;
 mod routes;
+pub mod stdio;
 
 pub use config::{Auth, Config};
 #[doc(hidden)]

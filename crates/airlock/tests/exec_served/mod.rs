@@ -1,6 +1,9 @@
 //! Exec-servers that are running, and what tests of them need.
+#![allow(dead_code, reason = "each test binary uses its own part")]
 
-use serde_json::Value;
+use client::exec_server::{Events, ExecServerClient, ExecServerEvent, RemoteExecServerConnectArgs};
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio as Streams};
@@ -8,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
+use tokio_tungstenite::tungstenite::Message;
 
 pub(crate) const AIRLOCK: &str = env!("CARGO_BIN_EXE_airlock");
 
@@ -88,6 +92,26 @@ impl Served {
     }
 }
 
+impl Served {
+    /// How many descriptors the server has open, and how many processes are below it.
+    pub(crate) fn descriptors_and_children(&self) -> (usize, usize) {
+        let own = self.child.id();
+        let n_open = std::fs::read_dir(format!("/proc/{own}/fd")).unwrap().count();
+        let (mut below, mut n_below) = (vec![own], 0);
+        while let Some(pid) = below.pop() {
+            let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
+            for task in tasks.into_iter().flatten().flatten() {
+                let listed = std::fs::read_to_string(task.path().join("children"));
+                for child in listed.unwrap_or_default().split_whitespace() {
+                    n_below += 1;
+                    below.push(child.parse().unwrap());
+                }
+            }
+        }
+        (n_open, n_below)
+    }
+}
+
 impl Drop for Served {
     fn drop(&mut self) {
         self.child.kill().unwrap();
@@ -99,23 +123,69 @@ impl Drop for Served {
 pub(crate) struct Stdio {
     child: Child,
     lines: BufReader<std::process::ChildStdout>,
+    n_asked: i64,
+    notes: Vec<Value>,
 }
 
 impl Stdio {
     pub(crate) fn start(words: &[&str]) -> Self {
+        Self::start_with(words, &[])
+    }
+
+    /// One that has these variables, greeted in today's dialect.
+    pub(crate) fn greeted(env: &[(&str, &str)]) -> Self {
+        let mut server = Self::start_with(&[], env);
+        server.greet(json!({"clientName": "test", "resumeSessionId": null})).unwrap();
+        server
+    }
+
+    fn start_with(words: &[&str], env: &[(&str, &str)]) -> Self {
         let mut child = command(AIRLOCK)
             .arg("exec-server")
             .args(words)
+            .envs(env.iter().copied())
             .stdin(Streams::piped())
             .stdout(Streams::piped())
             .spawn()
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
-        Self { child, lines }
+        Self { child, lines, n_asked: 0, notes: vec![] }
     }
 
     pub(crate) fn send(&mut self, message: &Value) {
         writeln!(self.child.stdin.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    /// Says hello.
+    pub(crate) fn greet(&mut self, params: Value) -> Result<Value, (i64, String)> {
+        let answer = self.ask("initialize", params)?;
+        self.send(&json!({"method": "initialized"}));
+        Ok(answer)
+    }
+
+    /// Asks and waits for the answer; notifications that come before it are kept.
+    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Result<Value, (i64, String)> {
+        self.n_asked += 1;
+        let id = self.n_asked;
+        self.send(&json!({"id": id, "method": method, "params": params}));
+        loop {
+            let mut message = self.next();
+            if message["id"] != id {
+                self.notes.push(message);
+                continue;
+            }
+            let error = message["error"].take();
+            if error.is_null() {
+                return Ok(message["result"].take());
+            }
+            let text = error["message"].as_str().unwrap().to_owned();
+            return Err((error["code"].as_i64().unwrap(), text));
+        }
+    }
+
+    /// The next notification that was kept or comes.
+    pub(crate) fn note(&mut self) -> Value {
+        if self.notes.is_empty() { self.next() } else { self.notes.remove(0) }
     }
 
     pub(crate) fn next(&mut self) -> Value {
@@ -200,4 +270,133 @@ pub(crate) fn upgrade(url: &str, more: &[(&str, &str)]) -> String {
     let mut start = [0; 12];
     stream.read_exact(&mut start).unwrap();
     String::from_utf8_lossy(&start[9..12]).into_owned()
+}
+
+/// Servers for `http/request`, one with TLS. Dropping it ends them.
+pub(crate) struct Sites {
+    child: Child,
+    pub(crate) http: String,
+    pub(crate) https: String,
+}
+
+impl Sites {
+    /// `None` where there is no node.
+    pub(crate) fn start() -> Option<Self> {
+        let script = conformance("https.mjs");
+        let node =
+            command("node").arg(script).stdin(Streams::piped()).stdout(Streams::piped()).spawn();
+        let Ok(mut child) = node else {
+            skipped("this check needs node, and there is none");
+            return None;
+        };
+        let mut ports = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut ports).unwrap();
+        let ports: Value = serde_json::from_str(&ports).unwrap();
+        let at = |scheme: &str| format!("{scheme}://127.0.0.1:{}", ports[scheme]);
+        Some(Self { child, http: at("http"), https: at("https") })
+    }
+}
+
+impl Drop for Sites {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+/// A client over a WebSocket.
+pub(crate) async fn connected(server: &Served) -> ExecServerClient {
+    let args = RemoteExecServerConnectArgs::new(&server.url, "test");
+    ExecServerClient::connect_websocket(args).await.unwrap()
+}
+
+/// Hears a process to its end: all it said, and its code.
+pub(crate) async fn heard(events: &mut Events, process_id: &str) -> (Vec<u8>, i32) {
+    let (mut said, mut code) = (vec![], None);
+    while let Some(event) = events.next().await {
+        if event.process_id() != process_id {
+            continue;
+        }
+        match event {
+            ExecServerEvent::OutputDelta(output) => said.extend(output.chunk.0),
+            ExecServerEvent::Exited(exited) => code = Some(exited.exit_code),
+            ExecServerEvent::Closed(_) => return (said, code.expect("the exit comes first")),
+            ExecServerEvent::Lost { .. } => panic!("{event:?}"),
+        }
+    }
+    panic!("the connection ended before {process_id} did");
+}
+
+/// A WebSocket, spoken to in raw messages. Dropping it cuts it.
+pub(crate) struct Raw {
+    socket: tokio_tungstenite::WebSocketStream<tokio_tungstenite::MaybeTlsStream<TcpStream>>,
+    n_asked: i64,
+    notes: Vec<Value>,
+}
+
+impl Raw {
+    pub(crate) async fn connect(url: &str) -> Self {
+        let (socket, _) = tokio_tungstenite::connect_async(url).await.unwrap();
+        Self { socket, n_asked: 0, notes: vec![] }
+    }
+
+    /// Says hello.
+    pub(crate) async fn greet(&mut self, params: Value) -> Value {
+        let answer = self.ask("initialize", params).await;
+        self.send(&json!({"method": "initialized"}).to_string()).await;
+        answer
+    }
+
+    /// Says hello to a session that may not know yet that its last client is gone.
+    pub(crate) async fn greet_again(&mut self, params: Value) -> Value {
+        /// The session is in use.
+        const ATTACHED: i64 = -32_010;
+        loop {
+            let answer = self.answer("initialize", params.clone()).await;
+            if answer["error"]["code"] != ATTACHED {
+                self.send(&json!({"method": "initialized"}).to_string()).await;
+                return answer["result"].clone();
+            }
+        }
+    }
+
+    /// Asks and waits for what comes of it; notifications before it are kept.
+    pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Value {
+        let mut answer = self.answer(method, params).await;
+        assert_eq!(answer["error"], Value::Null);
+        answer["result"].take()
+    }
+
+    async fn answer(&mut self, method: &str, params: Value) -> Value {
+        self.n_asked += 1;
+        let id = self.n_asked;
+        self.send(&json!({"id": id, "method": method, "params": params}).to_string()).await;
+        loop {
+            let message = self.next().await.expect("the server stays");
+            if message["id"] == id {
+                return message;
+            }
+            self.notes.push(message);
+        }
+    }
+
+    /// The next notification that was kept or comes.
+    pub(crate) async fn note(&mut self) -> Value {
+        if self.notes.is_empty() { self.next().await.unwrap() } else { self.notes.remove(0) }
+    }
+
+    pub(crate) async fn send(&mut self, text: &str) {
+        self.socket.send(Message::Text(text.into())).await.unwrap();
+    }
+
+    /// The next message; none when the server has left.
+    pub(crate) async fn next(&mut self) -> Option<Value> {
+        loop {
+            match self.socket.next().await?.ok()? {
+                Message::Text(text) => return Some(serde_json::from_str(&text).unwrap()),
+                Message::Close(_) => return None,
+                Message::Binary(_) | Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
+            }
+        }
+    }
 }

@@ -81,6 +81,8 @@ pub fn exec_params(process_id: &str, argv: &[&str], cwd: &str) -> ExecParams {
         output: None,
         sandbox: None,
         enforce_managed_network: false,
+        managed_network: None,
+        network_proxy: None,
     }
 }
 

@@ -15,6 +15,13 @@ pub enum ExecServerEvent {
     Exited(ExecExitedNotification),
     /// Nothing more comes.
     Closed(ExecClosedNotification),
+    /// It said something that the server did not keep for a client that was gone too long.
+    Lost {
+        /// Who.
+        process_id: String,
+        /// How much.
+        bytes: u64,
+    },
 }
 
 impl ExecServerEvent {
@@ -24,6 +31,7 @@ impl ExecServerEvent {
             Self::OutputDelta(output) => &output.process_id,
             Self::Exited(exited) => &exited.process_id,
             Self::Closed(closed) => &closed.process_id,
+            Self::Lost { process_id, .. } => process_id,
         }
     }
 
@@ -32,6 +40,7 @@ impl ExecServerEvent {
             Self::OutputDelta(output) => output.seq,
             Self::Exited(exited) => exited.seq,
             Self::Closed(closed) => Some(closed.seq),
+            Self::Lost { .. } => None,
         }
     }
 }
@@ -100,8 +109,15 @@ impl Heard {
         process_id: &str,
         read: ReadResponse,
     ) -> Vec<ExecServerEvent> {
-        let Some(last) = self.0.get(process_id).map(|track| track.last) else { return vec![] };
+        let Some(track) = self.0.get_mut(process_id) else { return vec![] };
         let mut due = vec![];
+        let first_kept = read.first_seq.unwrap_or(read.next_seq);
+        if read.dropped_bytes > 0 && first_kept > track.last + 1 {
+            let process_id = process_id.to_owned();
+            due.push(ExecServerEvent::Lost { process_id, bytes: read.dropped_bytes });
+            track.last = first_kept - 1;
+        }
+        let last = track.last;
         let seqs: Vec<u64> = read.chunks.iter().map(|chunk| chunk.seq).collect();
         let closed = read.closed.then(|| read.next_seq - 1);
         let is_exit = |seq: &u64| !seqs.contains(seq) && closed != Some(*seq);

@@ -12,6 +12,7 @@
 //!     match event {
 //!         ExecServerEvent::OutputDelta(output) => assert_eq!(output.chunk.0, b"hello\n"),
 //!         ExecServerEvent::Exited(exited) => assert_eq!(exited.exit_code, 0),
+//!         ExecServerEvent::Lost { bytes, .. } => panic!("{bytes} bytes came too late"),
 //!         ExecServerEvent::Closed(_) => break,
 //!     }
 //! }

@@ -81,3 +81,14 @@ fn a_server_without_numbers_is_heard_as_it_comes() {
     });
     assert_eq!(heard.hear(unnumbered.clone()), [unnumbered]);
 }
+
+#[test]
+fn what_the_server_did_not_keep_is_told_and_nobody_waits_for_it() {
+    let mut heard = Heard::default();
+    heard.begin("p");
+    heard.hear(output(1));
+    let mut page = read(&[4, 5], 6, false, false);
+    page.dropped_bytes = 7;
+    let lost = ExecServerEvent::Lost { process_id: "p".into(), bytes: 7 };
+    assert_eq!(heard.catch_up("p", page), [lost, output(4), output(5)]);
+}

@@ -60,8 +60,13 @@ pub fn environment(
         None => BTreeMap::new(),
     };
     env.extend(sent.iter().map(|(name, value)| (name.clone(), value.clone())));
-    env.retain(|name, _| !NEVER.contains(&name.as_str()));
+    env.retain(|name, _| !is_secret(name));
     env
+}
+
+/// Whether a variable is a credential of the server itself, which nobody may use.
+pub fn is_secret(name: &str) -> bool {
+    NEVER.contains(&name)
 }
 
 fn inherited(

@@ -100,6 +100,60 @@ pub struct FsOpenParams {
     pub handle_id: String,
     /// Which file.
     pub path: String,
+    /// What for.
+    #[serde(default)]
+    pub mode: FsOpenMode,
+}
+
+/// What a file is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FsOpenMode {
+    /// To be read.
+    #[default]
+    Read,
+    /// To be written from nothing; it is made where there is none.
+    Replace,
+}
+
+/// `fs/writeBlock`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FsWriteBlockParams {
+    /// To which open file.
+    pub handle_id: String,
+    /// Where.
+    pub offset: u64,
+    /// What.
+    pub chunk: ByteChunk,
+}
+
+/// `fs/watchMissing`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FsWatchMissingParams {
+    /// Larger than that of any watch before; this one takes its place.
+    pub watch_id: u64,
+    /// What does not exist yet.
+    pub missing: Vec<String>,
+    /// What does, and may change or go.
+    #[serde(default)]
+    pub present: Option<String>,
+}
+
+/// What `fs/watchMissing` answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FsWatchMissingResponse {
+    /// False where it is too late: something is otherwise already.
+    pub watching: bool,
+}
+
+/// `fs/missingChanged`: told once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FsMissingChanged {
+    /// Of which watch.
+    pub watch_id: u64,
 }
 
 /// `fs/readBlock`.

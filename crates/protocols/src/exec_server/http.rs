@@ -49,6 +49,9 @@ pub struct HttpHeader {
     /// What it says.
     #[serde(default)]
     pub value: String,
+    /// The variable of the server whose value follows, so that a client need not know it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value_env_var: Option<String>,
 }
 
 /// What `http/request` answers.

@@ -1,13 +1,37 @@
 //! From a method and its params to a request that makes sense.
 
 use super::{
-    ExecParams, FsCloseParams, FsCopyParams, FsCreateDirectoryParams, FsOpenParams, FsPathParams,
-    FsReadBlockParams, FsRemoveParams, FsWalkParams, FsWriteFileParams, HttpRequestParams,
+    EnvironmentConfigParams, ExecParams, FsCloseParams, FsCopyParams, FsCreateDirectoryParams,
+    FsOpenParams, FsPathParams, FsReadBlockParams, FsRemoveParams, FsWalkParams,
+    FsWatchMissingParams, FsWriteBlockParams, FsWriteFileParams, HttpRequestParams,
     InitializeParams, ProcessParams, ReadParams, ResizeParams, SignalParams, TerminateParams,
-    WaitParams, WriteParams,
+    WaitParams, WriteParams, not_enforced,
 };
-use crate::json_rpc::{ErrorObject, params};
+use crate::json_rpc::{ErrorObject, INVALID_PARAMS, params};
+use serde::Deserialize;
 use serde_json::value::RawValue;
+
+/// Values in one message. More would take far more memory than the message itself.
+const VALUES_MAX: usize = 262_144;
+
+/// Whether a message holds more values than anybody needs.
+pub fn has_too_many_values(text: &str) -> bool {
+    // A value and what parts it from the next take two bytes at least.
+    if text.len() < 2 * VALUES_MAX {
+        return false;
+    }
+    let (mut is_text, mut is_escaped, mut n_values) = (false, false, 1);
+    for byte in text.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_text => is_escaped = true,
+            b'"' => is_text = !is_text,
+            b',' | b'[' | b'{' if !is_text => n_values += 1,
+            _ => {}
+        }
+    }
+    n_values > VALUES_MAX
+}
 
 /// What a client can ask for.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +49,8 @@ pub enum Request {
     ProcessList,
     EnvironmentInfo,
     EnvironmentStatus,
+    EnvironmentConfig(EnvironmentConfigParams),
+    WatchMissing(FsWatchMissingParams),
     File(FileRequest),
     HttpRequest(HttpRequestParams),
 }
@@ -44,6 +70,7 @@ pub enum FileRequest {
     Copy(FsCopyParams),
     Open(FsOpenParams),
     ReadBlock(FsReadBlockParams),
+    WriteBlock(FsWriteBlockParams),
     Close(FsCloseParams),
 }
 
@@ -56,6 +83,8 @@ pub enum Family {
     Exec,
     /// `environment/*`.
     Environment,
+    /// `environmentConfig/*`.
+    Config,
     /// `fs/*`.
     Files,
     /// `http/*`.
@@ -69,13 +98,14 @@ impl Family {
             Self::Handshake => "handshake",
             Self::Exec => "exec",
             Self::Environment => "environment info",
+            Self::Config => "environment config",
             Self::Files => "filesystem",
             Self::Http => "http",
         }
     }
 }
 
-const METHODS: [(&str, Family); 25] = [
+const METHODS: [(&str, Family); 28] = [
     ("initialize", Family::Handshake),
     ("process/start", Family::Exec),
     ("process/read", Family::Exec),
@@ -88,6 +118,7 @@ const METHODS: [(&str, Family); 25] = [
     ("process/list", Family::Exec),
     ("environment/info", Family::Environment),
     ("environment/status", Family::Environment),
+    ("environmentConfig/read", Family::Config),
     ("fs/readFile", Family::Files),
     ("fs/writeFile", Family::Files),
     ("fs/createDirectory", Family::Files),
@@ -99,6 +130,8 @@ const METHODS: [(&str, Family); 25] = [
     ("fs/copy", Family::Files),
     ("fs/open", Family::Files),
     ("fs/readBlock", Family::Files),
+    ("fs/writeBlock", Family::Files),
+    ("fs/watchMissing", Family::Files),
     ("fs/close", Family::Files),
     ("http/request", Family::Http),
 ];
@@ -124,6 +157,7 @@ pub fn read(method: &str, given: Option<&RawValue>) -> Option<Result<Request, Er
         "process/list" => Ok(Request::ProcessList),
         "environment/info" => Ok(Request::EnvironmentInfo),
         "environment/status" => Ok(Request::EnvironmentStatus),
+        "environmentConfig/read" => params(given).map(Request::EnvironmentConfig),
         "fs/readFile" => file(given, FileRequest::ReadFile),
         "fs/writeFile" => file(given, FileRequest::WriteFile),
         "fs/createDirectory" => file(given, FileRequest::CreateDirectory),
@@ -135,6 +169,8 @@ pub fn read(method: &str, given: Option<&RawValue>) -> Option<Result<Request, Er
         "fs/copy" => file(given, FileRequest::Copy),
         "fs/open" => file(given, FileRequest::Open),
         "fs/readBlock" => file(given, FileRequest::ReadBlock),
+        "fs/writeBlock" => file(given, FileRequest::WriteBlock),
+        "fs/watchMissing" => params(given).map(Request::WatchMissing),
         "fs/close" => file(given, FileRequest::Close),
         "http/request" => params(given).map(Request::HttpRequest),
         _ => return None,
@@ -145,5 +181,18 @@ fn file<T: serde::de::DeserializeOwned>(
     given: Option<&RawValue>,
     ask: fn(T) -> FileRequest,
 ) -> Result<Request, ErrorObject> {
-    params(given).map(|params| Request::File(ask(params)))
+    let request = params(given).map(|params| Request::File(ask(params)))?;
+    // Params in a list have no names, so no sandbox.
+    let sandbox = given.and_then(|given| serde_json::from_str::<Sandboxed>(given.get()).ok());
+    match not_enforced(sandbox.and_then(|given| given.sandbox).as_ref()) {
+        Some(why) => Err(ErrorObject::new(INVALID_PARAMS, why)),
+        None => Ok(request),
+    }
+}
+
+/// Every request about files may carry it.
+#[derive(Deserialize)]
+struct Sandboxed {
+    #[serde(default)]
+    sandbox: Option<serde_json::Value>,
 }

@@ -7,6 +7,7 @@ mod files;
 mod http;
 mod inbound;
 mod outbound;
+mod sandbox;
 mod uri;
 mod wire;
 
@@ -15,11 +16,12 @@ mod tests;
 
 pub use chunk::ByteChunk;
 pub use dialect::Dialect;
-pub use environment::{Base, EnvPolicy, environment};
+pub use environment::{Base, EnvPolicy, environment, is_secret};
 pub use files::*;
 pub use http::*;
-pub use inbound::{Family, FileRequest, Request, family, read};
+pub use inbound::{Family, FileRequest, Request, family, has_too_many_values, read};
 pub use outbound::{closed_line, exited_line, output_line, quoted};
+pub use sandbox::not_enforced;
 pub use uri::{BadPath, path_of, uri_of};
 pub use wire::*;
 

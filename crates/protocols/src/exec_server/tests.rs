@@ -89,3 +89,26 @@ proptest! {
         prop_assert_eq!(serde_json::from_str::<ByteChunk>(&text).unwrap(), chunk);
     }
 }
+
+#[test]
+fn a_message_of_too_many_values_is_known_by_its_text() {
+    assert!(!has_too_many_values(&"[1,".repeat(1_000)));
+    let numbers = |n: usize| format!("[{}0]", "1,".repeat(n));
+    assert!(has_too_many_values(&numbers(262_144)));
+    assert!(!has_too_many_values(&numbers(262_000)));
+    // What stands in a text is no value.
+    assert!(!has_too_many_values(&format!("\"{}\\\"\"", ",[{".repeat(400_000))));
+}
+
+#[test]
+fn a_file_request_that_asks_for_a_restriction_is_refused() {
+    let ask = |sandbox: &str| {
+        let params = format!(r#"{{"path": "file:///tmp/a", "sandbox": {sandbox}}}"#);
+        let raw = serde_json::value::RawValue::from_string(params).unwrap();
+        read("fs/readFile", Some(&raw)).unwrap().map_err(|error| error.code)
+    };
+    assert!(ask("null").is_ok());
+    assert!(ask(r#"{"permissions": {"type": "disabled"}}"#).is_ok());
+    let restricted = r#"{"permissions": {"type": "managed", "file_system": {"type": "restricted"}, "network": "enabled"}}"#;
+    assert_eq!(ask(restricted), Err(crate::json_rpc::INVALID_PARAMS));
+}

@@ -61,12 +61,18 @@ pub struct ExecParams {
     /// Whether output is pushed, or waits to be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputMode>,
-    /// What it shall be kept from; nothing can be enforced yet, so only null is taken.
+    /// What it shall be kept from, see [`not_enforced`](super::not_enforced).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<serde_json::Value>,
-    /// Likewise.
+    /// Whether it may reach others through a proxy only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub enforce_managed_network: bool,
+    /// Which proxy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub managed_network: Option<serde_json::Value>,
+    /// Likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_proxy: Option<serde_json::Value>,
 }
 
 /// How a client hears output.
@@ -407,4 +413,54 @@ pub struct Shell {
     pub name: String,
     /// Where it is.
     pub path: String,
+}
+
+/// `environmentConfig/read`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EnvironmentConfigParams {
+    /// Where the client works.
+    pub cwd: String,
+    /// Which settings, each as the names on the way to it.
+    pub config_paths: Vec<Vec<String>>,
+    /// Which requirements, likewise.
+    pub requirements_paths: Vec<Vec<String>>,
+}
+
+/// What `environmentConfig/read` answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EnvironmentConfigResponse {
+    /// Whose files.
+    pub user_home_dir: Option<String>,
+    /// Where codex keeps its own.
+    pub codex_home_dir: String,
+    /// The machine's name.
+    pub hostname: String,
+    /// Settings.
+    pub config: ConfigLayers,
+    /// What settings must fulfil.
+    pub requirements: ConfigLayers,
+}
+
+/// Settings from several places; later ones count more.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigLayers {
+    /// One place each.
+    pub layers: Vec<ConfigLayer>,
+    /// Where the client puts its own.
+    pub cloud_insertion_index: usize,
+}
+
+/// Settings from one place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigLayer {
+    /// Where from, for people.
+    pub source: String,
+    /// What relative paths in it mean.
+    pub base_dir: String,
+    /// The settings that were asked for.
+    pub toml: String,
 }

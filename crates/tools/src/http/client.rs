@@ -6,6 +6,8 @@ use super::{HttpError, Reach};
 use crate::{CancelSignal, Credential, Place};
 use reqwest::header::{COOKIE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use reqwest::{Client, Method, Response, StatusCode, redirect::Policy};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
 use std::sync::Arc;
 use std::time::Duration;
@@ -252,7 +254,24 @@ fn joined(before: Option<&HeaderValue>, header: &HeaderName, value: &str) -> Str
 
 /// The same certificates on every machine, and ring.
 pub(crate) fn tls() -> ClientConfig {
-    let roots = RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    trusting(usual_roots())
+}
+
+/// The same, and those that a file in PEM form adds. One that cannot be read adds none.
+pub fn tls_with(file: &std::path::Path) -> ClientConfig {
+    let mut roots = usual_roots();
+    for certificate in CertificateDer::pem_file_iter(file).into_iter().flatten().flatten() {
+        // What is no certificate is passed by, as everywhere.
+        let _ = roots.add(certificate);
+    }
+    trusting(roots)
+}
+
+fn usual_roots() -> RootCertStore {
+    RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned())
+}
+
+fn trusting(roots: RootCertStore) -> ClientConfig {
     ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
         .expect("ring speaks the default versions")

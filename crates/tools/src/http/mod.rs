@@ -9,7 +9,7 @@ mod redirect;
 mod shape;
 
 pub(crate) use client::tls;
-pub use client::{HttpClient, HttpLimits, Incoming, Outgoing};
+pub use client::{HttpClient, HttpLimits, Incoming, Outgoing, tls_with};
 pub use error::HttpError;
 pub(crate) use media::{file, is_json, is_text, media_type};
 pub use reach::Reach;

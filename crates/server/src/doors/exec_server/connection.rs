@@ -5,11 +5,12 @@ use super::outbox::{Outbox, Reply, Unheard};
 use super::session::{DETACHED_TIME_MAX, Entry, NotResumed, PROCESSES_MAX, Session};
 use super::steward::{Ask, Start, Steward, refuse};
 use super::transport::{Incoming, Outgoing, Received};
-use super::{Choice, ExecServer, environment, files, http};
+use super::{Choice, ExecServer, environment, environment_config, files, http, watch_missing};
 use processes::{Input, Size, Spec, Streams};
 use protocols::exec_server::{
     Dialect, ExecParams, InitializeParams, InitializeResponse, ListResponse, ListedProcess, NOBODY,
-    OutputMode, Request, SESSION_ATTACHED, family, path_of, read,
+    OutputMode, Request, SESSION_ATTACHED, family, has_too_many_values, not_enforced, path_of,
+    read,
 };
 use protocols::json_rpc::{
     self, ErrorObject, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Message,
@@ -57,9 +58,11 @@ pub(super) async fn serve(
         life,
         phase: Phase::Silent,
         dialect: Dialect::Codex,
+        n_attached: 0,
         is_resumable,
         files,
         streams: http::Streams::default(),
+        watch: watch_missing::Watch::default(),
     };
     if let Choice::Always(dialect) = server.shared.choice {
         connection.dialect = dialect;
@@ -110,14 +113,21 @@ struct Connection {
     life: Life,
     phase: Phase,
     dialect: Dialect,
+    /// Which client of its session this is.
+    n_attached: u64,
     is_resumable: Arc<AtomicBool>,
     files: files::Lane,
     streams: http::Streams,
+    watch: watch_missing::Watch,
 }
 
 impl Connection {
     async fn hear(&mut self, text: &str) -> Result<(), Leave> {
-        match json_rpc::read(text) {
+        let message = match has_too_many_values(text) {
+            true => Err("it holds too many values".to_owned()),
+            false => json_rpc::read(text),
+        };
+        match message {
             Ok(Message::Request { id, method, params }) => {
                 let room = self.outbox.answer_room().await;
                 let reply = Reply::new(id, self.outbox.clone(), room);
@@ -219,7 +229,7 @@ impl Connection {
             environment_info: is_codex.then(environment::info),
         });
         // The answer comes before anything that its processes say.
-        session.attach(&self.outbox);
+        self.n_attached = session.attach(&self.outbox);
         self.phase = Phase::Greeted(session);
     }
 
@@ -258,6 +268,12 @@ impl Connection {
             Request::ProcessList => reply.send(&list(session)),
             Request::EnvironmentInfo => reply.send(&environment::info()),
             Request::EnvironmentStatus => reply.send(&json!({"status": "ready"})),
+            Request::EnvironmentConfig(params) => {
+                environment_config::read(&self.server.shared.tasks, params, reply);
+            }
+            Request::WatchMissing(params) => {
+                self.watch.begin(&self.server.shared.tasks, params, reply);
+            }
             Request::HttpRequest(params) => {
                 self.streams.request(&self.server.shared.tasks, params, reply);
             }
@@ -272,7 +288,7 @@ impl Connection {
         if entries.contains_key(&id) {
             return fail(reply, INVALID_REQUEST, format!("process {id} already exists"));
         }
-        if entries.len() >= PROCESSES_MAX {
+        if !session.make_room(&mut entries) {
             let text = format!("a session has {PROCESSES_MAX} processes at most");
             return fail(reply, INVALID_REQUEST, text);
         }
@@ -282,7 +298,8 @@ impl Connection {
         };
         let (sender, asks) = mpsc::channel(super::outbox::REQUESTS_MAX);
         let (started, process) = watch::channel(None);
-        entries.insert(id.clone(), Entry { asks: sender, tty: params.tty, process });
+        let number = session.number();
+        entries.insert(id.clone(), Entry { asks: sender, tty: params.tty, number, process });
         drop(entries);
         let tasks = self.server.shared.tasks.clone();
         let steward = Steward { session: Arc::clone(session), asks, started, tasks };
@@ -294,7 +311,11 @@ impl Connection {
     /// Lets go of the session: its processes end now, or when the client stays away.
     async fn leave(self) {
         let (Phase::Greeted(session) | Phase::Talking(session)) = self.phase else { return };
-        let n_attached = session.detach();
+        let n_attached = self.n_attached;
+        if !session.detach(n_attached) {
+            // Its client was faster to come back than we to notice that it was gone.
+            return;
+        }
         let shared = Arc::clone(&self.server.shared);
         if self.life == Life::OfTheSession && self.dialect == Dialect::Codex {
             let stopping = shared.stopping.clone();
@@ -370,10 +391,15 @@ fn spec(params: &ExecParams) -> Result<Spec, String> {
     if params.argv.is_empty() {
         return Err("argv must not be empty".into());
     }
-    if params.sandbox.as_ref().is_some_and(|sandbox| !sandbox.is_null())
-        || params.enforce_managed_network
+    if let Some(why) = not_enforced(params.sandbox.as_ref()) {
+        return Err(why);
+    }
+    let is_given = |given: &Option<serde_json::Value>| given.as_ref().is_some_and(|v| !v.is_null());
+    if params.enforce_managed_network
+        || is_given(&params.managed_network)
+        || is_given(&params.network_proxy)
     {
-        return Err("this exec-server cannot enforce a sandbox; send none".into());
+        return Err("this exec-server has no proxy that a process could be kept behind".into());
     }
     let cwd = path_of(&params.cwd).map_err(|bad| bad.to_string())?;
     let own = std::env::vars_os()

@@ -7,6 +7,10 @@ use std::path::{Path, PathBuf};
 /// Where shells are looked for when the environment names none.
 const SHELLS: [&str; 2] = ["/bin/bash", "/bin/sh"];
 
+/// What can be done besides the usual, by the names that codex knows it by.
+const CAPABILITIES: [&str; 4] =
+    ["environmentConfigRead", "fileWriteStreaming", "fsWatchMissing", "httpHeaderEnvVars"];
+
 /// `environment/info`.
 pub(super) fn info() -> EnvironmentInfo {
     let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
@@ -19,7 +23,7 @@ pub(super) fn info() -> EnvironmentInfo {
         temporary_directories: vec![],
         temp_dir: uri_of(&std::env::temp_dir()),
         // What is not named here is not asked for.
-        capabilities: BTreeMap::new(),
+        capabilities: BTreeMap::from(CAPABILITIES.map(|name| (name.to_owned(), true))),
     }
 }
 

@@ -3,9 +3,10 @@
 use super::outbox::{REQUESTS_MAX, Reply};
 use protocols::exec_server::{
     ByteChunk, FileRequest, FsCanonicalizeResponse, FsCopyParams, FsDirectoryEntry,
-    FsGetMetadataResponse, FsOpenParams, FsOpenResponse, FsPathParams, FsReadBlockParams,
-    FsReadBlockResponse, FsReadDirectoryResponse, FsReadFileResponse, FsRemoveParams, FsWalkEntry,
-    FsWalkError, FsWalkParams, FsWalkResponse, NOT_FOUND, on, path_of, uri_of,
+    FsGetMetadataResponse, FsOpenMode, FsOpenParams, FsOpenResponse, FsPathParams,
+    FsReadBlockParams, FsReadBlockResponse, FsReadDirectoryResponse, FsReadFileResponse,
+    FsRemoveParams, FsWalkEntry, FsWalkError, FsWalkParams, FsWalkResponse, FsWriteBlockParams,
+    NOT_FOUND, on, path_of, uri_of,
 };
 use protocols::json_rpc::{ErrorObject, INTERNAL, INVALID_PARAMS, INVALID_REQUEST};
 use serde_json::{Value, json};
@@ -105,6 +106,7 @@ fn attend(request: FileRequest, handles: &mut Handles) -> Done {
         FileRequest::Copy(params) => copy(&params),
         FileRequest::Open(params) => handles.open(params),
         FileRequest::ReadBlock(params) => handles.read(&params),
+        FileRequest::WriteBlock(params) => handles.write(&params),
         FileRequest::Close(params) => {
             handles.0.remove(&params.handle_id);
             Ok(json!({}))
@@ -148,8 +150,13 @@ fn without_links(path: &Path) -> Result<(), ErrorObject> {
 }
 
 /// Opens a plain file; a pipe or a terminal would keep us waiting.
-fn open_file(path: &Path) -> Result<File, ErrorObject> {
-    let file = File::options().read(true).custom_flags(O_NONBLOCK).open(path).map_err(failed)?;
+fn open_file(path: &Path, mode: FsOpenMode) -> Result<File, ErrorObject> {
+    let mut options = File::options();
+    match mode {
+        FsOpenMode::Read => options.read(true),
+        FsOpenMode::Replace => options.write(true).create(true).truncate(true),
+    };
+    let file = options.custom_flags(O_NONBLOCK).open(path).map_err(failed)?;
     if !file.metadata().map_err(failed)?.is_file() {
         return Err(invalid(format!("path `{}` is not a file", path.display())));
     }
@@ -164,7 +171,7 @@ fn read_file(params: &FsPathParams) -> Done {
     if !on(params.follow_symlinks) {
         without_links(&path)?;
     }
-    let file = open_file(&path)?;
+    let file = open_file(&path, FsOpenMode::Read)?;
     if file.metadata().map_err(failed)?.len() > FILE_BYTES_MAX {
         return Err(invalid(format!("a file of at most {FILE_BYTES_MAX} bytes is read at once")));
     }
@@ -349,15 +356,34 @@ impl Handles {
         if self.0.len() == HANDLES_MAX {
             return Err(invalid(format!("at most {HANDLES_MAX} files are open at a time")));
         }
-        let file = open_file(&path(&params.path)?)?;
+        let file = open_file(&path(&params.path)?, params.mode)?;
         self.0.insert(id.clone(), file);
         said(&FsOpenResponse { handle_id: id })
     }
 
+    fn file(&self, id: &str) -> Result<&File, ErrorObject> {
+        let unknown = || ErrorObject::new(NOT_FOUND, format!("unknown file handle `{id}`"));
+        self.0.get(id).ok_or_else(unknown)
+    }
+
+    fn write(&mut self, params: &FsWriteBlockParams) -> Done {
+        let file = self.file(&params.handle_id)?;
+        if params.chunk.0.len() > BLOCK_BYTES_MAX {
+            let text = format!("file write block must have {BLOCK_BYTES_MAX} bytes at most");
+            return Err(invalid(text));
+        }
+        match file.write_all_at(&params.chunk.0, params.offset) {
+            Ok(()) => Ok(json!({})),
+            Err(error) => {
+                self.0.remove(&params.handle_id);
+                Err(failed(error))
+            }
+        }
+    }
+
     fn read(&mut self, params: &FsReadBlockParams) -> Done {
         let id = &params.handle_id;
-        let unknown = || ErrorObject::new(NOT_FOUND, format!("unknown file handle `{id}`"));
-        let file = self.0.get(id).ok_or_else(unknown)?;
+        let file = self.file(id)?;
         if params.len == 0 || params.len > BLOCK_BYTES_MAX {
             let text = format!("file read block length must be between 1 and {BLOCK_BYTES_MAX}");
             return Err(invalid(text));

@@ -1,19 +1,18 @@
 //! `http/request`: requests made from this machine, for clients whose own network is another.
 
-use super::outbox::Reply;
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{HeaderName, HeaderValue, LOCATION};
-use hyper::{Method, Request, Response, Uri};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use super::outbox::{Outbox, Reply};
 use protocols::exec_server::{
     ByteChunk, HttpBodyDelta, HttpHeader, HttpRequestParams, HttpRequestResponse, RedirectPolicy,
+    is_secret,
 };
 use protocols::json_rpc::{self, ErrorObject, INTERNAL, INVALID_PARAMS};
+use reqwest::header::{
+    AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION, PROXY_AUTHORIZATION,
+};
+use reqwest::{Client, Method, Response, Url};
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 use tokio_util::task::TaskTracker;
 
@@ -25,6 +24,17 @@ const BODY_BYTES_MAX: usize = 48 << 20;
 
 /// The largest piece of a body that comes in pieces.
 const DELTA_BYTES_MAX: usize = 1 << 20;
+
+/// Certificates besides the usual ones come from the file that `SSL_CERT_FILE` names, as with other programs.
+static CLIENT: LazyLock<Client> = LazyLock::new(|| {
+    let more = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from).unwrap_or_default();
+    Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .tcp_nodelay(true)
+        .tls_backend_preconfigured(tools::http::tls_with(&more))
+        .build()
+        .expect("nothing but the TLS configuration can be wrong, and it is ours")
+});
 
 /// Streams whose body is still coming, by the client's names.
 #[derive(Debug, Clone, Default)]
@@ -73,68 +83,82 @@ async fn perform(params: HttpRequestParams, timeout: Duration, reply: Reply) {
     let headers = response.headers().iter().map(|(name, value)| HttpHeader {
         name: name.as_str().to_owned(),
         value: String::from_utf8_lossy(value.as_bytes()).into_owned(),
+        value_env_var: None,
     });
     let headers = headers.collect();
     if params.stream_response {
         let outbox = reply.outbox().clone();
         reply.send(&HttpRequestResponse { status, headers, body_base64: ByteChunk::default() });
-        stream(&params.request_id, response.into_body(), timeout, &outbox).await;
+        stream(&params.request_id, response, timeout, &outbox).await;
         return;
     }
-    let body = Limited::new(response.into_body(), BODY_BYTES_MAX).collect();
-    match tokio::time::timeout(timeout, body).await {
+    match tokio::time::timeout(timeout, whole(response)).await {
         Ok(Ok(body)) => {
-            let body_base64 = ByteChunk(body.to_bytes().to_vec());
+            let body_base64 = ByteChunk(body);
             reply.send(&HttpRequestResponse { status, headers, body_base64 });
         }
-        Ok(Err(error)) => {
-            let text = format!("failed to read http/request response body: {error}");
+        Ok(Err(why)) => {
+            let text = format!("http/request could not read the body: {why}");
             reply.fail(&ErrorObject::new(INTERNAL, text));
         }
         Err(_) => reply.fail(&late()),
     }
 }
 
-async fn fetch(params: &HttpRequestParams) -> Result<Response<Incoming>, ErrorObject> {
-    let bad = |text: String| ErrorObject::new(INVALID_PARAMS, text);
+async fn whole(mut response: Response) -> Result<Vec<u8>, String> {
+    let mut body = vec![];
+    while let Some(piece) = response.chunk().await.map_err(cause)? {
+        if body.len() + piece.len() > BODY_BYTES_MAX {
+            return Err(format!("it has more than {BODY_BYTES_MAX} bytes; ask for a stream"));
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(body)
+}
+
+/// What went wrong underneath, without the URL: it may hold a secret.
+fn cause(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut inner: &dyn std::error::Error = &error;
+    while let Some(source) = inner.source() {
+        inner = source;
+    }
+    inner.to_string()
+}
+
+fn bad(text: String) -> ErrorObject {
+    ErrorObject::new(INVALID_PARAMS, text)
+}
+
+async fn fetch(params: &HttpRequestParams) -> Result<Response, ErrorObject> {
     let mut method = Method::from_bytes(params.method.as_bytes())
         .map_err(|_| bad(format!("http/request knows no method {}", params.method)))?;
-    let mut uri: Uri =
-        params.url.parse().map_err(|_| bad("http/request needs an absolute URL".into()))?;
-    let mut body =
-        Bytes::from(params.body_base64.as_ref().map_or_else(Vec::new, |body| body.0.clone()));
-    let client: Client<HttpConnector, Full<Bytes>> =
-        Client::builder(TokioExecutor::new()).build_http();
+    let mut url =
+        Url::parse(&params.url).map_err(|_| bad("http/request needs an absolute URL".into()))?;
+    let mut headers = headers(&params.headers)?;
+    let mut body = params.body_base64.as_ref().map(|body| bytes::Bytes::from(body.0.clone()));
     for _ in 0..=REDIRECTS_MAX {
-        check(&uri)?;
-        let mut request = Request::builder().method(method.clone()).uri(uri.clone());
-        for header in &params.headers {
-            let name = HeaderName::from_bytes(header.name.as_bytes());
-            let value = HeaderValue::from_str(&header.value);
-            match (name, value) {
-                (Ok(name), Ok(value)) => request = request.header(name, value),
-                (Err(_), _) | (_, Err(_)) => {
-                    return Err(bad(format!("the header {} cannot be sent", header.name)));
-                }
-            }
+        check(&url)?;
+        let mut request = CLIENT.request(method.clone(), url.clone()).headers(headers.all());
+        if let Some(body) = &body {
+            request = request.body(body.clone());
         }
-        let request = request
-            .body(Full::new(body.clone()))
-            .map_err(|error| bad(format!("http/request cannot be made: {error}")))?;
-        let response = client
-            .request(request)
-            .await
-            .map_err(|error| ErrorObject::new(INTERNAL, format!("http/request failed: {error}")))?;
+        let response = request.send().await.map_err(|error| {
+            ErrorObject::new(INTERNAL, format!("http/request failed: {}", cause(error)))
+        })?;
         let follows = params.redirect_policy.unwrap_or(RedirectPolicy::Follow);
         let target = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
         match (response.status().as_u16(), follows, target) {
-            (301 | 302 | 303 | 307 | 308, RedirectPolicy::Follow, Some(target)) => {
-                let status = response.status().as_u16();
-                uri = resolved(&uri, target).ok_or_else(|| {
+            (status @ (301 | 302 | 303 | 307 | 308), RedirectPolicy::Follow, Some(target)) => {
+                let next = url.join(target).map_err(|_| {
                     ErrorObject::new(INTERNAL, "http/request was redirected to no URL")
                 })?;
+                if next.origin() != url.origin() {
+                    headers.forget_secrets();
+                }
+                url = next;
                 if status < 307 && method != Method::HEAD {
-                    (method, body) = (Method::GET, Bytes::new());
+                    (method, body) = (Method::GET, None);
                 }
             }
             _ => return Ok(response),
@@ -143,42 +167,64 @@ async fn fetch(params: &HttpRequestParams) -> Result<Response<Incoming>, ErrorOb
     Err(ErrorObject::new(INTERNAL, format!("http/request was redirected {REDIRECTS_MAX} times")))
 }
 
-fn check(uri: &Uri) -> Result<(), ErrorObject> {
-    match uri.scheme_str() {
-        Some("http") => Ok(()),
-        // Said, not guessed: nothing here speaks TLS.
-        Some("https") => Err(ErrorObject::new(
-            INTERNAL,
-            "http/request cannot reach https: URLs from this server; use a program such as curl",
-        )),
-        other => {
-            let got = other.unwrap_or("none");
-            let text = format!("http/request only supports http and https URLs, got {got}");
-            Err(ErrorObject::new(INVALID_PARAMS, text))
-        }
+fn check(url: &Url) -> Result<(), ErrorObject> {
+    match url.scheme() {
+        "http" | "https" => Ok(()),
+        other => Err(bad(format!("http/request only supports http and https URLs, got {other}"))),
     }
 }
 
-fn resolved(base: &Uri, target: &str) -> Option<Uri> {
-    if target.contains("://") {
-        return target.parse().ok();
-    }
-    let path = match target.starts_with('/') {
-        true => target.to_owned(),
-        false => {
-            let folder = base.path().rsplit_once('/').map_or("", |(folder, _)| folder);
-            format!("{folder}/{target}")
-        }
-    };
-    Uri::builder()
-        .scheme(base.scheme()?.clone())
-        .authority(base.authority()?.clone())
-        .path_and_query(path)
-        .build()
-        .ok()
+/// What is sent along, and what only the first server may see.
+struct Headers {
+    open: HeaderMap,
+    secret: HeaderMap,
 }
 
-async fn stream(id: &str, mut body: Incoming, timeout: Duration, outbox: &super::outbox::Outbox) {
+impl Headers {
+    fn all(&self) -> HeaderMap {
+        let mut all = self.open.clone();
+        for (name, value) in &self.secret {
+            all.append(name, value.clone());
+        }
+        all
+    }
+
+    fn forget_secrets(&mut self) {
+        self.secret.clear();
+    }
+}
+
+fn headers(given: &[HttpHeader]) -> Result<Headers, ErrorObject> {
+    let mut headers = Headers { open: HeaderMap::new(), secret: HeaderMap::new() };
+    for header in given {
+        let unfit = || bad(format!("http/request cannot send the header {}", header.name));
+        let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| unfit())?;
+        let mut value = header.value.clone();
+        if let Some(variable) = &header.value_env_var {
+            value += &variable_of_ours(&header.name, variable)?;
+        }
+        let value = HeaderValue::from_str(&value).map_err(|_| unfit())?;
+        let is_secret = header.value_env_var.is_some()
+            || [AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION].contains(&name);
+        let place = if is_secret { &mut headers.secret } else { &mut headers.open };
+        place.append(name, value);
+    }
+    Ok(headers)
+}
+
+/// The value of a variable that the client wants sent without seeing it.
+fn variable_of_ours(header: &str, variable: &str) -> Result<String, ErrorObject> {
+    if is_secret(variable) {
+        return Err(bad(format!("http/request header {header} may not hold {variable}")));
+    }
+    std::env::var(variable).map_err(|_| {
+        bad(format!(
+            "http/request header {header} needs the variable {variable}, and there is none"
+        ))
+    })
+}
+
+async fn stream(id: &str, mut response: Response, timeout: Duration, outbox: &Outbox) {
     let mut seq = 0;
     let mut tell = async |bytes: &[u8], done: bool, error: Option<String>| {
         seq += 1;
@@ -193,15 +239,14 @@ async fn stream(id: &str, mut body: Incoming, timeout: Duration, outbox: &super:
         outbox.notify(json_rpc::notification("http/request/bodyDelta", &delta), room);
     };
     loop {
-        match tokio::time::timeout(timeout, body.frame()).await {
-            Ok(Some(Ok(frame))) => {
-                for piece in frame.data_ref().map_or(&[][..], Bytes::as_ref).chunks(DELTA_BYTES_MAX)
-                {
+        match tokio::time::timeout(timeout, response.chunk()).await {
+            Ok(Ok(Some(bytes))) => {
+                for piece in bytes.chunks(DELTA_BYTES_MAX) {
                     tell(piece, false, None).await;
                 }
             }
-            Ok(None) => return tell(&[], true, None).await,
-            Ok(Some(Err(error))) => return tell(&[], true, Some(error.to_string())).await,
+            Ok(Ok(None)) => return tell(&[], true, None).await,
+            Ok(Err(error)) => return tell(&[], true, Some(cause(error))).await,
             Err(_) => return tell(&[], true, Some("the body did not come in time".into())).await,
         }
     }

@@ -1,6 +1,6 @@
 //! A listener with this one door: a WebSocket at `/`, and `/readyz`.
 
-use super::ExecServer;
+use super::{ExecServer, no_page};
 use crate::auth::{Hosts, digest, presented, same};
 use crate::error::Problem;
 use crate::guard;
@@ -9,7 +9,6 @@ use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{FromRequestParts as _, Request, State};
 use axum::http::StatusCode;
-use axum::http::header::ORIGIN;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use std::io;
@@ -26,7 +25,7 @@ pub enum ListenError {
     #[error("listen on {0}: {1}")]
     Bind(SocketAddr, io::Error),
     /// Without a token anybody who can reach it could run programs.
-    #[error("{0} is not a loopback address; without a token only those are allowed")]
+    #[error("listen on {0} without a token: it is no loopback address")]
     OpenToAll(SocketAddr),
 }
 
@@ -81,11 +80,8 @@ struct Door {
 }
 
 impl Door {
-    /// No page has any business here, not even one of this machine.
     fn admit(&self, request: &Request) -> Result<(), Problem> {
-        if request.headers().contains_key(ORIGIN) {
-            return Err(Problem::forbidden("Web pages may not talk to an exec-server."));
-        }
+        no_page(request.headers())?;
         guard::admit(&self.hosts, request)
     }
 }

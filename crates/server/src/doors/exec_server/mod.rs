@@ -3,22 +3,31 @@
 
 mod connection;
 mod environment;
+mod environment_config;
 mod files;
 mod http;
 mod listen;
 mod outbox;
+mod run;
 mod session;
 mod steward;
 mod transport;
+mod watch_missing;
 
 pub use listen::{ListenError, Listening, listen};
 pub use protocols::exec_server::Dialect;
+pub use run::{
+    Access, BadTransport, ExecServerTransport, Options, RunError, run_main,
+    run_main_with_transport, run_with,
+};
 
 use crate::app::App;
 use crate::auth::{Caller, Scope};
 use crate::error::Problem;
 use axum::extract::State;
 use axum::extract::ws::{WebSocket, WebSocketUpgrade};
+use axum::http::HeaderMap;
+use axum::http::header::ORIGIN;
 use axum::response::Response;
 use processes::Processes;
 use protocols::exec_server::{FRAME_BYTES_MAX, MESSAGE_BYTES_MAX};
@@ -119,11 +128,19 @@ impl ExecServer {
 pub(crate) async fn open(
     State(app): State<Arc<App>>,
     caller: Caller,
+    headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, Problem> {
+    let Some(server) = &app.exec_server else { return Err(Problem::no_route("/exec")) };
     caller.may_spawn().map_err(|_| Problem::needs(Scope::Process))?;
-    match &app.exec_server {
-        Some(server) => server.open(upgrade),
-        None => Err(Problem::no_route("/exec")),
+    no_page(&headers)?;
+    server.open(upgrade)
+}
+
+/// No page has any business here, not even one of this machine.
+fn no_page(headers: &HeaderMap) -> Result<(), Problem> {
+    match headers.contains_key(ORIGIN) {
+        true => Err(Problem::forbidden("Web pages may not talk to an exec-server.")),
+        false => Ok(()),
     }
 }

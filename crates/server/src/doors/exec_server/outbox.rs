@@ -24,8 +24,8 @@ const NOTIFICATION_BYTES_MIN: usize = 1_024;
 /// A client is asked for a sign that it has read after about this much.
 const UNHEARD_BYTES: usize = 128 << 10;
 
-/// A client that gives no sign for this long gives none at all.
-const SIGN_TIME_MAX: Duration = Duration::from_secs(2);
+/// A client that has never given a sign and gives none for this long gives none at all. One that has is waited for.
+const SIGN_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// How often an idle connection is pinged.
 const PING_EVERY: Duration = Duration::from_secs(30);
@@ -172,6 +172,7 @@ struct Waiting {
     /// By the number of the ping behind it, with the time of that ping.
     pinged: VecDeque<(u64, Instant, Vec<Told>)>,
     is_deaf: bool,
+    has_heard: bool,
 }
 
 impl std::fmt::Debug for Waiting {
@@ -184,6 +185,7 @@ impl Unheard {
     /// The client has everything before this ping.
     pub(super) fn heard(&self, number: u64) {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.has_heard = true;
         while waiting.pinged.front().is_some_and(|(ping, ..)| *ping <= number) {
             let (.., told) = waiting.pinged.pop_front().expect("it was just seen");
             told.into_iter().for_each(Told::release);
@@ -202,6 +204,9 @@ impl Unheard {
     /// When a client that gives no sign is taken to give none.
     fn deadline(&self) -> Option<Instant> {
         let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.has_heard {
+            return None;
+        }
         let (_, since, _) = waiting.pinged.iter().find(|(.., told)| !told.is_empty())?;
         Some(*since + SIGN_TIME_MAX)
     }

@@ -4,6 +4,7 @@ use super::outbox::Outbox;
 use super::steward::Ask;
 use processes::{End, Process};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -13,6 +14,9 @@ pub(super) const DETACHED_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// Processes of one session that run or are remembered.
 pub(super) const PROCESSES_MAX: usize = 4_096;
+
+/// How many ended ones are forgotten at once where there is no room for another: looking for them takes time.
+const FORGOTTEN_AT_ONCE: usize = 256;
 
 /// All sessions of a server.
 #[derive(Debug, Default)]
@@ -32,15 +36,18 @@ impl Sessions {
             id: id.clone(),
             entries: Mutex::default(),
             left_behind: Mutex::default(),
+            n_started: AtomicU64::new(0),
+            is_taken: AtomicBool::new(false),
             client: watch::Sender::new(Client { outbox: None, n_attached: 0 }),
         });
         self.lock().insert(id, Arc::clone(&session));
         session
     }
 
+    /// Takes up a session for a client that is attached next. Of two who try, one does.
     pub(super) fn resume(&self, id: &str) -> Result<Arc<Session>, NotResumed> {
         let session = self.lock().get(id).cloned().ok_or(NotResumed::Unknown)?;
-        if session.is_attached() {
+        if session.is_attached() || session.is_taken.swap(true, Ordering::AcqRel) {
             return Err(NotResumed::Attached);
         }
         Ok(session)
@@ -77,6 +84,8 @@ pub(super) struct Client {
 pub(super) struct Entry {
     pub(super) asks: mpsc::Sender<Ask>,
     pub(super) tty: bool,
+    /// Later ones have larger numbers.
+    pub(super) number: u64,
     /// None while it is starting.
     pub(super) process: watch::Receiver<Option<Process>>,
 }
@@ -87,6 +96,9 @@ pub(super) struct Session {
     entries: Mutex<BTreeMap<String, Entry>>,
     /// What processes that are forgotten have left running.
     left_behind: Mutex<Vec<Process>>,
+    n_started: AtomicU64,
+    /// Somebody is about to attach.
+    is_taken: AtomicBool,
     client: watch::Sender<Client>,
 }
 
@@ -95,17 +107,25 @@ impl Session {
         self.client.borrow().outbox.as_ref().is_some_and(|outbox| !outbox.is_closed())
     }
 
-    pub(super) fn attach(&self, outbox: &Outbox) {
+    /// Lets a client hear of the processes; how many have come until now tells it from others.
+    pub(super) fn attach(&self, outbox: &Outbox) -> u64 {
         self.client.send_modify(|client| {
             client.outbox = Some(outbox.clone());
             client.n_attached += 1;
         });
+        self.is_taken.store(false, Ordering::Release);
+        self.n_attached()
     }
 
-    /// How often a client came, so that whoever waits for it to stay away knows whether it did.
-    pub(super) fn detach(&self) -> u64 {
-        self.client.send_modify(|client| client.outbox = None);
-        self.client.borrow().n_attached
+    /// Lets go of the client of this number; false where the next one has come already.
+    pub(super) fn detach(&self, n_attached: u64) -> bool {
+        self.client.send_if_modified(|client| {
+            let is_last = client.n_attached == n_attached;
+            if is_last {
+                client.outbox = None;
+            }
+            is_last
+        })
     }
 
     pub(super) fn n_attached(&self) -> u64 {
@@ -130,6 +150,31 @@ impl Session {
         let mut left = self.left_behind.lock().unwrap_or_else(PoisonError::into_inner);
         left.retain(|process| !process.is_gone());
         left.extend(process.filter(|process| !process.is_gone()));
+    }
+
+    /// The number of the next process.
+    pub(super) fn number(&self) -> u64 {
+        self.n_started.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Forgets those that ended first, so that another can be started; false where too many run.
+    pub(super) fn make_room(&self, entries: &mut BTreeMap<String, Entry>) -> bool {
+        if entries.len() < PROCESSES_MAX {
+            return true;
+        }
+        let has_ended = |entry: &Entry| {
+            entry.process.borrow().as_ref().is_some_and(|process| process.output().is_closed())
+        };
+        let ended = entries.iter().filter(|(_, entry)| has_ended(entry));
+        let mut ended: Vec<(u64, String)> =
+            ended.map(|(id, entry)| (entry.number, id.clone())).collect();
+        ended.sort_unstable();
+        let mut left = self.left_behind.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, id) in ended.into_iter().take(FORGOTTEN_AT_ONCE) {
+            let process = entries.remove(&id).and_then(|entry| entry.process.borrow().clone());
+            left.extend(process.filter(|process| !process.is_gone()));
+        }
+        entries.len() < PROCESSES_MAX
     }
 
     /// All processes, also those that are forgotten.

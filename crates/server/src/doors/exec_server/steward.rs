@@ -108,15 +108,16 @@ impl Steward {
             desk.look_ahead();
             tokio::select! {
                 biased;
-                ask = self.asks.recv() => match ask {
-                    Some(ask) => desk.answer(ask),
-                    None => return,
-                },
+                // First: what a client that came back asks for is told from then on.
                 changed = client.changed() => {
                     if changed.is_err() { return }
                     let now = client.borrow_and_update().clone();
                     desk.attached(now);
                 }
+                ask = self.asks.recv() => match ask {
+                    Some(ask) => desk.answer(ask),
+                    None => return,
+                },
                 room = room(&desk.process, desk.writes.front()) => desk.write_next(room),
                 room = turn(&desk) => desk.room = Some(room),
                 () = changes.next() => {}
@@ -180,9 +181,10 @@ impl Desk {
             Event::Exited { code, .. } => exited_line(&self.name, seq, *code),
             Event::Closed { .. } => closed_line(&self.name, seq),
         };
-        match self.mode {
-            OutputMode::Push => outbox.tell(text, room, self.process.output(), seq),
-            OutputMode::Pull => outbox.notify(text, room),
+        // To have heard this is not to have what was missed before it.
+        match self.mode == OutputMode::Push && self.missed.is_none() {
+            true => outbox.tell(text, room, self.process.output(), seq),
+            false => outbox.notify(text, room),
         }
     }
 
@@ -201,6 +203,8 @@ impl Desk {
     fn attached(&mut self, client: Client) {
         self.outbox = client.outbox;
         self.room = None;
+        // Nobody is there who could read it in time.
+        self.missed = None;
         if self.outbox.is_none() || client.n_attached == self.n_attached {
             return;
         }
@@ -314,9 +318,11 @@ impl Desk {
         let wait = Duration::from_millis(params.wait_ms.unwrap_or(0)).min(WAIT_TIME_MAX);
         let output = Arc::clone(self.output());
         if wait.is_zero() || has_news(&output, after) {
-            answer_read(&output, after, params.max_bytes, self.mode, reply);
+            let next = answer_read(&output, after, params.max_bytes, self.mode, reply);
+            self.has_read(after, next);
             return;
         }
+        self.has_read(after, after + 1);
         let mode = self.mode;
         let mut changes = output.changes();
         self.tasks.spawn(async move {
@@ -333,6 +339,18 @@ impl Desk {
             }
             answer_read(&output, after, params.max_bytes, mode, reply);
         });
+    }
+
+    /// A client that came back says what it has, and is given what is before `next`.
+    fn has_read(&mut self, after: Seq, next: Seq) {
+        let Some((_, last)) = self.missed else { return };
+        if self.mode == OutputMode::Push {
+            // It may have heard all of it, and only its sign was lost.
+            self.output().release(after.min(last));
+        }
+        if next > last {
+            self.missed = None;
+        }
     }
 
     fn wait(&self, wait_ms: Option<u64>, reply: Reply) {
@@ -368,15 +386,17 @@ fn has_news(output: &Output, after: Seq) -> bool {
     !page.chunks.is_empty() || page.closed.is_some() || has_new_exit
 }
 
+/// Answers with a page; the number after it.
 fn answer_read(
     output: &Arc<Output>,
     after: Seq,
     max_bytes: Option<usize>,
     mode: OutputMode,
     reply: Reply,
-) {
+) -> Seq {
     let page = output.page(after, max_bytes);
     let last = page.chunks.last().map(|chunk| chunk.seq);
+    let next = page.next_seq;
     let chunk = |chunk: processes::Chunk| ProcessOutputChunk {
         seq: chunk.seq,
         stream: stream(chunk.stream),
@@ -398,6 +418,7 @@ fn answer_read(
         Some(last) if mode == OutputMode::Push => reply.send_output(&response, output, last),
         Some(_) | None => reply.send(&response),
     }
+    next
 }
 
 const fn accepted(is_seed: bool) -> WriteResponse {

@@ -18,7 +18,7 @@ enum Kind {
 }
 
 /// Where messages come from.
-pub(crate) fn input() -> io::Result<Box<dyn AsyncRead + Unpin + Send>> {
+pub fn input() -> io::Result<Box<dyn AsyncRead + Unpin + Send>> {
     Ok(match kind(io::stdin().as_fd().try_clone_to_owned()?)? {
         Kind::Pipe(pipe) => Box::new(pipe::Receiver::from_owned_fd(pipe)?),
         Kind::Socket(socket) => Box::new(UnixStream::from_std(socket)?),
@@ -27,7 +27,7 @@ pub(crate) fn input() -> io::Result<Box<dyn AsyncRead + Unpin + Send>> {
 }
 
 /// Where answers go.
-pub(crate) fn output() -> io::Result<Box<dyn AsyncWrite + Unpin + Send>> {
+pub fn output() -> io::Result<Box<dyn AsyncWrite + Unpin + Send>> {
     Ok(match kind(io::stdout().as_fd().try_clone_to_owned()?)? {
         Kind::Pipe(pipe) => Box::new(pipe::Sender::from_owned_fd(pipe)?),
         Kind::Socket(socket) => Box::new(UnixStream::from_std(socket)?),

@@ -1,0 +1,173 @@
+//! A whole exec-server: from a transport to the last process. What a program that is nothing else calls.
+
+use super::{Choice, ExecServer, ListenError, listen};
+use crate::auth::Secret;
+use crate::stdio;
+use processes::{Config, Processes};
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::str::FromStr;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// How long processes may take to end. They are killed, so this is reached by a stuck kernel only.
+const STOPPING_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// The variable that holds the token of those who know it already.
+const TOKEN: &str = "AIRLOCK_TOKEN";
+
+/// How clients reach a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ExecServerTransport {
+    /// One client on standard input and output.
+    #[default]
+    Stdio,
+    /// Clients of a WebSocket at this address, where port 0 takes any that is free.
+    WebSocket(SocketAddr),
+}
+
+/// A text that names no transport.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("an address is stdio:// or ws://IP:PORT, with a number for IP")]
+pub struct BadTransport;
+
+impl FromStr for ExecServerTransport {
+    type Err = BadTransport;
+
+    fn from_str(text: &str) -> Result<Self, BadTransport> {
+        if matches!(text, "stdio" | "stdio://") {
+            return Ok(Self::Stdio);
+        }
+        let address = text.strip_prefix("ws://").ok_or(BadTransport)?;
+        address.trim_end_matches('/').parse().map(Self::WebSocket).map_err(|_| BadTransport)
+    }
+}
+
+/// Whom a WebSocket lets in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Access {
+    /// Those with the token: `AIRLOCK_TOKEN` if it is set, else a new one, told as part of the URL.
+    #[default]
+    Token,
+    /// Everybody; on loopback only.
+    Everybody,
+}
+
+/// How to serve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Options {
+    /// What clients speak.
+    pub choice: Choice,
+    /// Whom a WebSocket lets in.
+    pub access: Access,
+}
+
+/// Why a server did not serve.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// What processes are started from could not be started.
+    #[error("start the warden: {0}")]
+    Warden(#[source] io::Error),
+    /// Standard input and output, or the signals that end us.
+    #[error("use the standard streams: {0}")]
+    Streams(#[from] io::Error),
+    /// Nobody listens.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// There is no randomness for a token.
+    #[error("make a token: {0}")]
+    Token(String),
+}
+
+/// Serves one client on standard input and output until it leaves, or SIGTERM or Ctrl-C comes.
+///
+/// ```no_run
+/// // First thing in `main`: processes are started by this same binary.
+/// processes::enter_if_asked();
+/// let runtime = tokio::runtime::Runtime::new()?;
+/// runtime.block_on(server::exec_server::run_main())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub async fn run_main() -> Result<(), RunError> {
+    run_main_with_transport(ExecServerTransport::Stdio).await
+}
+
+/// The same over any transport, for clients of either dialect, with a token where one is needed.
+pub async fn run_main_with_transport(transport: ExecServerTransport) -> Result<(), RunError> {
+    run_with(transport, Options::default()).await
+}
+
+/// The same, otherwise than usual.
+pub async fn run_with(transport: ExecServerTransport, options: Options) -> Result<(), RunError> {
+    let processes = Processes::start(&Config::default()).map_err(RunError::Warden)?;
+    let server = ExecServer::new(processes, options.choice);
+    match transport {
+        ExecServerTransport::Stdio => serve_stdio(server).await,
+        ExecServerTransport::WebSocket(at) => serve_socket(server, at, options.access).await,
+    }
+}
+
+async fn serve_stdio(server: ExecServer) -> Result<(), RunError> {
+    let (reader, writer) = (stdio::input()?, stdio::output()?);
+    tokio::select! {
+        () = server.serve_lines(reader, writer) => {}
+        stopped = stop_signal() => stopped?,
+    }
+    let _ = tokio::time::timeout(STOPPING_TIME_MAX, server.shutdown()).await;
+    Ok(())
+}
+
+async fn serve_socket(server: ExecServer, at: SocketAddr, access: Access) -> Result<(), RunError> {
+    let given = std::env::var(TOKEN).ok().filter(|secret| !secret.is_empty());
+    let minted = match (access, &given) {
+        (Access::Token, None) => {
+            Some(Secret::new().map_err(|error| RunError::Token(error.to_string()))?)
+        }
+        (Access::Token, Some(_)) | (Access::Everybody, _) => None,
+    };
+    let secret = given.as_deref().or(minted.as_ref().map(Secret::text));
+    let secret = secret.filter(|_| access == Access::Token);
+    let listening = listen(server, at, secret).await?;
+    // A secret that was given is known; one that was minted is known to nobody yet.
+    announce(&match &minted {
+        Some(secret) => format!("ws://{}/?token={}", listening.address, secret.text()),
+        None => format!("ws://{}", listening.address),
+    });
+    stop_signal().await?;
+    let _ = tokio::time::timeout(STOPPING_TIME_MAX, listening.shutdown()).await;
+    Ok(())
+}
+
+/// Clients of the seed wait for a line on stderr, today's for the bare URL on stdout.
+fn announce(url: &str) {
+    // Whoever closed a stream does not want to know.
+    let _ = writeln!(io::stderr(), "codex-exec-server listening on {url}");
+    let _ = writeln!(io::stdout(), "{url}");
+}
+
+/// Waits for SIGTERM or Ctrl-C.
+async fn stop_signal() -> io::Result<()> {
+    let (mut terminate, mut interrupt) =
+        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_stdio_or_a_websocket_with_a_number() {
+        assert_eq!("stdio".parse(), Ok(ExecServerTransport::Stdio));
+        assert_eq!("stdio://".parse(), Ok(ExecServerTransport::Stdio));
+        let at = "127.0.0.1:8080".parse().unwrap();
+        assert_eq!("ws://127.0.0.1:8080".parse(), Ok(ExecServerTransport::WebSocket(at)));
+        for text in ["ws://localhost:1", "http://127.0.0.1:1", "tcp://127.0.0.1:1", "", "ws://"] {
+            assert_eq!(text.parse::<ExecServerTransport>(), Err(BadTransport), "{text}");
+        }
+    }
+}
