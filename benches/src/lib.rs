@@ -13,5 +13,5 @@ mod target;
 
 pub use measure::{Contender, Measured, Samples};
 pub use plan::Plan;
-pub use report::{Report, Row, Size};
+pub use report::{Count, Report, Row, Size};
 pub use target::{Target, Verdict};

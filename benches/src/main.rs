@@ -5,6 +5,7 @@ mod catalogue;
 mod core;
 mod directory;
 mod durable;
+mod exec_server;
 mod executions;
 mod floor_process;
 mod kit;
@@ -31,6 +32,11 @@ const BENCHMARKS: &[Benchmark] = &[
     Benchmark { name: "durable", about: "the real server", run: durable::run },
     Benchmark { name: "mcp", about: "execute over MCP, beside an rmcp echo", run: mcp::run },
     Benchmark { name: "catalogue", about: "ten thousand tools", run: catalogue::run },
+    Benchmark {
+        name: "exec-server",
+        about: "processes, beside codex exec-server",
+        run: exec_server::run,
+    },
     Benchmark { name: "executions", about: "beside executor 1.5.9", run: executions::run },
 ];
 

@@ -8,6 +8,18 @@ use crate::{Measured, Target, Verdict};
 pub struct Report {
     rows: Vec<Row>,
     sizes: Vec<Size>,
+    counts: Vec<Count>,
+}
+
+/// How many of something there are, which does not depend on the machine's mood either.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Count {
+    /// What was counted.
+    pub name: String,
+    /// How many there are.
+    pub n: f64,
+    /// How many there may be, where that is promised.
+    pub n_max: Option<f64>,
 }
 
 /// Memory, which no floor is measured beside: it does not depend on the machine's mood.
@@ -41,6 +53,11 @@ impl Report {
         self.sizes.push(size);
     }
 
+    /// One more count.
+    pub fn add_count(&mut self, count: Count) {
+        self.counts.push(count);
+    }
+
     /// How many targets were missed.
     pub fn n_missed(&self) -> usize {
         self.judged().iter().filter(|(.., verdict)| *verdict == Verdict::Missed).count()
@@ -54,7 +71,9 @@ impl Report {
             lines.append(&mut row.lines());
         }
         let mut shown = if self.rows.is_empty() { String::new() } else { table(&lines) };
-        shown += &table(&self.sizes.iter().map(Size::line).collect::<Vec<_>>());
+        let (sizes, counts) =
+            (self.sizes.iter().map(Size::line), self.counts.iter().map(Count::line));
+        shown += &table(&sizes.chain(counts).collect::<Vec<_>>());
         for (name, target, verdict) in self.judged() {
             let word = match verdict {
                 Verdict::Met => "met   ",
@@ -70,7 +89,8 @@ impl Report {
             let name = row.measured.subject.name.as_str();
             row.verdicts().map(move |(target, verdict)| (name, target.to_string(), verdict))
         });
-        times.chain(self.sizes.iter().filter_map(Size::judged)).collect()
+        let counts = self.counts.iter().filter_map(Count::judged);
+        times.chain(self.sizes.iter().filter_map(Size::judged)).chain(counts).collect()
     }
 }
 
@@ -84,6 +104,18 @@ impl Size {
         // Written so that a size that is not a number misses.
         let verdict = if self.bytes <= max { Verdict::Met } else { Verdict::Missed };
         Some((&self.name, format!("<= {}", bytes(max)), verdict))
+    }
+}
+
+impl Count {
+    fn line(&self) -> Vec<String> {
+        vec![self.name.clone(), self.n.to_string()]
+    }
+
+    fn judged(&self) -> Option<(&str, String, Verdict)> {
+        let max = self.n_max?;
+        let verdict = if self.n <= max { Verdict::Met } else { Verdict::Missed };
+        Some((&self.name, format!("<= {max}"), verdict))
     }
 }
 
@@ -131,6 +163,15 @@ mod tests {
         let last: Vec<&str> = shown.lines().rev().take(2).collect();
         assert_eq!(last[0], "MISSED  one: p99 <= -1 ns");
         assert!(last[1].starts_with("met     one: median <= "));
+    }
+
+    #[test]
+    fn a_count_is_shown_and_judged_where_something_is_promised() {
+        let mut report = Report::default();
+        report.add_count(Count { name: "few".into(), n: 2.0, n_max: Some(4.0) });
+        report.add_count(Count { name: "many".into(), n: 9.0, n_max: Some(4.0) });
+        assert_eq!(report.n_missed(), 1);
+        assert_eq!(report.shown(), "few   2\nmany  9\nmet     few: <= 4\nMISSED  many: <= 4\n");
     }
 
     #[test]

@@ -8,7 +8,7 @@ pub(crate) mod served;
 mod start;
 mod trivial;
 
-pub(crate) use served::{binary, tree_bytes};
+pub(crate) use served::{binary, pss_bytes, tree_bytes};
 
 use anyhow::Result;
 use bench::Report;

@@ -158,7 +158,8 @@ fn unless_gone(read: std::io::Result<String>) -> Result<Option<String>> {
     }
 }
 
-fn pss_bytes(rollup: &str) -> Option<u64> {
+/// The proportional size in what the kernel says of a process.
+pub(crate) fn pss_bytes(rollup: &str) -> Option<u64> {
     let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kibibytes.checked_mul(1024)

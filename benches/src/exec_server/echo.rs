@@ -1,0 +1,54 @@
+//! A key that is pressed and comes back: what a person at a terminal waits for.
+
+use super::floor::RoundTrip;
+use super::peer::{Said, Transport};
+use super::{PLAN, Side, beside};
+use anyhow::Result;
+use bench::{Contender, Plan, Report, Target};
+use serde_json::json;
+use std::cell::RefCell;
+
+/// How many times as long as a message there and back.
+const RATIO_MAX: f64 = 3.0;
+
+const PROGRAM: &[&str] = &["/bin/sleep", "1000"];
+
+pub(super) fn run(
+    ours: &Side,
+    theirs: Option<&Side>,
+    transport: Transport,
+    report: &mut Report,
+) -> Result<()> {
+    let key = |side: &Side| -> Result<Contender<'_>> {
+        let mut peer = side.connect(transport)?;
+        let process = peer.spawn(PROGRAM, &json!({"tty": true}))?;
+        peer.answer()?;
+        let name = format!("{}, {}: a key of a terminal", side.name, transport.name());
+        let mut n_keys = 0_u64;
+        Ok(Contender::new(name, move || {
+            n_keys += 1;
+            // A new line now and then: a terminal does not take a longer one than it can hold.
+            let chunk = if n_keys.is_multiple_of(50) { "Cg==" } else { "eA==" };
+            let write =
+                json!({"processId": process, "chunk": chunk, "writeId": n_keys.to_string()});
+            peer.ask("process/write", &write)?;
+            let (mut is_answered, mut is_back) = (false, false);
+            while !(is_answered && is_back) {
+                match peer.next()? {
+                    Said::Answer(_) => is_answered = true,
+                    Said::Output(_) => is_back = true,
+                    Said::Exited | Said::Closed => anyhow::bail!("the program ended"),
+                }
+            }
+            Ok(())
+        }))
+    };
+    let trip = RefCell::new(RoundTrip::new(transport)?);
+    let floor = || -> Result<Contender<'_>> {
+        let trip = &trip;
+        Ok(Contender::new("a message there and back", move || trip.borrow_mut().go()))
+    };
+    let plan = Plan { warm_up_ops: 100, round_ops: 500, ..PLAN };
+    let wish = vec![Target::RatioMax(RATIO_MAX)];
+    beside(report, plan, (key(ours)?, wish), theirs.map(key).transpose()?, floor)
+}
