@@ -197,7 +197,7 @@ mod tests {
             (failed(FailureCode::Timeout), 1, Exit::Limit),
             (failed(FailureCode::MemoryLimit), 0, Exit::Limit),
             (failed(FailureCode::Internal), 0, Exit::Fault),
-            (Outcome::Cancelled { by: CallerName("x".into()) }, 0, Exit::Interrupted),
+            (Outcome::Cancelled { by: CallerName("x".into()), reason: None }, 0, Exit::Interrupted),
         ];
         for (outcome, n_declined, expected) in cases {
             let ending = Ending { outcome, n_declined, is_interrupted: false };

@@ -224,34 +224,89 @@ fn every_limit_ends_the_session_with_its_own_code() {
     assert_eq!(last(&none)["error"]["code"], "UNKNOWN_TOOL");
     let busy =
         run(&client, json!({"code":"let n = 0; for (let i = 0; i < 2000000; i++) n += i; n"}));
-    let n = last(&busy)["stats"]["iterationCount"].as_u64().unwrap();
-    assert!((1_800_000..2_200_000).contains(&n), "{n}");
+    assert_eq!(last(&busy)["stats"]["iterationCount"], 2_000_000);
+    let few = "for (const n of [1, 2, 3]) await tools.demo.add({ a: n, b: n }); let i = 0; while (i < 4) i++";
+    assert_eq!(last(&run(&client, json!({"code":few})))["stats"]["iterationCount"], 7);
+    let none = run(&client, json!({"code":"[1, 2, 3].map((n) => n + 1)"}));
+    assert_eq!(last(&none)["stats"]["iterationCount"], 0);
 }
 
 #[test]
 fn a_session_is_cancelled_in_every_way_and_its_stream_ends_with_final() {
     let (_folder, served) = start();
     let client = served.client("run");
-    type Way = (&'static str, &'static str, &'static [(&'static str, &'static str)], &'static str);
-    let ways: [Way; 3] = [
-        ("POST", "/cancel", &[("Content-Type", "text/plain")], "{\"reason\":\"x\"}"),
-        ("POST", "/cancel", &[], ""),
-        ("DELETE", "", &[], ""),
+    let (text, json_type) = (Some("text/plain"), Some("application/json"));
+    let ways = [
+        ("POST", "/cancel", text, r#"{"reason":"tired"}"#, ": tired"),
+        ("POST", "/cancel", json_type, r#"{"payload":{"reason":"x"}}"#, ": x"),
+        ("POST", "/cancel", json_type, "{nonsense", "."),
+        ("POST", "/cancel", None, "", "."),
+        ("DELETE", "", None, "", "."),
     ];
-    for (n, (method, path, headers, body)) in ways.into_iter().enumerate() {
+    for (n, (method, path, content, body, reason)) in ways.into_iter().enumerate() {
+        let headers: Vec<_> = content.iter().map(|it| ("Content-Type", *it)).collect();
         let id = format!("s_cancel{n}");
         let mut lines = Lines::post(&client, &json!({"sessionId":id,"code":"await callTool('x')"}));
         lines.until("tool_call");
-        let answer = client.send(method, &format!("/sessions/{id}{path}"), headers, body);
+        let answer = client.send(method, &format!("/sessions/{id}{path}"), &headers, body);
         assert_eq!(answer.status, 200, "{answer:?}");
         assert_eq!(
             serde_json::from_str::<Value>(&answer.body).unwrap(),
             json!({"success":true,"sessionId":id})
         );
         let end = lines.until("final");
-        assert_eq!(end["payload"]["error"]["code"], "SESSION_CANCELLED");
+        let message = format!("The session was cancelled by run{reason}");
+        assert_eq!(
+            end["payload"]["error"],
+            json!({"code":"SESSION_CANCELLED","message":message}),
+            "{method} {body}"
+        );
         assert_eq!(lines.next(), None);
     }
+    let told = events(&client.get("/sessions/s_cancel0/stream"));
+    let message = &told.last().unwrap()["payload"]["error"]["message"];
+    assert_eq!(message, "The session was cancelled by run: tired", "it is in the journal");
+}
+
+#[test]
+fn a_removed_session_is_forgotten_and_whoever_comes_back_is_told() {
+    let (folder, served) = start();
+    let client = served.client("run");
+    run(&client, json!({"sessionId":"s_over","code":"console.log(1); 2"}));
+    let mut lines =
+        Lines::post(&client, &json!({"sessionId":"s_busy","code":"await callTool('x')"}));
+    lines.until("tool_call");
+    for id in ["s_over", "s_busy"] {
+        let removed = client.send("DELETE", &format!("/sessions/{id}"), &[], "");
+        let body: Value = serde_json::from_str(&removed.body).unwrap();
+        assert_eq!((removed.status, body), (200, json!({"success":true,"sessionId":id})));
+    }
+    assert_eq!(lines.until("final")["payload"]["error"]["code"], "SESSION_CANCELLED");
+    let check = |client: &Client| {
+        for id in ["s_over", "s_busy"] {
+            let said = |answer: Answer| {
+                let body: Value = serde_json::from_str(&answer.body).unwrap();
+                (answer.status, body["code"].as_str().unwrap_or_default().to_owned())
+            };
+            let (gone, missing) = ((410, "EVENTS_GONE".to_owned()), (404, "NOT_FOUND".to_owned()));
+            for query in ["", "?from=1", "?from=3"] {
+                assert_eq!(said(client.get(&format!("/sessions/{id}/stream{query}"))), gone);
+            }
+            assert_eq!(said(client.get(&format!("/sessions/{id}"))), missing);
+            assert_eq!(said(client.send("DELETE", &format!("/sessions/{id}"), &[], "")), missing);
+            assert_eq!(said(client.post(&format!("/sessions/{id}/cancel"), "")), missing);
+        }
+        let listed: Value = serde_json::from_str(&client.get("/sessions").body).unwrap();
+        assert_eq!(listed, json!({"sessions":[],"total":0}));
+    };
+    check(&client);
+    assert_eq!(served.client("admin").get("/sessions/s_over/stream").status, 404, "not theirs");
+    served.stop();
+    let served = Served::start(folder.path(), &[]);
+    let client = served.client("run");
+    check(&client);
+    let again = run(&client, json!({"sessionId":"s_over","code":"3"}));
+    assert_eq!(last(&again)["result"], 3, "the name is free again");
 }
 
 #[test]
@@ -304,7 +359,7 @@ fn every_no_is_json_and_says_which() {
     assert_eq!(said(client.get("/sessions/s_none")), missing());
     assert_eq!(said(client.get("/sessions/s_none/stream")), missing());
     assert_eq!(said(client.send("DELETE", "/sessions/s_none", &[], "")), missing());
-    assert_eq!(said(client.get("/sessions/s_none/stream?from=4")), (410, "EVENTS_GONE".to_owned()));
+    assert_eq!(said(client.get("/sessions/s_none/stream?from=4")), missing());
     assert_eq!(said(client.post("/sessions/s_none/tool-result", "{}")), missing());
 
     run(&client, json!({"sessionId":"s_mine","code":"1"}));
@@ -419,4 +474,56 @@ fn a_session_survives_a_restart_and_the_broken_stream_is_found_again() {
         last(&events(&client.get(&format!("/sessions/{id}/stream"))));
         served.stop();
     }
+}
+
+#[test]
+fn names_for_tools_stand_in_the_configuration_and_changed_tools_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("airlock.toml");
+    let configure = |text: &str| {
+        let new = folder.path().join("new.toml");
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(new, &file).unwrap();
+    };
+    configure("[enclave.tools]\nsum = 'demo.add'\n\"math:plus\" = 'demo.add'\n");
+    let config = ["--config", file.to_str().unwrap(), "--enclave-tool", "plus=demo.add"];
+    let served = Served::start(&folder.path().join("data"), &config);
+    let client = served.client("run");
+    let all = "[await callTool('sum', { a: 1, b: 1 }), await callTool('math:plus', { a: 1, b: 2 }),
+        await tools.plus({ a: 2, b: 2 })]";
+    assert_eq!(last(&run(&client, json!({"code":all})))["result"], json!([2, 3, 4]));
+
+    let body = json!({"sessionId":"s_told","code":"await callTool('x')","limits":{"heartbeatIntervalMs":20}});
+    let mut lines = Lines::post(&client, &body);
+    lines.until("tool_call");
+    let shy = json!({"sessionId":"s_shy","code":"await callTool('x')","limits":{"heartbeatIntervalMs":0}});
+    let mut shy = Lines::post(&client, &shy);
+    shy.until("tool_call");
+    let policy = r#"{"owner":"org","pattern":"words.*.*.secret","action":"block"}"#;
+    assert_eq!(served.client("admin").post("/api/policies", policy).status, 200);
+    configure(
+        "[enclave.tools]\nother = 'demo.add'\n[sources.words.tools.say]\nargv = ['echo', 'hi']\n\
+         [sources.words.tools.secret]\nargv = ['echo', 'hush']\n",
+    );
+    for lines in [&mut lines, &mut shy] {
+        let changed = lines.until("catalog_changed");
+        assert_eq!(changed["seq"], 2, "it takes no number");
+        let payload = &changed["payload"];
+        let named = (&payload["addedActions"], &payload["removedActions"]);
+        assert_eq!(named, (&json!(["words.org.main.say"]), &json!([])));
+        assert!(!payload["version"].as_str().unwrap().is_empty());
+    }
+    let seen = run(
+        &client,
+        json!({"code":"[await callTool('other', { a: 4, b: 1 }), await callTool('sum')]","tools":[]}),
+    );
+    assert_eq!(last(&seen)["error"]["code"], "UNKNOWN_TOOL", "the old name is gone: {seen:#?}");
+    configure("[enclave.tools]\nother = 'demo..add'\n");
+    configure("[enclave.tools]\nother = 'demo..add'\n# still wrong\n");
+    let kept = run(&client, json!({"code":"await callTool('other', { a: 4, b: 1 })"}));
+    assert_eq!(last(&kept)["result"], 5, "a file with a mistake changes nothing");
+    for id in ["s_told", "s_shy"] {
+        client.post(&format!("/sessions/{id}/cancel"), "");
+    }
+    assert_eq!(lines.until("final")["payload"]["error"]["code"], "SESSION_CANCELLED");
 }

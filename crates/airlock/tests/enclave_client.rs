@@ -260,14 +260,58 @@ async fn where_sealing_is_required_nothing_is_taken_in_clear_or_twice() {
     let sealed = serde_json::to_string(&sealer.seal(1, result.as_bytes()).unwrap()).unwrap();
     assert_eq!(send(&sealed).0, 200);
     assert_eq!(send(&sealed), (409, "ENCRYPTION_NONCE_REUSE".into()));
+    let cancel = |body: &str| {
+        let answer = run.post("/sessions/s_req/cancel", body);
+        let said: Value = serde_json::from_str(&answer.body).unwrap();
+        (answer.status, said["code"].as_str().unwrap_or_default().to_owned())
+    };
+    assert_eq!(cancel(r#"{"reason":"SECRET"}"#), (400, "ENCRYPTION_REQUIRED".into()));
+    let no_cancel = sealer.seal(9, result.as_bytes()).unwrap();
+    let no_cancel = serde_json::to_string(&no_cancel).unwrap();
+    assert_eq!(cancel(&no_cancel), (400, "INVALID_REQUEST".into()), "a result ends nothing");
     let mut touched = sealer.seal(2, result.as_bytes()).unwrap();
     touched.payload.kid = "k_other".into();
     assert_eq!(
         send(&serde_json::to_string(&touched).unwrap()),
         (400, "ENCRYPTION_DECRYPTION_FAILED".into())
     );
-    run.post("/sessions/s_req/cancel", "");
-    streaming.await.unwrap();
+    let reason = json!({"type":"cancel","payload":{"reason":"SECRET"}}).to_string();
+    let sealed = serde_json::to_string(&sealer.seal(3, reason.as_bytes()).unwrap()).unwrap();
+    assert_eq!(cancel(&sealed).0, 200);
+    let streamed = streaming.await.unwrap().body;
+    assert!(!streamed.contains("SECRET"), "told in clear: {streamed}");
+    let mut opener = Opener::streams(&keys.s2c, key_id, &session);
+    let mut end = Value::Null;
+    for line in streamed.lines().skip(1) {
+        let envelope = serde_json::from_str(line).unwrap();
+        end = serde_json::from_slice(&opener.open(&envelope).unwrap()).unwrap();
+    }
+    let message = "The session was cancelled by run: SECRET";
+    assert_eq!(end["payload"]["error"], json!({"code":"SESSION_CANCELLED","message":message}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_ends_its_session_with_a_reason_sealed_or_not_and_removes_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(folder.path(), &[]);
+    for encryption in [Encryption::Off, Encryption::Required { pinned: None }] {
+        let client = connect(&served.url, &served, Options { encryption, ..quick() });
+        let request = Request::new("await callTool('x')");
+        let mut session = client.start(request).unwrap();
+        while session.next().await.unwrap().unwrap()["type"] != "tool_call" {}
+        session.cancel(Some("enough")).await.unwrap();
+        let id = session.id().to_owned();
+        let error = session.ended().await.unwrap().error.unwrap();
+        assert_eq!(error.message, "The session was cancelled by run: enough");
+        client.remove(&id).await.unwrap();
+        let gone = heard_first(client.attach(&id, 2).unwrap()).await;
+        let Err(EnclaveError::Refused { status: 410, code, .. }) = gone else { panic!("{gone:?}") };
+        assert_eq!(code, "EVENTS_GONE");
+    }
+}
+
+async fn heard_first(mut session: Session) -> Result<Value, EnclaveError> {
+    session.next().await.unwrap()
 }
 
 /// The first lines of a stream that goes on; `None` where there is no such session yet.

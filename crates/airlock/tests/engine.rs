@@ -31,7 +31,10 @@ async fn cancelling_ends_a_program_at_once_and_says_what_is_unknown() {
     let execution = house.submit("await tools.demo.sleep({ ms: 60000 })", Limits::default()).await;
     house.until(execution, |event| matches!(event, Event::CallDispatched { .. })).await;
     house.engine.cancel(execution, me()).await.unwrap();
-    assert_eq!(house.engine.outcome(execution).await.unwrap(), Outcome::Cancelled { by: me() });
+    assert_eq!(
+        house.engine.outcome(execution).await.unwrap(),
+        Outcome::Cancelled { by: me(), reason: None }
+    );
     house
         .until(execution, |event| {
             matches!(event, Event::CallSettled { outcome: CallOutcome::Unknown, .. })
@@ -52,7 +55,7 @@ async fn a_busy_program_can_be_cancelled() {
         let execution = house.submit(source, Limits::default()).await;
         house.engine.cancel(execution, me()).await.unwrap();
         let outcome = house.engine.outcome(execution).await.unwrap();
-        assert_eq!(outcome, Outcome::Cancelled { by: me() }, "{source}");
+        assert_eq!(outcome, Outcome::Cancelled { by: me(), reason: None }, "{source}");
     }
     house.close().await;
 }
@@ -216,7 +219,10 @@ async fn what_cannot_be_brought_back_three_times_is_parked_and_shown() {
     let state = house.engine.look_up(execution).await.unwrap().state;
     assert_eq!((state.phase, state.recoveries_failed), (Phase::Parked, 3));
     house.engine.cancel(execution, me()).await.unwrap();
-    assert_eq!(house.engine.outcome(execution).await.unwrap(), Outcome::Cancelled { by: me() });
+    assert_eq!(
+        house.engine.outcome(execution).await.unwrap(),
+        Outcome::Cancelled { by: me(), reason: None }
+    );
     house.close().await;
 }
 

@@ -322,7 +322,7 @@ fn what_the_server_says_of_an_execution_is_understood() {
         Happened::LimitReached { limit: limit.to_string() }
     );
     let by = CallerName("ann".into());
-    let outcome = Outcome::Cancelled { by };
+    let outcome = Outcome::Cancelled { by, reason: None };
     let ended = Ended::Cancelled { by: "ann".into() };
     assert_eq!(
         told(E::Finished { outcome, active_ms: 5, iterations: 0 }),

@@ -26,7 +26,7 @@ async fn embed() -> Result<(), Box<dyn Error>> {
         Outcome::Completed { value: Some(value) } => println!("{}", value.text()),
         Outcome::Completed { value: None } => println!("undefined"),
         Outcome::Failed(failure) => println!("failed: {}", failure.message),
-        Outcome::Cancelled { by } => println!("cancelled by {by}"),
+        Outcome::Cancelled { by, .. } => println!("cancelled by {by}"),
     }
     engine.shutdown().await;
     Ok(())

@@ -192,9 +192,24 @@ impl Engine {
         Err(Rejection::NotFinished.into())
     }
 
+    /// Whether there was such an execution that is no longer kept.
+    pub async fn was_forgotten(&self, execution: ExecutionId) -> Result<bool, Fault> {
+        Ok(self.shared.config.journal.was_forgotten(execution).await?)
+    }
+
     /// Ends an execution: its runner is killed, its questions are closed.
     pub async fn cancel(&self, execution: ExecutionId, by: CallerName) -> Result<(), Error> {
-        self.ask(execution, Intent::Cancel { by, active_ms: 0 }).await
+        self.cancel_because(execution, by, None).await
+    }
+
+    /// The same, with a reason that is kept with the end.
+    pub async fn cancel_because(
+        &self,
+        execution: ExecutionId,
+        by: CallerName,
+        reason: Option<String>,
+    ) -> Result<(), Error> {
+        self.ask(execution, Intent::Cancel { by, reason, active_ms: 0 }).await
     }
 
     /// Says how a call that the caller runs ended. The first word stands; it is kept when this returns.

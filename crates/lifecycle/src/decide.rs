@@ -87,7 +87,9 @@ pub fn decide(state: &State, policy: &Policy, moment: Moment, intent: Intent) ->
         Intent::Answer { question, answer, by, remember, today } => {
             answered(state, policy, moment, Said { question, answer, by, remember, today })
         }
-        Intent::Cancel { by, active_ms } => Ok(end(state, Outcome::Cancelled { by }, active_ms)),
+        Intent::Cancel { by, reason, active_ms } => {
+            Ok(end(state, Outcome::Cancelled { by, reason }, active_ms))
+        }
         Intent::Expire { limit, active_ms } => Ok(expire(state, limit, active_ms)),
         Intent::Recover => Ok(recover(state, moment)),
         Intent::FailRecovery { why } => Ok(fail_recovery(state, why)),

@@ -48,7 +48,7 @@ pub enum Intent {
         today: Option<Admission>,
     },
     /// A person or caller wants it ended.
-    Cancel { by: CallerName, active_ms: u64 },
+    Cancel { by: CallerName, reason: Option<String>, active_ms: u64 },
     /// A limit was reached.
     Expire { limit: LimitKind, active_ms: u64 },
     /// The server that ran it is gone and another has taken over.

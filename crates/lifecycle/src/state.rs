@@ -140,6 +140,9 @@ pub enum Outcome {
     Cancelled {
         /// Who.
         by: CallerName,
+        /// Why, if they said so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
 }
 

@@ -195,7 +195,7 @@ fn fitted(state: &State, wish: &Wish) -> Intent {
         Wish::Settle { call, how } => Intent::Settle { call: CallId(call), outcome: outcome(how) },
         Wish::Fire(timer) => Intent::Fire { timer: TimerId(timer) },
         Wish::Answer { which, how } => answering(state, which, how),
-        Wish::Cancel => Intent::Cancel { by: me(), active_ms: 3 },
+        Wish::Cancel => Intent::Cancel { by: me(), reason: None, active_ms: 3 },
         Wish::Expire(which) => Intent::Expire { limit: limit(which), active_ms: 4 },
         Wish::Recover => Intent::Recover,
         Wish::FailRecovery => Intent::FailRecovery { why: "it".into() },

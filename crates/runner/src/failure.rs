@@ -1,6 +1,7 @@
 //! Why a program has no value, in words. Codes are decided here and by the prelude's memory, never by guest text.
 
 use crate::convert::NotJson;
+use crate::loops::{Mark, unmarked_column};
 use crate::session::PROGRAM_FILE_NAME;
 use protocols::execbox::wire::Failed;
 
@@ -9,6 +10,15 @@ const TEXT_BYTES_MAX: usize = 64 << 10;
 
 /// What a plain host is told whose program's value has no JSON.
 pub(crate) const NO_JSON: &str = "Guest code returned a non-serializable value";
+
+/// How far places in a program are moved by what we put into it.
+#[derive(Debug, Default)]
+pub(crate) struct Shifts {
+    /// Columns of the first line, by what stands before it.
+    pub(crate) first_line: usize,
+    /// What stands in between.
+    pub(crate) marks: Vec<Mark>,
+}
 
 /// An uncaught error as the prelude saw it.
 #[derive(Debug)]
@@ -23,10 +33,10 @@ pub(crate) struct Described {
 
 impl Described {
     /// As it goes over the wire, with the user's own frames only.
-    pub(crate) fn into_failed(self, first_line_shift: usize) -> Failed<'static> {
+    pub(crate) fn into_failed(self, shifts: &Shifts) -> Failed<'static> {
         let Self { code, ours: _, mut message, name, stack } = self;
         cut(&mut message);
-        let stack = frames(&stack, first_line_shift);
+        let stack = frames(&stack, shifts);
         Failed {
             code: code.into(),
             message: message.into(),
@@ -80,7 +90,7 @@ pub(crate) fn serialization(why: &NotJson, said: Option<&str>) -> Failed<'static
 
 /// The lines of a stack that are the user's, with columns as the user counts them: ours are dropped, and the first
 /// line loses what we put before it.
-pub(crate) fn frames(stack: &str, first_line_shift: usize) -> String {
+pub(crate) fn frames(stack: &str, shifts: &Shifts) -> String {
     let mut shown = String::new();
     for line in stack.lines().filter(|line| line.contains(PROGRAM_FILE_NAME)) {
         if shown.len() + line.len() > TEXT_BYTES_MAX {
@@ -89,7 +99,7 @@ pub(crate) fn frames(stack: &str, first_line_shift: usize) -> String {
         if !shown.is_empty() {
             shown.push('\n');
         }
-        shown.push_str(&unshifted(line, first_line_shift).unwrap_or_else(|| line.to_owned()));
+        shown.push_str(&unshifted(line, shifts).unwrap_or_else(|| line.to_owned()));
     }
     shown
 }
@@ -101,14 +111,17 @@ pub(crate) fn first_line(stack: &str) -> Option<u32> {
     place.strip_prefix(':')?.split(':').next()?.parse().ok()
 }
 
-/// `at f (program.js:1:30)` with its column corrected, if the frame lies on the first line.
-fn unshifted(line: &str, first_line_shift: usize) -> Option<String> {
-    let first_line = format!("{PROGRAM_FILE_NAME}:1:");
-    let (before, after) = line.split_once(&first_line)?;
+/// `at f (program.js:1:30)` with its column corrected, where something of ours stands before it.
+fn unshifted(line: &str, shifts: &Shifts) -> Option<String> {
+    let file = format!("{PROGRAM_FILE_NAME}:");
+    let (before, after) = line.split_once(&file)?;
+    let (row, after) = after.split_once(':')?;
     let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
-    let column: usize = after[..digits].parse().ok()?;
-    let column = column.saturating_sub(first_line_shift).max(1);
-    Some(format!("{before}{first_line}{column}{}", &after[digits..]))
+    let (n, column): (usize, usize) = (row.parse().ok()?, after[..digits].parse().ok()?);
+    let column = unmarked_column(&shifts.marks, n, column);
+    let shift = if n == 1 { shifts.first_line } else { 0 };
+    let column = column.saturating_sub(shift).max(1);
+    Some(format!("{before}{file}{row}:{column}{}", &after[digits..]))
 }
 
 fn cut(text: &mut String) {
@@ -126,7 +139,7 @@ mod tests {
     fn only_the_users_frames_are_shown_and_the_first_lines_columns_are_right() {
         let stack = "    at f (program.js:1:30)\n    at apply (native)\n    at fire (airlock:prelude:200:7)\n    at <anonymous> (program.js:2:4)\n";
         assert_eq!(
-            frames(stack, 14),
+            frames(stack, &Shifts { first_line: 14, marks: vec![] }),
             "    at f (program.js:1:16)\n    at <anonymous> (program.js:2:4)"
         );
     }
@@ -136,9 +149,12 @@ mod tests {
         for stack in
             ["program.js:1:", "program.js:1:99999999999999999999999", "program.js:1:é", "\n\n"]
         {
-            let _ = frames(stack, 14);
+            let _ = frames(stack, &Shifts { first_line: 14, marks: vec![] });
         }
-        assert_eq!(frames("program.js:1:3", 14), "program.js:1:1");
+        assert_eq!(
+            frames("program.js:1:3", &Shifts { first_line: 14, marks: vec![] }),
+            "program.js:1:1"
+        );
     }
 
     #[test]

@@ -2,8 +2,9 @@
 //! Nothing here holds a JavaScript value, so that a world can always be dropped.
 
 use crate::bytes;
-use crate::failure::{self, Described};
+use crate::failure::{self, Described, Shifts};
 use crate::link::Outbox;
+use crate::loops::Words;
 use crate::prelude;
 use crate::unseen;
 use crate::usage;
@@ -28,8 +29,8 @@ pub(crate) struct Host {
     pub(crate) crashed: Cell<bool>,
     /// What the prelude said of the last error it was asked about.
     pub(crate) described: RefCell<Option<Described>>,
-    /// How many columns the program's first line is shifted by what we put before it.
-    pub(crate) first_line_shift: Cell<usize>,
+    /// How far places in the program are moved by what we put into it.
+    pub(crate) shifts: RefCell<Shifts>,
     /// Whether the lines that run are the user's own.
     pub(crate) has_users_lines: Cell<bool>,
     /// Whether the engine is being asked for a stack, in the middle of which the guest can have code of its own run.
@@ -39,6 +40,10 @@ pub(crate) struct Host {
     cpu: Cpu,
     /// How often the engine asked whether to go on.
     ticks: Cell<u64>,
+    /// How often loops went round, where they were counted one by one.
+    pub(crate) rounds: Cell<Option<u64>>,
+    /// What was put into the program to count them.
+    pub(crate) words: RefCell<Option<Words>>,
     /// Run since the last poll.
     microtasks: Cell<u32>,
 }
@@ -82,12 +87,14 @@ impl Host {
             mark: Cell::default(),
             crashed: Cell::default(),
             described: RefCell::default(),
-            first_line_shift: Cell::default(),
+            shifts: RefCell::default(),
             has_users_lines: Cell::default(),
             is_looking: Cell::default(),
             hosted: RefCell::default(),
             cpu: Cpu::default(),
             ticks: Cell::default(),
+            rounds: Cell::default(),
+            words: RefCell::default(),
             microtasks: Cell::default(),
         })
     }
@@ -101,12 +108,14 @@ impl Host {
             mark,
             crashed,
             described,
-            first_line_shift,
+            shifts,
             has_users_lines,
             is_looking,
             hosted,
             cpu: Cpu { since, allowance, exhausted },
             ticks,
+            rounds,
+            words,
             microtasks,
         } = self;
         calls.take();
@@ -114,7 +123,7 @@ impl Host {
         mark.take();
         crashed.take();
         described.take();
-        first_line_shift.take();
+        shifts.take();
         has_users_lines.take();
         is_looking.take();
         hosted.take();
@@ -122,6 +131,8 @@ impl Host {
         allowance.take();
         exhausted.take();
         ticks.take();
+        rounds.take();
+        words.take();
         microtasks.take();
     }
 
@@ -176,9 +187,11 @@ impl Host {
         self.poll()
     }
 
-    /// Says about how often the guest's loops have gone round, if they have. A plain host has no use for it.
+    /// Says how often the guest's loops have gone round, if they have: about, until it is known. A plain host has no
+    /// use for it.
     pub(crate) fn say_count(&self) {
-        let iterations = self.ticks.get().saturating_mul(ITERATIONS_PER_TICK);
+        let about = self.ticks.get().saturating_mul(ITERATIONS_PER_TICK);
+        let iterations = self.rounds.get().unwrap_or(about);
         if iterations > 0 && self.hosted.borrow().is_none() {
             self.outbox.send(&FromRunner::Counted(Counted { iterations }));
         }
@@ -361,7 +374,7 @@ pub(crate) fn functions<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> rquickjs::Resul
     let it = of(host);
     object.set(
         "frames",
-        Func::new(move |stack: String| failure::frames(&stack, it.first_line_shift.get())),
+        Func::new(move |stack: String| failure::frames(&stack, &it.shifts.borrow())),
     )?;
     let it = of(host);
     object.set(

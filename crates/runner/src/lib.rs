@@ -10,6 +10,7 @@ mod failure;
 mod heap;
 mod host;
 mod link;
+mod loops;
 mod order;
 mod outcome;
 mod prelude;

@@ -8,6 +8,7 @@ mod bytecode;
 #[cfg(test)]
 mod tests;
 
+use crate::loops;
 use rquickjs::prelude::Func;
 use rquickjs::{Ctx, Exception, Function, Object};
 
@@ -71,10 +72,18 @@ pub(crate) fn base<'js>(ctx: &Ctx<'js>, version: u32) -> Option<rquickjs::Result
     source(version).map(|source| bytecode::function(ctx, source))
 }
 
+/// A function of ours that is no part of any version: guests cannot tell that it is there.
+pub(crate) fn own_function<'js>(
+    ctx: &Ctx<'js>,
+    source: &'static str,
+) -> rquickjs::Result<Function<'js>> {
+    bytecode::function(ctx, source)
+}
+
 /// Compiles everything, so that no world has to.
 pub(crate) fn compile_all(ctx: &Ctx<'_>) -> rquickjs::Result<()> {
     let parts = PARTS.iter().map(|(_, source)| *source);
-    parts.chain([V1]).try_for_each(|source| bytecode::compiled(ctx, source).map(drop))
+    parts.chain([V1, loops::HIDE]).try_for_each(|source| bytecode::compiled(ctx, source).map(drop))
 }
 
 /// Adds `part` to the host's functions: by it, the base compiles its parts.

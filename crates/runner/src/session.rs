@@ -1,9 +1,10 @@
 //! One execution: make the program ready, start it, feed it inputs one at a time, say how it ended.
 
 use crate::convert::{self, NotJson};
-use crate::failure;
+use crate::failure::{self, Shifts};
 use crate::host::Host;
 use crate::link::Inbox;
+use crate::loops::Counted;
 use crate::order::{self, Hosted, Manner, Order};
 use crate::prepare::{self, Prepared, SyntaxProblem};
 use crate::usage;
@@ -17,7 +18,7 @@ use protocols::execbox::{FromRunner, ToRunner};
 use rquickjs::context::EvalOptions;
 use rquickjs::function::Args;
 use rquickjs::promise::PromiseState;
-use rquickjs::{Ctx, Function, Persistent, Promise, Value};
+use rquickjs::{Array, Ctx, FromJs, Function, Persistent, Promise, Value};
 use std::borrow::Cow;
 
 /// How the program's frames are named in stacks.
@@ -127,10 +128,18 @@ pub(crate) fn compile<'js>(
     text: &str,
     convention: Convention,
 ) -> rquickjs::Result<Function<'js>> {
+    evaluate(ctx, [OPENING, text, CLOSING].concat(), convention)
+}
+
+fn evaluate<'js, T: FromJs<'js>>(
+    ctx: &Ctx<'js>,
+    text: String,
+    convention: Convention,
+) -> rquickjs::Result<T> {
     let mut options = EvalOptions::default();
     options.strict = convention == Convention::ExplicitReturn;
     options.filename = Some(PROGRAM_FILE_NAME.to_owned());
-    ctx.eval_with_options([OPENING, text, CLOSING].concat(), options)
+    ctx.eval_with_options(text, options)
 }
 
 /// The guest's turn.
@@ -162,19 +171,50 @@ impl<'js> Session<'_, 'js> {
     }
 
     fn run_text(&self, text: &str, inbox: &mut Inbox) -> Ending {
-        self.host.first_line_shift.set(OPENING.len() + prepare::first_line_shift(text));
         self.host.has_users_lines.set(prepare::has_users_lines(text));
         self.allow_cpu();
-        let Ok(program) = compile(self.ctx, text, self.order.convention()) else {
+        let Ok((program, rounds)) = self.compile(text) else {
             return self.threw();
         };
         if self.order.is_journalled() {
             self.order.say_started(text, &self.host.outbox);
         }
         self.allow_cpu();
-        match program.call::<_, Promise<'js>>(()) {
+        let ending = match program.call::<_, Promise<'js>>(()) {
             Ok(main) => self.feed(&main, inbox),
             Err(_) => self.threw(),
+        };
+        if let Some(rounds) = rounds {
+            self.note_rounds(&rounds);
+        }
+        ending
+    }
+
+    /// The program, and what says how often its loops went round. Only enclave's clients are told that, and only their
+    /// programs and those of `airlock run` are worth what they are: the last expression.
+    fn compile(&self, text: &str) -> rquickjs::Result<(Function<'js>, Option<Function<'js>>)> {
+        let (ctx, convention) = (self.ctx, self.order.convention());
+        let first_line = OPENING.len() + prepare::first_line_shift(text);
+        *self.host.shifts.borrow_mut() = Shifts { first_line, marks: vec![] };
+        let counts = self.order.is_journalled() && convention == Convention::LastExpression;
+        let counted = if counts { Counted::mark(OPENING, text, CLOSING) } else { None };
+        let Some(counted) = counted else {
+            return Ok((compile(ctx, text, convention)?, None));
+        };
+        *self.host.words.borrow_mut() = Some(counted.words);
+        self.hook(&self.world.hooks.hide)?.call::<_, ()>(())?;
+        let whole = [&*counted.opening, &counted.text, &counted.closing].concat();
+        let both: Array<'js> = evaluate(ctx, whole, convention)?;
+        let first_line = first_line + counted.opening.len() - OPENING.len();
+        *self.host.shifts.borrow_mut() = Shifts { first_line, marks: counted.marks };
+        Ok((both.get(1)?, Some(both.get(0)?)))
+    }
+
+    fn note_rounds(&self, rounds: &Function<'js>) {
+        match rounds.call::<_, f64>(()) {
+            Ok(n) => self.host.rounds.set(Some(n as u64)),
+            // A program that used up its memory or its time may not let us ask.
+            Err(_) => drop(self.ctx.catch()),
         }
     }
 

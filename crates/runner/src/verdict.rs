@@ -104,7 +104,7 @@ impl Verdict<'_> {
             (Ok(()), Some(Described { code, ours: false, .. })) if code == "memory_limit" => {
                 failure::memory_limit(order.memory_bytes)
             }
-            (Ok(()), Some(said)) => said.into_failed(world.host.first_line_shift.get()),
+            (Ok(()), Some(said)) => said.into_failed(&world.host.shifts.borrow()),
             // The prelude catches whatever the guest does; only exhaustion stops it.
             _ if world.host.is_out_of_time() => out_of_time(world, order),
             _ => failure::memory_limit(order.memory_bytes),

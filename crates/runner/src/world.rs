@@ -3,6 +3,7 @@
 use crate::heap::{Heap, Picture};
 use crate::host::{self, Host};
 use crate::link::Inbox;
+use crate::loops;
 use crate::order::Order;
 use crate::prelude;
 use crate::session::{self, End};
@@ -54,6 +55,7 @@ pub(crate) struct Hooks {
     pub(crate) describe: Hook,
     pub(crate) describe_crash: Hook,
     pub(crate) warm: Hook,
+    pub(crate) hide: Hook,
 }
 
 /// A function of the prelude's, kept between two turns of the guest.
@@ -146,7 +148,7 @@ impl World {
         let hooks = context.with(|ctx| {
             let hooks = prelude::base(&ctx, version)?.and_then(|build| {
                 let hooks: Object<'_> = build.call((host::functions(&ctx, &host)?,))?;
-                Hooks::save(&ctx, &hooks)
+                Hooks::save(&ctx, &hooks, loops::hide(&ctx, &host)?)
             });
             Some(hooks.expect("every embedded prelude runs"))
         })?;
@@ -210,7 +212,11 @@ impl End {
 }
 
 impl Hooks {
-    fn save<'js>(ctx: &rquickjs::Ctx<'js>, hooks: &Object<'js>) -> rquickjs::Result<Self> {
+    fn save<'js>(
+        ctx: &rquickjs::Ctx<'js>,
+        hooks: &Object<'js>,
+        hide: Function<'js>,
+    ) -> rquickjs::Result<Self> {
         let hook = |name: &str| -> rquickjs::Result<Hook> {
             Ok(Persistent::save(ctx, hooks.get::<_, Function<'js>>(name)?))
         };
@@ -224,6 +230,7 @@ impl Hooks {
             describe: hook("describe")?,
             describe_crash: hook("describeCrash")?,
             warm: hook("warm")?,
+            hide: Persistent::save(ctx, hide),
         })
     }
 }

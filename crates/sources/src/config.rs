@@ -1,5 +1,6 @@
 //! The format of `airlock.toml`, which is also how added sources and connections are kept.
 
+use lifecycle::ToolPath;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -18,6 +19,9 @@ const TIME_MS_USUALLY: u64 = 60_000;
 /// Most output that a command may be given.
 const OUTPUT_BYTES_MAX: usize = 64 << 20;
 
+/// Other names for tools: each session keeps them with its start.
+const ALIASES_MAX: usize = 1_000;
+
 /// A whole file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -26,6 +30,29 @@ pub struct File {
     pub sources: BTreeMap<String, Source>,
     /// By source, then by name.
     pub connections: BTreeMap<String, BTreeMap<String, Connection>>,
+    /// What enclave's programs find.
+    pub enclave: Enclave,
+}
+
+/// What enclave's programs find.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Enclave {
+    /// Other names for tools of the catalogue: what a program says, and the tool that is meant.
+    pub tools: BTreeMap<String, String>,
+}
+
+impl Enclave {
+    /// The names, each checked.
+    pub fn aliases(&self) -> Result<BTreeMap<ToolPath, ToolPath>, String> {
+        if self.tools.len() > ALIASES_MAX {
+            return Err(format!("[enclave.tools] has more than {ALIASES_MAX} names"));
+        }
+        let path = |text: &str| {
+            ToolPath::parse(text).map_err(|why| format!("[enclave.tools] names {text:?}: {why}"))
+        };
+        self.tools.iter().map(|(name, tool)| Ok((path(name)?, path(tool)?))).collect()
+    }
 }
 
 /// One source.
@@ -261,7 +288,10 @@ impl Command {
 impl File {
     /// Reads a file's text.
     pub fn parse(text: &str) -> Result<Self, String> {
-        toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())
+        let file: Self =
+            toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        file.enclave.aliases()?;
+        Ok(file)
     }
 
     /// This file over another: what both name is as this one says.
@@ -269,6 +299,7 @@ impl File {
     pub fn over(self, other: Self) -> Self {
         let mut merged = other;
         merged.sources.extend(self.sources);
+        merged.enclave.tools.extend(self.enclave.tools);
         for (source, connections) in self.connections {
             merged.connections.entry(source).or_default().extend(connections);
         }
@@ -282,12 +313,14 @@ mod tests {
 
     #[test]
     fn a_project_file_goes_over_the_users_own() {
-        let user =
-            File::parse("[sources.a]\nurl = 'http://u'\n[connections.a.main]\nbearer = 'x'\n")
-                .unwrap();
-        let project =
-            File::parse("[sources.a]\nurl = 'http://p'\n[connections.a.other]\n").unwrap();
-        let merged = project.over(user);
+        let user = "[sources.a]\nurl = 'http://u'\n[connections.a.main]\nbearer = 'x'\n\
+                    [enclave.tools]\nadd = 'x.y'\n'users:list' = 'u.list'\n";
+        let project = "[sources.a]\nurl = 'http://p'\n[connections.a.other]\n\
+                       [enclave.tools]\nadd = 'demo.add'\n";
+        let merged = File::parse(project).unwrap().over(File::parse(user).unwrap());
+        let path = |text| ToolPath::parse(text).unwrap();
+        let aliases = [(path("add"), path("demo.add")), (path("users:list"), path("u.list"))];
+        assert_eq!(merged.enclave.aliases().unwrap(), aliases.into());
         assert_eq!(merged.sources["a"].url.as_deref(), Some("http://p"));
         assert_eq!(merged.connections["a"].len(), 2);
     }
@@ -296,6 +329,8 @@ mod tests {
     fn a_wrong_file_is_told_with_its_line() {
         let why = File::parse("[sources.a]\nurll = 'x'\n").unwrap_err();
         assert!(why.contains("line 2") && why.contains("urll"), "{why}");
+        let why = File::parse("[enclave.tools]\nadd = 'demo..add'\n").unwrap_err();
+        assert!(why.contains("demo..add"), "{why}");
     }
 
     #[test]

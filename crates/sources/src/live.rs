@@ -37,8 +37,12 @@ impl Sources {
 
     /// Makes what is known what is written. A broken file changes nothing.
     pub(crate) async fn apply(&self) -> Result<(), StoreError> {
-        let file = match watch::read(&self.0.setup.files) {
-            Ok(file) => file,
+        let read = watch::read(&self.0.setup.files);
+        let file = match read.and_then(|file| Ok((file.enclave.aliases()?, file))) {
+            Ok((aliases, file)) => {
+                *self.0.aliases.write().unwrap_or_else(PoisonError::into_inner) = aliases.into();
+                file
+            }
             Err(why) => {
                 tracing::error!("the configuration is wrong and the old one stays: {why}");
                 *self.0.trouble.write().unwrap_or_else(PoisonError::into_inner) = Some(why);

@@ -4,6 +4,7 @@ use crate::config::{Connection, Source};
 use crate::known::{ConnectionView, Known, view};
 use crate::{ages, kept, open, watch};
 use engine::Clock;
+use lifecycle::ToolPath;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -50,6 +51,8 @@ pub(crate) struct Inner {
     pub(crate) known: Mutex<BTreeMap<Slug, Known>>,
     /// Why the newest edit of a configuration file does not count.
     pub(crate) trouble: RwLock<Option<String>>,
+    /// Other names by which enclave's programs call tools.
+    pub(crate) aliases: RwLock<Arc<BTreeMap<ToolPath, ToolPath>>>,
     pub(crate) closing: CancellationToken,
     pub(crate) tasks: TaskTracker,
 }
@@ -90,6 +93,7 @@ impl Sources {
             http: HttpClient::default(),
             known: Mutex::default(),
             trouble: RwLock::default(),
+            aliases: RwLock::default(),
             closing: CancellationToken::new(),
             tasks: TaskTracker::new(),
         }));
@@ -107,6 +111,11 @@ impl Sources {
     /// Why the newest edit of a configuration file does not count.
     pub fn trouble(&self) -> Option<String> {
         self.0.trouble.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Other names by which enclave's programs call tools, as the files say now.
+    pub fn aliases(&self) -> Arc<BTreeMap<ToolPath, ToolPath>> {
+        Arc::clone(&self.0.aliases.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What an address seems to be.

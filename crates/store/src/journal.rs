@@ -73,6 +73,10 @@ pub trait Journal: Send + Sync {
 
     /// Removes a finished execution and everything about it. False when there is none.
     fn forget(&self, execution: ExecutionId) -> BoxFuture<'static, Result<bool, StoreError>>;
+
+    /// Whether there was such an execution that is forgotten now. Of very many, only the newest are remembered.
+    fn was_forgotten(&self, execution: ExecutionId)
+    -> BoxFuture<'static, Result<bool, StoreError>>;
 }
 
 /// What to append, and where it must fit.

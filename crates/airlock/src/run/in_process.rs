@@ -60,7 +60,7 @@ async fn attend(engine: &Engine, errand: Errand) -> anyhow::Result<Ending> {
             }
             Some(()) = interrupts.recv() => {
                 if is_interrupted {
-                    let outcome = Outcome::Cancelled { by: me() };
+                    let outcome = Outcome::Cancelled { by: me(), reason: None };
                     return Ok(Ending { outcome, n_declined: desk.n_declined(), is_interrupted });
                 }
                 is_interrupted = true;

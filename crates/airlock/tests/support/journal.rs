@@ -91,6 +91,10 @@ impl Journal for Mischievous {
     fn forget(&self, execution: ExecutionId) -> Answer<bool> {
         self.inner.forget(execution)
     }
+
+    fn was_forgotten(&self, execution: ExecutionId) -> Answer<bool> {
+        self.inner.was_forgotten(execution)
+    }
 }
 
 fn twist(entry: &mut Entry) {

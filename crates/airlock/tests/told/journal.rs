@@ -65,6 +65,7 @@ fn ended(outcome: &Outcome) -> String {
         Outcome::Completed { value: Some(value) } => format!("completed {value:?}"),
         Outcome::Completed { value: None } => "completed undefined".into(),
         Outcome::Failed(failure) => format!("failed ({:?}): {}", failure.code, failure.message),
-        Outcome::Cancelled { by } => format!("cancelled by {by}"),
+        Outcome::Cancelled { by, reason: None } => format!("cancelled by {by}"),
+        Outcome::Cancelled { by, reason: Some(reason) } => format!("cancelled by {by}: {reason}"),
     }
 }

@@ -202,7 +202,14 @@ impl EnclaveClient {
         Session::attach(self.clone(), session_id, from)
     }
 
-    /// Ends a session.
+    /// Ends a session and forgets it: whoever asks for its events afterwards is told that they are gone.
+    pub async fn remove(&self, session_id: &str) -> Result<(), EnclaveError> {
+        let path = format!("/sessions/{session_id}");
+        let answer = self.send(Method::DELETE, &path, Vec::new()).await?;
+        error::refused(answer).await.map(drop)
+    }
+
+    /// Ends a session. [`Session::cancel`] can say why.
     pub async fn cancel(&self, session_id: &str) -> Result<(), EnclaveError> {
         let path = format!("/sessions/{session_id}/cancel");
         let answer = self.send(Method::POST, &path, Vec::new()).await?;

@@ -30,6 +30,11 @@ impl Seal {
         Ok(Some(Self { session, secret, hello, pinned, ends: None, n_said: 0 }))
     }
 
+    /// Whether there are keys.
+    pub(super) const fn is_open(&self) -> bool {
+        self.ends.is_some()
+    }
+
     /// What the request says about it.
     pub(super) fn wanted(&self) -> Value {
         serde_json::json!({ "mode": "required", "clientHello": self.hello })

@@ -92,6 +92,18 @@ impl Session {
         self.id.as_str()
     }
 
+    /// Ends the session; its stream then tells the end. In a sealed session the reason is sealed too.
+    pub async fn cancel(&mut self, reason: Option<&str>) -> Result<(), EnclaveError> {
+        let message = json!({ "type": "cancel", "payload": { "reason": reason } });
+        let body = match &mut self.seal {
+            Some(seal) if seal.is_open() => seal.say(&message)?,
+            Some(_) => Vec::new(), // nothing that must be sealed is said before there are keys
+            None => message.to_string().into_bytes(),
+        };
+        let path = format!("/sessions/{}/cancel", self.id);
+        refused(self.client.send(Method::POST, &path, body).await?).await.map(drop)
+    }
+
     /// Listens to the end, and says what it was.
     pub async fn ended(mut self) -> Result<Ended, EnclaveError> {
         while let Some(event) = self.next().await {

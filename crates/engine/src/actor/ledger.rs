@@ -116,7 +116,7 @@ impl Ledger {
 
     /// Notes how often the program's loops have gone round; a replay counts from the start again.
     pub(super) fn count(&mut self, iterations: u64) {
-        self.iterations = self.iterations.max(iterations);
+        self.iterations = iterations;
     }
 
     /// Sends what is recorded to the journal, as one append. What nobody waits for joins the next

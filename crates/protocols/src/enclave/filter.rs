@@ -1,7 +1,6 @@
 //! Which events a reader wants. The first and the last pass whatever it says; numbers stay as they are.
 
-use super::SessionId;
-use super::outbound::{Kind, Told};
+use super::{Kind, SessionId, Told};
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 use serde_json::Value;

@@ -278,6 +278,43 @@ fn failure(error: Option<&RawValue>) -> Failure {
     }
 }
 
+/// Longest reason for a cancel that is kept.
+const REASON_CHARS_MAX: usize = 1_000;
+
+/// Why somebody wants a session ended, if the body says so. Whatever else it holds does not matter.
+pub fn cancel_reason(body: &[u8]) -> Option<String> {
+    read_reason(&members(body).ok()?)
+}
+
+fn read_reason(said: &Members<'_>) -> Option<String> {
+    let inner = said.get("payload").and_then(|raw| members(raw.get().as_bytes()).ok());
+    let reason = inner.as_ref().unwrap_or(said).get("reason")?;
+    let reason: String = serde_json::from_str(reason.get()).ok()?;
+    (!reason.is_empty()).then(|| reason.chars().take(REASON_CHARS_MAX).collect())
+}
+
+/// What a client says under seal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Message {
+    /// A tool's result.
+    ToolResult(ToolResult),
+    /// The end of the session.
+    Cancel {
+        /// Why.
+        reason: Option<String>,
+    },
+}
+
+/// Reads what was in an envelope.
+pub fn message(opened: &[u8]) -> Result<Message, Refusal> {
+    let said = members(opened)?;
+    let kind: Option<String> = member(&said, "type", "a string")?;
+    match kind.as_deref() {
+        Some("cancel") => Ok(Message::Cancel { reason: read_reason(&said) }),
+        Some(_) | None => Ok(Message::ToolResult(read_tool_result(&said)?)),
+    }
+}
+
 /// The envelope that a body is, if it is one.
 pub fn envelope(body: &[u8]) -> Option<Envelope> {
     let envelope: Envelope = serde_json::from_slice(body).ok()?;
@@ -292,7 +329,12 @@ pub enum Frame {
     /// A tool's result.
     ToolResult(ToolResult),
     /// The end of a session.
-    Cancel(SessionId),
+    Cancel {
+        /// Which.
+        session: SessionId,
+        /// Why.
+        reason: Option<String>,
+    },
     /// Events of a session that is under way, from a number.
     Attach {
         /// Which.
@@ -317,7 +359,7 @@ pub fn frame(text: &[u8]) -> Result<Frame, Refusal> {
         Some("tool_result" | "tool_result_submit") => {
             Ok(Frame::ToolResult(read_tool_result(&said)?))
         }
-        Some("cancel") => Ok(Frame::Cancel(named(&said)?)),
+        Some("cancel") => Ok(Frame::Cancel { session: named(&said)?, reason: read_reason(&said) }),
         Some("attach" | "subscribe") => {
             let from = member(&said, "fromSeq", "a number")?;
             let from = from.or(member(&said, "from", "a number")?).unwrap_or(1);

@@ -3,6 +3,7 @@
 //! A [`Telling`] hears a journal and says it in enclave's words: every reader, on every server, hears the same
 //! events under the same numbers. A [`Filter`] is one reader's; [`sealing`] is what nobody in between can read.
 
+mod codes;
 mod filter;
 mod ids;
 pub mod inbound;
@@ -11,9 +12,11 @@ pub mod outbound;
 pub mod sealing;
 #[cfg(test)]
 mod tests;
+mod told;
 pub mod wire;
 
 pub use filter::{BadFilter, Filter};
 pub use ids::{BadSessionId, SessionId, call_name, execution_of, is_session, iso, parse_call_name};
 pub use note::{Note, Sealed};
-pub use outbound::{Kind, Telling, Told};
+pub use outbound::Telling;
+pub use told::{Kind, Told};

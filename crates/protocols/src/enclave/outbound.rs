@@ -1,109 +1,18 @@
 //! The journal, in enclave's words. Numbers are a function of the journal and of nothing else.
 
+use super::codes::code_of;
 use super::wire::{
     About, CatalogChanged, DeadlineExceeded, Encryption, ErrorNotice, Failed, Final, Heartbeat,
     Limits, Log, PartialResult, SessionInit, Stats, Stdout, ToolCall, ToolProgress,
     ToolResultApplied,
 };
-use super::{Note, SessionId, call_name, iso};
+use super::{Kind, Note, SessionId, Told, call_name, iso};
 use lifecycle::{
-    CallId, CallOutcome, Entry, Event, ExecutionId, Failure, FailureCode, Json, LimitKind,
-    LogLevel, Nature, Outcome, Runs, Terms, Timestamp, ToolPath,
+    CallId, CallOutcome, Entry, Event, ExecutionId, Json, LimitKind, LogLevel, Nature, Outcome,
+    Runs, Terms, Timestamp, ToolPath,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// What an event is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "the names are enclave's")]
-pub enum Kind {
-    SessionInit,
-    Stdout,
-    Log,
-    ToolCall,
-    ToolProgress,
-    ToolResultApplied,
-    PartialResult,
-    DeadlineExceeded,
-    CatalogChanged,
-    Heartbeat,
-    Error,
-    Final,
-}
-
-impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 12] = [
-        Self::SessionInit,
-        Self::Stdout,
-        Self::Log,
-        Self::ToolCall,
-        Self::ToolProgress,
-        Self::ToolResultApplied,
-        Self::PartialResult,
-        Self::DeadlineExceeded,
-        Self::CatalogChanged,
-        Self::Heartbeat,
-        Self::Error,
-        Self::Final,
-    ];
-
-    /// As it is written.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::SessionInit => "session_init",
-            Self::Stdout => "stdout",
-            Self::Log => "log",
-            Self::ToolCall => "tool_call",
-            Self::ToolProgress => "tool_progress",
-            Self::ToolResultApplied => "tool_result_applied",
-            Self::PartialResult => "partial_result",
-            Self::DeadlineExceeded => "deadline_exceeded",
-            Self::CatalogChanged => "catalog_changed",
-            Self::Heartbeat => "heartbeat",
-            Self::Error => "error",
-            Self::Final => "final",
-        }
-    }
-}
-
-/// One event, before it is written for somebody.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
-    /// Its number. What is not in the journal, such as a heartbeat, carries the number before it.
-    pub seq: u64,
-    /// When.
-    pub at: Timestamp,
-    /// What.
-    pub kind: Kind,
-    payload: String,
-}
-
-impl Told {
-    fn new(seq: u64, at: Timestamp, kind: Kind, payload: &impl Serialize) -> Self {
-        let payload = serde_json::to_string(payload).expect("payloads have a JSON form");
-        Self { seq, at, kind, payload }
-    }
-
-    /// Appends the event as one JSON object, without a line break.
-    pub fn write(&self, session: &SessionId, to: &mut Vec<u8>) {
-        let Self { seq, at, kind, payload } = self;
-        let kind = kind.name();
-        // A session's name needs no escaping.
-        let head = format!(
-            "{{\"protocolVersion\":2,\"sessionId\":\"{session}\",\"seq\":{seq},\"type\":\"{kind}\",\"timestamp\":{at},\"payload\":"
-        );
-        to.reserve(head.len() + payload.len() + 2);
-        to.extend_from_slice(head.as_bytes());
-        let start = to.len();
-        to.extend_from_slice(payload.as_bytes());
-        // JSON has line breaks between values only, where a space does as well.
-        for byte in &mut to[start..] {
-            *byte = if matches!(*byte, b'\n' | b'\r') { b' ' } else { *byte };
-        }
-        to.push(b'}');
-    }
-}
 
 /// Hears a journal from its first entry and tells it.
 #[derive(Debug)]
@@ -445,9 +354,13 @@ impl Telling {
                 let code = code_of(failure, self.reached);
                 (failure.message.clone(), code, failure.stack.as_deref())
             }
-            Outcome::Cancelled { by } => {
+            Outcome::Cancelled { by, reason } => {
                 self.standing = Standing::Cancelled;
-                (format!("The session was cancelled by {by}."), "SESSION_CANCELLED".into(), None)
+                let message = match reason {
+                    Some(reason) => format!("The session was cancelled by {by}: {reason}"),
+                    None => format!("The session was cancelled by {by}."),
+                };
+                (message, "SESSION_CANCELLED".into(), None)
             }
         };
         let notice = self.notice(at, &message, &code, false);
@@ -455,50 +368,4 @@ impl Telling {
         let ended = self.tell(at, Kind::Final, &Final { ok: false, result: None, error, stats });
         vec![notice, ended]
     }
-}
-
-/// The code by which programs tell failures apart: each limit has its own, a tool's own comes first.
-fn code_of(failure: &Failure, reached: Option<LimitKind>) -> String {
-    if let Some(limit) = reached {
-        return limit_code(limit).to_owned();
-    }
-    let word = match failure.code {
-        FailureCode::Tool => return own_code(failure).unwrap_or_else(|| "TOOL_ERROR".to_owned()),
-        FailureCode::Runtime if failure.name.as_deref() == Some("SyntaxError") => "SYNTAX_ERROR",
-        FailureCode::Runtime => "EXECUTION_ERROR",
-        FailureCode::Timeout => "TOOL_TIMEOUT",
-        FailureCode::MemoryLimit => "MEMORY_LIMIT_EXCEEDED",
-        FailureCode::LimitExceeded => "TOOL_RESULT_TOO_LARGE",
-        FailureCode::Serialization => "SERIALIZATION_ERROR",
-        FailureCode::Validation => "VALIDATION_ERROR",
-        FailureCode::ToolNotFound => "UNKNOWN_TOOL",
-        FailureCode::Refused => "TOOL_REFUSED",
-        FailureCode::Declined | FailureCode::QuestionCancelled => "TOOL_DECLINED",
-        FailureCode::InDoubt => "TOOL_IN_DOUBT",
-        FailureCode::Stuck => "STUCK",
-        FailureCode::Internal => "INTERNAL_ERROR",
-    };
-    word.to_owned()
-}
-
-const fn limit_code(limit: LimitKind) -> &'static str {
-    match limit {
-        LimitKind::Cpu | LimitKind::Active => "TIMEOUT",
-        LimitKind::Total => "DEADLINE_EXCEEDED",
-        LimitKind::Memory => "MEMORY_LIMIT_EXCEEDED",
-        LimitKind::Calls => "MAX_TOOL_CALLS",
-        LimitKind::Timers => "MAX_TIMERS",
-        LimitKind::Outputs => "MAX_OUTPUTS",
-        LimitKind::Bytes => "MAX_BYTES",
-        LimitKind::Logs => "MAX_STDOUT_BYTES",
-        LimitKind::Idle => "IDLE_TIMEOUT",
-        LimitKind::Grace => "CLIENT_DISCONNECTED",
-    }
-}
-
-/// The code that a tool gave its failure.
-fn own_code(failure: &Failure) -> Option<String> {
-    let details = failure.details.as_ref()?;
-    let details: serde_json::Value = serde_json::from_str(details.text()).ok()?;
-    Some(details.get("code")?.as_str()?.to_owned())
 }

@@ -226,6 +226,6 @@ fn finished(outcome: &Outcome) -> Ended<'_> {
             Ended::Completed { result: value.as_ref().map(|value| value.raw()) }
         }
         Outcome::Failed(error) => Ended::Failed { error },
-        Outcome::Cancelled { by } => Ended::Cancelled { by: &by.0 },
+        Outcome::Cancelled { by, .. } => Ended::Cancelled { by: &by.0 },
     }
 }

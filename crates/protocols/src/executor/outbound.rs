@@ -45,7 +45,7 @@ pub fn completed(execution: ExecutionId, account: &Account, outcome: &Outcome) -
             Completed { status: "completed", text, structured, is_error: false }
         }
         Outcome::Failed(failure) => failed(error_text(failure)),
-        Outcome::Cancelled { by } => failed(format!("The execution was cancelled by {by}.")),
+        Outcome::Cancelled { by, .. } => failed(format!("The execution was cancelled by {by}.")),
     })
 }
 

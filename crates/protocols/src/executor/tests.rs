@@ -151,7 +151,7 @@ fn an_error_keeps_its_class_and_the_programs_own_lines() {
     );
     check_over(
         vec![],
-        Outcome::Cancelled { by: CallerName("ann".into()) },
+        Outcome::Cancelled { by: CallerName("ann".into()), reason: None },
         r#"{"status":"completed","text":"Error: The execution was cancelled by ann.","structured":{"status":"error","error":"The execution was cancelled by ann.","logs":[]},"isError":true}"#,
     );
 }

@@ -118,6 +118,12 @@ fn parse<'a>(allocator: &'a Allocator, text: &'a str) -> Result<Program<'a>, Syn
     Err(problem(text, at, first.message.to_string()))
 }
 
+/// Reads a text that [`prepare`] has made. `None` where it cannot be read.
+pub(crate) fn parse_prepared<'a>(allocator: &'a Allocator, text: &'a str) -> Option<Program<'a>> {
+    let parsed = parse_as(allocator, text, SourceType::ts());
+    (!parsed.panicked && parsed.diagnostics.is_empty()).then_some(parsed.program)
+}
+
 fn parse_as<'a>(allocator: &'a Allocator, text: &'a str, language: SourceType) -> ParserReturn<'a> {
     let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
     Parser::new(allocator, text, language).with_options(options).parse()

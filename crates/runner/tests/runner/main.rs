@@ -6,6 +6,7 @@ mod failures;
 mod guest;
 mod hosted;
 mod limits;
+mod loops;
 mod replay;
 mod round_trips;
 mod tampering;

@@ -16,6 +16,9 @@ const APPEND_BYTES_MAX: usize = 256 << 20;
 /// Records are small; what is larger is a blob.
 const RECORD_BYTES_MAX: usize = 1 << 20;
 
+/// Forgotten executions that are remembered as such, some dozens of bytes each.
+pub(super) const FORGOTTEN_MAX: i64 = 100_000;
+
 /// Something to write, already in the shape of its rows.
 #[derive(Debug)]
 pub(super) enum Write {
@@ -289,6 +292,12 @@ impl Ledger {
         ] {
             self.conn.prepare_cached(table)?.execute([number])?;
         }
+        self.conn
+            .prepare_cached("INSERT OR REPLACE INTO forgotten (id) VALUES (?1)")?
+            .execute([key])?;
+        self.conn
+            .prepare_cached("DELETE FROM forgotten WHERE number <= ?1")?
+            .execute([self.conn.last_insert_rowid() - FORGOTTEN_MAX])?;
         self.known.remove(&execution);
         Ok(1)
     }

@@ -300,6 +300,13 @@ impl Journal for SqliteStore {
             Ok(forgotten)
         })
     }
+
+    fn was_forgotten(
+        &self,
+        execution: ExecutionId,
+    ) -> BoxFuture<'static, Result<bool, StoreError>> {
+        self.read(move |conn| query::was_forgotten(conn, execution))
+    }
 }
 
 impl Records for SqliteStore {

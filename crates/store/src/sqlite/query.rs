@@ -139,6 +139,12 @@ pub(super) fn asked_by(
     Ok(key.map(row::execution_of))
 }
 
+/// Whether there was such an execution that is forgotten now.
+pub(super) fn was_forgotten(conn: &Connection, execution: ExecutionId) -> Result<bool, StoreError> {
+    let mut select = conn.prepare_cached("SELECT 1 FROM forgotten WHERE id = ?1")?;
+    Ok(select.exists([row::execution_key(execution)])?)
+}
+
 /// The earliest due paused execution that is not `held` by anybody.
 pub(super) fn next_due(
     conn: &Connection,

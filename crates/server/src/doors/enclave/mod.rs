@@ -21,12 +21,13 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use engine::Start;
 use futures_util::StreamExt as _;
-use lifecycle::{CallerName, Entry, Event, ExecutionId, Rejection, Seq, Terms};
-use protocols::enclave::inbound::{self, Create, ToolResult, Wanted};
+use lifecycle::{CallerName, Entry, Event, ExecutionId, Rejection, Seq, Terms, ToolPath};
+use protocols::enclave::inbound::{self, Create, Message, ToolResult, Wanted};
 use protocols::enclave::sealing::ServerHello;
 use protocols::enclave::{Filter, Note, Sealed, SessionId, Telling, execution_of, is_session};
 use reader::{Reader, Wish};
 use refused::{Refused, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::ListFilter;
 
@@ -75,11 +76,8 @@ async fn start(
     };
     let mut note = Note::new(&session, create.heartbeat_ms);
     note.sealed = seal(app, &session, create.encryption).await?;
-    let terms = Terms {
-        caller_runs: create.caller_runs,
-        aliases: app.enclave.aliases.clone(),
-        note: Some(note.json()),
-    };
+    let terms =
+        Terms { caller_runs: create.caller_runs, aliases: aliases(app), note: Some(note.json()) };
     let execution = execution_of(caller, &session);
     let start = Start { program: create.program, caller: caller.clone(), limits: create.limits };
     // A client that leaves now has a session all the same: it can come back for it.
@@ -88,6 +86,14 @@ async fn start(
     started.await.map_err(|_| Rejection::ShuttingDown).map_err(engine::Error::from)??;
     app.metrics.count_start();
     Ok(execution)
+}
+
+/// Other names for tools: those that the server was started with go over those in its files.
+fn aliases(app: &App) -> BTreeMap<ToolPath, ToolPath> {
+    let configured = app.sources.as_ref().map(|sources| sources.aliases()).unwrap_or_default();
+    let mut aliases = Arc::unwrap_or_clone(configured);
+    aliases.extend(app.enclave.aliases.clone());
+    aliases
 }
 
 async fn seal(
@@ -125,11 +131,19 @@ async fn stream(
             Refused::new(StatusCode::BAD_REQUEST, "INVALID_FILTER", bad.to_string())
         })?),
     };
-    let found = find(&app, &caller, &id).await.map_err(|refused| match refused {
-        Refused::Said(StatusCode::NOT_FOUND, ..) if from > 1 => Refused::gone(&id),
-        other @ (Refused::Said(..) | Refused::Other(_)) => other,
-    })?;
+    let found = match find(&app, &caller, &id).await {
+        Err(Refused::Said(StatusCode::NOT_FOUND, ..)) if is_gone(&app, &caller, &id).await? => {
+            return Err(Refused::gone(&id));
+        }
+        found => found?,
+    };
     streamed(&app, found.execution, &id, Wish { from, filter }).await
+}
+
+/// Whether the caller had such a session, and its events are no longer kept.
+async fn is_gone(app: &App, caller: &Caller, id: &str) -> Result<bool, Refused> {
+    let is_theirs = SessionId::parse(id).is_ok() || caller.sees_all();
+    Ok(is_theirs && app.engine.was_forgotten(meant(caller, id)?).await?)
 }
 
 /// The first event wanted. What is no number is none, as upstream has it.
@@ -160,16 +174,16 @@ struct Found {
     note: Note,
 }
 
+impl Found {
+    /// Whether nothing may be said in clear.
+    fn is_required(&self) -> bool {
+        self.note.sealed.as_ref().is_some_and(|sealed| sealed.required)
+    }
+}
+
 async fn find(app: &Arc<App>, caller: &Caller, id: &str) -> Result<Found, Refused> {
-    // Whoever sees everybody's sessions names them by their executions.
-    let execution = match id.parse::<ExecutionId>() {
-        Ok(execution) => execution,
-        Err(_) => {
-            let session = SessionId::parse(id).map_err(|_| Refused::not_found(id))?;
-            execution_of(&caller.name, &session)
-        }
-    };
-    let first = app.engine.follow(execution, Seq(0)).next().await.transpose()?;
+    let execution = meant(caller, id)?;
+    let first = app.engine.entries(execution, Seq(0), 1).await?.pop();
     let first = first.ok_or_else(|| Refused::not_found(id))?;
     let Event::Started { caller: owner, terms, .. } = &first.event else {
         return Err(Refused::not_found(id));
@@ -177,6 +191,15 @@ async fn find(app: &Arc<App>, caller: &Caller, id: &str) -> Result<Found, Refuse
     caller.may_see(owner, false).map_err(|denied| Refused::denied(denied, id))?;
     let (session, note) = Note::read(terms).ok_or_else(|| Refused::not_found(id))?;
     Ok(Found { execution, owner: owner.clone(), session, note })
+}
+
+/// The execution that a caller's word for a session means. Whoever sees everybody's names them by their executions.
+fn meant(caller: &Caller, id: &str) -> Result<ExecutionId, Refused> {
+    if let Ok(execution) = id.parse::<ExecutionId>() {
+        return Ok(execution);
+    }
+    let session = SessionId::parse(id).map_err(|_| Refused::not_found(id))?;
+    Ok(execution_of(&caller.name, &session))
 }
 
 /// `POST /sessions/{id}/tool-result`.
@@ -189,29 +212,26 @@ async fn tool_result(
     let found = find(&app, &caller, &id).await?;
     let result = read_result(&app, &found, &body)?;
     settle(&app, &caller, &found, result).await?;
-    Ok(json(
-        StatusCode::OK,
-        &serde_json::json!({ "success": true, "sessionId": found.session.as_str() }),
-    ))
+    Ok(done(&found))
 }
 
 fn read_result(app: &App, found: &Found, body: &[u8]) -> Result<ToolResult, Refused> {
-    let opened = match (inbound::envelope(body), &found.note.sealed) {
-        (Some(envelope), Some(sealed)) => {
-            app.enclave.open(found.execution, &found.session, sealed, &envelope)?
-        }
-        (Some(_), None) => {
-            let message = "The session is not sealed, and the body is.";
-            let code = "ENCRYPTION_DECRYPTION_FAILED";
-            return Err(Refused::new(StatusCode::BAD_REQUEST, code, message));
-        }
-        (None, Some(sealed)) if sealed.required => {
-            let message = "Encryption is required: a result in clear is not taken.";
-            return Err(Refused::new(StatusCode::BAD_REQUEST, "ENCRYPTION_REQUIRED", message));
-        }
-        (None, _) => return Ok(inbound::tool_result(body)?),
+    match opened(app, found, body)? {
+        Some(opened) => Ok(inbound::tool_result(&opened)?),
+        None if found.is_required() => Err(Refused::in_clear()),
+        None => Ok(inbound::tool_result(body)?),
+    }
+}
+
+/// What is in an envelope; none where the body is no envelope.
+fn opened(app: &App, found: &Found, body: &[u8]) -> Result<Option<Vec<u8>>, Refused> {
+    let Some(envelope) = inbound::envelope(body) else { return Ok(None) };
+    let Some(sealed) = &found.note.sealed else {
+        let message = "The session is not sealed, and the body is.";
+        let code = "ENCRYPTION_DECRYPTION_FAILED";
+        return Err(Refused::new(StatusCode::BAD_REQUEST, code, message));
     };
-    Ok(inbound::tool_result(&opened)?)
+    app.enclave.open(found.execution, &found.session, sealed, &envelope).map(Some)
 }
 
 async fn settle(
@@ -230,25 +250,66 @@ async fn settle(
     Ok(app.engine.settle(found.execution, result.call, result.outcome).await?)
 }
 
-/// `POST /sessions/{id}/cancel`, whatever the body is: it could only hold a reason.
-async fn cancel(State(app): State<Arc<App>>, caller: Caller, Id(id): Id) -> Answer {
+/// `POST /sessions/{id}/cancel`, whatever the body is: it could only hold a reason, or one in an envelope.
+async fn cancel(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(id): Id,
+    AnyBody(body): AnyBody,
+) -> Answer {
     let found = find(&app, &caller, &id).await?;
-    end(&app, &caller, &found).await?;
-    Ok(json(
-        StatusCode::OK,
-        &serde_json::json!({ "success": true, "sessionId": found.session.as_str() }),
-    ))
+    let reason = read_reason(&app, &found, &body)?;
+    end(&app, &caller, &found, reason).await?;
+    Ok(done(&found))
 }
 
-/// `DELETE /sessions/{id}`.
-async fn remove(state: State<Arc<App>>, caller: Caller, id: Id) -> Answer {
-    cancel(state, caller, id).await
+fn read_reason(app: &App, found: &Found, body: &[u8]) -> Result<Option<String>, Refused> {
+    if let Some(opened) = opened(app, found, body)? {
+        return match inbound::message(&opened)? {
+            Message::Cancel { reason } => Ok(reason),
+            Message::ToolResult(_) => {
+                let message = "What is in the envelope is no wish to end the session.";
+                Err(Refused::new(StatusCode::BAD_REQUEST, "INVALID_REQUEST", message))
+            }
+        };
+    }
+    match inbound::cancel_reason(body) {
+        Some(_) if found.is_required() => Err(Refused::in_clear()),
+        reason => Ok(reason),
+    }
 }
 
-async fn end(app: &Arc<App>, caller: &Caller, found: &Found) -> Result<(), Refused> {
+/// `DELETE /sessions/{id}`: ended and forgotten.
+async fn remove(State(app): State<Arc<App>>, caller: Caller, Id(id): Id) -> Answer {
+    let found = find(&app, &caller, &id).await?;
+    end(&app, &caller, &found, None).await?;
+    let (kept, execution) = (Arc::clone(&app), found.execution);
+    // A client that leaves now has asked for it all the same.
+    let forgotten = app.tasks.spawn(async move {
+        kept.enclave.until_unread(execution).await;
+        kept.engine.forget(execution).await
+    });
+    match forgotten.await.map_err(|_| Rejection::ShuttingDown).map_err(engine::Error::from)? {
+        // Somebody else was first.
+        Ok(()) | Err(engine::Error::Rejected(Rejection::UnknownExecution(_))) => Ok(done(&found)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn done(found: &Found) -> Response {
+    let body = serde_json::json!({ "success": true, "sessionId": found.session.as_str() });
+    json(StatusCode::OK, &body)
+}
+
+async fn end(
+    app: &Arc<App>,
+    caller: &Caller,
+    found: &Found,
+    reason: Option<String>,
+) -> Result<(), Refused> {
     let id = found.session.as_str();
     caller.may_cancel(&found.owner).map_err(|denied| Refused::denied(denied, id))?;
-    match app.engine.cancel(found.execution, caller.name.clone()).await {
+    match app.engine.cancel_because(found.execution, caller.name.clone(), reason).await {
         // It is over, which is what was wanted.
         Ok(()) | Err(engine::Error::Rejected(Rejection::AlreadyFinished)) => Ok(()),
         Err(error) => Err(error.into()),

@@ -22,6 +22,9 @@ const BATCH_BYTES_MAX: usize = 64 << 10;
 /// that filters them out still hears some.
 const HEARTBEAT_FILTERED: Duration = Duration::from_secs(20);
 
+/// How often somebody who wants no heartbeats is looked after: the catalogue may have changed.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
 /// Tools that are named in one word about a changed catalogue.
 const ACTIONS_MAX: usize = 1_000;
 
@@ -80,7 +83,7 @@ impl Reader {
             sealer,
             reading,
             heartbeat,
-            beat: Instant::now() + heartbeat.unwrap_or_default(),
+            beat: Instant::now() + heartbeat.unwrap_or(LOOK_EVERY),
             catalogue: app.engine.catalogue().snapshot(),
         }))
     }
@@ -96,16 +99,10 @@ impl Reader {
         }
         let mut lines = vec![];
         loop {
-            let beat = async {
-                match self.heartbeat {
-                    Some(_) => sleep_until(self.beat).await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
                 biased; // a session that says much must not keep heartbeats waiting
                 () = self.app.stopping.cancelled() => return Some(Err(Broken)),
-                () = beat => self.sign_of_life(&mut lines),
+                () = sleep_until(self.beat) => self.sign_of_life(&mut lines),
                 entry = self.entries.next() => {
                     if let Err(broken) = self.take(entry, &mut lines).await {
                         return Some(Err(broken));
@@ -169,7 +166,7 @@ impl Reader {
     }
 
     fn sign_of_life(&mut self, lines: &mut Vec<u8>) {
-        self.beat = Instant::now() + self.heartbeat.unwrap_or_default();
+        self.beat = Instant::now() + self.heartbeat.unwrap_or(LOOK_EVERY);
         if self.telling.last() == 0 {
             return; // nothing comes before the first event
         }
@@ -179,7 +176,9 @@ impl Reader {
         {
             let _ = self.line(&changed, lines);
         }
-        let _ = self.line(&self.telling.heartbeat(now), lines);
+        if self.heartbeat.is_some() {
+            let _ = self.line(&self.telling.heartbeat(now), lines);
+        }
     }
 
     fn catalogue_changed(&mut self, now: lifecycle::Timestamp) -> Option<Told> {
@@ -187,8 +186,11 @@ impl Reader {
         if Arc::ptr_eq(&catalogue, &self.catalogue) {
             return None;
         }
+        let policies = self.app.engine.policies().live();
         let paths = |snapshot: &tools::Snapshot| -> BTreeSet<String> {
-            snapshot.tools().map(|found| found.path()).collect()
+            // What is blocked does not exist.
+            let seen = snapshot.tools().filter(|it| policies.shows(&it.path(), it.traits()));
+            seen.map(|found| found.path()).collect()
         };
         let (before, after) = (paths(&self.catalogue), paths(&catalogue));
         self.catalogue = catalogue;

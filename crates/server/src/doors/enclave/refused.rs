@@ -28,9 +28,15 @@ impl Refused {
         Self::new(StatusCode::NOT_FOUND, "NOT_FOUND", format!("There is no session {id}."))
     }
 
-    /// To somebody who has heard some of it before.
+    /// To somebody who says in clear what must be sealed.
+    pub(super) fn in_clear() -> Self {
+        let message = "Encryption is required: what is said in clear is not taken.";
+        Self::new(StatusCode::BAD_REQUEST, "ENCRYPTION_REQUIRED", message)
+    }
+
+    /// To somebody who comes back too late.
     pub(super) fn gone(id: &str) -> Self {
-        let message = format!("The events of session {id} are no longer kept, if there were any.");
+        let message = format!("The events of session {id} are no longer kept.");
         Self::new(StatusCode::GONE, "EVENTS_GONE", message)
     }
 

@@ -9,6 +9,7 @@ use protocols::enclave::sealing::{Keys, Opener};
 use protocols::enclave::{Sealed, SessionId, is_session};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 use store::{ListFilter, Records, StoreError};
 use tokio::sync::{Notify, OnceCell};
 use tokio_util::sync::CancellationToken;
@@ -20,11 +21,16 @@ const LISTED_PER_READ_MAX: usize = 1_000;
 /// How often a lost race for the identity is run again.
 const IDENTITY_TRIES_MAX: usize = 10;
 
+/// Readers of a session that is removed hear its end; those that take longer find it gone.
+const HEARING_MAX: Duration = Duration::from_secs(2);
+
 /// All sessions that somebody listens to or nobody does any more.
 pub(crate) struct Sessions {
     pub(super) aliases: BTreeMap<ToolPath, ToolPath>,
     live: Mutex<HashMap<ExecutionId, Live>>,
     changed: Notify,
+    /// Told when the last reader of a session has left.
+    unread: Notify,
     records: Arc<dyn Records>,
     identity: OnceCell<[u8; 32]>,
     clock: Clock,
@@ -57,6 +63,7 @@ impl Sessions {
             aliases,
             live: Mutex::default(),
             changed: Notify::new(),
+            unread: Notify::new(),
             records,
             identity: OnceCell::new(),
             clock,
@@ -130,6 +137,20 @@ impl Sessions {
         Reading { sessions: Arc::clone(self), execution, grace_ms, over: false }
     }
 
+    /// Waits until everybody who listens has heard the end, or has had time enough.
+    pub(super) async fn until_unread(&self, execution: ExecutionId) {
+        let unread = async {
+            loop {
+                let left = self.unread.notified();
+                if self.lock().get(&execution).is_none_or(|live| live.n_readers == 0) {
+                    return;
+                }
+                left.await;
+            }
+        };
+        let _ = tokio::time::timeout(HEARING_MAX, unread).await;
+    }
+
     /// What is inside an envelope from the client.
     pub(super) fn open(
         &self,
@@ -188,6 +209,7 @@ impl Drop for Reading {
         if live.n_readers > 0 {
             return;
         }
+        self.sessions.unread.notify_waiters();
         if self.over {
             all.remove(&self.execution);
         } else {

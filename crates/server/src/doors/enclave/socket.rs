@@ -2,7 +2,7 @@
 
 use super::reader::{Broken, Reader, Wish};
 use super::refused::Refused;
-use super::{end, find, read_result, settle, start};
+use super::{end, find, opened, settle, start};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::Problem;
@@ -100,9 +100,12 @@ impl Conversation {
             }
             Frame::Attach { session, from, filter } => self.attach(&session, from, filter).await?,
             Frame::ToolResult(result) => self.settle(result).await?,
-            Frame::Cancel(session) => {
+            Frame::Cancel { session, reason } => {
                 let found = find(&self.app, &self.caller, session.as_str()).await?;
-                end(&self.app, &self.caller, &found).await?;
+                if reason.is_some() && found.is_required() {
+                    return Err(Refused::in_clear());
+                }
+                end(&self.app, &self.caller, &found, reason).await?;
             }
             Frame::Sealed(envelope) => self.open(&envelope).await?,
             Frame::Ping => {
@@ -128,9 +131,8 @@ impl Conversation {
     /// A result may name no session: its call does.
     async fn settle(&mut self, result: ToolResult) -> Result<(), Refused> {
         let found = find(&self.app, &self.caller, &result.execution.to_string()).await?;
-        if found.note.sealed.as_ref().is_some_and(|sealed| sealed.required) {
-            let message = "Encryption is required: a result in clear is not taken.";
-            return Err(Refused::new(StatusCode::BAD_REQUEST, "ENCRYPTION_REQUIRED", message));
+        if found.is_required() {
+            return Err(Refused::in_clear());
         }
         settle(&self.app, &self.caller, &found, result).await
     }
@@ -139,8 +141,15 @@ impl Conversation {
     async fn open(&mut self, envelope: &Envelope) -> Result<(), Refused> {
         let found = find(&self.app, &self.caller, &envelope.session_id).await?;
         let body = serde_json::to_vec(envelope).unwrap_or_default();
-        let result = read_result(&self.app, &found, &body)?;
-        settle(&self.app, &self.caller, &found, result).await
+        let opened = opened(&self.app, &found, &body)?.unwrap_or_default();
+        match inbound::message(&opened)? {
+            inbound::Message::ToolResult(result) => {
+                settle(&self.app, &self.caller, &found, result).await
+            }
+            inbound::Message::Cancel { reason } => {
+                end(&self.app, &self.caller, &found, reason).await
+            }
+        }
     }
 
     fn room(&self) -> Result<(), Refused> {

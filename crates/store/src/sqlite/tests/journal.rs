@@ -171,9 +171,12 @@ async fn only_a_finished_execution_is_forgotten_and_then_wholly() {
     write(&store, 1, vec![line(1, "a"), asks(2, 7)]).await.unwrap();
     write(&store, 2, vec![line(1, "other")]).await.unwrap();
     assert!(!store.forget(id(1)).await.unwrap());
+    assert!(!store.was_forgotten(id(1)).await.unwrap());
     store.append(append(1, vec![end(3)], standing(Phase::Finished, "ann", None))).await.unwrap();
     assert!(store.forget(id(1)).await.unwrap());
     assert!(!store.forget(id(1)).await.unwrap());
+    assert!(store.was_forgotten(id(1)).await.unwrap());
+    assert!(!store.was_forgotten(id(2)).await.unwrap());
     assert_eq!(all(&store, 1).await, []);
     assert_eq!(store.asked_by(question(7)).await.unwrap(), None);
     let filter = ListFilter { phases: vec![], caller: None, after: None, n_max: 9 };
