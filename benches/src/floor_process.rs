@@ -6,7 +6,7 @@ use crate::runner as runner_bench;
 use anyhow::{Context, Result, bail, ensure};
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
-use std::net::Shutdown;
+use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -15,6 +15,9 @@ use std::process::{Child, Command, ExitCode, Stdio};
 const ECHO: &str = "__echo";
 /// The verb of a helper that forks a warm world for every request.
 const FORK: &str = "__fork";
+
+/// The verb of a process that connects to the address behind it, says so and leaves.
+pub(crate) const CONNECT: &str = "__connect";
 
 /// Longest request or answer of a helper: a few lines of the link.
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
@@ -32,6 +35,11 @@ pub(crate) fn enter_if_asked() -> Option<ExitCode> {
         } else {
             ExitCode::FAILURE
         });
+    }
+    if verb == OsStr::new(CONNECT) {
+        let address = std::env::args().nth(2).unwrap_or_default();
+        let said = TcpStream::connect(address).and_then(|_| io::stdout().write_all(b"connected\n"));
+        return Some(if said.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let serve = match verb {
         verb if verb == OsStr::new(ECHO) => echo,

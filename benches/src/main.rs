@@ -2,6 +2,7 @@
 
 mod apart;
 mod catalogue;
+mod cli;
 mod core;
 mod directory;
 mod durable;
@@ -37,6 +38,7 @@ const BENCHMARKS: &[Benchmark] = &[
         about: "processes, beside codex exec-server",
         run: exec_server::run,
     },
+    Benchmark { name: "cli", about: "from a verb to its first output", run: cli::run },
     Benchmark { name: "executions", about: "beside executor 1.5.9", run: executions::run },
 ];
 

@@ -4,7 +4,7 @@ use crate::cargo::Cargo;
 use anyhow::Result;
 
 /// The benchmarks that do not link the binary but start it, from beside themselves.
-const START_BINARY: [&str; 4] = ["durable", "exec-server", "executions", "runner"];
+const START_BINARY: [&str; 5] = ["cli", "durable", "exec-server", "executions", "runner"];
 
 /// Runs one benchmark or all of them.
 pub(crate) fn run(name: Option<&str>, check: bool) -> Result<()> {

@@ -52,6 +52,11 @@ impl Served {
         Ok(served)
     }
 
+    /// Where it listens.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
     /// One more connection.
     pub(crate) fn client(&self) -> Result<Client> {
         Client::connect(&self.address, &self.secret)
@@ -110,7 +115,7 @@ pub(crate) fn load_and_leave() -> Result<Duration> {
 
 /// The binary, without what the environment might tell it.
 #[expect(clippy::disallowed_methods, reason = "both callers own and await this child")]
-fn airlock() -> Result<Command> {
+pub(crate) fn airlock() -> Result<Command> {
     let mut command = Command::new(binary()?);
     command.env_remove("AIRLOCK_LOG").env_remove("AIRLOCK_DATA_DIR").env_remove("AIRLOCK_TOKEN");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());

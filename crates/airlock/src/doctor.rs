@@ -2,6 +2,7 @@
 
 use crate::{Exit, data_directory, print};
 use sandbox::{Layer, Sandbox, Tier};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// Checks what this machine offers: the jail layer by layer, the data directory, versions.
@@ -12,6 +13,9 @@ pub(crate) struct Args {
     /// Where Airlock keeps what must last.
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
     data_dir: Option<PathBuf>,
+    /// One line of JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 /// One line of the report.
@@ -31,30 +35,51 @@ enum Mark {
 /// Prints the report.
 pub(crate) fn doctor(args: &Args) -> Exit {
     print::start_tracing();
-    print::report(&format!("airlock {}", env!("CARGO_PKG_VERSION")));
-    print::report(&format!("kernel {}", kernel()));
     let mut findings = jail();
     let data_dir = args.data_dir.clone().or_else(data_directory::usual);
     findings.push(keeping(data_dir.as_deref()));
     findings.push(configuration(data_dir.as_deref().unwrap_or(Path::new("."))));
+    if args.json {
+        let shown =
+            |finding: &Finding| json!({ "mark": finding.mark.word(), "text": finding.text });
+        let shown: Vec<_> = findings.iter().map(shown).collect();
+        print::json(
+            &json!({ "version": env!("CARGO_PKG_VERSION"), "kernel": kernel(), "findings": shown }),
+        );
+        return exit(&findings);
+    }
+    print::report(&format!("airlock {}", env!("CARGO_PKG_VERSION")));
+    print::report(&format!("kernel {}", kernel()));
     for Finding { mark, text } in &findings {
-        let mark = match mark {
-            Mark::Good => "ok      ",
-            Mark::Missing => "missing ",
-            Mark::Wrong => "WRONG   ",
-        };
-        print::report(&format!("{mark}{text}"));
+        print::report(&format!("{:<8}{text}", mark.word()));
     }
     verdict(&findings)
 }
 
-fn verdict(findings: &[Finding]) -> Exit {
-    if findings.iter().any(|finding| finding.mark == Mark::Wrong) {
-        print::report("Guests cannot run here until what is WRONG is put right.");
-        return Exit::Failed;
+impl Mark {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Good => "ok",
+            Self::Missing => "missing",
+            Self::Wrong => "WRONG",
+        }
     }
-    print::report("Guests can run here.");
-    Exit::Good
+}
+
+fn verdict(findings: &[Finding]) -> Exit {
+    let exit = exit(findings);
+    print::report(match exit == Exit::Good {
+        true => "Guests can run here.",
+        false => "Guests cannot run here until what is WRONG is put right.",
+    });
+    exit
+}
+
+fn exit(findings: &[Finding]) -> Exit {
+    match findings.iter().any(|finding| finding.mark == Mark::Wrong) {
+        true => Exit::Failed,
+        false => Exit::Good,
+    }
 }
 
 fn jail() -> Vec<Finding> {

@@ -4,6 +4,7 @@ pub(crate) mod asks;
 mod diff;
 pub(crate) mod ending;
 mod line;
+pub(crate) use line::level_name;
 mod recorded;
 mod replay;
 mod show;
@@ -83,6 +84,9 @@ enum Verb {
     Cancel {
         /// run_…, or the id of one of its questions.
         id: String,
+        /// What the server says, one line of JSON.
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -187,7 +191,9 @@ pub(crate) fn executions(args: &Args) -> Exit {
                 })
             })
         }),
-        Verb::Cancel { id } => at(id, |id| reach.visit(async |client| cancel(&client, id).await)),
+        Verb::Cancel { id, json } => {
+            at(id, |id| reach.visit(async |client| cancel(&client, id, *json).await))
+        }
     }
 }
 
@@ -259,8 +265,12 @@ async fn follow(client: &HttpClient, id: Id, after: Seq, json: bool) -> Result<E
     })
 }
 
-async fn cancel(client: &HttpClient, id: Id) -> Result<Exit, Error> {
+async fn cancel(client: &HttpClient, id: Id, json: bool) -> Result<Exit, Error> {
     let reply = client.cancel(id).await?;
+    if json {
+        print::value(&reply.json);
+        return Ok(Exit::Good);
+    }
     let id = reply.execution.map_or(id, Id::from);
     print::report(&match &reply.standing {
         Standing::Completed { .. } => format!("{id} had ended before."),

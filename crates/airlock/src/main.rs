@@ -3,17 +3,21 @@
 mod attend;
 mod autostart;
 mod call;
+mod connection;
 mod data_directory;
 mod doctor;
 mod duration;
 mod exec_server;
 mod executions;
 mod exit;
+mod init;
 mod input;
+mod manual;
 mod mcp;
 mod open;
 mod policy;
 mod print;
+mod profiles;
 mod progress;
 mod reach;
 mod resume;
@@ -21,6 +25,7 @@ mod run;
 mod runner;
 mod runtime;
 mod serve;
+mod server_verb;
 mod size;
 mod source;
 mod table;
@@ -46,6 +51,9 @@ enum Verb {
     Doctor(doctor::Args),
     Serve(serve::Args),
     Source(source::Args),
+    Connection(connection::Args),
+    Server(server_verb::Args),
+    Init(init::Args),
     Token(token::Args),
     Policy(policy::Args),
     Resume(resume::Args),
@@ -54,6 +62,8 @@ enum Verb {
     Runner(runner::Args),
     Mcp(mcp::Args),
     ExecServer(exec_server::Args),
+    Completions(manual::Completions),
+    Man(manual::Man),
 }
 
 fn main() -> std::process::ExitCode {
@@ -70,6 +80,11 @@ fn main() -> std::process::ExitCode {
         Ok(Cli { verb: Verb::Doctor(args) }) => doctor::doctor(&args),
         Ok(Cli { verb: Verb::Serve(args) }) => serve::serve(args),
         Ok(Cli { verb: Verb::Source(args) }) => source::source(&args),
+        Ok(Cli { verb: Verb::Connection(args) }) => connection::connection(&args),
+        Ok(Cli { verb: Verb::Server(args) }) => server_verb::server(&args),
+        Ok(Cli { verb: Verb::Init(args) }) => init::init(&args),
+        Ok(Cli { verb: Verb::Completions(args) }) => manual::completions(&args),
+        Ok(Cli { verb: Verb::Man(args) }) => manual::man(&args),
         Ok(Cli { verb: Verb::Token(args) }) => token::token(&args),
         Ok(Cli { verb: Verb::Policy(args) }) => policy::policy(&args),
         Ok(Cli { verb: Verb::Resume(args) }) => resume::resume(&args),

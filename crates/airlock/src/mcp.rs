@@ -4,6 +4,7 @@ mod bridge;
 mod install;
 mod merge;
 
+use crate::reach::{Server, named_server};
 use crate::{Exit, autostart, data_directory, print};
 use client::HttpClient;
 use std::path::PathBuf;
@@ -38,8 +39,9 @@ struct Link {
     /// Lists the catalogue's tools beside `execute`, if they are few.
     #[arg(long)]
     direct_tools: bool,
-    /// Where the server is; without this, the one that owns the data directory.
-    #[arg(long, visible_alias = "server", value_name = "URL", env = "AIRLOCK_URL")]
+    /// Where the server is, or a name that airlock server gave it; without this, the one in use, or the one
+    /// that owns the data directory.
+    #[arg(long, visible_alias = "server", value_name = "URL|NAME", env = "AIRLOCK_URL")]
     base_url: Option<String>,
     /// What opens it; without this, what tokens/run in the data directory holds.
     #[arg(long, value_name = "TOKEN", env = "AIRLOCK_TOKEN", hide_env_values = true)]
@@ -106,12 +108,14 @@ impl Link {
         let named = |text: &Option<String>| {
             text.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
         };
-        let url = match (named(&self.base_url), &data_dir) {
-            (Some(url), _) => url,
-            (None, Some(dir)) => {
-                autostart::running(dir).map_err(|error| format!("could not {error}"))?
+        let said = named(&self.base_url);
+        let server = named_server(said.as_deref(), data_dir.as_deref());
+        let (url, kept) = match (server.map_err(|error| error.to_string())?, &data_dir) {
+            (Server::At { url, token }, _) => (url, token),
+            (Server::Ours, Some(dir)) => {
+                (autostart::running(dir).map_err(|error| format!("could not {error}"))?, None)
             }
-            (None, None) => {
+            (Server::Ours, None) => {
                 return Err(
                     "neither HOME, --data-dir nor --base-url says where the server is".into()
                 );
@@ -121,6 +125,7 @@ impl Link {
         // The secret of this machine goes to this machine only, and never the administrator's.
         let ours = data_dir.filter(|_| client.is_loopback());
         let secret = named(&self.token)
+            .or(kept)
             .or_else(|| std::fs::read_to_string(server::auth::secret_file(&ours?, "run")).ok());
         match secret {
             Some(secret) => client.with_token(&secret).map_err(|error| error.to_string()),

@@ -3,6 +3,7 @@
 use crate::reach::Reach;
 use crate::{Exit, print};
 use client::{Error, HttpClient, Id};
+use serde_json::json;
 use std::io::IsTerminal as _;
 use std::process::{Command, Stdio};
 
@@ -18,6 +19,9 @@ pub(crate) struct Args {
     /// Only prints the link.
     #[arg(long)]
     print: bool,
+    /// The link as JSON; nothing is opened.
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     reach: Reach,
 }
@@ -44,13 +48,13 @@ pub(crate) fn open(args: &Args) -> Exit {
             return Exit::Usage;
         }
     };
-    args.reach.visit(async |client| link(client, &path, args.print).await)
+    args.reach.visit(async |client| link(client, &path, args).await)
 }
 
-async fn link(client: HttpClient, path: &str, only_print: bool) -> Result<Exit, Error> {
+async fn link(client: HttpClient, path: &str, args: &Args) -> Result<Exit, Error> {
     let link = client.sign_in_link(path).await?;
-    print::report(&link);
-    if !only_print && std::io::stdout().is_terminal() {
+    print::told(args.json, &json!({ "url": link }), |_| link.clone());
+    if !args.print && !args.json && std::io::stdout().is_terminal() {
         browse(&link);
     }
     Ok(Exit::Good)

@@ -7,6 +7,7 @@ use crate::reach::Reach;
 use crate::{Exit, print};
 use engine::policies::{Owner, Position};
 use lifecycle::{Action, Pattern, ToolPath};
+use serde_json::Value;
 
 /// Says who may call what: rules about tools, which count as soon as they are added.
 #[derive(Debug, clap::Args)]
@@ -14,6 +15,9 @@ use lifecycle::{Action, Pattern, ToolPath};
 pub(crate) struct Args {
     #[command(subcommand)]
     verb: Verb,
+    /// One line of JSON each.
+    #[arg(long, global = true)]
+    json: bool,
     #[command(flatten)]
     reach: Reach,
 }
@@ -86,12 +90,16 @@ changed itself.";
 /// Does it, and tells how it went.
 pub(crate) fn policy(args: &Args) -> Exit {
     match args.reach.unowned() {
-        None => args.reach.visit(async |client| over_http::perform(&client, &args.verb).await),
+        None => args.reach.visit(async |client| {
+            let told = over_http::perform(&client, &args.verb).await?;
+            tell(args, &told);
+            Ok(Exit::Good)
+        }),
         Some(data_dir) => {
             print::start_tracing();
             match stored::perform(&args.verb, &data_dir) {
-                Ok(lines) => {
-                    lines.iter().for_each(|line| print::report(line));
+                Ok(told) => {
+                    tell(args, &told);
                     Exit::Good
                 }
                 Err(error) => {
@@ -111,13 +119,27 @@ const fn action_word(action: Action) -> &'static str {
     }
 }
 
-/// What happens to a call, and why.
-fn verdict_line(verdict: &str, pattern: Option<&str>, rule: Option<&str>) -> String {
-    match (pattern, rule) {
-        (Some(pattern), Some(rule)) => format!("{verdict}\t{pattern}\t{rule}"),
-        (Some(pattern), None) => format!("{verdict}\t{pattern}"),
-        (None, Some(rule)) => format!("{verdict}\t{rule}"),
-        (None, None) => verdict.to_owned(),
+fn tell(args: &Args, told: &[Value]) {
+    for value in told {
+        match args.json {
+            true => print::json(value),
+            false => lines(&args.verb, value).iter().for_each(|line| print::report(line)),
+        }
+    }
+}
+
+/// What a person reads.
+fn lines(verb: &Verb, told: &Value) -> Vec<String> {
+    let text = |name: &str| told[name].as_str().map(print::tamed);
+    let joined = |names: &[&str]| {
+        let texts: Vec<_> = names.iter().filter_map(|name| text(name)).collect();
+        vec![texts.join("\t")]
+    };
+    match verb {
+        Verb::Add { .. } => joined(&["id"]),
+        Verb::List => joined(&["id", "owner", "pattern", "action", "position"]),
+        Verb::Remove { .. } => vec![],
+        Verb::Test { .. } => joined(&["verdict", "pattern", "id"]),
     }
 }
 

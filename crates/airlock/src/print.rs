@@ -74,6 +74,19 @@ pub(crate) fn report(text: &str) {
     line(&mut io::stdout().lock(), text);
 }
 
+/// A verb's result for programs, one line.
+pub(crate) fn json(value: &impl serde::Serialize) {
+    report(&serde_json::to_string(value).expect("texts, numbers and lists can be written as JSON"));
+}
+
+/// One of a verb's results: a line of JSON for programs, or one of text.
+pub(crate) fn told<T: serde::Serialize>(is_json: bool, value: &T, line: impl FnOnce(&T) -> String) {
+    match is_json {
+        true => json(value),
+        false => report(&line(value)),
+    }
+}
+
 /// What `clap` has to say: help and version on stdout, complaints on stderr.
 pub(crate) fn usage(refused: &clap::Error) -> Exit {
     // As for a closed pipe below.
@@ -164,13 +177,18 @@ fn rendered_log(level: LogLevel, text: &str, is_terminal: bool) -> String {
     format!("\u{1b}[{colour}m{}\u{1b}[0m", tamed(text))
 }
 
-fn rendered_failure(failure: &Failure, is_terminal: bool) -> String {
-    let named = match &failure.name {
+/// A failure's message with its class in front.
+pub(crate) fn named(failure: &Failure) -> String {
+    match &failure.name {
         Some(name) if !failure.message.starts_with(name.as_str()) => {
             format!("{name}: {}", failure.message)
         }
         Some(_) | None => failure.message.clone(),
-    };
+    }
+}
+
+fn rendered_failure(failure: &Failure, is_terminal: bool) -> String {
+    let named = named(failure);
     let word = if is_terminal { bold("error") } else { "error".to_owned() };
     let mut shown = format!("{word}: {}", tamed(&named));
     for line in failure.stack.iter().flat_map(|stack| stack.lines()) {

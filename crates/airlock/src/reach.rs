@@ -1,5 +1,6 @@
 //! How a verb that is a client finds its server, and what it says when it does not.
 
+use crate::profiles::{self, ProfileError, Profiles};
 use crate::{Exit, autostart, data_directory, print};
 use client::{Error, HttpClient};
 use std::env;
@@ -10,8 +11,9 @@ use store::sqlite::owner_of;
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "The server")]
 pub(crate) struct Reach {
-    /// Where it is; without this, the server that owns the data directory is asked.
-    #[arg(long, visible_alias = "server", value_name = "URL", env = BASE_URL, global = true)]
+    /// Where it is, or a name that airlock server gave it; without this, the one in use, or the server
+    /// that owns the data directory.
+    #[arg(long, visible_alias = "server", value_name = "URL|NAME", env = BASE_URL, global = true)]
     base_url: Option<String>,
     /// What opens it; without this, what tokens/admin in the data directory holds, for a server on
     /// this machine.
@@ -27,6 +29,15 @@ const TOKEN: &str = "AIRLOCK_TOKEN";
 const DATA_DIR: &str = "AIRLOCK_DATA_DIR";
 
 impl Reach {
+    /// One that was said elsewhere.
+    pub(crate) fn at(base_url: Option<&str>, token: Option<&str>, data_dir: Option<&Path>) -> Self {
+        Self {
+            base_url: base_url.map(str::to_owned),
+            token: token.map(str::to_owned),
+            data_dir: data_dir.map(Path::to_owned),
+        }
+    }
+
     /// Does an errand at the server; whatever comes in between is told.
     pub(crate) fn visit(
         &self,
@@ -53,7 +64,13 @@ impl Reach {
     /// The data directory, where no server is named and none owns it: it can be opened here.
     pub(crate) fn unowned(&self) -> Option<PathBuf> {
         let dir = self.data_dir.clone().or_else(data_directory::usual)?;
-        (given(self.base_url.as_deref()).is_none() && owner_of(&dir).is_none()).then_some(dir)
+        let is_ours = matches!(self.server(Some(&dir)), Ok(Server::Ours));
+        (is_ours && owner_of(&dir).is_none()).then_some(dir)
+    }
+
+    /// Which server is meant.
+    fn server(&self, data_dir: Option<&Path>) -> Result<Server, Unreached> {
+        Ok(named_server(given(self.base_url.as_deref()), data_dir)?)
     }
 
     /// What to add to a command that a person copies, so that it goes to the same server.
@@ -77,15 +94,15 @@ impl Reach {
     /// A client; `find` says where the server of a data directory is.
     fn client(&self, find: Find) -> Result<HttpClient, Unreached> {
         let data_dir = self.data_dir.clone().or_else(data_directory::usual);
-        let (client, is_ours) = match given(self.base_url.as_deref()) {
-            Some(url) => {
-                let client = HttpClient::new(url, None)?;
+        let (client, is_ours, kept) = match self.server(data_dir.as_deref())? {
+            Server::At { url, token } => {
+                let client = HttpClient::new(&url, None)?;
                 let is_ours = client.is_loopback();
-                (client, is_ours)
+                (client, is_ours, token)
             }
-            None => (HttpClient::new(&find(data_dir.as_deref())?, None)?, true),
+            Server::Ours => (HttpClient::new(&find(data_dir.as_deref())?, None)?, true, None),
         };
-        match self.secret(data_dir.as_deref(), is_ours) {
+        match self.secret(data_dir.as_deref(), is_ours, kept) {
             Some(secret) => Ok(client.with_token(&secret)?),
             None => Ok(client),
         }
@@ -93,9 +110,57 @@ impl Reach {
 
     /// What opens the server. The administrator's secret is for this machine: whoever can be named in
     /// a URL must not get it.
-    fn secret(&self, data_dir: Option<&Path>, is_ours: bool) -> Option<String> {
+    fn secret(
+        &self,
+        data_dir: Option<&Path>,
+        is_ours: bool,
+        kept: Option<String>,
+    ) -> Option<String> {
         let named = given(self.token.as_deref()).map(str::to_owned);
-        named.or_else(|| data_dir.filter(|_| is_ours).and_then(admin_secret))
+        named.or(kept).or_else(|| data_dir.filter(|_| is_ours).and_then(admin_secret))
+    }
+}
+
+/// Which server is meant.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Server {
+    /// The one that owns the data directory.
+    Ours,
+    /// One that somebody named.
+    At {
+        /// Where it is.
+        url: String,
+        /// What is kept to open it.
+        token: Option<String>,
+    },
+}
+
+/// Which server is meant by an address or a name, or where nothing is said by what is in use.
+pub(crate) fn named_server(
+    said: Option<&str>,
+    data_dir: Option<&Path>,
+) -> Result<Server, ProfileError> {
+    let profiles = data_dir.map(Profiles::load).transpose()?.unwrap_or_default();
+    let profile = match said {
+        Some(name) if profiles::is_name(name) => {
+            Some(profiles.find(name).ok_or_else(|| profiles::unknown(name))?)
+        }
+        Some(url) => return Ok(Server::At { url: url.to_owned(), token: None }),
+        None => profiles.in_use(),
+    };
+    Ok(profile.map_or(Server::Ours, |profile| Server::At {
+        url: profile.url.clone(),
+        token: profile.token.clone(),
+    }))
+}
+
+impl From<ProfileError> for Unreached {
+    fn from(error: ProfileError) -> Self {
+        let why = match error {
+            ProfileError::Wrong(why) => why,
+            error @ ProfileError::File(..) => format!("could not {error}"),
+        };
+        Self { why, exit: Exit::Failed }
     }
 }
 
@@ -242,13 +307,13 @@ mod tests {
     fn the_administrators_secret_stays_on_this_machine() {
         let dir = tempfile::tempdir().unwrap();
         let reach = at(None, dir.path());
-        assert_eq!(reach.secret(Some(dir.path()), true), None);
+        assert_eq!(reach.secret(Some(dir.path()), true, None), None);
         std::fs::create_dir(dir.path().join("tokens")).unwrap();
         std::fs::write(server::auth::secret_file(dir.path(), "admin"), "alk_a\n").unwrap();
-        assert_eq!(reach.secret(Some(dir.path()), true), Some("alk_a\n".into()));
-        assert_eq!(reach.secret(Some(dir.path()), false), None);
+        assert_eq!(reach.secret(Some(dir.path()), true, None), Some("alk_a\n".into()));
+        assert_eq!(reach.secret(Some(dir.path()), false, None), None);
         let named = Reach { token: Some("alk_b".into()), ..reach };
-        assert_eq!(named.secret(Some(dir.path()), true), Some("alk_b".into()));
+        assert_eq!(named.secret(Some(dir.path()), true, None), Some("alk_b".into()));
     }
 
     #[test]

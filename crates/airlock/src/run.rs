@@ -3,10 +3,13 @@
 mod ask;
 mod in_process;
 
+use crate::attend::{Manner, attend};
+use crate::reach::Reach;
 use crate::{Exit, data_directory, duration, exit, input, print};
 use ask::Asking;
 use clap::ArgGroup;
 use lifecycle::{Limits, Outcome};
+use serde_json::{Value, json};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -41,6 +44,22 @@ pub(crate) struct Args {
     /// Declines every call that asks.
     #[arg(long)]
     no: bool,
+    /// How it ended, what it returned and what it printed, one line of JSON; nothing is asked here.
+    #[arg(long)]
+    json: bool,
+    /// Runs it on this server, with the tools that it has: an address, or a name that airlock server gave
+    /// one. The program is kept there, and gives a value with return.
+    #[arg(long, visible_alias = "server", value_name = "URL|NAME", conflicts_with_all = ["yes", "no", "timeout"])]
+    base_url: Option<String>,
+    /// What opens that server.
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "AIRLOCK_TOKEN",
+        hide_env_values = true,
+        requires = "base_url"
+    )]
+    token: Option<String>,
 }
 
 /// How a run ended, seen from the terminal.
@@ -49,6 +68,8 @@ pub(crate) struct Ending {
     outcome: Outcome,
     n_declined: u32,
     is_interrupted: bool,
+    /// What it printed, where that was not told as it came.
+    logs: Vec<String>,
 }
 
 /// Runs the program and tells how it ended.
@@ -64,17 +85,59 @@ pub(crate) fn run(args: Args) -> Exit {
         print::note("neither HOME nor --data-dir says where the demonstration tools may write");
         return Exit::Usage;
     };
+    if args.base_url.is_some() {
+        return on_server(&args, &source);
+    }
     print::start_tracing();
     match perform(in_process::Errand {
         data_dir,
         source,
         limits: limits(args.timeout),
         asking: asking(&args),
+        is_told: !args.json,
     }) {
+        Ok(ending) if args.json => {
+            print::json(&as_json(&ending));
+            exit(&ending)
+        }
         Ok(ending) => tell(&ending),
         Err(fault) => {
             print::note(&format!("{fault:#}"));
             Exit::Fault
+        }
+    }
+}
+
+/// Runs it on a server, and stays with it.
+fn on_server(args: &Args, source: &str) -> Exit {
+    let reach =
+        Reach::at(args.base_url.as_deref(), args.token.as_deref(), args.data_dir.as_deref());
+    reach.visit(async |client| {
+        let execution = client.start(source).await?;
+        let manner = Manner {
+            asks_here: !args.json && !is_stdin(args) && print::is_somebody_there(),
+            json: args.json,
+            is_call: false,
+            flags: reach.flags(),
+        };
+        attend(&client, execution, &manner).await
+    })
+}
+
+/// As a server would put it.
+fn as_json(ending: &Ending) -> Value {
+    let logs = &ending.logs;
+    match &ending.outcome {
+        Outcome::Completed { value } => {
+            let value = value.as_ref().map(|value| serde_json::from_str::<Value>(value.text()));
+            let value = value.transpose().ok().flatten();
+            json!({ "status": "completed", "result": value, "logs": logs })
+        }
+        Outcome::Failed(failure) => {
+            json!({ "status": "error", "error": print::named(failure), "logs": logs })
+        }
+        Outcome::Cancelled { .. } => {
+            json!({ "status": "error", "error": "The execution was cancelled.", "logs": logs })
         }
     }
 }
@@ -116,7 +179,7 @@ fn asking(args: &Args) -> Asking {
     match args {
         Args { yes: true, .. } => Asking::Approve,
         Args { no: true, .. } => Asking::Decline,
-        _ if is_stdin(args) || !print::is_somebody_there() => Asking::NobodyThere,
+        _ if args.json || is_stdin(args) || !print::is_somebody_there() => Asking::NobodyThere,
         _ => Asking::Terminal,
     }
 }
@@ -200,7 +263,7 @@ mod tests {
             (Outcome::Cancelled { by: CallerName("x".into()), reason: None }, 0, Exit::Interrupted),
         ];
         for (outcome, n_declined, expected) in cases {
-            let ending = Ending { outcome, n_declined, is_interrupted: false };
+            let ending = Ending { outcome, n_declined, is_interrupted: false, logs: vec![] };
             assert_eq!(exit(&ending), expected, "{ending:?}");
         }
     }

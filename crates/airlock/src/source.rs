@@ -13,6 +13,9 @@ use serde_json::{Value, json};
 pub(crate) struct Args {
     #[command(subcommand)]
     verb: Verb,
+    /// One line of JSON each.
+    #[arg(long, global = true)]
+    json: bool,
     #[command(flatten)]
     reach: Reach,
 }
@@ -55,19 +58,29 @@ Examples:
 
 /// Does it, and tells how it went.
 pub(crate) fn source(args: &Args) -> Exit {
-    args.reach.visit(async |client| perform(&client, &args.verb).await)
+    args.reach.visit(async |client| perform(&client, args).await)
 }
 
-async fn perform(client: &HttpClient, verb: &Verb) -> Result<Exit, Error> {
-    match verb {
+async fn perform(client: &HttpClient, args: &Args) -> Result<Exit, Error> {
+    match &args.verb {
         Verb::Add { url, name, program } => {
-            return add(client, url.as_deref(), name.as_deref(), program).await;
+            return add(client, url.as_deref(), name.as_deref(), program, args.json).await;
         }
         Verb::List => {
-            client.sources().await?.iter().for_each(|source| print::report(&line(source)))
+            for source in client.sources().await? {
+                print::told(args.json, &source, line);
+            }
         }
-        Verb::Refresh { name } => tell(&client.refresh_source(name).await?),
-        Verb::Remove { name } => client.remove_source(name).await?,
+        Verb::Refresh { name } => match client.refresh_source(name).await? {
+            change if args.json => print::json(&change),
+            change => tell(&change),
+        },
+        Verb::Remove { name } => {
+            client.remove_source(name).await?;
+            if args.json {
+                print::json(&json!({ "removed": true }));
+            }
+        }
     }
     Ok(Exit::Good)
 }
@@ -77,6 +90,7 @@ async fn add(
     url: Option<&str>,
     name: Option<&str>,
     program: &[String],
+    is_json: bool,
 ) -> Result<Exit, Error> {
     let (name, source): (String, Value) = match (url, name) {
         (Some(url), _) => {
@@ -94,6 +108,10 @@ async fn add(
         (None, None) => return Ok(Exit::Usage),
     };
     let change = client.add_source(&name, &source).await?;
+    if is_json {
+        print::json(&change);
+        return Ok(Exit::Good);
+    }
     print::report(&print::tamed(&format!(
         "{name}\t{} tools at tools.{name}.org.main",
         change.added_tools.len()

@@ -1,22 +1,24 @@
 //! `airlock token`: mints, lists and removes tokens, on the store itself or through the server that owns it.
 
-mod over_http;
-
-use crate::{Exit, data_directory, print};
+use crate::reach::Reach;
+use crate::{Exit, print};
 use anyhow::Context as _;
-use over_http::Admin;
+use client::{Error, HttpClient};
+use serde_json::{Value, json};
 use server::auth::{self, Scopes, Secret, TokenName};
-use std::path::{Path, PathBuf};
-use store::sqlite::{SqliteStore, owner_of};
+use std::path::Path;
+use store::sqlite::SqliteStore;
 
 /// Mints, lists and removes the tokens that clients of the server need.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
     verb: Verb,
-    /// Where Airlock keeps what must last.
-    #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR", global = true)]
-    data_dir: Option<PathBuf>,
+    /// One line of JSON each.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(flatten)]
+    reach: Reach,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -42,14 +44,17 @@ enum Verb {
 
 /// Does it, and tells how it went.
 pub(crate) fn token(args: &Args) -> Exit {
-    let Some(data_dir) = args.data_dir.clone().or_else(data_directory::usual) else {
-        print::note("neither HOME nor --data-dir says where tokens are kept");
-        return Exit::Usage;
+    let Some(data_dir) = args.reach.unowned() else {
+        return args.reach.visit(async |client| {
+            let told = over_http(&client, &args.verb).await?;
+            tell(args, &told);
+            Ok(Exit::Good)
+        });
     };
     print::start_tracing();
     match perform(&args.verb, &data_dir) {
-        Ok(lines) => {
-            lines.iter().for_each(|line| print::report(line));
+        Ok(told) => {
+            tell(args, &told);
             Exit::Good
         }
         Err(error) => {
@@ -59,61 +64,79 @@ pub(crate) fn token(args: &Args) -> Exit {
     }
 }
 
-/// The lines to print.
-fn perform(verb: &Verb, data_dir: &Path) -> anyhow::Result<Vec<String>> {
-    match owner_of(data_dir) {
-        None => {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            runtime.block_on(on_store(verb, data_dir))
+fn tell(args: &Args, told: &[Value]) {
+    for value in told {
+        match args.json {
+            true => print::json(value),
+            false => line(&args.verb, value).iter().for_each(|line| print::report(line)),
         }
-        Some(url) if url.starts_with("http://") => {
-            let admin = Admin { url, secret: admin_secret(data_dir)? };
-            match verb {
-                Verb::Add { name, scopes } => admin.add(name, *scopes),
-                Verb::List => admin.list(),
-                Verb::Remove { name } => admin.remove(name),
-            }
-        }
-        Some(other) => anyhow::bail!("{} is in use by {other}", data_dir.display()),
     }
 }
 
-async fn on_store(verb: &Verb, data_dir: &Path) -> anyhow::Result<Vec<String>> {
+/// What a person reads.
+fn line(verb: &Verb, told: &Value) -> Option<String> {
+    let text = |value: &Value| print::tamed(value.as_str().unwrap_or_default());
+    match verb {
+        Verb::Add { .. } => Some(text(&told["secret"])),
+        Verb::List => {
+            let scopes = told["scopes"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let scopes: Vec<_> = scopes.iter().map(text).collect();
+            Some(format!("{} {}", text(&told["name"]), scopes.join(",")))
+        }
+        Verb::Remove { .. } => None,
+    }
+}
+
+async fn over_http(client: &HttpClient, verb: &Verb) -> Result<Vec<Value>, Error> {
+    Ok(match verb {
+        Verb::Add { name, scopes } => {
+            let scopes: Vec<_> = scopes.given().map(|scope| scope.name()).collect();
+            vec![client.add_token(name.as_str(), &scopes).await?]
+        }
+        Verb::List => client.tokens().await?,
+        Verb::Remove { name } => {
+            client.remove_token(name.as_str()).await?;
+            vec![json!({ "removed": true })]
+        }
+    })
+}
+
+/// On the data directory itself, while no server owns it.
+fn perform(verb: &Verb, data_dir: &Path) -> anyhow::Result<Vec<Value>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(on_store(verb, data_dir))
+}
+
+async fn on_store(verb: &Verb, data_dir: &Path) -> anyhow::Result<Vec<Value>> {
     let store = SqliteStore::open(data_dir)
         .with_context(|| format!("could not open {}", data_dir.display()))?;
     let done = match verb {
         Verb::Add { name, scopes } => add(&store, name, *scopes).await,
-        Verb::List => auth::list(&store).await.map_err(Into::into).map(|tokens| {
-            let line = |token: &auth::Token| format!("{} {}", token.name, token.scopes);
-            tokens.iter().map(line).collect()
-        }),
+        Verb::List => auth::list(&store)
+            .await
+            .map_err(Into::into)
+            .map(|tokens| tokens.iter().map(|token| shown(&token.name, token.scopes)).collect()),
         Verb::Remove { name } => {
-            auth::remove(&store, name).await.map(|()| vec![]).map_err(Into::into)
+            let removed = auth::remove(&store, name).await.map_err(Into::into);
+            removed.map(|()| vec![json!({ "removed": true })])
         }
     };
     store.close().await;
     done
 }
 
-async fn add(store: &SqliteStore, name: &TokenName, scopes: Scopes) -> anyhow::Result<Vec<String>> {
+async fn add(store: &SqliteStore, name: &TokenName, scopes: Scopes) -> anyhow::Result<Vec<Value>> {
     let secret = Secret::new()?;
     let now = engine::Clock::system().now();
     auth::add(store, name, scopes, &secret, now).await?;
-    Ok(vec![secret.text().to_owned()])
+    let mut told = shown(name, scopes);
+    told["secret"] = secret.text().into();
+    Ok(vec![told])
 }
 
-/// The secret that opens the server: from the environment, else what the first start wrote.
-fn admin_secret(data_dir: &Path) -> anyhow::Result<String> {
-    if let Ok(secret) = std::env::var("AIRLOCK_TOKEN")
-        && !secret.is_empty()
-    {
-        return Ok(secret);
-    }
-    let path = auth::secret_file(data_dir, "admin");
-    let secret = std::fs::read_to_string(&path).with_context(|| {
-        format!("set AIRLOCK_TOKEN to an admin token; could not read {}", path.display())
-    })?;
-    Ok(secret.trim().to_owned())
+fn shown(name: &TokenName, scopes: Scopes) -> Value {
+    let scopes: Vec<_> = scopes.given().map(|scope| scope.name()).collect();
+    json!({ "name": name.as_str(), "scopes": scopes })
 }
 
 fn name(text: &str) -> Result<TokenName, String> {
@@ -133,11 +156,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let name = TokenName::parse("agent").unwrap();
         let scopes = Scopes::parse(["run", "answer"]).unwrap();
-        let minted = perform(&Verb::Add { name: name.clone(), scopes }, dir.path()).unwrap();
+        let lines = |verb: &Verb| {
+            let told = perform(verb, dir.path()).unwrap();
+            told.iter().filter_map(|told| line(verb, told)).collect::<Vec<_>>()
+        };
+        let minted = lines(&Verb::Add { name: name.clone(), scopes });
         assert!(minted[0].starts_with("alk_"), "{minted:?}");
-        assert_eq!(perform(&Verb::List, dir.path()).unwrap(), ["agent run,answer"]);
-        perform(&Verb::Remove { name: name.clone() }, dir.path()).unwrap();
-        assert_eq!(perform(&Verb::List, dir.path()).unwrap(), [""; 0]);
+        assert_eq!(lines(&Verb::List), ["agent run,answer"]);
+        assert_eq!(lines(&Verb::Remove { name: name.clone() }), [""; 0]);
+        assert_eq!(lines(&Verb::List), [""; 0]);
         let gone = perform(&Verb::Remove { name }, dir.path()).unwrap_err();
         assert_eq!(gone.to_string(), "there is no token agent");
     }

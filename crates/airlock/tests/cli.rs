@@ -154,6 +154,147 @@ fn tools_are_found_segment_by_segment_and_by_what_they_do() {
     assert_eq!(sources["items"][0]["id"], "demo");
 }
 
+#[test]
+fn executions_are_told_to_people_and_to_programs() {
+    let (_dir, served) = fresh();
+    let admin = served.client("admin");
+    let asked = admin.execute("console.log('hi'); return await tools.demo.ask({ text: 'x' })");
+    let (run, question) = (asked.execution(), asked.question());
+
+    let listed = told(&served, &["executions", "list", "--status", "paused"]);
+    assert!(listed.stdout.starts_with(&format!("{run}\tpaused\tadmin\t")), "{listed:?}");
+    let listed = told(&served, &["executions", "list", "--json"]).json();
+    assert_eq!((&listed["executionId"], &listed["status"]), (&json!(run), &json!("paused")));
+    let shown = told(&served, &["executions", "show", &question]);
+    assert!(
+        shown.stdout.starts_with(&format!("Execution  {run}\nStatus     paused\n")),
+        "{shown:?}"
+    );
+    let shown = told(&served, &["executions", "show", &run, "--json"]).json();
+    assert_eq!(shown["structured"]["executionId"], json!(question));
+    let ended = told(&served, &["resume", "--execution-id", &question, "--action", "accept"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), "hi\n"), "{ended:?}");
+    let followed = told(&served, &["executions", "follow", &run]);
+    assert!(followed.stdout.contains("call 1: demo.ask"), "{followed:?}");
+    let followed = told(&served, &["executions", "follow", &run, "--json"]);
+    let first: Value = serde_json::from_str(followed.stdout.lines().next().unwrap()).unwrap();
+    assert_eq!((&first["type"], &first["seq"]), (&json!("started"), &json!(1)));
+    check(&served, &["executions", "cancel", &run], 0, &format!("{run} had ended before.\n"));
+    let over = told(&served, &["executions", "cancel", &run, "--json"]).json();
+    assert_eq!(over["structured"]["status"], "completed");
+    let replayed = told(&served, &["executions", "replay", &run]);
+    assert_eq!(replayed.code, Some(0), "{replayed:?}");
+    check(&served, &["executions", "diff", &run, &run], 0, "");
+}
+
+#[test]
+fn administrators_are_told_in_text_and_as_json() {
+    let (_dir, served) = fresh();
+    let added = told(&served, &["policy", "add", "demo.*", "require_approval", "--json"]).json();
+    let id = added["id"].as_str().unwrap();
+    let line = format!("{id}\torg\tdemo.*\trequire_approval\ta0\n");
+    check(&served, &["policy", "list"], 0, &line);
+    assert_eq!(told(&served, &["policy", "list", "--json"]).json()["pattern"], "demo.*");
+    check(&served, &["policy", "test", "demo.add"], 0, &format!("ask\tdemo.*\t{id}\n"));
+    assert_eq!(told(&served, &["policy", "test", "demo.add", "--json"]).json()["verdict"], "ask");
+    check(&served, &["policy", "remove", id], 0, "");
+
+    let minted = told(&served, &["token", "add", "agent", "--scope", "run"]);
+    assert!(minted.stdout.starts_with("alk_"), "{minted:?}");
+    assert!(told(&served, &["token", "list"]).stdout.contains("agent run\n"));
+    let minted =
+        told(&served, &["token", "add", "second", "--scope", "run,answer", "--json"]).json();
+    assert_eq!((&minted["name"], &minted["scopes"]), (&json!("second"), &json!(["run", "answer"])));
+    assert_eq!(told(&served, &["token", "remove", "agent", "--json"]).json()["removed"], true);
+
+    let program = ["source", "add", "--name", "words", "--json", "--", "no-such-program-at-all"];
+    assert_eq!(told(&served, &program).code, Some(1));
+    assert!(told(&served, &["source", "list"]).stdout.starts_with("demo\t"));
+    let listed = told(&served, &["source", "list", "--json"]);
+    assert!(listed.stdout.lines().any(|line| line.contains(r#""slug":"demo""#)), "{listed:?}");
+    check(&served, &["connection", "list"], 0, "");
+    let refused =
+        told(&served, &["connection", "add", "nothing", "--template", "bearer", "--value", "x"]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    let wrong = told(&served, &["connection", "add", "nothing", "--field", "user"]);
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+}
+
+#[test]
+fn links_checks_and_programs_are_told_in_text_and_as_json() {
+    let (_dir, served) = fresh();
+    let run = served.client("admin").execute("return 1").execution();
+    let link = told(&served, &["open", "--print"]);
+    assert!(link.stdout.starts_with(&format!("{}/#code=", served.url)), "{link:?}");
+    let link = told(&served, &["open", &run, "--json"]).json();
+    assert!(link["url"].as_str().unwrap().contains(&format!("/resume/{run}#code=")), "{link}");
+    let checked = told(&served, &["doctor", "--json"]).json();
+    assert_eq!(checked["findings"][0]["mark"], "ok");
+    let ran = told(&served, &["run", "-e", "console.log('x'); 6 * 7", "--json"]).json();
+    assert_eq!(ran, json!({ "status": "completed", "result": 42, "logs": ["[log] x"] }));
+    let failed = told(&served, &["run", "-e", "throw new TypeError('no')", "--json"]);
+    let said: Value = serde_json::from_str(&failed.stdout).unwrap();
+    assert_eq!((failed.code, &said["error"]), (Some(1), &json!("TypeError: no")));
+    let there = ["run", "--server", &served.url, "-e", "return tools.demo.add({ a: 1, b: 2 })"];
+    check(&served, &there, 0, "3\n");
+}
+
+#[test]
+fn a_first_configuration_completions_and_a_manual_come_with_the_binary() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = dir.path().to_owned();
+    let written = done(verb(&home, &["init"]));
+    assert_eq!((written.code, written.stdout.as_str()), (Some(0), "airlock.toml\n"), "{written:?}");
+    assert_eq!(done(verb(&home, &["init"])).code, Some(1));
+    let printed = done(verb(&home, &["init", "--print"]));
+    assert_eq!(printed.stdout, fs::read_to_string(home.join("airlock.toml")).unwrap());
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = done(verb(&home, &["completions", shell]));
+        assert!(script.code == Some(0) && script.stdout.contains("executions"), "{shell}");
+    }
+    let page = done(verb(&home, &["man"]));
+    assert!(page.stdout.contains(".TH airlock 1"), "{page:?}");
+    let pages = home.join("man1");
+    assert_eq!(done(verb(&home, &["man", "--dir", pages.to_str().unwrap()])).code, Some(0));
+    assert!(
+        pages.join("airlock-call.1").is_file()
+            && pages.join("airlock-executions-follow.1").is_file()
+    );
+}
+
+#[test]
+fn a_server_with_a_name_is_reached_by_it() {
+    let (dir, served) = fresh();
+    let home = dir.path().join("home");
+    fs::create_dir(&home).unwrap();
+    let secret = fs::read_to_string(served.data_dir.join("tokens/admin")).unwrap();
+    let file = home.join("token");
+    fs::write(&file, &secret).unwrap();
+    let told = |words: &[&str]| done(verb(&home, words));
+    let url = served.url.as_str();
+    let add = ["server", "add", "build", url, "--token-file", file.to_str().unwrap()];
+    assert_eq!(told(&add).code, Some(0));
+    assert_eq!(told(&["server", "list"]).stdout, format!("build\t{url}\ttoken\n"));
+    let add = ["call", "demo.add", r#"{"a":1,"b":2}"#];
+    let there = told(&[&add[..], &["--server", "build"]].concat());
+    assert_eq!((there.code, there.stdout.as_str()), (Some(0), "3\n"), "{there:?}");
+    let nobody = told(&["executions", "list", "--server", "prod"]);
+    let why = "airlock: there is no server prod; airlock server list names those there are\n";
+    assert_eq!((nobody.code, nobody.stderr.as_str()), (Some(1), why));
+    assert_eq!(told(&["server", "use", "build"]).code, Some(0));
+    let listed = told(&["server", "list", "--json"]).json();
+    let expected = json!({ "name": "build", "url": url, "inUse": true, "hasToken": true });
+    assert_eq!(listed, expected);
+    assert_eq!(told(&add).stdout, "3\n", "the one in use is meant where none is named");
+    assert_eq!(told(&["token", "list"]).code, Some(0));
+    assert_eq!(told(&["server", "use"]).code, Some(0));
+    let ours = told(&["executions", "list"]);
+    assert!(ours.stderr.contains("no server runs on"), "{ours:?}");
+    assert_eq!(told(&["server", "remove", "build"]).code, Some(0));
+    assert_eq!(told(&["server", "remove", "build"]).code, Some(1));
+    assert_eq!(told(&["server", "add", "a.b", url]).code, Some(1));
+}
+
 /// The server of a data directory that nobody started by hand. Ended when it goes out of scope.
 struct Started<'a>(&'a Path);
 

@@ -3,6 +3,7 @@
 //! hyper and not reqwest: the server links it already, it streams bodies, and nothing else of reqwest is needed.
 
 mod address;
+mod connections;
 pub mod enclave;
 mod error;
 mod event;
@@ -24,6 +25,7 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
+pub use connections::{ConnectionLine, NewConnection};
 pub use error::Error;
 pub use event::{Ended, Event, Happened};
 pub use http::{HttpClient, Which};

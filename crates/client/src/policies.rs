@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// A policy as the server keeps it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Policy {
     /// `policy_…`.
     pub id: String,
@@ -36,7 +36,7 @@ pub struct NewPolicy<'a> {
 }
 
 /// What would happen to a call.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explained {
     /// `allow`, `ask` or `refuse`.

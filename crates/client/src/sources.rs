@@ -3,11 +3,11 @@
 use crate::{Error, HttpClient};
 use hyper::Method;
 use lifecycle::Json;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// A source as the server lists it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SourceLine {
     /// Its name in paths.
@@ -23,7 +23,7 @@ pub struct SourceLine {
 }
 
 /// What reading a source changed.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SourceChange {
     /// Tools that were not there before.

@@ -79,7 +79,7 @@ pub(super) fn cut(text: &str, n_max: usize) -> String {
     format!("{}{more}", tamed(&kept).replace('\n', "\\n").replace('\t', "\\t"))
 }
 
-pub(super) const fn level_name(level: LogLevel) -> &'static str {
+pub(crate) const fn level_name(level: LogLevel) -> &'static str {
     match level {
         LogLevel::Debug => "debug",
         LogLevel::Log => "log",

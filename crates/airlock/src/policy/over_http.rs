@@ -1,11 +1,13 @@
 //! Through the server that owns the data directory, or one that is named.
 
-use super::{Verb, action_word, verdict_line};
-use crate::{Exit, print};
+use super::Verb;
+use crate::print;
 use client::{Error, HttpClient, NewPolicy, Policy};
+use serde_json::{Value, json};
 
-pub(super) async fn perform(client: &HttpClient, verb: &Verb) -> Result<Exit, Error> {
-    match verb {
+/// What to tell, one value each.
+pub(super) async fn perform(client: &HttpClient, verb: &Verb) -> Result<Vec<Value>, Error> {
+    Ok(match verb {
         Verb::Add { pattern, action, owner, position } => {
             let (pattern, position) =
                 (pattern.to_string(), position.as_ref().map(|p| p.to_string()));
@@ -15,22 +17,15 @@ pub(super) async fn perform(client: &HttpClient, verb: &Verb) -> Result<Exit, Er
                 action: (*action).into(),
                 position: position.as_deref(),
             };
-            print::report(&print::tamed(&client.add_policy(&new).await?.id));
+            vec![json!(client.add_policy(&new).await?)]
         }
-        Verb::List => {
-            for policy in client.policies().await? {
-                print::report(&line(&policy));
-            }
+        Verb::List => client.policies().await?.iter().map(|policy| json!(policy)).collect(),
+        Verb::Remove { id } => {
+            client.remove_policy(id).await?;
+            vec![json!({ "removed": true })]
         }
-        Verb::Remove { id } => client.remove_policy(id).await?,
         Verb::Test { tool } => {
             let said = client.explain_policy(tool.as_str()).await?;
-            let rule = said.policy.as_ref().map(|policy| policy.id.as_str());
-            print::report(&print::tamed(&verdict_line(
-                &said.verdict,
-                said.pattern.as_deref(),
-                rule,
-            )));
             if let Some(Policy { id, pattern, .. }) = &said.outdated_policy {
                 print::note(&print::tamed(&format!(
                     "{pattern} ({id}) does not count: the tool is newer than that approval, or has grown since"
@@ -39,12 +34,9 @@ pub(super) async fn perform(client: &HttpClient, verb: &Verb) -> Result<Exit, Er
             if !said.tool_exists {
                 print::note(&format!("there is no tool {tool} now"));
             }
+            let id = said.policy.as_ref().map(|policy| policy.id.as_str());
+            vec![json!({ "verdict": said.verdict, "pattern": said.pattern, "id": id,
+                         "toolExists": said.tool_exists })]
         }
-    }
-    Ok(Exit::Good)
-}
-
-fn line(policy: &Policy) -> String {
-    let Policy { id, owner, pattern, action, position } = policy;
-    print::tamed(&format!("{id}\t{owner}\t{pattern}\t{}\t{position}", action_word(*action)))
+    })
 }

@@ -1,15 +1,16 @@
 //! On the data directory itself, while no server owns it.
 
-use super::{Verb, action_word, verdict_line};
+use super::{Verb, action_word};
 use anyhow::Context as _;
 use engine::policies::{KeptRule, NewRule, Policies};
 use lifecycle::{Policy, Traits, Verdict};
+use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
 use store::sqlite::SqliteStore;
 
-/// The lines to print.
-pub(super) fn perform(verb: &Verb, data_dir: &Path) -> anyhow::Result<Vec<String>> {
+/// What to tell, one value each.
+pub(super) fn perform(verb: &Verb, data_dir: &Path) -> anyhow::Result<Vec<Value>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let store = SqliteStore::open(data_dir)
@@ -20,19 +21,19 @@ pub(super) fn perform(verb: &Verb, data_dir: &Path) -> anyhow::Result<Vec<String
     })
 }
 
-async fn on_store(verb: &Verb, store: &SqliteStore) -> anyhow::Result<Vec<String>> {
+async fn on_store(verb: &Verb, store: &SqliteStore) -> anyhow::Result<Vec<Value>> {
     let policies = Policies::open(Arc::new(store.clone()), Policy::default()).await?;
     match verb {
         Verb::Add { pattern, action, owner, position } => {
             let (pattern, position) = (pattern.clone(), position.clone());
             let new = NewRule { owner: *owner, pattern, action: (*action).into(), position };
             let rule = policies.add(new, engine::Clock::system().now()).await?;
-            Ok(vec![rule.id])
+            Ok(vec![shown(&rule)])
         }
-        Verb::List => Ok(policies.list().await?.iter().map(line).collect()),
+        Verb::List => Ok(policies.list().await?.iter().map(shown).collect()),
         Verb::Remove { id } => {
             policies.remove(id, None).await?;
-            Ok(vec![])
+            Ok(vec![json!({ "removed": true })])
         }
         Verb::Test { tool } => {
             let explained = policies.explain(tool, Traits::lasting(false)).await?;
@@ -43,14 +44,15 @@ async fn on_store(verb: &Verb, store: &SqliteStore) -> anyhow::Result<Vec<String
                 Verdict::Refuse { pattern } => ("refuse", Some(pattern.as_str())),
             };
             let rule = explained.rule.as_ref().map(|rule| rule.id.as_str());
-            Ok(vec![verdict_line(verdict, pattern, rule)])
+            Ok(vec![json!({ "verdict": verdict, "pattern": pattern, "id": rule })])
         }
     }
 }
 
-fn line(rule: &KeptRule) -> String {
+fn shown(rule: &KeptRule) -> Value {
     let KeptRule { id, owner, pattern, action, position, .. } = rule;
-    format!("{id}\t{}\t{pattern}\t{}\t{position}", owner.name(), action_word(*action))
+    json!({ "id": id, "owner": owner.name(), "pattern": pattern.to_string(),
+            "action": action_word(*action), "position": position.to_string() })
 }
 
 #[cfg(test)]
@@ -67,7 +69,9 @@ mod tests {
     fn done(dir: &Path, words: &str) -> Result<Vec<String>, String> {
         let words = std::iter::once("policy").chain(words.split_whitespace());
         let wrapper = Wrapper::try_parse_from(words).map_err(|error| error.to_string())?;
-        perform(&wrapper.args.verb, dir).map_err(|error| error.to_string())
+        let verb = &wrapper.args.verb;
+        let told = perform(verb, dir).map_err(|error| error.to_string())?;
+        Ok(told.iter().flat_map(|told| super::super::lines(verb, told)).collect())
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::Ending;
 use super::ask::{Asking, Desk};
+use crate::executions::level_name;
 use crate::print;
 use anyhow::Context as _;
 use engine::{Config, Engine, Start};
@@ -24,6 +25,8 @@ pub(super) struct Errand {
     pub(super) source: String,
     pub(super) limits: Limits,
     pub(super) asking: Asking,
+    /// Whether what it prints is told as it comes; otherwise it is collected.
+    pub(super) is_told: bool,
 }
 
 /// Runs it to its end.
@@ -40,7 +43,8 @@ pub(super) async fn run(errand: Errand) -> anyhow::Result<Ending> {
 
 /// Starts the program and stays with it: prints, asks, and cancels on Ctrl-C.
 async fn attend(engine: &Engine, errand: Errand) -> anyhow::Result<Ending> {
-    let Errand { source, limits, asking, .. } = errand;
+    let Errand { source, limits, asking, is_told, .. } = errand;
+    let mut logs = vec![];
     let program = Program { source, convention: Convention::LastExpression };
     let mut interrupts = signal(SignalKind::interrupt())?;
     let execution = engine.submit(Start { program, caller: me(), limits }).await?;
@@ -51,8 +55,13 @@ async fn attend(engine: &Engine, errand: Errand) -> anyhow::Result<Ending> {
         tokio::select! {
             entry = entries.next() => {
                 let entry = entry.context("the journal ended before the program did")??;
-                if let Some(outcome) = hear(entry.event, &mut desk) {
-                    return Ok(Ending { outcome, n_declined: desk.n_declined(), is_interrupted });
+                let say = |level: LogLevel, line: &str| match is_told {
+                    true => print::log(level, line),
+                    false => logs.push(format!("[{}] {line}", level_name(level))),
+                };
+                if let Some(outcome) = hear(entry.event, &mut desk, say) {
+                    let n_declined = desk.n_declined();
+                    return Ok(Ending { outcome, n_declined, is_interrupted, logs });
                 }
             }
             (question, answer) = desk.next() => {
@@ -61,7 +70,8 @@ async fn attend(engine: &Engine, errand: Errand) -> anyhow::Result<Ending> {
             Some(()) = interrupts.recv() => {
                 if is_interrupted {
                     let outcome = Outcome::Cancelled { by: me(), reason: None };
-                    return Ok(Ending { outcome, n_declined: desk.n_declined(), is_interrupted });
+                    let n_declined = desk.n_declined();
+                    return Ok(Ending { outcome, n_declined, is_interrupted, logs });
                 }
                 is_interrupted = true;
                 too_late_is_fine(engine.cancel(execution, me()).await)?;
@@ -71,10 +81,10 @@ async fn attend(engine: &Engine, errand: Errand) -> anyhow::Result<Ending> {
 }
 
 /// What an event means to the person at the terminal; the outcome, if it is the last.
-fn hear(event: Event, desk: &mut Desk) -> Option<Outcome> {
+fn hear(event: Event, desk: &mut Desk, mut say: impl FnMut(LogLevel, &str)) -> Option<Outcome> {
     match event {
-        Event::Logged { level, line, .. } => print::log(level, &line),
-        Event::Emitted { item, .. } => print::log(LogLevel::Log, item.text()),
+        Event::Logged { level, line, .. } => say(level, &line),
+        Event::Emitted { item, .. } => say(LogLevel::Log, item.text()),
         Event::CallAsked(question) => desk.add(question),
         Event::Finished { outcome, .. } => return Some(outcome),
         Event::Started { .. }

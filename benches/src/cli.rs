@@ -1,0 +1,69 @@
+//! From typing a verb to its first output, with a server that runs, beside a process that does nothing but
+//! connect to it.
+
+use crate::directory::directory;
+use crate::durable::served::{Served, airlock};
+use crate::floor_process::CONNECT;
+use anyhow::{Context as _, Result, ensure};
+use bench::{Contender, Plan, Report, Target};
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const PLAN: Plan =
+    Plan { warm_up_ops: 5, n_rounds: 21, round_ops: 10, round_time_max: Duration::MAX };
+
+/// What a person takes for at once.
+const FIRST_OUTPUT_NS_MAX: f64 = 30e6;
+
+/// Measures `--version` and `call`.
+pub(crate) fn run() -> Result<Report> {
+    let mut report = Report::default();
+    let directory = directory()?;
+    let data_dir = directory.path();
+    let served = Served::start_with_tools(data_dir)?;
+    let connect = || {
+        let mut command = this()?;
+        command.args([CONNECT, served.address()]);
+        first_output(command, b"connected")
+    };
+    let version = Contender::timed("first output of airlock --version", || {
+        let mut command = airlock()?;
+        command.arg("--version");
+        first_output(command, b"airlock")
+    });
+    let floor = || Contender::timed("a process that opens a socket and says so", connect);
+    let targets = || vec![Target::MedianNsMax(FIRST_OUTPUT_NS_MAX)];
+    report.add(PLAN.compare(version, floor())?, targets());
+    let call = Contender::timed("first output of airlock call demo.add", || {
+        let mut command = airlock()?;
+        command.args(["call", "demo.add", r#"{"a":1,"b":2}"#, "--data-dir"]).arg(data_dir);
+        first_output(command, b"3")
+    });
+    report.add(PLAN.compare(call, floor())?, targets());
+    served.stop()?;
+    Ok(report)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a floor is a process that no room owns")]
+fn this() -> Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    Ok(command)
+}
+
+/// From just before it was started to its first bytes, which must be these.
+fn first_output(mut command: Command, expected: &[u8]) -> Result<Duration> {
+    let began = Instant::now();
+    let mut child = command.spawn().context("start it")?;
+    let mut stdout = child.stdout.take().context("its output is a pipe")?;
+    let mut first = vec![0; expected.len()];
+    let read = stdout.read_exact(&mut first);
+    let took = began.elapsed();
+    // Whatever else it says is no part of this, and must not stop it.
+    drop(stdout.read_to_end(&mut vec![]));
+    let status = child.wait()?;
+    read.context("it said nothing")?;
+    ensure!(first == expected && status.success(), "not what was expected ({status})");
+    Ok(took)
+}

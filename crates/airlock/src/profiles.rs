@@ -1,0 +1,204 @@
+//! Servers that somebody gave a name, kept in the data directory for this user's eyes only.
+
+use serde_json::{Map, Value, json};
+use std::fs::{self, DirBuilder};
+use std::io::{self, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+const FILE: &str = "servers.json";
+
+/// Most servers that are kept: a list for one person.
+const SERVERS_MAX: usize = 100;
+
+/// Longest name.
+const NAME_CHARS_MAX: usize = 64;
+
+/// Largest file that is read.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// A server with a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Profile {
+    /// What it is called.
+    pub(crate) name: String,
+    /// Where it is.
+    pub(crate) url: String,
+    /// What opens it.
+    pub(crate) token: Option<String>,
+}
+
+/// All of them, and the one that is meant where none is named.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Profiles {
+    /// In the order of their names.
+    pub(crate) servers: Vec<Profile>,
+    /// The name of the one in use.
+    pub(crate) used: Option<String>,
+}
+
+/// Why the list cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ProfileError {
+    /// The file.
+    #[error("use {0}: {1}")]
+    File(PathBuf, io::Error),
+    /// What somebody wants of it.
+    #[error("{0}")]
+    Wrong(String),
+}
+
+impl Profiles {
+    /// What is kept in a data directory; nothing, where there is none.
+    pub(crate) fn load(data_dir: &Path) -> Result<Self, ProfileError> {
+        let path = data_dir.join(FILE);
+        let trouble = |error| ProfileError::File(path.clone(), error);
+        let text = match fs::File::open(&path) {
+            Ok(file) => crate::input::read(FILE, file, FILE_BYTES_MAX)
+                .map_err(|why| trouble(io::Error::other(why)))?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(trouble(error)),
+        };
+        let kept: Value =
+            serde_json::from_str(&text).map_err(|error| trouble(io::Error::other(error)))?;
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let servers = kept["servers"].as_object().into_iter().flatten();
+        let servers = servers.filter_map(|(name, kept)| {
+            let (name, url) = (name.clone(), text(&kept["url"])?);
+            Some(Profile { name, url, token: text(&kept["token"]) })
+        });
+        Ok(Self { servers: servers.collect(), used: text(&kept["use"]) })
+    }
+
+    /// Writes all of it, or nothing.
+    pub(crate) fn save(&self, data_dir: &Path) -> Result<(), ProfileError> {
+        let path = data_dir.join(FILE);
+        let servers: Map<_, _> = self
+            .servers
+            .iter()
+            .map(|server| {
+                (server.name.clone(), json!({ "url": server.url, "token": server.token }))
+            })
+            .collect();
+        let text = format!("{:#}\n", json!({ "use": self.used, "servers": servers }));
+        let write = || {
+            DirBuilder::new().recursive(true).mode(0o700).create(data_dir)?;
+            // Readable by nobody else from its first byte on.
+            let mut file = tempfile::NamedTempFile::new_in(data_dir)?;
+            file.write_all(text.as_bytes())?;
+            file.as_file().sync_all()?;
+            file.persist(&path).map_err(|error| error.error).map(drop)
+        };
+        write().map_err(|error| ProfileError::File(path.clone(), error))
+    }
+
+    /// The server of this name.
+    pub(crate) fn find(&self, name: &str) -> Option<&Profile> {
+        self.servers.iter().find(|server| server.name == name)
+    }
+
+    /// The one that is meant where none is named.
+    pub(crate) fn in_use(&self) -> Option<&Profile> {
+        self.used.as_deref().and_then(|name| self.find(name))
+    }
+
+    /// Adds one, or changes the one of this name.
+    pub(crate) fn put(&mut self, profile: Profile) -> Result<(), ProfileError> {
+        if !is_name(&profile.name) {
+            return Err(ProfileError::Wrong(format!(
+                "{} is no name for a server: it has 1 to {NAME_CHARS_MAX} letters, digits, _ and -",
+                crate::print::tamed(&profile.name)
+            )));
+        }
+        self.servers.retain(|server| server.name != profile.name);
+        if self.servers.len() >= SERVERS_MAX {
+            return Err(ProfileError::Wrong(format!("there are {SERVERS_MAX} servers already")));
+        }
+        let at = self.servers.partition_point(|server| server.name < profile.name);
+        self.servers.insert(at, profile);
+        Ok(())
+    }
+
+    /// Means this one from now on; none is the server of this machine.
+    pub(crate) fn mean(&mut self, name: Option<&str>) -> Result<(), ProfileError> {
+        if let Some(name) = name
+            && self.find(name).is_none()
+        {
+            return Err(unknown(name));
+        }
+        self.used = name.map(str::to_owned);
+        Ok(())
+    }
+
+    /// Forgets one.
+    pub(crate) fn remove(&mut self, name: &str) -> Result<(), ProfileError> {
+        if self.find(name).is_none() {
+            return Err(unknown(name));
+        }
+        self.servers.retain(|server| server.name != name);
+        self.used.take_if(|used| used == name);
+        Ok(())
+    }
+}
+
+/// Whether a text could be a name: an address has dots, colons or slashes.
+pub(crate) fn is_name(text: &str) -> bool {
+    let is_good = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    (1..=NAME_CHARS_MAX).contains(&text.len()) && text.chars().all(is_good) && text != "localhost"
+}
+
+/// What to say of a name that nobody gave.
+pub(crate) fn unknown(name: &str) -> ProfileError {
+    let name = crate::print::tamed(name);
+    ProfileError::Wrong(format!(
+        "there is no server {name}; airlock server list names those there are"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn profile(name: &str, token: Option<&str>) -> Profile {
+        let token = token.map(str::to_owned);
+        Profile { name: name.into(), url: format!("http://{name}:1"), token }
+    }
+
+    #[test]
+    fn servers_are_kept_for_nobody_elses_eyes() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().join("new");
+        let mut profiles = Profiles::load(&home).unwrap();
+        assert_eq!(profiles, Profiles::default());
+        profiles.put(profile("b", Some("alk_x"))).unwrap();
+        profiles.put(profile("a", None)).unwrap();
+        profiles.mean(Some("b")).unwrap();
+        profiles.save(&home).unwrap();
+        let read = Profiles::load(&home).unwrap();
+        assert_eq!(read, profiles);
+        assert_eq!(read.servers, [profile("a", None), profile("b", Some("alk_x"))]);
+        assert_eq!(read.in_use(), Some(&profile("b", Some("alk_x"))));
+        let mode = fs::metadata(home.join(FILE)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        profiles.remove("b").unwrap();
+        assert_eq!((profiles.in_use(), profiles.servers.len()), (None, 1));
+        assert!(profiles.remove("b").is_err() && profiles.mean(Some("b")).is_err());
+    }
+
+    #[test]
+    fn a_name_cannot_be_taken_for_an_address() {
+        let is_taken = |name: &str| Profiles::default().put(profile(name, None)).is_ok();
+        assert!(["a", "prod-1", "A_b"].into_iter().all(is_taken));
+        let long = "a".repeat(65);
+        assert!(!["", "localhost", "a.b", "a:1", "a/b", "ä", &long].into_iter().any(is_taken));
+    }
+
+    #[test]
+    fn a_file_that_makes_no_sense_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(FILE), "{").unwrap();
+        let why = Profiles::load(dir.path()).unwrap_err().to_string();
+        assert!(why.starts_with("use /") && why.contains("servers.json: EOF"), "{why}");
+    }
+}

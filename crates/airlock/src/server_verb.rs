@@ -1,0 +1,144 @@
+//! `airlock server`: servers with names, so that other verbs can be pointed at them.
+
+use crate::print::{self, tamed};
+use crate::profiles::{Profile, ProfileError, Profiles};
+use crate::{Exit, data_directory, input, table};
+use client::HttpClient;
+use serde_json::json;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Longest token that is read.
+const TOKEN_BYTES_MAX: u64 = 1 << 20;
+
+/// Names servers, and says which one other verbs talk to.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+    /// One line of JSON each.
+    #[arg(long, global = true)]
+    json: bool,
+    /// Where Airlock keeps what must last [default: ~/.airlock].
+    #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR", global = true)]
+    data_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Gives a server a name, or changes what is kept under it.
+    Add {
+        /// 1 to 64 letters, digits, _ and -.
+        name: String,
+        /// Where it is, such as http://10.0.0.5:4788.
+        url: String,
+        /// A file with the token that opens it; - reads it from stdin.
+        #[arg(long, value_name = "FILE")]
+        token_file: Option<String>,
+        /// And talks to it from now on.
+        #[arg(long = "use")]
+        is_used: bool,
+    },
+    /// Lists servers: name, address, whether a token is kept, and which one is in use.
+    List,
+    /// Talks to this one from now on; without a name, to the server of this machine.
+    Use {
+        /// Its name.
+        name: Option<String>,
+    },
+    /// Forgets a server.
+    Remove {
+        /// Its name.
+        name: String,
+    },
+}
+
+const HELP: &str = "\
+Examples:
+  airlock server add build http://10.0.0.5:4788 --token-file build.token --use
+  airlock executions list --server build
+  airlock server use                            back to the server of this machine
+
+Names and tokens are kept in servers.json in the data directory, readable by nobody else.";
+
+/// Does it, and tells how it went.
+pub(crate) fn server(args: &Args) -> Exit {
+    let Some(data_dir) = args.data_dir.clone().or_else(data_directory::usual) else {
+        print::note("neither HOME nor --data-dir says where servers are kept");
+        return Exit::Usage;
+    };
+    match perform(args, &data_dir) {
+        Ok(()) => Exit::Good,
+        Err(ProfileError::Wrong(why)) => {
+            print::note(&why);
+            Exit::Failed
+        }
+        Err(error @ ProfileError::File(..)) => {
+            print::note(&format!("could not {error}"));
+            Exit::Failed
+        }
+    }
+}
+
+fn perform(args: &Args, data_dir: &Path) -> Result<(), ProfileError> {
+    let mut profiles = Profiles::load(data_dir)?;
+    match &args.verb {
+        Verb::Add { name, url, token_file, is_used } => {
+            let token = token_file.as_deref().map(token).transpose()?;
+            // Refused now rather than whenever it is used.
+            let made = HttpClient::new(url, token.as_deref());
+            let url = made.map_err(|error| ProfileError::Wrong(error.to_string()))?;
+            let url = url.base_url().to_owned();
+            profiles.put(Profile { name: name.clone(), url, token })?;
+            if *is_used {
+                profiles.mean(Some(name))?;
+            }
+            profiles.save(data_dir)
+        }
+        Verb::List => {
+            tell(&profiles, args.json);
+            Ok(())
+        }
+        Verb::Use { name } => {
+            profiles.mean(name.as_deref())?;
+            profiles.save(data_dir)
+        }
+        Verb::Remove { name } => {
+            profiles.remove(name)?;
+            profiles.save(data_dir)
+        }
+    }
+}
+
+fn token(file: &str) -> Result<String, ProfileError> {
+    let read = match file {
+        "-" => input::read("stdin", io::stdin().lock(), TOKEN_BYTES_MAX),
+        path => std::fs::File::open(path)
+            .map_err(|error| format!("cannot open {path}: {error}"))
+            .and_then(|file| input::read(path, file, TOKEN_BYTES_MAX)),
+    };
+    read.map(|token| token.trim().to_owned()).map_err(ProfileError::Wrong)
+}
+
+fn tell(profiles: &Profiles, is_json: bool) {
+    let is_used = |server: &Profile| profiles.used.as_ref() == Some(&server.name);
+    if is_json {
+        for server in &profiles.servers {
+            print::report(
+                &json!({ "name": server.name, "url": server.url, "inUse": is_used(server),
+                         "hasToken": server.token.is_some() })
+                .to_string(),
+            );
+        }
+        return;
+    }
+    let row = |server: &Profile| {
+        let token = if server.token.is_some() { "token" } else { "no token" };
+        let used = if is_used(server) { "in use" } else { "" };
+        [tamed(&server.name), tamed(&server.url), token.to_owned(), used.to_owned()]
+    };
+    let rows: Vec<_> = profiles.servers.iter().map(row).collect();
+    let head = ["", "", "", ""];
+    table::lines(&head, &rows).iter().for_each(|line| print::report(line));
+}

@@ -1,0 +1,101 @@
+//! Connections of sources and tokens of clients, for administrators.
+
+use crate::{Error, HttpClient};
+use hyper::Method;
+use lifecycle::Json;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// A connection as the server lists it. It never says what it proves itself with, only how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectionLine {
+    /// Where its tools are.
+    pub address: String,
+    /// How it proves who calls.
+    pub template: String,
+    /// What people read.
+    pub description: String,
+    /// The same as the server put it.
+    pub json: Value,
+}
+
+/// A connection to make.
+#[derive(Clone, PartialEq, Eq, Serialize)]
+#[expect(missing_docs, reason = "the members are those of the protocol")]
+pub struct NewConnection {
+    pub owner: String,
+    pub integration: String,
+    pub name: String,
+    pub template: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    pub values: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+impl std::fmt::Debug for NewConnection {
+    /// Without what it holds: that is a secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NewConnection").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl HttpClient {
+    /// Every connection.
+    pub async fn connections(&self) -> Result<Vec<ConnectionLine>, Error> {
+        let listed: Vec<Value> = self.asked(Method::GET, "/api/connections", None).await?;
+        Ok(listed.into_iter().map(line).collect())
+    }
+
+    /// Makes a connection.
+    pub async fn add_connection(&self, new: &NewConnection) -> Result<ConnectionLine, Error> {
+        self.asked(Method::POST, "/api/connections", Some(&body(new)?)).await.map(line)
+    }
+
+    /// Removes a connection; whether it was there.
+    pub async fn remove_connection(
+        &self,
+        owner: &str,
+        integration: &str,
+        name: &str,
+    ) -> Result<bool, Error> {
+        let path: Vec<_> = [owner, integration, name].map(escaped).into();
+        let path = format!("/api/connections/{}", path.join("/"));
+        let said: Value = self.asked(Method::DELETE, &path, None).await?;
+        Ok(said["removed"] == true)
+    }
+
+    /// Every token, without its secret.
+    pub async fn tokens(&self) -> Result<Vec<Value>, Error> {
+        let said: Value = self.asked(Method::GET, "/api/tokens", None).await?;
+        let tokens = said["tokens"].as_array().cloned();
+        tokens.ok_or_else(|| Error::Protocol("no list of tokens".into()))
+    }
+
+    /// Mints a token; its secret is told this once.
+    pub async fn add_token(&self, name: &str, scopes: &[&str]) -> Result<Value, Error> {
+        let body = body(&json!({ "name": name, "scopes": scopes }))?;
+        self.asked(Method::POST, "/api/tokens", Some(&body)).await
+    }
+
+    /// Removes a token: its secret opens nothing any more.
+    pub async fn remove_token(&self, name: &str) -> Result<(), Error> {
+        self.ask(Method::DELETE, &format!("/api/tokens/{}", escaped(name)), None).await.map(drop)
+    }
+}
+
+fn line(json: Value) -> ConnectionLine {
+    let text = |name: &str| json[name].as_str().unwrap_or_default().to_owned();
+    let (address, template) = (text("address"), text("template"));
+    ConnectionLine { address, template, description: text("description"), json }
+}
+
+fn body(value: &impl Serialize) -> Result<Json, Error> {
+    Json::from_value(value).map_err(|error| Error::Unusable(error.to_string()))
+}
+
+fn escaped(text: &str) -> String {
+    form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
