@@ -1,11 +1,16 @@
 //! Ten thousand tools: reading them, finding one, describing it, and what they take.
 
+use crate::directory::directory;
+use crate::durable::served::Served;
 use anyhow::{Context, Result, ensure};
-use bench::{Contender, Plan, Report, Size, Target};
+use bench::{Contender, Count, Plan, Report, Size, Target};
 use serde_json::{Value, json};
 use std::hint::black_box;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tools::openapi::{Options, import};
 use tools::{Card, Catalogue, Connection, ConnectionName, Credential, Owner, Search, Slug};
 
@@ -14,6 +19,12 @@ const SEARCH_NS_MAX: f64 = 5e6;
 
 /// All of it: tools, schemas and the index.
 const MEMORY_BYTES_MAX: f64 = 150e6;
+
+/// What a conversation may pay for our tools before it begins.
+const TOKENS_MAX: f64 = 1_000.0;
+
+/// Longest wait until a server has read the description.
+const READING_MAX: Duration = Duration::from_secs(120);
 
 const N_TOOLS: usize = 10_000;
 const VERBS: [&str; 10] = [
@@ -102,7 +113,55 @@ pub(crate) fn run() -> Result<Report> {
         Ok(())
     });
     report.add(PLAN.compare(describing, reading)?, vec![Target::MedianNsMax(SEARCH_NS_MAX)]);
+    drop((catalogue, snapshot));
+    count_tokens(&mut report, &text)?;
     Ok(report)
+}
+
+/// What a model reads about ten thousand tools before it says a word: of a real server, in a real tokenizer's count.
+fn count_tokens(report: &mut Report, text: &str) -> Result<()> {
+    let directory = directory()?;
+    let spec = directory.path().join("erp.json");
+    std::fs::write(&spec, text)?;
+    let config = format!("[sources.erp]\nfile = {spec:?}\n");
+    std::fs::write(directory.path().join("airlock.toml"), config)?;
+    let served = Served::start(directory.path())?;
+    let mut client = served.client()?;
+    let began = Instant::now();
+    let code = "return (await tools.executor.sources.list({ query: 'erp' })).items[0].toolCount";
+    while client.execute(code)? != json!(N_TOOLS) {
+        ensure!(began.elapsed() < READING_MAX, "the server does not read its source");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
+    let head =
+        "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-11-25\r\n";
+    let tools = client.post_with("/mcp", head, &message)?["result"]["tools"].take();
+    let execute = tools.as_array().into_iter().flatten().find(|tool| tool["name"] == "execute");
+    let described = execute.context("a tool execute")?["description"].as_str().unwrap_or_default();
+    let counts = [("description of execute", described), ("all tools of MCP", &tools.to_string())];
+    for (name, text) in counts {
+        let name = format!("tokens: {name}, {N_TOOLS} tools");
+        report.add_count(Count { name, n: tokens(text)?, n_max: Some(TOKENS_MAX) });
+    }
+    let name = format!("a server with {N_TOOLS} tools and all its processes");
+    let bytes = served.memory_bytes()? as f64;
+    report.add_size(Size { name, bytes, bytes_max: Some(MEMORY_BYTES_MAX) });
+    served.stop()
+}
+
+#[expect(clippy::disallowed_methods, reason = "it is awaited here")]
+fn tokens(text: &str) -> Result<f64> {
+    let modules = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/npm");
+    let code = "const { encode } = require('gpt-tokenizer/encoding/o200k_base'); \
+                console.log(encode(require('fs').readFileSync(0, 'utf8')).length)";
+    let mut node = Command::new("node");
+    node.args(["-e", code]).current_dir(&modules).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut counting = node.spawn().context("start node; `cargo xtask packages` needs it too")?;
+    counting.stdin.take().context("its input is a pipe")?.write_all(text.as_bytes())?;
+    let counted = counting.wait_with_output()?;
+    ensure!(counted.status.success(), "node could not count tokens");
+    Ok(std::str::from_utf8(&counted.stdout)?.trim().parse()?)
 }
 
 fn wanted(query: &str) -> Search {

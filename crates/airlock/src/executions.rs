@@ -72,6 +72,9 @@ enum Verb {
         /// Stops after the event with this number.
         #[arg(long, value_name = "SEQ")]
         until: Option<u64>,
+        /// All of it in one line of JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// Compares what two executions did, event by event, without numbers, times and ids.
     Diff {
@@ -143,6 +146,7 @@ const REPLAY_HELP: &str = "\
 Examples:
   airlock executions replay run_0198…
   airlock executions replay run_0198… --until 12    what was printed, waited and asked by then
+  airlock executions replay run_0198… --json | jq .result
 
 Without a server the data directory is read itself; while one owns it, it is asked for the journal. The
 program runs here either way.
@@ -177,10 +181,10 @@ pub(crate) fn executions(args: &Args) -> Exit {
         Verb::Follow { id, after, json } => {
             at(id, |id| reach.visit(async |client| follow(&client, id, Seq(*after), *json).await))
         }
-        Verb::Replay { id, until } => at(id, |id| {
+        Verb::Replay { id, until, json } => at(id, |id| {
             let until = until.map(Seq);
             recorded::with(reach, &[id], async |journals| {
-                replay::run(&journals.concat(), until).await
+                replay::run(&journals.concat(), until, *json).await
             })
         }),
         Verb::Diff { a, b } => at(a, |a| {
@@ -309,7 +313,7 @@ mod tests {
             "show run_x --server http://x --token t",
             "follow run_x --after 3 --json --data-dir d",
             "cancel run_x",
-            "replay run_x --until 3",
+            "replay run_x --until 3 --json",
             "diff run_x run_y --data-dir d",
         ];
         for words in good {

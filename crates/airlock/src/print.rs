@@ -26,8 +26,8 @@ pub(crate) fn failure(failure: &Failure) {
 }
 
 /// A question, with the cursor left behind it.
-pub(crate) fn question(message: &str) {
-    prompt(&format!("\n{}\n\n{} [y/N] ", tamed(message), bold("Approve?")));
+pub(crate) fn question(message: &str, asks: &str) {
+    prompt(&format!("\n{}\n\n{} ", tamed(message), bold(asks)));
 }
 
 /// Words of ours to a person at the terminal, with the cursor left behind them.

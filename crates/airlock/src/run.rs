@@ -5,7 +5,7 @@ mod in_process;
 
 use crate::attend::{Manner, attend};
 use crate::reach::Reach;
-use crate::{Exit, data_directory, duration, exit, input, print};
+use crate::{Exit, data_directory, duration, exit, input, print, serve};
 use ask::Asking;
 use clap::ArgGroup;
 use lifecycle::{Limits, Outcome};
@@ -15,6 +15,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// How long a program may be active where nobody says otherwise.
+const TIMEOUT_USUALLY: Duration = Duration::from_secs(300);
+
 /// Longest program that is read: more is data that should come by a tool.
 const SOURCE_BYTES_MAX: u64 = 8 << 20;
 
@@ -22,7 +25,8 @@ const SOURCE_BYTES_MAX: u64 = 8 << 20;
 ///
 /// JavaScript or TypeScript; the value is what it returns, or its last expression. What it prints
 /// goes to stderr. It can call the demonstration tools: tools.demo.add, echo, sleep, fail, ask and
-/// append (which writes to demo-append.txt in the data directory).
+/// append (which writes to demo-append.txt in the data directory), and the sources that airlock.toml
+/// names; policies in that file hold.
 #[derive(Debug, clap::Args)]
 #[command(after_help = exit::RUN_HELP)]
 #[command(group(ArgGroup::new("program").required(true).args(["file", "code"])))]
@@ -33,8 +37,12 @@ pub(crate) struct Args {
     #[arg(short = 'e', long = "eval", value_name = "CODE", allow_hyphen_values = true)]
     code: Option<String>,
     /// How long it may be active; waiting for tools and people does not count.
-    #[arg(long, value_name = "TIME", default_value = "300s", value_parser = duration::parse)]
-    timeout: Duration,
+    /// 300s, unless a configuration file says otherwise.
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    timeout: Option<Duration>,
+    /// A configuration file, instead of airlock.toml here or above and the user's own.
+    #[arg(long, value_name = "FILE", env = "AIRLOCK_CONFIG")]
+    config: Option<PathBuf>,
     /// Where demo.append writes; everything else of this run is temporary.
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
     data_dir: Option<PathBuf>,
@@ -90,9 +98,11 @@ pub(crate) fn run(args: Args) -> Exit {
     }
     print::start_tracing();
     match perform(in_process::Errand {
+        files: serve::config_files(args.config.as_deref(), &data_dir),
         data_dir,
         source,
-        limits: limits(args.timeout),
+        usual: limits(TIMEOUT_USUALLY),
+        timeout: args.timeout.map(limits),
         asking: asking(&args),
         is_told: !args.json,
     }) {
@@ -246,7 +256,7 @@ mod tests {
 
     #[test]
     fn the_timeout_is_active_time() {
-        let limits = limits(args(&["-e", "1", "--timeout", "1m30s"]).unwrap().timeout);
+        let limits = limits(args(&["-e", "1", "--timeout", "1m30s"]).unwrap().timeout.unwrap());
         assert_eq!((limits.active_ms_max, limits.cpu_ms_max), (90_000, 90_000));
     }
 

@@ -4,8 +4,7 @@ use crate::{Exit, data_directory, duration, print, size};
 use anyhow::Context as _;
 use engine::policies::Policies;
 use engine::{Clock, Config, Engine, Retention};
-use lifecycle::Policy;
-use lifecycle::ToolPath;
+use lifecycle::{Limits, ToolPath};
 use processes::Processes;
 use server::exec_server::{Choice, ExecServer};
 use server::{Auth, Server};
@@ -171,13 +170,20 @@ async fn engine(args: &Args, data_dir: &Path, store: &SqliteStore) -> anyhow::Re
         sources.push(Arc::new(Demo::new(data_dir)));
     }
     let catalogue = Catalogue::new(sources)?;
-    let policies = Arc::new(Policies::open(Arc::new(store.clone()), Policy::default()).await?);
+    let files = config_files(args.config.as_deref(), data_dir);
+    let (clock, records) = (Clock::system(), Arc::new(store.clone()));
+    let usual = Limits::default();
+    let (policy, limits) = sources::configured(&files, &*records, clock.now(), usual)
+        .await
+        .map_err(|why| anyhow::anyhow!("the configuration is wrong: {why}"))?;
+    let policies = Arc::new(Policies::open(records, policy).await?);
     let shown = Arc::clone(&policies);
     let shows = move |found: &Found| shown.live().shows(&found.path(), found.traits());
     catalogue.add(Arc::new(Builtin::new(&catalogue, Arc::new(shows))))?;
     let age_ms_max = u64::try_from(args.keep_for.as_millis()).unwrap_or(u64::MAX);
     let retention = Retention { age_ms_max, bytes_max: args.keep_bytes };
-    let mut config = Config { policies, retention, ..Config::new(store.clone(), catalogue) };
+    let mut config =
+        Config { policies, limits, clock, retention, ..Config::new(store.clone(), catalogue) };
     config.sandbox.reuse = args.keep_runners;
     Ok(Engine::start(config).await?)
 }
@@ -190,11 +196,11 @@ async fn open_sources(
     store: &SqliteStore,
 ) -> anyhow::Result<Sources> {
     let setup = Setup {
-        catalogue: engine.catalogue().clone(),
+        engine: engine.clone(),
+        usual: Limits::default(),
         records: Arc::new(store.clone()),
         files: config_files(args.config.as_deref(), data_dir),
         minding: Minding::ThisBinary,
-        clock: Clock::system(),
     };
     let sources = Sources::start(setup).await?;
     engine.catalogue().add(Arc::new(Management::new(sources.clone())))?;

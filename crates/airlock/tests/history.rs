@@ -141,6 +141,20 @@ fn a_finished_execution_is_lived_through_again_without_calling_a_tool() {
          {question} asks: Approve demo.append?\nstopped after event {asked_at}"
     );
     assert_eq!((code, text), (Some(0), expected));
+    let until = asked_at.to_string();
+    let (_, text) = said(dir.path(), &["executions", "replay", &run, "--until", &until, "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        (&told["lastEvent"], &told["calls"][0]["stage"]),
+        (&asked_at.into(), &"held".into())
+    );
+    assert_eq!(told["calls"][0]["args"]["line"], "once");
+    assert_eq!(told["questions"][0]["id"], question.as_str());
+    let (_, text) = said(dir.path(), &["executions", "replay", &run, "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(told["result"], serde_json::json!([true, 3, true]), "{told}");
+    assert_eq!(told["printed"][1], serde_json::json!({ "level": "warn", "line": "half" }));
+    assert_eq!(told["emitted"], serde_json::json!([{ "kind": "card" }]));
     let unknown = "run_00000000-0000-0000-0000-000000000001";
     assert_eq!(said(dir.path(), &["executions", "replay", unknown]).0, Some(1));
 }

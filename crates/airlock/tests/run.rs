@@ -33,6 +33,35 @@ fn start(directory: &Path, words: &[&str]) -> Child {
         .unwrap()
 }
 
+#[test]
+fn a_project_file_brings_tools_and_policies_to_a_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = "[sources.c.tools.one]\nargv = ['echo', '1']\nread_only = true\n\
+                  [sources.down]\ncommand = ['/nowhere/at/all']\n\
+                  [[policies]]\npattern = 'demo.add'\naction = 'block'\n\
+                  [[policies]]\npattern = 'demo.ask'\naction = 'approve'\n\
+                  [[policies]]\npattern = 'c.org.main.one'\naction = 'require_approval'\n";
+    fs::write(dir.path().join("airlock.toml"), config).unwrap();
+    let code = "const asked = (await tools.demo.ask({ text: 'x' })).text; \
+                const gone = await tools.demo.add({ a: 1, b: 2 }).catch((why) => why.message); \
+                [asked, gone, (await tools.c.org.main.one()).data]";
+    let yes = end(start(dir.path(), &["run", "--yes", "-e", code]));
+    assert_eq!(yes.exit, Some(0), "{yes:?}");
+    assert!(yes.stdout.contains("There is no tool"), "{yes:?}");
+    assert!(yes.stdout.contains("\"x\""), "{yes:?}");
+    assert!(yes.stderr.contains("source down cannot be read"), "{yes:?}");
+    let no = end(start(dir.path(), &["run", "--no", "-e", code]));
+    assert!(no.stderr.contains("requires approval but the request was declined"), "{no:?}");
+    fs::write(
+        dir.path().join("airlock.toml"),
+        "[[policies]]\npattern = 'a..b'\naction = 'block'\n",
+    )
+    .unwrap();
+    let wrong = end(start(dir.path(), &["run", "-e", "1"]));
+    assert!(wrong.stderr.contains("policies[0].pattern \"a..b\""), "{wrong:?}");
+    assert_ne!(wrong.exit, Some(0));
+}
+
 fn end(child: Child) -> Seen {
     let output = child.wait_with_output().unwrap();
     Seen {

@@ -133,7 +133,9 @@ fn a_real_mcp_server_is_searched_described_called_and_comes_back_after_a_crash()
 
     let wrong =
         house.admin().execute("return await tools.everything.org.main.echo({message: 7})").json();
-    assert!(wrong["text"].as_str().unwrap().contains("do not fit"), "{wrong}");
+    let error = &wrong["structured"]["result"]["error"];
+    assert_eq!(error["code"], "invalid_tool_arguments", "{wrong}");
+    assert!(error["message"].as_str().unwrap().contains("do not fit"), "{wrong}");
 
     // Both the minder and the server say the mark; whichever dies, the next call starts both anew.
     processes(&mark).into_iter().for_each(kill);
@@ -248,7 +250,10 @@ fn a_source_that_is_down_says_why_and_harms_nobody() {
     assert_eq!(house.run("return (await tools.fine.org.main.ok()).data"), 1);
     let missing = house.admin().execute("return await tools.gone.org.main.anything()").json();
     assert!(
-        missing["text"].as_str().unwrap().contains("Its source \"gone\" is in trouble"),
+        missing["structured"]["result"]["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("Its source \"gone\" is in trouble"),
         "{missing}"
     );
 }
@@ -271,6 +276,64 @@ fn a_connection_holds_a_secret_and_never_shows_it() {
     // What we know is not what programs that we start know.
     let env = house.run("return (await tools.c.user.myOwn.env()).data");
     assert!(!env.as_str().unwrap().contains("AIRLOCK_TOKEN"), "{env}");
+}
+
+#[test]
+fn an_argument_that_could_not_be_sent_is_refused_before_anybody_is_asked() {
+    let house = House::with("[sources.c.tools.say]\nargv = ['echo', '{text}']\n");
+    house.ready("c");
+    let say = |text: &str| {
+        let code = format!("return await tools.c.org.main.say({{ text: {text} }})");
+        house.admin().execute(&code).json()
+    };
+    assert_eq!(say("'hello'")["status"], "paused");
+    let refused = say("'x'.repeat(200000)");
+    let error = &refused["structured"]["result"]["error"];
+    assert_eq!(error["code"], "invalid_tool_arguments", "{refused}");
+    assert!(error["message"].as_str().unwrap().contains("131072 bytes at most"), "{refused}");
+    let missing = house.run("return await tools.c.org.main.shout({})");
+    assert_eq!(missing["error"]["code"], "tool_not_found", "{missing}");
+    assert_eq!(missing["error"]["details"]["path"], "c.org.main.shout", "{missing}");
+}
+
+#[test]
+fn policies_and_limits_of_a_file_hold_as_soon_as_it_is_saved() {
+    let tool = "[sources.c.tools.one]\nargv = ['echo', '1']\nread_only = true\n";
+    let rule = |action: &str| format!("{tool}[[policies]]\npattern = 'c.*'\naction = '{action}'\n");
+    let house = House::with(&rule("block"));
+    house.ready("c");
+    let path = "c.org.main.one";
+    assert_eq!(house.verdict(path), "refuse");
+    let kept = json!({ "owner": "org", "pattern": "c.*", "action": "approve" }).to_string();
+    house.admin().post("/api/policies", &kept);
+    assert_eq!(house.verdict(path), "refuse", "nobody loosens what a file says");
+    house.configure(&rule("require_approval"));
+    wait_for(|| (house.verdict(path) == "ask").then_some(()));
+    house.configure(&rule("nonsense"));
+    house.configure(&format!("{}[limits]\ncalls_max = 2\n", rule("approve")));
+    wait_for(|| (house.verdict(path) == "allow").then_some(()));
+    let code = "for (let n = 0; n < 3; n++) await tools.c.org.main.one(); return 'three'";
+    let limited = wait_for(|| {
+        let told = house.admin().execute(code).json();
+        told["text"].as_str()?.contains("more than 2 tool calls").then_some(told)
+    });
+    assert_eq!(limited["isError"], true, "{limited}");
+}
+
+#[test]
+fn a_server_does_not_start_without_the_policies_that_it_was_given() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("airlock.toml");
+    let bad = "[[policies]]\npattern = 'a'\naction = 'block'\n\
+               [[policies]]\npattern = '*.b'\naction = 'block'\n";
+    std::fs::write(&file, bad).unwrap();
+    let mut serving = airlock(&["serve", "--listen", "127.0.0.1:0", "--config"]);
+    let output = serving.arg(&file).arg("--data-dir").arg(dir.path().join("data")).output();
+    let output = output.unwrap();
+    let noted = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{noted}");
+    let expected = format!("{}: policies[1].pattern \"*.b\": a pattern starts", file.display());
+    assert!(noted.contains(&expected), "{noted}");
 }
 
 /// An API with these operations: method, path and id.

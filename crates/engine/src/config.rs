@@ -2,7 +2,7 @@
 
 use crate::policies::Policies;
 use crate::{Clock, Retention};
-use lifecycle::Policy;
+use lifecycle::{Limits, Policy};
 use std::sync::Arc;
 use store::Journal;
 use tools::Catalogue;
@@ -16,6 +16,8 @@ pub struct Config {
     pub catalogue: Catalogue,
     /// Who may call what.
     pub policies: Arc<Policies>,
+    /// What programs may use where nobody says otherwise.
+    pub limits: Limits,
     /// Where programs run.
     pub sandbox: sandbox::Config,
     /// What time it is.
@@ -33,6 +35,7 @@ impl Config {
             journal: Arc::new(journal),
             catalogue,
             policies: Arc::new(Policies::fixed(Policy::default())),
+            limits: Limits::default(),
             sandbox: sandbox::Config::default(),
             clock: Clock::system(),
             warm_pause_ms: 10_000,

@@ -1,5 +1,6 @@
 //! The handle: submit, follow, look up.
 
+use crate::Clock;
 use crate::actor::{Actor, Boot, Request};
 use crate::alarm::Alarm;
 use crate::config::Config;
@@ -46,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) alarm: Alarm,
     /// Rises when a question was asked or closed.
     pub(crate) questions: watch::Sender<u64>,
+    /// What programs may use where nobody says otherwise.
+    pub(crate) limits: watch::Sender<Limits>,
 }
 
 /// What to run, for whom, within what.
@@ -78,7 +81,9 @@ impl Engine {
         let sandbox = Sandbox::start(config.sandbox.clone())
             .await
             .map_err(|error| Fault::new(&error, error.to_string()))?;
+        let limits = watch::Sender::new(config.limits);
         let shared = Arc::new(Shared {
+            limits,
             config,
             sandbox,
             registry: Registry::default(),
@@ -139,7 +144,7 @@ impl Engine {
     pub async fn run(&self, source: &str) -> Result<ExecutionId, Error> {
         let program = Program { source: source.to_owned(), convention: Convention::ExplicitReturn };
         let caller = CallerName("embedder".into());
-        self.submit(Start { program, caller, limits: Limits::default() }).await
+        self.submit(Start { program, caller, limits: self.limits() }).await
     }
 
     /// Answers a question. Kept for good when this returns; exactly one answer ever is.
@@ -166,17 +171,18 @@ impl Engine {
         Ok(execution)
     }
 
-    /// Answers several questions of one execution, all or none; of those that are answered already
+    /// Answers several questions of one execution, all or none, each with whether the execution may call that tool
+    /// again without asking; of those that are answered already
     /// the first answer stands. Kept for good when this returns.
     pub async fn answer_all(
         &self,
         execution: ExecutionId,
-        answers: Vec<(QuestionId, Answer)>,
+        answers: Vec<(QuestionId, Answer, bool)>,
         by: CallerName,
     ) -> Result<(), Error> {
-        let intent = |(question, answer): (QuestionId, Answer)| {
+        let intent = |(question, answer, remember): (QuestionId, Answer, bool)| {
             let by = by.clone();
-            Intent::Answer { question, answer, by, remember: false, today: None }
+            Intent::Answer { question, answer, by, remember, today: None }
         };
         let intents: Vec<_> = answers.into_iter().map(intent).collect();
         let request = |reply| Request::AnswerAll(intents.clone(), reply);
@@ -297,6 +303,21 @@ impl Engine {
     /// What programs can call.
     pub fn catalogue(&self) -> &Catalogue {
         &self.shared.config.catalogue
+    }
+
+    /// What programs may use where nobody says otherwise.
+    pub fn limits(&self) -> Limits {
+        *self.shared.limits.borrow()
+    }
+
+    /// Says so anew, for executions that start from now on.
+    pub fn set_limits(&self, limits: Limits) {
+        self.shared.limits.send_replace(limits);
+    }
+
+    /// What time it is here.
+    pub fn clock(&self) -> &Clock {
+        &self.shared.config.clock
     }
 
     /// Tells when a question of any execution in this process was asked or closed; the number means

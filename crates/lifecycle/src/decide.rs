@@ -185,6 +185,11 @@ fn new_call(
             let nature = Nature { read_only: true, runs: Runs::Here };
             (nature, Event::CallSettled { call, outcome: CallOutcome::Failed(failure) })
         }
+        Admission::Told(value) => {
+            let nature = Nature { read_only: true, runs: Runs::Here };
+            let outcome = CallOutcome::Returned { value: Some(value) };
+            (nature, Event::CallSettled { call, outcome })
+        }
         Admission::Fit { nature, traits, about, revision } => {
             let next = match policy.verdict(&tool, traits) {
                 Verdict::Allow => Event::CallDispatched { call, attempt: 1 },
@@ -342,7 +347,7 @@ fn instead(
     let call = question.call;
     let traits = match &today {
         Some(Admission::Fit { traits, .. }) => *traits,
-        Some(Admission::Unfit(_)) | None => Traits::lasting(true),
+        Some(Admission::Unfit(_) | Admission::Told(_)) | None => Traits::lasting(true),
     };
     if policy.hides(&known.tool, traits) {
         return Some(not_there(call, &known.tool));
@@ -350,6 +355,10 @@ fn instead(
     match (question.revision, today?) {
         (_, Admission::Unfit(failure)) => {
             Some(Event::CallSettled { call, outcome: CallOutcome::Failed(failure) })
+        }
+        (_, Admission::Told(value)) => {
+            let outcome = CallOutcome::Returned { value: Some(value) };
+            Some(Event::CallSettled { call, outcome })
         }
         (Some(asked), Admission::Fit { revision: Some(revision), .. }) if revision != asked => {
             Some(asked_again(moment, call, known, revision))

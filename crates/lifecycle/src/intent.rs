@@ -73,6 +73,8 @@ pub enum Admission {
     },
     /// There is no such tool, or the arguments do not fit.
     Unfit(Failure),
+    /// The same where the tool's kind says so with a value: nothing is called, and this is the result.
+    Told(Json),
 }
 
 /// What matters about a tool when a server dies in mid-call.

@@ -1,6 +1,6 @@
 //! The format of `airlock.toml`, which is also how added sources and connections are kept.
 
-use lifecycle::ToolPath;
+use lifecycle::{Action, Pattern, ToolPath};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -15,6 +15,12 @@ pub const FILE_BYTES_MAX: u64 = 4 << 20;
 /// Output of a command, and its time, unless said otherwise.
 const OUTPUT_BYTES_USUALLY: usize = 1 << 20;
 const TIME_MS_USUALLY: u64 = 60_000;
+
+/// Policies of one file: each call looks at all of them.
+const RULES_MAX: usize = 1_000;
+
+/// Most memory that programs may be given: they share the sandbox's budget.
+const MEMORY_BYTES_MAX: u64 = 512 << 20;
 
 /// Most output that a command may be given.
 const OUTPUT_BYTES_MAX: usize = 64 << 20;
@@ -32,6 +38,48 @@ pub struct File {
     pub connections: BTreeMap<String, BTreeMap<String, Connection>>,
     /// What enclave's programs find.
     pub enclave: Enclave,
+    /// Who may call what; the first match counts.
+    pub policies: Vec<Rule>,
+    /// What programs may use.
+    pub limits: Limits,
+    /// The policies of each file that was merged: each file has its say, and the most restrictive counts.
+    #[serde(skip)]
+    pub lists: Vec<Vec<Rule>>,
+}
+
+/// One policy.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// Which tools.
+    pub pattern: String,
+    /// What about them.
+    pub action: Action,
+    /// Whatever people want to say about it. Who changes it says the rule anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// What programs may use, where it is not as usual.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Processor time.
+    pub cpu_ms_max: Option<u64>,
+    /// Time in which the program is active: not while it waits for tools and people.
+    pub active_ms_max: Option<u64>,
+    /// Time from start to finish, everything included.
+    pub total_ms_max: Option<u64>,
+    /// Memory.
+    pub memory_bytes_max: Option<u64>,
+    /// Tool calls.
+    pub calls_max: Option<u32>,
+    /// Arguments, results and output together.
+    pub bytes_max: Option<u64>,
+    /// The result of one call.
+    pub result_bytes_max: Option<u64>,
+    /// Time from dispatching a call to its result.
+    pub call_ms_max: Option<u64>,
 }
 
 /// What enclave's programs find.
@@ -285,12 +333,72 @@ impl Command {
     }
 }
 
+impl Limits {
+    fn check(&self) -> Result<(), String> {
+        let numbers = [
+            ("cpu_ms_max", self.cpu_ms_max),
+            ("active_ms_max", self.active_ms_max),
+            ("total_ms_max", self.total_ms_max),
+            ("memory_bytes_max", self.memory_bytes_max),
+            ("calls_max", self.calls_max.map(u64::from)),
+            ("bytes_max", self.bytes_max),
+            ("result_bytes_max", self.result_bytes_max),
+            ("call_ms_max", self.call_ms_max),
+        ];
+        match numbers.iter().find(|(_, number)| *number == Some(0)) {
+            Some((name, _)) => Err(format!("limits.{name} is 1 or more")),
+            None if self.memory_bytes_max.is_some_and(|bytes| bytes > MEMORY_BYTES_MAX) => {
+                Err(format!("limits.memory_bytes_max is {MEMORY_BYTES_MAX} at most"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn over(self, other: Self) -> Self {
+        Self {
+            cpu_ms_max: self.cpu_ms_max.or(other.cpu_ms_max),
+            active_ms_max: self.active_ms_max.or(other.active_ms_max),
+            total_ms_max: self.total_ms_max.or(other.total_ms_max),
+            memory_bytes_max: self.memory_bytes_max.or(other.memory_bytes_max),
+            calls_max: self.calls_max.or(other.calls_max),
+            bytes_max: self.bytes_max.or(other.bytes_max),
+            result_bytes_max: self.result_bytes_max.or(other.result_bytes_max),
+            call_ms_max: self.call_ms_max.or(other.call_ms_max),
+        }
+    }
+
+    /// These in place of the usual ones.
+    #[must_use]
+    pub fn on(self, usual: lifecycle::Limits) -> lifecycle::Limits {
+        lifecycle::Limits {
+            cpu_ms_max: self.cpu_ms_max.unwrap_or(usual.cpu_ms_max),
+            active_ms_max: self.active_ms_max.unwrap_or(usual.active_ms_max),
+            total_ms_max: self.total_ms_max.unwrap_or(usual.total_ms_max),
+            memory_bytes_max: self.memory_bytes_max.unwrap_or(usual.memory_bytes_max),
+            calls_max: self.calls_max.unwrap_or(usual.calls_max),
+            bytes_max: self.bytes_max.unwrap_or(usual.bytes_max),
+            result_bytes_max: self.result_bytes_max.unwrap_or(usual.result_bytes_max),
+            call_ms_max: self.call_ms_max.unwrap_or(usual.call_ms_max),
+            ..usual
+        }
+    }
+}
+
 impl File {
-    /// Reads a file's text.
+    /// Reads a file's text. What is wrong with it is told with its line or its key.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let file: Self =
-            toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        let read: Result<Self, _> = toml::from_str(text);
+        let mut file = read.map_err(|error| error.to_string().trim_end().to_owned())?;
+        if file.policies.len() > RULES_MAX {
+            return Err(format!("policies: there are {RULES_MAX} at most"));
+        }
+        for (at, rule) in file.policies.iter().enumerate() {
+            Pattern::parse(&rule.pattern)
+                .map_err(|bad| format!("policies[{at}].pattern \"{}\": {bad}", rule.pattern))?;
+        }
+        file.limits.check()?;
         file.enclave.aliases()?;
+        file.lists = vec![std::mem::take(&mut file.policies)];
         Ok(file)
     }
 
@@ -303,6 +411,8 @@ impl File {
         for (source, connections) in self.connections {
             merged.connections.entry(source).or_default().extend(connections);
         }
+        merged.lists.extend(self.lists);
+        merged.limits = self.limits.over(merged.limits);
         merged
     }
 }
@@ -323,6 +433,40 @@ mod tests {
         assert_eq!(merged.enclave.aliases().unwrap(), aliases.into());
         assert_eq!(merged.sources["a"].url.as_deref(), Some("http://p"));
         assert_eq!(merged.connections["a"].len(), 2);
+    }
+
+    #[test]
+    fn each_file_keeps_its_own_policies_and_the_first_says_the_limits() {
+        let rule = |pattern: &str, action: &str| {
+            format!("[[policies]]\npattern = '{pattern}'\naction = '{action}'\n")
+        };
+        let user = format!("{}[limits]\ncalls_max = 5\nbytes_max = 7\n", rule("*", "block"));
+        let project = format!("{}[limits]\ncalls_max = 9\n", rule("a.*", "approve"));
+        let merged = File::parse(&project).unwrap().over(File::parse(&user).unwrap());
+        let patterns: Vec<Vec<_>> = merged
+            .lists
+            .iter()
+            .map(|list| list.iter().map(|rule| rule.pattern.as_str()).collect())
+            .collect();
+        assert_eq!(patterns, [["*"], ["a.*"]]);
+        let limits = merged.limits.on(lifecycle::Limits::default());
+        let expected =
+            lifecycle::Limits { calls_max: 9, bytes_max: 7, ..lifecycle::Limits::default() };
+        assert_eq!(limits, expected);
+    }
+
+    #[test]
+    fn a_bad_policy_or_limit_is_told_with_its_key() {
+        let bad = "[[policies]]\npattern = 'a'\naction = 'block'\n\
+                   [[policies]]\npattern = 'a..b'\naction = 'block'\n";
+        let why = File::parse(bad).unwrap_err();
+        assert_eq!(why, "policies[1].pattern \"a..b\": a pattern has no empty names");
+        assert_eq!(
+            File::parse("[limits]\ncalls_max = 0\n").unwrap_err(),
+            "limits.calls_max is 1 or more"
+        );
+        let why = File::parse("[[policies]]\npattern = 'a'\naction = 'aprove'\n").unwrap_err();
+        assert!(why.contains("line 3") && why.contains("aprove"), "{why}");
     }
 
     #[test]

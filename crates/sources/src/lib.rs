@@ -8,6 +8,7 @@ mod known;
 mod live;
 mod manage;
 mod open;
+mod said;
 mod sources;
 mod watch;
 
@@ -15,4 +16,4 @@ pub use known::ConnectionView;
 pub use manage::Management;
 pub use open::{Detected, detect};
 pub use sources::{Setup, SourceError, Sources};
-pub use watch::{check, project_file, user_file};
+pub use watch::{check, configured, project_file, user_file};

@@ -3,10 +3,11 @@
 
 use crate::known::{Known, card, wanted};
 use crate::open::{self, Opened};
-use crate::{SourceError, Sources, ages, kept, watch};
+use crate::{SourceError, Sources, ages, kept, said, watch};
 use std::sync::PoisonError;
 use std::time::Duration;
 use store::StoreError;
+use tokio::sync::watch as watch_channel;
 use tokio_util::sync::CancellationToken;
 use tools::mcp::McpServer;
 use tools::{Arrival, Change, Credential, Slug};
@@ -50,7 +51,13 @@ impl Sources {
             }
         };
         *self.0.trouble.write().unwrap_or_else(PoisonError::into_inner) = None;
-        let records = &*self.0.setup.records;
+        let (records, engine) = (&*self.0.setup.records, &self.0.setup.engine);
+        // First who may call what, then what there is to call.
+        let policy = said::policy(records, &file.lists, engine.clock().now()).await?;
+        engine.policies().configure(policy).await.map_err(|fault| {
+            StoreError::Other(format!("the policies could not be applied: {fault}"))
+        })?;
+        engine.set_limits(file.limits.on(self.0.setup.usual));
         let wanted = wanted(file, kept::sources(records).await?, kept::connections(records).await?);
         let mut known = self.0.known.lock().await;
         let gone: Vec<_> =
@@ -67,7 +74,7 @@ impl Sources {
                     before.is_configured = entry.is_configured;
                     if before.connections != entry.connections {
                         before.connections = entry.connections;
-                        self.0.setup.catalogue.bind(&slug, before.bound());
+                        self.0.setup.engine.catalogue().bind(&slug, before.bound());
                     }
                 }
                 Some(_) | None => {
@@ -86,12 +93,14 @@ impl Sources {
     /// Opens a source beside everything else, again and again until it can be read.
     fn open_later(&self, slug: &Slug, entry: &Known) {
         let card = card(slug, &entry.spec, entry.spec.kind.as_deref().unwrap_or_default());
-        self.0.setup.catalogue.set_trouble(slug, &card, Some("it is being read".into()));
+        self.0.setup.engine.catalogue().set_trouble(slug, &card, Some("it is being read".into()));
         let (sources, slug, watching) = (self.clone(), slug.clone(), entry.watching.clone());
+        let unread = Unread::one_more(&self.0.n_unread);
         let opening = async move {
-            let mut pause = RETRY_MIN;
+            let (mut pause, mut unread) = (RETRY_MIN, Some(unread));
             while let Err(error) = sources.refresh(&slug).await {
                 tracing::warn!(source = %slug, "{error}");
+                drop(unread.take());
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(RETRY_MAX);
             }
@@ -127,7 +136,7 @@ impl Sources {
             (Some(entry), Ok(opened)) => self.show(slug, entry, opened).await,
             (Some(_), Err(error)) => {
                 let card = card(slug, &spec, "");
-                self.0.setup.catalogue.set_trouble(slug, &card, Some(error.to_string()));
+                self.0.setup.engine.catalogue().set_trouble(slug, &card, Some(error.to_string()));
                 Err(error)
             }
             // It went, or became another, while it was read.
@@ -163,7 +172,7 @@ impl Sources {
         card.title = entry.spec.title.clone().or(opened.title).unwrap_or(card.title);
         card.description =
             entry.spec.description.clone().or(opened.description).unwrap_or_default();
-        let (records, now) = (&*self.0.setup.records, self.0.setup.clock.now());
+        let (records, now) = (&*self.0.setup.records, self.0.setup.engine.clock().now());
         let before = ages::known(records, slug, &entry.spec).await?;
         let (integration, bound) = (opened.integration, entry.bound());
         let mut arrival = Arrival::new(slug, card, integration, bound);
@@ -175,7 +184,7 @@ impl Sources {
             self.follow(slug, server.clone(), entry.watching.clone());
         }
         entry.server = opened.server;
-        let change = self.0.setup.catalogue.welcome(arrival);
+        let change = self.0.setup.engine.catalogue().welcome(arrival);
         log(slug, &change);
         Ok(change)
     }
@@ -196,10 +205,26 @@ impl Sources {
 
     pub(crate) async fn forget(&self, slug: &Slug, entry: Known) {
         entry.watching.cancel();
-        self.0.setup.catalogue.remove(slug);
+        self.0.setup.engine.catalogue().remove(slug);
         if let Some(server) = entry.server {
             server.close().await;
         }
+    }
+}
+
+/// A source that nobody has tried to read yet.
+struct Unread(watch_channel::Sender<usize>);
+
+impl Unread {
+    fn one_more(n_unread: &watch_channel::Sender<usize>) -> Self {
+        n_unread.send_modify(|n| *n += 1);
+        Self(n_unread.clone())
+    }
+}
+
+impl Drop for Unread {
+    fn drop(&mut self) {
+        self.0.send_modify(|n| *n -= 1);
     }
 }
 

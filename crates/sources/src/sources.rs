@@ -3,18 +3,18 @@
 use crate::config::{Connection, Source};
 use crate::known::{ConnectionView, Known, view};
 use crate::{ages, kept, open, watch};
-use engine::Clock;
-use lifecycle::ToolPath;
+use engine::Engine;
+use lifecycle::{Limits, ToolPath};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use store::{Records, StoreError};
-use tokio::sync::Mutex;
+use tokio::sync::{self, Mutex};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tools::http::HttpClient;
-use tools::{Catalogue, Change, ConnectionName, Credential, Minding, Slug};
+use tools::{Change, ConnectionName, Credential, Minding, Slug};
 
 /// Sources and connections, configured and kept: people do not have more.
 const SOURCES_MAX: usize = 1_000;
@@ -22,16 +22,16 @@ const SOURCES_MAX: usize = 1_000;
 /// What sources are made of.
 #[derive(Clone)]
 pub struct Setup {
-    /// Where their tools go.
-    pub catalogue: Catalogue,
+    /// Whose catalogue their tools go to, and whose policies and limits the files speak about.
+    pub engine: Engine,
+    /// What programs may use where no file says otherwise.
+    pub usual: Limits,
     /// Where what is added is kept.
     pub records: Arc<dyn Records>,
     /// Configuration files, the most important first.
     pub files: Vec<PathBuf>,
     /// Who looks after programs that are started.
     pub minding: Minding,
-    /// Says when a tool came.
-    pub clock: Clock,
 }
 
 impl std::fmt::Debug for Setup {
@@ -53,6 +53,8 @@ pub(crate) struct Inner {
     pub(crate) trouble: RwLock<Option<String>>,
     /// Other names by which enclave's programs call tools.
     pub(crate) aliases: RwLock<Arc<BTreeMap<ToolPath, ToolPath>>>,
+    /// Sources that nobody has tried to read yet.
+    pub(crate) n_unread: sync::watch::Sender<usize>,
     pub(crate) closing: CancellationToken,
     pub(crate) tasks: TaskTracker,
 }
@@ -94,6 +96,7 @@ impl Sources {
             known: Mutex::default(),
             trouble: RwLock::default(),
             aliases: RwLock::default(),
+            n_unread: sync::watch::Sender::new(0),
             closing: CancellationToken::new(),
             tasks: TaskTracker::new(),
         }));
@@ -116,6 +119,24 @@ impl Sources {
     /// Other names by which enclave's programs call tools, as the files say now.
     pub fn aliases(&self) -> Arc<BTreeMap<ToolPath, ToolPath>> {
         Arc::clone(&self.0.aliases.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Waits until each source has been read, or could not be.
+    pub async fn tried(&self) {
+        let mut n_unread = self.0.n_unread.subscribe();
+        // Nobody is left to say otherwise where this fails.
+        let _ = n_unread.wait_for(|n| *n == 0).await;
+    }
+
+    /// What is wrong with each source that could not be read, by name.
+    pub async fn troubles(&self) -> Vec<(String, String)> {
+        let snapshot = self.0.setup.engine.catalogue().snapshot();
+        let known = self.0.known.lock().await;
+        let trouble = |slug: &Slug| {
+            let why = snapshot.card(slug.as_str())?.trouble.clone()?;
+            Some((slug.to_string(), why))
+        };
+        known.keys().filter_map(trouble).collect()
     }
 
     /// What an address seems to be.
@@ -208,7 +229,7 @@ impl Sources {
         kept::put(records, kept::CONNECTION, &format!("{slug}/{key}"), &connection).await?;
         let view = view(slug, &key, &connection);
         entry.connections.insert(key, (connection, false));
-        self.0.setup.catalogue.bind(slug, entry.bound());
+        self.0.setup.engine.catalogue().bind(slug, entry.bound());
         Ok(view)
     }
 
@@ -223,7 +244,7 @@ impl Sources {
         }
         kept::remove(&*self.0.setup.records, kept::CONNECTION, &format!("{slug}/{name}")).await?;
         entry.connections.remove(name);
-        self.0.setup.catalogue.bind(slug, entry.bound());
+        self.0.setup.engine.catalogue().bind(slug, entry.bound());
         Ok(true)
     }
 

@@ -1,8 +1,10 @@
 //! The configuration files, looked at again and again: a look costs two system calls.
 
 use crate::config::{FILE_BYTES_MAX, File};
+use lifecycle::{Limits, Policy, Timestamp};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+use store::Records;
 
 /// `airlock.toml` in `from` or above it.
 pub fn project_file(from: &Path) -> Option<PathBuf> {
@@ -21,6 +23,19 @@ pub fn user_file() -> Option<PathBuf> {
 pub fn check(files: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
     read(files)?;
     Ok(files.iter().filter(|file| file.is_file()).cloned().collect())
+}
+
+/// What the files say about who may call what, and about limits. An engine needs it before it goes on with what
+/// was under way: a source can come later, a rule that blocks must not.
+pub async fn configured(
+    files: &[PathBuf],
+    records: &dyn Records,
+    now: Timestamp,
+    usual: Limits,
+) -> Result<(Policy, Limits), String> {
+    let file = read(files)?;
+    let policy = crate::said::policy(records, &file.lists, now).await;
+    Ok((policy.map_err(|error| error.to_string())?, file.limits.on(usual)))
 }
 
 /// What tells whether a file changed.

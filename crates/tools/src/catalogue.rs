@@ -6,8 +6,9 @@ mod found;
 mod labelled;
 mod section;
 
+use crate::envelope::Trouble;
 use crate::suggest::suggest;
-use crate::{Connection, Integration, Request, Slug, Source};
+use crate::{Connection, Integration, Owner, Request, Slug, Source};
 use futures_util::FutureExt as _;
 use futures_util::future::{self, BoxFuture};
 use lifecycle::{Admission, CallOutcome, Failure, FailureCode, Json, Revision, ToolPath};
@@ -182,8 +183,18 @@ impl Catalogue {
         let snapshot = self.snapshot();
         match snapshot.find(tool) {
             Some(found) if !hides(&found) => found.admit(args),
-            Some(_) | None => Admission::Unfit(snapshot.not_found(tool, hides)),
+            Some(_) | None => match snapshot.not_found(tool, hides) {
+                failure if snapshot.is_enveloped(tool) => {
+                    Admission::Told(Trouble::of("tool_not_found", &failure).told())
+                }
+                failure => Admission::Unfit(failure),
+            },
         }
+    }
+
+    /// What is wrong with arguments that fit their schema, as the program hears it.
+    pub fn objection(&self, tool: &ToolPath, args: &Json) -> Option<Json> {
+        self.find(tool)?.objection(args)
     }
 
     /// Performs an admitted call. Never panics, whatever the tool does; spawns nothing.
@@ -193,7 +204,13 @@ impl Catalogue {
             Some(found) => found.call(request).boxed(),
             None => {
                 let failure = snapshot.not_found(&request.tool, |_| false);
-                future::ready(CallOutcome::Failed(failure)).boxed()
+                let outcome = match snapshot.is_enveloped(&request.tool) {
+                    true => CallOutcome::Returned {
+                        value: Some(Trouble::of("tool_not_found", &failure).told()),
+                    },
+                    false => CallOutcome::Failed(failure),
+                };
+                future::ready(outcome).boxed()
             }
         }
     }
@@ -276,6 +293,16 @@ impl Snapshot {
             }
         }
         Self { sections, firsts }
+    }
+
+    /// Whether what stands at a path answers with `{ok, data}` or `{ok, error}`: integrations do, also about
+    /// tools that they do not have.
+    fn is_enveloped(&self, tool: &ToolPath) -> bool {
+        let mut names = tool.segments().skip_while(|name| *name == "tools");
+        let (first, second) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
+        let has_owner = Owner::parse(second).is_some() && names.nth(1).is_some();
+        let card = self.card(first);
+        has_owner || card.is_some_and(|card| card.kind != "builtin")
     }
 
     /// There is no such tool: what may have been meant, and whether its source is in trouble.

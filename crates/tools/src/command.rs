@@ -16,6 +16,10 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 /// How much of what a failing program prints beside its result is shown.
 const WORDS_BYTES_MAX: u64 = 4 << 10;
 
+/// Longest word of a command line, and the longest line: the kernel starts nothing longer.
+const WORD_BYTES_MAX: usize = 128 << 10;
+const LINE_BYTES_MAX: usize = 1 << 20;
+
 /// One program as a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommandTool {
@@ -78,6 +82,10 @@ impl Integration for CommandSource {
         format!("{:?} {:?}", self.frame.directory, self.frame.env.keys())
     }
 
+    fn objection(&self, tool: &str, _credential: &Credential, args: &Json) -> Option<String> {
+        words(self.tools.get(tool)?, args).err()
+    }
+
     fn call(
         &self,
         tool: &str,
@@ -109,8 +117,10 @@ async fn run(
     minding: Minding,
     request: &Request,
 ) -> Result<Json, Trouble> {
-    let args: Value = serde_json::from_str(request.args.text()).unwrap_or(Value::Null);
-    program.argv = filled(&tool.argv, args.as_object().unwrap_or(&Map::new()))?;
+    program.argv = words(tool, &request.args).map_err(|why| {
+        let message = format!("The arguments do not make a command: {why}.");
+        Trouble::new("invalid_tool_arguments", message)
+    })?;
     let (mut running, pipes) = child::start(minding, &program).map_err(|error| {
         Trouble::new(
             "command_not_started",
@@ -192,8 +202,27 @@ fn broken(error: &std::io::Error) -> Trouble {
     Trouble::new("command_failed", format!("The program cannot be heard: {}.", error.kind()))
 }
 
+/// The command line of a call, or what is wrong with its arguments.
+fn words(tool: &CommandTool, args: &Json) -> Result<Vec<String>, String> {
+    let args: Value = serde_json::from_str(args.text()).unwrap_or(Value::Null);
+    let words = filled(&tool.argv, args.as_object().unwrap_or(&Map::new()));
+    if words.iter().any(|word| word.contains('\0')) {
+        return Err("one of them holds a zero byte".into());
+    }
+    let lengths = || words.iter().map(|word| word.len() + 1);
+    if lengths().any(|n_bytes| n_bytes > WORD_BYTES_MAX) {
+        return Err(format!("a word of the command line has {WORD_BYTES_MAX} bytes at most"));
+    }
+    match lengths().sum::<usize>() {
+        n_bytes if n_bytes > LINE_BYTES_MAX => {
+            Err(format!("the command line has {LINE_BYTES_MAX} bytes at most"))
+        }
+        _ => Ok(words),
+    }
+}
+
 /// The template with its arguments.
-fn filled(template: &[String], args: &Map<String, Value>) -> Result<Vec<String>, Trouble> {
+fn filled(template: &[String], args: &Map<String, Value>) -> Vec<String> {
     let mut argv = vec![];
     for part in template {
         let whole = part.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
@@ -206,10 +235,7 @@ fn filled(template: &[String], args: &Map<String, Value>) -> Result<Vec<String>,
             None => argv.push(inserted(part, args)),
         }
     }
-    match argv.iter().any(|part| part.contains('\0')) {
-        true => Err(Trouble::new("invalid_tool_arguments", "An argument holds a zero byte.")),
-        false => Ok(argv),
-    }
+    argv
 }
 
 /// `--name={name}`: an argument that is absent is empty. What an argument says is not looked at again.
@@ -281,10 +307,18 @@ mod tests {
     fn a_template_takes_lists_and_leaves_out_what_is_absent() {
         let template = ["ls", "{flag}", "--", "{files}", "--n={n}"].map(str::to_owned);
         let args = json!({"files": ["a b", "-c"], "n": 3});
-        let argv = filled(&template, args.as_object().unwrap()).unwrap();
+        let argv = filled(&template, args.as_object().unwrap());
         assert_eq!(argv, ["ls", "--", "a b", "-c", "--n=3"]);
         let zero = json!({"files": "a\0b"});
-        assert!(filled(&template, zero.as_object().unwrap()).is_err());
+        let refused = |args: &Value| {
+            let parts: Vec<_> = template.iter().map(String::as_str).collect();
+            words(&tool(&parts), &Json::from_value(args).unwrap()).unwrap_err()
+        };
+        assert_eq!(refused(&zero), "one of them holds a zero byte");
+        let long = json!({ "files": "x".repeat(WORD_BYTES_MAX) });
+        assert_eq!(refused(&long), "a word of the command line has 131072 bytes at most");
+        let many = json!({ "files": vec!["x".repeat(99_999); 11] });
+        assert_eq!(refused(&many), "the command line has 1048576 bytes at most");
     }
 
     #[tokio::test]

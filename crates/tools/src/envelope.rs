@@ -1,6 +1,6 @@
 //! What a program gets from a tool of an integration: `{ok: true, data}`, or `{ok: false, error}`.
 
-use lifecycle::Json;
+use lifecycle::{Failure, Json};
 use serde_json::{Value, json};
 
 /// Longest message of an error: some servers put a whole web page there.
@@ -35,6 +35,13 @@ impl Trouble {
     /// Trouble with nothing but a word and a sentence.
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), status: None, details: None, retryable: None }
+    }
+
+    /// A failure as a value, for tools whose results are `{ok, data}` or `{ok, error}`.
+    pub fn of(code: &'static str, failure: &Failure) -> Self {
+        let details = failure.details.as_ref();
+        let details = details.and_then(|details| serde_json::from_str(details.text()).ok());
+        Self { details, ..Self::new(code, failure.message.clone()) }
     }
 
     /// `{ok: false, error}`.

@@ -35,6 +35,12 @@ pub trait Integration: Send + Sync {
         None
     }
 
+    /// What is wrong with arguments that fit their schema: they make no request, or one that is too large.
+    /// Looked at before anybody is asked to agree.
+    fn objection(&self, _tool: &str, _credential: &Credential, _args: &Json) -> Option<String> {
+        None
+    }
+
     /// Performs a call of the tool that `spec.name` says, with `request.args`, which fit its schema. What
     /// it returns is an envelope: see [`crate::envelope`]. A [`Failure`] is for what is not an answer of
     /// the tool. Gives up when `request.cancelled` is given.
@@ -92,6 +98,26 @@ pub struct AuthMethod {
     pub label: String,
     /// Where each value goes.
     pub placements: Vec<PlacementTemplate>,
+}
+
+impl AuthMethod {
+    /// Nobody asks who calls.
+    pub fn none() -> Self {
+        let (template, label) = ("none".into(), "None".into());
+        Self { template, kind: "none", label, placements: vec![] }
+    }
+
+    /// `Authorization: Bearer …`, under this name.
+    pub fn bearer(template: &str) -> Self {
+        let placement = PlacementTemplate {
+            place: Place::Header,
+            name: "authorization".into(),
+            prefix: "Bearer ".into(),
+            variable: "value".into(),
+        };
+        let (template, label) = (template.into(), "Bearer token".into());
+        Self { template, kind: "bearer", label, placements: vec![placement] }
+    }
 }
 
 /// Where one value of a credential goes.

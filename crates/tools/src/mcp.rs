@@ -8,8 +8,7 @@ mod session;
 
 use crate::envelope::{Trouble, done};
 use crate::{
-    AuthMethod, Credential, Integration, Minding, Place, PlacementTemplate, Program, Request,
-    SharedSchema, ToolSpec,
+    AuthMethod, Credential, Integration, Minding, Program, Request, SharedSchema, ToolSpec,
 };
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -21,6 +20,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Largest arguments of a call: with what the protocol adds they still are one message.
+const ARGS_BYTES_MAX: usize = 8 << 20;
 
 /// Where an MCP server is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,22 +120,13 @@ impl Integration for McpIntegration {
     }
 
     fn auth_methods(&self) -> Vec<AuthMethod> {
-        let bearer = PlacementTemplate {
-            place: Place::Header,
-            name: "authorization".into(),
-            prefix: "Bearer ".into(),
-            variable: "value".into(),
-        };
-        let method = |template: &str, kind, label: &str, placements| AuthMethod {
-            template: template.into(),
-            kind,
-            label: label.into(),
-            placements,
-        };
-        vec![
-            method("none", "none", "None", vec![]),
-            method("bearer", "bearer", "Bearer token", vec![bearer]),
-        ]
+        vec![AuthMethod::none(), AuthMethod::bearer("bearer")]
+    }
+
+    fn objection(&self, _tool: &str, _credential: &Credential, args: &Json) -> Option<String> {
+        let n_bytes = args.text().len();
+        let why = || format!("they have {n_bytes} bytes, {ARGS_BYTES_MAX} at most");
+        (n_bytes > ARGS_BYTES_MAX).then(why)
     }
 
     fn call(

@@ -390,8 +390,19 @@ async fn arguments_are_checked_before_anybody_is_asked_and_may_be_nested() {
                 format!("asks: {}, {}", traits.asks, about.unwrap())
             }
             Admission::Unfit(failure) => failure.message,
+            Admission::Told(value) => {
+                let told: Value = serde_json::from_str(value.text()).unwrap();
+                assert_eq!(told["error"]["code"], "invalid_tool_arguments", "{told}");
+                told["error"]["message"].as_str().unwrap().to_owned()
+            }
         }
     };
+    let path = ToolPath::parse("echo.org.main.b.bodies").unwrap();
+    let huge = json!({"body": {"v": 1, "text": "x".repeat(17 << 20)}});
+    let told = catalogue.objection(&path, &Json::from_value(&huge).unwrap()).unwrap();
+    assert!(told.text().contains("16777216 at most"), "{told:?}");
+    let fine = Json::from_value(&json!({"body": {"v": 1}})).unwrap();
+    assert_eq!(catalogue.objection(&path, &fine), None);
     assert_eq!(admitted("b.bodies", json!({"body": {"v": 1}})), "asks: true, POST /bodies");
     assert_eq!(
         admitted("b.bodies", json!({})),

@@ -2,13 +2,14 @@
 
 use crate::{Exit, print};
 use engine::{Replayed, replay};
-use lifecycle::{Entry, Phase, Seq, Stage};
+use lifecycle::{Entry, Json, Phase, Seq, Stage};
 use sandbox::Sandbox;
+use serde_json::{Value, json};
 
 /// Longest text in a line.
 const TEXT_CHARS_MAX: usize = 300;
 
-pub(super) async fn run(entries: &[Entry], until: Option<Seq>) -> Exit {
+pub(super) async fn run(entries: &[Entry], until: Option<Seq>, as_json: bool) -> Exit {
     let config = sandbox::Config { warm_runners: 1, ..sandbox::Config::default() };
     let sandbox = match Sandbox::start(config).await {
         Ok(sandbox) => sandbox,
@@ -21,7 +22,10 @@ pub(super) async fn run(entries: &[Entry], until: Option<Seq>) -> Exit {
     sandbox.shutdown().await;
     match replayed {
         Ok(replayed) => {
-            lines(&replayed).iter().for_each(|line| print::report(line));
+            match as_json {
+                true => print::report(&object(&replayed).to_string()),
+                false => lines(&replayed).iter().for_each(|line| print::report(line)),
+            }
             match &replayed.strayed {
                 None => Exit::Good,
                 Some(what) => {
@@ -69,6 +73,46 @@ fn lines(replayed: &Replayed) -> Vec<String> {
         (_, Phase::Unborn | Phase::Running | Phase::Paused | Phase::Parked) => stopped,
     });
     lines
+}
+
+/// The same in one line of JSON, with nothing cut short.
+fn object(replayed: &Replayed) -> Value {
+    let state = &replayed.state;
+    let printed = replayed.printed.iter();
+    let printed: Vec<_> = printed
+        .map(|(level, line)| json!({ "level": super::line::level_name(*level), "line": line }))
+        .collect();
+    let waiting = state.calls.iter().filter_map(|(call, known)| {
+        let (args, stage) = match &known.stage {
+            Stage::Held(args) => (args, "held"),
+            Stage::Dispatched(args) => (args, "dispatched"),
+            Stage::Asking(args) => (args, "asking"),
+            Stage::Settled => return None,
+        };
+        Some(json!({ "call": call, "tool": known.tool, "args": read(args), "stage": stage }))
+    });
+    let asked = state.open_questions().map(
+        |question| json!({ "id": question.id, "call": question.call, "message": question.message }),
+    );
+    let mut object = json!({
+        "lastEvent": replayed.last,
+        "printed": printed,
+        "emitted": replayed.emitted.iter().map(read).collect::<Vec<_>>(),
+        "calls": waiting.collect::<Vec<_>>(),
+        "questions": asked.collect::<Vec<_>>(),
+        "strayed": replayed.strayed,
+    });
+    match replayed.ended.as_ref().filter(|_| state.phase == Phase::Finished) {
+        Some(Ok(value)) => object["result"] = value.as_ref().map(read).unwrap_or_default(),
+        Some(Err(failure)) => object["error"] = failure.message.clone().into(),
+        None => {}
+    }
+    object
+}
+
+/// JSON that no parser takes, such as half a surrogate pair, is shown as the text that it is.
+fn read(json: &Json) -> Value {
+    serde_json::from_str(json.text()).unwrap_or_else(|_| json.text().into())
 }
 
 fn short(text: &str) -> String {

@@ -1,14 +1,14 @@
 //! Asks the person at the terminal, one question at a time.
 
 use crate::print;
-use lifecycle::{Answer, Question, QuestionId, QuestionKind};
+use lifecycle::{Answer, Json, Question, QuestionId, QuestionKind};
 use std::collections::VecDeque;
 use std::future;
 use std::io::{self, BufRead as _, Read as _};
 use tokio::task::{self, JoinHandle};
 
-/// Longest line that is read as an answer.
-const ANSWER_BYTES_MAX: u64 = 1_000;
+/// Longest line that is read as an answer; a form may take some.
+const ANSWER_BYTES_MAX: u64 = 64 << 10;
 
 /// Who says yes or no.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(super) enum Asking {
 pub(super) struct Desk {
     asking: Asking,
     waiting: VecDeque<Question>,
-    asked: Option<(QuestionId, JoinHandle<bool>)>,
+    asked: Option<(QuestionId, JoinHandle<Answer>)>,
     n_declined: u32,
 }
 
@@ -49,52 +49,100 @@ impl Desk {
 
     /// The next answer; never resolves while there is no question. Nothing is lost when it is dropped.
     pub(super) async fn next(&mut self) -> (QuestionId, Answer) {
-        let (id, is_yes) = self.verdict().await;
-        if is_yes {
-            return (id, Answer::Accept { content: None });
+        let (id, answer) = self.verdict().await;
+        if answer == Answer::Decline {
+            self.n_declined += 1;
         }
-        self.n_declined += 1;
-        (id, Answer::Decline)
+        (id, answer)
     }
 
-    async fn verdict(&mut self) -> (QuestionId, bool) {
+    async fn verdict(&mut self) -> (QuestionId, Answer) {
         if let Some((id, typing)) = &mut self.asked {
-            let verdict = (*id, typing.await.unwrap_or(false));
+            let verdict = (*id, typing.await.unwrap_or(Answer::Decline));
             self.asked = None;
             return verdict;
         }
         let Some(question) = self.waiting.pop_front() else { return future::pending().await };
         let id = question.id;
-        let is_yes = match (&question.kind, self.asking) {
+        let answer = match (&question.kind, self.asking) {
             // A yes would not say what to do, and a new journal holds no call of an old server.
-            (QuestionKind::InDoubt, _) | (QuestionKind::Approval, Asking::Decline) => false,
-            // There is nowhere here to fill in a form or to come back to from a page.
-            (QuestionKind::Form { .. } | QuestionKind::Link { .. }, _) => {
-                print::note(&unfillable(&question));
-                false
-            }
-            (QuestionKind::Approval, Asking::Approve) => true,
+            (QuestionKind::InDoubt, _) | (_, Asking::Decline) => Answer::Decline,
+            (QuestionKind::Approval, Asking::Approve) => YES,
             (QuestionKind::Approval, Asking::NobodyThere) => {
                 print::note(&unheard(&question));
-                false
+                Answer::Decline
             }
-            (QuestionKind::Approval, Asking::Terminal) => {
-                print::question(&question.message);
-                let (_, typing) = self.asked.insert((id, task::spawn_blocking(typed_yes)));
-                let is_yes = typing.await.unwrap_or(false);
+            (QuestionKind::Form { schema }, Asking::Approve) if is_content_with_nothing(schema) => {
+                Answer::Accept { content: Some(nothing()) }
+            }
+            // Nobody is there to fill in a form or to visit a page.
+            (QuestionKind::Form { .. } | QuestionKind::Link { .. }, Asking::Approve)
+            | (QuestionKind::Form { .. } | QuestionKind::Link { .. }, Asking::NobodyThere) => {
+                print::note(&unfillable(&question));
+                Answer::Decline
+            }
+            (_, Asking::Terminal) => {
+                let typing = task::spawn_blocking(move || typed(&question));
+                let (_, typing) = self.asked.insert((id, typing));
+                let answer = typing.await.unwrap_or(Answer::Decline);
                 self.asked = None;
-                is_yes
+                answer
             }
         };
-        (id, is_yes)
+        (id, answer)
+    }
+}
+
+const YES: Answer = Answer::Accept { content: None };
+
+fn nothing() -> Json {
+    Json::parse("{}".to_owned()).expect("an empty object is JSON")
+}
+
+fn is_content_with_nothing(schema: &Json) -> bool {
+    tools::misfit(schema, &nothing()).is_none()
+}
+
+/// Asks the person at the terminal and reads what they type.
+fn typed(question: &Question) -> Answer {
+    match &question.kind {
+        QuestionKind::Approval | QuestionKind::InDoubt => {
+            print::question(&question.message, "Approve? [y/N]");
+            if line().is_some_and(|line| is_yes(&line)) { YES } else { Answer::Decline }
+        }
+        QuestionKind::Link { url } => {
+            let message = format!("{}\n\n{url}", question.message);
+            print::question(&message, "Done? [y/N]");
+            if line().is_some_and(|line| is_yes(&line)) { YES } else { Answer::Decline }
+        }
+        QuestionKind::Form { schema } => filled_in(&question.message, schema),
+    }
+}
+
+/// A line of JSON that fits the form; an empty line is a no.
+fn filled_in(message: &str, schema: &Json) -> Answer {
+    let mut shown = format!("{message}\n\nIt must fit: {}", schema.text());
+    loop {
+        print::question(&shown, "A line of JSON, or nothing to decline:");
+        let content = match line() {
+            Some(line) if !line.trim().is_empty() => Json::parse(line.trim().to_owned()),
+            Some(_) | None => return Answer::Decline,
+        };
+        shown = match content {
+            Err(_) => "That is no JSON.".to_owned(),
+            Ok(content) => match tools::misfit(schema, &content) {
+                None => return Answer::Accept { content: Some(content) },
+                Some(why) => format!("It does not fit: {why}"),
+            },
+        };
     }
 }
 
 fn unfillable(question: &Question) -> String {
     let first = question.message.lines().next().unwrap_or_default();
     format!(
-        "declined, because only a server can ask it: {first}\n\
-         airlock: to fill in forms and follow links, run the program on a server"
+        "declined, because nobody is at the terminal: {first}\n\
+         airlock: to fill in forms and follow links, run it from a terminal or on a server"
     )
 }
 
@@ -107,11 +155,11 @@ fn unheard(question: &Question) -> String {
     )
 }
 
-/// Reads a line; anything but a yes is a no, the end of input too.
-fn typed_yes() -> bool {
+/// What was typed; none at the end of input.
+fn line() -> Option<String> {
     let mut line = String::new();
-    let read = io::stdin().lock().take(ANSWER_BYTES_MAX).read_line(&mut line);
-    read.is_ok() && is_yes(&line)
+    let read = io::stdin().lock().take(ANSWER_BYTES_MAX).read_line(&mut line).ok()?;
+    (read > 0).then_some(line)
 }
 
 fn is_yes(line: &str) -> bool {
@@ -167,6 +215,24 @@ mod tests {
         let doubt = question(1, QuestionKind::InDoubt);
         desk.add(doubt.clone());
         assert_eq!(desk.next().now_or_never(), Some((doubt.id, Answer::Decline)));
+    }
+
+    #[test]
+    fn a_form_that_wants_nothing_is_filled_in_beforehand_and_others_are_not() {
+        let form =
+            |schema: &str| QuestionKind::Form { schema: Json::parse(schema.into()).unwrap() };
+        let mut desk = Desk::new(Asking::Approve);
+        let easy = question(1, form(r#"{"type":"object"}"#));
+        let hard = question(2, form(r#"{"type":"object","required":["n"]}"#));
+        let link = question(3, QuestionKind::Link { url: "http://127.0.0.1/".into() });
+        for question in [&easy, &hard, &link] {
+            desk.add(question.clone());
+        }
+        let accepted = Answer::Accept { content: Some(nothing()) };
+        assert_eq!(desk.next().now_or_never(), Some((easy.id, accepted)));
+        assert_eq!(desk.next().now_or_never(), Some((hard.id, Answer::Decline)));
+        assert_eq!(desk.next().now_or_never(), Some((link.id, Answer::Decline)));
+        assert_eq!(desk.n_declined(), 2);
     }
 
     #[test]

@@ -5,25 +5,32 @@ use super::ask::{Asking, Desk};
 use crate::executions::level_name;
 use crate::print;
 use anyhow::Context as _;
-use engine::{Config, Engine, Start};
+use engine::policies::Policies;
+use engine::{Clock, Config, Engine, Start};
 use futures_util::StreamExt as _;
 use lifecycle::{
     CallerName, Convention, Event, Limits, LogLevel, Outcome, Program, Rejection, Seq,
 };
+use sources::{Setup, Sources};
 use std::path::PathBuf;
 use std::sync::Arc;
 use store::sqlite::SqliteStore;
 use tokio::signal::unix::{SignalKind, signal};
-use tools::Catalogue;
 use tools::builtin::Builtin;
 use tools::demo::Demo;
+use tools::{Catalogue, Found, Minding};
 
 /// What to run, with what, and who is asked.
 #[derive(Debug)]
 pub(super) struct Errand {
     pub(super) data_dir: PathBuf,
     pub(super) source: String,
-    pub(super) limits: Limits,
+    /// What it may use where no file says otherwise.
+    pub(super) usual: Limits,
+    /// How long it may be active, whatever files say.
+    pub(super) timeout: Option<Limits>,
+    /// Configuration files, the most important first.
+    pub(super) files: Vec<PathBuf>,
     pub(super) asking: Asking,
     /// Whether what it prints is told as it comes; otherwise it is collected.
     pub(super) is_told: bool,
@@ -32,18 +39,53 @@ pub(super) struct Errand {
 /// Runs it to its end.
 pub(super) async fn run(errand: Errand) -> anyhow::Result<Ending> {
     let store = SqliteStore::temporary().context("could not make a temporary journal")?;
+    let wrong = |why| anyhow::anyhow!("the configuration is wrong: {why}");
+    let files = sources::check(&errand.files).map_err(wrong)?;
+    let clock = Clock::system();
+    let configured = sources::configured(&files, &store, clock.now(), errand.usual).await;
+    let (policy, limits) = configured.map_err(wrong)?;
+    let policies = Arc::new(Policies::fixed(policy));
     let catalogue = Catalogue::new(vec![Arc::new(Demo::new(&errand.data_dir))])?;
-    catalogue.add(Arc::new(Builtin::new(&catalogue, Arc::new(|_| true))))?;
-    let engine = Engine::start(Config::new(store.clone(), catalogue)).await?;
+    let shown = Arc::clone(&policies);
+    let shows = move |found: &Found| shown.live().shows(&found.path(), found.traits());
+    catalogue.add(Arc::new(Builtin::new(&catalogue, Arc::new(shows))))?;
+    let config = Config { policies, limits, clock, ..Config::new(store.clone(), catalogue) };
+    let engine = Engine::start(config).await?;
+    let sources = match files.is_empty() {
+        true => None,
+        false => Some(open_sources(&engine, &store, &errand, files).await?),
+    };
     let ending = attend(&engine, errand).await;
     engine.shutdown().await;
+    if let Some(sources) = sources {
+        sources.shutdown().await;
+    }
     store.close().await;
     ending
 }
 
+/// Opens what the files name, and waits until it is there or says why not.
+async fn open_sources(
+    engine: &Engine,
+    store: &SqliteStore,
+    errand: &Errand,
+    files: Vec<PathBuf>,
+) -> anyhow::Result<Sources> {
+    let (engine, usual) = (engine.clone(), errand.usual);
+    let records = Arc::new(store.clone());
+    let setup = Setup { engine, usual, records, files, minding: Minding::ThisBinary };
+    let sources = Sources::start(setup).await?;
+    sources.tried().await;
+    for (_, why) in sources.troubles().await {
+        print::note(&print::tamed(&why));
+    }
+    Ok(sources)
+}
+
 /// Starts the program and stays with it: prints, asks, and cancels on Ctrl-C.
 async fn attend(engine: &Engine, errand: Errand) -> anyhow::Result<Ending> {
-    let Errand { source, limits, asking, is_told, .. } = errand;
+    let Errand { source, timeout, asking, is_told, .. } = errand;
+    let limits = timeout.unwrap_or_else(|| engine.limits());
     let mut logs = vec![];
     let program = Program { source, convention: Convention::LastExpression };
     let mut interrupts = signal(SignalKind::interrupt())?;

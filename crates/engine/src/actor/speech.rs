@@ -65,6 +65,10 @@ impl Actor {
         if let Admission::Fit { traits, revision, .. } = &mut admission
             && matches!(policy.verdict(tool, *traits), Verdict::Ask { .. })
         {
+            // Nobody is asked about a call that could not be made.
+            if let Some(told) = catalogue.objection(tool, args) {
+                return Admission::Told(told);
+            }
             *revision = catalogue.revision(tool);
         }
         admission

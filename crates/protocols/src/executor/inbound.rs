@@ -42,6 +42,17 @@ pub fn execute(body: &[u8]) -> Result<Execute, BadBody> {
 
 const ACTIONS: &str = "\"accept\", \"decline\" or \"cancel\"";
 
+/// One of several answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Given {
+    /// To which question.
+    pub question: QuestionId,
+    /// What is said.
+    pub answer: Answer,
+    /// Whether the execution need not ask again.
+    pub remember: bool,
+}
+
 /// Most answers in one body: more than anybody reads.
 const ANSWERS_MAX: usize = 1_000;
 
@@ -51,7 +62,7 @@ pub fn resume(body: &[u8]) -> Result<Answer, BadBody> {
 }
 
 /// Reads the body of `POST /executions/:id/answers`.
-pub fn answers(body: &[u8]) -> Result<Vec<(QuestionId, Answer)>, BadBody> {
+pub fn answers(body: &[u8]) -> Result<Vec<Given>, BadBody> {
     let members = members(body)?;
     let listed: Vec<&RawValue> = member(&members, "answers", "an array")?.unwrap_or_default();
     if listed.is_empty() || listed.len() > ANSWERS_MAX {
@@ -62,13 +73,13 @@ pub fn answers(body: &[u8]) -> Result<Vec<(QuestionId, Answer)>, BadBody> {
     listed.iter().enumerate().map(|(n, raw)| one_of_many(raw).map_err(|bad| bad.of(n))).collect()
 }
 
-fn one_of_many(raw: &RawValue) -> Result<(QuestionId, Answer), BadBody> {
+fn one_of_many(raw: &RawValue) -> Result<Given, BadBody> {
     let members = members(raw.get().as_bytes())?;
     let id: Option<String> = member(&members, "executionId", "a string")?;
-    let id = id.as_deref().and_then(|id| id.parse().ok()).ok_or_else(|| {
+    let question = id.as_deref().and_then(|id| id.parse().ok()).ok_or_else(|| {
         BadBody("The member \"executionId\" must be the id of a question, exec_….".into())
     })?;
-    Ok((id, answer(&members)?))
+    Ok(Given { question, answer: answer(&members)?, remember: remembers(&members)? })
 }
 
 fn answer(members: &Members<'_>) -> Result<Answer, BadBody> {
@@ -89,8 +100,11 @@ fn answer(members: &Members<'_>) -> Result<Answer, BadBody> {
 
 /// Whether the body of a resume asks to be asked no more: `remember` is `"execution"`.
 pub fn remember(body: &[u8]) -> Result<bool, BadBody> {
-    let members = members(body)?;
-    match member::<String>(&members, "remember", "\"execution\"")?.as_deref() {
+    remembers(&members(body)?)
+}
+
+fn remembers(members: &Members<'_>) -> Result<bool, BadBody> {
+    match member::<String>(members, "remember", "\"execution\"")?.as_deref() {
         None => Ok(false),
         Some("execution") => Ok(true),
         Some(_) => Err(BadBody("The member \"remember\" must be \"execution\".".into())),

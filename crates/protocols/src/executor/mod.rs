@@ -16,7 +16,9 @@ mod tests;
 
 pub use account::{Account, Asked, Told};
 pub use events::kind;
-pub use inbound::{BadBody, Execute, Members, answers, execute, member, members, remember, resume};
+pub use inbound::{
+    BadBody, Execute, Given, Members, answers, execute, member, members, remember, resume,
+};
 
 /// Longest text an envelope carries; `structured` has more, and the journal all.
 pub const TEXT_CHARS_MAX: usize = 30_000;

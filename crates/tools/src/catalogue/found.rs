@@ -1,6 +1,7 @@
 //! A tool that was found, with the place where it was: all that a call needs, whatever changes meanwhile.
 
 use super::section::{Card, Entry, Mount, Origin, Section};
+use crate::envelope::Trouble;
 use crate::schema::{Issue, sentence};
 use crate::{Connection, Request, SharedSchema, ToolSpec};
 use futures_util::FutureExt as _;
@@ -119,14 +120,36 @@ impl Found {
                 about: self.spec().about.clone(),
                 revision: None,
             },
+            Err(failure) if self.is_enveloped() => {
+                Admission::Told(Trouble::of("invalid_tool_arguments", &failure).told())
+            }
             Err(failure) => Admission::Unfit(failure),
         }
+    }
+
+    /// What is wrong with arguments that fit their schema, as the program hears it; for those who are about to
+    /// be asked.
+    pub(super) fn objection(&self, args: &Json) -> Option<Json> {
+        let (Origin::Integration(integration), Some(connection)) =
+            (self.section.origin(), self.connection())
+        else {
+            return None;
+        };
+        let args = self.fitting(args).ok()?;
+        let why = integration.objection(&self.spec().name, &connection.credential, &args)?;
+        let message = format!("The arguments of \"{}\" make no call: {why}.", self.path());
+        Some(Trouble::new("invalid_tool_arguments", message).told())
     }
 
     pub(super) async fn call(self, mut request: Request) -> CallOutcome {
         // Once more: between the asking and the answer the tool may have changed.
         request.args = match self.fitting(&request.args) {
             Ok(args) => args,
+            Err(failure) if self.is_enveloped() => {
+                return CallOutcome::Returned {
+                    value: Some(Trouble::of("invalid_tool_arguments", &failure).told()),
+                };
+            }
             Err(failure) => return CallOutcome::Failed(failure),
         };
         // Inside the async block, so that a source that panics before its first await is caught too.

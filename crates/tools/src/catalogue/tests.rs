@@ -295,6 +295,13 @@ fn connection(name: &str, token: &str) -> Arc<Connection> {
     })
 }
 
+/// The word for programs in what an integration's tool refused.
+fn code(outcome: &CallOutcome) -> String {
+    let CallOutcome::Returned { value: Some(value) } = outcome else { panic!("{outcome:?}") };
+    let told: Value = serde_json::from_str(value.text()).unwrap();
+    told["error"]["code"].as_str().unwrap().to_owned()
+}
+
 fn slug() -> Slug {
     Slug::parse("pets").unwrap()
 }
@@ -316,7 +323,7 @@ async fn a_connection_binds_an_integration_into_the_tree() {
     let told = r#"{"ok":true,"data":{"args":{"n":1},"sent":["Bearer 2"],"tool":"items.add"}}"#;
     assert_eq!(outcome, returned(told));
     let refused = call(&catalogue, "pets.org.work.list", r#"{"n":"x"}"#).await;
-    assert_eq!(failed(refused).0, FailureCode::Validation);
+    assert_eq!(code(&refused), "invalid_tool_arguments");
 }
 
 #[tokio::test]
@@ -327,7 +334,7 @@ async fn a_call_under_way_keeps_the_tool_it_found() {
     assert!(catalogue.remove(&slug()));
     assert!(matches!(under_way.await, CallOutcome::Returned { .. }));
     let gone = call(&catalogue, "pets.org.home.list", "{}").await;
-    assert_eq!(failed(gone).0, FailureCode::ToolNotFound);
+    assert_eq!(code(&gone), "tool_not_found");
 }
 
 #[test]
@@ -368,11 +375,12 @@ fn a_source_in_trouble_says_so_and_keeps_what_it_had() {
     let catalogue = Catalogue::default();
     let card = Card { name: "pets".into(), ..Card::default() };
     catalogue.set_trouble(&slug(), &card, Some("connection refused".into()));
-    let Admission::Unfit(failure) = catalogue.admit(&path("pets.org.home.a"), &json("{}")) else {
+    let Admission::Told(told) = catalogue.admit(&path("pets.org.home.a"), &json("{}")) else {
         panic!("admitted");
     };
     let message = r#"There is no tool "pets.org.home.a". Its source "pets" is in trouble: connection refused"#;
-    assert_eq!(failure.message, message);
+    let told: Value = serde_json::from_str(told.text()).unwrap();
+    assert_eq!(told["error"]["message"], message);
     catalogue.put(&slug(), card.clone(), echo(&["a"]), vec![connection("home", "1")]);
     assert_eq!(catalogue.snapshot().card("pets").unwrap().trouble, None);
     catalogue.set_trouble(&slug(), &card, Some("connection refused".into()));

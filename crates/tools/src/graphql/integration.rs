@@ -3,9 +3,8 @@
 use super::import::{Options, first_error, post};
 use super::select;
 use crate::envelope::{Trouble, done};
-use crate::http::{self, Incoming};
-use crate::readable::{self, Readable};
-use crate::{AuthMethod, Credential, Integration, Place, PlacementTemplate, Request, ToolSpec};
+use crate::http::{self, Incoming, Outgoing};
+use crate::{AuthMethod, Credential, Integration, Request, ToolSpec};
 use futures_util::FutureExt as _;
 use futures_util::future::{self, BoxFuture};
 use lifecycle::{Failure, FailureCode, Json};
@@ -73,18 +72,11 @@ impl Integration for Graphql {
 
     /// Introspection says nothing about it; a bearer token is what most of them take.
     fn auth_methods(&self) -> Vec<AuthMethod> {
-        let placement = PlacementTemplate {
-            place: Place::Header,
-            name: "authorization".into(),
-            prefix: "Bearer ".into(),
-            variable: "value".into(),
-        };
-        vec![AuthMethod {
-            template: "apikey-1".into(),
-            kind: "bearer",
-            label: "Bearer token".into(),
-            placements: vec![placement],
-        }]
+        vec![AuthMethod::bearer("apikey-1")]
+    }
+
+    fn objection(&self, tool: &str, _credential: &Credential, args: &Json) -> Option<String> {
+        outgoing(self.plans.get(tool)?, &self.options, args).err()
     }
 
     fn call(
@@ -113,24 +105,14 @@ impl fmt::Debug for Graphql {
 }
 
 async fn call(plan: Arc<Plan>, options: Options, credential: Credential, call: Request) -> Json {
-    let query = match readable::read(call.args.text()) {
-        Some(Readable { value, is_tamed: false }) => plan.query(&value),
-        Some(Readable { is_tamed: true, .. }) | None => {
-            Err("they are nested too deeply, or hold text that is no Unicode".into())
-        }
-    };
-    let query = match query {
-        Ok(query) => query,
-        Err(why) => {
-            let message = format!("The arguments do not make a query: {why}.");
-            return Trouble::new("invalid_tool_arguments", message).told();
-        }
-    };
-    let outgoing = post(&options.endpoint, &query);
-    match options.client.send(outgoing, &credential, &call.cancelled).await {
-        Ok(incoming) => answer(&plan, incoming, &credential),
-        Err(error) => http::trouble(&error),
-    }
+    let outgoing = outgoing(&plan, &options, &call.args);
+    let answer = |incoming| answer(&plan, incoming, &credential);
+    http::exchange(&options.client, &credential, &call, outgoing, answer).await
+}
+
+fn outgoing(plan: &Plan, options: &Options, args: &Json) -> Result<Outgoing, String> {
+    let make = |args: &Value| Ok(post(&options.endpoint, &plan.query(args)?));
+    http::outgoing(&options.client, args, make)
 }
 
 /// `{ok, data}` with the field's value; `{ok: false, error}` with everything the API said, where it said no.

@@ -3,6 +3,7 @@
 
 mod client;
 mod error;
+mod exchange;
 mod media;
 mod reach;
 mod redirect;
@@ -11,6 +12,7 @@ mod shape;
 pub(crate) use client::tls;
 pub use client::{HttpClient, HttpLimits, Incoming, Outgoing, tls_with};
 pub use error::HttpError;
+pub(crate) use exchange::{exchange, outgoing};
 pub(crate) use media::{file, is_json, is_text, media_type};
 pub use reach::Reach;
 pub(crate) use shape::{answer, trouble};

@@ -4,9 +4,7 @@ use super::call::{Setting, flattened, request};
 use super::import::{LeftOut, Options};
 use super::plan::Plan;
 use super::server::{self, Choice, Server};
-use crate::envelope::Trouble;
-use crate::http;
-use crate::readable::{self, Readable};
+use crate::http::{self, Outgoing};
 use crate::{AuthMethod, Credential, Integration, Request, ToolSpec};
 use futures_util::FutureExt as _;
 use futures_util::future::{self, BoxFuture};
@@ -83,6 +81,10 @@ impl Integration for OpenApi {
         flattened(self.plans.get(tool)?, &mut value).then(|| Json::from_value(&value).ok())?
     }
 
+    fn objection(&self, tool: &str, credential: &Credential, args: &Json) -> Option<String> {
+        outgoing(self.plans.get(tool)?, &self.options, credential, args).err()
+    }
+
     fn call(
         &self,
         tool: &str,
@@ -109,25 +111,18 @@ impl fmt::Debug for OpenApi {
 }
 
 async fn call(plan: Arc<Plan>, options: Options, credential: Credential, call: Request) -> Json {
-    let setting = Setting {
-        source: options.source.as_ref(),
-        base: options.base.as_ref(),
-        credential: &credential,
-    };
-    let outgoing = match readable::read(call.args.text()) {
-        Some(Readable { value, is_tamed: false }) => request(&plan, &value, &setting),
-        Some(Readable { is_tamed: true, .. }) | None => {
-            Err("they are nested too deeply, or hold text that is no Unicode".into())
-        }
-    };
-    match outgoing {
-        Err(why) => {
-            let message = format!("The arguments do not make a request: {why}.");
-            Trouble::new("invalid_tool_arguments", message).told()
-        }
-        Ok(outgoing) => match options.client.send(outgoing, &credential, &call.cancelled).await {
-            Ok(incoming) => http::answer(incoming, &credential),
-            Err(error) => http::trouble(&error),
-        },
-    }
+    let outgoing = outgoing(&plan, &options, &credential, &call.args);
+    let answer = |incoming| http::answer(incoming, &credential);
+    http::exchange(&options.client, &credential, &call, outgoing, answer).await
+}
+
+fn outgoing(
+    plan: &Plan,
+    options: &Options,
+    credential: &Credential,
+    args: &Json,
+) -> Result<Outgoing, String> {
+    let (source, base) = (options.source.as_ref(), options.base.as_ref());
+    let setting = Setting { source, base, credential };
+    http::outgoing(&options.client, args, |args| request(plan, args, &setting))
 }

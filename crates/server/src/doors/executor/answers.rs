@@ -40,7 +40,9 @@ pub(crate) async fn answers(
     let owner = owner(&app, execution).await?;
     let may = caller.may_answer(&owner, app.model_answers);
     may.map_err(|denied| Problem::denied(denied, &id))?;
-    let questions: Vec<_> = answers.iter().map(|(question, _)| *question).collect();
+    let questions: Vec<_> = answers.iter().map(|given| given.question).collect();
+    let answers =
+        answers.into_iter().map(|given| (given.question, given.answer, given.remember)).collect();
     all_of(&app, execution, &questions).await?;
     let answering = Arc::clone(&app);
     wait::detached(&app, async move {

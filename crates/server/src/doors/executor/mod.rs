@@ -21,7 +21,7 @@ use crate::query::{Id, Query};
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use engine::Start;
-use lifecycle::{CallerName, ExecutionId, Limits, QuestionId, Rejection};
+use lifecycle::{CallerName, ExecutionId, QuestionId, Rejection};
 use protocols::executor::Account;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +46,8 @@ pub(crate) async fn execute(
         may.map_err(|denied| Problem::denied(denied, ""))?;
     }
     let approver = order.auto_approve.then(|| caller.name.clone());
-    let start = Start { program: order.program, caller: caller.name, limits: Limits::default() };
+    let limits = app.engine.limits();
+    let start = Start { program: order.program, caller: caller.name, limits };
     let starting = Arc::clone(&app);
     wait::detached(&app, async move {
         let submitting = starting.engine.submit(start);

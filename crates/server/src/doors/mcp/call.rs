@@ -7,7 +7,7 @@ use super::visit::{Manner, Visit, is_stateless};
 use super::{answer, content, direct, prompt, tasks};
 use crate::error::Problem;
 use engine::Start;
-use lifecycle::{Convention, ExecutionId, Limits, Program, QuestionId};
+use lifecycle::{Convention, ExecutionId, Program, QuestionId};
 use protocols::executor::Told;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, ErrorData, JsonObject};
 use rmcp::service::{RequestContext, RoleServer};
@@ -106,7 +106,7 @@ impl Call<'_> {
         let caller = self.visit.caller.name.clone();
         let app = Arc::clone(&self.visit.app);
         let starting = async move {
-            let start = Start { program, caller, limits: Limits::default() };
+            let start = Start { program, caller, limits: app.engine.limits() };
             let execution = tokio::select! {
                 biased; // what is done already is told
                 started = app.engine.submit(start) => started?,

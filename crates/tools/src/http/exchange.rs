@@ -1,0 +1,50 @@
+//! One call of a tool, as one request and its answer.
+
+use super::{HttpClient, Incoming, Outgoing, trouble};
+use crate::envelope::Trouble;
+use crate::readable::{self, Readable};
+use crate::{Credential, Request};
+use lifecycle::Json;
+use serde_json::Value;
+
+/// The request that arguments stand for, or what is wrong with them.
+pub(crate) fn outgoing(
+    client: &HttpClient,
+    args: &Json,
+    make: impl FnOnce(&Value) -> Result<Outgoing, String>,
+) -> Result<Outgoing, String> {
+    let outgoing = match readable::read(args.text()) {
+        Some(Readable { value, is_tamed: false }) => make(&value)?,
+        Some(Readable { is_tamed: true, .. }) | None => {
+            return Err("they are nested too deeply, or hold text that is no Unicode".into());
+        }
+    };
+    let (n_bytes, max) = (outgoing.body.len(), client.limits().request_bytes_max);
+    if n_bytes > max {
+        return Err(format!("its body would have {n_bytes} bytes, {max} at most"));
+    }
+    Ok(outgoing)
+}
+
+/// Sends a request and tells what came of it.
+pub(crate) async fn exchange(
+    client: &HttpClient,
+    credential: &Credential,
+    call: &Request,
+    outgoing: Result<Outgoing, String>,
+    answer: impl FnOnce(Incoming) -> Json,
+) -> Json {
+    match outgoing {
+        Err(why) => unfit(&why),
+        Ok(outgoing) => match client.send(outgoing, credential, &call.cancelled).await {
+            Ok(incoming) => answer(incoming),
+            Err(error) => trouble(&error),
+        },
+    }
+}
+
+/// Arguments that fit their schema and still make no request.
+fn unfit(why: &str) -> Json {
+    let message = format!("The arguments do not make a request: {why}.");
+    Trouble::new("invalid_tool_arguments", message).told()
+}
