@@ -2,96 +2,17 @@
 //! under the real binary.
 #![expect(clippy::unwrap_used, reason = "a test helper that cannot go on should say so loudly")]
 
+mod house;
 mod npm;
 mod served;
 
-use serde_json::{Value, json};
-use served::{Client, Served, airlock};
+use house::{House, api, wait_for};
+use serde_json::json;
+use served::airlock;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 const EVERYTHING: &str = "@modelcontextprotocol/server-everything/dist/index.js";
 const FILESYSTEM: &str = "@modelcontextprotocol/server-filesystem/dist/index.js";
-
-/// Longest wait for what happens by itself: reached only when it does not.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-struct House {
-    dir: tempfile::TempDir,
-    served: Served,
-}
-
-impl House {
-    /// A server with this configuration.
-    fn with(config: &str) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("airlock.toml");
-        std::fs::write(&file, config).unwrap();
-        let served = Served::start(&dir.path().join("data"), &["--config", file.to_str().unwrap()]);
-        Self { dir, served }
-    }
-
-    /// The same server after `kill -9`.
-    fn again(self) -> Self {
-        let Self { dir, served } = self;
-        served.kill();
-        let file = dir.path().join("airlock.toml");
-        let served = Served::start(&dir.path().join("data"), &["--config", file.to_str().unwrap()]);
-        Self { dir, served }
-    }
-
-    /// What the terminal says: the exit code, what is printed, and what is noted beside it.
-    fn says(&self, words: &[&str]) -> (Option<i32>, String, String) {
-        let output = airlock(words).arg("--data-dir").arg(&self.served.data_dir).output().unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        (output.status.code(), text(output.stdout), text(output.stderr))
-    }
-
-    /// What would happen to a call of a tool.
-    fn verdict(&self, tool: &str) -> String {
-        let told = self.admin().get(&format!("/api/policies/test?tool={tool}")).json();
-        told["verdict"].as_str().unwrap().to_owned()
-    }
-
-    fn admin(&self) -> Client {
-        self.served.client("admin")
-    }
-
-    fn configure(&self, config: &str) {
-        let new = self.dir.path().join("new.toml");
-        std::fs::write(&new, config).unwrap();
-        std::fs::rename(new, self.dir.path().join("airlock.toml")).unwrap();
-    }
-
-    fn source(&self, slug: &str) -> Option<Value> {
-        let answer = self.admin().get(&format!("/api/integrations/{slug}"));
-        (answer.status == 200).then(|| answer.json())
-    }
-
-    /// Waits until a source has been read.
-    fn ready(&self, slug: &str) -> Value {
-        wait_for(|| self.source(slug).filter(|source| source["trouble"].is_null()))
-    }
-
-    /// What a program returns.
-    fn run(&self, code: &str) -> Value {
-        let answer = self.admin().execute(code).json();
-        assert_eq!(answer["status"], "completed", "{answer}");
-        answer["structured"]["result"].clone()
-    }
-}
-
-#[track_caller]
-fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(began.elapsed() < PATIENCE, "it did not happen");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
 
 fn mcp(script: &Path, args: &[&str]) -> String {
     let command: Vec<_> = ["node", script.to_str().unwrap()].iter().chain(args).copied().collect();
@@ -334,18 +255,6 @@ fn a_server_does_not_start_without_the_policies_that_it_was_given() {
     assert_eq!(output.status.code(), Some(1), "{noted}");
     let expected = format!("{}: policies[1].pattern \"*.b\": a pattern starts", file.display());
     assert!(noted.contains(&expected), "{noted}");
-}
-
-/// An API with these operations: method, path and id.
-fn api(operations: &[(&str, &str, &str)]) -> String {
-    let mut paths = json!({});
-    for (method, path, id) in operations {
-        paths[path][method] = json!({ "operationId": id, "tags": ["t"],
-            "responses": { "200": { "description": "ok" } } });
-    }
-    let info = json!({ "title": "Things", "version": "1" });
-    let servers = json!([{ "url": "http://127.0.0.1:9" }]);
-    json!({ "openapi": "3.1.0", "info": info, "servers": servers, "paths": paths }).to_string()
 }
 
 #[test]

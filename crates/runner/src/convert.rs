@@ -3,7 +3,7 @@
 use crate::host::payload;
 use protocols::execbox::PAYLOAD_BYTES_MAX;
 use protocols::execbox::wire::RawJson;
-use rquickjs::{Ctx, Value};
+use rquickjs::{Coerced, Ctx, Function, IntoJs as _, Type, Value};
 
 /// A value that has no JSON.
 #[derive(Debug)]
@@ -28,6 +28,57 @@ pub(crate) fn to_json<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<Option<S
     let json = ctx.json_stringify(value).map_err(|_| NotJson::Threw)?;
     let text = json.ok_or(NotJson::Type(type_name))?.to_string().map_err(|_| NotJson::Threw)?;
     if text.len() > PAYLOAD_BYTES_MAX { Err(NotJson::TooLarge(text.len())) } else { Ok(Some(text)) }
+}
+
+/// As [`to_json`], with a text for numbers that JSON does not have: `"NaN"`, `"-Infinity"`, `"10"` for `10n`. JSON
+/// would say null, as for no value at all, or nothing.
+pub(crate) fn to_named_json<'js>(
+    ctx: &Ctx<'js>,
+    value: Value<'js>,
+) -> Result<Option<String>, NotJson> {
+    if let Some(text) = named(&value) {
+        return Ok(Some(format!("\"{text}\"")));
+    }
+    let plain = to_json(ctx, value.clone());
+    // Only what may hide such a number is written once more: each member then costs a call.
+    let is_suspect = match &plain {
+        Ok(text) => value.is_object() && text.as_ref().is_some_and(|text| text.contains("null")),
+        Err(NotJson::Threw) => true,
+        Err(NotJson::Type(_) | NotJson::TooLarge(_)) => false,
+    };
+    if !is_suspect {
+        return plain;
+    }
+    if plain.is_err() {
+        drop(ctx.catch());
+    }
+    let replacer = Function::new(ctx.clone(), replaced).map_err(|_| NotJson::Threw)?;
+    let json = ctx.json_stringify_replacer(value, replacer).map_err(|_| NotJson::Threw)?;
+    let Some(json) = json else { return plain };
+    let text = json.to_string().map_err(|_| NotJson::Threw)?;
+    if text.len() > PAYLOAD_BYTES_MAX { Err(NotJson::TooLarge(text.len())) } else { Ok(Some(text)) }
+}
+
+fn replaced<'js>(
+    ctx: Ctx<'js>,
+    _key: Value<'js>,
+    value: Value<'js>,
+) -> rquickjs::Result<Value<'js>> {
+    match named(&value) {
+        Some(text) => text.into_js(&ctx),
+        None => Ok(value),
+    }
+}
+
+fn named(value: &Value<'_>) -> Option<String> {
+    match value.as_float() {
+        Some(number) if number.is_nan() => Some("NaN".to_owned()),
+        Some(number) if number.is_infinite() && number > 0.0 => Some("Infinity".to_owned()),
+        Some(number) if number.is_infinite() => Some("-Infinity".to_owned()),
+        Some(_) => None,
+        None if value.type_of() == Type::BigInt => value.get::<Coerced<String>>().ok().map(|c| c.0),
+        None => None,
+    }
 }
 
 /// A text that [`to_json`] made, as the wire wants it.

@@ -376,15 +376,11 @@ impl<'js> Session<'_, 'js> {
         let Ok(value) = main.result::<Value<'js>>().expect("the promise is settled") else {
             return self.threw();
         };
-        if let (Manner::Journalled(_), Some(number)) = (&self.order.manner, value.as_float())
-            && !number.is_finite()
-        {
-            // JSON would say null, as for no value at all; its name says what came out.
-            let name = if number.is_nan() { "NaN" } else { "Infinity" };
-            let sign = if number < 0.0 { "-" } else { "" };
-            return Ending::Value(Some(format!("\"{sign}{name}\"")));
-        }
-        match convert::to_json(self.ctx, value) {
+        let json = match &self.order.manner {
+            Manner::Journalled(_) => convert::to_named_json(self.ctx, value),
+            Manner::Hosted(_) => convert::to_json(self.ctx, value),
+        };
+        match json {
             Ok(json) => Ending::Value(json),
             Err(NotJson::Threw) => {
                 let thrown = Persistent::save(self.ctx, self.ctx.catch());

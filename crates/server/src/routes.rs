@@ -5,7 +5,7 @@ use crate::body::BODY_BYTES_MAX;
 use crate::config::Config;
 use crate::doors::mcp::mcp;
 use crate::doors::{
-    catalogue, enclave, exec_server, execbox, executor, journal, policies, sign_in, tokens,
+    catalogue, changes, enclave, exec_server, execbox, executor, journal, policies, sign_in, tokens,
 };
 use crate::error::Problem;
 use crate::guard::guard;
@@ -63,17 +63,22 @@ pub(crate) fn build(app: &Arc<App>) -> Router {
         .route("/api/integrations", get(catalogue::integrations))
         .route("/api/integrations/detect", post(catalogue::detect))
         .route("/api/integrations/{slug}", get(catalogue::show).delete(catalogue::remove))
+        .route("/api/integrations/{slug}", patch(changes::integration))
         .route("/api/integrations/{slug}/refresh", post(catalogue::refresh))
         .route("/api/openapi/preview", post(catalogue::preview))
         .route("/api/openapi/specs", post(catalogue::add_spec))
         .route("/api/openapi/integrations/{slug}", get(catalogue::show).delete(catalogue::remove))
         .route("/api/openapi/integrations/{slug}/spec", post(catalogue::refresh))
+        .route("/api/openapi/integrations/{slug}/config", get(changes::config))
+        .route("/api/openapi/integrations/{slug}/config", post(changes::configure))
         .route("/api/graphql/integrations", post(catalogue::add_graphql))
         .route("/api/graphql/integrations/{slug}", get(catalogue::show).delete(catalogue::remove))
         .route("/api/mcp/probe", post(catalogue::detect))
         .route("/api/mcp/servers", post(catalogue::add_server))
         .route("/api/mcp/servers/{slug}", get(catalogue::show).delete(catalogue::remove))
         .route("/api/connections", get(catalogue::connections).post(catalogue::connect))
+        .route("/api/connections/{owner}/{slug}/{name}", get(changes::show_connection))
+        .route("/api/connections/{owner}/{slug}/{name}", patch(changes::connection))
         .route("/api/connections/{owner}/{slug}/{name}", delete(catalogue::disconnect))
         .route("/api/connections/{owner}/{slug}/{name}/refresh", post(catalogue::reconnect))
         .route("/api/tokens", get(tokens::list).post(tokens::add))

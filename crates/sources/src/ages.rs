@@ -63,8 +63,10 @@ pub(crate) async fn forget(records: &dyn Records, slug: &Slug) -> Result<(), Sto
     kept::remove(records, AGES, slug.as_str()).await
 }
 
+/// What people call it does not make it another source.
 fn revision(spec: &Source) -> Revision {
-    Revision::of(&serde_json::to_string(spec).unwrap_or_default())
+    let bare = Source { title: None, description: None, ..spec.clone() };
+    Revision::of(&serde_json::to_string(&bare).unwrap_or_default())
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]

@@ -2,6 +2,7 @@
 //! their connections. Opens them, keeps the catalogue up to date, and knows no door.
 
 mod ages;
+mod change;
 pub mod config;
 mod kept;
 mod known;

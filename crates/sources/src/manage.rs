@@ -1,15 +1,19 @@
-//! The tools that manage sources. Whatever changes something asks a person first, and no secret passes
-//! through here: credentials are entered by people.
+//! The tools that manage sources, connections and policies. Whatever changes something asks a person first, by
+//! name: no pattern approves it, so that no agent approves itself. No secret passes through here: credentials are
+//! entered by people.
 
-use crate::config::Source as Spec;
-use crate::{SourceError, Sources};
+mod policies;
+
+use crate::config::{Connection, Source as Spec};
+use crate::{ConnectionView, SourceError, Sources};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use lifecycle::{Failure, FailureCode, Json, Nature, Runs, ToolPath};
-use serde_json::{Value, json};
-use tools::{Change, Request, Slug, Source, Tool};
+use serde_json::{Map, Value, json};
+use tools::envelope::Trouble;
+use tools::{Card, Change, Request, Slug, Source, Tool};
 
-/// `executor.coreTools.*`, `executor.openapi.addSpec` and `executor.mcp.addServer`.
+/// `executor.coreTools.*`, `executor.openapi.*`, `executor.graphql.*` and `executor.mcp.*`.
 #[derive(Debug)]
 pub struct Management(Sources);
 
@@ -20,66 +24,98 @@ impl Management {
     }
 }
 
+/// One of them: its path, what it does, the names of its arguments, all of them texts, and whether it asks. A name
+/// with a question mark may be left out.
+struct Listed(&'static str, &'static str, &'static [&'static str], bool);
+
+const LIST: [Listed; 18] = [
+    Listed("executor.coreTools.integrations.list", "Lists the sources of tools.", &[], false),
+    Listed(
+        "executor.coreTools.integrations.detect",
+        "Says what an address is: OpenAPI, GraphQL or MCP.",
+        &["url"],
+        false,
+    ),
+    Listed(
+        "executor.coreTools.integrations.refresh",
+        "Reads a source anew and says what changed.",
+        &["slug"],
+        true,
+    ),
+    Listed(
+        "executor.coreTools.integrations.remove",
+        "Removes a source and its connections.",
+        &["slug"],
+        true,
+    ),
+    Listed(
+        "executor.coreTools.connections.list",
+        "Lists connections, without their secrets.",
+        &[],
+        false,
+    ),
+    Listed(
+        "executor.coreTools.connections.create",
+        "Binds a source without a credential; people enter those that have one.",
+        &["integration", "name", "owner?", "description?"],
+        true,
+    ),
+    Listed(
+        "executor.coreTools.connections.remove",
+        "Removes a connection.",
+        &["integration", "owner", "name"],
+        true,
+    ),
+    Listed(
+        "executor.coreTools.connections.refresh",
+        "Reads a connection's source anew and says what changed.",
+        &["integration", "owner", "name"],
+        true,
+    ),
+    Listed(policies::LIST, "Lists the policies: who may call what.", &[], false),
+    Listed(
+        policies::CREATE,
+        "Makes a policy: approve, require_approval or block.",
+        &["owner", "pattern", "action", "position?"],
+        true,
+    ),
+    Listed(
+        policies::UPDATE,
+        "Changes a policy.",
+        &["id", "owner?", "pattern?", "action?", "position?"],
+        true,
+    ),
+    Listed(policies::REMOVE, "Removes a policy.", &["id", "owner?"], true),
+    Listed(
+        "executor.openapi.previewSpec",
+        "Says what an OpenAPI description would become.",
+        &["spec"],
+        false,
+    ),
+    Listed(
+        "executor.openapi.addSpec",
+        "Adds an API by the address of its OpenAPI description.",
+        &["slug", "url", "baseUrl?"],
+        true,
+    ),
+    Listed(
+        "executor.graphql.addIntegration",
+        "Adds a GraphQL API by its address.",
+        &["slug", "endpoint"],
+        true,
+    ),
+    Listed("executor.mcp.probe", "Says whether an address is an MCP server.", &["url"], false),
+    Listed("executor.mcp.addServer", "Adds an MCP server by its address.", &["slug", "url"], true),
+    Listed("executor.mcp.refreshServer", "Lists a server's tools anew.", &["slug"], true),
+];
+
 impl Source for Management {
     fn name(&self) -> &'static str {
         "management"
     }
 
     fn tools(&self) -> Vec<Tool> {
-        let text = json!({"type": "string"});
-        let slug = || json!({"slug": text});
-        let list = [
-            (
-                "executor.coreTools.integrations.detect",
-                "Says what an address is: OpenAPI or MCP.",
-                json!({"url": text}),
-                false,
-            ),
-            (
-                "executor.coreTools.integrations.refresh",
-                "Reads a source anew and says what changed.",
-                slug(),
-                true,
-            ),
-            (
-                "executor.coreTools.integrations.remove",
-                "Removes a source and its connections.",
-                slug(),
-                true,
-            ),
-            (
-                "executor.coreTools.connections.list",
-                "Lists connections, without their secrets.",
-                json!({}),
-                false,
-            ),
-            (
-                "executor.openapi.addSpec",
-                "Adds an API by the address of its OpenAPI description.",
-                json!({"slug": text, "url": text}),
-                true,
-            ),
-            (
-                "executor.mcp.addServer",
-                "Adds an MCP server by its address.",
-                json!({"slug": text, "url": text}),
-                true,
-            ),
-        ];
-        let tool = |(path, description, members, asks): (&str, &str, Value, bool)| {
-            let required: Vec<_> =
-                members.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
-            Tool {
-                description: description.into(),
-                input_schema: Some(
-                    json!({"type": "object", "properties": members, "required": required}),
-                ),
-                nature: Nature { read_only: !asks, runs: Runs::Here },
-                asks,
-                ..Tool::new(ToolPath::parse(path).expect("our own paths are paths"))
-            }
-        };
-        list.into_iter().map(tool).collect()
+        LIST.iter().map(tool).collect()
     }
 
     fn call(&self, request: Request) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
@@ -88,10 +124,7 @@ impl Source for Management {
             let args: Value = serde_json::from_str(request.args.text()).unwrap_or(Value::Null);
             let told = match perform(&sources, request.tool.as_str(), &args).await {
                 Ok(data) => json!({ "ok": true, "data": data }),
-                Err(error) => {
-                    let error = json!({ "code": code(&error), "message": error.to_string() });
-                    json!({ "ok": false, "error": error })
-                }
+                Err(trouble) => return Ok(Some(trouble.told())),
             };
             Json::from_value(&told)
                 .map(Some)
@@ -101,36 +134,95 @@ impl Source for Management {
     }
 }
 
-async fn perform(sources: &Sources, tool: &str, args: &Value) -> Result<Value, SourceError> {
+fn tool(Listed(path, about, names, asks): &Listed) -> Tool {
+    let text = || json!({"type": "string"});
+    let bare = |name: &&str| name.trim_end_matches('?').to_owned();
+    let members: Map<_, _> = names.iter().map(|name| (bare(name), text())).collect();
+    let required: Vec<_> = names.iter().filter(|name| !name.ends_with('?')).collect();
+    let input = json!({"type": "object", "properties": members, "required": required});
+    Tool {
+        description: (*about).into(),
+        input_schema: Some(input),
+        nature: Nature { read_only: !asks, runs: Runs::Here },
+        asks: *asks,
+        by_name_only: *asks,
+        ..Tool::new(ToolPath::parse(path).expect("our own paths are paths"))
+    }
+}
+
+async fn perform(sources: &Sources, tool: &str, args: &Value) -> Result<Value, Trouble> {
     let text = |name: &str| args[name].as_str().unwrap_or_default().to_owned();
-    let slug = || Slug::parse(&text("slug")).map_err(|bad| SourceError::Wrong(bad.to_string()));
-    let add = async |kind: &str| {
-        let spec = Spec { kind: Some(kind.into()), url: Some(text("url")), ..Spec::default() };
-        sources.add(&slug()?, spec, true).await.map(|change| changed(&change))
+    let some = |name: &str| args[name].as_str().map(str::to_owned);
+    let slug = |name: &str| Slug::parse(&text(name)).map_err(|bad| wrong(bad.to_string()));
+    let add = async |kind: &str, url: &str| {
+        let (kind, url) = (Some(kind.into()), Some(text(url)));
+        let spec = Spec { kind, url, base_url: some("baseUrl"), ..Spec::default() };
+        Ok(changed(&sources.add(&slug("slug")?, spec, true).await?))
     };
     match tool {
-        "executor.coreTools.integrations.detect" => {
-            let found = sources.detect(&text("url")).await.map_err(SourceError::Wrong)?;
-            let slug = found.slug.map(|slug| slug.to_string());
-            Ok(
-                json!([{ "kind": found.kind, "endpoint": found.url, "name": found.title, "slug": slug }]),
-            )
+        "executor.coreTools.integrations.list" => Ok(cards(sources)),
+        "executor.coreTools.integrations.detect" | "executor.mcp.probe" => {
+            detected(sources, &text("url"), tool.starts_with("executor.mcp")).await
         }
-        "executor.coreTools.integrations.refresh" => Ok(changed(&sources.refresh(&slug()?).await?)),
+        "executor.coreTools.integrations.refresh" | "executor.mcp.refreshServer" => {
+            Ok(changed(&sources.refresh(&slug("slug")?).await?))
+        }
         "executor.coreTools.integrations.remove" => {
-            sources.remove(&slug()?).await?;
+            sources.remove(&slug("slug")?).await?;
             Ok(json!({ "removed": true }))
         }
-        "executor.openapi.addSpec" => add("openapi").await,
-        "executor.mcp.addServer" => add("mcp").await,
-        _ => {
-            let shown = |view: &crate::ConnectionView| {
-                let address = format!("tools.{}.{}.{}", view.integration, view.owner, view.name);
-                json!({ "address": address, "template": view.template })
-            };
+        "executor.coreTools.connections.list" => {
             Ok(sources.connections().await.iter().map(shown).collect())
         }
+        "executor.coreTools.connections.create" => {
+            let (owner, description) = (some("owner"), some("description"));
+            let made = Connection { owner, description, ..Connection::default() };
+            let view = sources.connect(&slug("integration")?, &text("name"), made).await?;
+            Ok(shown(&view))
+        }
+        "executor.coreTools.connections.remove" => {
+            let removed = sources.disconnect(&slug("integration")?, &text("name")).await?;
+            Ok(json!({ "removed": removed }))
+        }
+        "executor.coreTools.connections.refresh" => {
+            Ok(changed(&sources.refresh(&slug("integration")?).await?))
+        }
+        "executor.openapi.previewSpec" => sources.preview(&text("spec")).map_err(wrong),
+        "executor.openapi.addSpec" => add("openapi", "url").await,
+        "executor.graphql.addIntegration" => add("graphql", "endpoint").await,
+        "executor.mcp.addServer" => add("mcp", "url").await,
+        _ => policies::perform(sources, tool, args).await,
     }
+}
+
+fn wrong(why: String) -> Trouble {
+    Trouble::new("invalid_tool_arguments", why)
+}
+
+async fn detected(sources: &Sources, url: &str, only_mcp: bool) -> Result<Value, Trouble> {
+    let found = sources.detect(url).await.map_err(wrong)?;
+    if only_mcp && found.kind != "mcp" {
+        return Ok(json!([]));
+    }
+    let slug = found.slug.map(|slug| slug.to_string());
+    Ok(json!([{ "kind": found.kind, "endpoint": found.url, "name": found.title, "slug": slug }]))
+}
+
+fn cards(sources: &Sources) -> Value {
+    let snapshot = sources.0.setup.engine.catalogue().snapshot();
+    let card = |(card, n_tools): (&Card, usize)| {
+        json!({
+            "slug": card.name, "name": card.title, "description": card.description, "kind": card.kind,
+            "canRemove": card.can_remove, "canRefresh": card.can_refresh, "toolCount": n_tools,
+            "trouble": card.trouble,
+        })
+    };
+    snapshot.cards().map(card).collect()
+}
+
+fn shown(view: &ConnectionView) -> Value {
+    let address = format!("tools.{}.{}.{}", view.integration, view.owner, view.name);
+    json!({ "address": address, "template": view.template })
 }
 
 fn changed(change: &Change) -> Value {
@@ -141,6 +233,12 @@ fn changed(change: &Change) -> Value {
         "grownTools": change.grown,
         "leftOut": change.left_out,
     })
+}
+
+impl From<SourceError> for Trouble {
+    fn from(error: SourceError) -> Self {
+        Self::new(code(&error), error.to_string())
+    }
 }
 
 const fn code(error: &SourceError) -> &'static str {

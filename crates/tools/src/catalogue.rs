@@ -150,6 +150,16 @@ impl Catalogue {
         });
     }
 
+    /// Says anew what people call an integration and what it is good for. False where there is none of that name.
+    pub fn rename(&self, slug: &Slug, title: String, description: String) -> bool {
+        self.swap(|snapshot| {
+            let known = snapshot.sections.get(slug.as_str()).ok_or(())?;
+            let section = known.carded(Card { title, description, ..known.card.clone() });
+            Ok::<_, ()>((snapshot.with(slug.as_str().into(), section), ()))
+        })
+        .is_ok()
+    }
+
     /// Takes an integration out. False where there is none of that name.
     pub fn remove(&self, slug: &Slug) -> bool {
         self.swap(|snapshot| {

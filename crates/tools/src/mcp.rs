@@ -1,6 +1,7 @@
 //! MCP servers as sources: started by us over stdio, or reached over streamable HTTP. One connection per
 //! credential is kept and reused, and made anew when the server was lost.
 
+mod bounded;
 mod handler;
 mod http;
 mod names;

@@ -38,6 +38,8 @@ pub struct Tool {
     pub asks: bool,
     /// What that person reads first; none names the tool.
     pub about: Option<String>,
+    /// Whether an approval must name it: no pattern covers it.
+    pub by_name_only: bool,
 }
 
 impl Tool {
@@ -51,6 +53,7 @@ impl Tool {
             nature: Nature { read_only: false, runs: Runs::Here },
             asks: false,
             about: None,
+            by_name_only: false,
         }
     }
 }

@@ -312,7 +312,7 @@ fn named(members: &Members<'_>) -> Result<Source, Problem> {
 }
 
 /// What a connection proves, by its template.
-fn proof(members: &Members<'_>) -> Result<Connection, String> {
+pub(super) fn proof(members: &Members<'_>) -> Result<Connection, String> {
     let read = |error: protocols::executor::BadBody| error.to_string();
     let template: Option<String> = member(members, "template", "a string").map_err(read)?;
     let value: Option<String> = member(members, "value", "a string").map_err(read)?;
@@ -370,7 +370,7 @@ fn tool(found: &Found) -> Value {
 
 /// When something happened; null where it never did.
 fn time(at: Timestamp) -> Option<Timestamp> {
-    (at > Timestamp(0)).then_some(at)
+    (Timestamp(0) < at && at < Timestamp(i64::MAX)).then_some(at)
 }
 
 fn integration(app: &App, card: &Card, n_tools: usize) -> Value {
@@ -394,7 +394,7 @@ fn integration(app: &App, card: &Card, n_tools: usize) -> Value {
     })
 }
 
-fn connection(view: &ConnectionView) -> Value {
+pub(super) fn connection(view: &ConnectionView) -> Value {
     json!({
         "owner": view.owner,
         "name": view.name,
@@ -417,16 +417,16 @@ fn changed(slug: &str, change: &Change) -> Value {
     })
 }
 
-fn sources(app: &App) -> Result<&Sources, Problem> {
+pub(super) fn sources(app: &App) -> Result<&Sources, Problem> {
     let none = || Problem::conflict("This server has no sources that could be changed.");
     app.sources.as_ref().ok_or_else(none)
 }
 
-fn parse_slug(text: &str) -> Result<Slug, Problem> {
+pub(super) fn parse_slug(text: &str) -> Result<Slug, Problem> {
     Slug::parse(text).map_err(|bad| Problem::bad_request(format!("The slug is wrong: {bad}.")))
 }
 
-fn looks(caller: &Caller) -> Result<(), Problem> {
+pub(super) fn looks(caller: &Caller) -> Result<(), Problem> {
     caller.may_run().map_err(|denied| Problem::denied(denied, ""))
 }
 

@@ -1,6 +1,7 @@
 //! One folder per protocol, and the administrator's door.
 
 pub(crate) mod catalogue;
+pub(crate) mod changes;
 pub(crate) mod enclave;
 pub mod exec_server;
 pub mod execbox;

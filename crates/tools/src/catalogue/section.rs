@@ -101,7 +101,8 @@ impl Section {
         let entries = tools.into_values().map(|tool| Entry {
             runs: tool.nature.runs,
             is_bound_to_output: true,
-            since: Timestamp(0),
+            // Newer than any pattern that somebody approved, or will.
+            since: Timestamp(if tool.by_name_only { i64::MAX } else { 0 }),
             grew: Timestamp(0),
             spec: ToolSpec {
                 name: tool.path.as_str().to_owned(),
@@ -172,12 +173,17 @@ impl Section {
 
     /// The same with a word about its state.
     pub(super) fn troubled(&self, trouble: Option<String>) -> Self {
+        self.carded(Card { trouble, ..self.card.clone() })
+    }
+
+    /// The same with another card.
+    pub(super) fn carded(&self, card: Card) -> Self {
         let mounts = self.mounts.iter().map(|mount| Mount {
             prefix: mount.prefix.clone(),
             connection: mount.connection.clone(),
         });
         Self {
-            card: Card { trouble, ..self.card.clone() },
+            card,
             origin: self.origin.clone(),
             shelf: Arc::clone(&self.shelf),
             mounts: mounts.collect(),

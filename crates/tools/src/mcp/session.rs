@@ -1,5 +1,6 @@
 //! Connections to one MCP server: made when they are needed, kept, and made anew after a crash.
 
+use super::bounded::Bounded;
 use super::handler::{Desk, Handler};
 use super::http::BoundedHttp;
 use super::{McpEndpoint, McpLimits};
@@ -281,7 +282,8 @@ impl Sessions {
             McpEndpoint::Stdio(program) => {
                 let (running, pipes) = self.start(program, credential)?;
                 self.tasks.spawn(self.closing.clone().run_until_cancelled_owned(log(pipes.stderr)));
-                let transport = AsyncRwTransport::new(pipes.stdout, pipes.stdin)
+                let stdout = Bounded::new(pipes.stdout, MESSAGE_BYTES_MAX);
+                let transport = AsyncRwTransport::new(stdout, pipes.stdin)
                     .with_max_line_length(MESSAGE_BYTES_MAX);
                 (handler.serve(transport).await, Some(running))
             }

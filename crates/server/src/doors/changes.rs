@@ -1,0 +1,151 @@
+//! What administrators change about integrations and connections that are there: names, addresses, credentials.
+
+use super::{administers, answer, catalogue};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::body::JsonBody;
+use crate::error::Problem;
+use crate::query::Id;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use protocols::executor::{Members, member, members};
+use serde_json::{Value, json};
+use sources::config::Source;
+use std::sync::Arc;
+
+/// `PATCH /api/integrations/{slug} {name?, description?}`.
+pub(crate) async fn integration(
+    state: State<Arc<App>>,
+    caller: Caller,
+    Id(slug): Id,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let members = members(&body)?;
+    let sources = catalogue::sources(&state)?;
+    let name = catalogue::parse_slug(&slug)?;
+    let (mut spec, _) = sources.spec(&name).await?;
+    named(&members, &mut spec)?;
+    sources.change(&name, spec).await?;
+    catalogue::show(state, caller, Id(slug)).await
+}
+
+/// `GET /api/openapi/integrations/{slug}/config`.
+pub(crate) async fn config(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(slug): Id,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let (spec, _) = catalogue::sources(&app)?.spec(&catalogue::parse_slug(&slug)?).await?;
+    Ok(answer(StatusCode::OK, &shown(&slug, &spec)))
+}
+
+/// `POST /api/openapi/integrations/{slug}/config {mode?, config: {url?, baseUrl?, name?, description?}}`: what is not
+/// named stays with `merge`, which is usual, and goes with `replace`.
+pub(crate) async fn configure(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(slug): Id,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let outer = members(&body)?;
+    let inner: Option<&serde_json::value::RawValue> = member(&outer, "config", "an object")?;
+    let fields = match inner {
+        Some(inner) => members(inner.get().as_bytes())?,
+        None => outer.clone(),
+    };
+    let sources = catalogue::sources(&app)?;
+    let name = catalogue::parse_slug(&slug)?;
+    let (before, _) = sources.spec(&name).await?;
+    let mode: Option<String> = member(&outer, "mode", "\"merge\" or \"replace\"")?;
+    let mut spec = match mode.as_deref() {
+        None | Some("merge") => before,
+        Some("replace") => Source { base_url: None, title: None, description: None, ..before },
+        Some(_) => {
+            let message = "The member \"mode\" must be \"merge\" or \"replace\".";
+            return Err(Problem::bad_request(message.to_owned()));
+        }
+    };
+    named(&fields, &mut spec)?;
+    if let Some(url) = member(&fields, "baseUrl", "a string")? {
+        spec.base_url = Some(url);
+    }
+    if let Some(url) = member(&fields, "url", "a string")? {
+        (spec.url, spec.file, spec.text) = (Some(url), None, None);
+    }
+    let change = sources.change(&name, spec.clone()).await?;
+    let mut told = shown(&slug, &spec);
+    told["addedTools"] = json!(change.added);
+    told["removedTools"] = json!(change.removed);
+    told["changedTools"] = json!(change.changed);
+    Ok(answer(StatusCode::OK, &told))
+}
+
+/// `GET /api/connections/{owner}/{integration}/{name}`.
+pub(crate) async fn show_connection(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((owner, integration, name)): Path<(String, String, String)>,
+) -> Result<Response, Problem> {
+    catalogue::looks(&caller)?;
+    let slug = catalogue::parse_slug(&integration)?;
+    let view = catalogue::sources(&app)?.connection_view(&slug, &owner, &name).await;
+    let view = view.ok_or_else(|| unknown(&owner, &integration, &name))?;
+    Ok(answer(StatusCode::OK, &catalogue::connection(&view)))
+}
+
+/// `PATCH /api/connections/{owner}/{integration}/{name} {description?, template?, value?, values?}`.
+pub(crate) async fn connection(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((owner, integration, name)): Path<(String, String, String)>,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let members = members(&body)?;
+    let (sources, slug) = (catalogue::sources(&app)?, catalogue::parse_slug(&integration)?);
+    let before = sources.connection(&slug, &owner, &name).await;
+    let before = before.ok_or_else(|| unknown(&owner, &integration, &name))?;
+    let proves_anew =
+        ["template", "value", "values"].iter().any(|name| members.contains_key(*name));
+    let mut made = match proves_anew {
+        true => catalogue::proof(&members)
+            .map_err(|why| Problem::tagged("InvalidConnectionInputError", why))?,
+        false => before.clone(),
+    };
+    made.owner = before.owner;
+    made.description = member(&members, "description", "a string")?.or(before.description);
+    let view = sources.connect(&slug, &name, made).await?;
+    Ok(answer(StatusCode::OK, &catalogue::connection(&view)))
+}
+
+fn unknown(owner: &str, integration: &str, name: &str) -> Problem {
+    let message = format!("There is no connection {integration}.{owner}.{name}.");
+    Problem::not_found("ConnectionNotFoundError", message)
+}
+
+fn named(members: &Members<'_>, spec: &mut Source) -> Result<(), Problem> {
+    if let Some(name) = member(members, "name", "a string")? {
+        spec.title = Some(name);
+    }
+    if let Some(text) = member(members, "description", "a string")? {
+        spec.description = Some(text);
+    }
+    Ok(())
+}
+
+/// Where it is read and where its calls go. A file's path and a program's variables are nobody's business here.
+fn shown(slug: &str, spec: &Source) -> Value {
+    json!({
+        "slug": slug,
+        "kind": spec.kind,
+        "name": spec.title,
+        "description": spec.description,
+        "url": spec.url,
+        "baseUrl": spec.base_url,
+        "isInline": spec.text.is_some(),
+    })
+}

@@ -1,0 +1,64 @@
+//! What administrators change about a source and its connections while it is there.
+
+use crate::config::{Connection, Source};
+use crate::known::{ConnectionView, view};
+use crate::{SourceError, Sources, kept};
+use tools::{Change, Credential, Slug};
+
+impl Sources {
+    /// What is written about a source, and whether it stands in a file.
+    pub async fn spec(&self, slug: &Slug) -> Result<(Source, bool), SourceError> {
+        let known = self.0.known.lock().await;
+        let entry = known.get(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;
+        Ok((entry.spec.clone(), entry.is_configured))
+    }
+
+    /// Writes something else about a source that was added. Where that is more than other words, it is read anew,
+    /// as a source of its own: one that cannot be read changes nothing.
+    pub async fn change(&self, slug: &Slug, spec: Source) -> Result<Change, SourceError> {
+        let (before, is_configured) = self.spec(slug).await?;
+        if is_configured {
+            return Err(SourceError::Configured(slug.to_string()));
+        }
+        let words = |spec: &Source| (spec.title.clone(), spec.description.clone());
+        let bare = |spec: &Source| Source { title: None, description: None, ..spec.clone() };
+        let opened = match bare(&before) == bare(&spec) {
+            true => None,
+            false => Some(self.open(slug, &spec, &Credential::none()).await?),
+        };
+        let mut known = self.0.known.lock().await;
+        let entry = known.get_mut(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;
+        kept::put(&*self.0.setup.records, kept::SOURCE, slug.as_str(), &spec).await?;
+        let (title, description) = words(&spec);
+        entry.spec = spec;
+        let Some(opened) = opened else {
+            let title = title.unwrap_or_else(|| slug.to_string());
+            let catalogue = self.0.setup.engine.catalogue();
+            catalogue.rename(slug, title, description.unwrap_or_default());
+            return Ok(Change::default());
+        };
+        if let Some(server) = entry.server.take() {
+            server.close().await;
+        }
+        self.show(slug, entry, opened).await
+    }
+
+    /// One connection, with what it proves: for whoever changes a part of it.
+    pub async fn connection(&self, slug: &Slug, owner: &str, name: &str) -> Option<Connection> {
+        let known = self.0.known.lock().await;
+        let (connection, _) = known.get(slug)?.connections.get(name)?;
+        let is_theirs = connection.owner.as_deref().unwrap_or("org") == owner;
+        is_theirs.then(|| connection.clone())
+    }
+
+    /// One connection as it is shown.
+    pub async fn connection_view(
+        &self,
+        slug: &Slug,
+        owner: &str,
+        name: &str,
+    ) -> Option<ConnectionView> {
+        let connection = self.connection(slug, owner, name).await?;
+        Some(view(slug, name, &connection))
+    }
+}

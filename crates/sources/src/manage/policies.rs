@@ -1,0 +1,99 @@
+//! The tools that manage policies.
+
+use super::wrong;
+use crate::Sources;
+use engine::policies::{Change, KeptRule, NewRule, Owner, PolicyError, Position};
+use lifecycle::{Action, Pattern};
+use serde_json::{Value, json};
+use tools::envelope::Trouble;
+
+pub(super) const LIST: &str = "executor.coreTools.policies.list";
+pub(super) const CREATE: &str = "executor.coreTools.policies.create";
+pub(super) const UPDATE: &str = "executor.coreTools.policies.update";
+pub(super) const REMOVE: &str = "executor.coreTools.policies.remove";
+
+pub(super) async fn perform(sources: &Sources, tool: &str, args: &Value) -> Result<Value, Trouble> {
+    let engine = &sources.0.setup.engine;
+    let (policies, now) = (engine.policies(), engine.clock().now());
+    let id = args["id"].as_str().unwrap_or_default();
+    match tool {
+        CREATE => {
+            let missing = |name: &str| wrong(format!("{name} is missing"));
+            let new = NewRule {
+                owner: owner(args)?.ok_or_else(|| missing("owner"))?,
+                pattern: pattern(args)?.ok_or_else(|| missing("pattern"))?,
+                action: action(args)?.ok_or_else(|| missing("action"))?,
+                position: position(args)?,
+            };
+            Ok(shown(&policies.add(new, now).await.map_err(|error| refused(&error))?))
+        }
+        UPDATE => {
+            let change = Change {
+                owner: owner(args)?,
+                pattern: pattern(args)?,
+                action: action(args)?,
+                position: position(args)?,
+            };
+            Ok(shown(&policies.change(id, change, now).await.map_err(|error| refused(&error))?))
+        }
+        REMOVE => {
+            policies.remove(id, owner(args)?).await.map_err(|error| refused(&error))?;
+            Ok(json!({ "removed": true }))
+        }
+        _ => {
+            let rules = policies.list().await.map_err(|fault| {
+                Trouble::new("internal", format!("the policies cannot be read: {fault}"))
+            })?;
+            Ok(rules.iter().map(shown).collect())
+        }
+    }
+}
+
+fn text<'a>(args: &'a Value, name: &str) -> Option<&'a str> {
+    args[name].as_str()
+}
+
+fn owner(args: &Value) -> Result<Option<Owner>, Trouble> {
+    text(args, "owner").map(str::parse).transpose().map_err(|why: &str| wrong(why.to_owned()))
+}
+
+fn pattern(args: &Value) -> Result<Option<Pattern>, Trouble> {
+    let parsed = text(args, "pattern").map(Pattern::parse).transpose();
+    parsed.map_err(|bad| wrong(bad.to_string()))
+}
+
+fn position(args: &Value) -> Result<Option<Position>, Trouble> {
+    let parsed = text(args, "position").map(Position::parse).transpose();
+    parsed.map_err(|bad| wrong(bad.to_string()))
+}
+
+fn action(args: &Value) -> Result<Option<Action>, Trouble> {
+    match text(args, "action") {
+        None => Ok(None),
+        Some("approve") => Ok(Some(Action::Approve)),
+        Some("require_approval") => Ok(Some(Action::RequireApproval)),
+        Some("block") => Ok(Some(Action::Block)),
+        Some(_) => Err(wrong("action is approve, require_approval or block".into())),
+    }
+}
+
+fn refused(error: &PolicyError) -> Trouble {
+    let code = match error {
+        PolicyError::Unknown(_) => "policy_not_found",
+        PolicyError::NotKept | PolicyError::TooMany | PolicyError::Contested => {
+            "policy_not_changed"
+        }
+        PolicyError::Fault(_) => "internal",
+    };
+    Trouble::new(code, error.to_string())
+}
+
+fn shown(rule: &KeptRule) -> Value {
+    json!({
+        "id": rule.id,
+        "owner": rule.owner,
+        "pattern": rule.pattern.to_string(),
+        "action": rule.action,
+        "position": rule.position,
+    })
+}
