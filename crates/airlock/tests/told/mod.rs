@@ -1,5 +1,6 @@
 //! The one place where stories touch the API.
 
+pub(crate) mod enclave;
 pub(crate) mod executor;
 mod journal;
 mod plot;

@@ -10,6 +10,8 @@
 //! program  return await tools.mail.send({ to: "ann" })
 //! person   accepts | declines | waves away | says JSON | cancels the program | restarts the server
 //! person   requests METHOD PATH JSON        over HTTP only; exec_1 is the first question, STATE its callback's
+//! session  {"limits":{"idleMs":100}}        enclave only: what its request says besides
+//! caller   mail.send -> {"ok":true}         enclave only: what the caller makes of a call; `fails CODE MESSAGE`, `cancels REASON`
 //! person   accepts from now on | adds mail.* block | restarts the server with other tools
 //! ```
 
@@ -17,6 +19,8 @@ use lifecycle::{
     Action, Convention, Failure, FailureCode, Json, Limits, Nature, Pattern, Policy, Program, Rule,
     Runs, ToolPath, Wish,
 };
+use serde_json::Value;
+use std::collections::BTreeMap;
 use tools::function::FunctionSource;
 use tools::{Request, Tool};
 
@@ -40,7 +44,18 @@ pub(crate) struct Plot {
     pub(crate) policy: Policy,
     pub(crate) limits: Limits,
     pub(crate) people: Vec<Person>,
+    /// What enclave's request says besides its code.
+    pub(crate) session: Value,
+    /// What enclave's caller makes of calls, by the tool's name.
+    pub(crate) callers: BTreeMap<String, Caller>,
     scripts: Vec<Script>,
+}
+
+/// What enclave's caller makes of a call.
+pub(crate) enum Caller {
+    Returns(String),
+    Fails { code: String, message: String },
+    Cancels(String),
 }
 
 #[derive(Clone)]
@@ -72,6 +87,7 @@ impl Plot {
     pub(crate) fn parse(text: &str) -> Self {
         let (mut rules, mut people, mut scripts) = (vec![], vec![], vec![]);
         let (mut source, mut limits) = (String::new(), Limits::default());
+        let (mut session, mut callers) = (serde_json::json!({}), BTreeMap::new());
         for line in text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
             let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
             let rest = rest.trim_start();
@@ -82,11 +98,21 @@ impl Plot {
                 "program" => source.push_str(rest),
                 "" => source.push_str(&format!("\n{}", line.trim())),
                 "person" => people.push(person(rest)),
+                "session" => session = serde_json::from_str(rest).unwrap(),
+                "caller" => callers.extend([caller(rest)]),
                 _ => panic!("what is {line:?}?"),
             }
         }
         let program = Program { source, convention: Convention::ExplicitReturn };
-        Self { program, policy: Policy::new(vec![rules]), limits, people, scripts }
+        Self {
+            program,
+            policy: Policy::new(vec![rules]),
+            limits,
+            people,
+            session,
+            callers,
+            scripts,
+        }
     }
 
     /// The tools, as scripted, in one of their editions.
@@ -132,6 +158,20 @@ fn script(word: &str, text: &str) -> Script {
     };
     let path = ToolPath::parse(path).unwrap();
     Script { path, read_only: word == "tool?", asks: word == "tool!", does }
+}
+
+fn caller(text: &str) -> (String, Caller) {
+    let (name, rest) = text.split_once(' ').unwrap();
+    let does = match rest.trim_start().split_once(' ').unwrap() {
+        ("->", value) => Caller::Returns(value.trim().to_owned()),
+        ("fails", failure) => {
+            let (code, message) = failure.trim().split_once(' ').unwrap();
+            Caller::Fails { code: code.to_owned(), message: message.to_owned() }
+        }
+        ("cancels", reason) => Caller::Cancels(reason.trim().to_owned()),
+        (other, _) => panic!("what does {other} mean?"),
+    };
+    (name.to_owned(), does)
 }
 
 fn limit(limits: &mut Limits, text: &str) {

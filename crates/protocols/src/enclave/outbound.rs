@@ -15,7 +15,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Hears a journal from its first entry and tells it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Telling {
     execution: ExecutionId,
     session: Option<(SessionId, Note)>,
@@ -31,7 +31,7 @@ pub struct Telling {
 }
 
 /// A call that is not settled.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Made {
     tool: ToolPath,
     nature: Nature,

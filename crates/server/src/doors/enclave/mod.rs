@@ -4,6 +4,7 @@ mod reader;
 mod refused;
 mod sessions;
 mod socket;
+mod tape;
 
 pub(crate) use sessions::Sessions;
 pub(crate) use socket::open as socket;

@@ -1,7 +1,9 @@
 //! One reader of one session: what it missed, what comes, and a sign of life in between; each event once.
 
 use super::sessions::{Reading, random};
+use super::tape::End;
 use crate::app::App;
+use bytes::Bytes;
 use engine::Fault;
 use futures_util::future::FutureExt as _;
 use futures_util::stream::BoxStream;
@@ -34,6 +36,12 @@ pub(super) struct Reader {
     execution: ExecutionId,
     session: SessionId,
     telling: Telling,
+    /// The last entry that it has heard.
+    entry: Seq,
+    /// The last event that it has from others.
+    heard: u64,
+    /// Whether it wants what others want: everything, in clear.
+    shares: bool,
     entries: BoxStream<'static, Result<Entry, Fault>>,
     from: u64,
     filter: Option<Filter>,
@@ -76,6 +84,9 @@ impl Reader {
             app: Arc::clone(app),
             execution,
             telling: Telling::new(execution),
+            entry: Seq(0),
+            heard: 0,
+            shares: wish.filter.is_none() && sealer.is_none(),
             session,
             entries: first.chain(entries).boxed(),
             from: wish.from,
@@ -93,11 +104,14 @@ impl Reader {
     }
 
     /// The next lines, each with its line break; `None` after the last event.
-    pub(super) async fn next(&mut self) -> Option<Result<Vec<u8>, Broken>> {
+    pub(super) async fn next(&mut self) -> Option<Result<Bytes, Broken>> {
         if self.reading.over {
             return None;
         }
-        let mut lines = vec![];
+        if let Some(lines) = self.taped() {
+            return Some(Ok(lines));
+        }
+        let (mut lines, first) = (vec![], self.telling.last() + 1);
         loop {
             tokio::select! {
                 biased; // a session that says much must not keep heartbeats waiting
@@ -110,15 +124,54 @@ impl Reader {
                     if let Err(broken) = self.take_more(&mut lines).await {
                         return Some(Err(broken));
                     }
+                    if !lines.is_empty() {
+                        let lines = Bytes::from(lines);
+                        self.share(first, &lines);
+                        return Some(Ok(lines));
+                    }
                 }
             }
             if !lines.is_empty() {
-                return Some(Ok(lines));
+                return Some(Ok(lines.into()));
             }
             if self.reading.over {
                 return None;
             }
         }
+    }
+
+    /// What another reader has written already and this one has not heard.
+    fn taped(&mut self) -> Option<Bytes> {
+        if !self.shares || self.app.stopping.is_cancelled() {
+            return None;
+        }
+        let tape = Arc::clone(&self.reading.tape);
+        let tape = tape.lock().expect("no code panics while it holds a tape");
+        let heard = self.heard.max(self.telling.last());
+        let from = self.from.max(heard + 1);
+        if let Some((lines, last)) = tape.lines(from) {
+            self.heard = last;
+            // The end of a session that is over is the last thing on its tape.
+            self.reading.over = last == tape.last() && tape.is_over();
+            return Some(lines);
+        }
+        let end = tape.end_after(self.telling.last())?;
+        drop(tape);
+        // From here on it reads the journal by itself; all that the tape has is behind it.
+        self.entries = self.app.engine.follow(self.execution, end.entry).boxed();
+        (self.telling, self.entry) = (end.telling, end.entry);
+        None
+    }
+
+    /// Leaves to the others what it has written, if nothing is missing in it.
+    fn share(&self, first: u64, lines: &Bytes) {
+        if !self.shares || self.from > first || self.telling.last() < first {
+            return;
+        }
+        let end =
+            || End { telling: self.telling.clone(), entry: self.entry, over: self.reading.over };
+        let mut tape = self.reading.tape.lock().expect("no code panics while it holds a tape");
+        tape.add(first, lines, end);
     }
 
     /// What is there already goes into the same batch.
@@ -141,6 +194,7 @@ impl Reader {
             Some(Err(_)) | None => return Err(Broken),
         };
         let told = self.telling.hear(&entry);
+        self.entry = entry.seq;
         self.reading.over = matches!(entry.event, Event::Finished { .. });
         if matches!(entry.event, Event::Parked) {
             self.give_up().await;
@@ -230,7 +284,7 @@ impl Reader {
     }
 
     /// The same as a stream of batches.
-    pub(super) fn batches(self) -> impl Stream<Item = Result<Vec<u8>, Broken>> + Send + 'static {
+    pub(super) fn batches(self) -> impl Stream<Item = Result<Bytes, Broken>> + Send + 'static {
         futures_util::stream::unfold(Some(self), async |reader| {
             let mut reader = reader?;
             let batch = reader.next().await?;

@@ -2,6 +2,7 @@
 //! journal has the sessions.
 
 use super::reader::grace_ms;
+use super::tape::Tape;
 use engine::{Clock, Engine, Fault};
 use futures_util::StreamExt as _;
 use lifecycle::{ExecutionId, LimitKind, Phase, Seq, Timestamp, ToolPath};
@@ -42,6 +43,8 @@ struct Live {
     until: Option<Timestamp>,
     /// What the client has said under seal.
     opener: Option<Opener>,
+    /// What its readers have in common.
+    tape: Option<Arc<Mutex<Tape>>>,
 }
 
 /// One reader of a session. While there is one, the session goes on.
@@ -51,6 +54,8 @@ pub(super) struct Reading {
     grace_ms: u64,
     /// Nothing is left to wait for.
     pub(super) over: bool,
+    /// What all readers of the session have in common.
+    pub(super) tape: Arc<Mutex<Tape>>,
 }
 
 impl Sessions {
@@ -106,7 +111,7 @@ impl Sessions {
                 let first = engine.follow(execution, Seq(0)).next().await.transpose()?;
                 let grace_ms = first.as_ref().map_or(0, grace_ms);
                 let until = self.clock.now().after_ms(grace_ms);
-                let live = Live { n_readers: 0, until: Some(until), opener: None };
+                let live = Live { n_readers: 0, until: Some(until), opener: None, tape: None };
                 self.lock().entry(execution).or_insert(live);
             }
         }
@@ -129,12 +134,13 @@ impl Sessions {
     /// Somebody listens from now on.
     pub(super) fn read(self: &Arc<Self>, execution: ExecutionId, grace_ms: u64) -> Reading {
         let mut live = self.lock();
-        let entry =
-            live.entry(execution).or_insert(Live { n_readers: 0, until: None, opener: None });
+        let nobody = Live { n_readers: 0, until: None, opener: None, tape: None };
+        let entry = live.entry(execution).or_insert(nobody);
         entry.n_readers += 1;
         entry.until = None;
+        let tape = Arc::clone(entry.tape.get_or_insert_default());
         drop(live);
-        Reading { sessions: Arc::clone(self), execution, grace_ms, over: false }
+        Reading { sessions: Arc::clone(self), execution, grace_ms, over: false, tape }
     }
 
     /// Waits until everybody who listens has heard the end, or has had time enough.
@@ -209,6 +215,7 @@ impl Drop for Reading {
         if live.n_readers > 0 {
             return;
         }
+        live.tape = None;
         self.sessions.unread.notify_waiters();
         if self.over {
             all.remove(&self.execution);

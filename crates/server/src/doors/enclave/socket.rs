@@ -10,6 +10,7 @@ use axum::extract::State;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::http::StatusCode;
 use axum::response::Response;
+use bytes::Bytes;
 use futures_util::stream::{BoxStream, SelectAll};
 use futures_util::{SinkExt as _, StreamExt as _};
 use lifecycle::ExecutionId;
@@ -43,7 +44,7 @@ pub(crate) async fn open(
 struct Conversation {
     app: Arc<App>,
     caller: Caller,
-    streams: SelectAll<BoxStream<'static, Result<Vec<u8>, Broken>>>,
+    streams: SelectAll<BoxStream<'static, Result<Bytes, Broken>>>,
 }
 
 impl Conversation {
@@ -53,8 +54,8 @@ impl Conversation {
         loop {
             let said = tokio::select! {
                 frame = frames.next() => match frame {
-                    Some(Ok(Message::Text(text))) => self.hear(text.as_bytes()).await,
-                    Some(Ok(Message::Binary(bytes))) => self.hear(&bytes).await,
+                    Some(Ok(Message::Text(text))) => self.hear(text.as_bytes()).await.into(),
+                    Some(Ok(Message::Binary(bytes))) => self.hear(&bytes).await.into(),
                     Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
                     Some(Ok(Message::Close(_)) | Err(_)) | None => return,
                 },

@@ -1,0 +1,92 @@
+//! What readers of one session have in common: the lines that one of them has written, for the others. A tape is there
+//! while somebody listens; the journal has it all anyway.
+
+use bytes::Bytes;
+use lifecycle::Seq;
+use protocols::enclave::Telling;
+
+/// Text on one tape. What a session says beyond that, each reader writes for itself.
+const TAPE_BYTES_MAX: usize = 4 << 20;
+
+/// The first lines of a session, in clear and whole.
+#[derive(Default)]
+pub(super) struct Tape {
+    batches: Vec<Batch>,
+    n_bytes: usize,
+    /// Who goes on where the tape ends.
+    end: Option<End>,
+}
+
+/// Some lines.
+#[derive(Clone)]
+struct Batch {
+    /// The number of the last one; the first has the number after the batch before.
+    last: u64,
+    text: Bytes,
+}
+
+/// How things stand after the last batch.
+#[derive(Clone)]
+pub(super) struct End {
+    /// What has heard all entries up to there.
+    pub(super) telling: Telling,
+    /// The last of them.
+    pub(super) entry: Seq,
+    /// Whether nothing comes after it.
+    pub(super) over: bool,
+}
+
+impl Tape {
+    /// The number of the last event on it.
+    pub(super) fn last(&self) -> u64 {
+        self.batches.last().map_or(0, |batch| batch.last)
+    }
+
+    /// Whether its last event is the session's.
+    pub(super) fn is_over(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.over)
+    }
+
+    /// How things stand after its last event, for somebody who has told less and wants to go on from there.
+    pub(super) fn end_after(&self, told: u64) -> Option<End> {
+        self.end.clone().filter(|end| !end.over && end.telling.last() > told)
+    }
+
+    /// Lines that begin with event `from`, and the number of the last of them.
+    pub(super) fn lines(&self, from: u64) -> Option<(Bytes, u64)> {
+        let at = self.batches.partition_point(|batch| batch.last < from);
+        let batch = self.batches.get(at)?;
+        let first = at.checked_sub(1).map_or(1, |before| self.batches[before].last + 1);
+        let skipped = usize::try_from(from.saturating_sub(first)).unwrap_or(usize::MAX);
+        Some((batch.text.slice(line_start(&batch.text, skipped)..), batch.last))
+    }
+
+    /// One more batch, if it goes on where the tape ends and there is room.
+    pub(super) fn add(&mut self, first: u64, text: &Bytes, end: impl FnOnce() -> End) {
+        if first != self.last() + 1 || self.n_bytes + text.len() > TAPE_BYTES_MAX {
+            return;
+        }
+        let end = end();
+        self.n_bytes += text.len();
+        self.batches.push(Batch { last: end.telling.last(), text: text.clone() });
+        self.end = Some(end);
+    }
+}
+
+/// Where the n-th line begins, from 0.
+fn line_start(text: &[u8], n: usize) -> usize {
+    let Some(nth) = n.checked_sub(1) else { return 0 };
+    let breaks = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at);
+    breaks.skip(nth).map(|at| at + 1).next().unwrap_or(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_begin_where_they_are_counted() {
+        let text = b"a\nbc\n\nd\n";
+        assert_eq!([0, 1, 2, 3, 4, 9].map(|n| line_start(text, n)), [0, 2, 5, 6, 8, 8]);
+    }
+}
