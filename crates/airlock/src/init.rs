@@ -92,6 +92,8 @@ mod tests {
         let all = File::parse(&TEMPLATE.replace("\n#:", "\n")).unwrap();
         let names: Vec<_> = all.sources.keys().map(String::as_str).collect();
         assert_eq!(names, ["files", "hello", "petstore", "remote", "shop"]);
+        let notify = all.notify.unwrap();
+        assert_eq!((notify.command.len(), notify.webhook.is_some()), (3, true));
         assert_eq!(all.connections["petstore"]["main"].template(), "bearer");
     }
 

@@ -14,6 +14,7 @@ mod init;
 mod input;
 mod manual;
 mod mcp;
+mod notify;
 mod open;
 mod policy;
 mod print;

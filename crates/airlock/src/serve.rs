@@ -1,5 +1,6 @@
 //! `airlock serve`: the server, until it is told to stop.
 
+use crate::notify::{self, Notifier};
 use crate::{Exit, data_directory, duration, print, size};
 use anyhow::Context as _;
 use engine::policies::Policies;
@@ -141,8 +142,14 @@ async fn attend(
     if let Ok(link) = server.sign_in_link().await {
         print::note(&format!("questions are decided at {link}"));
     }
+    let notifier = Notifier::start(notify::Config {
+        engine: engine.clone(),
+        files: config_files(args.config.as_deref(), data_dir),
+        url: url.clone(),
+    });
     signals.next().await;
     let stopping = async {
+        notifier.shutdown().await;
         tokio::join!(server.shutdown(), engine.shutdown());
         sources.shutdown().await;
     };

@@ -6,6 +6,7 @@ mod served;
 use serde_json::{Value, json};
 use served::{Served, airlock};
 use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
@@ -293,6 +294,70 @@ fn a_server_with_a_name_is_reached_by_it() {
     assert_eq!(told(&["server", "remove", "build"]).code, Some(0));
     assert_eq!(told(&["server", "remove", "build"]).code, Some(1));
     assert_eq!(told(&["server", "add", "a.b", url]).code, Some(1));
+}
+
+/// A webhook that fails the first time: the body, timestamp and signature of each request.
+fn webhook() -> (String, std::sync::mpsc::Receiver<[String; 3]>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/hook", listener.local_addr().unwrap());
+    let (say, said) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        for (n, stream) in listener.incoming().take(2).enumerate() {
+            let mut stream = BufReader::new(stream.unwrap());
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") {
+                stream.read_line(&mut head).unwrap();
+            }
+            let head = head.to_ascii_lowercase();
+            let header = |name: &str| {
+                let line = head.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+                line.trim().to_owned()
+            };
+            let mut body = vec![0; header("content-length:").parse().unwrap()];
+            stream.read_exact(&mut body).unwrap();
+            let body = String::from_utf8(body).unwrap();
+            say.send([body, header("airlock-timestamp:"), header("airlock-signature:")]).unwrap();
+            let status = if n == 0 { "500 No" } else { "200 OK" };
+            let answer =
+                format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            stream.get_mut().write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    (url, said)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the test awaits this child")]
+#[test]
+fn people_hear_of_questions_by_a_program_and_by_a_webhook_that_failed_once() {
+    use hmac::{Hmac, KeyInit as _, Mac as _};
+    let dir = tempfile::tempdir().unwrap();
+    let data_dir = dir.path().join("data");
+    fs::create_dir(&data_dir).unwrap();
+    let (url, said) = webhook();
+    let notices = dir.path().join("notices");
+    assert!(Command::new("mkfifo").arg(&notices).status().unwrap().success());
+    let config = format!(
+        "[notify]\ncommand = [\"tee\", {notices:?}]\n[notify.webhook]\nurl = {url:?}\nsecret = \"s3\"\n"
+    );
+    fs::write(data_dir.join("airlock.toml"), config).unwrap();
+    let served = Served::start(&data_dir, &[]);
+    let asked = served.client("run").execute("return await tools.demo.ask({ text: 'my secret' })");
+    let expected = json!({
+        "type": "question", "executionId": asked.question(), "execution": asked.execution(),
+        "caller": "run", "tool": "demo.ask", "kind": "approval", "title": "Approve demo.ask?",
+        "url": format!("{}/resume/{}", served.url, asked.question()),
+    });
+    let told: Value = serde_json::from_str(&fs::read_to_string(&notices).unwrap()).unwrap();
+    assert_eq!(told, expected);
+    for _ in 0..2 {
+        let [body, at, signature] = said.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&body).unwrap(), expected);
+        let mut mac = Hmac::<sha2::Sha256>::new_from_slice(b"s3").unwrap();
+        mac.update(format!("{at}.{body}").as_bytes());
+        let bytes = mac.finalize().into_bytes();
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(signature, format!("v1={hex}"));
+    }
 }
 
 /// The server of a data directory that nobody started by hand. Ended when it goes out of scope.

@@ -45,6 +45,35 @@ pub struct File {
     /// The policies of each file that was merged: each file has its say, and the most restrictive counts.
     #[serde(skip)]
     pub lists: Vec<Vec<Rule>>,
+    /// Who is told when something asks.
+    pub notify: Option<Notify>,
+}
+
+/// Who is told when something asks.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Notify {
+    /// A program and its arguments; `{title}`, `{url}`, `{tool}` and the like stand for what is told.
+    pub command: Vec<String>,
+    /// An address that is sent the same.
+    pub webhook: Option<Webhook>,
+}
+
+/// An address that is told, and what proves to it who tells.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Webhook {
+    /// Where.
+    pub url: String,
+    /// What notices are signed with.
+    pub secret: Text,
+}
+
+impl Webhook {
+    /// Reads the secret from where it is.
+    pub fn secret(&self) -> Result<String, String> {
+        self.secret.read()
+    }
 }
 
 /// One policy.
@@ -407,6 +436,7 @@ impl File {
     pub fn over(self, other: Self) -> Self {
         let mut merged = other;
         merged.sources.extend(self.sources);
+        merged.notify = self.notify.or(merged.notify);
         merged.enclave.tools.extend(self.enclave.tools);
         for (source, connections) in self.connections {
             merged.connections.entry(source).or_default().extend(connections);

@@ -1,6 +1,6 @@
 //! The configuration files, looked at again and again: a look costs two system calls.
 
-use crate::config::{FILE_BYTES_MAX, File};
+use crate::config::{FILE_BYTES_MAX, File, Notify};
 use lifecycle::{Limits, Policy, Timestamp};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -17,6 +17,11 @@ pub fn user_file() -> Option<PathBuf> {
         std::env::var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config"));
     folder.or_else(home).map(|folder| folder.join("airlock/airlock.toml"))
+}
+
+/// Who is told when something asks, if anybody is.
+pub fn notify(files: &[PathBuf]) -> Result<Option<Notify>, String> {
+    read(files).map(|file| file.notify)
 }
 
 /// Which of the files there are, if they can be read; otherwise what is wrong with them.

@@ -1,0 +1,163 @@
+//! Carries a notice to a program or a webhook, again where it fails.
+
+use super::news::News;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use lifecycle::{CallId, CallerName, Json, ToolPath};
+use reqwest::Method;
+use reqwest::header::{CONTENT_TYPE, HeaderValue};
+use sha2::Sha256;
+use sources::config::{Notify, Webhook};
+use std::fmt::Write as _;
+use std::time::Duration;
+use tools::command::{CommandSource, CommandTool};
+use tools::http::{HttpClient, HttpLimits, Outgoing};
+use tools::{CancelSignal, Credential, Integration as _, Minding, Person, Program, Request};
+
+/// How often a notice is sent; the pauses between grow.
+const ATTEMPTS_MAX: u32 = 4;
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Longest that one attempt may take.
+const ATTEMPT_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// What a program or a webhook may say; nobody reads it.
+const ANSWER_BYTES_MAX: usize = 64 << 10;
+
+/// How somebody is told.
+#[derive(Debug, Clone, Copy)]
+enum Way<'a> {
+    Command(&'a [String]),
+    Webhook(&'a Webhook),
+}
+
+/// Carries notices. Clones share connections.
+#[derive(Debug, Clone)]
+pub(super) struct Courier {
+    http: HttpClient,
+}
+
+impl Default for Courier {
+    fn default() -> Self {
+        let limits = HttpLimits {
+            connect: ATTEMPT_TIME_MAX,
+            total: ATTEMPT_TIME_MAX,
+            request_bytes_max: ANSWER_BYTES_MAX,
+            response_bytes_max: ANSWER_BYTES_MAX,
+        };
+        Self { http: HttpClient::new(limits) }
+    }
+}
+
+impl Courier {
+    /// Tells everybody who wants to know.
+    pub(super) async fn deliver(&self, news: &News, notify: &Notify) {
+        let command = (!notify.command.is_empty()).then_some(Way::Command(&notify.command));
+        let webhook = notify.webhook.as_ref().map(Way::Webhook);
+        tokio::join!(self.insist(news, command), self.insist(news, webhook));
+    }
+
+    /// Tries until it goes well or has gone wrong often enough.
+    async fn insist(&self, news: &News, way: Option<Way<'_>>) {
+        let (Some(way), question) = (way, news.question) else { return };
+        let mut pause = FIRST_PAUSE;
+        for n_attempt in 1..=ATTEMPTS_MAX {
+            let attempt = match way {
+                Way::Command(argv) => run(news, argv).await,
+                Way::Webhook(webhook) => self.post(news, webhook).await,
+            };
+            let Err(why) = attempt else { return };
+            if n_attempt == ATTEMPTS_MAX {
+                tracing::error!(%question, why, "nobody could be notified");
+                return;
+            }
+            tracing::warn!(%question, why, n_attempt, "a notification failed and is tried again");
+            tokio::time::sleep(pause).await;
+            pause *= 4;
+        }
+    }
+
+    async fn post(&self, news: &News, webhook: &Webhook) -> Result<(), String> {
+        let url = webhook.url.parse().map_err(|_| "its url is no address".to_owned())?;
+        let body = news.body().to_string();
+        let seconds = engine::Clock::system().now().0 / 1_000;
+        let signature = signature(&webhook.secret()?, seconds, &body);
+        let mut request = Outgoing::new(Method::POST, url);
+        let headers = &mut request.headers;
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert("airlock-timestamp", HeaderValue::from(seconds));
+        let signature = HeaderValue::try_from(signature).map_err(|error| error.to_string())?;
+        headers.insert("airlock-signature", signature);
+        request.body = body.into_bytes().into();
+        let sent = self.http.send(request, &Credential::none(), &CancelSignal::never()).await;
+        let answer = sent.map_err(|error| error.to_string())?;
+        match answer.status.is_success() {
+            true => Ok(()),
+            false => Err(format!("it answered {}", answer.status)),
+        }
+    }
+}
+
+/// Runs a program with the notice in its arguments and on its standard input.
+async fn run(news: &News, argv: &[String]) -> Result<(), String> {
+    let tool = CommandTool {
+        description: String::new(),
+        argv: argv.to_vec(),
+        input: None,
+        output: None,
+        stdin: true,
+        read_only: true,
+        asks: false,
+        time_max: ATTEMPT_TIME_MAX,
+        output_bytes_max: ANSWER_BYTES_MAX,
+    };
+    let name = "notify".to_owned();
+    let path = ToolPath::parse(&name).map_err(|bad| bad.to_string())?;
+    let programs =
+        CommandSource::new([(name, tool)].into(), Program::default(), Minding::ThisBinary);
+    let request = Request {
+        execution: news.execution,
+        call: CallId(0),
+        attempt: 1,
+        tool: path,
+        args: Json::from_value(&news.body()).map_err(|error| error.to_string())?,
+        caller: CallerName("notify".into()),
+        cancelled: CancelSignal::never(),
+        person: Person::absent(),
+    };
+    let told = programs.call("notify", &Credential::none(), request).await;
+    let told = told.map_err(|failure| failure.message)?;
+    let said: serde_json::Value = told
+        .and_then(|told| serde_json::from_str(told.text()).ok())
+        .ok_or_else(|| "it said nothing".to_owned())?;
+    match said["ok"] == false {
+        true => Err(said["error"]["message"].as_str().unwrap_or("it failed").to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// `v1=` and the HMAC-SHA256 of `timestamp.body`, in hexadecimal: who knows the secret knows that we said it,
+/// and when.
+fn signature(secret: &str, seconds: i64, body: &str) -> String {
+    let mut mac =
+        Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("a key may have any length");
+    mac.update(format!("{seconds}.{body}").as_bytes());
+    let mut text = "v1=".to_owned();
+    for byte in mac.finalize().into_bytes() {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_notice_is_signed_with_its_time() {
+        // As `openssl dgst -sha256 -hmac key` says of `7.{}`.
+        let expected = "v1=77bc83bd1f40422311e47918b203449aecf84b02c1568bb1b570ac2a474cc2d8";
+        assert_eq!(signature("key", 7, "{}"), expected);
+        assert_ne!(signature("key", 8, "{}"), expected);
+        assert_ne!(signature("other", 7, "{}"), expected);
+    }
+}

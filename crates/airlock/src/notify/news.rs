@@ -1,0 +1,95 @@
+//! What people are told: that something asks, what it is called and where it is decided. Never with which
+//! arguments: they may be secret, and a notice travels far.
+
+use engine::Engine;
+use lifecycle::{CallerName, ExecutionId, Phase, QuestionId, QuestionKind};
+use serde_json::{Value, json};
+use store::ListFilter;
+
+/// Executions that are looked through: people are told of these first.
+const EXECUTIONS_MAX: usize = 200;
+
+/// Longest title.
+const TITLE_CHARS_MAX: usize = 200;
+
+/// A question that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct News {
+    pub(super) question: QuestionId,
+    pub(super) execution: ExecutionId,
+    caller: CallerName,
+    tool: String,
+    kind: &'static str,
+    title: String,
+    url: String,
+}
+
+impl News {
+    /// What is sent.
+    pub(super) fn body(&self) -> Value {
+        json!({
+            "type": "question",
+            "executionId": self.question,
+            "execution": self.execution,
+            "caller": self.caller,
+            "tool": self.tool,
+            "kind": self.kind,
+            "title": self.title,
+            "url": self.url,
+        })
+    }
+}
+
+/// What waits for people now.
+pub(super) async fn open(engine: &Engine, url: &str) -> Result<Vec<News>, engine::Error> {
+    let phases = vec![Phase::Running, Phase::Paused];
+    let filter = ListFilter { phases, caller: None, after: None, n_max: EXECUTIONS_MAX };
+    let mut open = vec![];
+    for listed in engine.list(filter).await? {
+        let state = match engine.look_up(listed.execution).await {
+            Ok(snapshot) => snapshot.state,
+            // Forgotten since it was listed.
+            Err(engine::Error::Rejected(_)) => continue,
+            Err(error) => return Err(error),
+        };
+        for question in state.open_questions() {
+            let tool = state.calls.get(&question.call).map(|call| call.tool.to_string());
+            open.push(News {
+                question: question.id,
+                execution: listed.execution,
+                caller: listed.standing.caller.clone(),
+                tool: tool.unwrap_or_default(),
+                kind: match &question.kind {
+                    QuestionKind::Approval => "approval",
+                    QuestionKind::InDoubt => "inDoubt",
+                    QuestionKind::Form { .. } => "form",
+                    QuestionKind::Link { .. } => "link",
+                },
+                title: title(&question.message),
+                url: format!("{url}/resume/{}", question.id),
+            });
+        }
+    }
+    Ok(open)
+}
+
+/// The first line: what follows it are arguments.
+fn title(message: &str) -> String {
+    let line = message.lines().next().unwrap_or_default();
+    line.chars().filter(|c| !c.is_control()).take(TITLE_CHARS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_one_line_without_arguments() {
+        assert_eq!(
+            title("Approve mail.send?\n\nArguments:\n{\"password\":1}"),
+            "Approve mail.send?"
+        );
+        assert_eq!(title("\u{1b}[2Ja"), "[2Ja");
+        assert_eq!(title(&"x".repeat(1_000)).len(), TITLE_CHARS_MAX);
+    }
+}
