@@ -11,6 +11,7 @@ mod executions;
 mod floor_process;
 mod kit;
 mod mcp;
+mod repl;
 mod runner;
 
 use anyhow::{Result, bail};
@@ -32,6 +33,7 @@ const BENCHMARKS: &[Benchmark] = &[
     Benchmark { name: "runner", about: "an execbox runner over a pipe", run: runner::run },
     Benchmark { name: "durable", about: "the real server", run: durable::run },
     Benchmark { name: "mcp", about: "execute over MCP, beside an rmcp echo", run: mcp::run },
+    Benchmark { name: "repl", about: "the REPL, beside a WebSocket echo", run: repl::run },
     Benchmark { name: "catalogue", about: "ten thousand tools", run: catalogue::run },
     Benchmark {
         name: "exec-server",

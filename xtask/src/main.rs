@@ -8,6 +8,7 @@ mod cargo;
 mod packages;
 mod print;
 mod programs;
+mod python;
 mod soak;
 mod test;
 mod tidy;
@@ -55,7 +56,7 @@ enum Verb {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().verb {
         Verb::Test => test::run(),
-        Verb::Packages => packages::run(),
+        Verb::Packages => packages::run().and_then(|()| python::run()),
         Verb::Tidy => tidy::run(),
         Verb::Bench { name, check } => bench::run(name.as_deref(), check),
         Verb::Soak { name } => soak::run(name.as_deref()),

@@ -13,6 +13,8 @@ struct Program {
 const PROGRAMS: &[Program] = &[
     // A real browser for the console, and what drives it.
     Program { name: "chromedriver", packages: &["chromium", "chromium-driver"] },
+    // What drives the REPL's door from outside.
+    Program { name: "python3", packages: &["python3", "python3-venv"] },
 ];
 
 /// Installs what is not there yet.

@@ -4,6 +4,7 @@ use crate::cargo::Cargo;
 use crate::packages;
 use crate::print::say;
 use crate::programs;
+use crate::python;
 use crate::tidy;
 use anyhow::{Result, bail};
 use std::time::{Duration, Instant};
@@ -46,6 +47,7 @@ fn steps() -> Vec<Step> {
         Step { name: "tidy", run: Box::new(tidy::run) },
         Step { name: "packages", run: Box::new(packages::run) },
         Step { name: "programs", run: Box::new(programs::run) },
+        Step { name: "python", run: Box::new(python::run) },
         // One profile only: a second build of the engines would double the time on a small machine.
         cargo("tests", Cargo::new(&["test", "--workspace", "--no-fail-fast"])),
         cargo(

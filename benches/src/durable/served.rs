@@ -57,6 +57,11 @@ impl Served {
         &self.address
     }
 
+    /// What opens it.
+    pub(crate) fn secret(&self) -> &str {
+        &self.secret
+    }
+
     /// One more connection.
     pub(crate) fn client(&self) -> Result<Client> {
         Client::connect(&self.address, &self.secret)

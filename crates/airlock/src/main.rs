@@ -12,6 +12,7 @@ mod executions;
 mod exit;
 mod init;
 mod input;
+mod journal;
 mod manual;
 mod mcp;
 mod notify;
@@ -21,6 +22,8 @@ mod print;
 mod profiles;
 mod progress;
 mod reach;
+mod repl;
+mod repl_server;
 mod resume;
 mod run;
 mod runner;
@@ -65,6 +68,9 @@ enum Verb {
     ExecServer(exec_server::Args),
     Completions(manual::Completions),
     Man(manual::Man),
+    ReplServer(repl_server::Args),
+    Repl(repl::Args),
+    Journal(journal::Args),
 }
 
 fn main() -> std::process::ExitCode {
@@ -94,6 +100,9 @@ fn main() -> std::process::ExitCode {
         Ok(Cli { verb: Verb::Runner(args) }) => runner::runner(&args),
         Ok(Cli { verb: Verb::Mcp(args) }) => mcp::mcp(args),
         Ok(Cli { verb: Verb::ExecServer(args) }) => exec_server::exec_server(&args),
+        Ok(Cli { verb: Verb::ReplServer(args) }) => repl_server::repl_server(args),
+        Ok(Cli { verb: Verb::Repl(args) }) => repl::repl(&args),
+        Ok(Cli { verb: Verb::Journal(args) }) => journal::journal(&args),
         Err(refused) => print::usage(&refused),
     };
     exit.into()

@@ -69,6 +69,28 @@ pub(crate) fn note(text: &str) {
     line(&mut io::stderr().lock(), &format!("airlock: {text}"));
 }
 
+/// What an evaluator printed, as it is but for what could steer the terminal.
+pub(crate) fn printed(text: &str) {
+    let is_terminal = io::stdout().is_terminal();
+    let shown: Vec<String> = text.lines().map(tamed).collect();
+    let shown = if is_terminal { shown.join("\n") } else { text.to_owned() };
+    line(&mut io::stdout().lock(), &shown);
+}
+
+/// A value of an evaluator's.
+pub(crate) fn shown(json: &str) {
+    let is_terminal = io::stdout().is_terminal();
+    line(&mut io::stdout().lock(), &rendered_value(json, is_terminal));
+}
+
+/// Why an evaluator has none.
+pub(crate) fn complaint(text: &str) {
+    let is_terminal = io::stderr().is_terminal();
+    let shown: Vec<String> = text.lines().map(tamed).collect();
+    let shown = if is_terminal { shown.join("\n") } else { text.to_owned() };
+    line(&mut io::stderr().lock(), &shown);
+}
+
 /// A word from Airlock itself that is the verb's result.
 pub(crate) fn report(text: &str) {
     line(&mut io::stdout().lock(), text);

@@ -8,7 +8,7 @@ use engine::{Clock, Config, Engine, Retention};
 use lifecycle::{Limits, ToolPath};
 use processes::Processes;
 use server::exec_server::{Choice, ExecServer};
-use server::{Auth, Server};
+use server::{Auth, Doors, ReplSettings, Server};
 use sources::{Management, Setup, Sources};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -31,43 +31,90 @@ const STOPPING_MAX: Duration = Duration::from_millis(4_500);
 pub(crate) struct Args {
     /// Where to listen; port 0 takes any that is free.
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:4788")]
-    listen: SocketAddr,
+    pub(crate) listen: SocketAddr,
     /// Where Airlock keeps what must last.
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
-    data_dir: Option<PathBuf>,
+    pub(crate) data_dir: Option<PathBuf>,
     /// Offers the demonstration tools; demo.append writes to demo-append.txt in the data directory.
     #[arg(long)]
-    demo: bool,
+    pub(crate) demo: bool,
     /// A configuration file, instead of airlock.toml here or above and the user's own.
     #[arg(long, value_name = "FILE", env = "AIRLOCK_CONFIG")]
-    config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
     /// Asks nobody for a token: whoever can reach the port may do everything. On loopback only.
     #[arg(long)]
-    no_auth: bool,
+    pub(crate) no_auth: bool,
     /// Whoever runs a program may not answer its questions.
     #[arg(long)]
-    no_model_answers: bool,
+    pub(crate) no_model_answers: bool,
     /// Opens /exec: whoever has a token with the scope process may spawn processes on this machine.
     #[arg(long)]
-    exec: bool,
+    pub(crate) exec: bool,
     /// How long finished executions stay readable, such as 12h or 30d; then they are forgotten.
     #[arg(long, value_name = "TIME", default_value = "30d", value_parser = duration::parse_long)]
-    keep_for: Duration,
+    pub(crate) keep_for: Duration,
     /// What the journal may take on the disk, such as 500MB or 4GB; beyond that the oldest finished
     /// executions are forgotten before their time.
     #[arg(long, value_name = "SIZE", default_value = "4GB", value_parser = size::parse)]
-    keep_bytes: u64,
+    pub(crate) keep_bytes: u64,
     /// Keeps a finished runner for the next program of the same caller: faster, and one caller's
     /// programs then share a process.
     #[arg(long)]
-    keep_runners: bool,
+    pub(crate) keep_runners: bool,
     /// Another name for a tool of the catalogue in enclave's programs, such as add=demo.add.
     #[arg(long = "enclave-tool", value_name = "NAME=TOOL", value_parser = enclave_tool)]
-    enclave_tools: Vec<(ToolPath, ToolPath)>,
+    pub(crate) enclave_tools: Vec<(ToolPath, ToolPath)>,
     /// One more name that this server answers to, and whose pages may call it.
     #[arg(long = "allowed-host", value_name = "NAME")]
-    allowed_hosts: Vec<String>,
+    pub(crate) allowed_hosts: Vec<String>,
+    #[command(flatten)]
+    pub(crate) repl: ReplArgs,
+    /// `repl-server` has only some.
+    #[arg(skip)]
+    pub(crate) doors: Doors,
 }
+
+/// What the REPL's evaluators are given.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct ReplArgs {
+    /// A script that every new evaluator of the REPL runs first; it may register commands.
+    #[arg(long = "repl-script", value_name = "FILE")]
+    scripts: Vec<PathBuf>,
+    /// Tells the REPL's clients where on this machine the files of commands lie.
+    #[arg(long)]
+    artifact_paths: bool,
+    /// How fast the clock of the REPL's watches ticks.
+    #[arg(long, value_name = "HZ", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    frames_per_second: u32,
+}
+
+impl Args {
+    /// What nobody said anything about.
+    pub(crate) fn usual() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            data_dir: None,
+            demo: false,
+            config: None,
+            no_auth: false,
+            no_model_answers: false,
+            exec: false,
+            keep_for: KEEP_FOR,
+            keep_bytes: KEEP_BYTES,
+            keep_runners: false,
+            enclave_tools: vec![],
+            allowed_hosts: vec![],
+            repl: ReplArgs::default(),
+            doors: Doors::All,
+        }
+    }
+}
+
+/// How long finished executions stay readable where nobody says.
+const KEEP_FOR: Duration = Duration::from_secs(30 * 24 * 3_600);
+
+/// What the journal may take where nobody says.
+const KEEP_BYTES: u64 = 4 << 30;
 
 /// Serves, and tells how it ended.
 pub(crate) fn serve(args: Args) -> Exit {
@@ -102,7 +149,7 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 async fn run(args: Args, data_dir: &Path) -> anyhow::Result<()> {
     // From here on a signal means "stop in order", also while we start.
     let mut signals = Signals::listen()?;
-    let store = open(data_dir)?;
+    let store = open(data_dir, args.doors)?;
     let result = attend(args, data_dir, &store, &mut signals).await;
     let _ = tokio::time::timeout(STOPPING_MAX, store.close()).await;
     result
@@ -114,6 +161,7 @@ async fn attend(
     store: &SqliteStore,
     signals: &mut Signals,
 ) -> anyhow::Result<()> {
+    let doors = args.doors;
     let engine = engine(&args, data_dir, store).await?;
     let sources = match open_sources(&args, data_dir, &engine, store).await {
         Ok(sources) => sources,
@@ -139,7 +187,9 @@ async fn attend(
     let url = server.url();
     store.set_owner_note(&url).context("could not say where we listen")?;
     print::report(&format!("Airlock is ready at {url}"));
-    if let Ok(link) = server.sign_in_link().await {
+    if doors == Doors::Repl {
+        print::note(&format!("the REPL is at {}", url.replacen("http", "ws", 1)));
+    } else if let Ok(link) = server.sign_in_link().await {
         print::note(&format!("questions are decided at {link}"));
     }
     let notifier = Notifier::start(notify::Config {
@@ -159,13 +209,21 @@ async fn attend(
     Ok(())
 }
 
-fn open(data_dir: &Path) -> anyhow::Result<SqliteStore> {
+fn open(data_dir: &Path, doors: Doors) -> anyhow::Result<SqliteStore> {
     let shown = data_dir.display();
     SqliteStore::open(data_dir).map_err(|error| {
         if let OpenError::Owned { note } = &error
             && note.starts_with("http")
         {
-            return anyhow::anyhow!("a server already owns {shown}: it listens at {note}");
+            let socket = note.replacen("http", "ws", 1);
+            return match doors {
+                Doors::All => {
+                    anyhow::anyhow!("a server already owns {shown}: it listens at {note}")
+                }
+                Doors::Repl => {
+                    anyhow::anyhow!("a server already owns {shown}: its REPL is at {socket}/repl")
+                }
+            };
         }
         anyhow::Error::new(error).context(format!("could not open {shown}"))
     })
@@ -252,7 +310,23 @@ async fn config(
         model_answers: !args.no_model_answers,
         clock,
         exec_server: if args.exec { Some(exec_server()?) } else { None },
+        repl: repl_settings(args, data_dir)?,
+        doors: args.doors,
         ..server::Config::new(engine.clone(), store.clone())
+    })
+}
+
+fn repl_settings(args: &Args, data_dir: &Path) -> anyhow::Result<ReplSettings> {
+    let read = |path: &PathBuf| {
+        let shown = path.display();
+        std::fs::read_to_string(path).with_context(|| format!("could not read the script {shown}"))
+    };
+    let scripts: Vec<String> = args.repl.scripts.iter().map(read).collect::<Result<_, _>>()?;
+    Ok(ReplSettings {
+        scripts: Arc::new(scripts),
+        artifact_paths: args.repl.artifact_paths.then(|| data_dir.join("blobs")),
+        demo: args.demo,
+        frames_per_second: args.repl.frames_per_second.max(1),
     })
 }
 

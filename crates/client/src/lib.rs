@@ -14,6 +14,7 @@ mod http;
 mod id;
 mod mcp;
 mod policies;
+pub mod repl;
 mod reply;
 mod running;
 mod sign_in;

@@ -4,6 +4,7 @@ pub mod enclave;
 pub mod exec_server;
 pub mod execbox;
 pub mod executor;
+pub mod hotrepl;
 pub mod json_rpc;
 pub mod ndjson;
 pub mod typescript;

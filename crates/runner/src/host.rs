@@ -2,6 +2,7 @@
 //! Nothing here holds a JavaScript value, so that a world can always be dropped.
 
 use crate::bytes;
+use crate::evaluator::{Desk, File, say};
 use crate::failure::{self, Described, Shifts};
 use crate::link::Outbox;
 use crate::loops::Words;
@@ -9,11 +10,12 @@ use crate::prelude;
 use crate::unseen;
 use crate::usage;
 use lifecycle::{CallId, InputIndex, LogLevel, OutputMark, TimerId, ToolPath};
+use protocols::execbox::session::FromSession;
 use protocols::execbox::wire::{Counted, Emit, Log, RawJson, TimerCleared, TimerSet, ToolCall};
 use protocols::execbox::{FromRunner, PAYLOAD_BYTES_MAX};
 use rquickjs::prelude::Func;
 use rquickjs::{Ctx, Exception, Function, Object, Value};
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -37,6 +39,8 @@ pub(crate) struct Host {
     is_looking: Cell<bool>,
     /// What a plain host's programs have besides.
     hosted: RefCell<Option<Hosted>>,
+    /// What a session has besides.
+    desk: OnceCell<Rc<Desk>>,
     cpu: Cpu,
     /// How often the engine asked whether to go on.
     ticks: Cell<u64>,
@@ -91,6 +95,7 @@ impl Host {
             has_users_lines: Cell::default(),
             is_looking: Cell::default(),
             hosted: RefCell::default(),
+            desk: OnceCell::new(),
             cpu: Cpu::default(),
             ticks: Cell::default(),
             rounds: Cell::default(),
@@ -99,7 +104,7 @@ impl Host {
         })
     }
 
-    /// As if nothing had run. Only the link stays.
+    /// As if nothing had run. Only the link stays. A session's world is never used again.
     pub(crate) fn forget(&self) {
         let Self {
             outbox: _,
@@ -112,6 +117,7 @@ impl Host {
             has_users_lines,
             is_looking,
             hosted,
+            desk: _,
             cpu: Cpu { since, allowance, exhausted },
             ticks,
             rounds,
@@ -134,6 +140,12 @@ impl Host {
         rounds.take();
         words.take();
         microtasks.take();
+    }
+
+    /// From now on this is the world of a session.
+    pub(crate) fn sit(&self, desk: Rc<Desk>) {
+        // A world has one session at most.
+        let _ = self.desk.set(desk);
     }
 
     /// Counts an input; outputs are numbered anew.
@@ -192,7 +204,7 @@ impl Host {
     pub(crate) fn say_count(&self) {
         let about = self.ticks.get().saturating_mul(ITERATIONS_PER_TICK);
         let iterations = self.rounds.get().unwrap_or(about);
-        if iterations > 0 && self.hosted.borrow().is_none() {
+        if iterations > 0 && self.hosted.borrow().is_none() && self.desk.get().is_none() {
             self.outbox.send(&FromRunner::Counted(Counted { iterations }));
         }
     }
@@ -200,6 +212,9 @@ impl Host {
     /// Called by the engine every so often while the guest is busy, and by us between microtasks.
     /// Says whether the guest must stop.
     pub(crate) fn poll(&self) -> bool {
+        if let Some(desk) = self.desk.get() {
+            return desk.poll();
+        }
         let (now, used, allowance) = match &*self.hosted.borrow() {
             Some(hosted) => {
                 let elapsed = hosted.started.elapsed();
@@ -253,6 +268,10 @@ impl Host {
         let Some(input) = payload(json) else {
             return Some(format!("the arguments are larger than {PAYLOAD_BYTES_MAX} bytes"));
         };
+        if let Some(desk) = self.desk.get() {
+            desk.call(&self.outbox, id, path.as_str(), input);
+            return None;
+        }
         let line = self.line(ctx);
         self.calls.borrow_mut().insert(CallId(id));
         self.outbox.send(&FromRunner::ToolCall(ToolCall {
@@ -284,6 +303,9 @@ impl Host {
     }
 
     fn log(&self, level: LogLevel, line: &str) {
+        if let Some(desk) = self.desk.get() {
+            return desk.print(&self.outbox, line);
+        }
         let mark = self.next_mark();
         self.outbox.send(&FromRunner::Log(Log { level, line: line.into(), mark }));
         // A host allows few lines, and wants those also of a program that had to be killed.
@@ -293,6 +315,10 @@ impl Host {
     }
 
     fn emit(&self, json: &str) -> bool {
+        if let Some(desk) = self.desk.get() {
+            desk.print(&self.outbox, json);
+            return true;
+        }
         let Some(item) = payload(json).filter(|_| self.has_room(json.len())) else {
             return false;
         };
@@ -312,16 +338,101 @@ impl Host {
     }
 
     fn timer_set(&self, id: u32, delay_ms: u64) {
+        if let Some(desk) = self.desk.get() {
+            return desk.timer_set(&self.outbox, id, delay_ms);
+        }
         let timer = TimerId(id);
         self.timers.borrow_mut().insert(timer);
         self.outbox.send(&FromRunner::TimerSet(TimerSet { timer, delay_ms }));
     }
 
     fn timer_cleared(&self, id: u32) {
+        if let Some(desk) = self.desk.get() {
+            return desk.timer_cleared(&self.outbox, id);
+        }
         let timer = TimerId(id);
         self.timers.borrow_mut().remove(&timer);
         self.outbox.send(&FromRunner::TimerCleared(TimerCleared { timer }));
     }
+}
+
+/// What only the prelude of a session asks for.
+impl Host {
+    fn registered(&self, json: &str) -> bool {
+        let descriptor = payload(json);
+        if let Some(descriptor) = descriptor {
+            say(&self.outbox, &FromSession::Registered(descriptor));
+        }
+        descriptor.is_some()
+    }
+
+    fn progress(&self, task: f64, json: &str) {
+        if let (Some(desk), Some(value)) = (self.desk.get(), payload(json)) {
+            desk.progress(&self.outbox, task as u64, value);
+        }
+    }
+
+    fn wrote(&self, task: f64, file: &File<'_>) -> bool {
+        let fits =
+            file.base64.len() + file.name.len() + file.content_type.len() < PAYLOAD_BYTES_MAX;
+        fits && self.desk.get().is_some_and(|desk| desk.write(&self.outbox, task as u64, file))
+    }
+
+    fn shown(&self, type_name: String, json: String, bytes: f64) {
+        if let Some(desk) = self.desk.get() {
+            desk.show(type_name, json, bytes as u64);
+        }
+    }
+
+    fn claimed(&self, kind: String, code: String, details: String) {
+        if let Some(desk) = self.desk.get() {
+            desk.claim(kind, code, details);
+        }
+    }
+}
+
+/// The functions for the prelude of a session.
+pub(crate) fn session_functions<'js>(
+    ctx: &Ctx<'js>,
+    host: &Rc<Host>,
+) -> rquickjs::Result<Object<'js>> {
+    let object = Object::new(ctx.clone())?;
+    let of = |host: &Rc<Host>| Rc::clone(host);
+    let it = of(host);
+    object.set("registered", Func::new(move |json: String| it.registered(&json)))?;
+    let it = of(host);
+    object.set(
+        "unregistered",
+        Func::new(move |name: String| {
+            say(&it.outbox, &FromSession::Unregistered(name.as_str().into()));
+        }),
+    )?;
+    let it = of(host);
+    object.set("progress", Func::new(move |task: f64, json: String| it.progress(task, &json)))?;
+    let it = of(host);
+    object.set(
+        "wrote",
+        Func::new(move |task: f64, name: String, content_type: String, base64: String| {
+            let file = File { name: &name, content_type: &content_type, base64: &base64 };
+            it.wrote(task, &file)
+        }),
+    )?;
+    let it = of(host);
+    object.set(
+        "shown",
+        Func::new(move |type_name: String, json: String, bytes: f64| {
+            it.shown(type_name, json, bytes);
+        }),
+    )?;
+    let it = of(host);
+    object.set(
+        "claimed",
+        Func::new(move |kind: String, code: String, details: String| {
+            it.claimed(kind, code, details);
+        }),
+    )?;
+    object.set("isProxy", Func::new(|value: Value<'js>| value.is_proxy()))?;
+    Ok(object)
 }
 
 /// A text that the engine's own stringify made, if it fits a message.

@@ -6,6 +6,7 @@
 
 mod bytes;
 mod convert;
+mod evaluator;
 mod failure;
 mod heap;
 mod host;

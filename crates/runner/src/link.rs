@@ -55,6 +55,16 @@ impl Inbox {
         self.lines.take().map_err(io::Error::other)
     }
 
+    /// A line that is here already.
+    pub(crate) fn take(&mut self) -> Option<&[u8]> {
+        self.lines.take().ok().flatten()
+    }
+
+    /// Reads what the socket has, without waiting. What is wrong with it, the next `line` says.
+    pub(crate) fn read_now(&mut self) {
+        let _ = self.look();
+    }
+
     fn read(&mut self) -> io::Result<usize> {
         let began = Instant::now();
         while self.is_quick && began.elapsed() < LOOKING_MAX {
@@ -129,8 +139,13 @@ impl Outbox {
     }
 
     pub(crate) fn send(&self, message: &FromRunner<'_>) {
+        self.send_with(|collected| message.encode(collected));
+    }
+
+    /// Sends what `encode` appends: whole lines.
+    pub(crate) fn send_with(&self, encode: impl FnOnce(&mut Vec<u8>)) {
         let mut collected = self.collected.borrow_mut();
-        message.encode(&mut collected);
+        encode(&mut collected);
         let full = collected.len() > COLLECTED_BYTES_MAX;
         drop(collected);
         if full {

@@ -8,6 +8,7 @@ use crate::link::Inbox;
 use crate::prelude::PRELUDE_VERSION;
 use lifecycle::{CallId, Convention, InputIndex, Seed, Timestamp, Unawaited};
 use protocols::execbox::ToRunner;
+use protocols::execbox::session::Open;
 use protocols::execbox::wire::{Airlock, Execute};
 use std::io;
 use std::time::Instant;
@@ -29,20 +30,40 @@ pub(crate) enum Manner {
     Hosted(Hosted),
 }
 
-impl Order {
+/// What a runner is for.
+pub(crate) enum Errand {
+    /// One program.
+    Program(Order),
+    /// A world in which many texts are evaluated, until the link closes.
+    Session(Open),
+}
+
+impl Errand {
     /// Waits for the next one; `None` once the other side has closed the link. What belongs to an execution that is
     /// over is passed by.
     pub(crate) fn next(inbox: &mut Inbox) -> io::Result<Option<Self>> {
         while let Some(line) = inbox.line(|| {})? {
-            if let Ok(ToRunner::Execute(execute)) = ToRunner::decode(line)
-                && let Some(order) = Self::read(execute)
-            {
-                return Ok(Some(order));
+            match ToRunner::decode(line) {
+                Ok(ToRunner::Execute(execute)) => {
+                    if let Some(order) = Order::read(execute) {
+                        return Ok(Some(Self::Program(order)));
+                    }
+                }
+                Ok(ToRunner::Session(open)) => return Ok(Some(Self::Session(open))),
+                Ok(
+                    ToRunner::ToolResult(_)
+                    | ToRunner::TimerFired(_)
+                    | ToRunner::Sync(_)
+                    | ToRunner::Cancel(_),
+                )
+                | Err(_) => {}
             }
         }
         Ok(None)
     }
+}
 
+impl Order {
     /// `None` if a host's tools make no sense, or it cannot be given what every program gets.
     fn read(execute: Execute<'_>) -> Option<Self> {
         let memory_bytes = execute.options.memory_limit_bytes;

@@ -42,6 +42,7 @@ const PARTS: &[(&str, &str)] = &[
     ("v1/console_more", v1!("console_more")),
     ("v1/crypto", v1!("crypto")),
     ("v1/errors", v1!("errors")),
+    ("v1/evaluate", v1!("evaluate")),
     ("v1/events", v1!("events")),
     ("v1/hosted", v1!("hosted")),
     ("v1/idna", v1!("idna")),

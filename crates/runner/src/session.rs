@@ -261,7 +261,7 @@ impl<'js> Session<'_, 'js> {
             ToRunner::Cancel(cancel) if cancel.id == self.order.id => {
                 Some(Ending::Failed(verdict::cancelled(self.order)))
             }
-            ToRunner::Cancel(_) | ToRunner::Sync(_) => None,
+            ToRunner::Cancel(_) | ToRunner::Sync(_) | ToRunner::Session(_) => None,
             ToRunner::Execute(execute) => {
                 self.order.refuse_second(execute.id.as_ref(), &self.host.outbox);
                 None
@@ -449,6 +449,6 @@ impl<'js> Session<'_, 'js> {
 }
 
 /// Guest time as the guest's own numbers.
-fn millis(at: Timestamp) -> f64 {
+pub(crate) fn millis(at: Timestamp) -> f64 {
     at.0 as f64
 }

@@ -1,10 +1,11 @@
 //! One guest's world: a runtime, a context and the prelude's functions. A world serves one execution.
 
+use crate::evaluator;
 use crate::heap::{Heap, Picture};
 use crate::host::{self, Host};
 use crate::link::Inbox;
 use crate::loops;
-use crate::order::Order;
+use crate::order::Errand;
 use crate::prelude;
 use crate::session::{self, End};
 use crate::usage;
@@ -56,6 +57,7 @@ pub(crate) struct Hooks {
     pub(crate) describe_crash: Hook,
     pub(crate) warm: Hook,
     pub(crate) hide: Hook,
+    pub(crate) evaluate: Hook,
 }
 
 /// A function of the prelude's, kept between two turns of the guest.
@@ -105,8 +107,17 @@ impl World {
         let peak_before = usage::memory_peak_bytes();
         let mut n_done = 0_u64;
         let exit_code = loop {
-            let order = match Order::next(&mut inbox) {
-                Ok(Some(order)) => order,
+            let order = match Errand::next(&mut inbox) {
+                Ok(Some(Errand::Program(order))) => order,
+                Ok(Some(Errand::Session(open))) => {
+                    let Some(world) = held.ready(prelude::PRELUDE_VERSION) else {
+                        return EXIT_BROKEN;
+                    };
+                    world.host.outbox.connect(Rc::clone(&stream));
+                    let is_closed = evaluator::serve(&world, &open, inbox);
+                    let exit_code = if is_closed { EXIT_CLOSED } else { EXIT_BROKEN };
+                    return Held::Spent(world).leave(exit_code);
+                }
                 Ok(None) => break EXIT_CLOSED,
                 Err(_) => break EXIT_BROKEN,
             };
@@ -231,6 +242,7 @@ impl Hooks {
             describe_crash: hook("describeCrash")?,
             warm: hook("warm")?,
             hide: Persistent::save(ctx, hide),
+            evaluate: hook("evaluate")?,
         })
     }
 }

@@ -1,10 +1,11 @@
 //! What every request can reach.
 
 use crate::auth::{self, Gate, Hosts, TokenError, Tokens};
-use crate::config::{Auth, Config};
+use crate::config::{Auth, Config, Doors};
 use crate::doors::enclave::Sessions;
 use crate::doors::exec_server::ExecServer;
 use crate::doors::execbox::Channels;
+use crate::doors::hotrepl::{Places, Repl, Shelf};
 use crate::doors::mcp::Mcp;
 use crate::metrics::Metrics;
 use engine::{Clock, Engine};
@@ -27,6 +28,8 @@ pub(crate) struct App {
     pub(crate) enclave: Arc<Sessions>,
     pub(crate) mcp: Mcp,
     pub(crate) exec_server: Option<ExecServer>,
+    pub(crate) repl: Repl,
+    pub(crate) doors: Doors,
     /// Cancelled when the server stops: whoever waits is told.
     pub(crate) stopping: CancellationToken,
     /// Every task of the server; joined when it stops.
@@ -44,10 +47,15 @@ impl App {
         let sandbox = config.engine.sandbox().clone();
         let (records, clock) = (Arc::clone(&config.records), config.clock.clone());
         let enclave = Sessions::new(config.enclave_tools, records, clock);
+        let (blobs, notes) = (config.blobs, config.notes);
+        let places = Places { records: Arc::clone(&config.records), blobs, notes };
+        let shelf = Shelf::new(config.engine.clone(), config.clock.clone(), config.repl, places);
         tasks.spawn(Arc::clone(&enclave).watch(config.engine.clone(), stopping.clone()));
         Arc::new(Self {
             enclave,
             exec_server: config.exec_server,
+            repl: Repl::new(shelf, stopping.clone(), tasks.clone()),
+            doors: config.doors,
             channels: Channels::new(sandbox, stopping.clone(), tasks.clone()),
             mcp: Mcp::new(&stopping, Arc::clone(&config.records)),
             engine: config.engine,

@@ -1,13 +1,14 @@
 //! What a server is made of.
 
 use crate::doors::exec_server::ExecServer;
+use crate::doors::hotrepl::Settings;
 use engine::{Clock, Engine};
 use lifecycle::ToolPath;
 use sources::Sources;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use store::Records;
+use store::{Blobs, Notes, Records};
 
 /// What a server is made of.
 #[derive(Clone)]
@@ -18,6 +19,10 @@ pub struct Config {
     pub engine: Engine,
     /// Where tokens are kept.
     pub records: Arc<dyn Records>,
+    /// Where files of the REPL are kept.
+    pub blobs: Arc<dyn Blobs>,
+    /// Where the REPL's journal is kept.
+    pub notes: Arc<dyn Notes>,
     /// How callers are told apart.
     pub auth: Auth,
     /// Names, besides the loopback ones and the listen address, that this server answers to.
@@ -32,6 +37,20 @@ pub struct Config {
     pub exec_server: Option<ExecServer>,
     /// Where tools come from, if that can be changed.
     pub sources: Option<Sources>,
+    /// What the REPL's evaluators are given.
+    pub repl: Settings,
+    /// Which doors there are.
+    pub doors: Doors,
+}
+
+/// Which doors a server has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Doors {
+    /// All.
+    #[default]
+    All,
+    /// The REPL at every path, and what is needed to answer questions.
+    Repl,
 }
 
 /// How callers are told apart.
@@ -48,11 +67,14 @@ pub enum Auth {
 
 impl Config {
     /// The usual server for this engine and these records: tokens, and programs' owners may answer.
-    pub fn new(engine: Engine, records: impl Records + 'static) -> Self {
+    pub fn new(engine: Engine, store: impl Records + Blobs + Notes + 'static) -> Self {
+        let store = Arc::new(store);
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             engine,
-            records: Arc::new(records),
+            records: Arc::clone(&store) as _,
+            blobs: Arc::clone(&store) as _,
+            notes: store,
             auth: Auth::Tokens { environment: None },
             allowed_hosts: vec![],
             model_answers: true,
@@ -60,6 +82,8 @@ impl Config {
             clock: Clock::system(),
             exec_server: None,
             sources: None,
+            repl: Settings::default(),
+            doors: Doors::All,
         }
     }
 }

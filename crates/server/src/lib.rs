@@ -15,7 +15,8 @@ mod query;
 mod routes;
 pub mod stdio;
 
-pub use config::{Auth, Config};
+pub use config::{Auth, Config, Doors};
+pub use doors::hotrepl::Settings as ReplSettings;
 #[doc(hidden)]
 pub use doors::mcp::mcp_with;
 pub use doors::{exec_server, execbox};

@@ -2,10 +2,11 @@
 
 use crate::app::App;
 use crate::body::BODY_BYTES_MAX;
-use crate::config::Config;
+use crate::config::{Config, Doors};
 use crate::doors::mcp::mcp;
 use crate::doors::{
-    catalogue, changes, enclave, exec_server, execbox, executor, journal, policies, sign_in, tokens,
+    catalogue, changes, enclave, exec_server, execbox, executor, hotrepl, journal, policies,
+    sign_in, tokens,
 };
 use crate::error::Problem;
 use crate::guard::guard;
@@ -28,6 +29,34 @@ pub fn router(config: Config) -> Router {
 }
 
 pub(crate) fn build(app: &Arc<App>) -> Router {
+    let doors = match app.doors {
+        Doors::All => all_doors(),
+        Doors::Repl => repl_alone(),
+    };
+    doors
+        .method_not_allowed_fallback(async |method: Method, uri: Uri| {
+            Problem::not_allowed(method.as_str(), uri.path())
+        })
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(from_fn_with_state(Arc::clone(app), guard))
+        .with_state(Arc::clone(app))
+}
+
+/// A REPL for clients that know an address and no path, and what people need to answer its questions.
+fn repl_alone() -> Router<Arc<App>> {
+    Router::new()
+        .merge(hotrepl::routes())
+        .route("/healthz", get(async || "ok"))
+        .route("/readyz", get(ready))
+        .route("/api/questions", get(pages::questions))
+        .route("/api/executions", get(executor::list))
+        .route("/api/executions/{id}", get(executor::show))
+        .route("/api/executions/{id}/resume", post(executor::resume))
+        .route("/api/executions/{id}/cancel", post(executor::cancel))
+        .fallback(get(hotrepl::open))
+}
+
+fn all_doors() -> Router<Arc<App>> {
     Router::new()
         .route("/", get(pages::shell))
         .route("/resume/{id}", get(pages::shell))
@@ -84,13 +113,8 @@ pub(crate) fn build(app: &Arc<App>) -> Router {
         .route("/api/tokens", get(tokens::list).post(tokens::add))
         .route("/api/tokens/{name}", delete(tokens::remove))
         .merge(enclave::routes())
+        .merge(hotrepl::routes())
         .fallback(async |uri: Uri| Problem::no_route(uri.path()))
-        .method_not_allowed_fallback(async |method: Method, uri: Uri| {
-            Problem::not_allowed(method.as_str(), uri.path())
-        })
-        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-        .layer(from_fn_with_state(Arc::clone(app), guard))
-        .with_state(Arc::clone(app))
 }
 
 /// What all this is, for programs. No token: it tells nothing that the documents do not.

@@ -1,4 +1,4 @@
-//! The only durable state: journal, records, blobs. Three traits, SQLite inside.
+//! The only durable state: journal, records, notes, blobs. A trait each, SQLite inside.
 //!
 //! Nothing outside this crate may assume that one process holds the truth: the same traits on a
 //! replicated engine make any node able to resume any execution.
@@ -6,10 +6,12 @@
 mod blobs;
 mod error;
 mod journal;
+mod notes;
 mod records;
 pub mod sqlite;
 
 pub use blobs::Blobs;
 pub use error::StoreError;
 pub use journal::{Append, Finished, Journal, ListFilter, Listed};
+pub use notes::Notes;
 pub use records::{Record, Records};

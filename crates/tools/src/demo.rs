@@ -55,7 +55,7 @@ impl Source for Demo {
                 ..tool("add", "Adds two numbers.", &[("a", &number), ("b", &number)])
             },
             tool("echo", "Returns its arguments.", &[("message", &json!({}))]),
-            tool("sleep", "Waits, then returns how long.", &[("ms", &ms)]),
+            Tool { job: true, ..tool("sleep", "Waits, then returns how long.", &[("ms", &ms)]) },
             tool("fail", "Fails with a message.", &[("message", &text)]),
             Tool { asks: true, ..tool("ask", "Asks a person first.", &[("text", &text)]) },
             tool(

@@ -70,6 +70,8 @@ pub struct ToolSpec {
     pub asks: bool,
     /// What that person reads first, such as `POST /issues`; none names the tool.
     pub about: Option<String>,
+    /// Whether it takes so long that those who can poll should.
+    pub job: bool,
 }
 
 impl ToolSpec {
@@ -83,6 +85,7 @@ impl ToolSpec {
             read_only: false,
             asks: false,
             about: None,
+            job: false,
         }
     }
 }

@@ -169,6 +169,7 @@ fn spec(name: &str, tool: &Tool) -> ToolSpec {
         read_only,
         asks: hints.destructive_hint == Some(true) && !read_only,
         about: None,
+        job: false,
     }
 }
 

@@ -40,6 +40,8 @@ pub struct Tool {
     pub about: Option<String>,
     /// Whether an approval must name it: no pattern covers it.
     pub by_name_only: bool,
+    /// Whether it takes so long that those who can poll should.
+    pub job: bool,
 }
 
 impl Tool {
@@ -54,6 +56,7 @@ impl Tool {
             asks: false,
             about: None,
             by_name_only: false,
+            job: false,
         }
     }
 }

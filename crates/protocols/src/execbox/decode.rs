@@ -32,6 +32,7 @@ impl<'a> ToRunner<'a> {
             "sync" => Self::Sync(read(line)?),
             "execute" => Self::Execute(read(line)?),
             "cancel" => Self::Cancel(read(line)?),
+            "session" => Self::Session(read(line)?),
             _ => return Err(BadMessage::UnknownType),
         })
     }

@@ -22,6 +22,13 @@ impl ToRunner<'_> {
             }
             Self::Sync(sync) => Line::new(to, "sync").value("n", &sync.n).end(),
             Self::Cancel(cancel) => Line::new(to, "cancel").value("id", &cancel.id).end(),
+            Self::Session(open) => {
+                let line = Line::new(to, "session").value("memoryBytes", &open.memory_bytes);
+                let line = line.value("seed", &open.seed).value("startMs", &open.start_ms);
+                let line = line.value("elementsMax", &open.elements_max);
+                let line = line.value("valueCharsMax", &open.value_chars_max);
+                line.value("printedBytesMax", &open.printed_bytes_max).end();
+            }
         }
     }
 }

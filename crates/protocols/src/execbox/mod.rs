@@ -7,6 +7,7 @@ mod decode;
 mod encode;
 mod manifest;
 mod multiplex;
+pub mod session;
 mod text;
 pub mod wire;
 

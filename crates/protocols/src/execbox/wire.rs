@@ -20,6 +20,8 @@ pub enum ToRunner<'a> {
     Sync(Sync),
     /// Give up.
     Cancel(Cancel<'a>),
+    /// From now on the link speaks the language of [`super::session`] (ours).
+    Session(super::session::Open),
 }
 
 /// What a runner says to a host.

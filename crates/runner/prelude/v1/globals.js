@@ -78,6 +78,8 @@ return {
     clock.now = at;
     load("timers").fire(id);
   },
+  // A session's own functions, for its host.
+  evaluate: (session, elementsMax, charsMax) => load("evaluate")(session, elementsMax, charsMax),
   describe: (error) => load("errors").describe(error),
   describeCrash: () => load("errors").describeCrash(),
   // What most programs touch, for a world that is copied rather than built.

@@ -37,6 +37,7 @@ const settle = (name) => {
   const property = getOwnPropertyDescriptor(world, name);
   if (property !== undefined && property.get !== undefined && property.get === lazy[name]) lazy[name]();
 };
+kit.settle = settle;
 const honest = (owner, name) => {
   const native = owner[name];
   define(owner, name, {

@@ -5,6 +5,7 @@
 
 mod depth;
 mod fence;
+mod interactive;
 mod recover;
 mod strip;
 mod transform;
@@ -12,6 +13,7 @@ mod transform;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use interactive::interactive;
 use lifecycle::Convention;
 use oxc_allocator::Allocator;
 use oxc_ast::ast::Program;

@@ -6,6 +6,7 @@ pub(crate) mod enclave;
 pub mod exec_server;
 pub mod execbox;
 pub(crate) mod executor;
+pub(crate) mod hotrepl;
 pub(crate) mod journal;
 pub(crate) mod mcp;
 pub(crate) mod policies;

@@ -19,6 +19,9 @@ const RECORD_BYTES_MAX: usize = 1 << 20;
 /// Forgotten executions that are remembered as such, some dozens of bytes each.
 pub(super) const FORGOTTEN_MAX: i64 = 100_000;
 
+/// How many notes are written before a book is trimmed: counting its lines each time would cost more than writing.
+const NOTES_PER_TRIM: i64 = 64;
+
 /// Something to write, already in the shape of its rows.
 #[derive(Debug)]
 pub(super) enum Write {
@@ -33,6 +36,11 @@ pub(super) enum Write {
         expected: u64,
     },
     Forget(ExecutionId),
+    Note {
+        book: String,
+        line: String,
+        n_max: usize,
+    },
     /// Makes the writer's connection behave as on a disk in trouble.
     #[cfg(test)]
     Trouble(&'static str),
@@ -114,12 +122,20 @@ impl Write {
         Ok(Self::Put { kind, record: Record { key: key.to_owned(), value, version } })
     }
 
+    /// Checks a note's size.
+    pub(super) fn note(book: &str, line: String, n_max: usize) -> Result<Self, StoreError> {
+        if line.len() > RECORD_BYTES_MAX || book.len() > RECORD_BYTES_MAX {
+            return Err(StoreError::Other("a note is too large".into()));
+        }
+        Ok(Self::Note { book: book.to_owned(), line, n_max })
+    }
+
     /// Whether it must be on the disk before anybody hears of it.
     pub(super) fn synced(&self) -> bool {
         match self {
             Self::Append(rows) => rows.strength == Strength::Synced,
             Self::Put { .. } | Self::Remove { .. } => true,
-            Self::Forget(_) => false,
+            Self::Forget(_) | Self::Note { .. } => false,
             #[cfg(test)]
             Self::Trouble(_) => false,
         }
@@ -131,6 +147,7 @@ impl Write {
             Self::Append(rows) => rows.entries.iter().map(|(_, event)| event.len()).sum(),
             Self::Put { record, .. } => record.key.len() + record.value.len(),
             Self::Remove { key, .. } => key.len(),
+            Self::Note { book, line, .. } => book.len() + line.len(),
             Self::Forget(_) => 0,
             #[cfg(test)]
             Self::Trouble(_) => 0,
@@ -179,6 +196,7 @@ impl Ledger {
             Write::Put { kind, record } => self.put(kind, record),
             Write::Remove { kind, key, expected } => self.remove(kind, key, *expected),
             Write::Forget(execution) => self.forget(*execution),
+            Write::Note { book, line, n_max } => self.note(book, line, *n_max),
             #[cfg(test)]
             Write::Trouble(_) => Ok(0),
         }
@@ -249,6 +267,23 @@ impl Ledger {
         let known = Known { number, created, last: rows.last(), standing };
         self.known.insert(rows.execution, known);
         Ok(number)
+    }
+
+    fn note(&self, book: &str, line: &str, n_max: usize) -> Result<u64, Unwritten> {
+        let seal = row::note_seal(book, line);
+        self.conn
+            .prepare_cached("INSERT INTO notes (book, line, seal) VALUES (?1, ?2, ?3)")?
+            .execute(params![book, line, seal])?;
+        let number = self.conn.last_insert_rowid();
+        if number % NOTES_PER_TRIM == 0 {
+            self.conn
+                .prepare_cached(
+                    "DELETE FROM notes WHERE book = ?1 AND number <=
+                     (SELECT number FROM notes WHERE book = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)",
+                )?
+                .execute(params![book, i64::try_from(n_max).unwrap_or(i64::MAX)])?;
+        }
+        Ok(0)
     }
 
     fn put(&self, kind: &str, record: &Record) -> Result<u64, Unwritten> {

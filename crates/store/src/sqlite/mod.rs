@@ -27,7 +27,9 @@ mod tests;
 pub use format::OpenError;
 pub use owner::owner_of;
 
-use crate::{Append, Blobs, Finished, Journal, ListFilter, Listed, Record, Records, StoreError};
+use crate::{
+    Append, Blobs, Finished, Journal, ListFilter, Listed, Notes, Record, Records, StoreError,
+};
 use checkpoint::Checkpoints;
 use files::Folder;
 use format::Durability;
@@ -341,6 +343,27 @@ impl Records for SqliteStore {
 
     fn all(&self, kind: &'static str) -> BoxFuture<'static, Result<Vec<Record>, StoreError>> {
         self.read(move |conn| query::records(conn, kind))
+    }
+}
+
+impl Notes for SqliteStore {
+    fn note(
+        &self,
+        book: &str,
+        line: String,
+        n_max: usize,
+    ) -> BoxFuture<'static, Result<(), StoreError>> {
+        let noted = self.write(Write::note(book, line, n_max));
+        Box::pin(async { noted.await.map(drop) })
+    }
+
+    fn newest(
+        &self,
+        book: &str,
+        n_max: usize,
+    ) -> BoxFuture<'static, Result<Vec<String>, StoreError>> {
+        let book = book.to_owned();
+        self.read(move |conn| query::newest_notes(conn, &book, n_max))
     }
 }
 

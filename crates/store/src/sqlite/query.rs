@@ -217,6 +217,19 @@ pub(super) fn records(conn: &Connection, kind: &str) -> Result<Vec<Record>, Stor
     collected(select.query([kind])?, |row| row::record(kind, row))
 }
 
+/// The newest lines of a book, newest first.
+pub(super) fn newest_notes(
+    conn: &Connection,
+    book: &str,
+    n_max: usize,
+) -> Result<Vec<String>, StoreError> {
+    let mut select = conn.prepare_cached(
+        "SELECT line, seal FROM notes WHERE book = ?1 ORDER BY number DESC LIMIT ?2",
+    )?;
+    let n_max = i64::try_from(n_max).unwrap_or(i64::MAX);
+    collected(select.query(rusqlite::params![book, n_max])?, |row| row::note(book, row))
+}
+
 fn collected<T>(
     mut rows: Rows<'_>,
     read: impl Fn(&Row<'_>) -> Result<T, StoreError>,

@@ -100,6 +100,19 @@ pub(super) fn record_seal(kind: &str, record: &Record) -> i64 {
         .done()
 }
 
+pub(super) fn note_seal(book: &str, line: &str) -> i64 {
+    Seal::new().bytes(book.as_bytes()).bytes(line.as_bytes()).done()
+}
+
+/// A note from `line, seal`.
+pub(super) fn note(book: &str, row: &Row<'_>) -> Result<String, StoreError> {
+    let line: String = row.get(0)?;
+    if row.get::<_, i64>(1)? != note_seal(book, &line) {
+        return Err(damaged("a note whose seal is broken"));
+    }
+    Ok(line)
+}
+
 /// A record from `key, value, version, seal`.
 pub(super) fn record(kind: &str, row: &Row<'_>) -> Result<Record, StoreError> {
     let version: i64 = row.get(2)?;

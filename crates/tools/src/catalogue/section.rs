@@ -112,6 +112,7 @@ impl Section {
                 read_only: tool.nature.read_only,
                 asks: tool.asks,
                 about: tool.about,
+                job: tool.job,
             },
         });
         let shelf = Shelf { entries: entries.collect(), ..Shelf::default() };

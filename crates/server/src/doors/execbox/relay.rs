@@ -86,7 +86,7 @@ impl Channel {
                 }
             }
             // What only our engine says to a runner.
-            Ok(ToRunner::TimerFired(_) | ToRunner::Sync(_)) | Err(_) => {}
+            Ok(ToRunner::TimerFired(_) | ToRunner::Sync(_) | ToRunner::Session(_)) | Err(_) => {}
         }
     }
 

@@ -1,0 +1,65 @@
+//! `airlock journal`: what a REPL session did lately.
+
+use crate::{Exit, print, repl};
+use client::repl::{JournalKind, ReplClient, ReplError};
+
+/// Shows what was evaluated and called in a REPL session lately, newest first.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    place: repl::Where,
+    /// How many entries.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: u64,
+    /// Only these.
+    #[arg(long, value_name = "KIND")]
+    kind: Option<Kind>,
+    /// One JSON object per line.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Kind {
+    Eval,
+    Command,
+}
+
+impl From<Kind> for JournalKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Eval => Self::Eval,
+            Kind::Command => Self::Command,
+        }
+    }
+}
+
+/// Shows it.
+pub(crate) fn journal(args: &Args) -> Exit {
+    print::start_tracing();
+    let shown = crate::runtime::one_thread().and_then(|runtime| Ok(runtime.block_on(show(args))?));
+    match shown {
+        Ok(()) => Exit::Good,
+        Err(error) => {
+            print::note(&format!("{error:#}"));
+            Exit::Failed
+        }
+    }
+}
+
+async fn show(args: &Args) -> Result<(), ReplError> {
+    let (url, token) = args.place.remote().ok_or(ReplError::Connect {
+        url: "the data directory".into(),
+        reason: "no server runs on it: name one with --url".into(),
+    })?;
+    let client = ReplClient::connect(&args.place.address(&url), token.as_deref()).await?;
+    for entry in client.journal(args.kind.map(Into::into), args.limit).await? {
+        if args.json {
+            let line = serde_json::to_string(&entry).unwrap_or_default();
+            print::report(&line);
+        } else {
+            print::report(&repl::journal_line(&entry));
+        }
+    }
+    Ok(())
+}

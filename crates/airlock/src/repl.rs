@@ -1,0 +1,188 @@
+//! `airlock repl`: a prompt at a session whose definitions stay, here or at any HotRepl server.
+
+mod dots;
+mod local;
+mod prompt;
+mod scan;
+
+use crate::{Exit, data_directory, print};
+use anyhow::Context as _;
+use client::repl::{ReplClient, ReplError};
+use dots::Dots;
+pub(crate) use dots::journal_line;
+use prompt::{Line, Prompt};
+use std::path::PathBuf;
+use store::sqlite::owner_of;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Evaluates what you type, in a session whose definitions stay.
+///
+/// Without --url: at the server that owns the data directory, or in a jail of its own that is gone when you leave. With
+/// it: at any server that speaks HotRepl. `.help` lists what else there is.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    place: Where,
+    /// Offers the demonstration tools, in a jail of its own.
+    #[arg(long)]
+    demo: bool,
+}
+
+/// Where a session is.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Where {
+    /// A HotRepl server, such as ws://127.0.0.1:18590.
+    #[arg(long, value_name = "ws://…", env = "HOTREPL_URL")]
+    url: Option<String>,
+    /// What opens it; without this, what the data directory holds, for a server on this machine.
+    #[arg(long, value_name = "TOKEN", env = "AIRLOCK_TOKEN", hide_env_values = true)]
+    token: Option<String>,
+    /// Which session; another client of the same one is sent away.
+    #[arg(long, value_name = "NAME")]
+    session: Option<String>,
+    /// Where Airlock keeps what must last [default: ~/.airlock].
+    #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+impl Where {
+    /// The server that is named, or that owns the data directory; and what opens it.
+    pub(crate) fn remote(&self) -> Option<(String, Option<String>)> {
+        if let Some(url) = &self.url {
+            return Some((url.clone(), self.token.clone()));
+        }
+        let dir = self.data_dir()?;
+        let note = owner_of(&dir).filter(|note| note.starts_with("http://"))?;
+        let kept = || std::fs::read_to_string(server::auth::secret_file(&dir, "admin")).ok();
+        let token = self.token.clone().or_else(|| kept().map(|text| text.trim().to_owned()));
+        Some((format!("{}/repl", note.replacen("http", "ws", 1)), token))
+    }
+
+    /// A server's address with the session that is meant.
+    pub(crate) fn address(&self, url: &str) -> String {
+        let Some(name) = &self.session else { return url.to_owned() };
+        let separator = if url.contains('?') { '&' } else { '?' };
+        let name: String = form(name);
+        format!("{url}{separator}session={name}")
+    }
+
+    fn data_dir(&self) -> Option<PathBuf> {
+        self.data_dir.clone().or_else(data_directory::usual)
+    }
+}
+
+/// A text as a value of a query.
+fn form(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let escaped =
+        |byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(escaped).collect()
+}
+
+/// Prompts until the user leaves.
+pub(crate) fn repl(args: &Args) -> Exit {
+    print::start_tracing();
+    match run(args) {
+        Ok(exit) => exit,
+        Err(error) => {
+            print::note(&format!("{error:#}"));
+            Exit::Failed
+        }
+    }
+}
+
+fn run(args: &Args) -> anyhow::Result<Exit> {
+    let runtime = crate::runtime::threads()?;
+    // From here on Ctrl-C ends what runs, and not us.
+    let _interrupts = runtime.block_on(async { signal(SignalKind::interrupt()) })?;
+    let (url, token, local) = match args.place.remote() {
+        Some((url, token)) => (url, token, None),
+        None => {
+            let local = runtime.block_on(local::Local::start(args.demo));
+            let local = local.context("could not start a jail")?;
+            (local.url(), Some(local.secret().to_owned()), Some(local))
+        }
+    };
+    let address = args.place.address(&url);
+    let client = runtime.block_on(ReplClient::connect(&address, token.as_deref()))?;
+    let history = args.place.data_dir().map(|dir| dir.join("repl-history"));
+    let mut prompt = Prompt::new(&client, runtime.handle(), history)?;
+    let host = &client.handshake().host;
+    let evaluator = &client.handshake().evaluator.name;
+    print::report(&format!(
+        "{} {} ({evaluator}). .help lists what there is.",
+        host.name, host.version
+    ));
+    let exit = converse(&runtime, &client, &mut prompt);
+    prompt.save();
+    if let Some(local) = local {
+        runtime.block_on(local.shutdown());
+    }
+    runtime.shutdown_background();
+    exit
+}
+
+fn converse(runtime: &Runtime, client: &ReplClient, prompt: &mut Prompt) -> anyhow::Result<Exit> {
+    let mut dots = Dots::default();
+    loop {
+        let text = match prompt.read()? {
+            Line::Text(text) if text.trim().is_empty() => continue,
+            Line::Text(text) => text,
+            Line::Interrupted => continue,
+            Line::Over => return Ok(Exit::Good),
+        };
+        prompt.remember(&text);
+        let done = match text.trim().strip_prefix('.') {
+            Some(".exit" | "exit") => return Ok(Exit::Good),
+            Some(dotted) if dots::is_one(dotted) => {
+                runtime.block_on(dots.run(client, dotted.trim()))
+            }
+            Some(_) | None => runtime.block_on(evaluate(client, &text)),
+        };
+        match done {
+            Ok(()) => dots.note(&text),
+            Err(error @ (ReplError::Evicted | ReplError::Closed)) => {
+                print::note(&error.to_string());
+                return Ok(Exit::Failed);
+            }
+            Err(error) => print::complaint(&told(&error)),
+        }
+    }
+}
+
+/// Evaluates one text; Ctrl-C ends it and not us.
+async fn evaluate(client: &ReplClient, code: &str) -> Result<(), ReplError> {
+    let mut interrupts = signal(SignalKind::interrupt()).map_err(|_| ReplError::Closed)?;
+    let id = client.fresh("eval");
+    let mut result = Box::pin(client.eval_as(&id, code, None));
+    let result = loop {
+        tokio::select! {
+            result = &mut result => break result?,
+            Some(()) = interrupts.recv() => client.cancel(&id).await?,
+        }
+    };
+    if let Some(stdout) = &result.stdout {
+        print::printed(stdout.trim_end_matches('\n'));
+    }
+    if let Some(value) = &result.value {
+        print::shown(value.text());
+    }
+    Ok(())
+}
+
+fn told(error: &ReplError) -> String {
+    let ReplError::Failed(failed) = error else { return error.to_string() };
+    let details = failed.details.as_ref();
+    let text = |name: &str| details.and_then(|it| it.get(name)).and_then(|it| it.as_str());
+    let mut told = String::new();
+    if let Some(stdout) = text("stdout") {
+        told.push_str(stdout);
+    }
+    told.push_str(&failed.message);
+    if let Some(stack) = text("stack") {
+        told.push('\n');
+        told.push_str(stack);
+    }
+    told
+}

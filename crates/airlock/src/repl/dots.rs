@@ -1,0 +1,190 @@
+//! What begins with a dot is for the prompt, not for the evaluator.
+
+use crate::print;
+use client::repl::{Command, Job, JobState, JournalEntry, ReplClient, ReplError};
+use serde_json::Value;
+use std::path::Path;
+
+/// Ticks of a watch that are shown where nobody says how many.
+const TICKS: u64 = 10;
+
+/// Frames between two of them: about a quarter of a second.
+const INTERVAL_FRAMES: u64 = 15;
+
+/// Entries of the journal that are shown where nobody says how many.
+const ENTRIES: u64 = 20;
+
+const HELP: &str = "\
+.help                 these lines
+.exit                 leaves; so does Ctrl-D. Ctrl-C ends what runs
+.reset                a new evaluator: all definitions go
+.save FILE            writes what was evaluated here into a file
+.load FILE            evaluates a file
+.watch CODE           evaluates CODE again and again, ten times; .watch 50 CODE fifty times
+.commands             the typed commands there are
+.run NAME [JSON]      calls a command
+.jobs                 the jobs that were started here
+.cancel JOB           ends a job
+.journal [N]          what was done lately, newest first";
+
+const NAMES: [&str; 10] =
+    ["help", "reset", "save", "load", "watch", "commands", "run", "jobs", "cancel", "journal"];
+
+/// Whether a text behind a dot is one of these; `.5` is a number.
+pub(super) fn is_one(dotted: &str) -> bool {
+    let name = dotted.split_whitespace().next().unwrap_or_default();
+    NAMES.contains(&name)
+}
+
+/// What the prompt remembers for them.
+#[derive(Default)]
+pub(super) struct Dots {
+    evaluated: Vec<String>,
+    jobs: Vec<(String, String)>,
+}
+
+impl Dots {
+    /// Remembers a text for `.save`.
+    pub(super) fn note(&mut self, text: &str) {
+        if !text.trim_start().starts_with('.') {
+            self.evaluated.push(text.to_owned());
+        }
+    }
+
+    pub(super) async fn run(&mut self, client: &ReplClient, line: &str) -> Result<(), ReplError> {
+        let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let rest = rest.trim();
+        match name {
+            "help" => print::printed(HELP),
+            "reset" => {
+                client.reset().await?;
+                self.evaluated.clear();
+            }
+            "save" => self.save(rest),
+            "load" => return self.load(client, rest).await,
+            "watch" => return watch(client, rest).await,
+            "commands" => {
+                for command in client.commands().await? {
+                    print::printed(&command.name);
+                }
+            }
+            "run" => return self.call(client, rest).await,
+            "jobs" => return self.jobs(client).await,
+            "cancel" => {
+                let (_, state) = client.cancel_job(rest).await?;
+                print::printed(state_name(state));
+            }
+            _ => return journal(client, rest).await,
+        }
+        Ok(())
+    }
+
+    fn save(&self, file: &str) {
+        let mut text = self.evaluated.join("\n");
+        text.push('\n');
+        match std::fs::write(Path::new(file), text) {
+            Ok(()) => print::printed(&format!("{} texts are in {file}", self.evaluated.len())),
+            Err(error) => print::complaint(&format!("could not write {file}: {error}")),
+        }
+    }
+
+    async fn load(&mut self, client: &ReplClient, file: &str) -> Result<(), ReplError> {
+        match std::fs::read_to_string(Path::new(file)) {
+            Ok(text) => {
+                super::evaluate(client, &text).await?;
+                self.evaluated.push(text.trim_end().to_owned());
+            }
+            Err(error) => print::complaint(&format!("could not read {file}: {error}")),
+        }
+        Ok(())
+    }
+
+    async fn call(&mut self, client: &ReplClient, rest: &str) -> Result<(), ReplError> {
+        let (name, args) = rest.split_once(char::is_whitespace).unwrap_or((rest, "{}"));
+        let Ok(args) = serde_json::from_str::<Value>(args.trim()) else {
+            print::complaint("the arguments must be a JSON object");
+            return Ok(());
+        };
+        match client.call(name, args, None).await? {
+            Command::Ended(result) => match result.error {
+                Some(error) => return Err(ReplError::Failed(Box::new(error))),
+                None => {
+                    print::shown(&result.output.unwrap_or_default().to_string());
+                    for (name, file) in result.artifacts {
+                        print::printed(&format!("{name}: {}", file.uri));
+                    }
+                }
+            },
+            Command::Job(job) => {
+                print::printed(&format!("job {job}"));
+                self.jobs.push((job, name.to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    async fn jobs(&self, client: &ReplClient) -> Result<(), ReplError> {
+        if self.jobs.is_empty() {
+            print::printed("no job was started here");
+        }
+        for (job, name) in &self.jobs {
+            let state = match client.job(job).await? {
+                Job::Running(running) => {
+                    let progress = running.progress.map(|it| it.to_string()).unwrap_or_default();
+                    format!("running {progress}")
+                }
+                Job::Ended(ended) => {
+                    let output = ended.output.map(|it| it.to_string());
+                    let error = ended.error.map(|it| it.message);
+                    let said = output.or(error).unwrap_or_default();
+                    format!("{} {said}", state_name(ended.state))
+                }
+            };
+            print::printed(&format!("{job} {name} {state}"));
+        }
+        Ok(())
+    }
+}
+
+async fn watch(client: &ReplClient, rest: &str) -> Result<(), ReplError> {
+    let counted = rest.split_once(char::is_whitespace);
+    let (limit, code) = match counted.and_then(|(n, code)| Some((n.parse().ok()?, code))) {
+        Some((limit, code)) => (limit, code),
+        None => (TICKS, rest),
+    };
+    let mut watch = client.watch(code, INTERVAL_FRAMES, Some(limit)).await?;
+    while let Some(tick) = watch.next().await {
+        let tick = tick?;
+        let shown = tick.value.as_ref().map_or("undefined", |value| value.text());
+        print::shown(shown);
+    }
+    Ok(())
+}
+
+async fn journal(client: &ReplClient, rest: &str) -> Result<(), ReplError> {
+    let entries = client.journal(None, rest.parse().unwrap_or(ENTRIES)).await?;
+    for entry in &entries {
+        print::printed(&journal_line(entry));
+    }
+    Ok(())
+}
+
+/// One entry as a line.
+pub(crate) fn journal_line(entry: &JournalEntry) -> String {
+    let what = entry.code.as_deref().or(entry.name.as_deref()).unwrap_or_default();
+    let first = what.lines().next().unwrap_or_default();
+    let how = match entry.error_kind {
+        Some(kind) => kind.name(),
+        None => "ok",
+    };
+    format!("{}  {:>6} ms  {how:<17}  {first}", entry.timestamp, entry.duration_ms)
+}
+
+const fn state_name(state: JobState) -> &'static str {
+    match state {
+        JobState::Running => "running",
+        JobState::Done => "done",
+        JobState::Failed => "failed",
+        JobState::Cancelled => "cancelled",
+    }
+}

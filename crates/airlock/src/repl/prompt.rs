@@ -1,0 +1,148 @@
+//! The line editor: history, lines that go on, colours, and names from the server.
+
+use super::scan::{Kind, is_open, pieces};
+use client::repl::ReplClient;
+use rustyline::completion::Completer;
+use rustyline::error::ReadlineError;
+use rustyline::highlight::{CmdKind, Highlighter};
+use rustyline::hint::Hinter;
+use rustyline::history::FileHistory;
+use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::{CompletionType, Config, Context, Editor, Helper};
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::runtime::Handle;
+
+/// What stands before the cursor.
+const PROMPT: &str = "> ";
+
+/// Texts that are remembered between two sessions.
+const HISTORY_MAX: usize = 1_000;
+
+/// How long a server may take to name what fits: then the user types it.
+const COMPLETION_TIME_MAX: Duration = Duration::from_millis(500);
+
+/// A prompt.
+pub(super) struct Prompt {
+    editor: Editor<Assistant, FileHistory>,
+    history: Option<PathBuf>,
+}
+
+/// What a user did.
+pub(super) enum Line {
+    Text(String),
+    /// Ctrl-C: what was typed is dropped.
+    Interrupted,
+    /// Ctrl-D, or the end of the input.
+    Over,
+}
+
+impl Prompt {
+    pub(super) fn new(
+        client: &ReplClient,
+        runtime: &Handle,
+        history: Option<PathBuf>,
+    ) -> anyhow::Result<Self> {
+        let config = Config::builder()
+            .completion_type(CompletionType::List)
+            .max_history_size(HISTORY_MAX)?
+            .build();
+        let mut editor = Editor::with_config(config)?;
+        editor.set_helper(Some(Assistant { client: client.clone(), runtime: runtime.clone() }));
+        if let Some(file) = &history {
+            // The first time there is none.
+            let _ = editor.load_history(file);
+        }
+        Ok(Self { editor, history })
+    }
+
+    pub(super) fn read(&mut self) -> anyhow::Result<Line> {
+        match self.editor.readline(PROMPT) {
+            Ok(text) => Ok(Line::Text(text)),
+            Err(ReadlineError::Interrupted) => Ok(Line::Interrupted),
+            Err(ReadlineError::Eof) => Ok(Line::Over),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(super) fn remember(&mut self, text: &str) {
+        // What cannot be remembered can be typed again.
+        let _ = self.editor.add_history_entry(text);
+    }
+
+    /// Keeps the history, if there is a place for it.
+    pub(super) fn save(&mut self) {
+        if let Some(file) = &self.history {
+            let _ = self.editor.save_history(file);
+        }
+    }
+}
+
+/// What helps while a line is typed.
+struct Assistant {
+    client: ReplClient,
+    runtime: Handle,
+}
+
+impl Helper for Assistant {}
+
+impl Hinter for Assistant {
+    type Hint = String;
+}
+
+impl Completer for Assistant {
+    type Candidate = String;
+
+    fn complete(
+        &self,
+        line: &str,
+        pos: usize,
+        _: &Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<String>)> {
+        let before = &line[..pos];
+        let cursor = before.encode_utf16().count() as u64;
+        let asked = self.client.complete(line, Some(cursor));
+        let timed = async { tokio::time::timeout(COMPLETION_TIME_MAX, asked).await };
+        let names = self.runtime.block_on(timed);
+        let names = names.ok().and_then(Result::ok).unwrap_or_default();
+        let begins = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '$'));
+        let start = before.rfind(begins).map_or(0, |at| at + 1);
+        let start = before.ceil_char_boundary(start);
+        Ok((start, names))
+    }
+}
+
+impl Highlighter for Assistant {
+    fn highlight<'l>(&self, line: &'l str, _: usize) -> Cow<'l, str> {
+        let mut shown = String::with_capacity(line.len() * 2);
+        for piece in pieces(line) {
+            match colour(piece.kind) {
+                Some(colour) => shown.push_str(&format!("\x1b[{colour}m{}\x1b[0m", piece.text)),
+                None => shown.push_str(piece.text),
+            }
+        }
+        Cow::Owned(shown)
+    }
+
+    fn highlight_char(&self, _: &str, _: usize, _: CmdKind) -> bool {
+        true
+    }
+}
+
+const fn colour(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Plain => None,
+        Kind::Keyword => Some("35"),
+        Kind::Number => Some("33"),
+        Kind::Text => Some("32"),
+        Kind::Comment => Some("2"),
+    }
+}
+
+impl Validator for Assistant {
+    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        let goes_on = is_open(context.input());
+        Ok(if goes_on { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
+    }
+}

@@ -1,0 +1,157 @@
+//! A look at JavaScript as it is typed: what to colour, and whether the text goes on in the next line.
+
+/// What a piece of text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Plain,
+    Keyword,
+    Number,
+    Text,
+    Comment,
+}
+
+/// A piece of text, and what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Piece<'t> {
+    pub(super) kind: Kind,
+    pub(super) text: &'t str,
+}
+
+const KEYWORDS: [&str; 41] = [
+    "async",
+    "await",
+    "break",
+    "case",
+    "catch",
+    "class",
+    "const",
+    "continue",
+    "default",
+    "delete",
+    "do",
+    "else",
+    "enum",
+    "export",
+    "extends",
+    "false",
+    "finally",
+    "for",
+    "function",
+    "if",
+    "import",
+    "in",
+    "instanceof",
+    "interface",
+    "let",
+    "new",
+    "null",
+    "of",
+    "return",
+    "static",
+    "super",
+    "switch",
+    "this",
+    "throw",
+    "true",
+    "try",
+    "type",
+    "typeof",
+    "var",
+    "while",
+    "yield",
+];
+
+/// The text in pieces; joined, they are the text.
+pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let mut pieces = vec![];
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let (kind, length) = match first {
+            '/' if rest.starts_with("//") => (Kind::Comment, rest.find('\n').unwrap_or(rest.len())),
+            '/' if rest.starts_with("/*") => {
+                (Kind::Comment, rest[2..].find("*/").map_or(rest.len(), |at| at + 4))
+            }
+            quote @ ('"' | '\'' | '`') => (Kind::Text, quoted(rest, quote).unwrap_or(rest.len())),
+            c if c.is_ascii_digit() => (Kind::Number, word(rest)),
+            c if begins_word(c) => {
+                let length = word(rest);
+                let is_keyword = KEYWORDS.contains(&&rest[..length]);
+                (if is_keyword { Kind::Keyword } else { Kind::Plain }, length)
+            }
+            c => (Kind::Plain, c.len_utf8()),
+        };
+        let (text, after) = rest.split_at(length.max(1));
+        pieces.push(Piece { kind, text });
+        rest = after;
+    }
+    pieces
+}
+
+/// Whether a bracket, a template or a comment is still open: then the text goes on.
+pub(super) fn is_open(text: &str) -> bool {
+    let mut depth = 0_i64;
+    for Piece { kind, text } in pieces(text) {
+        match kind {
+            Kind::Plain if matches!(text, "(" | "[" | "{") => depth += 1,
+            Kind::Plain if matches!(text, ")" | "]" | "}") => depth -= 1,
+            Kind::Text if text.starts_with('`') && quoted(text, '`').is_none() => return true,
+            Kind::Comment
+                if text.starts_with("/*") && !(text.len() > 3 && text.ends_with("*/")) =>
+            {
+                return true;
+            }
+            Kind::Plain | Kind::Keyword | Kind::Number | Kind::Text | Kind::Comment => {}
+        }
+    }
+    depth > 0
+}
+
+/// How long the quoted text at the beginning is; none where it has no end.
+fn quoted(text: &str, quote: char) -> Option<usize> {
+    let mut chars = text.char_indices().skip(1);
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => {
+                chars.next();
+            }
+            '\n' if quote != '`' => return Some(at),
+            c if c == quote => return Some(at + c.len_utf8()),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn word(text: &str) -> usize {
+    let belongs = |c: char| begins_word(c) || c.is_ascii_digit();
+    text.find(|c: char| !belongs(c)).unwrap_or(text.len())
+}
+
+fn begins_word(c: char) -> bool {
+    c.is_alphabetic() || matches!(c, '_' | '$')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_the_whole_text() {
+        for text in ["let a = 'b' // c", "`${x}` /* d", "é🙂 = \"", "1_000n + 0xff", "'a\\'b'"] {
+            let joined: String = pieces(text).iter().map(|piece| piece.text).collect();
+            assert_eq!(joined, text);
+        }
+        let kinds: Vec<_> = pieces("let n = 12 // x").iter().map(|piece| piece.kind).collect();
+        assert_eq!((kinds[0], *kinds.last().unwrap()), (Kind::Keyword, Kind::Comment));
+    }
+
+    #[test]
+    fn a_text_goes_on_while_something_is_open() {
+        for open in ["function f() {", "[1,", "f(", "`a", "/* a", "({ a: ')' "] {
+            assert!(is_open(open), "{open}");
+        }
+        for whole in ["1 + 1", "f()", "'('", "`(`", "// (", "/* ( */", "}", "'it"] {
+            assert!(!is_open(whole), "{whole}");
+        }
+    }
+}

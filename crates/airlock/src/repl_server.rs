@@ -1,0 +1,58 @@
+//! `airlock repl-server`: the server with one door, for clients that know an address and no path.
+
+use crate::{Exit, print, serve};
+use server::Doors;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Where HotRepl's clients look.
+const LISTEN: &str = "ws://127.0.0.1:18590";
+
+/// Serves a persistent JavaScript REPL to HotRepl's clients, until SIGTERM or Ctrl-C.
+///
+/// Definitions stay between connections; what was done is kept in the data directory. A client that can send no header
+/// puts its token into the address: ws://127.0.0.1:18590/?token=…
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Where to listen; port 0 takes any that is free.
+    #[arg(long, value_name = "ws://IP:PORT", default_value = LISTEN, value_parser = address)]
+    listen: SocketAddr,
+    /// Where Airlock keeps what must last.
+    #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
+    data_dir: Option<PathBuf>,
+    /// Offers the demonstration tools, as commands too, and demo.artifact.
+    #[arg(long)]
+    demo: bool,
+    /// A configuration file, instead of airlock.toml here or above and the user's own.
+    #[arg(long, value_name = "FILE", env = "AIRLOCK_CONFIG")]
+    config: Option<PathBuf>,
+    /// Asks nobody for a token: whoever can reach the port may evaluate. On loopback only.
+    #[arg(long)]
+    no_auth: bool,
+    #[command(flatten)]
+    repl: serve::ReplArgs,
+}
+
+/// Serves, and tells how it ended.
+pub(crate) fn repl_server(args: Args) -> Exit {
+    let Args { listen, data_dir, demo, config, no_auth, repl } = args;
+    if no_auth && !listen.ip().is_loopback() {
+        print::note(&format!("--no-auth works on loopback only, and {} is not", listen.ip()));
+        return Exit::Usage;
+    }
+    serve::serve(serve::Args {
+        listen,
+        data_dir,
+        demo,
+        config,
+        no_auth,
+        repl,
+        doors: Doors::Repl,
+        ..serve::Args::usual()
+    })
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let rest = text.strip_prefix("ws://").ok_or("it must begin with ws://")?;
+    rest.trim_end_matches('/').parse().map_err(|_| "it must be ws://IP:PORT".to_owned())
+}

@@ -1,0 +1,186 @@
+//! The task behind a client: frames go out, answers find those who wait.
+
+use super::ReplError;
+use futures_util::{SinkExt as _, StreamExt as _};
+use protocols::hotrepl::wire::{AssemblyReload, FromClient, FromServer, Handshake};
+use std::collections::HashMap;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::sync::{broadcast, mpsc, watch};
+use tokio::task::JoinSet;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::http::HeaderValue;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+
+/// Requests that wait for the socket; whoever fills it waits.
+const REQUESTS_MAX: usize = 64;
+
+/// Frames of one watch that wait to be read. One that is read more slowly loses its oldest.
+pub(super) const FRAMES_MAX: usize = 1_024;
+
+/// How long a server may take to let us in.
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Largest frame that is read.
+const FRAME_BYTES_MAX: usize = 64 << 20;
+
+/// Where the answers to one request go. A watch has many.
+pub(super) type Answers = mpsc::Sender<FromServer>;
+
+/// A request on its way.
+pub(super) struct Asked {
+    pub(super) frame: FromClient,
+    /// Who waits, and under which id; none where nobody does.
+    pub(super) waits: Option<(String, Answers)>,
+}
+
+/// What clones of a client share.
+pub(super) struct Driver {
+    pub(super) asked: mpsc::Sender<Asked>,
+    pub(super) over: watch::Receiver<Option<Over>>,
+    pub(super) reloads: broadcast::Sender<AssemblyReload>,
+    pub(super) handshake: Handshake,
+    _tasks: JoinSet<()>,
+}
+
+/// Why the connection is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Over {
+    Evicted,
+    Closed,
+}
+
+impl From<Over> for ReplError {
+    fn from(over: Over) -> Self {
+        match over {
+            Over::Evicted => Self::Evicted,
+            Over::Closed => Self::Closed,
+        }
+    }
+}
+
+impl Driver {
+    pub(super) async fn connect(url: &str, token: Option<&str>) -> Result<Self, ReplError> {
+        let shown = url.split('?').next().unwrap_or(url).to_owned();
+        let failed = |reason: String| ReplError::Connect { url: shown.clone(), reason };
+        let opened = tokio::time::timeout(CONNECT_TIME_MAX, open(url, token)).await;
+        let socket = opened
+            .map_err(|_| failed("it takes too long".into()))?
+            .map_err(|reason| failed(reason.to_string()))?;
+        Self::begin(socket).await
+    }
+
+    async fn begin(mut socket: WebSocketStream<TcpStream>) -> Result<Self, ReplError> {
+        let first = tokio::time::timeout(CONNECT_TIME_MAX, socket.next()).await;
+        let Ok(Some(Ok(Message::Text(text)))) = first else { return Err(ReplError::NoHandshake) };
+        let handshake = match serde_json::from_str(&text) {
+            Ok(FromServer::Handshake(handshake)) if handshake.protocol_version == 2 => handshake,
+            Ok(_) | Err(_) => return Err(ReplError::NoHandshake),
+        };
+        let (asked, requests) = mpsc::channel(REQUESTS_MAX);
+        let (tell, over) = watch::channel(None);
+        let reloads = broadcast::Sender::new(FRAMES_MAX);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(drive(socket, requests, tell, reloads.clone()));
+        Ok(Self { asked, over, reloads, handshake, _tasks: tasks })
+    }
+}
+
+async fn open(
+    url: &str,
+    token: Option<&str>,
+) -> Result<WebSocketStream<TcpStream>, Box<dyn std::error::Error + Send + Sync>> {
+    let rest = url.strip_prefix("ws://").ok_or("the URL must begin with ws://")?;
+    let authority = rest.split(['/', '?']).next().unwrap_or(rest);
+    let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    let address = if has_port { authority.to_owned() } else { format!("{authority}:80") };
+    let mut request = url.into_client_request()?;
+    if let Some(token) = token {
+        let value = HeaderValue::from_str(&format!("Bearer {token}"))?;
+        request.headers_mut().insert("Authorization", value);
+    }
+    let stream = TcpStream::connect(address).await?;
+    // A short eval must not wait for the next one.
+    stream.set_nodelay(true)?;
+    let config = WebSocketConfig::default()
+        .max_message_size(Some(FRAME_BYTES_MAX))
+        .max_frame_size(Some(FRAME_BYTES_MAX));
+    let (socket, _) =
+        tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await?;
+    Ok(socket)
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "all others have an addressee, or none")]
+async fn drive(
+    mut socket: WebSocketStream<TcpStream>,
+    mut requests: mpsc::Receiver<Asked>,
+    over: watch::Sender<Option<Over>>,
+    reloads: broadcast::Sender<AssemblyReload>,
+) {
+    let mut waiting: HashMap<String, Answers> = HashMap::new();
+    let end = loop {
+        tokio::select! {
+            asked = requests.recv() => {
+                let Some(Asked { frame, waits }) = asked else { break Over::Closed };
+                waiting.retain(|_, answers| !answers.is_closed());
+                waiting.extend(waits);
+                let text = serde_json::to_string(&frame).expect("requests have no failing members");
+                if socket.send(Message::Text(text.into())).await.is_err() {
+                    break Over::Closed;
+                }
+            }
+            heard = socket.next() => match heard {
+                Some(Ok(Message::Text(text))) => {
+                    // What we do not know is not for us.
+                    let Ok(frame) = serde_json::from_str::<FromServer>(&text) else { continue };
+                    match frame {
+                        FromServer::SessionEvicted(_) => break Over::Evicted,
+                        FromServer::AssemblyReload(reload) => drop(reloads.send(reload)),
+                        frame => deliver(&mut waiting, frame),
+                    }
+                }
+                Some(Ok(Message::Close(_)) | Err(_)) | None => break Over::Closed,
+                Some(Ok(_)) => {}
+            },
+        }
+    };
+    let _ = over.send(Some(end));
+    let _ = socket.close(None).await;
+}
+
+fn deliver(waiting: &mut HashMap<String, Answers>, frame: FromServer) {
+    let Some((id, is_last)) = addressee(&frame) else { return };
+    let Some(answers) = waiting.get(&id) else { return };
+    // A watch that nobody reads loses frames; an answer has room.
+    let _ = answers.try_send(frame);
+    if is_last {
+        waiting.remove(&id);
+    }
+}
+
+/// For whom a frame is, and whether nothing follows it.
+fn addressee(frame: &FromServer) -> Option<(String, bool)> {
+    let (id, is_last) = match frame {
+        FromServer::Handshake(_)
+        | FromServer::SessionEvicted(_)
+        | FromServer::AssemblyReload(_) => return None,
+        FromServer::Error(it) => (it.id.as_ref()?, true),
+        FromServer::EvalResult(it) => (&it.id, true),
+        FromServer::EvalError(it) => (&it.id, true),
+        FromServer::CompleteResult(it) => (&it.id, true),
+        FromServer::ResetResult(it) => (&it.id, true),
+        FromServer::SubscribeResult(it) => (&it.id, it.is_final),
+        FromServer::SubscribeError(it) => (&it.id, it.is_final),
+        FromServer::CommandsListResult(it) => (&it.id, true),
+        FromServer::CommandDescribeResult(it) => (&it.id, true),
+        FromServer::CommandResult(it) => (&it.id, true),
+        FromServer::JobAccepted(it) => (&it.id, true),
+        FromServer::JobStatusResult(it) => (&it.id, true),
+        FromServer::JobResult(it) => (&it.id, true),
+        FromServer::JobCancelResult(it) => (&it.id, true),
+        FromServer::JournalQueryResult(it) => (&it.id, true),
+    };
+    Some((id.clone(), is_last))
+}

@@ -1,0 +1,347 @@
+//! The language of a link whose first order was `session`: one world in which many texts are evaluated. Ours alone.
+//!
+//! A *task* is what somebody waits for: one eval, one tick of a watch, one run of a command. Its number is the engine's.
+
+use super::text::{RawJson, Text};
+use lifecycle::{Seed, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// The first order: from now on the link speaks this language.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Open {
+    /// Memory of the guest.
+    pub memory_bytes: u64,
+    /// Where everything random in the guest comes from.
+    pub seed: Seed,
+    /// The guest's time until it is told another.
+    pub start_ms: Timestamp,
+    /// Elements of a value's outermost list that are told.
+    pub elements_max: u32,
+    /// Characters of a value's JSON that are told; what is longer is cut.
+    pub value_chars_max: u32,
+    /// Bytes that one task may print; the rest is dropped.
+    pub printed_bytes_max: u32,
+}
+
+/// What a session's runner is told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToSession<'a> {
+    /// Evaluate a text.
+    #[serde(borrow)]
+    Eval(Eval<'a>),
+    /// Run a command that the guest registered.
+    #[serde(borrow)]
+    Invoke(Invoke<'a>),
+    /// Say which names fit.
+    #[serde(borrow)]
+    Complete(Complete<'a>),
+    /// A call is settled.
+    #[serde(borrow)]
+    Settle(Settle<'a>),
+    /// A timer is due.
+    Fire(Fire),
+    /// Stop a task; 0 is whatever runs now.
+    Interrupt(Interrupt),
+}
+
+/// Evaluate a text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Eval<'a> {
+    /// Names it.
+    pub task: u64,
+    /// JavaScript or TypeScript.
+    #[serde(borrow)]
+    pub code: Text<'a>,
+    /// The guest's time from now on.
+    pub now: Now,
+}
+
+/// What the guest's clocks show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Now {
+    /// The time.
+    pub at: Timestamp,
+    /// The frame of the virtual clock.
+    pub frame: u64,
+}
+
+/// Run a command that the guest registered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Invoke<'a> {
+    /// Names it.
+    pub task: u64,
+    /// Which command.
+    #[serde(borrow)]
+    pub name: Text<'a>,
+    /// Its arguments, which fit its schema.
+    #[serde(borrow)]
+    pub args: RawJson<'a>,
+    /// The guest's time from now on.
+    pub now: Now,
+}
+
+/// Say which names fit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Complete<'a> {
+    /// Names it.
+    pub task: u64,
+    /// The text up to the cursor.
+    #[serde(borrow)]
+    pub code: Text<'a>,
+}
+
+/// A call is settled.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Settle<'a> {
+    /// Which.
+    pub call: u32,
+    /// How.
+    #[serde(borrow)]
+    pub outcome: Settled<'a>,
+    /// The guest's time from now on.
+    pub now: Now,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Settled<'a> {
+    /// With a value, or with `undefined`.
+    #[serde(borrow)]
+    Returned(Option<RawJson<'a>>),
+    /// With a failure that the guest can catch.
+    #[serde(borrow)]
+    Failed(Failed<'a>),
+}
+
+/// Why a call has no value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Failed<'a> {
+    /// Which kind, in the words of `lifecycle::FailureCode`.
+    #[serde(borrow)]
+    pub code: Text<'a>,
+    /// A sentence.
+    #[serde(borrow)]
+    pub message: Text<'a>,
+    /// Machine-readable details.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<RawJson<'a>>,
+}
+
+/// A timer is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fire {
+    /// Which.
+    pub timer: u32,
+    /// The guest's time from now on.
+    pub now: Now,
+}
+
+/// Stop a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interrupt {
+    /// Which; 0 is whatever runs now.
+    pub task: u64,
+}
+
+/// What a session's runner says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FromSession<'a> {
+    /// A task is over.
+    #[serde(borrow)]
+    Ended(Ended<'a>),
+    /// The names that fit.
+    #[serde(borrow)]
+    Completed(Completed<'a>),
+    /// The guest calls a tool.
+    #[serde(borrow)]
+    Called(Called<'a>),
+    /// The guest printed.
+    #[serde(borrow)]
+    Printed(Printed<'a>),
+    /// The guest set a timer.
+    TimerSet(TimerSet),
+    /// The guest cleared a timer.
+    TimerCleared(u32),
+    /// The guest registered a command: its descriptor.
+    #[serde(borrow)]
+    Registered(RawJson<'a>),
+    /// The guest took a command back.
+    #[serde(borrow)]
+    Unregistered(Text<'a>),
+    /// A command tells how far it is.
+    #[serde(borrow)]
+    Progressed(Progressed<'a>),
+    /// A command wrote a file.
+    #[serde(borrow)]
+    Wrote(Wrote<'a>),
+    /// Everything so far is processed and the guest waits.
+    Rested {
+        /// How many lines were processed.
+        lines: u64,
+    },
+}
+
+/// A task is over.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ended<'a> {
+    /// Which.
+    pub task: u64,
+    /// How.
+    #[serde(borrow)]
+    pub outcome: TaskOutcome<'a>,
+    /// It was stopped, and what it left behind does not stop: the world is of no more use.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fouled: bool,
+}
+
+/// How a task ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskOutcome<'a> {
+    /// An eval's value.
+    #[serde(borrow)]
+    Value(Valued<'a>),
+    /// `undefined`.
+    Nothing,
+    /// A command's output, as JSON text.
+    #[serde(borrow)]
+    Output(Text<'a>),
+    /// Neither.
+    #[serde(borrow)]
+    Failed(TaskFailed<'a>),
+}
+
+/// An eval's value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Valued<'a> {
+    /// What it is.
+    #[serde(borrow)]
+    pub type_name: Text<'a>,
+    /// Its JSON, perhaps cut.
+    #[serde(borrow)]
+    pub json: Text<'a>,
+    /// How many bytes its JSON has, as far as anybody counted.
+    pub bytes: u64,
+}
+
+/// Why a task has neither value nor output.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaskFailed<'a> {
+    /// In short.
+    pub why: Why,
+    /// A sentence.
+    #[serde(borrow)]
+    pub message: Text<'a>,
+    /// The guest's own lines.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<Text<'a>>,
+    /// The kind that a command's error claims.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Text<'a>>,
+    /// The code that a command's error claims.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Text<'a>>,
+    /// The details that a command's error claims, as JSON text.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Text<'a>>,
+}
+
+/// Why a task failed, in short.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// The text is no program.
+    Syntax,
+    /// It threw.
+    Threw,
+    /// It was stopped.
+    Interrupted,
+    /// Memory ran out.
+    Memory,
+    /// It waits for what nobody can give.
+    Stuck,
+    /// There is no such command.
+    Unknown,
+}
+
+/// The names that fit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Completed<'a> {
+    /// Which.
+    pub task: u64,
+    /// Whole names, sorted.
+    #[serde(borrow)]
+    pub names: Vec<Text<'a>>,
+}
+
+/// The guest calls a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Called<'a> {
+    /// For which task; 0 for none that is open.
+    pub task: u64,
+    /// Names the call.
+    pub call: u32,
+    /// Its path.
+    #[serde(borrow)]
+    pub tool: Text<'a>,
+    /// The only argument.
+    #[serde(borrow)]
+    pub args: RawJson<'a>,
+}
+
+/// The guest printed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Printed<'a> {
+    /// For which task.
+    pub task: u64,
+    /// One line without its line break.
+    #[serde(borrow)]
+    pub line: Text<'a>,
+}
+
+/// The guest set a timer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimerSet {
+    /// Its ordinal.
+    pub timer: u32,
+    /// For which task.
+    pub task: u64,
+    /// Due so long after now.
+    pub delay_ms: u64,
+}
+
+/// A command tells how far it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Progressed<'a> {
+    /// Which.
+    pub task: u64,
+    /// Whatever it says.
+    #[serde(borrow)]
+    pub value: RawJson<'a>,
+}
+
+/// A command wrote a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wrote<'a> {
+    /// Which.
+    pub task: u64,
+    /// The file's name, unchecked.
+    #[serde(borrow)]
+    pub name: Text<'a>,
+    /// What is in it, unchecked.
+    #[serde(borrow)]
+    pub content_type: Text<'a>,
+    /// Its bytes in base64.
+    #[serde(borrow)]
+    pub base64: Text<'a>,
+}
+
+/// Appends a message of this language and its line break.
+pub fn encode(message: &impl Serialize, to: &mut Vec<u8>) {
+    serde_json::to_writer(&mut *to, message).expect("messages have no failing members");
+    to.push(b'\n');
+}

@@ -1,0 +1,216 @@
+//! Frames of clients. Whatever the bytes are, the answer is a request or an envelope for its sender.
+//!
+//! Members that we do not know are let pass: later revisions have more of them.
+
+use super::MESSAGE_BYTES_MAX;
+use super::outbound::envelope;
+use super::wire::{ErrorEnvelope, ErrorKind, JournalKind};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// How much of a frame that is too long is searched for its id.
+const SEARCHED_BYTES_MAX: usize = 1 << 10;
+
+/// Longest id: it is kept with what it names and told back.
+const ID_BYTES_MAX: usize = 1 << 10;
+
+/// What a client asks for. All but a cancel are answered under `id`, exactly once.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// The client's name for it.
+    pub id: String,
+    /// What it is.
+    pub wish: Wish,
+}
+
+/// What can be asked for.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the names are the protocol's")]
+pub enum Wish {
+    Eval {
+        code: String,
+        timeout_ms: Option<u64>,
+    },
+    Complete {
+        code: String,
+        cursor: Option<f64>,
+    },
+    Reset,
+    Subscribe(Subscribe),
+    Cancel {
+        target: String,
+    },
+    CommandsList,
+    CommandDescribe {
+        name: String,
+    },
+    /// The arguments are an object, unread.
+    CommandCall {
+        name: String,
+        args: String,
+        timeout_ms: Option<u64>,
+    },
+    JobStatus {
+        job: String,
+    },
+    JobCancel {
+        job: String,
+    },
+    /// `None` as a list: one that does not exist.
+    JournalQuery {
+        kind: Option<Option<JournalKind>>,
+        limit: Option<f64>,
+    },
+}
+
+/// A watch.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the names are the protocol's")]
+pub struct Subscribe {
+    pub code: String,
+    /// At least 1.
+    pub interval_frames: u64,
+    /// 0 has no end.
+    pub limit: u64,
+    /// Only values that differ from the last are told.
+    pub on_change: bool,
+    pub timeout_ms: Option<u64>,
+}
+
+/// A frame that is no request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refused {
+    /// Its id, where one could be read.
+    pub id: Option<String>,
+    /// Why.
+    pub error: ErrorEnvelope,
+}
+
+/// Message types of the first protocol version, which is no longer spoken.
+const LEGACY: [&str; 4] = ["control_auth", "lease_acquire", "ping", "job_result"];
+
+/// Reads one frame.
+pub fn decode(frame: &str) -> Result<Request, Refused> {
+    if frame.len() > MESSAGE_BYTES_MAX {
+        let message = format!("A frame has at most {MESSAGE_BYTES_MAX} bytes.");
+        return Err(refused(searched_id(frame), "messageTooLarge", message));
+    }
+    let Ok(members) = serde_json::from_str::<Members<'_>>(frame) else {
+        return Err(match serde_json::from_str::<IgnoredAny>(frame) {
+            Ok(_) => refused(None, "invalidRequest", "A frame is a JSON object with a type."),
+            Err(_) => refused(None, "malformedJson", "The frame is not JSON."),
+        });
+    };
+    let id = members.text("id").ok().flatten().filter(|id| id.len() <= ID_BYTES_MAX);
+    let invalid = |message: String| refused(id.clone(), "invalidRequest", message);
+    let kind = members.needed("type").map_err(invalid)?;
+    if LEGACY.contains(&kind.as_str()) {
+        let message = format!("{kind} is of protocol version 1, which is not spoken here.");
+        return Err(refused(id, "legacyMessageType", message));
+    }
+    let wish = members.wish(&kind).map_err(invalid)?;
+    let Some(wish) = wish else {
+        return Err(refused(id, "unknownMessageType", "There is no message of this type."));
+    };
+    match id {
+        Some(id) => Ok(Request { id, wish }),
+        None => Err(refused(None, "invalidRequest", "id must be a short text.")),
+    }
+}
+
+fn refused(id: Option<String>, code: &str, message: impl Into<String>) -> Refused {
+    Refused { id, error: envelope(ErrorKind::InvalidRequest, code, message) }
+}
+
+/// The id of a frame that is not read: clients put it near the beginning.
+fn searched_id(frame: &str) -> Option<String> {
+    let head = &frame[..frame.floor_char_boundary(SEARCHED_BYTES_MAX)];
+    let rest = head.split_once("\"id\"")?.1.trim_start().strip_prefix(':')?.trim_start();
+    let end = rest.strip_prefix('"')?.find('"')? + 2;
+    serde_json::from_str(&rest[..end]).ok()
+}
+
+/// A frame's members, unread.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Members<'a>(#[serde(borrow)] HashMap<Cow<'a, str>, &'a RawValue>);
+
+/// A member, or what is wrong with it.
+type Read<T> = Result<T, String>;
+
+impl Members<'_> {
+    fn wish(&self, kind: &str) -> Read<Option<Wish>> {
+        Ok(Some(match kind {
+            "eval" => Wish::Eval { code: self.needed("code")?, timeout_ms: self.timeout()? },
+            "complete" => {
+                Wish::Complete { code: self.needed("code")?, cursor: self.number("cursor")? }
+            }
+            "reset" => Wish::Reset,
+            "subscribe" => Wish::Subscribe(self.subscribe()?),
+            "cancel" => Wish::Cancel { target: self.needed("targetId")? },
+            "commands_list" => {
+                self.text("since")?;
+                Wish::CommandsList
+            }
+            "command_describe" => Wish::CommandDescribe { name: self.needed("name")? },
+            "command_call" => self.command_call()?,
+            "job_status" => Wish::JobStatus { job: self.needed("jobId")? },
+            "job_cancel" => Wish::JobCancel { job: self.needed("jobId")? },
+            "journal_query" => {
+                let kind = self.text("kind")?.map(|kind| match kind.as_str() {
+                    "eval" => Some(JournalKind::Eval),
+                    "command" => Some(JournalKind::Command),
+                    _ => None,
+                });
+                Wish::JournalQuery { kind, limit: self.number("limit")? }
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn subscribe(&self) -> Read<Subscribe> {
+        let whole = |number: Option<f64>| number.map_or(0, |number| number as u64);
+        Ok(Subscribe {
+            code: self.needed("code")?,
+            interval_frames: whole(self.number("intervalFrames")?).max(1),
+            limit: whole(self.number("limit")?),
+            on_change: self.get("onChange").is_some_and(|raw| raw.get() == "true"),
+            timeout_ms: self.timeout()?,
+        })
+    }
+
+    fn command_call(&self) -> Read<Wish> {
+        let args = self.get("args").ok_or("args must be an object.")?.get();
+        if !args.starts_with('{') {
+            return Err("args must be an object.".to_owned());
+        }
+        let timeout_ms = self.timeout()?;
+        Ok(Wish::CommandCall { name: self.needed("name")?, args: args.to_owned(), timeout_ms })
+    }
+
+    /// None where it is absent or not positive: then the usual time holds.
+    fn timeout(&self) -> Read<Option<u64>> {
+        Ok(self.number("timeoutMs")?.map(|ms| ms as u64).filter(|ms| *ms > 0))
+    }
+
+    fn needed(&self, name: &str) -> Read<String> {
+        self.text(name)?.ok_or_else(|| format!("{name} must be a text."))
+    }
+
+    fn text(&self, name: &str) -> Read<Option<String>> {
+        let Some(raw) = self.get(name) else { return Ok(None) };
+        serde_json::from_str(raw.get()).map(Some).map_err(|_| format!("{name} must be a text."))
+    }
+
+    fn number(&self, name: &str) -> Read<Option<f64>> {
+        let Some(raw) = self.get(name) else { return Ok(None) };
+        serde_json::from_str(raw.get()).map(Some).map_err(|_| format!("{name} must be a number."))
+    }
+
+    fn get(&self, name: &str) -> Option<&RawValue> {
+        self.0.get(name).copied().filter(|raw| raw.get() != "null")
+    }
+}

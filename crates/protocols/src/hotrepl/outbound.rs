@@ -1,0 +1,99 @@
+//! Values and failures as frames: how much of a value fits, and every kind and code in one place.
+
+use super::wire::{ErrorEnvelope, ErrorKind, FromServer, Shown, Trouble};
+use super::{Profile, RESULT_BYTES_MAX};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+impl FromServer {
+    /// The frame's text.
+    pub fn encode(&self) -> String {
+        serde_json::to_string(self).expect("frames have text keys and no failing members")
+    }
+}
+
+/// A value as its frame carries it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Carried {
+    /// The value; none where it is native and does not fit.
+    pub value: Option<Shown>,
+    /// Whether it was too long; said in the native profile only.
+    pub truncated: Option<bool>,
+    /// How long it was, where it was too long.
+    pub truncated_bytes: Option<u64>,
+}
+
+/// What a frame carries of a value's JSON text. `bytes` is how long the text was before anybody cut it.
+pub fn carried(json: String, bytes: usize, profile: Profile) -> Carried {
+    let is_whole = bytes <= RESULT_BYTES_MAX && json.len() == bytes;
+    match profile {
+        Profile::Text if is_whole => {
+            Carried { value: Some(Shown::Text(json)), truncated: None, truncated_bytes: None }
+        }
+        Profile::Text => {
+            let value = Some(Shown::Text(cut(&json, bytes, RESULT_BYTES_MAX)));
+            Carried { value, truncated: None, truncated_bytes: None }
+        }
+        Profile::Native => {
+            let raw = if is_whole { RawValue::from_string(json).ok() } else { None };
+            let truncated_bytes = raw.is_none().then_some(bytes as u64);
+            let truncated = Some(raw.is_none());
+            Carried { value: raw.map(Shown::Native), truncated, truncated_bytes }
+        }
+    }
+}
+
+/// As much of a text as fits with the mark that says that it was cut; `bytes` is its whole length.
+pub fn cut(text: &str, bytes: usize, bytes_max: usize) -> String {
+    if text.len() <= bytes_max && text.len() == bytes {
+        return text.to_owned();
+    }
+    let mark = format!(" [truncated at {bytes_max} bytes]");
+    let room = bytes_max.checked_sub(mark.len());
+    let end = text.floor_char_boundary(room.unwrap_or(bytes_max).min(text.len()));
+    if room.is_some() { format!("{}{mark}", &text[..end]) } else { text[..end].to_owned() }
+}
+
+/// An envelope of a kind that no retry helps.
+pub fn envelope(kind: ErrorKind, code: &str, message: impl Into<String>) -> ErrorEnvelope {
+    let retryable = kind == ErrorKind::Busy;
+    ErrorEnvelope { kind, code: code.to_owned(), message: message.into(), retryable, details: None }
+}
+
+impl ErrorEnvelope {
+    /// The same with details.
+    #[must_use]
+    pub fn with_details(mut self, details: Value) -> Self {
+        self.details = Some(details);
+        self
+    }
+}
+
+/// A frame about a request that never was one.
+pub fn trouble(id: Option<String>, error: ErrorEnvelope) -> FromServer {
+    FromServer::Error(Trouble { id, error })
+}
+
+/// A moment as ISO 8601 in UTC, with milliseconds.
+pub fn timestamp(ms: i64) -> String {
+    const DAY_MS: i64 = 86_400_000;
+    let (days, rest) = (ms.div_euclid(DAY_MS), ms.rem_euclid(DAY_MS));
+    let (year, month, day) = civil(days);
+    let (hours, minutes) = (rest / 3_600_000, rest / 60_000 % 60);
+    let (seconds, millis) = (rest / 1_000 % 60, rest % 1_000);
+    format!("{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{seconds:02}.{millis:03}Z")
+}
+
+/// The date of a day, counted from the first of 1970. Years begin in March here, so that the leap day is the last.
+fn civil(days: i64) -> (i64, i64, i64) {
+    const ERA_DAYS: i64 = 146_097;
+    let days = days + 719_468;
+    let (era, day_of_era) = (days.div_euclid(ERA_DAYS), days.rem_euclid(ERA_DAYS));
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+}

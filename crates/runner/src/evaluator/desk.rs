@@ -1,0 +1,142 @@
+//! What the guest of a session has outstanding, for whom, and what may still be said of it.
+
+use super::mailbox::Mailbox;
+use crate::link::{Inbox, Outbox};
+use protocols::execbox::session::{
+    Called, FromSession, Open, Printed, Progressed, TimerSet, Wrote, encode,
+};
+use protocols::execbox::wire::RawJson;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// Files that one command may write.
+const FILES_MAX: u32 = 64;
+
+/// One session's desk.
+pub(crate) struct Desk {
+    pub(super) mailbox: Mailbox,
+    /// The task whose turn it is; 0 is nobody's.
+    pub(super) current: Cell<u64>,
+    /// The guest was told to stop.
+    pub(super) stopped: Cell<bool>,
+    /// Open tasks, and what each may still print.
+    pub(super) open: RefCell<BTreeMap<u64, Room>>,
+    pub(super) calls: RefCell<BTreeMap<u32, u64>>,
+    pub(super) timers: RefCell<BTreeMap<u32, u64>>,
+    /// What the prelude said of the last value it was shown.
+    pub(super) shown: RefCell<Option<(String, String, u64)>>,
+    /// What the prelude said of the last error of a command.
+    pub(super) claimed: RefCell<Option<(String, String, String)>>,
+    printed_bytes_max: usize,
+}
+
+/// What an open task may still say.
+pub(super) struct Room {
+    printed_bytes: usize,
+    files: u32,
+}
+
+impl Desk {
+    pub(super) fn new(inbox: Inbox, open: &Open) -> Rc<Self> {
+        Rc::new(Self {
+            mailbox: Mailbox::new(inbox),
+            current: Cell::default(),
+            stopped: Cell::default(),
+            open: RefCell::default(),
+            calls: RefCell::default(),
+            timers: RefCell::default(),
+            shown: RefCell::default(),
+            claimed: RefCell::default(),
+            printed_bytes_max: open.printed_bytes_max as usize,
+        })
+    }
+
+    /// A task begins; it is its turn.
+    pub(super) fn begin(&self, task: u64) {
+        let room = Room { printed_bytes: self.printed_bytes_max, files: FILES_MAX };
+        self.open.borrow_mut().insert(task, room);
+        self.current.set(task);
+    }
+
+    /// A turn of `task`'s; of the oldest open one, where it is over.
+    pub(super) fn turn_of(&self, task: u64) {
+        let open = self.open.borrow();
+        let heir = if open.contains_key(&task) { task } else { *open.keys().next().unwrap_or(&0) };
+        self.current.set(heir);
+    }
+
+    /// Called while the guest is busy: whether it must stop.
+    pub(crate) fn poll(&self) -> bool {
+        self.mailbox.look();
+        if self.mailbox.is_stopped(self.current.get()) {
+            self.stopped.set(true);
+        }
+        self.stopped.get()
+    }
+
+    pub(crate) fn call(&self, outbox: &Outbox, call: u32, tool: &str, args: RawJson<'_>) {
+        let task = self.current.get();
+        self.calls.borrow_mut().insert(call, task);
+        say(outbox, &FromSession::Called(Called { task, call, tool: tool.into(), args }));
+    }
+
+    pub(crate) fn print(&self, outbox: &Outbox, line: &str) {
+        let task = self.current.get();
+        let mut open = self.open.borrow_mut();
+        let Some(room) = open.get_mut(&task).filter(|room| room.printed_bytes > 0) else { return };
+        let end = line.floor_char_boundary(room.printed_bytes);
+        room.printed_bytes = room.printed_bytes.saturating_sub(end + 1);
+        say(outbox, &FromSession::Printed(Printed { task, line: line[..end].into() }));
+        // At once: the next thing the guest does may never let us write again.
+        outbox.flush();
+    }
+
+    pub(crate) fn timer_set(&self, outbox: &Outbox, timer: u32, delay_ms: u64) {
+        let task = self.current.get();
+        self.timers.borrow_mut().insert(timer, task);
+        say(outbox, &FromSession::TimerSet(TimerSet { timer, task, delay_ms }));
+    }
+
+    pub(crate) fn timer_cleared(&self, outbox: &Outbox, timer: u32) {
+        self.timers.borrow_mut().remove(&timer);
+        say(outbox, &FromSession::TimerCleared(timer));
+    }
+
+    pub(crate) fn progress(&self, outbox: &Outbox, task: u64, value: RawJson<'_>) {
+        if self.open.borrow().contains_key(&task) {
+            say(outbox, &FromSession::Progressed(Progressed { task, value }));
+            outbox.flush();
+        }
+    }
+
+    pub(crate) fn show(&self, type_name: String, json: String, bytes: u64) {
+        *self.shown.borrow_mut() = Some((type_name, json, bytes));
+    }
+
+    pub(crate) fn claim(&self, kind: String, code: String, details: String) {
+        *self.claimed.borrow_mut() = Some((kind, code, details));
+    }
+
+    /// Whether the file was taken.
+    pub(crate) fn write(&self, outbox: &Outbox, task: u64, file: &File<'_>) -> bool {
+        let mut open = self.open.borrow_mut();
+        let Some(room) = open.get_mut(&task).filter(|room| room.files > 0) else { return false };
+        room.files -= 1;
+        let File { name, content_type, base64 } = *file;
+        let (name, content_type, base64) = (name.into(), content_type.into(), base64.into());
+        say(outbox, &FromSession::Wrote(Wrote { task, name, content_type, base64 }));
+        true
+    }
+}
+
+/// What a command writes.
+pub(crate) struct File<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) content_type: &'a str,
+    pub(crate) base64: &'a str,
+}
+
+pub(crate) fn say(outbox: &Outbox, message: &FromSession<'_>) {
+    outbox.send_with(|line| encode(message, line));
+}

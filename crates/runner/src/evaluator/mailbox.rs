@@ -1,0 +1,64 @@
+//! What a session's runner has been told and not yet done. It is looked at while the guest is busy, too: a wish to
+//! stop must not wait behind what it is meant to stop.
+
+use crate::link::Inbox;
+use protocols::execbox::session::{Interrupt, ToSession};
+use std::cell::RefCell;
+use std::collections::{BTreeSet, VecDeque};
+use std::io;
+
+/// Lines that are read ahead while the guest is busy. What comes after them stays in the socket.
+const AHEAD_MAX: usize = 4_096;
+
+/// The lines that wait.
+pub(super) struct Mailbox {
+    inbox: RefCell<Inbox>,
+    ahead: RefCell<VecDeque<Vec<u8>>>,
+    stopped: RefCell<BTreeSet<u64>>,
+}
+
+impl Mailbox {
+    pub(super) fn new(inbox: Inbox) -> Self {
+        let inbox = RefCell::new(inbox);
+        Self { inbox, ahead: RefCell::default(), stopped: RefCell::default() }
+    }
+
+    /// The next line; `None` once the other side has closed. `before_waiting` runs if none is here yet.
+    pub(super) fn next(&self, before_waiting: impl FnOnce()) -> io::Result<Option<Vec<u8>>> {
+        if let Some(line) = self.ahead.borrow_mut().pop_front() {
+            return Ok(Some(line));
+        }
+        Ok(self.inbox.borrow_mut().line(before_waiting)?.map(<[u8]>::to_vec))
+    }
+
+    /// Reads what has come, without waiting for more.
+    pub(super) fn look(&self) {
+        let mut ahead = self.ahead.borrow_mut();
+        if ahead.len() >= AHEAD_MAX {
+            return;
+        }
+        let mut inbox = self.inbox.borrow_mut();
+        inbox.read_now();
+        while let Some(line) = inbox.take() {
+            match serde_json::from_slice(line) {
+                Ok(ToSession::Interrupt(Interrupt { task })) => {
+                    self.stopped.borrow_mut().insert(task);
+                    // Heard now; said again so that it counts as a line that was processed.
+                    ahead.push_back(line.to_vec());
+                }
+                Ok(_) | Err(_) => ahead.push_back(line.to_vec()),
+            }
+        }
+    }
+
+    /// Whether somebody wants this task stopped, or whatever runs.
+    pub(super) fn is_stopped(&self, task: u64) -> bool {
+        let stopped = self.stopped.borrow();
+        !stopped.is_empty() && (stopped.contains(&task) || stopped.contains(&0))
+    }
+
+    /// The wish has been fulfilled.
+    pub(super) fn forget(&self, task: u64) {
+        self.stopped.borrow_mut().remove(&task);
+    }
+}

@@ -1,0 +1,396 @@
+//! A session: one world in which texts are evaluated one after another, and whose definitions stay.
+//!
+//! Messages are processed one at a time, with all microtasks drained in between, so that everything that runs can be
+//! put down to the task whose message it was. Time is not kept here: whoever waits for a task says when it must stop.
+
+mod desk;
+mod mailbox;
+mod path;
+mod verdict;
+
+pub(crate) use desk::{Desk, File, say};
+
+use crate::convert;
+use crate::host;
+use crate::link::Inbox;
+use crate::prepare;
+use crate::session::{PROGRAM_FILE_NAME, millis};
+use crate::world::World;
+use protocols::execbox::session::{
+    Complete, Completed, Ended, Eval, Fire, FromSession, Invoke, Now, Open, Settle, Settled,
+    TaskFailed, TaskOutcome, ToSession, Why,
+};
+use rquickjs::context::EvalOptions;
+use rquickjs::function::Args;
+use rquickjs::promise::PromiseState;
+use rquickjs::{Ctx, Function, Object, Promise, Value};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// Microtasks of a stopped task that are still run: those that leave more behind do not stop by themselves.
+const LEFTOVERS_MAX: usize = 10_000;
+
+/// What a task is told that waits for nothing.
+const STUCK: &str =
+    "it waits for a promise that nothing can settle: no tool call and no timer is outstanding";
+
+/// Serves one session until its link closes, and says whether it was closed in order.
+pub(crate) fn serve(world: &World, open: &Open, inbox: Inbox) -> bool {
+    world.limit_memory(open.memory_bytes);
+    let desk = Desk::new(inbox, open);
+    world.host.sit(Rc::clone(&desk));
+    world.context.with(|ctx| {
+        let evaluator = Evaluator::furnish(world, &ctx, &desk, open);
+        evaluator.is_ok_and(|mut evaluator| evaluator.run())
+    })
+}
+
+struct Evaluator<'s, 'js> {
+    world: &'s World,
+    ctx: &'s Ctx<'js>,
+    desk: &'s Desk,
+    open: &'s Open,
+    hooks: Hooks<'js>,
+    tasks: BTreeMap<u64, Task<'js>>,
+    n_lines: u64,
+}
+
+/// What somebody waits for.
+struct Task<'js> {
+    promise: Promise<'js>,
+    is_command: bool,
+}
+
+/// The prelude's functions for a session.
+struct Hooks<'js> {
+    present: Function<'js>,
+    complete: Function<'js>,
+    invoke: Function<'js>,
+    knows: Function<'js>,
+    describe: Function<'js>,
+    remember: Function<'js>,
+    turn: Function<'js>,
+}
+
+impl<'s, 'js> Evaluator<'s, 'js> {
+    fn furnish(
+        world: &'s World,
+        ctx: &'s Ctx<'js>,
+        desk: &'s Desk,
+        open: &'s Open,
+    ) -> rquickjs::Result<Self> {
+        let start = world.hooks.start.clone().restore(ctx)?;
+        let (words, _) = open.seed.0.as_chunks::<4>();
+        let mut args = Args::new(ctx.clone(), words.len() + 1);
+        args.push_arg(millis(open.start_ms))?;
+        args.push_args(words.iter().map(|word| u32::from_le_bytes(*word)))?;
+        start.call_arg::<()>(args)?;
+        let functions = host::session_functions(ctx, &world.host)?;
+        let evaluate = world.hooks.evaluate.clone().restore(ctx)?;
+        let hooks: Object<'js> =
+            evaluate.call((functions, open.elements_max, open.value_chars_max))?;
+        let hooks = Hooks {
+            present: hooks.get("present")?,
+            complete: hooks.get("complete")?,
+            invoke: hooks.get("invoke")?,
+            knows: hooks.get("knows")?,
+            describe: hooks.get("describe")?,
+            remember: hooks.get("remember")?,
+            turn: hooks.get("turn")?,
+        };
+        Ok(Self { world, ctx, desk, open, hooks, tasks: BTreeMap::new(), n_lines: 0 })
+    }
+
+    fn run(&mut self) -> bool {
+        loop {
+            let n_lines = self.n_lines;
+            let outbox = &self.world.host.outbox;
+            let line = self.desk.mailbox.next(|| {
+                say(outbox, &FromSession::Rested { lines: n_lines });
+                outbox.flush();
+            });
+            let line = match line {
+                Ok(Some(line)) => line,
+                Ok(None) => return true,
+                Err(_) => return false,
+            };
+            self.n_lines += 1;
+            match serde_json::from_slice(&line) {
+                Ok(message) => self.take(message),
+                Err(_) => return false,
+            }
+        }
+    }
+
+    fn take(&mut self, message: ToSession<'_>) {
+        match message {
+            ToSession::Eval(eval) => self.eval(&eval),
+            ToSession::Invoke(invoke) => self.invoke(&invoke),
+            ToSession::Complete(complete) => self.complete(&complete),
+            ToSession::Settle(settle) => self.settle(&settle),
+            ToSession::Fire(fire) => self.fire(fire),
+            ToSession::Interrupt(stop) => {
+                self.desk.mailbox.forget(stop.task);
+                if self.tasks.contains_key(&stop.task) {
+                    self.end(stop.task, verdict::interrupted());
+                }
+            }
+        }
+    }
+
+    fn eval(&mut self, eval: &Eval<'_>) {
+        self.begin(eval.task, eval.now);
+        let script = match prepare::interactive(&eval.code) {
+            Ok(script) => script,
+            Err(problems) => return self.end(eval.task, verdict::syntax(&problems)),
+        };
+        let _ = self.hooks.remember.call::<_, ()>((eval.code.as_ref(),));
+        let mut options = EvalOptions::default();
+        (options.strict, options.promise) = (false, true);
+        options.filename = Some(PROGRAM_FILE_NAME.to_owned());
+        let begun = self.ctx.eval_with_options::<Promise<'js>, _>(script, options);
+        self.follow(eval.task, begun, false);
+    }
+
+    fn invoke(&mut self, invoke: &Invoke<'_>) {
+        self.begin(invoke.task, invoke.now);
+        if !matches!(self.hooks.knows.call::<_, bool>((invoke.name.as_ref(),)), Ok(true)) {
+            return self.end(invoke.task, verdict::unknown());
+        }
+        let begun = convert::from_json(self.ctx, invoke.args).and_then(|args| {
+            self.hooks.invoke.call::<_, Promise<'js>>((
+                invoke.name.as_ref(),
+                args,
+                invoke.task as f64,
+            ))
+        });
+        self.follow(invoke.task, begun, true);
+    }
+
+    fn begin(&self, task: u64, now: Now) {
+        self.desk.begin(task);
+        self.turn(now);
+    }
+
+    fn turn(&self, Now { at, frame }: Now) {
+        let told = self.hooks.turn.call::<_, ()>((millis(at), frame as f64));
+        told.expect("the prelude's turn only assigns numbers");
+    }
+
+    fn follow(&mut self, task: u64, begun: rquickjs::Result<Promise<'js>>, is_command: bool) {
+        match begun {
+            Ok(promise) => {
+                self.tasks.insert(task, Task { promise, is_command });
+                self.finish_turn();
+            }
+            Err(_) => {
+                let outcome = self.threw(is_command);
+                self.finish_turn();
+                self.end(task, outcome);
+            }
+        }
+    }
+
+    /// Runs what the turn left to run, then says which tasks are over.
+    fn finish_turn(&mut self) {
+        while !self.desk.stopped.get() && self.ctx.execute_pending_job() {
+            self.world.host.poll_now_and_then();
+        }
+        if self.desk.stopped.get() {
+            return self.stop();
+        }
+        // Most turns end the only task there is.
+        let settled: Vec<u64> = self
+            .tasks
+            .iter()
+            .filter(|(_, task)| !matches!(task.promise.state(), PromiseState::Pending))
+            .map(|(task, _)| *task)
+            .collect();
+        for task in settled {
+            let outcome = self.outcome(task);
+            // Showing a value may run the guest, who may then have to be stopped.
+            let outcome = if self.desk.stopped.get() { verdict::interrupted() } else { outcome };
+            self.end(task, outcome);
+        }
+        self.end_the_stuck();
+    }
+
+    /// An eval that waits while nothing is under way waits for ever.
+    fn end_the_stuck(&mut self) {
+        let idle = self.desk.calls.borrow().is_empty() && self.desk.timers.borrow().is_empty();
+        if idle && self.tasks.len() == 1 && self.tasks.values().all(|task| !task.is_command) {
+            let task = *self.tasks.keys().next().expect("there is one");
+            self.end(task, verdict::failed(Why::Stuck, STUCK));
+        }
+    }
+
+    /// The task whose turn it was must stop, and nothing of it may run on.
+    fn stop(&mut self) {
+        self.desk.stopped.set(false);
+        let task = self.desk.current.get();
+        self.desk.mailbox.forget(task);
+        self.desk.mailbox.forget(0);
+        drop(self.ctx.catch());
+        let mut n_left = LEFTOVERS_MAX;
+        while n_left > 0 && !self.desk.stopped.get() && self.ctx.execute_pending_job() {
+            n_left -= 1;
+        }
+        let fouled = n_left == 0 || self.desk.stopped.replace(false);
+        self.desk.open.borrow_mut().remove(&task);
+        self.tasks.remove(&task);
+        self.say_ended(Ended { task, outcome: verdict::interrupted(), fouled });
+    }
+
+    fn outcome(&self, task: u64) -> TaskOutcome<'static> {
+        let Some(Task { promise, is_command }) = self.tasks.get(&task) else {
+            return verdict::interrupted();
+        };
+        if *is_command {
+            return match promise.result::<String>() {
+                Some(Ok(json)) => verdict::output(json),
+                Some(Err(_)) | None => self.threw(true),
+            };
+        }
+        // The engine wraps an eval's value, so that one that is a promise is not awaited.
+        match promise.result::<Object<'js>>().map(|result| result.and_then(|it| it.get("value"))) {
+            Some(Ok(value)) => self.shown(value),
+            Some(Err(_)) | None => self.threw(false),
+        }
+    }
+
+    fn shown(&self, value: Value<'js>) -> TaskOutcome<'static> {
+        if value.is_undefined() {
+            return TaskOutcome::Nothing;
+        }
+        if let Some(small) = verdict::small(&value) {
+            return small;
+        }
+        let asked = self.hooks.present.call::<_, ()>((value,));
+        match (asked, self.desk.shown.borrow_mut().take()) {
+            (Ok(()), Some(shown)) => verdict::value(shown),
+            _ => self.threw(false),
+        }
+    }
+
+    /// The engine has an exception pending.
+    fn threw(&self, is_command: bool) -> TaskOutcome<'static> {
+        let thrown = self.ctx.catch();
+        if self.desk.stopped.get() {
+            return verdict::interrupted();
+        }
+        // Memory cannot be lent within a turn: an error that cannot be described for want of it says enough.
+        self.world.host.described.borrow_mut().take();
+        self.desk.claimed.borrow_mut().take();
+        let is_nothing = thrown.is_null() || thrown.is_undefined();
+        let asked = self.hooks.describe.call::<_, ()>((thrown,));
+        if asked.is_err() {
+            drop(self.ctx.catch());
+        }
+        let said = self.world.host.described.borrow_mut().take();
+        let claimed = self.desk.claimed.borrow_mut().take().filter(|_| is_command);
+        match (asked, said) {
+            (Ok(()), Some(said)) => verdict::described(said, claimed, self.open.memory_bytes),
+            _ if is_nothing => verdict::failed(Why::Threw, "null"),
+            _ => verdict::out_of_memory(self.open.memory_bytes),
+        }
+    }
+
+    fn end(&mut self, task: u64, outcome: TaskOutcome<'_>) {
+        self.desk.open.borrow_mut().remove(&task);
+        self.desk.mailbox.forget(task);
+        self.desk.stopped.set(false);
+        self.tasks.remove(&task);
+        self.say_ended(Ended { task, outcome, fouled: false });
+    }
+
+    fn say_ended(&self, ended: Ended<'_>) {
+        say(&self.world.host.outbox, &FromSession::Ended(ended));
+    }
+
+    fn complete(&self, complete: &Complete<'_>) {
+        let names: Vec<String> = path::path(&complete.code)
+            .and_then(|(names, prefix)| {
+                self.hooks
+                    .complete
+                    .call((names, prefix))
+                    .inspect_err(|_| drop(self.ctx.catch()))
+                    .ok()
+            })
+            .unwrap_or_default();
+        let names = names.into_iter().map(Into::into).collect();
+        let completed = Completed { task: complete.task, names };
+        say(&self.world.host.outbox, &FromSession::Completed(completed));
+    }
+
+    fn settle(&mut self, settle: &Settle<'_>) {
+        let Some(task) = self.desk.calls.borrow_mut().remove(&settle.call) else { return };
+        self.desk.turn_of(task);
+        self.turn(settle.now);
+        let settled = match &settle.outcome {
+            Settled::Returned(value) => self.resolve(settle.call, *value),
+            Settled::Failed(why) => {
+                let details =
+                    why.details.map(|json| convert::from_json(self.ctx, json)).transpose();
+                self.reject(settle.call, &why.code, &why.message, details.ok().flatten())
+            }
+        };
+        if settled.is_err() {
+            drop(self.ctx.catch());
+        }
+        self.finish_turn();
+    }
+
+    fn resolve(
+        &self,
+        call: u32,
+        value: Option<protocols::execbox::wire::RawJson<'_>>,
+    ) -> rquickjs::Result<()> {
+        let value = match value {
+            Some(json) => convert::from_json(self.ctx, json),
+            None => Ok(Value::new_undefined(self.ctx.clone())),
+        };
+        match value {
+            Ok(value) => {
+                let resolve = self.world.hooks.resolve_call.clone().restore(self.ctx)?;
+                resolve.call((call, Option::<f64>::None, value))
+            }
+            Err(_) => {
+                drop(self.ctx.catch());
+                let message =
+                    "the tool's result is nested too deeply or does not fit the memory left";
+                self.reject(call, "serialization", message, None)
+            }
+        }
+    }
+
+    fn reject(
+        &self,
+        call: u32,
+        code: &str,
+        message: &str,
+        details: Option<Value<'js>>,
+    ) -> rquickjs::Result<()> {
+        let reject = self.world.hooks.reject_call.clone().restore(self.ctx)?;
+        let undefined = || Value::new_undefined(self.ctx.clone());
+        let details = details.unwrap_or_else(undefined);
+        reject.call((call, undefined(), code, message, undefined(), details))
+    }
+
+    fn fire(&mut self, fire: Fire) {
+        let Some(task) = self.desk.timers.borrow_mut().remove(&fire.timer) else { return };
+        self.desk.turn_of(task);
+        self.turn(fire.now);
+        let hook = self.world.hooks.fire.clone().restore(self.ctx);
+        let fired = hook.and_then(|hook| hook.call::<_, ()>((fire.timer, millis(fire.now.at))));
+        if fired.is_err() {
+            drop(self.ctx.catch());
+        }
+        self.finish_turn();
+    }
+}
+
+/// A failure with nothing but a word and a sentence.
+fn plain(why: Why, message: impl Into<String>) -> TaskFailed<'static> {
+    let message = message.into().into();
+    TaskFailed { why, message, stack: None, kind: None, code: None, details: None }
+}

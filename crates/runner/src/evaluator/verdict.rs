@@ -1,0 +1,88 @@
+//! How a task ended, in the words of the link.
+
+use super::plain;
+use crate::failure::{Described, Shifts};
+use crate::prepare::SyntaxProblem;
+use protocols::execbox::session::{TaskFailed, TaskOutcome, Valued, Why};
+use rquickjs::Value;
+
+type Outcome = TaskOutcome<'static>;
+
+pub(super) fn failed(why: Why, message: impl Into<String>) -> Outcome {
+    TaskOutcome::Failed(plain(why, message))
+}
+
+pub(super) fn interrupted() -> Outcome {
+    failed(Why::Interrupted, "it was stopped")
+}
+
+pub(super) fn unknown() -> Outcome {
+    failed(Why::Unknown, "the command is no longer registered")
+}
+
+pub(super) fn out_of_memory(bytes: u64) -> Outcome {
+    failed(Why::Memory, format!("InternalError: needed more than {bytes} bytes of memory"))
+}
+
+/// One line for each problem, in their order.
+pub(super) fn syntax(problems: &[SyntaxProblem]) -> Outcome {
+    let lines: Vec<String> = problems
+        .iter()
+        .map(|SyntaxProblem { message, line, column }| {
+            format!("({line},{column}): error: {message}")
+        })
+        .collect();
+    failed(Why::Syntax, lines.join("\n"))
+}
+
+/// What needs no look by the prelude.
+pub(super) fn small(value: &Value<'_>) -> Option<Outcome> {
+    let (type_name, json) = if let Some(number) = value.as_int() {
+        ("number", number.to_string())
+    } else if let Some(truth) = value.as_bool() {
+        ("boolean", truth.to_string())
+    } else if value.is_null() {
+        ("null", "null".to_owned())
+    } else {
+        return None;
+    };
+    Some(valued(type_name.to_owned(), json, None))
+}
+
+pub(super) fn value((type_name, json, chars): (String, String, u64)) -> Outcome {
+    valued(type_name, json, Some(chars))
+}
+
+fn valued(type_name: String, json: String, chars: Option<u64>) -> Outcome {
+    let bytes = (json.len() as u64).max(chars.unwrap_or_default());
+    TaskOutcome::Value(Valued { type_name: type_name.into(), json: json.into(), bytes })
+}
+
+/// What a command gave back.
+pub(super) fn output(json: String) -> Outcome {
+    TaskOutcome::Output(json.into())
+}
+
+/// An error that nobody caught, as `String(error)` says it.
+pub(super) fn described(
+    said: Described,
+    claimed: Option<(String, String, String)>,
+    memory_bytes: u64,
+) -> Outcome {
+    if said.code == "memory_limit" && !said.ours {
+        return out_of_memory(memory_bytes);
+    }
+    let failed = said.into_failed(&Shifts::default());
+    let message = match failed.name.as_deref() {
+        Some(name) if failed.message.is_empty() => name.to_owned(),
+        Some(name) => format!("{name}: {}", failed.message),
+        None => failed.message.into_owned(),
+    };
+    let stack = failed.stack;
+    let mut failed = TaskFailed { stack, ..plain(Why::Threw, message) };
+    if let Some((kind, code, details)) = claimed {
+        (failed.kind, failed.code) = (Some(kind.into()), Some(code.into()));
+        failed.details = (!details.is_empty()).then(|| details.into());
+    }
+    TaskOutcome::Failed(failed)
+}

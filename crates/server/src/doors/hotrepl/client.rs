@@ -1,0 +1,124 @@
+//! One client at a session: frames in, frames out, neither waiting for the other.
+
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, close_code};
+use futures_util::{Sink as _, Stream as _};
+use protocols::hotrepl::Profile;
+use protocols::hotrepl::wire::FromServer;
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// Frames that wait for a client to read. One that lets more pile up is cut off: a server's memory is not its buffer.
+const UNSENT_FRAMES_MAX: usize = 16_384;
+
+/// Bytes that wait for a client to read.
+const UNSENT_BYTES_MAX: usize = 64 << 20;
+
+/// How long somebody who is sent away may take to hear it.
+const FAREWELL_MAX: Duration = Duration::from_secs(2);
+
+/// One client.
+pub(super) struct Client {
+    /// Counts clients of a session: an answer is for whoever asked, and nobody else.
+    pub(super) number: u64,
+    pub(super) profile: Profile,
+    /// What it calls this server, for links.
+    pub(super) host: String,
+    socket: WebSocket,
+    unsent: VecDeque<Message>,
+    unsent_bytes: usize,
+    is_flushed: bool,
+    is_over: bool,
+}
+
+/// What comes from a client.
+pub(super) enum Heard {
+    /// One frame.
+    Frame(Utf8Bytes),
+    /// A frame that is no text at all.
+    Noise,
+    /// Nothing more will come.
+    Gone,
+}
+
+impl Client {
+    pub(super) fn new(socket: WebSocket, number: u64, profile: Profile, host: String) -> Self {
+        let unsent = VecDeque::new();
+        Self {
+            number,
+            profile,
+            host,
+            socket,
+            unsent,
+            unsent_bytes: 0,
+            is_flushed: true,
+            is_over: false,
+        }
+    }
+
+    /// Says something, as soon as the socket takes it.
+    pub(super) fn say(&mut self, frame: &FromServer) {
+        let text = frame.encode();
+        self.unsent_bytes += text.len();
+        self.unsent.push_back(Message::Text(text.into()));
+        if self.unsent.len() > UNSENT_FRAMES_MAX || self.unsent_bytes > UNSENT_BYTES_MAX {
+            self.is_over = true;
+        }
+    }
+
+    /// The next frame. Sends what waits meanwhile. Dropping the future loses nothing.
+    pub(super) async fn listen(&mut self) -> Heard {
+        std::future::poll_fn(|context| self.poll(context)).await
+    }
+
+    /// Says the last word, closes, and waits a little until that is heard.
+    pub(super) async fn dismiss(mut self) {
+        let frame = CloseFrame { code: close_code::NORMAL, reason: Utf8Bytes::default() };
+        self.unsent.push_back(Message::Close(Some(frame)));
+        let heard = async { while !matches!(self.listen().await, Heard::Gone) {} };
+        let _ = tokio::time::timeout(FAREWELL_MAX, heard).await;
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Heard> {
+        if self.is_over || self.write(context).is_err() {
+            return Poll::Ready(Heard::Gone);
+        }
+        loop {
+            return match Pin::new(&mut self.socket).poll_next(context) {
+                Poll::Ready(Some(Ok(Message::Text(text)))) => Poll::Ready(Heard::Frame(text)),
+                Poll::Ready(Some(Ok(Message::Binary(bytes)))) => {
+                    Poll::Ready(Utf8Bytes::try_from(bytes).map_or(Heard::Noise, Heard::Frame))
+                }
+                Poll::Ready(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => continue,
+                Poll::Ready(Some(Ok(Message::Close(_)) | Err(_)) | None) => {
+                    Poll::Ready(Heard::Gone)
+                }
+                Poll::Pending => Poll::Pending,
+            };
+        }
+    }
+
+    fn write(&mut self, context: &mut Context<'_>) -> Result<(), axum::Error> {
+        while !self.unsent.is_empty() {
+            match Pin::new(&mut self.socket).poll_ready(context) {
+                Poll::Ready(ready) => ready?,
+                Poll::Pending => return Ok(()),
+            }
+            if let Some(message) = self.unsent.pop_front() {
+                if let Message::Text(text) = &message {
+                    self.unsent_bytes -= text.len();
+                }
+                Pin::new(&mut self.socket).start_send(message)?;
+                self.is_flushed = false;
+            }
+        }
+        if !self.is_flushed
+            && let Poll::Ready(flushed) = Pin::new(&mut self.socket).poll_flush(context)
+        {
+            flushed?;
+            self.is_flushed = true;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,126 @@
+//! Names of tools and of their arguments, which the guest's world does not know.
+
+use serde_json::Value;
+use tools::{Found, Snapshot};
+
+/// Names that are told at once.
+const NAMES_MAX: usize = 500;
+
+/// Longest end of a text that is looked at.
+const LOOKED_AT_BYTES_MAX: usize = 4 << 10;
+
+/// The text before the cursor, which counts UTF-16 units. Where it makes no sense, the whole text.
+pub(super) fn before(code: &str, cursor: Option<f64>) -> &str {
+    let Some(cursor) = cursor.filter(|cursor| *cursor >= 0.0) else { return code };
+    let (mut units, wanted) = (0.0, cursor.floor());
+    for (at, char) in code.char_indices() {
+        if units >= wanted {
+            return &code[..at];
+        }
+        units += char.len_utf16() as f64;
+    }
+    code
+}
+
+/// What fits, where the text asks for a tool or an argument of one.
+pub(super) fn tools(
+    code: &str,
+    snapshot: &Snapshot,
+    shows: impl Fn(&Found) -> bool,
+) -> Option<Vec<String>> {
+    let start = code.ceil_char_boundary(code.len().saturating_sub(LOOKED_AT_BYTES_MAX));
+    let text = &code[start..];
+    let path = trailing_path(text);
+    if let Some(rest) = path.strip_prefix("tools.") {
+        return Some(names_below(rest, snapshot, shows));
+    }
+    if path.contains('.') {
+        return None;
+    }
+    let tool = called_tool(&text[..text.len() - path.len()])?;
+    let input = snapshot.tools().find(|found| found.path() == tool && shows(found))?;
+    let schema = input.spec().input.as_ref()?.whole();
+    let Some(Value::Object(members)) = schema.get("properties") else { return Some(vec![]) };
+    Some(sorted(members.keys().filter(|name| name.starts_with(path)).cloned().collect()))
+}
+
+fn names_below(typed: &str, snapshot: &Snapshot, shows: impl Fn(&Found) -> bool) -> Vec<String> {
+    let at = typed.rfind('.').map_or(0, |dot| dot + 1);
+    let names = snapshot.tools().filter(|found| shows(found)).map(|found| found.path());
+    let next = |path: String| {
+        path.strip_prefix(typed)?;
+        path[at..].split('.').next().map(str::to_owned)
+    };
+    sorted(names.filter_map(next).collect())
+}
+
+fn sorted(mut names: Vec<String>) -> Vec<String> {
+    names.sort_unstable();
+    names.dedup();
+    names.truncate(NAMES_MAX);
+    names
+}
+
+fn trailing_path(text: &str) -> &str {
+    let belongs = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.');
+    let begins = text.char_indices().rev().take_while(|(_, c)| belongs(*c)).last();
+    begins.map_or("", |(at, _)| &text[at..])
+}
+
+/// The tool in whose outermost argument object the text ends, where a member's name is due.
+fn called_tool(text: &str) -> Option<String> {
+    let last = text.trim_end().chars().next_back()?;
+    if !matches!(last, '{' | ',') {
+        return None;
+    }
+    let mut depth = 0_i32;
+    for (at, char) in text.char_indices().rev() {
+        match char {
+            '}' | ')' | ']' => depth += 1,
+            '{' | '(' | '[' if depth > 0 => depth -= 1,
+            '{' => {
+                let before = text[..at].trim_end().strip_suffix('(')?;
+                return trailing_path(before.trim_end()).strip_prefix("tools.").map(str::to_owned);
+            }
+            '(' | '[' => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ::tools::Catalogue;
+    use ::tools::demo::Demo;
+    use std::sync::Arc;
+
+    #[test]
+    fn tools_and_their_arguments_are_named() {
+        let catalogue = Catalogue::new(vec![Arc::new(Demo::new("/nowhere"))]).unwrap();
+        let snapshot = catalogue.snapshot();
+        let found = |code| tools(code, &snapshot, |_| true).map(|names| names.join(" "));
+        assert_eq!(found("await tools.").as_deref(), Some("demo"));
+        assert_eq!(found("tools.demo.a").as_deref(), Some("add append ask"));
+        assert_eq!(found("tools.demo.add({ ").as_deref(), Some("a b"));
+        assert_eq!(found("tools.demo.add({ a: [1, {x: 2}], ").as_deref(), Some("a b"));
+        assert_eq!(found("tools.demo.sleep({m").as_deref(), Some("ms"));
+        assert_eq!(found("tools.demo.add({ a: "), None);
+        assert_eq!(found("JSON."), None);
+        assert_eq!(
+            tools("tools.demo.", &snapshot, |found| found.path() == "demo.add"),
+            Some(vec!["add".into()])
+        );
+    }
+
+    #[test]
+    fn a_cursor_counts_units_of_utf_16() {
+        assert_eq!(before("a\u{1F600}b.c", Some(3.0)), "a\u{1F600}");
+        assert_eq!(before("JSON. + 1", Some(5.0)), "JSON.");
+        for odd in [None, Some(-3.0), Some(999.0), Some(f64::NAN)] {
+            assert_eq!(before("JSON.", odd), "JSON.");
+        }
+        assert_eq!(before("JSON.", Some(2.5)), "JS");
+    }
+}

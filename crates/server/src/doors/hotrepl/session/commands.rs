@@ -1,0 +1,371 @@
+//! Typed commands: tools of the catalogue, those that the guest registered, and one to try files with.
+
+use super::calls::command_result;
+use super::{Brought, Session, Task, What};
+use crate::doors::hotrepl::EVAL_TIME_MAX;
+use crate::doors::hotrepl::evaluator::Outcome;
+use crate::doors::hotrepl::shelf::{NewFile, millis};
+use crate::doors::hotrepl::words;
+use base64::Engine as _;
+use lifecycle::{Json, ToolPath};
+use protocols::execbox::session::{Invoke, ToSession};
+use protocols::execbox::wire::RawJson;
+use protocols::hotrepl::outbound::{envelope, trouble};
+use protocols::hotrepl::wire::{
+    Artifacts, AssemblyReload, CommandDescribeResult, CommandDescriptor, CommandKind,
+    CommandSummary, CommandsListResult, ErrorEnvelope, ErrorKind, FromServer,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+use tools::Found;
+
+/// Longest name of a command.
+const NAME_BYTES_MAX: usize = 128;
+
+/// Largest descriptor that a guest registers.
+const DESCRIPTOR_BYTES_MAX: usize = 256 << 10;
+
+/// Commands that one session registers.
+const COMMANDS_MAX: usize = 256;
+
+/// Bytes of files that one command writes.
+const FILES_BYTES_MAX: usize = 64 << 20;
+
+/// The command that writes a file, where there are demonstrations.
+const DEMO_ARTIFACT: &str = "demo.artifact";
+
+/// A command of the guest's.
+pub(super) struct Registered {
+    descriptor: CommandDescriptor,
+    input_schema: Option<Value>,
+    output_schema: Option<Value>,
+}
+
+/// A command of the guest's that is over, with its files.
+pub(super) struct Ended {
+    id: String,
+    client: u64,
+    name: String,
+    started: Instant,
+    result: Result<Value, ErrorEnvelope>,
+    artifacts: Artifacts,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Claimed {
+    name: String,
+    kind: CommandKind,
+    #[serde(default)]
+    version: Option<f64>,
+    #[serde(default)]
+    mutates_state: bool,
+    #[serde(default)]
+    input_schema: Option<Value>,
+    #[serde(default)]
+    output_schema: Option<Value>,
+    #[serde(default)]
+    artifacts_schema: Option<Value>,
+}
+
+impl Session {
+    pub(super) fn commands_list(&mut self, id: String) {
+        let commands: Vec<CommandSummary> =
+            self.all_commands().into_values().map(|it| it.summary).collect();
+        let revision = serde_json::to_string(&commands).unwrap_or_default();
+        let since = Some(lifecycle::Revision::of(&revision).to_string());
+        self.say(&FromServer::CommandsListResult(CommandsListResult { id, commands, since }));
+    }
+
+    pub(super) fn command_describe(&mut self, id: String, name: &str) {
+        let frame = match self.all_commands().remove(name) {
+            Some(descriptor) => {
+                FromServer::CommandDescribeResult(CommandDescribeResult { id, descriptor })
+            }
+            None => trouble(Some(id), unknown(name)),
+        };
+        self.say(&frame);
+    }
+
+    /// By their names; the catalogue's come first where two are called the same.
+    fn all_commands(&self) -> BTreeMap<String, CommandDescriptor> {
+        let shelf = &self.setting.shelf;
+        let policy = shelf.engine.policies().live();
+        let mut all: BTreeMap<String, CommandDescriptor> =
+            self.commands.iter().map(|(name, it)| (name.clone(), it.descriptor.clone())).collect();
+        for found in shelf.engine.catalogue().snapshot().tools() {
+            let path = found.path();
+            if policy.shows(&path, found.traits()) {
+                all.insert(path, described(&found));
+            }
+        }
+        if shelf.settings.demo {
+            all.insert(DEMO_ARTIFACT.to_owned(), demo_artifact());
+        }
+        all
+    }
+
+    pub(super) fn command_call(
+        &mut self,
+        id: String,
+        name: String,
+        args: String,
+        timeout_ms: Option<u64>,
+    ) {
+        let timeout = timeout_ms.map(|ms| Duration::from_millis(ms).min(EVAL_TIME_MAX));
+        if name == DEMO_ARTIFACT && self.setting.shelf.settings.demo {
+            return self.write_demo(id);
+        }
+        let engine = self.setting.shelf.engine.clone();
+        let found = ToolPath::parse(&name).ok().and_then(|tool| engine.catalogue().find(&tool));
+        if let Some(found) =
+            found.filter(|found| engine.policies().live().shows(&name, found.traits()))
+        {
+            return self.call_tool(id, &found, args, timeout);
+        }
+        match self.commands.get(&name) {
+            Some(_) => self.call_registered(id, name, &args, timeout),
+            None => {
+                let frame = command_result(id, Err(unknown(&name)), Artifacts::new(), 0);
+                self.say(&frame);
+            }
+        }
+    }
+
+    // ---- Commands of the guest's ----
+
+    pub(super) fn register(&mut self, descriptor: &str) {
+        if descriptor.len() > DESCRIPTOR_BYTES_MAX || self.commands.len() >= COMMANDS_MAX {
+            return;
+        }
+        let Ok(claimed) = serde_json::from_str::<Claimed>(descriptor) else { return };
+        if !is_name(&claimed.name) {
+            return;
+        }
+        let Claimed { name, kind, version, mutates_state, .. } = claimed;
+        let any = || json!({ "type": "object" });
+        let major_version = version.filter(|version| *version >= 1.0).map_or(1, |it| it as u64);
+        let summary = CommandSummary { name: name.clone(), major_version, kind, mutates_state };
+        let registered = Registered {
+            descriptor: CommandDescriptor {
+                summary,
+                input_schema: claimed.input_schema.clone().unwrap_or_else(any),
+                output_schema: claimed.output_schema.clone().unwrap_or_else(|| json!({})),
+                artifacts_schema: claimed.artifacts_schema.unwrap_or_else(any),
+                cancellation: Some("hardAbort".into()),
+            },
+            input_schema: claimed.input_schema,
+            output_schema: claimed.output_schema,
+        };
+        self.commands.insert(name.clone(), registered);
+        self.say_commands_changed(&name, "registered");
+    }
+
+    pub(super) fn unregister(&mut self, name: &str) {
+        if self.commands.remove(name).is_some() {
+            self.say_commands_changed(name, "removed");
+        }
+    }
+
+    /// Clients keep the list until they hear this.
+    fn say_commands_changed(&mut self, name: &str, what: &str) {
+        let message = format!("The command {name} was {what}.");
+        let reload = AssemblyReload { assembly: Some("commands".into()), message };
+        self.say(&FromServer::AssemblyReload(reload));
+    }
+
+    fn call_registered(&mut self, id: String, name: String, args: &str, timeout: Option<Duration>) {
+        let Some(registered) = self.commands.get(&name) else { return };
+        let kind = registered.descriptor.summary.kind;
+        let output_schema = registered.output_schema.clone();
+        if let Some(why) = misfit(registered.input_schema.as_ref(), args) {
+            let error = envelope(ErrorKind::ValidationFailed, "argsSchemaViolation", why.clone());
+            let error = error.with_details(json!({ "errors": [why] }));
+            self.note_command(&id, &name, 0, Some(&error));
+            return self.say(&command_result(id, Err(error), Artifacts::new(), 0));
+        }
+        let Some(args) = RawJson::parse(args) else { return };
+        let task = match kind {
+            CommandKind::Sync => {
+                let timeout = timeout.unwrap_or(crate::doors::hotrepl::EVAL_TIME);
+                let what = What::Command { name: name.clone(), output_schema };
+                self.open_task(&id, what, Some(timeout))
+            }
+            CommandKind::Job => {
+                if !self.has_room_for_job(&id) {
+                    return;
+                }
+                self.begin_guest_job(&id, &name, output_schema, timeout)
+            }
+        };
+        self.ensure_runner();
+        let now = self.now();
+        let invoke = Invoke { task, name: name.as_str().into(), args, now };
+        self.evaluator.tell(&ToSession::Invoke(invoke));
+    }
+
+    pub(super) fn wrote(&mut self, task: u64, name: String, content_type: String, base64: &str) {
+        let Some(open) = self.tasks.get_mut(&task) else { return };
+        let n_bytes: usize = open.files.iter().map(|file| file.bytes.len()).sum();
+        let bytes = base64::prelude::BASE64_STANDARD.decode(base64).unwrap_or_default();
+        if n_bytes + bytes.len() <= FILES_BYTES_MAX && name.len() <= NAME_BYTES_MAX {
+            open.files.retain(|file| file.name != name);
+            open.files.push(NewFile { name, content_type, bytes });
+        }
+    }
+
+    pub(super) fn guest_command_ended(&mut self, open: Task, outcome: Outcome) {
+        let Task { what, id, client, started, files, stop, .. } = open;
+        let What::Command { name, output_schema } = what else { return };
+        let result = checked(outcome, output_schema.as_ref(), stop, "command");
+        let ended = Ended { id, client, name, started, result, artifacts: Artifacts::new() };
+        if files.is_empty() {
+            return self.command_ended(ended);
+        }
+        self.keep_files(ended, files);
+    }
+
+    fn keep_files(&mut self, ended: Ended, files: Vec<NewFile>) {
+        let (shelf, host) = (Arc::clone(&self.setting.shelf), self.host());
+        self.errands.push(Box::pin(async move {
+            let mut ended = ended;
+            match shelf.keep_files(files, &host).await {
+                Ok(artifacts) => ended.artifacts = artifacts,
+                Err(error) => {
+                    tracing::error!(%error, "could not keep a command's files");
+                    let message = "The command's files could not be kept.";
+                    ended.result = Err(envelope(ErrorKind::Internal, "handlerFailed", message));
+                }
+            }
+            Brought::Command(Box::new(ended))
+        }));
+    }
+
+    pub(super) fn command_ended(&mut self, ended: Ended) {
+        let Ended { id, client, name, started, result, artifacts } = ended;
+        let duration_ms = millis(started.elapsed());
+        self.note_command(&id, &name, duration_ms, result.as_ref().err());
+        let frame = command_result(id, result, artifacts, duration_ms);
+        self.answer(client, &frame);
+    }
+
+    pub(super) fn guest_command_lost(&mut self, open: Task) {
+        let Task { what, id, client, started, stop, .. } = open;
+        let What::Command { name, .. } = what else { return };
+        let error = words::lost(stop, "command").with_details(json!({ "stateLost": true }));
+        let artifacts = Artifacts::new();
+        self.command_ended(Ended { id, client, name, started, result: Err(error), artifacts });
+    }
+
+    fn write_demo(&mut self, id: String) {
+        let text = format!("Written by {DEMO_ARTIFACT} at {}.\n", self.setting.shelf.timestamp());
+        let file = NewFile {
+            name: "note".into(),
+            content_type: "text/plain; charset=utf-8".into(),
+            bytes: text.into_bytes(),
+        };
+        let ended = Ended {
+            id,
+            client: self.client_number(),
+            name: DEMO_ARTIFACT.into(),
+            started: Instant::now(),
+            result: Ok(json!({ "written": 1 })),
+            artifacts: Artifacts::new(),
+        };
+        self.keep_files(ended, vec![file]);
+    }
+}
+
+/// What a command of the guest's came to: an output that fits its schema and a frame.
+pub(super) fn checked(
+    outcome: Outcome,
+    schema: Option<&Value>,
+    stop: Option<words::Stop>,
+    what: &str,
+) -> Result<Value, ErrorEnvelope> {
+    match outcome {
+        Outcome::Failed(failed) => Err(words::command_failed(&failed, stop, what)),
+        Outcome::Nothing | Outcome::Value { .. } => Ok(json!({})),
+        Outcome::Output(json) => match misfit(schema, &json) {
+            Some(why) => {
+                let message = format!("The output does not fit its schema: {why}");
+                Err(envelope(ErrorKind::Internal, "handlerFailed", message))
+            }
+            None => words::output(&json),
+        },
+    }
+}
+
+fn misfit(schema: Option<&Value>, json: &str) -> Option<String> {
+    let schema = Json::from_value(schema?).ok()?;
+    tools::misfit(&schema, &Json::parse(json.to_owned()).ok()?)
+}
+
+fn unknown(name: &str) -> ErrorEnvelope {
+    let mut shown = name.to_owned();
+    shown.truncate(shown.floor_char_boundary(NAME_BYTES_MAX));
+    envelope(ErrorKind::UnknownCommand, "unknownCommand", format!("There is no command {shown}."))
+}
+
+fn is_name(name: &str) -> bool {
+    let is_word = |word: &str| {
+        !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+    };
+    name.len() <= NAME_BYTES_MAX && name.split('.').all(is_word)
+}
+
+/// A tool as a command.
+fn described(found: &Found) -> CommandDescriptor {
+    let spec = found.spec();
+    let object = |schema: Value| match schema {
+        Value::Object(_) => schema,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            json!({})
+        }
+    };
+    let input = spec.input.as_ref().map_or_else(|| json!({}), |it| object(it.whole()));
+    let output = spec.output.as_ref().map_or_else(|| json!({}), |it| object(it.whole()));
+    let output_schema = if found.is_enveloped() {
+        let ok = json!({ "type": "boolean" });
+        json!({ "type": "object", "properties": { "ok": ok, "data": output }, "required": ["ok"] })
+    } else {
+        output
+    };
+    let kind = if spec.job { CommandKind::Job } else { CommandKind::Sync };
+    CommandDescriptor {
+        summary: CommandSummary {
+            name: found.path(),
+            major_version: 1,
+            kind,
+            mutates_state: !found.nature().read_only,
+        },
+        input_schema: input,
+        output_schema,
+        artifacts_schema: no_files(),
+        cancellation: Some("hardAbort".into()),
+    }
+}
+
+fn no_files() -> Value {
+    json!({ "type": "object", "additionalProperties": false })
+}
+
+fn demo_artifact() -> CommandDescriptor {
+    let written = json!({ "type": "object", "properties": { "written": { "type": "integer" } } });
+    CommandDescriptor {
+        summary: CommandSummary {
+            name: DEMO_ARTIFACT.into(),
+            major_version: 1,
+            kind: CommandKind::Sync,
+            mutates_state: false,
+        },
+        input_schema: json!({ "type": "object", "additionalProperties": false }),
+        output_schema: written,
+        artifacts_schema: json!({ "type": "object", "required": ["note"] }),
+        cancellation: None,
+    }
+}

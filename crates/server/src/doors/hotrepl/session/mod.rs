@@ -1,0 +1,468 @@
+//! One session: a task that owns its runner, its client and everything that waits. What a client asks is answered from
+//! here and under its id exactly once; nothing that is asked waits for the evaluator, unless it is the evaluator's.
+
+mod calls;
+mod commands;
+mod evals;
+mod jobs;
+mod lookups;
+mod visitor;
+mod watches;
+
+use super::call::CallSaid;
+use super::client::{Client, Heard};
+use super::evaluator::{Evaluator, Loss, Outcome, Said};
+use super::shelf::{NewFile, Shelf};
+use super::words::Stop;
+use axum::extract::ws::WebSocket;
+use calls::Pending;
+use commands::Registered;
+use evals::Queued;
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{BoxStream, FuturesUnordered, SelectAll};
+use lifecycle::CallerName;
+use protocols::execbox::session::{Now, ToSession};
+use protocols::hotrepl::Profile;
+use protocols::hotrepl::inbound::Request;
+use protocols::hotrepl::wire::{AssemblyReload, FromServer};
+use serde_json::Value;
+use std::collections::{BTreeMap, VecDeque};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use store::StoreError;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, Sleep};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use watches::Watch;
+
+/// What a session is told by others at a time.
+const NOTES_MAX: usize = 64;
+
+/// Entries that a journal query gives where it does not say how many.
+const ENTRIES_USUAL: f64 = 100.0;
+
+/// How long a session without a client keeps its definitions.
+const UNATTENDED_MAX: Duration = Duration::from_secs(3_600);
+
+/// How long a turn that no task's time limits may compute.
+const TURN_MAX: Duration = Duration::from_secs(10);
+
+/// Errands of one client that are under way: looking things up, writing files.
+const ERRANDS_MAX: usize = 256;
+
+/// What a session is told by others.
+pub(super) enum Note {
+    /// A client wants it.
+    Attach(Box<Attach>),
+    /// A job of its guest is to end.
+    CancelJob(String),
+}
+
+/// A client that wants a session.
+pub(super) struct Attach {
+    pub(super) socket: WebSocket,
+    pub(super) profile: Profile,
+    pub(super) host: String,
+}
+
+/// A session, for those who want something of it.
+#[derive(Clone)]
+pub(super) struct Handle {
+    notes: mpsc::Sender<Note>,
+}
+
+impl Handle {
+    /// Hands a client over; gives it back where the session has just ended.
+    pub(super) async fn attach(&self, attach: Box<Attach>) -> Result<(), Box<Attach>> {
+        self.notes.send(Note::Attach(attach)).await.map_err(|unsent| match unsent.0 {
+            Note::Attach(attach) => attach,
+            Note::CancelJob(_) => unreachable!("an attach was sent"),
+        })
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.notes.is_closed()
+    }
+}
+
+/// What every session is made of.
+#[derive(Clone)]
+pub(super) struct Setting {
+    pub(super) shelf: Arc<Shelf>,
+    pub(super) stopping: CancellationToken,
+    pub(super) tasks: TaskTracker,
+}
+
+/// What somebody waits for, in the evaluator.
+struct Task {
+    what: What,
+    /// The client's name for it.
+    id: String,
+    /// Which client.
+    client: u64,
+    started: Instant,
+    timeout: Option<Duration>,
+    /// Waiting for people does not count.
+    deadline: Option<Instant>,
+    stdout: String,
+    files: Vec<NewFile>,
+    stop: Option<Stop>,
+}
+
+enum What {
+    Eval {
+        code: String,
+    },
+    Tick,
+    Command {
+        name: String,
+        output_schema: Option<Value>,
+    },
+    Job {
+        job: String,
+        name: String,
+        output_schema: Option<Value>,
+    },
+    /// A text that every new evaluator is given first.
+    Script,
+}
+
+/// What an errand brings.
+enum Brought {
+    /// An answer for a client.
+    Answer { client: u64, frame: Box<FromServer> },
+    /// A command of the guest's is over, with its files.
+    Command(Box<commands::Ended>),
+    /// A job of the guest's is over, with its files.
+    Job(Box<jobs::Ended>),
+}
+
+pub(super) struct Session {
+    setting: Setting,
+    caller: CallerName,
+    /// Where its journal is.
+    book: String,
+    notes: mpsc::Receiver<Note>,
+    own: mpsc::WeakSender<Note>,
+    client: Option<Client>,
+    n_clients: u64,
+    unattended_since: Instant,
+    evaluator: Evaluator,
+    queue: VecDeque<Queued>,
+    running_eval: Option<u64>,
+    tasks: BTreeMap<u64, Task>,
+    n_tasks: u64,
+    completions: BTreeMap<u64, (String, u64, Instant)>,
+    watches: BTreeMap<String, Watch>,
+    commands: BTreeMap<String, Registered>,
+    /// Requests that wait until the first scripts have run.
+    deferred: Vec<(u64, Request)>,
+    calls: SelectAll<BoxStream<'static, (u64, CallSaid)>>,
+    pending: BTreeMap<u64, Pending>,
+    n_calls: u64,
+    errands: FuturesUnordered<BoxFuture<'static, Brought>>,
+    /// The newest entry on its way into the journal.
+    noted: Option<BoxFuture<'static, Result<(), StoreError>>>,
+    began: Instant,
+}
+
+impl Session {
+    /// Begins one, and says how to reach it.
+    pub(super) fn begin(setting: &Setting, caller: CallerName, name: &str) -> Handle {
+        let (sender, notes) = mpsc::channel(NOTES_MAX);
+        let shelf = &setting.shelf;
+        let evaluator = Evaluator::new(shelf.engine.sandbox().clone(), shelf.clock.clone());
+        let session = Self {
+            book: format!("repl/{}/{name}", caller.0),
+            setting: setting.clone(),
+            caller,
+            notes,
+            own: sender.downgrade(),
+            client: None,
+            n_clients: 0,
+            unattended_since: Instant::now(),
+            evaluator,
+            queue: VecDeque::new(),
+            running_eval: None,
+            tasks: BTreeMap::new(),
+            n_tasks: 0,
+            completions: BTreeMap::new(),
+            watches: BTreeMap::new(),
+            commands: BTreeMap::new(),
+            deferred: vec![],
+            calls: SelectAll::new(),
+            pending: BTreeMap::new(),
+            n_calls: 0,
+            errands: FuturesUnordered::new(),
+            noted: None,
+            began: Instant::now(),
+        };
+        setting.tasks.spawn(session.run());
+        Handle { notes: sender }
+    }
+
+    async fn run(mut self) {
+        let stopping = self.setting.stopping.clone();
+        let mut sleep = Box::pin(tokio::time::sleep_until(self.alarm()));
+        loop {
+            self.wind(&mut sleep);
+            tokio::select! {
+                heard = listen(&mut self.client) => self.hear_client(heard),
+                said = self.evaluator.next() => self.hear(said),
+                Some((call, said)) = self.calls.next(), if !self.calls.is_empty() => {
+                    self.hear_call(call, said);
+                }
+                Some(brought) = self.errands.next(), if !self.errands.is_empty() => {
+                    self.take(brought);
+                }
+                note = self.notes.recv() => match note {
+                    Some(Note::Attach(attach)) => self.attach(*attach),
+                    Some(Note::CancelJob(job)) => self.cancel_guest_job(&job),
+                    None => break,
+                },
+                () = &mut sleep => {
+                    if self.look_after() {
+                        break;
+                    }
+                    sleep.as_mut().reset(self.alarm());
+                }
+                () = stopping.cancelled() => break,
+            }
+        }
+        self.finish().await;
+    }
+
+    /// Everything that waits is told; what was under way goes on in the engine, or is lost.
+    async fn finish(mut self) {
+        for pending in std::mem::take(&mut self.pending).into_values() {
+            self.abandon(&pending);
+        }
+        self.end_watches("The server stops.");
+        if let Some(client) = self.client.take() {
+            client.dismiss().await;
+        }
+        if let Some(noted) = self.noted.take() {
+            let _ = noted.await;
+        }
+    }
+
+    /// The alarm is only ever set earlier here: most deadlines never come, and setting it costs.
+    fn wind(&self, sleep: &mut Pin<Box<Sleep>>) {
+        let alarm = self.alarm();
+        if alarm < sleep.deadline() {
+            sleep.as_mut().reset(alarm);
+        }
+    }
+
+    fn alarm(&self) -> Instant {
+        let unattended = self.client.is_none().then(|| self.unattended_since + UNATTENDED_MAX);
+        let usual = Instant::now() + UNATTENDED_MAX;
+        let tasks = self.tasks.iter().filter(|(_, task)| task.stop.is_none());
+        let tasks = tasks.filter_map(|(id, task)| task.deadline.filter(|_| !self.is_asking(*id)));
+        let pending = self.pending.values().filter_map(Pending::alarm);
+        let turn = self.evaluator.busy_since().map(|since| since + TURN_MAX);
+        tasks
+            .chain(pending)
+            .chain(self.evaluator.alarm())
+            .chain(turn)
+            .chain(self.next_tick())
+            .chain(unattended)
+            .fold(usual, Instant::min)
+    }
+
+    /// The alarm went off. Says whether nobody needs the session any more.
+    fn look_after(&mut self) -> bool {
+        let now = Instant::now();
+        let late: Vec<u64> = self
+            .tasks
+            .iter()
+            .filter(|(_, task)| task.stop.is_none())
+            .filter(|(_, task)| task.deadline.is_some_and(|deadline| deadline <= now))
+            .filter(|(task, _)| !self.is_asking(**task))
+            .map(|(task, _)| *task)
+            .collect();
+        for task in late {
+            let ms = self.tasks.get(&task).and_then(|task| task.timeout).unwrap_or_default();
+            let ms = u64::try_from(ms.as_millis()).unwrap_or(u64::MAX);
+            self.stop(task, Stop::Timeout(ms));
+        }
+        self.end_late_calls(now);
+        let is_timed = self.tasks.values().any(|task| task.deadline.is_some());
+        let too_long = |since: Instant| since + TURN_MAX <= now;
+        if !is_timed && self.evaluator.busy_since().is_some_and(too_long) {
+            self.evaluator.stop(0);
+        }
+        let frame = self.frame(now);
+        if let Some(loss) = self.evaluator.look_after(now, frame) {
+            self.lose(loss);
+        }
+        self.tick(now);
+        self.client.is_none()
+            && self.unattended_since + UNATTENDED_MAX <= now
+            && self.tasks.is_empty()
+            && self.pending.is_empty()
+    }
+
+    // ---- The evaluator ----
+
+    /// A runner, and in it what the operator wants to be there.
+    fn ensure_runner(&mut self) {
+        if self.evaluator.is_alive() {
+            return;
+        }
+        let scripts = Arc::clone(&self.setting.shelf.settings.scripts);
+        for script in scripts.iter() {
+            let task = self.open_task("script", What::Script, Some(TURN_MAX));
+            let now = self.now();
+            let code = script.as_str().into();
+            let eval = protocols::execbox::session::Eval { task, code, now };
+            self.evaluator.tell(&ToSession::Eval(eval));
+        }
+        self.evaluator.warm();
+    }
+
+    fn open_task(&mut self, id: &str, what: What, timeout: Option<Duration>) -> u64 {
+        self.n_tasks += 1;
+        let started = Instant::now();
+        let task = Task {
+            what,
+            id: id.to_owned(),
+            client: self.client_number(),
+            started,
+            timeout,
+            deadline: timeout.map(|timeout| started + timeout),
+            stdout: String::new(),
+            files: vec![],
+            stop: None,
+        };
+        self.tasks.insert(self.n_tasks, task);
+        self.n_tasks
+    }
+
+    fn now(&self) -> Now {
+        Now { at: self.setting.shelf.clock.now(), frame: self.frame(Instant::now()) }
+    }
+
+    fn stop(&mut self, task: u64, why: Stop) {
+        if let Some(open) = self.tasks.get_mut(&task) {
+            open.stop.get_or_insert(why);
+            self.evaluator.stop(task);
+        }
+    }
+
+    fn hear(&mut self, said: Said) {
+        match said {
+            Said::Ended { task, fouled: true, .. } => {
+                self.tasks.get_mut(&task).map(|task| task.stop.get_or_insert(Stop::Cancelled));
+                self.lose(Loss::Stubborn);
+            }
+            Said::Ended { task, outcome, fouled: false } => self.ended(task, outcome),
+            Said::Completed { task, names } => {
+                if let Some((id, client, since)) = self.completions.remove(&task) {
+                    self.say_completions(client, id, names, since);
+                }
+            }
+            Said::Called { task, call, tool, args } => self.guest_calls(task, call, &tool, args),
+            Said::Printed { task, line } => self.print(task, &line),
+            Said::Registered(descriptor) => self.register(&descriptor),
+            Said::Unregistered(name) => self.unregister(&name),
+            Said::Progressed { task, value } => self.progressed(task, &value),
+            Said::Wrote { task, name, content_type, base64 } => {
+                self.wrote(task, name, content_type, &base64);
+            }
+            // Waiting for a runner is nobody's time.
+            Said::Leased => {
+                let now = Instant::now();
+                for task in self.tasks.values_mut() {
+                    task.started = now;
+                    task.deadline = task.timeout.map(|timeout| now + timeout);
+                }
+            }
+            Said::Rested => {}
+            Said::Lost(loss) => self.lose(loss),
+        }
+    }
+
+    fn ended(&mut self, task: u64, outcome: Outcome) {
+        let Some(open) = self.tasks.remove(&task) else { return };
+        // What was not awaited goes on, unless everything was to stop.
+        if open.stop.is_some() {
+            self.abandon_calls_of(task);
+        }
+        match &open.what {
+            What::Eval { .. } => self.eval_ended(task, open, outcome, false),
+            What::Tick => self.tick_ended(open, outcome),
+            What::Command { .. } => self.guest_command_ended(open, outcome),
+            What::Job { .. } => self.guest_job_finished(open, outcome),
+            What::Script => self.script_ended(&outcome),
+        }
+    }
+
+    fn script_ended(&mut self, outcome: &Outcome) {
+        if let Outcome::Failed(failed) = outcome {
+            tracing::warn!(message = failed.message, "a script of the REPL failed");
+        }
+        if !self.tasks.values().any(|task| matches!(task.what, What::Script)) {
+            for (client, request) in std::mem::take(&mut self.deferred) {
+                if client == self.client_number() {
+                    self.serve(request);
+                }
+            }
+        }
+        self.pump();
+    }
+
+    /// The runner is gone, and with it everything that was defined.
+    fn lose(&mut self, loss: Loss) {
+        tracing::debug!(?loss, "a session lost its evaluator");
+        self.forget_world(None);
+        let message = match loss {
+            Loss::NoRoom => "The server has no room for an evaluator now.",
+            Loss::Stubborn => {
+                "The evaluator did not stop and was replaced; its definitions are lost."
+            }
+            Loss::Memory | Loss::Broken => {
+                "The evaluator broke and was replaced; its definitions are lost."
+            }
+        };
+        let reload = AssemblyReload { assembly: Some("evaluator".into()), message: message.into() };
+        self.say(&FromServer::AssemblyReload(reload));
+        self.pump();
+    }
+
+    /// Ends everything that lived in the evaluator.
+    fn forget_world(&mut self, why: Option<Stop>) {
+        self.evaluator.drop_runner();
+        self.commands.clear();
+        self.running_eval = None;
+        self.abandon_guest_calls();
+        for mut open in std::mem::take(&mut self.tasks).into_values() {
+            open.stop = open.stop.or(why);
+            match &open.what {
+                What::Eval { .. } => self.eval_lost(open),
+                What::Tick => self.tick_lost(&open),
+                What::Command { .. } => self.guest_command_lost(open),
+                What::Job { .. } => self.guest_job_lost(&open),
+                What::Script => {}
+            }
+        }
+        for (id, client, since) in std::mem::take(&mut self.completions).into_values() {
+            self.say_completions(client, id, vec![], since);
+        }
+        for (client, request) in std::mem::take(&mut self.deferred) {
+            if client == self.client_number() {
+                self.serve(request);
+            }
+        }
+    }
+}
+
+async fn listen(client: &mut Option<Client>) -> Heard {
+    match client {
+        Some(client) => client.listen().await,
+        None => std::future::pending().await,
+    }
+}

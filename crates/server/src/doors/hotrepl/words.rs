@@ -1,0 +1,180 @@
+//! Failures in the protocol's words: every kind and code that a session says.
+
+use super::evaluator::Failed;
+use lifecycle::{Failure, FailureCode, Outcome};
+use protocols::execbox::session::Why;
+use protocols::hotrepl::RESULT_BYTES_MAX;
+use protocols::hotrepl::outbound::envelope;
+use protocols::hotrepl::wire::{ErrorEnvelope, ErrorKind};
+use serde_json::{Map, Value, json};
+
+/// Why somebody wants a task stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// Its time is over: so many milliseconds.
+    Timeout(u64),
+    /// Its client said so.
+    Cancelled,
+    /// The evaluator is made anew.
+    Reset,
+}
+
+/// What is told of an eval that failed.
+pub(super) fn eval_failed(failed: &Failed, stop: Option<Stop>) -> ErrorEnvelope {
+    match failed.why {
+        Why::Syntax => {
+            envelope(ErrorKind::ValidationFailed, "compileError", failed.message.clone())
+        }
+        Why::Interrupted => stopped(stop, "eval"),
+        Why::Threw | Why::Memory | Why::Stuck | Why::Unknown => {
+            envelope(ErrorKind::Internal, "runtimeException", failed.message.clone())
+        }
+    }
+}
+
+/// What is told of a command or a job of the guest's that failed.
+pub(super) fn command_failed(failed: &Failed, stop: Option<Stop>, what: &str) -> ErrorEnvelope {
+    match failed.why {
+        Why::Interrupted => stopped(stop, what),
+        Why::Unknown => {
+            envelope(ErrorKind::UnknownCommand, "unknownCommand", failed.message.clone())
+        }
+        Why::Threw => claimed(failed).unwrap_or_else(|| {
+            envelope(ErrorKind::Internal, "handlerException", failed.message.clone())
+        }),
+        Why::Syntax | Why::Memory | Why::Stuck => {
+            envelope(ErrorKind::Internal, "handlerException", failed.message.clone())
+        }
+    }
+}
+
+/// A handler may choose among the kinds that are about its own work.
+fn claimed(failed: &Failed) -> Option<ErrorEnvelope> {
+    let kind = ErrorKind::named(failed.kind.as_deref()?)?;
+    let may = matches!(
+        kind,
+        ErrorKind::PreconditionFailed
+            | ErrorKind::ValidationFailed
+            | ErrorKind::Conflict
+            | ErrorKind::Cancelled
+    );
+    let code = failed.code.as_deref().unwrap_or("handlerFailed");
+    // `String(error)` without the class: the kind says more.
+    let message = failed.message.split_once(": ").map_or(failed.message.as_str(), |it| it.1);
+    let mut error = may.then(|| envelope(kind, code, message))?;
+    error.details = failed.details.as_deref().and_then(|json| serde_json::from_str(json).ok());
+    Some(error)
+}
+
+fn stopped(stop: Option<Stop>, what: &str) -> ErrorEnvelope {
+    let (title, cancelled, late) = match what {
+        "command" => ("The command", "commandCancelled", "commandTimeout"),
+        "job" => ("The job", "jobCancelled", "commandTimeout"),
+        _ => ("Eval", "evalCancelled", "evalTimeout"),
+    };
+    match stop {
+        Some(Stop::Timeout(ms)) => {
+            envelope(ErrorKind::Timeout, late, format!("{title} timed out after {ms} ms."))
+        }
+        Some(Stop::Cancelled) => {
+            envelope(ErrorKind::Cancelled, cancelled, format!("{title} was cancelled."))
+        }
+        Some(Stop::Reset) => envelope(
+            ErrorKind::Cancelled,
+            cancelled,
+            format!("{title} was cancelled: reset in progress."),
+        ),
+        None => envelope(
+            ErrorKind::Timeout,
+            late,
+            format!("{title} computed for too long while others waited."),
+        ),
+    }
+}
+
+/// What is told of a task whose runner is gone.
+pub(super) fn lost(stop: Option<Stop>, what: &str) -> ErrorEnvelope {
+    match stop {
+        Some(stop) => stopped(Some(stop), what),
+        None => {
+            let code = if what == "eval" { "runtimeException" } else { "stateLost" };
+            envelope(ErrorKind::Internal, code, "The evaluator had to be replaced.")
+        }
+    }
+}
+
+/// What there is to say besides: where it happened, what was printed, whether definitions are lost.
+pub(super) fn details(
+    failed: Option<&Failed>,
+    stdout: &str,
+    duration_ms: u64,
+    state_lost: bool,
+) -> Value {
+    let mut details = Map::new();
+    if let Some(stack) = failed.and_then(|failed| failed.stack.as_deref()) {
+        if let Some(line) = line_of(stack) {
+            details.insert("line".into(), line.into());
+        }
+        details.insert("stack".into(), stack.into());
+    }
+    if !stdout.is_empty() {
+        details.insert("stdout".into(), stdout.into());
+    }
+    details.insert("durationMs".into(), duration_ms.into());
+    if state_lost {
+        details.insert("stateLost".into(), true.into());
+    }
+    Value::Object(details)
+}
+
+/// The line in the user's text that the innermost frame names.
+fn line_of(stack: &str) -> Option<u64> {
+    stack.split_once("program.js:")?.1.split(':').next()?.parse().ok()
+}
+
+/// What a tool returned, as a command's output, or why there is none.
+pub(super) fn output_of(outcome: Outcome) -> Result<Value, ErrorEnvelope> {
+    match outcome {
+        Outcome::Completed { value: None } => Ok(json!({})),
+        Outcome::Completed { value: Some(json) } => output(json.text()),
+        Outcome::Failed(failure) => Err(tool_failed(&failure)),
+        Outcome::Cancelled { .. } => {
+            Err(envelope(ErrorKind::Cancelled, "jobCancelled", "The call was cancelled."))
+        }
+    }
+}
+
+/// A command's output, if it is not too long.
+pub(super) fn output(json: &str) -> Result<Value, ErrorEnvelope> {
+    if json.len() > RESULT_BYTES_MAX {
+        let message =
+            format!("The output has {} bytes; at most {RESULT_BYTES_MAX} are sent.", json.len());
+        return Err(envelope(ErrorKind::Internal, "resultTooLarge", message));
+    }
+    serde_json::from_str(json)
+        .map_err(|_| envelope(ErrorKind::Internal, "handlerFailed", "The output is no valid JSON."))
+}
+
+/// What a failed tool means to whoever called it as a command.
+pub(super) fn tool_failed(failure: &Failure) -> ErrorEnvelope {
+    let (kind, code) = match failure.code {
+        FailureCode::Validation => (ErrorKind::ValidationFailed, "argsSchemaViolation"),
+        FailureCode::ToolNotFound => (ErrorKind::UnknownCommand, "unknownCommand"),
+        FailureCode::Refused => (ErrorKind::PreconditionFailed, "refusedByPolicy"),
+        FailureCode::Declined => (ErrorKind::PreconditionFailed, "declined"),
+        FailureCode::QuestionCancelled => (ErrorKind::Cancelled, "questionCancelled"),
+        FailureCode::Timeout => (ErrorKind::Timeout, "commandTimeout"),
+        FailureCode::InDoubt => (ErrorKind::Conflict, "inDoubt"),
+        FailureCode::Tool | FailureCode::Runtime => (ErrorKind::Internal, "handlerException"),
+        FailureCode::MemoryLimit
+        | FailureCode::LimitExceeded
+        | FailureCode::Serialization
+        | FailureCode::Stuck
+        | FailureCode::Internal => (ErrorKind::Internal, "handlerFailed"),
+    };
+    let error = envelope(kind, code, failure.message.clone());
+    match failure.details.as_ref().and_then(|json| serde_json::from_str(json.text()).ok()) {
+        Some(details) => error.with_details(details),
+        None => error,
+    }
+}

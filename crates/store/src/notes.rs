@@ -1,0 +1,22 @@
+//! The contract for what was done lately: lines in books, the oldest of which are let go.
+
+use crate::StoreError;
+use futures_util::future::BoxFuture;
+
+/// Lines in books, in the order in which they were written.
+pub trait Notes: Send + Sync {
+    /// Adds a line. Written, not synced; its place in line is taken when this returns. Of a book, about
+    /// the newest `n_max` lines are kept.
+    fn note(
+        &self,
+        book: &str,
+        line: String,
+        n_max: usize,
+    ) -> BoxFuture<'static, Result<(), StoreError>>;
+    /// The newest lines of a book, newest first.
+    fn newest(
+        &self,
+        book: &str,
+        n_max: usize,
+    ) -> BoxFuture<'static, Result<Vec<String>, StoreError>>;
+}
