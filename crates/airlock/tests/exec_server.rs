@@ -96,6 +96,10 @@ async fn a_client_of_many_processes_leaves_nothing_behind() {
     let (n_starts, n_terminals) = if is_full { (10_000, 200) } else { (300, 20) };
     let server = Served::start(&[]);
     let client = exec_served::connected(&server).await;
+    // A warden and two guardians who wait for a program.
+    while server.descriptors_and_children().1 < 3 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     let before = server.descriptors_and_children();
     let mut events = client.events();
     let open = (0..n_terminals).map(|n| {
@@ -150,6 +154,20 @@ async fn a_server_within_the_same_process_needs_no_socket() {
     assert_eq!(heard(&mut events, "p").await, (b"hello\n".to_vec(), 0));
     drop((client, events));
     tokio::time::timeout(Duration::from_secs(20), server.shutdown()).await.unwrap();
+}
+
+#[test]
+fn a_listener_says_where_it_is_on_both_streams_and_is_open_to_nobody_else() {
+    let (url, announced) = exec_served::announced(&["--no-auth"]);
+    let said = announced.lines().last().unwrap();
+    assert!(url.starts_with("ws://127.0.0.1:"), "{url}");
+    assert_eq!(said, format!("codex-exec-server listening on {url}"));
+    // Elsewhere than on loopback everybody needs a token.
+    let refused =
+        served::airlock(&["exec-server", "--no-auth", "--listen", "ws://0.0.0.0:0"]).output();
+    let refused = refused.unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert_eq!(refused.stdout, b"");
 }
 
 #[test]

@@ -32,7 +32,7 @@ const normal = (key, value) => {
   text = text.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "UUID").replace(/x0\.\d+/g, "x").replace(/hfs-\d+/g, "hfs");
   if (/^22-|^12-pty-basic \| pty/.test(key)) {
     const pids = new Map(); const pid = (n) => { if (!pids.has(n)) pids.set(n, `PID${pids.size + 1}`); return pids.get(n); };
-    text = text.replace(/\d{2,}( \d{2,}){3}/g, (row) => row.split(" ").map(pid).join(" "));
+    text = text.replace(/ *\d{2,}( +\d{2,}){3}/g, (row) => row.trim().split(/ +/).map(pid).join(" "));
     text = text.replace(/pipe:\[\d+\]/g, "pipe:[N]").replace(/pts\/\d+/g, "pts/N").replace(/SigBlk:\t[0-9a-f]+/g, "SigBlk:\tB");
   }
   if (/waited ms|exited after ms|long read answered after ms/.test(key)) text = "TIME";
@@ -41,7 +41,8 @@ const normal = (key, value) => {
 const numbered = (facts) => {
   const seen = new Map();
   return facts.map(([scenario, key, value]) => {
-    const name = `${scenario} | ${key}`.replace(/hfs-\d+/g, "hfs"); const n = seen.get(name) ?? 0; seen.set(name, n + 1);
+    // The script cuts long names off, wherever a number of a process in them ends.
+    const name = `${scenario} | ${key}`.replace(/hfs-\d+/g, "hfs").slice(0, 140); const n = seen.get(name) ?? 0; seen.set(name, n + 1);
     return [n ? `${name} (${n + 1})` : name, value];
   });
 };

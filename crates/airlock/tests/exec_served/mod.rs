@@ -400,3 +400,20 @@ impl Raw {
         }
     }
 }
+
+/// What a listener says on stdout and on stderr until it is ready.
+pub(crate) fn announced(words: &[&str]) -> (String, String) {
+    let mut child = command(AIRLOCK)
+        .args(["exec-server", "--listen", "ws://127.0.0.1:0"])
+        .args(words)
+        .stdout(Streams::piped())
+        .stderr(Streams::piped())
+        .spawn()
+        .unwrap();
+    let mut url = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    // The other stream was told first.
+    child.kill().unwrap();
+    let said = child.wait_with_output().unwrap().stderr;
+    (url.trim().to_owned(), String::from_utf8(said).unwrap())
+}

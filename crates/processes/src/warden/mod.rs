@@ -107,7 +107,7 @@ impl Warden {
         // Whoever ended is found by waiting; the signals themselves say nothing more.
         while let Ok(Some(_)) = self.children.read_signal() {}
         let has =
-            |events: Option<PollFlags>, flag| events.is_none_or(|events| events.contains(flag));
+            |events: Option<PollFlags>, flag| events.is_some_and(|events| events.contains(flag));
         Ok(News {
             has_taken: has(taken, PollFlags::POLLIN),
             has_packet: has(control, PollFlags::POLLIN),
