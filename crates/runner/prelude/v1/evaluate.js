@@ -7,7 +7,7 @@
   const { self: NativeString, charCodeAt, indexOf, slice } = kit.String;
   const { self: NativeError } = kit.Error;
   const { self: NativeTypeError } = kit.TypeError;
-  const { self: NativePromise } = kit.Promise;
+  const { self: NativePromise, then: promiseThen } = kit.Promise;
   const { forEach: mapForEach, size: mapSize } = kit.Map;
   const { forEach: setForEach, size: setSize } = kit.Set;
   const { sort } = kit.Array;
@@ -263,7 +263,7 @@
       new NativePromise((resolve, reject) => {
         const handler = commands[name];
         const done = new NativePromise((settle) => settle(apply(handler, undefined, [args, contextOf(task)])));
-        kit.Promise.then(done, (output) => {
+        promiseThen(done, (output) => {
           const json = stringify(output);
           resolve(json === undefined ? "{}" : json);
         }, reject);
