@@ -6,6 +6,7 @@ mod cli;
 mod core;
 mod directory;
 mod durable;
+mod enclave;
 mod exec_server;
 mod executions;
 mod floor_process;
@@ -41,6 +42,11 @@ const BENCHMARKS: &[Benchmark] = &[
         run: exec_server::run,
     },
     Benchmark { name: "cli", about: "from a verb to its first output", run: cli::run },
+    Benchmark {
+        name: "enclave",
+        about: "sessions, and streams of their events",
+        run: enclave::run,
+    },
     Benchmark { name: "executions", about: "beside executor 1.5.9", run: executions::run },
 ];
 

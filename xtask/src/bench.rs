@@ -5,8 +5,8 @@ use crate::packages;
 use anyhow::Result;
 
 /// The benchmarks that do not link the binary but start it, from beside themselves.
-const START_BINARY: [&str; 6] =
-    ["catalogue", "cli", "durable", "exec-server", "executions", "runner"];
+const START_BINARY: [&str; 7] =
+    ["catalogue", "cli", "durable", "enclave", "exec-server", "executions", "runner"];
 
 /// Runs one benchmark or all of them.
 pub(crate) fn run(name: Option<&str>, check: bool) -> Result<()> {

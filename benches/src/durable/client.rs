@@ -133,10 +133,10 @@ fn result(mut answer: Value) -> Result<Value> {
 }
 
 /// Does `work` for 0 to `n` by all clients at once and returns what came of it, in no order.
-pub(crate) fn share_out<T: Send>(
-    clients: &mut [Client],
+pub(crate) fn share_out<C: Send, T: Send>(
+    clients: &mut [C],
     n: usize,
-    work: impl Fn(&mut Client) -> Result<T> + Sync,
+    work: impl Fn(&mut C) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
     let (work, n_clients) = (&work, clients.len());
     std::thread::scope(|scope| {

@@ -1,6 +1,7 @@
 //! `airlock serve`, the one beside this binary: started, looked at, stopped.
 
 use super::client::Client;
+use crate::enclave::Streams;
 use anyhow::{Context, Result, bail, ensure};
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
@@ -65,6 +66,17 @@ impl Served {
     /// One more connection.
     pub(crate) fn client(&self) -> Result<Client> {
         Client::connect(&self.address, &self.secret)
+    }
+
+    /// One more connection for streams.
+    pub(crate) fn streams(&self) -> Result<Streams> {
+        Streams::connect(&self.address, &self.secret)
+    }
+
+    /// Memory of the server itself, now: neither runners nor what they are forked from.
+    pub(crate) fn own_bytes(&self) -> Result<u64> {
+        let rollup = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", self.child.id()))?;
+        pss_bytes(&rollup).context("/proc tells no Pss")
     }
 
     /// Memory of the server and all processes below it, now.

@@ -214,7 +214,8 @@ fn install(folder: &Path) -> Result<(), String> {
         .output()
         .map_err(|error| format!("npm does not start: {error}"))?;
     let said = String::from_utf8_lossy(&installing.stderr);
-    let first = said.lines().next().unwrap_or("it does not say why").to_owned();
+    let why = said.lines().find(|line| line.contains("error"));
+    let first = why.unwrap_or("it does not say why").to_owned();
     if installing.status.success() { Ok(()) } else { Err(first) }
 }
 
