@@ -140,7 +140,9 @@ impl Actor {
             Err(leave) => leave,
         };
         self.shared.registry.leave(execution);
-        self.shared.alarm.reset(); // it may have left something due
+        if self.ledger.state.due().is_some() {
+            self.shared.alarm.reset();
+        }
         match left {
             Leave::Done => {}
             Leave::Broken(StoreError::Conflict) => {

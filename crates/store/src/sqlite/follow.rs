@@ -6,6 +6,7 @@ use super::{Inner, SqliteStore};
 use crate::StoreError;
 use futures_util::stream::{BoxStream, StreamExt, unfold};
 use lifecycle::{Entry, ExecutionId, Seq};
+use rusqlite::Connection;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -74,9 +75,15 @@ impl Follower {
             return Err(StoreError::Closed);
         }
         let (execution, after) = (self.execution, self.after);
-        let look =
-            self.store.readers.run(move |conn| query::look(conn, execution, after, PAGE_MAX));
-        match look.await? {
+        let look = match self.store.recent.after(execution, after, PAGE_MAX) {
+            Some(page) => Look::of(page),
+            None => {
+                let look =
+                    move |conn: &mut Connection| query::look(conn, execution, after, PAGE_MAX);
+                self.store.readers.run(look).await?
+            }
+        };
+        match look {
             Look::Nothing => self.over = true,
             Look::Entries { page, over } => {
                 self.over = over;

@@ -3,7 +3,7 @@
 use super::query;
 use super::row;
 use crate::{Append, Record, StoreError};
-use lifecycle::{Event, ExecutionId, Phase, QuestionId, Seq, Standing, Strength, Timestamp};
+use lifecycle::{Entry, Event, ExecutionId, Phase, QuestionId, Seq, Standing, Strength, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::HashMap;
 
@@ -51,7 +51,7 @@ pub(super) enum Write {
 pub(super) struct Rows {
     pub(super) execution: ExecutionId,
     pub(super) expected: Seq,
-    entries: Vec<(Timestamp, String)>,
+    entries: Vec<(Entry, String)>,
     asked: Vec<QuestionId>,
     standing: Standing,
     strength: Strength,
@@ -97,7 +97,7 @@ impl Write {
             let event = serde_json::to_string(&entry.event)
                 .map_err(|error| StoreError::Other(error.to_string()))?;
             bytes = bytes.saturating_add(event.len());
-            rows.push((entry.at, event));
+            rows.push((entry, event));
         }
         if bytes > APPEND_BYTES_MAX {
             return Err(StoreError::Other("an append is too large".into()));
@@ -160,6 +160,11 @@ impl Rows {
     pub(super) fn last(&self) -> Seq {
         let n = u64::try_from(self.entries.len()).unwrap_or(u64::MAX);
         Seq(self.expected.0.saturating_add(n))
+    }
+
+    /// The entries, each with the length of its event; they are written.
+    pub(super) fn take_entries(&mut self) -> impl Iterator<Item = (Entry, usize)> {
+        self.entries.drain(..).map(|(entry, event)| (entry, event.len()))
     }
 }
 
@@ -248,7 +253,7 @@ impl Ledger {
     }
 
     fn begin(&mut self, rows: &Rows) -> Result<i64, Unwritten> {
-        let created = rows.entries.first().map_or(Timestamp(0), |(at, _)| *at);
+        let created = rows.entries.first().map_or(Timestamp(0), |(entry, _)| entry.at);
         let (key, standing) = (row::execution_key(rows.execution), rows.standing.clone());
         self.conn
             .prepare_cached(
@@ -357,7 +362,7 @@ fn move_to(conn: &Connection, rows: &Rows, known: &Known) -> Result<(), rusqlite
 fn insert_entries(conn: &Connection, number: i64, rows: &Rows) -> Result<(), rusqlite::Error> {
     let mut insert = conn.prepare_cached("INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5)")?;
     let mut seq = rows.expected;
-    for (at, event) in &rows.entries {
+    for (Entry { at, .. }, event) in &rows.entries {
         seq = seq.next();
         let seal = row::entry_seal(number, seq, *at, event);
         insert.execute(params![number, row::seq_number(seq), at.0, event, seal])?;

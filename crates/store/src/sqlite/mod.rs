@@ -15,6 +15,7 @@ mod line;
 mod owner;
 mod pool;
 mod query;
+mod recent;
 mod row;
 mod seal;
 mod trouble;
@@ -41,6 +42,7 @@ use lifecycle::{Entry, ExecutionId, QuestionId, Seq, Timestamp};
 use owner::Owner;
 use pool::Pool;
 use query::PageMax;
+use recent::Recent;
 use rusqlite::Connection;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -63,6 +65,7 @@ struct Inner {
     readers: Pool<Connection>,
     files: Pool<Folder>,
     watchers: Arc<Watchers>,
+    recent: Arc<Recent>,
     leases: Arc<Mutex<Leases>>,
     running: Mutex<Option<Running>>,
 }
@@ -106,10 +109,12 @@ impl SqliteStore {
         others.extend(file_threads);
         others.push(log_thread);
         let (writes, watchers) = (Arc::new(WriteLine::new()), Arc::new(Watchers::new()));
+        let recent = Arc::<Recent>::default();
         let writer = Writer {
             ledger: Ledger::new(conn),
             line: Arc::clone(&writes),
             watchers: Arc::clone(&watchers),
+            recent: Arc::clone(&recent),
             checkpoints,
             durability,
             syncing: None,
@@ -120,7 +125,8 @@ impl SqliteStore {
             .map_err(StoreError::from)?;
         let running = Mutex::new(Some(Running { writer, others, owner, temporary }));
         let leases = Arc::default();
-        Ok(Self { inner: Arc::new(Inner { writes, readers, files, watchers, leases, running }) })
+        let inner = Inner { writes, readers, files, watchers, recent, leases, running };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Says something about this process, such as its URL, to whoever finds the directory in use.

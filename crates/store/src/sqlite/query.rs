@@ -58,6 +58,15 @@ pub(super) enum Look {
     Entries { page: Page, over: bool },
 }
 
+impl Look {
+    /// A page with at least one entry.
+    pub(super) fn of(page: Page) -> Self {
+        let over =
+            page.entries.last().is_some_and(|last| matches!(last.event, Event::Finished { .. }));
+        Self::Entries { page, over }
+    }
+}
+
 /// At most a page of entries, and whether the execution ends with them.
 pub(super) fn look(
     conn: &Connection,
@@ -73,11 +82,10 @@ pub(super) fn look(
     let Some(phase) = phase else { return Ok(Look::Nothing) };
     let finished = row::phase_of(phase)? == Phase::Finished;
     let page = entries(conn, execution, after, max)?;
-    let over = match page.entries.last() {
-        Some(last) => matches!(last.event, Event::Finished { .. }),
-        None => finished,
-    };
-    Ok(Look::Entries { page, over })
+    if page.entries.is_empty() {
+        return Ok(Look::Entries { page, over: finished });
+    }
+    Ok(Look::of(page))
 }
 
 /// The page of the list that `filter` asks for.

@@ -4,6 +4,7 @@ use super::checkpoint::Checkpoints;
 use super::format::Durability;
 use super::ledger::{Ledger, Unwritten, Write};
 use super::line::{Line, Max, Refused};
+use super::recent::Recent;
 use super::watchers::Watchers;
 use crate::StoreError;
 use std::sync::Arc;
@@ -62,6 +63,7 @@ pub(super) struct Writer {
     pub(super) ledger: Ledger,
     pub(super) line: Arc<WriteLine>,
     pub(super) watchers: Arc<Watchers>,
+    pub(super) recent: Arc<Recent>,
     pub(super) checkpoints: Checkpoints,
     pub(super) durability: Durability,
     /// What SQLite was last told; `None` before the first time.
@@ -99,9 +101,15 @@ impl Writer {
     }
 
     fn tell(&self, jobs: &mut Vec<Job>, verdicts: Vec<Verdict>) {
-        for (job, verdict) in jobs.drain(..).zip(verdicts) {
-            if let (Write::Append(rows), Ok(_)) = (&job.write, &verdict) {
-                self.watchers.wake(rows.execution, rows.last());
+        for (mut job, verdict) in jobs.drain(..).zip(verdicts) {
+            match (&mut job.write, &verdict) {
+                (Write::Append(rows), Ok(_)) => {
+                    let (execution, expected, last) = (rows.execution, rows.expected, rows.last());
+                    self.recent.keep(execution, expected, rows.take_entries());
+                    self.watchers.wake(execution, last);
+                }
+                (Write::Forget(execution), Ok(_)) => self.recent.forget(*execution),
+                _ => {}
             }
             job.tell(verdict);
         }

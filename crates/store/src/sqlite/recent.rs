@@ -1,0 +1,170 @@
+//! What was written last: whoever follows an execution closely need not ask the disk for it.
+//!
+//! A copy of what is committed, never more: it may be dropped at any time, and nothing is lost.
+
+use super::query::{Page, PageMax};
+use lifecycle::{Entry, ExecutionId, Seq};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard};
+
+/// What is kept in all. Small executions by the hundred.
+const KEPT_BYTES_MAX: usize = 1 << 20;
+
+/// What an entry takes besides its event, about.
+const ENTRY_BYTES: usize = 200;
+
+/// The newest entries of executions, the oldest execution first to go.
+#[derive(Default)]
+pub(super) struct Recent(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    tails: HashMap<ExecutionId, Tail>,
+    /// Those in `tails`, in the order in which they came.
+    order: VecDeque<ExecutionId>,
+    bytes: usize,
+}
+
+/// The newest entries of one execution, in order.
+struct Tail {
+    entries: Vec<(Entry, usize)>,
+    bytes: usize,
+}
+
+impl Recent {
+    /// Keeps what has just been committed after `expected`; each entry with the length of its event.
+    pub(super) fn keep(
+        &self,
+        execution: ExecutionId,
+        expected: Seq,
+        entries: impl Iterator<Item = (Entry, usize)>,
+    ) {
+        let entries =
+            entries.map(|(entry, bytes)| (entry, bytes + ENTRY_BYTES)).collect::<Vec<_>>();
+        let mut kept = self.lock();
+        let is_next = |tail: &Tail| tail.last() == Some(expected);
+        if !kept.tails.get(&execution).is_some_and(is_next) {
+            kept.drop_tail(execution);
+            kept.tails.insert(execution, Tail { entries: Vec::new(), bytes: 0 });
+            kept.order.push_back(execution);
+        }
+        let bytes: usize = entries.iter().map(|(_, bytes)| bytes).sum();
+        kept.bytes += bytes;
+        if let Some(tail) = kept.tails.get_mut(&execution) {
+            tail.bytes += bytes;
+            tail.entries.extend(entries);
+        }
+        while kept.bytes > KEPT_BYTES_MAX
+            && let Some(oldest) = kept.order.front().copied()
+        {
+            kept.drop_tail(oldest);
+        }
+    }
+
+    /// The entries after `after`, if all of them are here and there is one.
+    pub(super) fn after(&self, execution: ExecutionId, after: Seq, max: PageMax) -> Option<Page> {
+        let kept = self.lock();
+        let tail = kept.tails.get(&execution)?;
+        let first = tail.entries.first()?.0.seq;
+        let skipped = usize::try_from(after.next().0.checked_sub(first.0)?).ok()?;
+        let mut bytes = 0;
+        let mut entries = Vec::new();
+        for (entry, entry_bytes) in tail.entries.get(skipped..)? {
+            if entries.len() >= max.entries || bytes >= max.bytes {
+                break;
+            }
+            bytes += entry_bytes;
+            entries.push(entry.clone());
+        }
+        let full = skipped + entries.len() < tail.entries.len();
+        (!entries.is_empty()).then_some(Page { entries, full })
+    }
+
+    /// The execution is no more.
+    pub(super) fn forget(&self, execution: ExecutionId) {
+        self.lock().drop_tail(execution);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().expect("nothing panics while it holds this lock")
+    }
+}
+
+impl Kept {
+    fn drop_tail(&mut self, execution: ExecutionId) {
+        if let Some(tail) = self.tails.remove(&execution) {
+            self.bytes -= tail.bytes;
+            // Nearly always the first one.
+            self.order.retain(|kept| *kept != execution);
+        }
+    }
+}
+
+impl Tail {
+    fn last(&self) -> Option<Seq> {
+        self.entries.last().map(|(entry, _)| entry.seq)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lifecycle::{Event, TimerId, Timestamp};
+    use uuid::Uuid;
+
+    const ALL: PageMax = PageMax { entries: 100, bytes: usize::MAX };
+
+    fn entries(seqs: std::ops::RangeInclusive<u64>) -> impl Iterator<Item = (Entry, usize)> {
+        let event = Event::TimerFired { timer: TimerId(1) };
+        seqs.map(move |seq| (Entry { seq: Seq(seq), at: Timestamp(0), event: event.clone() }, 10))
+    }
+
+    fn seqs(recent: &Recent, execution: ExecutionId, after: u64) -> Option<Vec<u64>> {
+        let page = recent.after(execution, Seq(after), ALL)?;
+        Some(page.entries.iter().map(|entry| entry.seq.0).collect())
+    }
+
+    #[test]
+    fn what_follows_is_here_or_it_is_not_all_here() {
+        let (recent, one) = (Recent::default(), ExecutionId::from_uuid(Uuid::now_v7()));
+        assert_eq!(seqs(&recent, one, 0), None);
+        recent.keep(one, Seq(2), entries(3..=4));
+        recent.keep(one, Seq(4), entries(5..=5));
+        assert_eq!(seqs(&recent, one, 1), None, "the second is missing");
+        assert_eq!(seqs(&recent, one, 2), Some(vec![3, 4, 5]));
+        assert_eq!(seqs(&recent, one, 4), Some(vec![5]));
+        assert_eq!(seqs(&recent, one, 5), None);
+        assert_eq!(seqs(&recent, one, u64::MAX - 1), None);
+        recent.keep(one, Seq(8), entries(9..=9));
+        assert_eq!(seqs(&recent, one, 2), None, "there is a gap");
+        assert_eq!(seqs(&recent, one, 8), Some(vec![9]));
+        recent.forget(one);
+        assert_eq!(seqs(&recent, one, 8), None);
+        assert_eq!(recent.lock().bytes, 0);
+    }
+
+    #[test]
+    fn a_page_says_when_it_is_full() {
+        let (recent, one) = (Recent::default(), ExecutionId::from_uuid(Uuid::now_v7()));
+        recent.keep(one, Seq(0), entries(1..=5));
+        let page = recent.after(one, Seq(0), PageMax { entries: 3, bytes: usize::MAX }).unwrap();
+        assert_eq!((page.entries.len(), page.full), (3, true));
+        let page = recent.after(one, Seq(3), PageMax { entries: 3, bytes: usize::MAX }).unwrap();
+        assert_eq!((page.entries.len(), page.full), (2, false));
+    }
+
+    #[test]
+    fn the_oldest_execution_goes_first_and_never_too_much_is_kept() {
+        let recent = Recent::default();
+        let ids: Vec<_> = (0..50).map(|_| ExecutionId::from_uuid(Uuid::now_v7())).collect();
+        for id in &ids {
+            recent.keep(*id, Seq(0), entries(1..=1).map(|(entry, _)| (entry, KEPT_BYTES_MAX / 10)));
+            assert!(recent.lock().bytes <= KEPT_BYTES_MAX);
+        }
+        assert_eq!(seqs(&recent, ids[0], 0), None);
+        assert_eq!(seqs(&recent, ids[49], 0), Some(vec![1]));
+        recent.keep(ids[0], Seq(0), entries(1..=1).map(|(entry, _)| (entry, 2 * KEPT_BYTES_MAX)));
+        let kept = recent.lock();
+        assert_eq!((kept.bytes, kept.order.len()), (0, 0));
+    }
+}
