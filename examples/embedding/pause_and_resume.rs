@@ -28,7 +28,7 @@ async fn embed() -> Result<(), Box<dyn Error>> {
             Outcome::Completed { value: Some(value) } => println!("{}", value.text()),
             Outcome::Completed { value: None } => println!("undefined"),
             Outcome::Failed(failure) => println!("failed: {}", failure.message),
-            Outcome::Cancelled { by } => println!("cancelled by {by}"),
+            Outcome::Cancelled { by, .. } => println!("cancelled by {by}"),
         },
         Progress::Paused(pause) => println!("asks again: {}", pause.tool),
     }
