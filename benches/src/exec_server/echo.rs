@@ -11,7 +11,8 @@ use std::cell::RefCell;
 /// How many times as long as a message there and back.
 const RATIO_MAX: f64 = 3.0;
 
-const PROGRAM: &[&str] = &["/bin/sleep", "1000"];
+/// It reads what is typed: a terminal that is full takes no more keys and sends none back.
+const PROGRAM: &[&str] = &["/bin/sh", "-c", "exec cat > /dev/null"];
 
 pub(super) fn run(
     ours: &Side,
