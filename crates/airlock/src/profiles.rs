@@ -56,7 +56,15 @@ impl Profiles {
         let text = match fs::File::open(&path) {
             Ok(file) => crate::input::read(FILE, file, FILE_BYTES_MAX)
                 .map_err(|why| trouble(io::Error::other(why)))?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            // Whoever needs the directory says better what is wrong with it.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Ok(Self::default());
+            }
             Err(error) => return Err(trouble(error)),
         };
         let kept: Value =

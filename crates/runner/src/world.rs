@@ -14,7 +14,7 @@ use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 
 /// Stack the guest may use. Well below what the process has: parsers and stringify need room above it.
-const STACK_BYTES_MAX: usize = 512 << 10;
+const STACK_BYTES_MAX: usize = 768 << 10;
 
 /// Least memory a guest gets: less would not hold the world itself.
 const MEMORY_BYTES_MIN: u64 = 1 << 20;

@@ -181,9 +181,9 @@ impl Guest {
         panic!("the runner left without a word");
     }
 
-    /// Whether the last read brought nothing beyond what was asked for.
-    pub(crate) fn nothing_more_has_arrived(&self) -> bool {
-        self.reader.buffer().is_empty()
+    /// What the last read brought beyond what was asked for.
+    pub(crate) fn arrived(&self) -> String {
+        String::from_utf8_lossy(self.reader.buffer()).into_owned()
     }
 
     /// Closes the link and says with which code the runner left.
