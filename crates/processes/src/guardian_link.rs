@@ -3,7 +3,6 @@
 
 use nix::cmsg_space;
 use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::socket::{
     AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg,
     sendmsg, socketpair,
@@ -12,13 +11,10 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
 use tokio::io::unix::AsyncFd;
 
-/// Both ends of a warden's control socket: packets, so that no message is ever half there. The server never waits at
-/// its end, guardians do at theirs.
+/// Both ends of a warden's control socket: packets, so that no message is ever half there.
 pub(crate) fn pair() -> nix::Result<(OwnedFd, OwnedFd)> {
-    let (ours, theirs) =
-        socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
-    fcntl(&ours, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
-    Ok((ours, theirs))
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags)
 }
 
 /// The server's end, to be waited for.
@@ -45,24 +41,12 @@ pub(crate) enum Received {
     Gone,
 }
 
-/// Whether to wait for a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wait {
-    /// Until one comes. Of those who wait, one gets it.
-    Yes,
-    /// Not at all.
-    No,
-}
-
-/// Receives a packet.
-pub(crate) fn receive(control: &OwnedFd, wait: Wait) -> nix::Result<Received> {
+/// Receives without waiting.
+pub(crate) fn receive(control: &OwnedFd) -> nix::Result<Received> {
     let mut byte = [0];
     let mut slices = [IoSliceMut::new(&mut byte)];
     let mut space = cmsg_space!([RawFd; 4]);
-    let flags = match wait {
-        Wait::Yes => MsgFlags::MSG_CMSG_CLOEXEC,
-        Wait::No => MsgFlags::MSG_CMSG_CLOEXEC | MsgFlags::MSG_DONTWAIT,
-    };
+    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
     let message = match recvmsg::<()>(control.as_raw_fd(), &mut slices, Some(&mut space), flags) {
         Ok(message) => message,
         Err(Errno::EAGAIN | Errno::EINTR) => return Ok(Received::Nothing),

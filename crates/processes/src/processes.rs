@@ -76,6 +76,7 @@ impl Processes {
         let (ends, [stdin, stdout, stderr]) =
             open_streams(spec.streams).map_err(SpawnError::Ours)?;
         let (ours, theirs) = StdUnixStream::pair().map_err(SpawnError::Ours)?;
+        self.hand_over(&[theirs.into(), stdin, stdout, stderr]).await.map_err(SpawnError::Ours)?;
         let mut link = connected(ours).map_err(SpawnError::Ours)?;
         let order = Order {
             has_terminal: matches!(spec.streams, Streams::Terminal(_)),
@@ -84,11 +85,7 @@ impl Processes {
             cwd: spec.cwd.clone(),
             env: spec.environment(),
         };
-        // The order lies ready for the guardian, as much of it as a socket holds.
-        let order = order.to_bytes();
-        let n_bytes = link.try_write(&order).unwrap_or(0);
-        self.hand_over(&[theirs.into(), stdin, stdout, stderr]).await.map_err(SpawnError::Ours)?;
-        match give(&mut link, &order[n_bytes..]).await.map_err(SpawnError::Ours)? {
+        match give(&mut link, &order).await.map_err(SpawnError::Ours)? {
             Report::Started { pid } => {
                 let output = Arc::new(Output::new());
                 let stopping = self.shared.stopping.child_token();
@@ -154,9 +151,9 @@ fn connected(link: StdUnixStream) -> io::Result<UnixStream> {
     UnixStream::from_std(link)
 }
 
-/// Tells a guardian the rest of what to start and waits for how that went.
-async fn give(link: &mut UnixStream, order: &[u8]) -> io::Result<Report> {
-    link.write_all(order).await?;
+/// Tells a guardian what to start and waits for how that went.
+async fn give(link: &mut UnixStream, order: &Order) -> io::Result<Report> {
+    link.write_all(&order.to_bytes()).await?;
     let mut bytes = [0; REPORT_BYTES];
     link.read_exact(&mut bytes).await?;
     Report::from_bytes(bytes).ok_or_else(|| io::ErrorKind::InvalidData.into())

@@ -12,17 +12,15 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-/// What can be done before there is a program.
-pub(super) fn prepare() -> nix::Result<()> {
-    // A name of its own in lists of processes.
-    let _ = nix::sys::prctl::set_name(c"airlock-guard");
-    nix::sys::prctl::set_child_subreaper(true)
-}
-
 /// Starts what is ordered and looks after it until nobody is left.
 pub(super) fn run([link, stdin, stdout, stderr]: [OwnedFd; 4], children: &SignalFd) -> i32 {
     let link = UnixStream::from(link);
     let Ok(order) = Order::read(&link) else { return 1 };
+    // A name of its own in lists of processes.
+    let _ = nix::sys::prctl::set_name(c"airlock-guard");
+    if nix::sys::prctl::set_child_subreaper(true).is_err() {
+        return 1;
+    }
     match start(order, [stdin, stdout, stderr]) {
         Ok(leader) => Guardian { link, leader: Some(leader), group: leader }.attend(children),
         Err(errno) => {
