@@ -186,13 +186,15 @@ async fn nobody_in_between_reads_a_sealed_session_and_only_the_pinned_server_is_
     let pinned = identity["identityPubKeyB64"].as_str().map(str::to_owned);
     let sealed = |pinned| Options { encryption: Encryption::Required { pinned }, ..quick() };
     let client = connect(&served.url, &served, sealed(pinned));
-    let request = Request::new("[await callTool('t', { big: 'x'.repeat(300000) }), 'SECRET']")
-        .session_id("s_sealed")
-        .tool("t", |_| async { Ok(json!("TOLD")) });
+    let request =
+        Request::new("[await callTool('t', { big: 'x'.repeat(300000) }), 'SECRET of the program']")
+            .session_id("s_sealed")
+            .tool("t", |_| async { Ok(json!("TOLD by the tool")) });
     let ended = client.execute(request).await.unwrap();
-    assert_eq!(ended.result, Some(json!(["TOLD", "SECRET"])));
+    assert_eq!(ended.result, Some(json!(["TOLD by the tool", "SECRET of the program"])));
     let raw = run.get("/sessions/s_sealed/stream").body;
-    assert!(!raw.contains("SECRET") && !raw.contains("TOLD"), "told in clear");
+    // With blanks in it: no base64 of any length says that by chance.
+    assert!(!raw.contains("SECRET of") && !raw.contains("TOLD by"), "told in clear");
     let kinds: Vec<Value> = raw
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].clone())

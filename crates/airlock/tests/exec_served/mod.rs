@@ -32,9 +32,18 @@ fn skipped(why: &str) {
     eprintln!("SKIPPED, NOT PASSED: {why}");
 }
 
+/// What the machine of the recordings had set, and what it had not: processes inherit from it.
+const SET: [(&str, &str); 2] = [("LANG", "C.UTF-8"), ("SHELL", "/bin/bash")];
+const UNSET: [&str; 8] =
+    ["LC_ALL", "LC_CTYPE", "LOGNAME", "TEMP", "TMP", "TMPDIR", "USER", "USERNAME"];
+
 /// Runs a script; `None` where there is no node.
 pub(crate) fn node(words: &[&str]) -> Option<Output> {
-    let output = command("node").args(words).stdin(Streams::null()).output();
+    let mut command = command("node");
+    for name in UNSET {
+        command.env_remove(name);
+    }
+    let output = command.envs(SET).args(words).stdin(Streams::null()).output();
     if output.is_err() {
         skipped("this check needs node, and there is none");
     }
