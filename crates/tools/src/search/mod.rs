@@ -6,7 +6,6 @@ mod words;
 
 use crate::catalogue::{Found, Snapshot};
 pub(crate) use index::Index;
-use std::collections::HashMap;
 pub(crate) use words::words;
 use words::{alike, is_empty};
 
@@ -67,20 +66,16 @@ impl Snapshot {
             (false, _) => self.scored(&query),
         };
         hits.retain(|(found, _)| is_within(found, &namespace) && shows(found));
-        let mut hits: Vec<_> =
-            hits.into_iter().map(|(found, score)| (found.path(), found, score)).collect();
-        hits.sort_by(|(a_path, _, a), (b_path, _, b)| {
-            b.total_cmp(a).then_with(|| a_path.cmp(b_path))
-        });
         let total = hits.len();
-        let shown = hits.into_iter().skip(wanted.offset).take(wanted.limit);
-        Page { hits: shown.map(|(_, found, score)| (found, score)).collect(), total }
+        let hits = best(hits, wanted.offset.saturating_add(wanted.limit));
+        Page { hits: hits.into_iter().skip(wanted.offset).collect(), total }
     }
 
     fn scored(&self, query: &Query) -> Vec<(Found, f32)> {
         let shelves: Vec<_> = self.shelves().map(|shelf| (shelf.index(), shelf)).collect();
         let n_tools = shelves.iter().map(|(index, _)| index.n_tools()).sum::<usize>().max(1) as f32;
-        let mut scores: Vec<HashMap<u32, Score>> = shelves.iter().map(|_| HashMap::new()).collect();
+        let mut scores: Vec<Scores> =
+            shelves.iter().map(|(index, _)| Scores::new(index.n_tools())).collect();
         let mut sources = vec![Score::default(); shelves.len()];
         for (word_idx, word) in query.words.iter().enumerate() {
             let n_with: usize = shelves.iter().map(|(index, _)| index.with(word).len()).sum();
@@ -95,7 +90,7 @@ impl Snapshot {
                 let mut add = |postings: &[index::Posting], factor: f32| {
                     for posting in postings {
                         let part = worth * factor * posting.weight / (SATURATION + posting.weight);
-                        found.entry(posting.tool_idx).or_default().take(word_idx, part);
+                        found.of(posting.tool_idx).take(word_idx, part);
                     }
                 };
                 add(index.with(word), 1.0);
@@ -114,13 +109,12 @@ impl Snapshot {
         }
         let mut hits = vec![];
         for ((found, source), (index, shelf)) in scores.iter_mut().zip(&sources).zip(&shelves) {
-            if source.n_words > 0 && source.n_words as usize == query.words.len() {
+            if source.n_words > 0 && usize::from(source.n_words) == query.words.len() {
                 // Nothing but the name of the source: all of it.
-                for tool_idx in 0..index.n_tools() as u32 {
-                    found.entry(tool_idx).or_default();
-                }
+                found.hits = (0..index.n_tools() as u32).collect();
             }
-            for (tool_idx, score) in found.iter_mut() {
+            for tool_idx in &found.hits {
+                let mut score = found.all[*tool_idx as usize];
                 score.join(source);
                 let total = score.total(query.words.len());
                 hits.extend(shelf.at(*tool_idx as usize).map(|found| (found, total)));
@@ -157,25 +151,62 @@ impl Query {
     }
 }
 
+/// The first `n` by score, among equals by path. Paths are put together for those alone that may be among them: the rest
+/// can be all tools there are.
+fn best(mut hits: Vec<(Found, f32)>, n: usize) -> Vec<(Found, f32)> {
+    if (1..hits.len()).contains(&n) {
+        let (_, last, _) = hits.select_nth_unstable_by(n - 1, |(_, a), (_, b)| b.total_cmp(a));
+        let least = last.1;
+        hits.retain(|(_, score)| *score >= least);
+    }
+    let mut hits: Vec<_> =
+        hits.into_iter().map(|(found, score)| (found.path(), found, score)).collect();
+    hits.sort_by(|(a_path, _, a), (b_path, _, b)| b.total_cmp(a).then_with(|| a_path.cmp(b_path)));
+    hits.into_iter().take(n).map(|(_, found, score)| (found, score)).collect()
+}
+
+/// The scores of a source's tools, and which of them have one.
+struct Scores {
+    all: Vec<Score>,
+    hits: Vec<u32>,
+}
+
+impl Scores {
+    fn new(n_tools: usize) -> Self {
+        Self { all: vec![Score::default(); n_tools], hits: vec![] }
+    }
+
+    fn of(&mut self, tool_idx: u32) -> &mut Score {
+        let score = &mut self.all[tool_idx as usize];
+        if score.seen == 0 {
+            self.hits.push(tool_idx);
+        }
+        score
+    }
+}
+
 /// What a tool has collected so far. A word counts once, by its best match.
 #[derive(Debug, Clone, Copy, Default)]
 struct Score {
     sum: f32,
-    n_words: u32,
-    word_idx: usize,
     best: f32,
+    /// A bit for each word; as many as a query may have.
     seen: u32,
+    word_idx: u16,
+    n_words: u16,
 }
+
+const _: () = assert!(WORDS_MAX <= u32::BITS as usize, "a bit for each word");
 
 impl Score {
     fn take(&mut self, word_idx: usize, part: f32) {
         if self.seen & (1 << word_idx) == 0 {
             self.seen |= 1 << word_idx;
             self.n_words += 1;
-            self.word_idx = word_idx;
+            self.word_idx = word_idx as u16;
             self.best = part;
             self.sum += part;
-        } else if self.word_idx == word_idx && part > self.best {
+        } else if usize::from(self.word_idx) == word_idx && part > self.best {
             self.sum += part - self.best;
             self.best = part;
         }
@@ -184,12 +215,12 @@ impl Score {
     fn join(&mut self, source: &Self) {
         self.sum += source.sum;
         self.seen |= source.seen;
-        self.n_words = self.seen.count_ones();
+        self.n_words = self.seen.count_ones() as u16;
     }
 
     /// A tool that has all the words is better than one that has a rare one.
     fn total(&self, n_words: usize) -> f32 {
-        let coverage = self.n_words as f32 / n_words as f32;
+        let coverage = f32::from(self.n_words) / n_words as f32;
         let score = self.sum * (0.35 + 0.65 * coverage * coverage);
         (score * 1_000.0).round() / 1_000.0
     }
