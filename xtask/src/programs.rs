@@ -13,6 +13,12 @@ struct Program {
 const PROGRAMS: &[Program] = &[
     // A real browser for the console, and what drives it.
     Program { name: "chromedriver", packages: &["chromium", "chromium-driver"] },
+    // The judge of what stands on a terminal, and programs that draw on one.
+    Program { name: "tmux", packages: &["tmux"] },
+    Program { name: "vim", packages: &["vim"] },
+    Program { name: "less", packages: &["less"] },
+    Program { name: "top", packages: &["procps"] },
+    Program { name: "htop", packages: &["htop"] },
     // What drives the REPL's door from outside.
     Program { name: "python3", packages: &["python3", "python3-venv"] },
 ];

@@ -19,6 +19,7 @@ mod output;
 mod process;
 mod processes;
 mod pump;
+mod screen;
 mod spawn;
 mod spec;
 mod streams;
@@ -31,5 +32,6 @@ pub use output::{
 };
 pub use process::{End, InputRoom, Process};
 pub use processes::{Config, Processes, Program};
+pub use screen::{Color, Cursor, Look, Modes, Row, Run, SCROLLBACK_ROWS_MAX, Screen, Snapshot};
 pub use spec::{BadSpec, Input, Size, Spec, Streams};
 pub use warden::enter_if_asked;

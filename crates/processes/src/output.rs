@@ -1,6 +1,8 @@
 //! What a process has said, numbered: a bounded ring that tells when something was lost, and how room in it
 //! slows the process down.
 
+use crate::screen::Screen;
+use crate::spec::Size;
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -94,6 +96,9 @@ pub struct Output {
     changed: watch::Sender<Seq>,
     /// Told when the process may go on talking.
     room: Notify,
+    /// What stands on its terminal. It hears a piece when somebody looks, or when the piece is dropped, so that
+    /// those whom nobody looks at cost nothing. Locked before what is kept, never after.
+    screen: Option<Mutex<Screen>>,
 }
 
 #[derive(Debug, Default)]
@@ -128,8 +133,37 @@ impl Changes {
 }
 
 impl Output {
-    pub(crate) fn new() -> Self {
-        Self { kept: Mutex::default(), changed: watch::Sender::new(0), room: Notify::new() }
+    pub(crate) fn new(terminal: Option<Size>) -> Self {
+        Self {
+            kept: Mutex::default(),
+            changed: watch::Sender::new(0),
+            room: Notify::new(),
+            screen: terminal.map(|size| Mutex::new(Screen::new(size))),
+        }
+    }
+
+    /// Looks at what stands on the terminal now; none where there is no terminal.
+    pub fn screen<T>(&self, look: impl FnOnce(&mut Screen) -> T) -> Option<T> {
+        let mut screen = self.screen.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        self.catch_up(&mut screen);
+        Some(look(&mut screen))
+    }
+
+    fn catch_up(&self, screen: &mut Screen) {
+        loop {
+            // Pieces are shared, so nobody who talks waits for the emulator.
+            let kept = self.kept();
+            let at = kept.chunks.partition_point(|chunk| chunk.seq <= screen.heard());
+            let unheard: Vec<Chunk> =
+                kept.chunks.range(at..).take(HEARD_AT_ONCE).cloned().collect();
+            drop(kept);
+            if unheard.is_empty() {
+                return;
+            }
+            for chunk in unheard {
+                screen.hear(chunk.seq, &chunk.bytes);
+            }
+        }
     }
 
     /// The first event after `after`; older ones may be lost.
@@ -232,6 +266,11 @@ impl Output {
             kept.unreleased_bytes += bytes.len();
         }
         kept.chunks.push_back(Chunk { seq, stream, bytes });
+        if self.screen.is_some() && kept.must_make_room() {
+            drop(kept);
+            self.screen(|_| ());
+            kept = self.kept();
+        }
         kept.make_room();
         self.tell(kept);
     }
@@ -262,12 +301,19 @@ impl Output {
     }
 }
 
+/// How many pieces a screen hears before it looks whether there are more.
+const HEARD_AT_ONCE: usize = 64;
+
 /// How many drops are remembered one by one; for a reader further behind the sum since is told.
 const DROPS_MAX: usize = 4_096;
 
 impl Kept {
+    fn must_make_room(&self) -> bool {
+        self.n_bytes > RETAINED_BYTES_MAX || self.chunks.len() > RETAINED_CHUNKS_MAX
+    }
+
     fn make_room(&mut self) {
-        while self.n_bytes > RETAINED_BYTES_MAX || self.chunks.len() > RETAINED_CHUNKS_MAX {
+        while self.must_make_room() {
             let Some(front) = self.chunks.front() else { return };
             if front.seq > self.released {
                 return;
@@ -313,7 +359,7 @@ mod tests {
 
     #[test]
     fn a_page_holds_whole_pieces_and_skips_none() {
-        let output = Output::new();
+        let output = Output::new(None);
         for text in ["aaaa", "bbbb", "cccc"] {
             said(&output, text);
         }
@@ -334,7 +380,7 @@ mod tests {
 
     #[test]
     fn exit_and_end_take_one_number_each() {
-        let output = Output::new();
+        let output = Output::new(None);
         said(&output, "early");
         output.exited(3);
         said(&output, "late");
@@ -359,7 +405,7 @@ mod tests {
 
     #[test]
     fn only_what_was_released_is_dropped_and_it_is_told() {
-        let output = Output::new();
+        let output = Output::new(None);
         let piece = "x".repeat(CHUNK_BYTES_MAX);
         let n_pieces = RETAINED_BYTES_MAX / CHUNK_BYTES_MAX;
         for _ in 0..n_pieces {
@@ -379,9 +425,26 @@ mod tests {
         assert_eq!(output.page(2, None).dropped_bytes, 0);
     }
 
+    #[test]
+    fn a_screen_hears_also_what_was_dropped_before_anybody_looked() {
+        let output = Output::new(Some(Size { rows: 3, columns: 20 }));
+        output.release(u64::MAX);
+        let filler = format!("{}\r", ".".repeat(CHUNK_BYTES_MAX - 1));
+        output.say(Stream::Terminal, Bytes::from_static(b"\x1b]2;first\x07"));
+        for _ in 0..2 * RETAINED_BYTES_MAX / CHUNK_BYTES_MAX {
+            output.say(Stream::Terminal, Bytes::copy_from_slice(filler.as_bytes()));
+        }
+        output.say(Stream::Terminal, Bytes::from_static(b"\x1b[2J\x1b[Hlast"));
+        assert!(output.page(0, None).dropped_bytes > 0);
+        let snapshot = output.screen(|screen| screen.snapshot(0)).unwrap();
+        assert_eq!((snapshot.title.as_str(), snapshot.rows[0].text.as_str()), ("first", "last"));
+        assert_eq!(snapshot.seq, output.last_seq());
+        assert_eq!(Output::new(None).screen(|_| ()), None);
+    }
+
     #[tokio::test]
     async fn an_event_between_looking_and_waiting_is_not_slept_through() {
-        let output = Output::new();
+        let output = Output::new(None);
         let mut changes = output.changes();
         assert_eq!(output.next_after(0), None);
         said(&output, "now");

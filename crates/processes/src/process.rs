@@ -133,6 +133,8 @@ impl Process {
     /// Changes the size of its terminal.
     pub fn resize(&self, size: Size) -> Result<(), Refused> {
         let terminal = self.terminal.as_ref().ok_or(Refused::NoTerminal)?;
+        // What was said before belongs on the screen as it was; what follows may come for either size.
+        self.output.screen(|screen| screen.resize(size));
         // It fails only where the terminal is gone, as it would a moment later.
         let _ = terminal.resize(size);
         Ok(())

@@ -87,7 +87,7 @@ impl Processes {
         };
         match give(&mut link, &order).await.map_err(SpawnError::Ours)? {
             Report::Started { pid } => {
-                let output = Arc::new(Output::new());
+                let output = Arc::new(Output::new(spec.streams.size()));
                 let stopping = self.shared.stopping.child_token();
                 let terminal = ends.terminal.clone();
                 let has_input = ends.input.is_some();

@@ -28,6 +28,16 @@ pub enum Streams {
     Terminal(Size),
 }
 
+impl Streams {
+    /// How large its terminal is, where it has one.
+    pub const fn size(self) -> Option<Size> {
+        match self {
+            Self::Terminal(size) => Some(size),
+            Self::Pipes(_) => None,
+        }
+    }
+}
+
 /// What a program with pipes reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {

@@ -6,8 +6,8 @@ use super::events::{Events, ExecServerEvent, Heard};
 use super::link::{self, Link};
 use protocols::exec_server::{
     ByteChunk, EnvironmentInfo, ExecParams, ExecResponse, ListResponse, ProcessSignal, ReadParams,
-    ReadResponse, TerminalSize, TerminateParams, TerminateResponse, WaitResponse, WriteParams,
-    WriteResponse,
+    ReadResponse, ScreenParams, ScreenResponse, TerminalSize, TerminateParams, TerminateResponse,
+    WaitForParams, WaitForResponse, WaitResponse, WriteParams, WriteResponse,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -237,6 +237,19 @@ impl ExecServerClient {
     /// `process/wait`.
     pub async fn wait(&self, process_id: &str) -> Result<WaitResponse, ExecServerError> {
         self.call("process/wait", &json!({"processId": process_id}), true).await
+    }
+
+    /// `process/waitFor`: when something stands on its screen, or nothing is said any more.
+    pub async fn wait_for(
+        &self,
+        params: &WaitForParams,
+    ) -> Result<WaitForResponse, ExecServerError> {
+        self.call("process/waitFor", params, true).await
+    }
+
+    /// `process/screen`.
+    pub async fn screen(&self, params: &ScreenParams) -> Result<ScreenResponse, ExecServerError> {
+        self.call("process/screen", params, true).await
     }
 
     /// `process/list`.

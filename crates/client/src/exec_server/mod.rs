@@ -41,7 +41,8 @@ pub use events::{Events, ExecServerEvent};
 pub use protocols::exec_server::{
     ByteChunk, EnvPolicy, EnvironmentInfo, ExecClosedNotification, ExecExitedNotification,
     ExecOutputDeltaNotification, ExecOutputStream, ExecParams, ExecResponse, ListResponse,
-    OutputMode, ProcessSignal, ReadParams, ReadResponse, TerminalSize, TerminateParams,
-    TerminateResponse, WaitResponse, WriteParams, WriteResponse, WriteStatus,
+    OutputMode, ProcessSignal, ReadParams, ReadResponse, ScreenParams, ScreenResponse,
+    TerminalSize, TerminateParams, TerminateResponse, WaitForParams, WaitForReason,
+    WaitForResponse, WaitResponse, WriteParams, WriteResponse, WriteStatus,
 };
 pub use spawn::{ExecServerLaunchCommand, SpawnedExecServer, spawn_local_exec_server};

@@ -4,8 +4,8 @@ use super::{
     EnvironmentConfigParams, ExecParams, FsCloseParams, FsCopyParams, FsCreateDirectoryParams,
     FsOpenParams, FsPathParams, FsReadBlockParams, FsRemoveParams, FsWalkParams,
     FsWatchMissingParams, FsWriteBlockParams, FsWriteFileParams, HttpRequestParams,
-    InitializeParams, ProcessParams, ReadParams, ResizeParams, SignalParams, TerminateParams,
-    WaitParams, WriteParams, not_enforced,
+    InitializeParams, ProcessParams, ReadParams, ResizeParams, ScreenParams, SignalParams,
+    TerminateParams, WaitForParams, WaitParams, WriteParams, not_enforced,
 };
 use crate::json_rpc::{ErrorObject, INVALID_PARAMS, params};
 use serde::Deserialize;
@@ -46,6 +46,8 @@ pub enum Request {
     ProcessResize(ResizeParams),
     ProcessCloseStdin(ProcessParams),
     ProcessWait(WaitParams),
+    ProcessWaitFor(WaitForParams),
+    ProcessScreen(ScreenParams),
     ProcessList,
     EnvironmentInfo,
     EnvironmentStatus,
@@ -105,7 +107,7 @@ impl Family {
     }
 }
 
-const METHODS: [(&str, Family); 28] = [
+const METHODS: [(&str, Family); 30] = [
     ("initialize", Family::Handshake),
     ("process/start", Family::Exec),
     ("process/read", Family::Exec),
@@ -115,6 +117,8 @@ const METHODS: [(&str, Family); 28] = [
     ("process/resize", Family::Exec),
     ("process/closeStdin", Family::Exec),
     ("process/wait", Family::Exec),
+    ("process/waitFor", Family::Exec),
+    ("process/screen", Family::Exec),
     ("process/list", Family::Exec),
     ("environment/info", Family::Environment),
     ("environment/status", Family::Environment),
@@ -154,6 +158,8 @@ pub fn read(method: &str, given: Option<&RawValue>) -> Option<Result<Request, Er
         "process/resize" => params(given).map(Request::ProcessResize),
         "process/closeStdin" => params(given).map(Request::ProcessCloseStdin),
         "process/wait" => params(given).map(Request::ProcessWait),
+        "process/waitFor" => params(given).map(Request::ProcessWaitFor),
+        "process/screen" => params(given).map(Request::ProcessScreen),
         "process/list" => Ok(Request::ProcessList),
         "environment/info" => Ok(Request::EnvironmentInfo),
         "environment/status" => Ok(Request::EnvironmentStatus),

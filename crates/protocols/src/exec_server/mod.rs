@@ -8,6 +8,7 @@ mod http;
 mod inbound;
 mod outbound;
 mod sandbox;
+mod terminals;
 mod uri;
 mod wire;
 
@@ -22,6 +23,7 @@ pub use http::*;
 pub use inbound::{Family, FileRequest, Request, family, has_too_many_values, read};
 pub use outbound::{closed_line, exited_line, output_line, quoted};
 pub use sandbox::not_enforced;
+pub use terminals::*;
 pub use uri::{BadPath, path_of, uri_of};
 pub use wire::*;
 

@@ -265,6 +265,12 @@ impl Connection {
             Request::ProcessWait(params) => {
                 ask(session, &params.process_id, Ask::Wait(params.wait_ms, reply));
             }
+            Request::ProcessWaitFor(params) => {
+                ask(session, &params.process_id.clone(), Ask::WaitFor(params, reply));
+            }
+            Request::ProcessScreen(params) => {
+                ask(session, &params.process_id.clone(), Ask::Screen(params, reply));
+            }
             Request::ProcessList => reply.send(&list(session)),
             Request::EnvironmentInfo => reply.send(&environment::info()),
             Request::EnvironmentStatus => reply.send(&json!({"status": "ready"})),

@@ -9,6 +9,7 @@ mod http;
 mod listen;
 mod outbox;
 mod run;
+mod screen;
 mod session;
 mod steward;
 mod transport;

@@ -2,15 +2,16 @@
 //! order. It never waits for a client or for a program that does not read.
 
 use super::outbox::{Outbox, Reply};
+use super::screen;
 use super::session::{Client, Session};
 use processes::{
     End, Event, InputRoom, Output, Process, Processes, Refused, Seq, Size, SpawnError, Spec, Stream,
 };
 use protocols::exec_server::{
     ByteChunk, Dialect, ExecOutputStream, ExecResponse, OutputMode, ProcessOutputChunk,
-    ProcessSignal, ReadParams, ReadResponse, TerminalSize, TerminateParams, TerminateResponse,
-    WaitResponse, WriteParams, WriteResponse, WriteStatus, closed_line, exited_line, output_line,
-    quoted,
+    ProcessSignal, ReadParams, ReadResponse, ScreenParams, TerminalSize, TerminateParams,
+    TerminateResponse, WaitForParams, WaitResponse, WriteParams, WriteResponse, WriteStatus,
+    closed_line, exited_line, output_line, quoted,
 };
 use protocols::json_rpc::{ErrorObject, INTERNAL, INVALID_PARAMS, INVALID_REQUEST};
 use serde_json::json;
@@ -46,6 +47,8 @@ pub(super) enum Ask {
     Resize(TerminalSize, Reply),
     CloseStdin(Reply),
     Wait(Option<u64>, Reply),
+    WaitFor(WaitForParams, Reply),
+    Screen(ScreenParams, Reply),
 }
 
 /// What a steward starts.
@@ -243,6 +246,10 @@ impl Desk {
                 reply.give(closed.map(|()| json!({})).map_err(|refused| self.refused(refused)));
             }
             Ask::Wait(wait_ms, reply) => self.wait(wait_ms, reply),
+            Ask::WaitFor(params, reply) => {
+                screen::wait_for(self.output(), params, &self.tasks, reply);
+            }
+            Ask::Screen(params, reply) => screen::show(self.output(), &params, reply),
         }
     }
 
@@ -453,7 +460,9 @@ pub(super) fn refuse(ask: Ask, process_id: &str) {
         | Ask::Write(_, reply)
         | Ask::Resize(_, reply)
         | Ask::CloseStdin(reply)
-        | Ask::Wait(_, reply) => reply.fail(&unknown),
+        | Ask::Wait(_, reply)
+        | Ask::WaitFor(_, reply)
+        | Ask::Screen(_, reply) => reply.fail(&unknown),
     }
 }
 

@@ -1,0 +1,175 @@
+//! What stands on a terminal: kept by an emulator that hears all that a program says.
+
+mod snapshot;
+mod translate;
+
+#[cfg(test)]
+mod tests;
+
+pub use snapshot::{Color, Cursor, Look, Modes, Row, Run, Snapshot};
+
+use crate::output::Seq;
+use crate::spec::Size;
+use std::num::NonZeroU16;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use translate::{Emulator, Translator};
+
+/// Rows that are kept after they have left the top of a screen: some pages, at most a few MB.
+pub const SCROLLBACK_ROWS_MAX: usize = 1_000;
+
+/// The largest screen that is kept, 8 MB. A larger terminal is shown as far as this goes.
+const ROWS_MAX: u16 = 400;
+const COLUMNS_MAX: u16 = 600;
+
+/// What a title may take.
+const TITLE_BYTES_MAX: usize = 512;
+
+/// What stands on a terminal.
+pub struct Screen {
+    size: Size,
+    /// None while nothing was looked at: most terminals are read as bytes, and many stand idle.
+    parts: Option<Box<Parts>>,
+    /// The last piece of output that it has heard.
+    heard: Seq,
+}
+
+struct Parts {
+    emulator: vt100::Parser<Told>,
+    translator: Translator,
+}
+
+/// What a program says to whoever holds the screen.
+#[derive(Default)]
+struct Told {
+    title: String,
+}
+
+impl vt100::Callbacks for Told {
+    fn set_window_title(&mut self, _screen: &mut vt100::Screen, title: &[u8]) {
+        let title = &title[..title.len().min(TITLE_BYTES_MAX)];
+        self.title = String::from_utf8_lossy(title).into_owned();
+    }
+}
+
+impl std::fmt::Debug for Screen {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { size, parts, heard } = self;
+        let is_kept = parts.is_some();
+        f.debug_struct("Screen")
+            .field("size", size)
+            .field("heard", heard)
+            .field("is_kept", &is_kept)
+            .finish()
+    }
+}
+
+impl Screen {
+    /// An empty one.
+    pub fn new(size: Size) -> Self {
+        Self { size: bounded(size), parts: None, heard: 0 }
+    }
+
+    /// The last piece of output that it has heard.
+    pub(crate) const fn heard(&self) -> Seq {
+        self.heard
+    }
+
+    /// Hears a piece of output.
+    pub(crate) fn hear(&mut self, seq: Seq, bytes: &[u8]) {
+        self.say(bytes);
+        self.heard = seq;
+    }
+
+    /// Shows these bytes.
+    pub fn say(&mut self, bytes: &[u8]) {
+        let parts = self.parts();
+        let Parts { emulator, translator } = parts;
+        // The emulator is not ours: what trips it must cost one screen, not a server.
+        let said = catch_unwind(AssertUnwindSafe(|| translator.say(bytes, emulator)));
+        if said.is_err() {
+            tracing::warn!("the terminal emulator tripped over its input; its screen begins anew");
+            self.parts = None;
+        }
+    }
+
+    /// Changes its size, as the terminal's was.
+    pub fn resize(&mut self, size: Size) {
+        self.size = bounded(size);
+        let (rows, columns) = numbers(self.size);
+        let Some(parts) = &mut self.parts else { return };
+        let resized = catch_unwind(AssertUnwindSafe(|| parts.emulator.set_size(rows, columns)));
+        if resized.is_err() {
+            self.parts = None;
+        }
+    }
+
+    /// How large it is.
+    pub const fn size(&self) -> Size {
+        self.size
+    }
+
+    /// The text that can be seen. A line that did not fit is one line.
+    pub fn text(&mut self) -> String {
+        self.parts().emulator.screen().contents()
+    }
+
+    /// What can be seen, or what could be seen `rows_back` rows before.
+    pub fn snapshot(&mut self, rows_back: usize) -> Snapshot {
+        let (size, seq) = (self.size, self.heard);
+        let Parts { emulator, .. } = self.parts();
+        let title = emulator.callbacks().title.clone();
+        let screen = emulator.screen_mut();
+        screen.set_scrollback(rows_back);
+        let snapshot = snapshot::of(screen, size, title, seq);
+        screen.set_scrollback(0);
+        snapshot
+    }
+
+    /// What makes another terminal look like this one and take the same keys.
+    pub fn paint(&mut self) -> Vec<u8> {
+        let Parts { emulator, .. } = self.parts();
+        let screen = emulator.screen();
+        let alternate: &str = if screen.alternate_screen() { "\x1b[?1049h" } else { "" };
+        let title = &emulator.callbacks().title;
+        let title = if title.is_empty() { String::new() } else { format!("\x1b]2;{title}\x07") };
+        [alternate, &title, &screen.state_formatted()].concat().into_bytes()
+    }
+
+    fn parts(&mut self) -> &mut Parts {
+        let (rows, columns) = numbers(self.size);
+        self.parts.get_or_insert_with(|| {
+            let told = Told::default();
+            let emulator =
+                vt100::Parser::new_with_callbacks(rows, columns, SCROLLBACK_ROWS_MAX, told);
+            Box::new(Parts { emulator, translator: Translator::default() })
+        })
+    }
+}
+
+fn bounded(size: Size) -> Size {
+    Size { rows: size.rows.clamp(1, ROWS_MAX), columns: size.columns.clamp(1, COLUMNS_MAX) }
+}
+
+fn numbers(size: Size) -> (NonZeroU16, NonZeroU16) {
+    let number = |n: u16| NonZeroU16::new(n).unwrap_or(NonZeroU16::MIN);
+    (number(size.rows), number(size.columns))
+}
+
+impl Emulator for vt100::Parser<Told> {
+    fn process(&mut self, bytes: &[u8]) {
+        Self::process(self, bytes);
+    }
+
+    fn column(&self) -> u16 {
+        self.screen().cursor_position().1
+    }
+
+    fn size(&self) -> (u16, u16) {
+        let (rows, columns) = self.screen().size();
+        (rows.get(), columns.get())
+    }
+
+    fn clear_scrollback(&mut self) {
+        self.screen_mut().clear_scrollback();
+    }
+}

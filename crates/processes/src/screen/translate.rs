@@ -1,0 +1,381 @@
+//! What programs say to terminals and our emulator does not know, said in words that it does: line drawing, tab stops,
+//! inserting, writing at the edge without wrapping. Everything else passes as it is.
+
+use memchr::memchr3;
+use unicode_width::UnicodeWidthChar as _;
+
+/// The longest sequence that is looked at as a whole; what is longer means nothing to us and passes.
+const SEQUENCE_BYTES_MAX: usize = 64;
+
+const ESC: u8 = 0x1b;
+const SHIFT_OUT: u8 = 0x0e;
+const SHIFT_IN: u8 = 0x0f;
+const TAB: u8 = 9;
+
+/// What a translator speaks to.
+pub(super) trait Emulator {
+    fn process(&mut self, bytes: &[u8]);
+    /// The column of the cursor, counted from 0; the width itself behind the last one.
+    fn column(&self) -> u16;
+    fn size(&self) -> (u16, u16);
+    fn clear_scrollback(&mut self);
+}
+
+/// How far the text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum At {
+    Text,
+    /// Within a sequence that is being held.
+    Sequence,
+    /// Within a string, such as a title; and whether its last byte may begin its end.
+    String {
+        is_ending: bool,
+    },
+}
+
+/// The characters that letters stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Letters {
+    is_drawing: [bool; 2],
+    is_shifted: bool,
+}
+
+impl Letters {
+    const fn are_drawn(self) -> bool {
+        self.is_drawing[self.is_shifted as usize]
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Translator {
+    at: At,
+    held: Vec<u8>,
+    letters: Letters,
+    saved: Letters,
+    inserts: bool,
+    wraps: bool,
+    /// The columns where a tab stops, where they are not every eighth.
+    tabs: Option<Vec<u16>>,
+}
+
+impl Default for Translator {
+    fn default() -> Self {
+        let letters = Letters::default();
+        Self {
+            at: At::Text,
+            held: vec![],
+            letters,
+            saved: letters,
+            inserts: false,
+            wraps: true,
+            tabs: None,
+        }
+    }
+}
+
+impl Translator {
+    /// Says these bytes to the emulator.
+    pub(super) fn say(&mut self, mut bytes: &[u8], to: &mut impl Emulator) {
+        while !bytes.is_empty() {
+            let n = match self.at {
+                At::Text => self.text(bytes, to),
+                At::Sequence => self.sequence(bytes, to),
+                At::String { is_ending } => self.string(bytes, is_ending, to),
+            };
+            bytes = &bytes[n..];
+        }
+    }
+
+    /// Text up to the next sequence; how much it was.
+    fn text(&mut self, bytes: &[u8], to: &mut impl Emulator) -> usize {
+        let end = memchr3(ESC, SHIFT_OUT, SHIFT_IN, bytes).unwrap_or(bytes.len());
+        if end > 0 {
+            self.write(&bytes[..end], to);
+        }
+        match bytes.get(end) {
+            None => end,
+            Some(&ESC) => {
+                self.at = At::Sequence;
+                self.held.clear();
+                self.held.push(ESC);
+                end + 1
+            }
+            Some(&shift) => {
+                self.letters.is_shifted = shift == SHIFT_OUT;
+                end + 1
+            }
+        }
+    }
+
+    fn write(&self, text: &[u8], to: &mut impl Emulator) {
+        if !self.letters.are_drawn() && !self.inserts && self.wraps && self.tabs.is_none() {
+            return to.process(text);
+        }
+        for piece in text.utf8_chunks() {
+            piece.valid().chars().for_each(|c| self.write_char(c, to));
+            to.process(piece.invalid());
+        }
+    }
+
+    fn write_char(&self, c: char, to: &mut impl Emulator) {
+        if c == char::from(TAB) && self.tabs.is_some() {
+            let column = self.tab_after(to.column(), to.size().1);
+            return go_to_column(column, to);
+        }
+        let c = if self.letters.are_drawn() { drawn(c) } else { c };
+        if self.inserts && !c.is_control() {
+            to.process(format!("\x1b[{}@", c.width().unwrap_or(1)).as_bytes());
+        }
+        to.process(c.encode_utf8(&mut [0; 4]).as_bytes());
+        let (_, columns) = to.size();
+        if !self.wraps && to.column() >= columns {
+            go_to_column(columns - 1, to);
+        }
+    }
+
+    /// Holds bytes until their sequence is whole; how many it took.
+    fn sequence(&mut self, bytes: &[u8], to: &mut impl Emulator) -> usize {
+        let byte = bytes[0];
+        if !(0x20..0x7f).contains(&byte) || self.held.len() >= SEQUENCE_BYTES_MAX {
+            // The emulator knows what to do with a sequence that is broken off.
+            self.pass(to);
+            return 0;
+        }
+        self.held.push(byte);
+        let is_whole = match self.held.get(1) {
+            Some(b'[') => self.held.len() > 2 && byte >= 0x40,
+            Some(b']' | b'P' | b'X' | b'^' | b'_') => {
+                self.pass(to);
+                self.at = At::String { is_ending: false };
+                return 1;
+            }
+            _ => byte >= 0x30,
+        };
+        if is_whole {
+            self.at = At::Text;
+            let held = std::mem::take(&mut self.held);
+            match &held[1..] {
+                [b'[', parameters @ .., last] => self.control(parameters, *last, &held, to),
+                rest => self.escape(rest, &held, to),
+            }
+            self.held = held;
+        }
+        1
+    }
+
+    fn pass(&mut self, to: &mut impl Emulator) {
+        to.process(&self.held);
+        self.at = At::Text;
+    }
+
+    /// Passes a string up to its end: a bell, a cancel, or `ESC \`.
+    fn string(&mut self, bytes: &[u8], is_ending: bool, to: &mut impl Emulator) -> usize {
+        if is_ending {
+            to.process(&bytes[..1]);
+            // Any other byte after ESC begins another sequence, which the emulator alone then hears.
+            self.at = At::Text;
+            return 1;
+        }
+        let is_end = |byte: &u8| matches!(*byte, ESC | 0x07 | 0x18 | 0x1a);
+        let end = bytes.iter().position(is_end);
+        let n = end.map_or(bytes.len(), |end| end + 1);
+        to.process(&bytes[..n]);
+        if let Some(end) = end {
+            self.at = match bytes[end] {
+                ESC => At::String { is_ending: true },
+                _ => At::Text,
+            };
+        }
+        n
+    }
+
+    /// A sequence of `ESC` without a bracket.
+    fn escape(&mut self, rest: &[u8], whole: &[u8], to: &mut impl Emulator) {
+        match rest {
+            [b'(', set] => self.letters.is_drawing[0] = *set == b'0',
+            [b')', set] => self.letters.is_drawing[1] = *set == b'0',
+            b"D" => to.process(b"\n"),
+            b"E" => to.process(b"\r\n"),
+            b"H" => self.set_tab(to),
+            b"#8" => fill(to),
+            b"7" => {
+                self.saved = self.letters;
+                to.process(whole);
+            }
+            b"8" => {
+                self.letters = self.saved;
+                to.process(whole);
+            }
+            b"c" => {
+                *self = Self::default();
+                to.process(whole);
+            }
+            _ => to.process(whole),
+        }
+    }
+
+    /// A sequence of `ESC [`.
+    fn control(&mut self, parameters: &[u8], last: u8, whole: &[u8], to: &mut impl Emulator) {
+        let number = || first_number(parameters).max(1);
+        match (parameters, last) {
+            (b"", b's') => self.escape(b"7", b"\x1b7", to),
+            (b"", b'u') => self.escape(b"8", b"\x1b8", to),
+            (b"4", b'h' | b'l') => self.inserts = last == b'h',
+            (b"3", b'J') => to.clear_scrollback(),
+            (b"!", b'p') => self.soften(to),
+            (b"" | b"0", b'g') => self.clear_tab(to),
+            (b"3", b'g') => self.tabs = Some(vec![]),
+            ([b'?', modes @ ..], b'h' | b'l') => self.modes(modes, last, whole, to),
+            (_, b'I') => {
+                let (mut column, columns) = (to.column(), to.size().1);
+                for _ in 0..number().min(columns) {
+                    column = self.tab_after(column, columns);
+                }
+                go_to_column(column, to);
+            }
+            (_, b'Z') => {
+                let (mut column, columns) = (to.column().min(to.size().1 - 1), to.size().1);
+                for _ in 0..number().min(columns) {
+                    column = self.tab_before(column);
+                }
+                go_to_column(column, to);
+            }
+            (_, b'r') => set_region(parameters, whole, to),
+            (_, b'a') => to.process(format!("\x1b[{}C", number()).as_bytes()),
+            (_, b'e') => to.process(format!("\x1b[{}B", number()).as_bytes()),
+            // A few bytes must not cost a million characters: nobody repeats one over more than a line.
+            (_, b'b') => {
+                let n = number().min(to.size().1);
+                to.process(format!("\x1b[{n}b").as_bytes());
+            }
+            _ => to.process(whole),
+        }
+    }
+
+    /// Modes that are set or reset together.
+    fn modes(&mut self, modes: &[u8], last: u8, whole: &[u8], to: &mut impl Emulator) {
+        let is_set = last == b'h';
+        for mode in modes.split(|byte| *byte == b';') {
+            match (mode, is_set) {
+                (b"7", _) => self.wraps = is_set,
+                (b"1048", true) => self.escape(b"7", b"\x1b7", to),
+                (b"1048", false) => self.escape(b"8", b"\x1b8", to),
+                (b"1047", true) => to.process(b"\x1b[?47h"),
+                (b"1047", false) => to.process(b"\x1b[2J\x1b[?47l"),
+                _ => {}
+            }
+        }
+        to.process(whole);
+    }
+
+    /// Back to how a terminal starts, but for what stands on it.
+    fn soften(&mut self, to: &mut impl Emulator) {
+        self.letters = Letters::default();
+        self.saved = self.letters;
+        (self.inserts, self.wraps) = (false, true);
+        to.process(b"\x1b7\x1b[?6l\x1b[r\x1b8\x1b[m\x1b[?1l\x1b>\x1b[?25h");
+    }
+
+    fn set_tab(&mut self, to: &impl Emulator) {
+        let column = to.column();
+        let tabs = self.tabs.get_or_insert_with(|| usual_tabs(to.size().1));
+        if let Err(at) = tabs.binary_search(&column) {
+            tabs.insert(at, column);
+        }
+    }
+
+    fn clear_tab(&mut self, to: &impl Emulator) {
+        let column = to.column();
+        let tabs = self.tabs.get_or_insert_with(|| usual_tabs(to.size().1));
+        tabs.retain(|tab| *tab != column);
+    }
+
+    fn tab_after(&self, column: u16, columns: u16) -> u16 {
+        let next = match &self.tabs {
+            Some(tabs) => tabs.iter().copied().find(|tab| *tab > column).unwrap_or(columns),
+            None => column.saturating_add(8) / 8 * 8,
+        };
+        next.min(columns - 1)
+    }
+
+    fn tab_before(&self, column: u16) -> u16 {
+        match &self.tabs {
+            Some(tabs) => tabs.iter().copied().rfind(|tab| *tab < column).unwrap_or(0),
+            None => column.saturating_sub(1) / 8 * 8,
+        }
+    }
+}
+
+/// A region that makes sense takes the cursor home; any other is not one.
+fn set_region(parameters: &[u8], whole: &[u8], to: &mut impl Emulator) {
+    let mut numbers = parameters.split(|byte| *byte == b';').map(first_number);
+    let top = numbers.next().unwrap_or(0).max(1);
+    let (rows, _) = to.size();
+    let bottom = numbers.next().filter(|bottom| *bottom > 0).unwrap_or(rows).min(rows);
+    if top < bottom && !parameters.starts_with(b"?") {
+        to.process(whole);
+        to.process(b"\x1b[H");
+    }
+}
+
+fn usual_tabs(columns: u16) -> Vec<u16> {
+    (8..columns).step_by(8).collect()
+}
+
+fn go_to_column(column: u16, to: &mut impl Emulator) {
+    to.process(format!("\x1b[{}G", column + 1).as_bytes());
+}
+
+/// Fills the screen, to see whether it is straight.
+fn fill(to: &mut impl Emulator) {
+    let (rows, columns) = to.size();
+    to.process(b"\x1b[r\x1b[?6l\x1b[m");
+    for row in 1..=rows {
+        to.process(format!("\x1b[{row}H").as_bytes());
+        to.process(&vec![b'E'; columns.into()]);
+    }
+    to.process(b"\x1b[H");
+}
+
+fn first_number(parameters: &[u8]) -> u16 {
+    let digits = parameters.iter().take_while(|byte| byte.is_ascii_digit());
+    digits.fold(0_u16, |n, digit| n.saturating_mul(10).saturating_add(u16::from(digit - b'0')))
+}
+
+/// What a letter of the set of lines and boxes looks like.
+const fn drawn(c: char) -> char {
+    match c {
+        '`' => '◆',
+        'a' => '▒',
+        'b' => '␉',
+        'c' => '␌',
+        'd' => '␍',
+        'e' => '␊',
+        'f' => '°',
+        'g' => '±',
+        'h' => '␤',
+        'i' => '␋',
+        'j' => '┘',
+        'k' => '┐',
+        'l' => '┌',
+        'm' => '└',
+        'n' => '┼',
+        'o' => '⎺',
+        'p' => '⎻',
+        'q' => '─',
+        'r' => '⎼',
+        's' => '⎽',
+        't' => '├',
+        'u' => '┤',
+        'v' => '┴',
+        'w' => '┬',
+        'x' => '│',
+        'y' => '≤',
+        'z' => '≥',
+        '{' => 'π',
+        '|' => '≠',
+        '}' => '£',
+        '~' => '·',
+        other => other,
+    }
+}
