@@ -25,7 +25,7 @@ pub(crate) fn run() -> Result<Report> {
     let runtime = Runtime::new().context("start a runtime")?;
     let mut report = Report::default();
     fresh::run(&runtime, &mut report)?;
-    waiting::run(&runtime, &mut report)?;
+    waiting::run(&mut report)?;
     calls::run(&runtime, &mut report)?;
     appends::run(&runtime, &mut report)?;
     Ok(report)

@@ -16,10 +16,14 @@ const RATIO_MAX: f64 = 3.0;
 /// As many as a sandbox keeps by itself.
 const BATCH: usize = 4;
 
+/// How long nobody does anything before a message: whoever waits has come to rest, and so has its core.
+const REST: Duration = Duration::from_millis(1);
+
 /// How often we look whether a batch is there. Nothing is measured meanwhile.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
-pub(super) fn run(runtime: &Runtime, report: &mut Report) -> Result<()> {
+pub(super) fn run(report: &mut Report) -> Result<()> {
+    let runtime = &asking()?;
     let execute = lines::one_plus_one()?;
     let config = Config {
         warm_runners: BATCH,
@@ -27,7 +31,10 @@ pub(super) fn run(runtime: &Runtime, report: &mut Report) -> Result<()> {
         forks_per_zygote_max: u32::MAX,
         ..Config::default()
     };
-    let sandbox = on(runtime, async { Ok(Sandbox::start(config).await?) })?;
+    let sandbox = {
+        let _apart = Apart::answering()?;
+        runtime.block_on(Sandbox::start(config))?
+    };
     let mut ready = on(runtime, Ready::new(sandbox.clone()).filled())?;
     let said_bytes = {
         let (lease, execute) = (ready.lease()?, execute.clone());
@@ -46,17 +53,32 @@ pub(super) fn run(runtime: &Runtime, report: &mut Report) -> Result<()> {
             ready = on(runtime, old.renewed())?;
         }
         let (lease, execute) = (ready.lease()?, execute.clone());
+        std::thread::sleep(REST);
         let answered = on(runtime, answered(lease, execute))?;
         ready.used.push(answered.lease);
         Ok(answered.taken)
     });
-    let floor = Contender::new("the same bytes on a socket", || {
-        echoes[turns.next().unwrap_or(0)].ask(&execute)
+    let floor = Contender::timed("the same bytes on a socket", || {
+        let echo = &mut echoes[turns.next().unwrap_or(0)];
+        std::thread::sleep(REST);
+        let before = Instant::now();
+        echo.ask(&execute)?;
+        Ok(before.elapsed())
     });
     let measured = PLAN.compare(subject, floor)?;
     report.add(measured, vec![Target::RatioMax(RATIO_MAX)]);
     runtime.block_on(sandbox.shutdown());
     Ok(())
+}
+
+/// A runtime whose only thread asks from the core where the floor is asked from.
+fn asking() -> Result<Runtime> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(1).enable_all().on_thread_start(|| {
+        // Where it cannot be kept there it is measured wherever it is.
+        drop(Apart::asking().map(std::mem::forget));
+    });
+    builder.build().context("start a runtime")
 }
 
 struct Answered {
