@@ -182,8 +182,8 @@ impl Visit<'_> {
                 print::report(&asks::text(&asks, Some(self.execution), url, &self.manner.flags));
                 return Ok(Some(Exit::Good));
             }
-            Said::Answer(id, answer, remember) => {
-                match self.client.answer(id.into(), &answer, remember).await {
+            Said::Answer(id, answer, rider) => {
+                match self.client.answer(id.into(), &answer, &rider).await {
                     Ok(()) => {}
                     // What was filled in does not fit: its words say why, and it is asked again.
                     Err(Error::Refused { status: 400 | 422, message, .. }) => {

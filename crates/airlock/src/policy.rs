@@ -35,6 +35,9 @@ enum Verb {
         /// Whose rule; a user's can tighten what the organisation says, never loosen it.
         #[arg(long, value_name = "org|user", default_value = "org", value_parser = owner)]
         owner: Owner,
+        /// With require_approval: whoever answers may change the arguments of the call.
+        #[arg(long)]
+        editable: bool,
         /// Where it stands among its owner's rules, compared as text; at the top if not given.
         #[arg(long, value_name = "TEXT", value_parser = position)]
         position: Option<Position>,
@@ -79,6 +82,7 @@ impl From<Actions> for Action {
 const HELP: &str = "\
 Examples:
   airlock policy add 'mail.*' require_approval
+  airlock policy add 'mail.*' require_approval --editable      whoever approves may change arguments
   airlock policy add github.org.main.deleteRepo block --owner user
   airlock policy test github.org.main.deleteRepo
   airlock policy list | cut -f1,3,4
@@ -137,7 +141,11 @@ fn lines(verb: &Verb, told: &Value) -> Vec<String> {
     };
     match verb {
         Verb::Add { .. } => joined(&["id"]),
-        Verb::List => joined(&["id", "owner", "pattern", "action", "position"]),
+        Verb::List => {
+            let line = joined(&["id", "owner", "pattern", "action", "position"]).concat();
+            let editable = if told["editable"] == true { "\teditable" } else { "" };
+            vec![line + editable]
+        }
         Verb::Remove { .. } => vec![],
         Verb::Test { .. } => joined(&["verdict", "pattern", "id"]),
     }

@@ -6,7 +6,7 @@ use crate::reach::Reach;
 use crate::{Exit, input, print};
 use clap::ArgGroup;
 use client::{Error, HttpClient, Id, Standing};
-use lifecycle::{Answer, Json};
+use lifecycle::{Answer, Json, Rider};
 use std::fs::File;
 use std::io;
 
@@ -33,6 +33,15 @@ pub(crate) struct Args {
     /// What the question asks for, a JSON object; @FILE reads it from a file, @- from stdin.
     #[arg(long, value_name = "JSON|@FILE", allow_hyphen_values = true)]
     content: Option<String>,
+    /// With accept, where the policy allows it: what the call gets instead of the program's own
+    /// arguments, a JSON object; @FILE and @- as above.
+    #[arg(
+        long,
+        value_name = "JSON|@FILE",
+        allow_hyphen_values = true,
+        conflicts_with = "remember"
+    )]
+    arguments: Option<String>,
     /// With accept: this execution may call this tool, as it is now, again without asking.
     #[arg(long)]
     remember: bool,
@@ -58,6 +67,7 @@ const HELP: &str = "\
 Examples:
   airlock resume exec_0b5c…                                     approve
   airlock resume exec_0b5c… --remember                          and do not ask for this tool again
+  airlock resume exec_0b5c… --arguments '{\"to\":\"bob\"}'          approve with other arguments
   airlock resume exec_0b5c… --action decline
   airlock resume exec_0b5c… --content '{\"choice\":\"retry\"}'
   airlock resume --execution-id exec_0b5c… --content @answer.json
@@ -74,8 +84,8 @@ Exit codes:
 
 /// Answers, and tells what followed.
 pub(crate) fn resume(args: &Args) -> Exit {
-    let answer = match answer(args) {
-        Ok(answer) => answer,
+    let (answer, rider) = match answer(args) {
+        Ok(said) => said,
         Err(complaint) => {
             print::note(&complaint);
             return Exit::Usage;
@@ -83,9 +93,9 @@ pub(crate) fn resume(args: &Args) -> Exit {
     };
     let named = args.id.as_deref().or(args.execution_id.as_deref()).unwrap_or_default();
     match named.parse() {
-        Ok(id) => {
-            args.reach.visit_started(async |client| perform(&client, id, &answer, args).await)
-        }
+        Ok(id) => args
+            .reach
+            .visit_started(async |client| perform(&client, id, (&answer, &rider), args).await),
         Err(error) => {
             print::note(&print::tamed(&error.to_string()));
             Exit::Failed
@@ -93,12 +103,17 @@ pub(crate) fn resume(args: &Args) -> Exit {
     }
 }
 
-async fn perform(client: &HttpClient, id: Id, answer: &Answer, args: &Args) -> Result<Exit, Error> {
+async fn perform(
+    client: &HttpClient,
+    id: Id,
+    said: (&Answer, &Rider),
+    args: &Args,
+) -> Result<Exit, Error> {
     let reach = &args.reach;
     if !args.json && print::is_somebody_there() {
-        return stay(client, id, answer, args).await;
+        return stay(client, id, said, args).await;
     }
-    let reply = client.resume_with(id, answer, args.remember).await?;
+    let reply = client.resume_with(id, said.0, said.1).await?;
     if args.json {
         print::value(&reply.json);
     }
@@ -120,45 +135,61 @@ async fn perform(client: &HttpClient, id: Id, answer: &Answer, args: &Args) -> R
 }
 
 /// Answers, and asks what comes next right here.
-async fn stay(client: &HttpClient, id: Id, answer: &Answer, args: &Args) -> Result<Exit, Error> {
+async fn stay(
+    client: &HttpClient,
+    id: Id,
+    (answer, rider): (&Answer, &Rider),
+    args: &Args,
+) -> Result<Exit, Error> {
     let execution = match id {
         Id::Execution(execution) => Some(execution),
         Id::Question(_) => client.show(id).await?.execution,
     };
     let execution =
         execution.ok_or_else(|| Error::Protocol("a question of no execution".into()))?;
-    client.answer(id, answer, args.remember).await?;
+    client.answer(id, answer, rider).await?;
     let flags = args.reach.flags();
     let manner = Manner { asks_here: true, json: false, is_call: false, flags };
     attend(client, execution, &manner).await
 }
 
-fn answer(args: &Args) -> Result<Answer, String> {
-    let content = args.content.as_deref().map(content).transpose()?;
-    if args.remember && args.action != Action::Accept {
-        return Err("--remember goes with --action accept only".into());
+fn answer(args: &Args) -> Result<(Answer, Rider), String> {
+    let read = |name, given: &Option<String>| {
+        given.as_deref().map(|given| object(name, given)).transpose()
+    };
+    let content = read("--content", &args.content)?;
+    let rider = match read("--arguments", &args.arguments)? {
+        Some(edited) => Rider::Arguments(edited),
+        None if args.remember => Rider::Remember,
+        None => Rider::Nothing,
+    };
+    if args.action != Action::Accept && rider != Rider::Nothing {
+        let name = if args.remember { "--remember" } else { "--arguments" };
+        return Err(format!("{name} goes with --action accept only"));
     }
-    Ok(match args.action {
+    let answer = match args.action {
         Action::Accept => Answer::Accept { content },
         Action::Decline => Answer::Decline,
         Action::Cancel => Answer::Cancel,
-    })
+    };
+    Ok((answer, rider))
 }
 
-fn content(given: &str) -> Result<Json, String> {
+/// A JSON object, given here or in a file.
+fn object(name: &str, given: &str) -> Result<Json, String> {
     let text = match given.strip_prefix('@') {
         None => given.to_owned(),
-        Some("") => return Err("--content @ needs the name of a file behind it".into()),
+        Some("") => return Err(format!("{name} @ needs the name of a file behind it")),
         Some("-") => input::read("stdin", io::stdin().lock(), CONTENT_BYTES_MAX)?.trim().to_owned(),
         Some(path) => {
             let file = File::open(path).map_err(|error| format!("cannot open {path}: {error}"))?;
             input::read(path, file, CONTENT_BYTES_MAX)?.trim().to_owned()
         }
     };
-    let json = Json::parse(text).map_err(|error| format!("--content is {error}"))?;
+    let json = Json::parse(text).map_err(|error| format!("{name} is {error}"))?;
     match json.text().starts_with('{') {
         true => Ok(json),
-        false => Err("--content must be a JSON object, such as {\"choice\":\"retry\"}".into()),
+        false => Err(format!("{name} must be a JSON object, such as {{\"choice\":\"retry\"}}")),
     }
 }
 
@@ -180,7 +211,7 @@ mod tests {
     }
 
     fn said(words: &[&str]) -> Result<Answer, String> {
-        answer(&args(words).unwrap())
+        answer(&args(words).unwrap()).map(|(answer, _)| answer)
     }
 
     #[test]
@@ -197,6 +228,19 @@ mod tests {
         assert_eq!(refused, Err("--remember goes with --action accept only".to_owned()));
         assert_eq!(said(&["a", "--action", "decline"]), Ok(Answer::Decline));
         assert_eq!(said(&["a", "--action", "cancel"]), Ok(Answer::Cancel));
+    }
+
+    #[test]
+    fn an_approval_brings_one_thing_besides_at_most() {
+        let rider = |words: &[&str]| answer(&args(words).unwrap()).map(|(_, rider)| rider);
+        assert_eq!(rider(&["a"]), Ok(Rider::Nothing));
+        assert_eq!(rider(&["a", "--remember"]), Ok(Rider::Remember));
+        let edited = Json::parse(r#"{"to":1}"#.into()).unwrap();
+        assert_eq!(rider(&["a", "--arguments", r#"{"to":1}"#]), Ok(Rider::Arguments(edited)));
+        let both = args(&["a", "--remember", "--arguments", "{}"]).err();
+        assert_eq!(both, Some(ErrorKind::ArgumentConflict));
+        let refused = rider(&["a", "--action", "decline", "--arguments", "{}"]);
+        assert_eq!(refused, Err("--arguments goes with --action accept only".to_owned()));
     }
 
     #[test]

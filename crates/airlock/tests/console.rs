@@ -78,6 +78,42 @@ async fn a_person_approves_in_the_browser_and_the_program_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn arguments_are_changed_where_the_policy_allows_it_and_the_change_is_marked() {
+    let (_dir, served) = fresh();
+    let rule = json!({ "owner": "org", "pattern": "demo.append", "action": "require_approval",
+                       "editable": true });
+    assert_eq!(served.client("admin").post("/api/policies", &rule.to_string()).status, 200);
+    let execution = start(&served, "return await tools.demo.append({ line: 'hello' })");
+    let browser = Browser::open(1200, 900).await;
+    browser.goto(&link(&served, Some(&execution))).await;
+    browser.click("details.editor summary").await;
+    let text = "document.querySelector('textarea[name=arguments]')";
+    let change = |to: &str| {
+        format!("{text}.value = {}; {text}.dispatchEvent(new Event('input'))", json!(to))
+    };
+    let mark = "return document.querySelector('p.changed').textContent";
+    browser.run(&change("{\"line\":  \"hello\"}")).await;
+    assert_eq!(browser.run(mark).await, json!(""), "other spaces are no change");
+    browser.run(&change("[1]")).await;
+    browser.click("button.yes").await;
+    browser.sees("The arguments must be a JSON object.").await;
+    browser.run(&change("{\"line\": 7}")).await;
+    browser.sees("Changed: the tool will get these arguments").await;
+    let may_remember = "return !document.querySelector('input[name=remember]').disabled";
+    assert_eq!(browser.run(may_remember).await, json!(false));
+    browser.click("button.yes").await;
+    browser.sees("The answer does not fit the question").await;
+    assert_eq!(appended(&served), "", "the question is open and nothing has run");
+    browser.run(&change("{\"line\": \"goodbye\"}")).await;
+    browser.click("button.yes").await;
+    browser.sees("It completed.").await;
+    browser.sees(", with other arguments:").await;
+    browser.sees("goodbye").await;
+    assert_eq!(appended(&served), "goodbye\n");
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_person_declines_or_cancels_and_the_program_hears_of_it() {
     let (_dir, served) = fresh();
     let code = "const say = async () => { try { await tools.demo.append({ line: 'x' }) } catch (e) { return e.message } };\n\

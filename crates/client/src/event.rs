@@ -50,6 +50,8 @@ pub enum Happened {
         action: String,
         content: Option<Json>,
         by: String,
+        /// What the call got instead of the program's own.
+        arguments: Option<Json>,
     },
     Dispatched {
         call: CallId,
@@ -148,7 +150,8 @@ fn happened(event: wire::Event) -> Result<Happened, Missing> {
         }
         "answer" => {
             let (action, by) = (event.action.ok_or("action")?, event.by.ok_or("by")?);
-            Happened::Answer { id: id?, call: call?, action, content: event.content, by }
+            let (content, arguments) = (event.content, event.arguments);
+            Happened::Answer { id: id?, call: call?, action, content, by, arguments }
         }
         "dispatched" => {
             Happened::Dispatched { call: call?, attempt: event.attempt.ok_or("attempt")? }

@@ -13,7 +13,7 @@ use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use lifecycle::{Answer, Entry, ExecutionId, Json, Seq};
+use lifecycle::{Answer, Entry, ExecutionId, Json, Rider, Seq};
 use std::fmt;
 use std::time::Duration;
 
@@ -81,17 +81,17 @@ impl HttpClient {
     /// Answers a question and waits for what follows: the next one, or the end. To send an answer again
     /// is harmless: the first one stands, and whoever comes later is told the same.
     pub async fn resume(&self, id: Id, answer: &Answer) -> Result<Reply, Error> {
-        self.resume_with(id, answer, false).await
+        self.resume_with(id, answer, &Rider::Nothing).await
     }
 
-    /// The same; `remember` lets the execution call this tool again without asking.
+    /// The same, with what comes with a yes: the tool need not ask again, or other arguments.
     pub async fn resume_with(
         &self,
         id: Id,
         answer: &Answer,
-        remember: bool,
+        rider: &Rider,
     ) -> Result<Reply, Error> {
-        let body = wire::Resume::body(answer, remember)?;
+        let body = wire::Resume::body(answer, rider)?;
         self.reply(Method::POST, &format!("/api/executions/{id}/resume"), Some(&body)).await
     }
 

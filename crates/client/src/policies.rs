@@ -17,6 +17,9 @@ pub struct Policy {
     pub pattern: String,
     /// What about them.
     pub action: Action,
+    /// Where it asks: whether whoever answers may change the arguments.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub editable: bool,
     /// Where it stands in its owner's list.
     pub position: String,
 }
@@ -30,6 +33,9 @@ pub struct NewPolicy<'a> {
     pub pattern: &'a str,
     /// What about them.
     pub action: Action,
+    /// Where it asks: whether whoever answers may change the arguments.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub editable: bool,
     /// Where it stands; at the top if none is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<&'a str>,

@@ -54,6 +54,8 @@ pub struct Asks {
     pub schema: Option<Json>,
     /// A page to visit.
     pub url: Option<String>,
+    /// Whether an answer may bring other arguments.
+    pub editable: bool,
 }
 
 /// A part of the list, newest first.
@@ -136,8 +138,9 @@ impl Asks {
         else {
             return Err(Error::Protocol("an envelope that waits for nothing".into()));
         };
-        let wire::Interaction { message, address, args, requested_schema, url } = asked;
-        Ok(Self { question, message, address, args, schema: requested_schema, url })
+        let wire::Interaction { message, address, args, requested_schema: schema, url, editable } =
+            asked;
+        Ok(Self { question, message, address, args, schema, url, editable })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{Asks, Error, HttpClient, Id, Reply, reply, wire};
 use hyper::Method;
-use lifecycle::{Answer, ExecutionId, Json};
+use lifecycle::{Answer, ExecutionId, Json, Rider};
 use serde_json::json;
 
 impl HttpClient {
@@ -18,8 +18,8 @@ impl HttpClient {
     }
 
     /// Answers a question and does not wait for what follows. The first answer stands.
-    pub async fn answer(&self, id: Id, answer: &Answer, remember: bool) -> Result<(), Error> {
-        let body = wire::Resume::body(answer, remember)?;
+    pub async fn answer(&self, id: Id, answer: &Answer, rider: &Rider) -> Result<(), Error> {
+        let body = wire::Resume::body(answer, rider)?;
         let path = format!("/api/executions/{id}/resume?wait=0");
         self.ask(Method::POST, &path, Some(&body)).await.map(drop)
     }

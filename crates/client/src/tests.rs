@@ -283,13 +283,17 @@ fn what_the_server_says_of_calls_is_understood() {
     let made = E::CallMade { call, tool, args: args.clone(), nature, line: Some(3) };
     assert_eq!(told(made), Happened::Call { call, tool: "a.b".into(), args });
     let (kind, message) = (QuestionKind::Approval, "Sure?".into());
-    let asked = Question { id: question, call, kind, message, revision: None };
+    let asked = Question { id: question, call, kind, message, revision: None, editable: false };
     let id = question;
     assert_eq!(told(E::CallAsked(asked)), Happened::Question { id, call, message: "Sure?".into() });
     let answer = Answer::Accept { content: Some(content.clone()) };
     let (action, content) = ("accept".into(), Some(content));
-    let expected = Happened::Answer { id, call, action, content, by: "ann".into() };
-    assert_eq!(told(E::CallAnswered { question, call, answer, by, remember: false }), expected);
+    let expected =
+        Happened::Answer { id, call, action, content, by: "ann".into(), arguments: None };
+    assert_eq!(
+        told(E::CallAnswered { question, call, answer, by, remember: false, arguments: None }),
+        expected
+    );
     let dispatched = E::CallDispatched { call, attempt: 1 };
     assert_eq!(told(dispatched), Happened::Dispatched { call, attempt: 1 });
     let failure = Failure::new(FailureCode::Declined, "No.");

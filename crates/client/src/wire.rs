@@ -1,7 +1,7 @@
 //! What the server says, as it stands on the wire. Members that a newer server adds are ignored.
 
 use crate::Error;
-use lifecycle::{Answer, ExecutionId, Json, LogLevel, QuestionId, Seq, Timestamp};
+use lifecycle::{Answer, ExecutionId, Json, LogLevel, QuestionId, Rider, Seq, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
@@ -12,17 +12,23 @@ pub(crate) struct Resume<'a> {
     pub(crate) content: Option<&'a Json>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) remember: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) arguments: Option<&'a Json>,
 }
 
 impl Resume<'_> {
-    pub(crate) fn body(answer: &Answer, remember: bool) -> Result<Json, Error> {
+    pub(crate) fn body(answer: &Answer, rider: &Rider) -> Result<Json, Error> {
         let (action, content) = match answer {
             Answer::Accept { content } => ("accept", content.as_ref()),
             Answer::Decline => ("decline", None),
             Answer::Cancel => ("cancel", None),
         };
-        let remember = remember.then_some("execution");
-        Json::from_value(&Resume { action, content, remember })
+        let (remember, arguments) = match rider {
+            Rider::Nothing => (None, None),
+            Rider::Remember => (Some("execution"), None),
+            Rider::Arguments(edited) => (None, Some(edited)),
+        };
+        Json::from_value(&Resume { action, content, remember, arguments })
             .map_err(|error| Error::Unusable(error.to_string()))
     }
 }
@@ -68,6 +74,8 @@ pub(crate) struct Interaction {
     pub(crate) args: Option<Json>,
     pub(crate) requested_schema: Option<Json>,
     pub(crate) url: Option<String>,
+    #[serde(default)]
+    pub(crate) editable: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -115,6 +123,7 @@ pub(crate) struct Event {
     pub(crate) message: Option<String>,
     pub(crate) action: Option<String>,
     pub(crate) content: Option<Json>,
+    pub(crate) arguments: Option<Json>,
     pub(crate) by: Option<String>,
     pub(crate) attempt: Option<u32>,
     pub(crate) status: Option<String>,

@@ -11,7 +11,8 @@ use crate::registry::{Desk, Registry};
 use futures_util::{Stream, StreamExt};
 use lifecycle::{
     Answer, CallId, CallOutcome, CallerName, Convention, Entry, Event, ExecutionId, Intent,
-    LimitKind, Limits, Outcome, Program, QuestionId, Rejection, Seed, Seq, State, Terms, Timestamp,
+    LimitKind, Limits, Outcome, Program, QuestionId, Rejection, Rider, Seed, Seq, State, Terms,
+    Timestamp,
 };
 use sandbox::Sandbox;
 use std::sync::Arc;
@@ -154,35 +155,34 @@ impl Engine {
         answer: Answer,
         by: CallerName,
     ) -> Result<ExecutionId, Error> {
-        self.answer_with(question, answer, by, false).await
+        self.answer_with(question, answer, by, Rider::Nothing).await
     }
 
-    /// The same; `remember` lets this execution call this edition of the tool again without asking.
+    /// The same, with what comes with a yes: the tool need not ask again, or other arguments.
     pub async fn answer_with(
         &self,
         question: QuestionId,
         answer: Answer,
         by: CallerName,
-        remember: bool,
+        rider: Rider,
     ) -> Result<ExecutionId, Error> {
         let execution = self.asked_by(question).await?;
-        let intent = Intent::Answer { question, answer, by, remember, today: None };
+        let intent = Intent::Answer { question, answer, by, rider, today: None };
         self.ask(execution, intent).await?;
         Ok(execution)
     }
 
-    /// Answers several questions of one execution, all or none, each with whether the execution may call that tool
-    /// again without asking; of those that are answered already
-    /// the first answer stands. Kept for good when this returns.
+    /// Answers several questions of one execution, all or none; of those that are answered already the
+    /// first answer stands. Kept for good when this returns.
     pub async fn answer_all(
         &self,
         execution: ExecutionId,
-        answers: Vec<(QuestionId, Answer, bool)>,
+        answers: Vec<(QuestionId, Answer, Rider)>,
         by: CallerName,
     ) -> Result<(), Error> {
-        let intent = |(question, answer, remember): (QuestionId, Answer, bool)| {
+        let intent = |(question, answer, rider): (QuestionId, Answer, Rider)| {
             let by = by.clone();
-            Intent::Answer { question, answer, by, remember, today: None }
+            Intent::Answer { question, answer, by, rider, today: None }
         };
         let intents: Vec<_> = answers.into_iter().map(intent).collect();
         let request = |reply| Request::AnswerAll(intents.clone(), reply);

@@ -17,6 +17,9 @@ pub struct Question {
     /// The edition of the tool that is asked about: a yes is good for no other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<Revision>,
+    /// Whether the policy lets whoever answers change the arguments.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub editable: bool,
 }
 
 impl Question {
@@ -61,6 +64,18 @@ impl QuestionKind {
             Self::Approval | Self::InDoubt => false,
         }
     }
+}
+
+/// What a person adds to an approval. One thing at most: what was changed by hand is good for one call.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Rider {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// This execution may call this edition of the tool again without asking.
+    Remember,
+    /// The call goes to its tool with these arguments instead of the program's own.
+    Arguments(Json),
 }
 
 /// What a person says.

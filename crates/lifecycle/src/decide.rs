@@ -1,10 +1,11 @@
 //! Says what happens: an intent becomes events, or is refused. Pure.
 
+use crate::answered::{Said, answered};
 use crate::{
-    Admission, Answer, CallId, CallOutcome, CallerName, Cut, Digest, Event, Failure, FailureCode,
-    Intent, Json, LimitKind, Nature, Outcome, OutputMark, Phase, Policy, Prepared, Question,
-    QuestionId, QuestionKind, Rejection, Revision, Runs, Stage, State, TimerId, Timestamp,
-    ToolPath, Traits, Verdict, Wish, pretty,
+    Admission, CallId, CallOutcome, Cut, Digest, Event, Failure, FailureCode, Intent, Json,
+    LimitKind, Nature, Outcome, OutputMark, Phase, Policy, Prepared, Question, QuestionId,
+    QuestionKind, Rejection, Revision, Runs, Stage, State, TimerId, Timestamp, ToolPath, Verdict,
+    Wish, pretty,
 };
 use uuid::Uuid;
 
@@ -25,12 +26,12 @@ pub struct Moment {
 
 impl Moment {
     /// The `n`-th new question id of this decision.
-    const fn question(&self, n: u32) -> QuestionId {
+    pub(crate) const fn question(&self, n: u32) -> QuestionId {
         QuestionId::from_uuid(Uuid::from_u128(self.entropy.as_u128() ^ n as u128))
     }
 }
 
-type Decision = Result<Vec<Event>, Rejection>;
+pub(crate) type Decision = Result<Vec<Event>, Rejection>;
 
 /// What happens to `state` because of `intent`. An empty list means: that is known already.
 pub fn decide(state: &State, policy: &Policy, moment: Moment, intent: Intent) -> Decision {
@@ -84,8 +85,8 @@ pub fn decide(state: &State, policy: &Policy, moment: Moment, intent: Intent) ->
             Ok(vec![Event::TimerFired { timer }])
         }
         Intent::Fire { .. } => Ok(vec![]),
-        Intent::Answer { question, answer, by, remember, today } => {
-            answered(state, policy, moment, Said { question, answer, by, remember, today })
+        Intent::Answer { question, answer, by, rider, today } => {
+            answered(state, policy, moment, Said { question, answer, by, rider, today })
         }
         Intent::Cancel { by, reason, active_ms } => {
             Ok(end(state, Outcome::Cancelled { by, reason }, active_ms))
@@ -196,12 +197,13 @@ fn new_call(
                 Verdict::Ask { .. } if is_remembered(state, &tool, revision) => {
                     Event::CallDispatched { call, attempt: 1 }
                 }
-                Verdict::Ask { pattern } => Event::CallAsked(Question {
+                Verdict::Ask { pattern, editable } => Event::CallAsked(Question {
                     id: moment.question(0),
                     call,
                     kind: QuestionKind::Approval,
                     message: approval_message(&tool, &args, about, pattern),
                     revision,
+                    editable,
                 }),
                 Verdict::Refuse { .. } => not_there(call, &tool),
             };
@@ -218,13 +220,13 @@ fn is_remembered(state: &State, tool: &ToolPath, revision: Option<Revision>) -> 
 }
 
 /// A blocked tool looks as if it did not exist: who blocks it need not explain that to a program.
-fn not_there(call: CallId, tool: &ToolPath) -> Event {
+pub(crate) fn not_there(call: CallId, tool: &ToolPath) -> Event {
     let message = format!("There is no tool \"{tool}\".");
     let failure = Failure::new(FailureCode::ToolNotFound, message);
     Event::CallSettled { call, outcome: CallOutcome::Failed(failure) }
 }
 
-fn approval_message(
+pub(crate) fn approval_message(
     tool: &ToolPath,
     args: &Json,
     about: Option<String>,
@@ -286,141 +288,6 @@ fn settle(state: &State, call: CallId, outcome: CallOutcome) -> Decision {
         }
         Some(Stage::Held(_) | Stage::Settled) | None => Err(Rejection::NotOutstanding(call)),
     }
-}
-
-/// What a person said.
-struct Said {
-    question: QuestionId,
-    answer: Answer,
-    by: CallerName,
-    remember: bool,
-    today: Option<Admission>,
-}
-
-fn answered(state: &State, policy: &Policy, moment: Moment, said: Said) -> Decision {
-    let Said { question: id, answer, by, remember, today } = said;
-    let Some((question, given)) = state.questions.get(&id) else {
-        return Err(Rejection::UnknownQuestion(id));
-    };
-    if given.is_some() {
-        return Err(Rejection::AlreadyAnswered(id));
-    }
-    let approves =
-        matches!((&question.kind, &answer), (QuestionKind::Approval, Answer::Accept { .. }));
-    if remember && !approves {
-        return Err(Rejection::BadAnswer("only a call that is approved can be remembered".into()));
-    }
-    let call = question.call;
-    let known = state.calls.get(&call).ok_or(Rejection::NotOutstanding(call))?;
-    let attempt = known.attempts.saturating_add(1);
-    let next = match (&question.kind, &answer) {
-        (QuestionKind::Approval, Answer::Accept { .. }) => Event::CallDispatched { call, attempt },
-        (QuestionKind::InDoubt, Answer::Accept { content }) => {
-            in_doubt(call, attempt, &known.tool, content.as_ref())?
-        }
-        (QuestionKind::Approval, Answer::Decline) => failed(call, Failure::declined(&known.tool)),
-        (QuestionKind::Approval, Answer::Cancel) => {
-            failed(call, Failure::question_cancelled(&known.tool))
-        }
-        (QuestionKind::InDoubt, Answer::Decline | Answer::Cancel) => given_up(call, &known.tool),
-        // The tool hears it and goes on.
-        (QuestionKind::Form { .. } | QuestionKind::Link { .. }, _) => {
-            return Ok(vec![Event::CallAnswered { question: id, call, answer, by, remember }]);
-        }
-    };
-    let stale = match matches!(next, Event::CallDispatched { .. }) {
-        true => instead(policy, moment, question, known, today),
-        false => None,
-    };
-    let next = stale.unwrap_or(next);
-    Ok(vec![Event::CallAnswered { question: id, call, answer, by, remember }, next])
-}
-
-/// What happens instead of a dispatch where the tool is not what the person was asked about.
-fn instead(
-    policy: &Policy,
-    moment: Moment,
-    question: &Question,
-    known: &crate::Call,
-    today: Option<Admission>,
-) -> Option<Event> {
-    let call = question.call;
-    let traits = match &today {
-        Some(Admission::Fit { traits, .. }) => *traits,
-        Some(Admission::Unfit(_) | Admission::Told(_)) | None => Traits::lasting(true),
-    };
-    if policy.hides(&known.tool, traits) {
-        return Some(not_there(call, &known.tool));
-    }
-    match (question.revision, today?) {
-        (_, Admission::Unfit(failure)) => {
-            Some(Event::CallSettled { call, outcome: CallOutcome::Failed(failure) })
-        }
-        (_, Admission::Told(value)) => {
-            let outcome = CallOutcome::Returned { value: Some(value) };
-            Some(Event::CallSettled { call, outcome })
-        }
-        (Some(asked), Admission::Fit { revision: Some(revision), .. }) if revision != asked => {
-            Some(asked_again(moment, call, known, revision))
-        }
-        (Some(_) | None, Admission::Fit { .. }) => None,
-    }
-}
-
-fn asked_again(moment: Moment, call: CallId, known: &crate::Call, revision: Revision) -> Event {
-    let about = format!(
-        "Tool \"{}\" has changed since its approval was asked for, so the yes does not count. \
-         Approve the call of the tool as it is now?",
-        known.tool
-    );
-    let nothing = Json::null();
-    let args = match &known.stage {
-        Stage::Held(args) | Stage::Dispatched(args) | Stage::Asking(args) => args,
-        Stage::Settled => &nothing,
-    };
-    Event::CallAsked(Question {
-        id: moment.question(0),
-        call,
-        kind: QuestionKind::Approval,
-        message: approval_message(&known.tool, args, Some(about), None),
-        revision: Some(revision),
-    })
-}
-
-/// What to do about a call that may or may not have run.
-fn in_doubt(
-    call: CallId,
-    attempt: u32,
-    tool: &ToolPath,
-    content: Option<&Json>,
-) -> Result<Event, Rejection> {
-    #[derive(serde::Deserialize)]
-    #[serde(tag = "choice", rename_all = "snake_case")]
-    enum Choice {
-        Retry,
-        Fail,
-        Supply { result: serde_json::Value },
-    }
-    const HELP: &str = r#"content must be {"choice":"retry"}, {"choice":"fail"} or {"choice":"supply","result":…}"#;
-    let bad = || Rejection::BadAnswer(HELP.into());
-    let content = content.ok_or_else(bad)?;
-    match serde_json::from_str(content.text()).map_err(|_| bad())? {
-        Choice::Retry => Ok(Event::CallDispatched { call, attempt }),
-        Choice::Fail => Ok(given_up(call, tool)),
-        Choice::Supply { result } => {
-            let result = Json::from_value(&result).map_err(|_| bad())?;
-            Ok(Event::CallSettled { call, outcome: CallOutcome::Returned { value: Some(result) } })
-        }
-    }
-}
-
-const fn failed(call: CallId, failure: Failure) -> Event {
-    Event::CallSettled { call, outcome: CallOutcome::Failed(failure) }
-}
-
-fn given_up(call: CallId, tool: &ToolPath) -> Event {
-    let message = format!("Tool \"{tool}\" may or may not have run; it was given up.");
-    failed(call, Failure::new(FailureCode::InDoubt, message))
 }
 
 /// The events, or the end if they would take the execution over its bytes.
@@ -502,7 +369,8 @@ fn lost(state: &State, id: QuestionId, call: CallId) -> Option<Event> {
             );
             let message = approval_message(&known.tool, &args, Some(about), None);
             let (kind, revision) = (QuestionKind::InDoubt, known.revision);
-            Some(Event::CallAsked(Question { id, call, kind, message, revision }))
+            let editable = false;
+            Some(Event::CallAsked(Question { id, call, kind, message, revision, editable }))
         }
     }
 }

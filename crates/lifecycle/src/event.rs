@@ -82,6 +82,9 @@ pub enum Event {
         /// This execution may call this edition of the tool again without asking.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         remember: bool,
+        /// What the call goes to its tool with, where that is not what the program said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arguments: Option<Json>,
     },
     /// A call goes to its tool.
     CallDispatched {

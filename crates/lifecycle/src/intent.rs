@@ -2,8 +2,8 @@
 
 use crate::{
     Answer, CallId, CallOutcome, CallerName, Failure, InputIndex, Json, LimitKind, Limits,
-    LogLevel, OutputMark, Prepared, Program, QuestionId, Revision, Seed, Terms, TimerId, ToolPath,
-    Traits, Wish,
+    LogLevel, OutputMark, Prepared, Program, QuestionId, Revision, Rider, Seed, Terms, TimerId,
+    ToolPath, Traits, Wish,
 };
 use serde::{Deserialize, Serialize};
 
@@ -42,9 +42,10 @@ pub enum Intent {
         question: QuestionId,
         answer: Answer,
         by: CallerName,
-        /// This execution may call this edition of the tool again without asking.
-        remember: bool,
-        /// What the catalogue says about the held call today; none where nobody looked.
+        /// What comes with a yes.
+        rider: Rider,
+        /// What the catalogue says today about the held call, with the arguments that it would get; none
+        /// where nobody looked.
         today: Option<Admission>,
     },
     /// A person or caller wants it ended.

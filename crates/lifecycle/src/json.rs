@@ -41,6 +41,23 @@ impl Json {
         &self.0
     }
 
+    /// The same value on one line, without the spaces between its tokens.
+    #[must_use]
+    pub fn compact(&self) -> Self {
+        let (mut within_text, mut escaped) = (false, false);
+        let keep = |c: &char| {
+            let kept = within_text || !c.is_ascii_whitespace();
+            match c {
+                '"' if !escaped => within_text = !within_text,
+                _ => {}
+            }
+            escaped = within_text && *c == '\\' && !escaped;
+            kept
+        };
+        let text = self.text().chars().filter(keep).collect();
+        Self::parse(text).expect("spaces between tokens mean nothing")
+    }
+
     /// A short fingerprint, for telling a repeated value from a different one.
     pub fn digest(&self) -> Digest {
         Digest::of(self.text())
@@ -134,5 +151,23 @@ impl Digest {
         let mut first = [0; 8];
         first.copy_from_slice(&whole[..8]);
         Self(first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_compact_value_is_the_same_on_one_line() {
+        let cases = [
+            ("{ \"a b\" : [ 1 ,\n 2 ] }", r#"{"a b":[1,2]}"#),
+            (r#"{"a": "x \" y", "b": "\\", "c": " "}"#, r#"{"a":"x \" y","b":"\\","c":" "}"#),
+            (r#""\ud800  ""#, r#""\ud800  ""#),
+            (" 1 ", "1"),
+        ];
+        for (given, expected) in cases {
+            assert_eq!(Json::parse(given.into()).unwrap().compact().text(), expected);
+        }
     }
 }

@@ -7,6 +7,7 @@
 //! [`decide`] says what happens, [`State::apply`] remembers it, [`owe`] says what must be done about it.
 
 mod answer;
+mod answered;
 mod decide;
 mod effect;
 mod event;
@@ -23,7 +24,7 @@ mod state;
 mod terms;
 mod wish;
 
-pub use answer::{Answer, Question, QuestionKind};
+pub use answer::{Answer, Question, QuestionKind, Rider};
 pub use decide::{Moment, decide};
 pub use effect::{Effect, owe};
 pub use event::{CallOutcome, Entry, Event, Input, LogLevel, OutputMark, Strength};

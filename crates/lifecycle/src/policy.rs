@@ -25,6 +25,8 @@ pub struct Rule {
     pub action: Action,
     /// When somebody said so; none for what always holds. An approval covers tools as they were then.
     pub said: Option<Timestamp>,
+    /// Where it asks: whether whoever answers may change the arguments.
+    pub editable: bool,
 }
 
 /// What counts about a tool besides its name.
@@ -48,7 +50,7 @@ impl Traits {
 impl Rule {
     /// A rule that holds whenever a tool came.
     pub const fn lasting(pattern: Pattern, action: Action) -> Self {
-        Self { pattern, action, said: None }
+        Self { pattern, action, said: None, editable: false }
     }
 
     /// Whether it speaks about this tool. Whoever approved a pattern did not see what came later, and
@@ -84,6 +86,8 @@ pub enum Verdict {
     Ask {
         /// The rule that says so; none where the tool itself asks.
         pattern: Option<String>,
+        /// Whether whoever answers may change the arguments.
+        editable: bool,
     },
     /// It does not run.
     Refuse {
@@ -118,11 +122,12 @@ impl Policy {
     /// What happens to a call of `tool`.
     pub fn verdict(&self, tool: &ToolPath, traits: Traits) -> Verdict {
         match self.strictest(tool, traits) {
-            None if traits.asks => Verdict::Ask { pattern: None },
+            None if traits.asks => Verdict::Ask { pattern: None, editable: false },
             None => Verdict::Allow,
             Some(Rule { action: Action::Approve, .. }) => Verdict::Allow,
             Some(Rule { action: Action::RequireApproval, pattern, .. }) => {
-                Verdict::Ask { pattern: Some(pattern.to_string()) }
+                let editable = self.lets_edit(tool, traits);
+                Verdict::Ask { pattern: Some(pattern.to_string()), editable }
             }
             Some(Rule { action: Action::Block, pattern, .. }) => {
                 Verdict::Refuse { pattern: pattern.to_string() }
@@ -132,10 +137,20 @@ impl Policy {
 
     /// The first match of each list, and of those the most restrictive.
     fn strictest(&self, tool: &ToolPath, traits: Traits) -> Option<&Rule> {
+        self.first_matches(tool, traits).max_by_key(|rule| rule.action)
+    }
+
+    /// Whether every owner who wants to be asked lets the arguments be changed.
+    fn lets_edit(&self, tool: &ToolPath, traits: Traits) -> bool {
+        self.first_matches(tool, traits)
+            .filter(|rule| rule.action == Action::RequireApproval)
+            .all(|rule| rule.editable)
+    }
+
+    fn first_matches(&self, tool: &ToolPath, traits: Traits) -> impl Iterator<Item = &Rule> {
         self.lists
             .iter()
-            .filter_map(|rules| rules.iter().find(|rule| rule.covers(tool, traits)))
-            .max_by_key(|rule| rule.action)
+            .filter_map(move |rules| rules.iter().find(|rule| rule.covers(tool, traits)))
     }
 }
 
@@ -236,6 +251,35 @@ impl fmt::Display for Pattern {
 mod tests {
     use super::*;
 
+    const NOBODY_SAID: Verdict = Verdict::Ask { pattern: None, editable: false };
+
+    fn asks_by(pattern: &str) -> Verdict {
+        Verdict::Ask { pattern: Some(pattern.into()), editable: false }
+    }
+
+    #[test]
+    fn arguments_may_be_changed_where_everybody_who_asks_says_so() {
+        let asks = |pattern: &str, editable| {
+            let rule = Rule::lasting(Pattern::parse(pattern).unwrap(), Action::RequireApproval);
+            vec![Rule { editable, ..rule }]
+        };
+        let approves = vec![Rule::lasting(Pattern::parse("*").unwrap(), Action::Approve)];
+        let tool = ToolPath::parse("mail.send").unwrap();
+        let cases = [
+            (vec![asks("mail.*", true)], true),
+            (vec![asks("mail.*", false)], false),
+            (vec![asks("mail.*", true), approves], true),
+            (vec![asks("mail.*", true), asks("*", true)], true),
+            (vec![asks("mail.*", true), asks("*", false)], false),
+            (vec![asks("*", false), asks("mail.*", true)], false),
+        ];
+        for (lists, expected) in cases {
+            let verdict = Policy::new(lists.clone()).verdict(&tool, Traits::lasting(true));
+            let Verdict::Ask { editable, .. } = verdict else { panic!("{verdict:?}") };
+            assert_eq!(editable, expected, "{lists:?}");
+        }
+    }
+
     #[test]
     fn patterns_match_what_they_say() {
         let cases = [
@@ -276,26 +320,26 @@ mod tests {
         let org = vec![rule("mail.*", Action::RequireApproval)];
         let user = vec![rule("mail.send", Action::Approve), rule("*", Action::Block)];
         let policy = Policy::new(vec![org.clone(), user]);
-        assert_eq!(policy.verdict(&tool, free), Verdict::Ask { pattern: Some("mail.*".into()) });
+        assert_eq!(policy.verdict(&tool, free), asks_by("mail.*"));
         let policy = Policy::new(vec![org, vec![rule("*", Action::Block)]]);
         assert_eq!(policy.verdict(&tool, free), Verdict::Refuse { pattern: "*".into() });
         assert!(policy.hides(&tool, free));
-        assert_eq!(Policy::default().verdict(&tool, asks), Verdict::Ask { pattern: None });
+        assert_eq!(Policy::default().verdict(&tool, asks), NOBODY_SAID);
         let silenced = Policy::new(vec![vec![rule("mail.*", Action::Approve)]]);
         assert_eq!(silenced.verdict(&tool, asks), Verdict::Allow);
         let loosened = silenced.and(Policy::new(vec![vec![rule("*", Action::RequireApproval)]]));
-        assert_eq!(loosened.verdict(&tool, asks), Verdict::Ask { pattern: Some("*".into()) });
+        assert_eq!(loosened.verdict(&tool, asks), asks_by("*"));
     }
     #[test]
     fn an_approval_covers_what_was_there_when_it_was_given() {
         let rule = |pattern: &str, action, said| {
             let pattern = Pattern::parse(pattern).unwrap();
-            Rule { pattern, action, said: Some(Timestamp(said)) }
+            Rule { pattern, action, said: Some(Timestamp(said)), editable: false }
         };
         let tool = ToolPath::parse("mail.send").unwrap();
         let traits =
             |since, grew| Traits { asks: true, since: Timestamp(since), grew: Timestamp(grew) };
-        let (runs, asks) = (Verdict::Allow, Verdict::Ask { pattern: None });
+        let (runs, asks) = (Verdict::Allow, NOBODY_SAID);
         let cases = [
             ("mail.*", 5, traits(0, 0), &runs),
             ("mail.*", 5, traits(5, 0), &runs),

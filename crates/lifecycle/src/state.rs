@@ -183,7 +183,10 @@ impl State {
                 self.calls.insert(*call, made);
             }
             Event::CallAsked(question) => self.ask(question),
-            Event::CallAnswered { question, call, answer, remember, .. } => {
+            Event::CallAnswered { question, call, answer, remember, arguments, .. } => {
+                if let Some(edited) = arguments {
+                    self.edit(*call, edited);
+                }
                 if let Some((asked, given)) = self.questions.get_mut(question) {
                     *given = Some(answer.clone());
                     if let (true, Some(revision), Some(call)) =
@@ -356,6 +359,16 @@ impl State {
         }
         self.asked.push(question.id);
         self.questions.insert(question.id, (question.clone(), None));
+    }
+
+    /// The call gets other arguments. Its fingerprint stays: replay makes the program's own call again.
+    fn edit(&mut self, call: CallId, edited: &Json) {
+        self.bytes += edited.text().len() as u64;
+        if let Some(call) = self.calls.get_mut(&call)
+            && let Stage::Held(args) = &mut call.stage
+        {
+            *args = edited.clone();
+        }
     }
 
     fn hold(&mut self, call: CallId) {

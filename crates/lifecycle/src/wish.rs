@@ -55,7 +55,7 @@ impl Wish {
                 (message, QuestionKind::Link { url })
             }
         };
-        Question { id, call, kind, message, revision: None }
+        Question { id, call, kind, message, revision: None, editable: false }
     }
 }
 

@@ -94,8 +94,12 @@ fn today(which: u8) -> Option<Admission> {
     }
 }
 
-fn remembers(how: u8) -> bool {
-    how >= 128
+fn rider(how: u8) -> Rider {
+    match how {
+        0..100 => Rider::Nothing,
+        100..180 => Rider::Remember,
+        180.. => Rider::Arguments(json(r#"{"edited":true}"#)),
+    }
 }
 
 fn outcome(how: u8) -> CallOutcome {
@@ -132,8 +136,8 @@ fn answering(state: &State, which: u8, how: u8) -> Intent {
     let ids: Vec<_> = state.questions.keys().copied().collect();
     let stranger = QuestionId::from_uuid(Uuid::from_u128(1));
     let question = *ids.get(usize::from(which) % (ids.len() + 1)).unwrap_or(&stranger);
-    let (remember, today) = (remembers(how), today(which));
-    Intent::Answer { question, answer: answer(how), by: me(), remember, today }
+    let (rider, today) = (rider(how), today(which));
+    Intent::Answer { question, answer: answer(how), by: me(), rider, today }
 }
 
 fn fitted(state: &State, wish: &Wish) -> Intent {
@@ -279,8 +283,9 @@ fn ask(state: &mut State, n: u128, asking: Asking) -> bool {
             true => Answer::Accept { content: None },
             false => Answer::Decline,
         };
-        let (remember, today) = (asking.remember, Some(admission));
-        decided(state, Intent::Answer { question, answer, by: me(), remember, today });
+        let rider = if asking.remember { Rider::Remember } else { Rider::Nothing };
+        let today = Some(admission);
+        decided(state, Intent::Answer { question, answer, by: me(), rider, today });
     }
     if matches!(state.calls[&call].stage, Stage::Dispatched(_)) {
         decided(state, Intent::Settle { call, outcome: outcome(0) });
@@ -318,7 +323,7 @@ proptest! {
         for question in n_answers.into_keys() {
             let by = me();
             let again =
-                Intent::Answer { question, answer: answer(how), by, remember: false, today: None };
+                Intent::Answer { question, answer: answer(how), by, rider: Rider::Nothing, today: None };
             prop_assert_eq!(
                 decide(&state, &Policy::default(), moment, again),
                 Err(Rejection::AlreadyAnswered(question))
@@ -376,7 +381,7 @@ proptest! {
         let by = me();
         let events = submit(
             &mut state,
-            Intent::Answer { question, answer, by, remember: false, today: today_is },
+            Intent::Answer { question, answer, by, rider: Rider::Nothing, today: today_is },
         );
         let runs = events.iter().any(|event| matches!(event, Event::CallDispatched { .. }));
         prop_assert_eq!(runs, asked == today);

@@ -84,6 +84,9 @@ pub struct Rule {
     pub pattern: String,
     /// What about them.
     pub action: Action,
+    /// Where it asks: whether whoever answers may change the arguments.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub editable: bool,
     /// Whatever people want to say about it. Who changes it says the rule anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,

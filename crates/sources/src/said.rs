@@ -30,7 +30,8 @@ pub(crate) async fn policy(
             let at = before.get(&key).copied().unwrap_or(now);
             said.insert(key, at);
             let pattern = Pattern::parse(&written.pattern).ok()?;
-            Some(Rule { pattern, action: written.action, said: Some(at) })
+            let Written { action, editable, .. } = *written;
+            Some(Rule { pattern, action, said: Some(at), editable })
         };
         list.iter().filter_map(rule).collect()
     };
@@ -52,13 +53,14 @@ mod tests {
         let store = SqliteStore::temporary().unwrap();
         let rule = |note: Option<&str>| {
             let note = note.map(str::to_owned);
-            vec![vec![Written { pattern: "a.*".into(), action: Action::Approve, note }]]
+            let (pattern, action) = ("a.*".into(), Action::Approve);
+            vec![vec![Written { pattern, action, editable: false, note }]]
         };
         let newer = Traits { since: Timestamp(2), ..Traits::lasting(true) };
         let tool = ToolPath::parse("a.b").unwrap();
         let cases = [
-            (None, 1, Verdict::Ask { pattern: None }),
-            (None, 3, Verdict::Ask { pattern: None }),
+            (None, 1, Verdict::Ask { pattern: None, editable: false }),
+            (None, 3, Verdict::Ask { pattern: None, editable: false }),
             (Some("reviewed"), 3, Verdict::Allow),
         ];
         for (note, now, expected) in cases {

@@ -4,18 +4,20 @@ use super::form::{self, Field, Filled};
 use super::typed::Typed;
 use crate::print::{self, tamed};
 use client::Asks;
-use lifecycle::{Answer, Json, QuestionId};
+use lifecycle::{Answer, Json, QuestionId, Rider};
 use serde_json::Value;
 use std::collections::VecDeque;
 
 /// What a person said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Said {
-    /// An answer; whether it counts for more calls of this tool.
-    Answer(QuestionId, Answer, bool),
+    /// An answer, and what comes with it.
+    Answer(QuestionId, Answer, Rider),
     /// Not now.
     Later(Box<Asks>),
 }
+
+const YES: Answer = Answer::Accept { content: None };
 
 /// The questions that wait, and the one that is being asked.
 #[derive(Debug, Default)]
@@ -37,6 +39,8 @@ struct Asked {
 enum Step {
     /// Yes or no.
     Verdict,
+    /// The arguments, typed anew.
+    Editing,
     /// The fields that are left, first the one that is asked for.
     Filling(Filled),
 }
@@ -121,8 +125,10 @@ impl Asked {
                     (None, false) => ("Fill it in?", ""),
                     (None, true) => ("Approve?", ", [a]lways in this run"),
                 };
-                format!("\n{} [y]es, [n]o{more}, [l]ater: ", print::bold(what))
+                let edit = if self.asks.editable { ", [e]dit the arguments" } else { "" };
+                format!("\n{} [y]es, [n]o{more}{edit}, [l]ater: ", print::bold(what))
             }
+            Step::Editing => "  The arguments, a JSON object in one line: ".into(),
             Step::Filling(_) => {
                 self.fields.front().map(|field| format!("  {}", field.prompt())).unwrap_or_default()
             }
@@ -141,15 +147,24 @@ impl Asked {
                         self.step = Step::Filling(Filled::default());
                         None
                     }
-                    "y" | "yes" => Some(Said::Answer(id, Answer::Accept { content: None }, false)),
-                    "a" | "always" if can_remember => {
-                        Some(Said::Answer(id, Answer::Accept { content: None }, true))
+                    "y" | "yes" => Some(Said::Answer(id, YES, Rider::Nothing)),
+                    "a" | "always" if can_remember => Some(Said::Answer(id, YES, Rider::Remember)),
+                    "e" | "edit" if self.asks.editable => {
+                        self.step = Step::Editing;
+                        None
                     }
-                    "n" | "no" => Some(Said::Answer(id, Answer::Decline, false)),
+                    "n" | "no" => Some(Said::Answer(id, Answer::Decline, Rider::Nothing)),
                     "l" | "later" => Some(Said::Later(Box::new(self.asks.clone()))),
                     _ => None,
                 }
             }
+            Step::Editing => match edited(line) {
+                Ok(edited) => Some(Said::Answer(id, YES, Rider::Arguments(edited))),
+                Err(why) => {
+                    print::prompt(&format!("  {why}\n"));
+                    None
+                }
+            },
             Step::Filling(filled) => {
                 let field = self.fields.front()?;
                 match field.read(line) {
@@ -164,9 +179,18 @@ impl Asked {
                     return None;
                 }
                 let content = Json::parse(std::mem::take(filled).content()).ok();
-                Some(Said::Answer(id, Answer::Accept { content }, false))
+                Some(Said::Answer(id, Answer::Accept { content }, Rider::Nothing))
             }
         }
+    }
+}
+
+/// The arguments that somebody typed.
+fn edited(line: &str) -> Result<Json, String> {
+    let json = Json::parse(line.trim().to_owned()).map_err(|error| error.to_string())?;
+    match json.text().starts_with('{') {
+        true => Ok(json),
+        false => Err("the arguments are a JSON object".into()),
     }
 }
 
@@ -182,16 +206,17 @@ mod tests {
             args: None,
             schema: Json::parse(schema.to_owned()).ok(),
             url: url.map(str::to_owned),
+            editable: false,
         };
         let fields = form::fields(&serde_json::from_str(schema).unwrap()).unwrap().into();
         Asked { asks, fields, step: Step::Verdict }
     }
 
     #[track_caller]
-    fn check(mut asked: Asked, lines: &[&str], expected: Option<(Answer, bool)>) {
+    fn check(mut asked: Asked, lines: &[&str], expected: Option<(Answer, Rider)>) {
         let said: Vec<_> = lines.iter().filter_map(|line| asked.hear(Some(line))).collect();
         let id = asked.asks.question;
-        let expected = expected.map(|(answer, remember)| Said::Answer(id, answer, remember));
+        let expected = expected.map(|(answer, rider)| Said::Answer(id, answer, rider));
         assert_eq!(said, expected.into_iter().collect::<Vec<_>>(), "{lines:?}");
     }
 
@@ -199,13 +224,27 @@ mod tests {
     fn only_a_plain_word_is_an_answer() {
         let accept = Answer::Accept { content: None };
         let plain = || asked(r#"{"type":"object","properties":{}}"#, None);
-        check(plain(), &["y\n"], Some((accept.clone(), false)));
-        check(plain(), &["Always\n"], Some((accept.clone(), true)));
-        check(plain(), &["no\n"], Some((Answer::Decline, false)));
+        check(plain(), &["y\n"], Some((accept.clone(), Rider::Nothing)));
+        check(plain(), &["Always\n"], Some((accept.clone(), Rider::Remember)));
+        check(plain(), &["no\n"], Some((Answer::Decline, Rider::Nothing)));
         check(plain(), &["\n", "yes please\n", "ja\n"], None);
-        check(asked("{}", Some("http://x/")), &["a", "y"], Some((accept, false)));
+        check(asked("{}", Some("http://x/")), &["a", "y"], Some((accept, Rider::Nothing)));
         assert!(matches!(plain().hear(None), Some(Said::Later(_))));
         assert!(matches!(plain().hear(Some("l")), Some(Said::Later(_))));
+    }
+
+    #[test]
+    fn arguments_are_typed_anew_where_that_is_allowed() {
+        let plain = || asked(r#"{"type":"object","properties":{}}"#, None);
+        check(plain(), &["e", "{}"], None);
+        let editable = || {
+            let Asked { asks, fields, step } = plain();
+            Asked { asks: Asks { editable: true, ..asks }, fields, step }
+        };
+        let typed = Json::parse(r#"{"to": "bob"}"#.into()).unwrap();
+        let expected = Some((YES, Rider::Arguments(typed)));
+        check(editable(), &["e\n", "[1]\n", "{\n", "{\"to\": \"bob\"}\n"], expected);
+        check(editable(), &["y"], Some((YES, Rider::Nothing)));
     }
 
     #[test]
@@ -213,7 +252,11 @@ mod tests {
         let schema =
             r#"{"properties":{"a":{"type":"integer"},"b":{"type":"string"}},"required":["a"]}"#;
         let content = Json::parse(r#"{"a":3}"#.into()).ok();
-        check(asked(schema, None), &["y", "x", "3", ""], Some((Answer::Accept { content }, false)));
-        check(asked(schema, None), &["n"], Some((Answer::Decline, false)));
+        check(
+            asked(schema, None),
+            &["y", "x", "3", ""],
+            Some((Answer::Accept { content }, Rider::Nothing)),
+        );
+        check(asked(schema, None), &["n"], Some((Answer::Decline, Rider::Nothing)));
     }
 }

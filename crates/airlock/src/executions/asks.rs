@@ -32,6 +32,9 @@ pub(crate) fn text(
         let content = content.map(|content| format!(" --content {}", shell_word(&content)));
         text.push_str(&format!("{command}{}{flags}", tamed(&content.unwrap_or_default())));
     }
+    if asks.editable {
+        text.push_str(&format!("{command} --arguments '{{…}}'{flags}"));
+    }
     text.push_str(&format!("{command} --action decline{flags}"));
     text.push_str(&format!("\n  airlock open {}{flags}", asks.question));
     text
@@ -83,7 +86,15 @@ mod tests {
             args: None,
             schema: Some(Json::parse(schema.to_owned()).unwrap()),
             url: None,
+            editable: false,
         }
+    }
+
+    #[test]
+    fn arguments_that_may_be_changed_have_a_command_of_their_own() {
+        let asks = Asks { editable: true, ..asks("{}") };
+        let shown = text(&asks, None, "", "");
+        assert!(shown.contains(&format!("\n  airlock resume {ASKED} --arguments '{{…}}'\n")));
     }
 
     #[test]

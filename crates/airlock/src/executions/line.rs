@@ -32,6 +32,10 @@ fn said(happened: &Happened) -> String {
             let first = message.lines().next().unwrap_or_default();
             format!("call {call} asks as {id}: {}", short(first))
         }
+        Happened::Answer { id, action, by, arguments: Some(edited), .. } => {
+            let edited = short(edited.text());
+            format!("{id} was answered by {}: {} with {edited} instead", short(by), short(action))
+        }
         Happened::Answer { id, action, content, by, .. } => {
             let content = content.as_ref().map(|json| format!(" {}", short(json.text())));
             let content = content.unwrap_or_default();
@@ -116,8 +120,13 @@ mod tests {
         );
         let action = "decline".to_owned();
         check(
-            Happened::Answer { id, call, action, content: None, by },
+            Happened::Answer { id, call, action, content: None, by: by.clone(), arguments: None },
             "exec_00000000-0000-0000-0000-000000000002 was answered by ann: decline",
+        );
+        let (action, arguments) = ("accept".to_owned(), Some(json(r#"{"a":2}"#)));
+        check(
+            Happened::Answer { id, call, action, content: None, by, arguments },
+            "exec_00000000-0000-0000-0000-000000000002 was answered by ann: accept with {\"a\":2} instead",
         );
         check(Happened::Dispatched { call, attempt: 2 }, "call 1 goes to its tool, attempt 2");
         let ended = Ended::Completed { result: Some(json("3")) };

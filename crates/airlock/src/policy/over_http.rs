@@ -8,13 +8,14 @@ use serde_json::{Value, json};
 /// What to tell, one value each.
 pub(super) async fn perform(client: &HttpClient, verb: &Verb) -> Result<Vec<Value>, Error> {
     Ok(match verb {
-        Verb::Add { pattern, action, owner, position } => {
+        Verb::Add { pattern, action, owner, editable, position } => {
             let (pattern, position) =
                 (pattern.to_string(), position.as_ref().map(|p| p.to_string()));
             let new = NewPolicy {
                 owner: owner.name(),
                 pattern: &pattern,
                 action: (*action).into(),
+                editable: *editable,
                 position: position.as_deref(),
             };
             vec![json!(client.add_policy(&new).await?)]

@@ -24,9 +24,14 @@ pub(super) fn perform(verb: &Verb, data_dir: &Path) -> anyhow::Result<Vec<Value>
 async fn on_store(verb: &Verb, store: &SqliteStore) -> anyhow::Result<Vec<Value>> {
     let policies = Policies::open(Arc::new(store.clone()), Policy::default()).await?;
     match verb {
-        Verb::Add { pattern, action, owner, position } => {
-            let (pattern, position) = (pattern.clone(), position.clone());
-            let new = NewRule { owner: *owner, pattern, action: (*action).into(), position };
+        Verb::Add { pattern, action, owner, editable, position } => {
+            let new = NewRule {
+                owner: *owner,
+                pattern: pattern.clone(),
+                action: (*action).into(),
+                editable: *editable,
+                position: position.clone(),
+            };
             let rule = policies.add(new, engine::Clock::system().now()).await?;
             Ok(vec![shown(&rule)])
         }
@@ -40,7 +45,7 @@ async fn on_store(verb: &Verb, store: &SqliteStore) -> anyhow::Result<Vec<Value>
             let (verdict, pattern) = match &explained.verdict {
                 Verdict::Allow if explained.rule.is_none() => ("as the tool says", None),
                 Verdict::Allow => ("allow", None),
-                Verdict::Ask { pattern } => ("ask", pattern.as_deref()),
+                Verdict::Ask { pattern, .. } => ("ask", pattern.as_deref()),
                 Verdict::Refuse { pattern } => ("refuse", Some(pattern.as_str())),
             };
             let rule = explained.rule.as_ref().map(|rule| rule.id.as_str());
@@ -50,9 +55,9 @@ async fn on_store(verb: &Verb, store: &SqliteStore) -> anyhow::Result<Vec<Value>
 }
 
 fn shown(rule: &KeptRule) -> Value {
-    let KeptRule { id, owner, pattern, action, position, .. } = rule;
+    let KeptRule { id, owner, pattern, action, editable, position, .. } = rule;
     json!({ "id": id, "owner": owner.name(), "pattern": pattern.to_string(),
-            "action": action_word(*action), "position": position.to_string() })
+            "action": action_word(*action), "editable": editable, "position": position.to_string() })
 }
 
 #[cfg(test)]
@@ -78,10 +83,10 @@ mod tests {
     fn rules_are_added_listed_tried_and_removed_without_a_server() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path();
-        let low = done(dir, "add mail.* require_approval").unwrap().remove(0);
+        let low = done(dir, "add mail.* require_approval --editable").unwrap().remove(0);
         let high = done(dir, "add mail.send block --owner user").unwrap().remove(0);
         let expected = [
-            format!("{low}\torg\tmail.*\trequire_approval\ta0"),
+            format!("{low}\torg\tmail.*\trequire_approval\ta0\teditable"),
             format!("{high}\tuser\tmail.send\tblock\ta0"),
         ];
         assert_eq!(done(dir, "list").unwrap(), expected);

@@ -180,6 +180,7 @@ mod tests {
             kind,
             message: "Approve demo.ask?\n\nArguments:\n{}".into(),
             revision: None,
+            editable: false,
         }
     }
 

@@ -32,7 +32,10 @@ pub(crate) async fn tell(plot: &Plot) -> String {
             }
             Person::Adds(rule) => {
                 let (pattern, action) = (rule.pattern.to_string(), rule.action);
-                let body = json!({ "owner": "org", "pattern": pattern, "action": action });
+                let mut body = json!({ "owner": "org", "pattern": pattern, "action": action });
+                if rule.editable {
+                    body["editable"] = json!(true);
+                }
                 let added = door.send("POST", "/api/policies", &body).await;
                 assert_eq!(added.body["pattern"], pattern.as_str());
                 transcript
@@ -68,6 +71,10 @@ fn answer(question: &str, person: Person) -> (String, String, Value) {
     match person {
         Person::Accepts => resume(json!({ "action": "accept" })),
         Person::AcceptsFromNowOn => resume(json!({ "action": "accept", "remember": "execution" })),
+        Person::AcceptsWith(text) => {
+            let edited: Value = serde_json::from_str(&text).unwrap();
+            resume(json!({ "action": "accept", "arguments": edited }))
+        }
         Person::Declines => resume(json!({ "action": "decline" })),
         Person::WavesAway => resume(json!({ "action": "cancel" })),
         Person::Says(text) => {

@@ -23,8 +23,9 @@ fn words(event: &Event) -> String {
             let first = question.message.lines().next().unwrap_or_default();
             format!("call {} asked ({kind}): {first}", question.call)
         }
-        Event::CallAnswered { call, answer, remember, .. } => {
-            let more = if *remember { ", from now on" } else { "" };
+        Event::CallAnswered { call, answer, remember, arguments, .. } => {
+            let edited = arguments.as_ref().map(|edited| format!(", with {edited:?}"));
+            let more = if *remember { ", from now on".into() } else { edited.unwrap_or_default() };
             format!("call {call} answered: {}{more}", said(answer))
         }
         Event::CallDispatched { call, attempt } => {

@@ -11,7 +11,8 @@ use engine::policies::{NewRule, Owner, Policies};
 use engine::{Clock, Config, Engine, ManualClock, Start};
 use futures_util::StreamExt;
 use lifecycle::{
-    Answer, CallerName, Entry, Event, ExecutionId, Json, Rejection, Rule, Seq, State, Timestamp,
+    Answer, CallerName, Entry, Event, ExecutionId, Json, Rejection, Rider, Rule, Seq, State,
+    Timestamp,
 };
 use plot::Person;
 use std::collections::VecDeque;
@@ -103,8 +104,8 @@ fn prepares(person: &Person) -> bool {
 
 /// Somebody keeps a rule, which counts at once.
 async fn add(engine: &Engine, rule: &Rule) {
-    let (pattern, action) = (rule.pattern.clone(), rule.action);
-    let new = NewRule { owner: Owner::Org, pattern, action, position: None };
+    let Rule { pattern, action, editable, .. } = rule.clone();
+    let new = NewRule { owner: Owner::Org, pattern, action, editable, position: None };
     engine.policies().add(new, Timestamp(0)).await.unwrap();
 }
 
@@ -115,9 +116,15 @@ async fn act(engine: &Engine, execution: ExecutionId, people: &mut VecDeque<Pers
     let question = state.open_questions().next().expect("a pause asks something").id;
     people.retain(|person| !matches!(person, Person::Requests(_)));
     let person = people.pop_front().expect("somebody is left to answer");
-    let remember = matches!(person, Person::AcceptsFromNowOn);
+    let rider = match &person {
+        Person::AcceptsFromNowOn => Rider::Remember,
+        Person::AcceptsWith(text) => Rider::Arguments(Json::parse(text.clone()).unwrap()),
+        _ => Rider::Nothing,
+    };
     let answer = match person {
-        Person::Accepts | Person::AcceptsFromNowOn => Answer::Accept { content: None },
+        Person::Accepts | Person::AcceptsFromNowOn | Person::AcceptsWith(_) => {
+            Answer::Accept { content: None }
+        }
         Person::Says(text) => Answer::Accept { content: Some(Json::parse(text).unwrap()) },
         Person::Declines => Answer::Decline,
         Person::WavesAway => Answer::Cancel,
@@ -127,7 +134,7 @@ async fn act(engine: &Engine, execution: ExecutionId, people: &mut VecDeque<Pers
         | Person::Adds(_)
         | Person::Requests(_) => unreachable!("taken out before"),
     };
-    match engine.answer_with(question, answer.clone(), by.clone(), remember).await {
+    match engine.answer_with(question, answer.clone(), by.clone(), rider).await {
         Ok(_) => {}
         Err(engine::Error::Rejected(Rejection::BadAnswer(_))) => {
             return Box::pin(act(engine, execution, people)).await;

@@ -1,9 +1,10 @@
 //! The first part of a story: what is run, what tools say, what people do.
 //!
 //! ```text
-//! policy   mail.*  require_approval
+//! policy   mail.*  require_approval         with `editable` behind it, whoever answers may change arguments
 //! tool     mail.send -> {"ok":true}         returns; `tool?` only reads, `tool!` asks by itself
 //! tool     mail.fail fails  no such mailbox
+//! tool     mail.copy echoes {"type":"object"}  returns its arguments, which must fit this schema
 //! tool?    who.are form {"type":"object"}   asks in the middle of its call and returns what is filled in
 //! tool?    sign.in link https://a.example   asks to visit a page and returns what its callback brings
 //! limit    calls 3
@@ -12,6 +13,7 @@
 //! person   requests METHOD PATH JSON        over HTTP only; exec_1 is the first question, STATE its callback's
 //! session  {"limits":{"idleMs":100}}        enclave only: what its request says besides
 //! caller   mail.send -> {"ok":true}         enclave only: what the caller makes of a call; `fails CODE MESSAGE`, `cancels REASON`
+//! person   accepts with {"to":"bob"}        instead of the arguments that the program gave
 //! person   accepts from now on | adds mail.* block | restarts the server with other tools
 //! ```
 
@@ -28,6 +30,7 @@ use tools::{Request, Tool};
 pub(crate) enum Person {
     Accepts,
     AcceptsFromNowOn,
+    AcceptsWith(String),
     Declines,
     WavesAway,
     Says(String),
@@ -70,13 +73,23 @@ struct Script {
 enum Does {
     Returns(Option<Json>),
     Fails(String),
+    /// Returns its arguments, which fit this schema.
+    Echoes(Json),
     Asks(Wish),
 }
 
 impl Does {
+    fn input_schema(&self) -> Option<Value> {
+        match self {
+            Self::Echoes(schema) => serde_json::from_str(schema.text()).ok(),
+            Self::Returns(_) | Self::Fails(_) | Self::Asks(_) => None,
+        }
+    }
+
     async fn run(self, request: Request) -> Result<Option<Json>, Failure> {
         match self {
             Self::Returns(value) => Ok(value),
+            Self::Echoes(_) => Ok(Some(request.args)),
             Self::Fails(message) => Err(Failure::new(FailureCode::Tool, message)),
             Self::Asks(wish) => request.ask(wish).await.map(Some),
         }
@@ -122,6 +135,7 @@ impl Plot {
                 nature: Nature { read_only: script.read_only, runs: Runs::Here },
                 asks: script.asks,
                 description: format!("Edition {edition}."),
+                input_schema: script.does.input_schema(),
                 ..Tool::new(script.path)
             };
             source.calling(tool, move |request| script.does.clone().run(request))
@@ -131,13 +145,17 @@ impl Plot {
 
 fn rule(text: &str) -> Rule {
     let (pattern, action) = text.split_once(' ').unwrap();
+    let (action, editable) = match action.trim().strip_suffix(" editable") {
+        Some(action) => (action, true),
+        None => (action, false),
+    };
     let action = match action.trim() {
         "approve" => Action::Approve,
         "require_approval" => Action::RequireApproval,
         "block" => Action::Block,
         other => panic!("no such action: {other}"),
     };
-    Rule::lasting(Pattern::parse(pattern).unwrap(), action)
+    Rule { editable, ..Rule::lasting(Pattern::parse(pattern).unwrap(), action) }
 }
 
 fn script(word: &str, text: &str) -> Script {
@@ -147,6 +165,7 @@ fn script(word: &str, text: &str) -> Script {
         ("->", "undefined") => Does::Returns(None),
         ("->", value) => Does::Returns(Some(json(value))),
         ("fails", message) => Does::Fails(message.trim().to_owned()),
+        ("echoes", schema) => Does::Echoes(json(schema)),
         ("form", schema) => {
             Does::Asks(Wish::Form { message: "Please fill in".into(), schema: json(schema) })
         }
@@ -195,6 +214,9 @@ fn person(text: &str) -> Person {
         "cancels the program" => Person::CancelsTheProgram,
         "restarts the server" => Person::RestartsTheServer,
         "restarts the server with other tools" => Person::RestartsWithOtherTools,
+        other if other.starts_with("accepts with ") => {
+            Person::AcceptsWith(other["accepts with ".len()..].into())
+        }
         other if other.starts_with("adds ") => Person::Adds(rule(&other["adds ".len()..])),
         other if other.starts_with("requests ") => {
             Person::Requests(other["requests ".len()..].into())

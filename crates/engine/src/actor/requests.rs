@@ -3,8 +3,8 @@
 use super::{Actor, Leave, Reply};
 use crate::fault::Error;
 use lifecycle::{
-    Admission, Failure, FailureCode, Intent, Moment, Phase, QuestionId, Rejection, Runs, Stage,
-    decide,
+    Admission, Failure, FailureCode, Intent, Moment, Phase, QuestionId, Rejection, Rider, Runs,
+    Stage, decide,
 };
 use std::time::Duration;
 use uuid::Uuid;
@@ -72,7 +72,8 @@ impl Actor {
     fn acceptable(&self, intents: Vec<Intent>) -> Result<Vec<Intent>, Rejection> {
         let mut open = vec![];
         let mut answered = None;
-        for intent in intents {
+        for mut intent in intents {
+            self.look_up_today(&mut intent);
             match self.would_accept(&intent).and_then(|()| self.fits(&intent)) {
                 Ok(()) => open.push(intent),
                 Err(rejection @ Rejection::AlreadyAnswered(_)) => answered = Some(rejection),
@@ -149,9 +150,7 @@ impl Actor {
 
     fn decide_all(&mut self, intents: Vec<Intent>, reply: Reply) {
         for mut intent in intents {
-            if let Intent::Answer { question, today, .. } = &mut intent {
-                *today = self.admitted_today(*question);
-            }
+            self.look_up_today(&mut intent);
             match self.submit(intent) {
                 // The same question twice in one breath: the first answer stands.
                 Ok(_) | Err(Rejection::AlreadyAnswered(_)) => {}
@@ -162,12 +161,22 @@ impl Actor {
         self.answer_kept();
     }
 
-    /// What the catalogue says by now about the call that a question holds.
-    fn admitted_today(&self, question: QuestionId) -> Option<Admission> {
+    fn look_up_today(&self, intent: &mut Intent) {
+        if let Intent::Answer { question, rider, today, .. } = intent {
+            *today = self.admitted_today(*question, rider);
+        }
+    }
+
+    /// What the catalogue says by now about the call that a question holds, with what it would get.
+    fn admitted_today(&self, question: QuestionId, rider: &Rider) -> Option<Admission> {
         let state = &self.ledger.state;
         let (question, _) = state.questions.get(&question)?;
         let call = state.calls.get(&question.call)?;
-        let mut admission = self.admit(&call.tool, &state.args(question.call)?);
+        let args = match rider {
+            Rider::Arguments(edited) => edited.clone(),
+            Rider::Nothing | Rider::Remember => state.args(question.call)?,
+        };
+        let mut admission = self.admit(&call.tool, &args);
         if let Admission::Fit { revision, .. } = &mut admission {
             *revision = self.shared.config.catalogue.revision(&call.tool);
         }

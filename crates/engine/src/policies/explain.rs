@@ -32,8 +32,8 @@ impl Policies {
         let strictest = first_of_each.into_iter().max_by_key(|rule| rule.action);
         let decides = |rule: &KeptRule| match &verdict {
             Verdict::Allow => true,
-            Verdict::Ask { pattern: None } => false,
-            Verdict::Ask { pattern: Some(pattern) } | Verdict::Refuse { pattern } => {
+            Verdict::Ask { pattern: None, .. } => false,
+            Verdict::Ask { pattern: Some(pattern), .. } | Verdict::Refuse { pattern } => {
                 rule.pattern.to_string() == *pattern
             }
         };

@@ -106,10 +106,11 @@ impl Policies {
         }
         let first = rules.iter().find(|rule| rule.owner == new.owner).map(|rule| &rule.position);
         let position = new.position.unwrap_or_else(|| Position::above(first));
-        let NewRule { owner, pattern, action, .. } = new;
+        let NewRule { owner, pattern, action, editable, .. } = new;
         let id = format!("policy_{}", Uuid::now_v7().simple());
         let (created, updated, said) = (now, now, now);
-        let rule = KeptRule { id, owner, pattern, action, position, created, updated, said };
+        let rule =
+            KeptRule { id, owner, pattern, action, editable, position, created, updated, said };
         records.put(KIND, &rule.id, rule.written(), 0).await?;
         self.reload().await?;
         Ok(rule)

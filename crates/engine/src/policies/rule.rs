@@ -46,6 +46,8 @@ pub struct NewRule {
     pub pattern: Pattern,
     /// What about them.
     pub action: Action,
+    /// Where it asks: whether whoever answers may change the arguments.
+    pub editable: bool,
     /// Where it stands in its owner's list; at the top if none is given.
     pub position: Option<Position>,
 }
@@ -59,6 +61,8 @@ pub struct Change {
     pub pattern: Option<Pattern>,
     /// What about them.
     pub action: Option<Action>,
+    /// Whether whoever answers may change the arguments.
+    pub editable: Option<bool>,
     /// Where it stands.
     pub position: Option<Position>,
 }
@@ -74,6 +78,8 @@ pub struct KeptRule {
     pub pattern: Pattern,
     /// What about them.
     pub action: Action,
+    /// Where it asks: whether whoever answers may change the arguments.
+    pub editable: bool,
     /// Where it stands in its owner's list.
     pub position: Position,
     /// When it was made.
@@ -90,6 +96,8 @@ struct Written {
     owner: Owner,
     pattern: String,
     action: Action,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    editable: bool,
     position: Position,
     created: Timestamp,
     updated: Timestamp,
@@ -104,12 +112,15 @@ impl KeptRule {
     }
 
     pub(super) fn take(&mut self, change: &Change, now: Timestamp) {
-        let Change { owner: _, pattern, action, position } = change;
+        let Change { owner: _, pattern, action, editable, position } = change;
         if let Some(pattern) = pattern {
             self.pattern = pattern.clone();
         }
         if let Some(action) = action {
             self.action = *action;
+        }
+        if let Some(editable) = editable {
+            self.editable = *editable;
         }
         if let Some(position) = position {
             self.position = position.clone();
@@ -123,7 +134,8 @@ impl KeptRule {
 
     /// The rule as decisions read it.
     pub(super) fn rule(&self) -> Rule {
-        Rule { pattern: self.pattern.clone(), action: self.action, said: Some(self.said) }
+        let (pattern, action, editable) = (self.pattern.clone(), self.action, self.editable);
+        Rule { pattern, action, said: Some(self.said), editable }
     }
 
     pub(super) fn written(&self) -> String {
@@ -131,6 +143,7 @@ impl KeptRule {
             owner: self.owner,
             pattern: self.pattern.to_string(),
             action: self.action,
+            editable: self.editable,
             position: self.position.clone(),
             created: self.created,
             updated: self.updated,
@@ -143,9 +156,10 @@ impl KeptRule {
     pub(super) fn read(record: &Record) -> Result<Self, StoreError> {
         let damaged = || StoreError::Damaged(format!("the policy {} cannot be read", record.key));
         let written: Written = serde_json::from_str(&record.value).map_err(|_| damaged())?;
-        let Written { owner, pattern, action, position, created, updated, said } = written;
+        let Written { owner, pattern, action, editable, position, created, updated, said } =
+            written;
         let pattern = Pattern::parse(&pattern).map_err(|_| damaged())?;
         let (id, said) = (record.key.clone(), said.unwrap_or(updated));
-        Ok(Self { id, owner, pattern, action, position, created, updated, said })
+        Ok(Self { id, owner, pattern, action, editable, position, created, updated, said })
     }
 }

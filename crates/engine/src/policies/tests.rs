@@ -5,7 +5,13 @@ use store::sqlite::SqliteStore;
 const NOW: Timestamp = Timestamp(7);
 
 fn new(owner: Owner, pattern: &str, action: Action) -> NewRule {
-    NewRule { owner, pattern: Pattern::parse(pattern).unwrap(), action, position: None }
+    NewRule {
+        owner,
+        pattern: Pattern::parse(pattern).unwrap(),
+        action,
+        editable: false,
+        position: None,
+    }
 }
 
 fn tool(path: &str) -> ToolPath {
@@ -54,7 +60,7 @@ async fn a_new_rule_stands_on_top_and_a_position_moves_it() {
     let change = Change { position, ..Change::default() };
     let moved = policies.change(&high.id, change, later).await.unwrap();
     assert_eq!((moved.created, moved.updated), (NOW, later));
-    let asks = Verdict::Ask { pattern: Some("mail.*".into()) };
+    let asks = Verdict::Ask { pattern: Some("mail.*".into()), editable: false };
     assert_eq!(policies.live().verdict(&tool("mail.send"), free()), asks);
     assert_eq!(policies.list().await.unwrap(), [low.clone(), moved]);
     let explained = policies.explain(&tool("mail.send"), free()).await.unwrap();
@@ -97,7 +103,7 @@ async fn an_approval_covers_what_came_later_once_somebody_says_it_again() {
     let policies = open(&store).await;
     let rule = policies.add(new(Owner::Org, "mail.*", Action::Approve), NOW).await.unwrap();
     let newer = Traits { since: Timestamp(8), ..Traits::lasting(true) };
-    let asks = Verdict::Ask { pattern: None };
+    let asks = Verdict::Ask { pattern: None, editable: false };
     let explained = policies.explain(&tool("mail.send"), newer).await.unwrap();
     let expected = Explained { verdict: asks.clone(), rule: None, outdated: Some(rule.clone()) };
     assert_eq!(explained, expected);

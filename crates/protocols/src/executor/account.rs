@@ -63,8 +63,11 @@ impl Account {
                 self.calls.insert(*call, (tool.clone(), args.clone()));
             }
             Event::CallAsked(question) => self.ask(entry.seq, question),
-            Event::CallAnswered { question, .. } => {
+            Event::CallAnswered { question, call, arguments, .. } => {
                 self.parked = None;
+                if let (Some(edited), Some((_, args))) = (arguments, self.calls.get_mut(call)) {
+                    *args = edited.clone();
+                }
                 let asked = self.asked.iter_mut().find(|asked| asked.question.id == *question);
                 if let Some(asked) = asked {
                     asked.answered = Some(entry.seq);

@@ -86,6 +86,8 @@ enum Happened<'a> {
         schema: Option<&'a RawValue>,
         #[serde(skip_serializing_if = "Option::is_none")]
         url: Option<&'a str>,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        editable: bool,
     },
     Answer {
         execution_id: String,
@@ -96,6 +98,8 @@ enum Happened<'a> {
         by: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         remember: Option<&'static str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        arguments: Option<&'a RawValue>,
     },
     Dispatched {
         call: u32,
@@ -166,11 +170,17 @@ fn happened(event: &Event) -> Happened<'_> {
             line: *line,
         },
         Event::CallAsked(question) => asked(question),
-        Event::CallAnswered { question, call, answer, by, remember } => {
+        Event::CallAnswered { question, call, answer, by, remember, arguments } => {
             let (action, content) = said(answer);
-            let execution_id = question.to_string();
-            let remember = remember.then_some("execution");
-            Happened::Answer { execution_id, call: call.0, action, content, by: &by.0, remember }
+            Happened::Answer {
+                execution_id: question.to_string(),
+                call: call.0,
+                action,
+                content,
+                by: &by.0,
+                remember: remember.then_some("execution"),
+                arguments: arguments.as_ref().map(|edited| edited.raw()),
+            }
         }
         Event::CallDispatched { call, attempt } => {
             Happened::Dispatched { call: call.0, attempt: *attempt }
@@ -198,8 +208,15 @@ fn asked(question: &Question) -> Happened<'_> {
         QuestionKind::Form { schema } => ("form", Some(schema.raw()), None),
         QuestionKind::Link { url } => ("link", None, Some(url.as_str())),
     };
-    let (execution_id, message) = (question.id.to_string(), question.message.as_str());
-    Happened::Question { execution_id, call: question.call.0, kind, message, schema, url }
+    Happened::Question {
+        execution_id: question.id.to_string(),
+        call: question.call.0,
+        kind,
+        message: &question.message,
+        schema,
+        url,
+        editable: question.editable,
+    }
 }
 
 fn said(answer: &Answer) -> (&'static str, Option<&RawValue>) {

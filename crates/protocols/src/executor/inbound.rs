@@ -1,6 +1,6 @@
 //! What clients send, read member by member so that a wrong one can be named.
 
-use lifecycle::{Answer, Convention, Json, Program, QuestionId};
+use lifecycle::{Answer, Convention, Json, Program, QuestionId, Rider};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -49,8 +49,8 @@ pub struct Given {
     pub question: QuestionId,
     /// What is said.
     pub answer: Answer,
-    /// Whether the execution need not ask again.
-    pub remember: bool,
+    /// What comes with it.
+    pub rider: Rider,
 }
 
 /// Most answers in one body: more than anybody reads.
@@ -79,16 +79,12 @@ fn one_of_many(raw: &RawValue) -> Result<Given, BadBody> {
     let question = id.as_deref().and_then(|id| id.parse().ok()).ok_or_else(|| {
         BadBody("The member \"executionId\" must be the id of a question, exec_….".into())
     })?;
-    Ok(Given { question, answer: answer(&members)?, remember: remembers(&members)? })
+    Ok(Given { question, answer: answer(&members)?, rider: rides(&members)? })
 }
 
 fn answer(members: &Members<'_>) -> Result<Answer, BadBody> {
     let action: Option<String> = member(members, "action", ACTIONS)?;
-    let content = match members.get("content").map(|raw| (raw.get(), *raw)) {
-        None | Some(("null", _)) => None,
-        Some((text, raw)) if text.starts_with('{') => Some(Json::from(raw.to_owned())),
-        Some((text, _)) => return Err(wrong("content", "an object", text)),
-    };
+    let content = object(members, "content")?;
     match action.as_deref() {
         Some("accept") => Ok(Answer::Accept { content }),
         Some("decline") => Ok(Answer::Decline),
@@ -98,16 +94,36 @@ fn answer(members: &Members<'_>) -> Result<Answer, BadBody> {
     }
 }
 
-/// Whether the body of a resume asks to be asked no more: `remember` is `"execution"`.
-pub fn remember(body: &[u8]) -> Result<bool, BadBody> {
-    remembers(&members(body)?)
+/// What the body of a resume adds to its answer: `remember` is `"execution"`, or `arguments` an object.
+pub fn rider(body: &[u8]) -> Result<Rider, BadBody> {
+    rides(&members(body)?)
 }
 
-fn remembers(members: &Members<'_>) -> Result<bool, BadBody> {
-    match member::<String>(members, "remember", "\"execution\"")?.as_deref() {
-        None => Ok(false),
-        Some("execution") => Ok(true),
-        Some(_) => Err(BadBody("The member \"remember\" must be \"execution\".".into())),
+fn rides(members: &Members<'_>) -> Result<Rider, BadBody> {
+    let remembers = match member::<String>(members, "remember", "\"execution\"")?.as_deref() {
+        None => false,
+        Some("execution") => true,
+        Some(_) => return Err(BadBody("The member \"remember\" must be \"execution\".".into())),
+    };
+    match (object(members, "arguments")?, remembers) {
+        (None, false) => Ok(Rider::Nothing),
+        (None, true) => Ok(Rider::Remember),
+        // They become a line of the journal, and of what a tool reads.
+        (Some(edited), false) => Ok(Rider::Arguments(edited.compact())),
+        (Some(_), true) => {
+            let message = "The members \"arguments\" and \"remember\" exclude each other: \
+                           what was changed by hand is good for one call.";
+            Err(BadBody(message.into()))
+        }
+    }
+}
+
+/// A member that is an object, unread, where it is there and not null.
+fn object(members: &Members<'_>, name: &str) -> Result<Option<Json>, BadBody> {
+    match members.get(name).map(|raw| (raw.get(), *raw)) {
+        None | Some(("null", _)) => Ok(None),
+        Some((text, raw)) if text.starts_with('{') => Ok(Some(Json::from(raw.to_owned()))),
+        Some((text, _)) => Err(wrong(name, "an object", text)),
     }
 }
 
@@ -176,8 +192,13 @@ mod tests {
         let body = br#"{"action":"accept","content":{"a":"\ud800"}}"#;
         assert_eq!(resume(body), Ok(Answer::Accept { content }));
         assert_eq!(resume(br#"{"action":"cancel","content":null}"#), Ok(Answer::Cancel));
-        assert_eq!(remember(body), Ok(false));
-        assert_eq!(remember(br#"{"action":"accept","remember":"execution"}"#), Ok(true));
+        assert_eq!(rider(body), Ok(Rider::Nothing));
+        assert_eq!(rider(br#"{"action":"accept","remember":"execution"}"#), Ok(Rider::Remember));
+        let edited = Json::parse(r#"{"to":"bob b"}"#.into()).unwrap();
+        assert_eq!(
+            rider(b"{\"action\":\"accept\",\"arguments\":{ \"to\":\n\"bob b\" }}"),
+            Ok(Rider::Arguments(edited))
+        );
     }
 
     #[test]
@@ -209,9 +230,20 @@ mod tests {
             "The member \"content\" must be an object, not a number.",
         );
         refused(
-            remember,
+            rider,
             r#"{"action":"accept","remember":"for ever"}"#,
             "The member \"remember\" must be \"execution\".",
+        );
+        refused(
+            rider,
+            r#"{"action":"accept","arguments":[1]}"#,
+            "The member \"arguments\" must be an object, not an array.",
+        );
+        refused(
+            rider,
+            r#"{"action":"accept","arguments":{},"remember":"execution"}"#,
+            "The members \"arguments\" and \"remember\" exclude each other: what was changed by \
+             hand is good for one call.",
         );
         refused(answers, "{}", "The member \"answers\" must be an array of 1 to 1000 answers.");
         refused(

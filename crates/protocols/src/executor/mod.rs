@@ -17,7 +17,7 @@ mod tests;
 pub use account::{Account, Asked, Told};
 pub use events::kind;
 pub use inbound::{
-    BadBody, Execute, Given, Members, answers, execute, member, members, remember, resume,
+    BadBody, Execute, Given, Members, answers, execute, member, members, resume, rider,
 };
 
 /// Longest text an envelope carries; `structured` has more, and the journal all.

@@ -129,6 +129,7 @@ fn waiting<'a>(asked: &'a Asked, status: Option<&'static str>) -> Paused<'a> {
         args: asked.args.raw(),
         url,
         requested_schema: schema,
+        editable: asked.question.editable,
     };
     let structured =
         Waiting { status: "waiting_for_interaction", execution_id: id.to_string(), interaction };

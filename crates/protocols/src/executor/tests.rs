@@ -41,6 +41,7 @@ fn asks(n: u32, kind: QuestionKind) -> Vec<Event> {
             kind,
             message,
             revision: None,
+            editable: false,
         }),
     ]
 }
@@ -53,6 +54,7 @@ fn answered(n: u32) -> Vec<Event> {
             answer: Answer::Accept { content: None },
             by: CallerName("bob".into()),
             remember: false,
+            arguments: None,
         },
         Event::CallDispatched { call: CallId(n), attempt: 1 },
         Event::CallSettled { call: CallId(n), outcome: CallOutcome::Returned { value: None } },

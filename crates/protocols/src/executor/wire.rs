@@ -142,6 +142,9 @@ pub struct Interaction<'a> {
     /// What a good answer's `content` looks like; absent where a page is to be visited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requested_schema: Option<&'a RawValue>,
+    /// Whether an answer may bring other `arguments`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub editable: bool,
 }
 
 /// An execution that neither asks nor has ended.

@@ -25,7 +25,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<
     Ok(answer(StatusCode::OK, &rules.iter().map(shown).collect()))
 }
 
-/// `POST /api/policies {owner, pattern, action, position?}`.
+/// `POST /api/policies {owner, pattern, action, editable?, position?}`.
 pub(crate) async fn add(
     State(app): State<Arc<App>>,
     caller: Caller,
@@ -40,13 +40,14 @@ pub(crate) async fn add(
         owner: owner(&members)?.ok_or_else(|| missing("owner", "\"org\" or \"user\""))?,
         pattern: pattern(&members)?.ok_or_else(|| missing("pattern", "a string"))?,
         action: action(&members)?.ok_or_else(|| missing("action", ACTIONS))?,
+        editable: editable(&members)?.unwrap_or(false),
         position: position(&members)?,
     };
     let rule = app.engine.policies().add(new, app.clock.now()).await?;
     Ok(answer(StatusCode::OK, &shown(&rule)))
 }
 
-/// `PATCH /api/policies/{id} {owner?, pattern?, action?, position?}`.
+/// `PATCH /api/policies/{id} {owner?, pattern?, action?, editable?, position?}`.
 pub(crate) async fn change(
     State(app): State<Arc<App>>,
     caller: Caller,
@@ -59,6 +60,7 @@ pub(crate) async fn change(
         owner: owner(&members)?,
         pattern: pattern(&members)?,
         action: action(&members)?,
+        editable: editable(&members)?,
         position: position(&members)?,
     };
     let rule = app.engine.policies().change(&id, change, app.clock.now()).await?;
@@ -93,7 +95,7 @@ pub(crate) async fn test(
     let explained = app.engine.policies().explain(&tool, looked_at).await?;
     let (verdict, pattern) = match explained.verdict {
         Verdict::Allow => ("allow", None),
-        Verdict::Ask { pattern } => ("ask", pattern),
+        Verdict::Ask { pattern, .. } => ("ask", pattern),
         Verdict::Refuse { pattern } => ("refuse", Some(pattern)),
     };
     Ok(answer(
@@ -118,6 +120,10 @@ fn action(members: &Members<'_>) -> Result<Option<Action>, Problem> {
     Ok(member(members, "action", ACTIONS)?)
 }
 
+fn editable(members: &Members<'_>) -> Result<Option<bool>, Problem> {
+    Ok(member(members, "editable", "true or false")?)
+}
+
 fn pattern(members: &Members<'_>) -> Result<Option<Pattern>, Problem> {
     let text: Option<String> = member(members, "pattern", "a string")?;
     let wrong = |bad| Problem::bad_request(format!("The member \"pattern\" is no pattern: {bad}."));
@@ -136,6 +142,7 @@ fn shown(rule: &KeptRule) -> Value {
         "owner": rule.owner,
         "pattern": rule.pattern.to_string(),
         "action": rule.action,
+        "editable": rule.editable,
         "position": rule.position,
         "createdAt": rule.created,
         "updatedAt": rule.updated,

@@ -18,7 +18,7 @@ const SHELL: &str = include_str!("console/shell.html");
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Every asset, by its name.
-const ASSETS: [(&str, &str, &str); 11] = [
+const ASSETS: [(&str, &str, &str); 12] = [
     ("console.css", "text/css; charset=utf-8", include_str!("console/console.css")),
     ("icon.svg", "image/svg+xml", include_str!("console/icon.svg")),
     ("main.js", SCRIPT, include_str!("console/main.js")),
@@ -28,6 +28,7 @@ const ASSETS: [(&str, &str, &str); 11] = [
     ("story.js", SCRIPT, include_str!("console/story.js")),
     ("decision.js", SCRIPT, include_str!("console/decision.js")),
     ("card.js", SCRIPT, include_str!("console/card.js")),
+    ("editor.js", SCRIPT, include_str!("console/editor.js")),
     ("form.js", SCRIPT, include_str!("console/form.js")),
     ("show.js", SCRIPT, include_str!("console/show.js")),
 ];

@@ -23,6 +23,8 @@ pub(super) async fn perform(sources: &Sources, tool: &str, args: &Value) -> Resu
                 owner: owner(args)?.ok_or_else(|| missing("owner"))?,
                 pattern: pattern(args)?.ok_or_else(|| missing("pattern"))?,
                 action: action(args)?.ok_or_else(|| missing("action"))?,
+                // People decide that, over HTTP or in a file.
+                editable: false,
                 position: position(args)?,
             };
             Ok(shown(&policies.add(new, now).await.map_err(|error| refused(&error))?))
@@ -32,6 +34,7 @@ pub(super) async fn perform(sources: &Sources, tool: &str, args: &Value) -> Resu
                 owner: owner(args)?,
                 pattern: pattern(args)?,
                 action: action(args)?,
+                editable: None,
                 position: position(args)?,
             };
             Ok(shown(&policies.change(id, change, now).await.map_err(|error| refused(&error))?))
@@ -94,6 +97,7 @@ fn shown(rule: &KeptRule) -> Value {
         "owner": rule.owner,
         "pattern": rule.pattern.to_string(),
         "action": rule.action,
+        "editable": rule.editable,
         "position": rule.position,
     })
 }

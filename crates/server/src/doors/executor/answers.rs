@@ -42,7 +42,7 @@ pub(crate) async fn answers(
     may.map_err(|denied| Problem::denied(denied, &id))?;
     let questions: Vec<_> = answers.iter().map(|given| given.question).collect();
     let answers =
-        answers.into_iter().map(|given| (given.question, given.answer, given.remember)).collect();
+        answers.into_iter().map(|given| (given.question, given.answer, given.rider)).collect();
     all_of(&app, execution, &questions).await?;
     let answering = Arc::clone(&app);
     wait::detached(&app, async move {

@@ -98,7 +98,7 @@ pub(crate) async fn resume(
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
     let answer = protocols::executor::resume(&body)?;
-    let remember = protocols::executor::remember(&body)?;
+    let rider = protocols::executor::rider(&body)?;
     let wait = patience(&query)?;
     let (execution, question) = find(&app, &id).await?;
     let owner = owner(&app, execution).await?;
@@ -112,7 +112,7 @@ pub(crate) async fn resume(
     };
     let resuming = Arc::clone(&app);
     wait::detached(&app, async move {
-        let answering = resuming.engine.answer_with(question, answer, caller.name, remember);
+        let answering = resuming.engine.answer_with(question, answer, caller.name, rider);
         let counts = match first(wait::unless_stopping(&resuming, answering).await) {
             Ok(counts) => counts,
             Err(problem) => return Ok(outbound::about(execution, problem.into_response())),

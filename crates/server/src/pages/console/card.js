@@ -2,6 +2,7 @@
 
 import { get, post } from "./api.js";
 import { element, say } from "./dom.js";
+import { editor } from "./editor.js";
 import { form } from "./form.js";
 import { value } from "./show.js";
 
@@ -12,6 +13,10 @@ export async function openCard(question, call) {
   const { interaction } = (await get(`/api/executions/${question.id}`)).body.structured ?? {};
   const fields = form(interaction?.requestedSchema);
   const again = element("input", { type: "checkbox", name: "remember" });
+  // What was changed by hand is good for one call: it is not remembered.
+  const edit = interaction?.editable
+    ? editor(interaction.args, (isChanged) => { again.disabled = isChanged; if (isChanged) again.checked = false; })
+    : null;
   const problem = element("p", { class: "problem", role: "alert", hidden: true });
   const buttons = element("div", { class: "buttons" });
   const answer = async (action) => {
@@ -20,6 +25,7 @@ export async function openCard(question, call) {
       const body = { action };
       if (action === "accept" && !fields.isEmpty) body.content = fields.read();
       if (action === "accept" && again.checked) body.remember = "execution";
+      if (action === "accept" && edit?.isChanged()) body.arguments = edit.read();
       for (const button of buttons.children) button.disabled = true;
       // What follows comes with the events: nobody waits here.
       await post(`/api/executions/${question.id}/resume?wait=0`, body);
@@ -37,7 +43,7 @@ export async function openCard(question, call) {
   const submit = (event) => { event.preventDefault(); answer("accept"); };
   return frame(question, call, [
     interaction?.url ? link(interaction.url) : null,
-    element("form", { novalidate: true, on: { submit } }, fields.node,
+    element("form", { novalidate: true, on: { submit } }, edit?.node, fields.node,
       question.kind === "approval"
         ? element("label", { class: "choice" }, again, "Do not ask again for this tool in this execution")
         : null,
@@ -47,9 +53,12 @@ export async function openCard(question, call) {
 
 // A question that was answered, by whom and when.
 export function closedCard(question, call, time) {
-  const { action, by, at } = question.answer;
-  return frame(question, call, element("p", { class: action === "accept" ? "good" : "problem" },
-    `Already ${WORDS[action] ?? action} by ${by}, `, time(at), "."));
+  const { action, by, at, arguments: edited } = question.answer;
+  return frame(question, edited ? { ...call, args: call.own } : call, [
+    element("p", { class: action === "accept" ? "good" : "problem" },
+      `Already ${WORDS[action] ?? action} by ${by}, `, time(at), edited ? ", with other arguments:" : "."),
+    edited ? element("div", { class: "boxed changed", tabindex: 0, role: "region", "aria-label": "Changed arguments" }, value(edited)) : null,
+  ]);
 }
 
 // A question that can no longer be answered because its execution is over.

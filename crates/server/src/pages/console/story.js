@@ -18,7 +18,7 @@ export class Story {
       emitted: () => this.done.push({ kind: "emitted", item: event.item }),
       call: () => this.#call(event),
       question: () => this.questions.set(event.executionId, { ...event, id: event.executionId, answer: null }),
-      answer: () => { const asked = this.questions.get(event.executionId); if (asked) asked.answer = event; },
+      answer: () => this.#answer(event),
       settled: () => { const call = this.calls.get(event.call); if (call) call.settled = event; },
       finished: () => { this.outcome = event; },
     }[event.type];
@@ -29,6 +29,14 @@ export class Story {
     const call = { kind: "call", ...event, settled: null };
     this.calls.set(event.call, call);
     this.done.push(call);
+  }
+
+  // Arguments that somebody changed are those of the call from then on.
+  #answer(event) {
+    const asked = this.questions.get(event.executionId);
+    if (asked) asked.answer = event;
+    const call = this.calls.get(event.call);
+    if (call && event.arguments) { call.own ??= call.args; call.args = event.arguments; }
   }
 
   // Open questions; the one that is asked for comes first.

@@ -56,6 +56,7 @@ fn asks(seq: u64, n: u128) -> Entry {
         kind,
         message: "may I?".into(),
         revision: None,
+        editable: false,
     });
     Entry { seq: Seq(seq), at: Timestamp(seq.cast_signed()), event }
 }

@@ -1,0 +1,218 @@
+//! Answers of people: what a held call does because of one. Pure.
+
+use crate::decide::{Decision, approval_message, not_there};
+use crate::{
+    Admission, Answer, CallId, CallOutcome, CallerName, Event, Failure, FailureCode, Json, Moment,
+    Policy, Question, QuestionId, QuestionKind, Rejection, Revision, Rider, Stage, State, ToolPath,
+    Traits, Verdict,
+};
+
+/// What a person said.
+pub(crate) struct Said {
+    pub(crate) question: QuestionId,
+    pub(crate) answer: Answer,
+    pub(crate) by: CallerName,
+    pub(crate) rider: Rider,
+    pub(crate) today: Option<Admission>,
+}
+
+/// What happens because of it.
+pub(crate) fn answered(state: &State, policy: &Policy, moment: Moment, said: Said) -> Decision {
+    let Said { question: id, answer, by, rider, today } = said;
+    let Some((question, given)) = state.questions.get(&id) else {
+        return Err(Rejection::UnknownQuestion(id));
+    };
+    if given.is_some() {
+        return Err(Rejection::AlreadyAnswered(id));
+    }
+    let call = question.call;
+    let known = state.calls.get(&call).ok_or(Rejection::NotOutstanding(call))?;
+    let approves =
+        matches!((&question.kind, &answer), (QuestionKind::Approval, Answer::Accept { .. }));
+    let (remember, arguments) = match rider {
+        Rider::Nothing => (false, None),
+        Rider::Remember if approves => (true, None),
+        Rider::Remember => {
+            return Err(bad_answer("only a call that is approved can be remembered"));
+        }
+        Rider::Arguments(_) if !approves => {
+            return Err(bad_answer("only a call that is approved can get other arguments"));
+        }
+        Rider::Arguments(edited) => {
+            editable(policy, question, known, today.as_ref())?;
+            within(state, &edited)?;
+            (false, Some(edited))
+        }
+    };
+    let answered = |answer| Event::CallAnswered {
+        question: id,
+        call,
+        answer,
+        by,
+        remember,
+        arguments: arguments.clone(),
+    };
+    let attempt = known.attempts.saturating_add(1);
+    let next = match (&question.kind, &answer) {
+        (QuestionKind::Approval, Answer::Accept { .. }) => Event::CallDispatched { call, attempt },
+        (QuestionKind::InDoubt, Answer::Accept { content }) => {
+            in_doubt(call, attempt, &known.tool, content.as_ref())?
+        }
+        (QuestionKind::Approval, Answer::Decline) => failed(call, Failure::declined(&known.tool)),
+        (QuestionKind::Approval, Answer::Cancel) => {
+            failed(call, Failure::question_cancelled(&known.tool))
+        }
+        (QuestionKind::InDoubt, Answer::Decline | Answer::Cancel) => given_up(call, &known.tool),
+        // The tool hears it and goes on.
+        (QuestionKind::Form { .. } | QuestionKind::Link { .. }, _) => {
+            return Ok(vec![answered(answer)]);
+        }
+    };
+    let stale = match matches!(next, Event::CallDispatched { .. }) {
+        true => instead(policy, moment, (question, arguments.as_ref()), known, today),
+        false => None,
+    };
+    let next = stale.unwrap_or(next);
+    Ok(vec![answered(answer), next])
+}
+
+fn bad_answer(why: &'static str) -> Rejection {
+    Rejection::BadAnswer(why.into())
+}
+
+/// Whether whoever answers may change the arguments: the rule that asked said so, none says otherwise by
+/// now, and the tool takes what `today` was looked up with.
+fn editable(
+    policy: &Policy,
+    question: &Question,
+    known: &crate::Call,
+    today: Option<&Admission>,
+) -> Result<(), Rejection> {
+    const NOT_ALLOWED: &str =
+        "the policy does not allow other arguments; approve the call as it is, or decline it";
+    let traits = match today {
+        Some(Admission::Fit { traits, .. }) => *traits,
+        Some(Admission::Unfit(_) | Admission::Told(_)) | None => Traits::lasting(true),
+    };
+    let still = match policy.verdict(&known.tool, traits) {
+        Verdict::Ask { editable, .. } => editable,
+        Verdict::Allow | Verdict::Refuse { .. } => true,
+    };
+    if !(question.editable && still) {
+        return Err(bad_answer(NOT_ALLOWED));
+    }
+    match today {
+        Some(Admission::Unfit(failure)) => {
+            // It becomes the end of a sentence.
+            let why = failure.message.trim_end_matches('.').to_owned();
+            Err(Rejection::BadAnswer(why.into()))
+        }
+        Some(Admission::Told(told)) => {
+            let why = format!("the tool would not take these arguments: {}", told.text());
+            Err(Rejection::BadAnswer(why.into()))
+        }
+        Some(Admission::Fit { .. }) | None => Ok(()),
+    }
+}
+
+/// An answer never ends an execution: one that would take it over its bytes is refused.
+fn within(state: &State, edited: &Json) -> Result<(), Rejection> {
+    let bytes = state.bytes.saturating_add(edited.text().len() as u64);
+    match bytes > state.limits().bytes_max {
+        true => Err(bad_answer("with these arguments the program would move too many bytes")),
+        false => Ok(()),
+    }
+}
+
+/// What happens instead of a dispatch where the tool is not what the person was asked about.
+fn instead(
+    policy: &Policy,
+    moment: Moment,
+    (question, edited): (&Question, Option<&Json>),
+    known: &crate::Call,
+    today: Option<Admission>,
+) -> Option<Event> {
+    let call = question.call;
+    let traits = match &today {
+        Some(Admission::Fit { traits, .. }) => *traits,
+        Some(Admission::Unfit(_) | Admission::Told(_)) | None => Traits::lasting(true),
+    };
+    if policy.hides(&known.tool, traits) {
+        return Some(not_there(call, &known.tool));
+    }
+    match (question.revision, today?) {
+        (_, Admission::Unfit(failure)) => {
+            Some(Event::CallSettled { call, outcome: CallOutcome::Failed(failure) })
+        }
+        (_, Admission::Told(value)) => {
+            let outcome = CallOutcome::Returned { value: Some(value) };
+            Some(Event::CallSettled { call, outcome })
+        }
+        (Some(asked), Admission::Fit { revision: Some(revision), .. }) if revision != asked => {
+            Some(asked_again(moment, question, (known, edited), revision))
+        }
+        (Some(_) | None, Admission::Fit { .. }) => None,
+    }
+}
+
+fn asked_again(
+    moment: Moment,
+    question: &Question,
+    (known, edited): (&crate::Call, Option<&Json>),
+    revision: Revision,
+) -> Event {
+    let about = format!(
+        "Tool \"{}\" has changed since its approval was asked for, so the yes does not count. \
+         Approve the call of the tool as it is now?",
+        known.tool
+    );
+    let nothing = Json::null();
+    let args = match &known.stage {
+        Stage::Held(args) | Stage::Dispatched(args) | Stage::Asking(args) => args,
+        Stage::Settled => &nothing,
+    };
+    Event::CallAsked(Question {
+        id: moment.question(0),
+        call: question.call,
+        kind: QuestionKind::Approval,
+        message: approval_message(&known.tool, edited.unwrap_or(args), Some(about), None),
+        revision: Some(revision),
+        editable: question.editable,
+    })
+}
+
+/// What to do about a call that may or may not have run.
+fn in_doubt(
+    call: CallId,
+    attempt: u32,
+    tool: &ToolPath,
+    content: Option<&Json>,
+) -> Result<Event, Rejection> {
+    #[derive(serde::Deserialize)]
+    #[serde(tag = "choice", rename_all = "snake_case")]
+    enum Choice {
+        Retry,
+        Fail,
+        Supply { result: serde_json::Value },
+    }
+    const HELP: &str = r#"content must be {"choice":"retry"}, {"choice":"fail"} or {"choice":"supply","result":…}"#;
+    let bad = || Rejection::BadAnswer(HELP.into());
+    let content = content.ok_or_else(bad)?;
+    match serde_json::from_str(content.text()).map_err(|_| bad())? {
+        Choice::Retry => Ok(Event::CallDispatched { call, attempt }),
+        Choice::Fail => Ok(given_up(call, tool)),
+        Choice::Supply { result } => {
+            let result = Json::from_value(&result).map_err(|_| bad())?;
+            Ok(Event::CallSettled { call, outcome: CallOutcome::Returned { value: Some(result) } })
+        }
+    }
+}
+
+const fn failed(call: CallId, failure: Failure) -> Event {
+    Event::CallSettled { call, outcome: CallOutcome::Failed(failure) }
+}
+
+fn given_up(call: CallId, tool: &ToolPath) -> Event {
+    let message = format!("Tool \"{tool}\" may or may not have run; it was given up.");
+    failed(call, Failure::new(FailureCode::InDoubt, message))
+}

@@ -1,0 +1,104 @@
+//! Arguments that whoever approves a call changes: where that is allowed, and what becomes of them.
+#![expect(clippy::unwrap_used, reason = "a test stops when it cannot go on")]
+
+use lifecycle::*;
+use uuid::Uuid;
+
+fn json(text: &str) -> Json {
+    Json::parse(text.to_owned()).unwrap()
+}
+
+fn me() -> CallerName {
+    CallerName("me".into())
+}
+
+fn start() -> Intent {
+    let program = Program { source: String::new(), convention: Convention::ExplicitReturn };
+    let limits = Limits { bytes_max: 100, ..Limits::default() };
+    let (seed, terms) = (Seed([7; 32]), Box::default());
+    Intent::Start { program, caller: me(), limits, seed, terms }
+}
+
+/// The tool is there and takes the arguments.
+fn fit() -> Admission {
+    let nature = Nature { read_only: false, runs: Runs::Here };
+    let revision = Some(Revision::of("1"));
+    Admission::Fit { nature, traits: Traits::lasting(false), about: None, revision }
+}
+
+/// A call that is held, of a tool whose policy lets arguments be changed or not.
+fn held(editable: bool) -> (State, Policy, QuestionId) {
+    let rule = Rule::lasting(Pattern::parse("*").unwrap(), Action::RequireApproval);
+    let policy = Policy::new(vec![vec![Rule { editable, ..rule }]]);
+    let mut state = State::default();
+    submitted(&mut state, &policy, start()).unwrap();
+    let (tool, args) = (ToolPath::parse("mail.send").unwrap(), json(r#"{"to":"ann"}"#));
+    let (call, line, admission) = (CallId(1), None, fit());
+    submitted(&mut state, &policy, Intent::Call { call, tool, args, line, admission }).unwrap();
+    let question = state.open_questions().next().unwrap().id;
+    (state, policy, question)
+}
+
+fn submitted(state: &mut State, policy: &Policy, intent: Intent) -> Result<Vec<Event>, Rejection> {
+    let entropy = Uuid::from_u128(u128::from(state.bytes) << 64);
+    let events = decide(state, policy, Moment { at: Timestamp(1), entropy }, intent)?;
+    events.iter().for_each(|event| state.apply(Timestamp(1), event));
+    Ok(events)
+}
+
+fn with_arguments(question: QuestionId, edited: &str, today: Option<Admission>) -> Intent {
+    let (answer, rider) = (Answer::Accept { content: None }, Rider::Arguments(json(edited)));
+    Intent::Answer { question, answer, by: me(), rider, today }
+}
+
+#[test]
+fn changed_arguments_go_to_the_tool_and_the_programs_own_call_stays_what_it_was() {
+    let (mut state, policy, question) = held(true);
+    let before = state.calls[&CallId(1)].digest;
+    let edited = r#"{"to":"bob"}"#;
+    let answer = with_arguments(question, edited, Some(fit()));
+    let events = submitted(&mut state, &policy, answer).unwrap();
+    let (call, answer) = (CallId(1), Answer::Accept { content: None });
+    let (arguments, by) = (Some(json(edited)), me());
+    let expected = [
+        Event::CallAnswered { question, call, answer, by, remember: false, arguments },
+        Event::CallDispatched { call, attempt: 1 },
+    ];
+    assert_eq!(events, expected);
+    assert_eq!(state.args(call), Some(json(edited)));
+    assert_eq!(state.calls[&call].digest, before);
+    let (tool, args) = (ToolPath::parse("mail.send").unwrap(), json(r#"{"to":"ann"}"#));
+    let again = Intent::Call { call, tool, args, line: None, admission: fit() };
+    assert_eq!(submitted(&mut state, &policy, again), Ok(vec![]), "replay finds its own call");
+    // Tried again after a crash, it is the changed call that is in doubt.
+    submitted(&mut state, &policy, Intent::Recover).unwrap();
+    let asked = state.open_questions().next().unwrap();
+    assert!(asked.message.contains("bob") && !asked.editable, "{}", asked.message);
+}
+
+#[test]
+fn changed_arguments_are_refused_where_they_may_not_be_or_do_not_fit() {
+    let bad = |why: &str| Err(Rejection::BadAnswer(why.to_owned().into()));
+    let not_allowed =
+        "the policy does not allow other arguments; approve the call as it is, or decline it";
+    let edited = r#"{"to":"bob"}"#;
+    let (mut state, policy, question) = held(false);
+    let answer = |today| with_arguments(question, edited, today);
+    assert_eq!(submitted(&mut state, &policy, answer(Some(fit()))), bad(not_allowed));
+
+    let (mut state, policy, question) = held(true);
+    let (_, stricter, _) = held(false);
+    let answer = |edited, today| with_arguments(question, edited, today);
+    assert_eq!(submitted(&mut state, &stricter, answer(edited, None)), bad(not_allowed));
+    let unfit = Admission::Unfit(Failure::new(FailureCode::Validation, "to is missing"));
+    assert_eq!(submitted(&mut state, &policy, answer("{}", Some(unfit))), bad("to is missing"));
+    let long = format!(r#"{{"to":"{}"}}"#, "b".repeat(100));
+    let too_long = "with these arguments the program would move too many bytes";
+    assert_eq!(submitted(&mut state, &policy, answer(&long, Some(fit()))), bad(too_long));
+    let Intent::Answer { question, by, rider, today, .. } = answer(edited, None) else { panic!() };
+    let declined = Intent::Answer { question, answer: Answer::Decline, by, rider, today };
+    let only_approved = "only a call that is approved can get other arguments";
+    assert_eq!(submitted(&mut state, &policy, declined), bad(only_approved));
+    assert_eq!(state.open_questions().count(), 1, "the question stays open");
+    assert!(submitted(&mut state, &policy, answer(edited, Some(fit()))).is_ok());
+}
