@@ -11,6 +11,7 @@ mod show;
 mod table;
 mod utc;
 
+use crate::progress::Progress;
 use crate::reach::Reach;
 use crate::{Exit, print};
 use client::{Error, Happened, HttpClient, Id, Standing, Status, Which};
@@ -82,6 +83,9 @@ enum Verb {
         a: String,
         /// run_…
         b: String,
+        /// Each difference as one line of JSON: only (a or b), seq, event.
+        #[arg(long)]
+        json: bool,
     },
     /// Ends an execution. Its open questions are closed; one that is over stays as it is.
     Cancel {
@@ -187,10 +191,10 @@ pub(crate) fn executions(args: &Args) -> Exit {
                 replay::run(&journals.concat(), until, *json).await
             })
         }),
-        Verb::Diff { a, b } => at(a, |a| {
+        Verb::Diff { a, b, json } => at(a, |a| {
             at(b, |b| {
                 recorded::with(reach, &[a, b], async |journals| match journals.as_slice() {
-                    [a, b] => diff::tell(a, b),
+                    [a, b] => diff::tell(a, b, *json),
                     _ => Exit::Fault,
                 })
             })
@@ -249,12 +253,22 @@ async fn show(client: &HttpClient, id: Id, json: bool, reach: &Reach) -> Result<
 async fn follow(client: &HttpClient, id: Id, after: Seq, json: bool) -> Result<Exit, Error> {
     let mut events = pin!(client.follow(id, after));
     let mut n_declined = 0;
-    while let Some(event) = events.next().await {
-        let event = event?;
+    let mut progress = Progress::shown(!json);
+    loop {
+        let event = tokio::select! {
+            event = events.next() => event,
+            () = progress.due() => {
+                progress.draw();
+                continue;
+            }
+        };
+        progress.clear();
+        let Some(event) = event.transpose()? else { break };
         match json {
             true => print::value(&event.json),
             false => print::report(&line::line(&event)),
         }
+        progress.hear(&event.happened);
         n_declined += u32::from(ending::is_no(&event.happened));
         if let Happened::Finished { ended, .. } = &event.happened {
             return Ok(ending::exit(ended, n_declined));
@@ -314,7 +328,7 @@ mod tests {
             "follow run_x --after 3 --json --data-dir d",
             "cancel run_x",
             "replay run_x --until 3 --json",
-            "diff run_x run_y --data-dir d",
+            "diff run_x run_y --data-dir d --json",
         ];
         for words in good {
             assert_eq!(refused(words), None, "{words}");

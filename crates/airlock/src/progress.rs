@@ -2,7 +2,7 @@
 
 use crate::print;
 use client::Happened;
-use lifecycle::CallId;
+use lifecycle::{CallId, Event};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use unicode_width::UnicodeWidthChar as _;
@@ -29,8 +29,13 @@ pub(crate) struct Progress {
 impl Progress {
     /// Nothing heard yet. The line is shown where stderr is a terminal that can redraw one.
     pub(crate) fn new() -> Self {
+        Self::shown(true)
+    }
+
+    /// The same, where it is wanted.
+    pub(crate) fn shown(is_wanted: bool) -> Self {
         Self {
-            is_shown: print::can_redraw(),
+            is_shown: is_wanted && print::can_redraw(),
             is_drawn: false,
             began: Instant::now(),
             doing: BTreeMap::new(),
@@ -42,20 +47,10 @@ impl Progress {
     /// Takes note of what happened.
     pub(crate) fn hear(&mut self, happened: &Happened) {
         match happened {
-            Happened::Call { call, tool, .. } => {
-                self.doing.insert(*call, tool.clone());
-            }
-            Happened::Question { call, .. } => {
-                let tool = self.doing.get(call).cloned().unwrap_or_default();
-                self.asking.insert(*call, tool);
-            }
-            Happened::Answer { call, .. } => {
-                self.asking.remove(call);
-            }
-            Happened::Settled { call, .. } => {
-                self.asking.remove(call);
-                self.n_done += u32::from(self.doing.remove(call).is_some());
-            }
+            Happened::Call { call, tool, .. } => self.called(*call, tool),
+            Happened::Question { call, .. } => self.asked(*call),
+            Happened::Answer { call, .. } => self.answered(*call),
+            Happened::Settled { call, .. } => self.settled(*call),
             Happened::Started { .. }
             | Happened::Prepared
             | Happened::Log { .. }
@@ -71,6 +66,47 @@ impl Progress {
             | Happened::Finished { .. }
             | Happened::Other { .. } => {}
         }
+    }
+
+    /// The same, of an execution that runs in this process.
+    pub(crate) fn hear_event(&mut self, event: &Event) {
+        match event {
+            Event::CallMade { call, tool, .. } => self.called(*call, tool.as_str()),
+            Event::CallAsked(question) => self.asked(question.call),
+            Event::CallAnswered { call, .. } => self.answered(*call),
+            Event::CallSettled { call, .. } => self.settled(*call),
+            Event::Started { .. }
+            | Event::Prepared(_)
+            | Event::Logged { .. }
+            | Event::Emitted { .. }
+            | Event::CallDispatched { .. }
+            | Event::TimerSet { .. }
+            | Event::TimerCleared { .. }
+            | Event::TimerFired { .. }
+            | Event::Paused { .. }
+            | Event::RecoveryFailed { .. }
+            | Event::Parked
+            | Event::LimitReached { .. }
+            | Event::Finished { .. } => {}
+        }
+    }
+
+    fn called(&mut self, call: CallId, tool: &str) {
+        self.doing.insert(call, tool.to_owned());
+    }
+
+    fn asked(&mut self, call: CallId) {
+        let tool = self.doing.get(&call).cloned().unwrap_or_default();
+        self.asking.insert(call, tool);
+    }
+
+    fn answered(&mut self, call: CallId) {
+        self.asking.remove(&call);
+    }
+
+    fn settled(&mut self, call: CallId) {
+        self.asking.remove(&call);
+        self.n_done += u32::from(self.doing.remove(&call).is_some());
     }
 
     /// When to draw again; never where there is nobody to see it.

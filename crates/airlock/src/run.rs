@@ -2,6 +2,7 @@
 
 mod ask;
 mod in_process;
+mod rules;
 
 use crate::attend::{Manner, attend};
 use crate::reach::Reach;
@@ -26,7 +27,7 @@ const SOURCE_BYTES_MAX: u64 = 8 << 20;
 /// JavaScript or TypeScript; the value is what it returns, or its last expression. What it prints
 /// goes to stderr. It can call the demonstration tools: tools.demo.add, echo, sleep, fail, ask and
 /// append (which writes to demo-append.txt in the data directory), and the sources that airlock.toml
-/// names; policies in that file hold.
+/// names; policies in that file hold, and so do those that are kept in the data directory.
 #[derive(Debug, clap::Args)]
 #[command(after_help = exit::RUN_HELP)]
 #[command(group(ArgGroup::new("program").required(true).args(["file", "code"])))]
@@ -43,7 +44,7 @@ pub(crate) struct Args {
     /// A configuration file, instead of airlock.toml here or above and the user's own.
     #[arg(long, value_name = "FILE", env = "AIRLOCK_CONFIG")]
     config: Option<PathBuf>,
-    /// Where demo.append writes; everything else of this run is temporary.
+    /// Where demo.append writes and policies are kept; everything else of this run is temporary.
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
     data_dir: Option<PathBuf>,
     /// Approves every call that asks.
@@ -97,7 +98,15 @@ pub(crate) fn run(args: Args) -> Exit {
         return on_server(&args, &source);
     }
     print::start_tracing();
+    let kept = match rules::kept(&data_dir) {
+        Ok(kept) => kept,
+        Err(why) => {
+            print::note(&format!("could not read the policies of {}: {why:#}", data_dir.display()));
+            return Exit::Failed;
+        }
+    };
     match perform(in_process::Errand {
+        kept,
         files: serve::config_files(args.config.as_deref(), &data_dir),
         data_dir,
         source,

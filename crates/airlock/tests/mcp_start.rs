@@ -5,9 +5,11 @@ mod mcp_node;
 mod served;
 
 use serde_json::{Value, json};
-use served::airlock;
+use served::{Served, airlock};
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
+use std::process::Stdio;
 
 /// The server of a data directory. Ended when it goes out of scope.
 struct Started<'a>(&'a Path);
@@ -47,6 +49,40 @@ fn without_a_server_one_is_started_once_however_many_ask() {
     let n_ready = log.lines().filter(|line| line.contains("the first tokens are")).count();
     assert_eq!(n_ready, 1, "{log}");
     assert!(started.pid().is_some());
+}
+
+#[test]
+fn a_server_that_is_named_is_spoken_to_and_none_is_started() {
+    let dir = tempfile::tempdir().unwrap();
+    let served = Served::start(&dir.path().join("there"), &[]);
+    let here = dir.path().join("here");
+    let token = fs::read_to_string(served.data_dir.join("tokens/run")).unwrap();
+    let mut add = airlock(&["server", "add", "away", &served.url, "--data-dir"]);
+    assert!(add.arg(&here).output().unwrap().status.success());
+    for named in [&served.url, "away"] {
+        let mut command = airlock(&["mcp", "--server", named, "--token", token.trim()]);
+        command.arg("--data-dir").arg(&here).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut bridge = command.spawn().unwrap();
+        let (mut says, hears) = (bridge.stdin.take().unwrap(), bridge.stdout.take().unwrap());
+        let mut hears = BufReader::new(hears).lines();
+        let mut ask = |message: Value| {
+            writeln!(says, "{message}").unwrap();
+            message.get("id").map(|_| hears.next().unwrap().unwrap())
+        };
+        let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
+                             "clientInfo": { "name": "test", "version": "1" } });
+        ask(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }));
+        ask(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        let params = json!({ "name": "execute", "arguments": { "code": "return 6 * 7" } });
+        let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params });
+        let answer: Value = serde_json::from_str(&ask(call).unwrap()).unwrap();
+        assert_eq!(answer["result"]["structuredContent"]["result"], 42, "{named}: {answer}");
+        drop(says);
+        assert!(bridge.wait().unwrap().success());
+    }
+    assert_eq!(store::sqlite::owner_of(&here), None, "no server was started");
+    let listed = served.client("admin").get("/api/executions").json();
+    assert_eq!(listed["executions"].as_array().unwrap().len(), 2);
 }
 
 #[test]

@@ -2,6 +2,9 @@
 //! are tested where they live.
 #![expect(clippy::unwrap_used, reason = "a test helper that cannot go on should say so loudly")]
 
+mod served;
+
+use served::Served;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -60,6 +63,31 @@ fn a_project_file_brings_tools_and_policies_to_a_run() {
     let wrong = end(start(dir.path(), &["run", "-e", "1"]));
     assert!(wrong.stderr.contains("policies[0].pattern \"a..b\""), "{wrong:?}");
     assert_ne!(wrong.exit, Some(0));
+}
+
+#[test]
+fn policies_that_are_kept_hold_for_a_run_whether_or_not_a_server_has_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let here = dir.path();
+    let code = "const say = (call) => call.then((value) => value, (why) => why.message); \
+                [await say(tools.demo.add({ a: 1, b: 2 })), await say(tools.demo.ask({ text: 'x' }))]";
+    let run = || end(start(here, &["run", "-e", code]));
+    let free = run();
+    assert!(free.stdout.starts_with("[3,"), "{free:?}");
+    assert!(!here.join("data/store.db").exists(), "nothing is kept by a run");
+    for words in [["demo.add", "block"], ["demo.ask", "approve"]] {
+        let added = end(start(here, &[&["policy", "add"], &words[..]].concat()));
+        assert_eq!(added.exit, Some(0), "{added:?}");
+    }
+    let ruled = run();
+    assert!(ruled.stdout.contains("There is no tool \\\"demo.add\\\""), "{ruled:?}");
+    assert!(ruled.stdout.ends_with(",{\"approved\":true,\"text\":\"x\"}]\n"), "{ruled:?}");
+    // The server has the directory open, and writes there.
+    let served = Served::start(&here.join("data"), &[]);
+    let rule = r#"{"owner":"user","pattern":"demo.ask","action":"block"}"#;
+    assert_eq!(served.client("admin").post("/api/policies", rule).status, 200);
+    let both = run();
+    assert_eq!(both.stdout.matches("There is no tool").count(), 2, "{both:?}");
 }
 
 fn end(child: Child) -> Seen {

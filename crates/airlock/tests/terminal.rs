@@ -148,6 +148,31 @@ async fn progress_stays_in_its_line_and_ctrl_c_cancels() {
 }
 
 #[tokio::test]
+async fn whoever_follows_or_runs_sees_what_is_under_way() {
+    let (_dir, served) = fresh();
+    let house = house();
+    let code = json!({ "code": "return await tools.demo.sleep({ ms: 600000 })" }).to_string();
+    let started = served.client("run").post("/api/executions?wait=0", &code);
+    let execution = started.header("airlock-execution").unwrap();
+    let mut terminal = open(&served, &house, &["executions", "follow", execution]).await;
+    terminal.sees("call 1: demo.sleep").await;
+    terminal.sees("\r\u{1b}[2K⠋ demo.sleep").await;
+    let path = format!("/api/executions/{execution}/cancel");
+    served.client("admin").post(&path, "{}");
+    terminal.sees("\r\u{1b}[2K").await;
+    terminal.sees("cancelled by admin").await;
+    assert_eq!(terminal.ends().await, 130);
+
+    let mut terminal =
+        open(&served, &house, &["run", "-e", "await tools.demo.sleep({ ms: 600000 })"]).await;
+    terminal.sees("demo.sleep · 0 s").await;
+    terminal.types("\u{3}").await;
+    terminal.sees("cancelled").await;
+    assert_eq!(terminal.ends().await, 130);
+    house.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_terminal_that_cannot_redraw_or_wants_no_colours_gets_plain_lines() {
     let (_dir, served) = fresh();
     let house = house();

@@ -2,7 +2,7 @@
 
 use crate::{Exit, print};
 use lifecycle::Entry;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Members that differ between any two executions and say nothing about what they did.
 const PASSING: [&str; 6] = ["id", "question", "due", "active_ms", "seed", "fingerprint"];
@@ -14,10 +14,51 @@ const MIDDLE_MAX: usize = 2_000;
 const TEXT_CHARS_MAX: usize = 300;
 
 /// Tells what differs; as `diff` does, 0 for the same and 1 for a difference.
-pub(super) fn tell(a: &[Entry], b: &[Entry]) -> Exit {
-    let lines = lines(&contents(a), &contents(b));
-    lines.iter().for_each(|line| print::report(line));
-    if lines.is_empty() { Exit::Good } else { Exit::Failed }
+pub(super) fn tell(a: &[Entry], b: &[Entry], json: bool) -> Exit {
+    let (a, b) = (contents(a), contents(b));
+    let differences = differences(&a, &b);
+    for difference in &differences {
+        match json {
+            true => print::json(&difference.json()),
+            false => print::report(&difference.line()),
+        }
+    }
+    if differences.is_empty() { Exit::Good } else { Exit::Failed }
+}
+
+/// An event that only one of two executions has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Difference<'a> {
+    only: Only,
+    /// Its number there.
+    seq: usize,
+    event: &'a str,
+}
+
+/// Which of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Only {
+    A,
+    B,
+}
+
+impl Difference<'_> {
+    fn line(&self) -> String {
+        let sign = match self.only {
+            Only::A => '-',
+            Only::B => '+',
+        };
+        format!("{sign}{:>5}  {}", self.seq, super::line::cut(self.event, TEXT_CHARS_MAX))
+    }
+
+    fn json(&self) -> Value {
+        let only = match self.only {
+            Only::A => "a",
+            Only::B => "b",
+        };
+        let event: Value = serde_json::from_str(self.event).unwrap_or_else(|_| self.event.into());
+        json!({ "only": only, "seq": self.seq, "event": event })
+    }
 }
 
 /// The events as text, stripped of what passes.
@@ -39,17 +80,15 @@ fn strip(members: &mut Value) {
     }
 }
 
-/// `-` for what only the first has, `+` for what only the second has, each with its number; nothing
-/// where both did the same.
-fn lines(a: &[String], b: &[String]) -> Vec<String> {
+/// What only one of them has, each with its number; nothing where both did the same.
+fn differences<'a>(a: &'a [String], b: &'a [String]) -> Vec<Difference<'a>> {
     let n_same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     let (a_rest, b_rest) = (&a[n_same..], &b[n_same..]);
     let n_tail = a_rest.iter().rev().zip(b_rest.iter().rev()).take_while(|(a, b)| a == b).count();
     let (a_mid, b_mid) = (&a_rest[..a_rest.len() - n_tail], &b_rest[..b_rest.len() - n_tail]);
-    let mut lines = vec![];
-    let mut add = |sign: &str, at: usize, text: &str| {
-        let number = n_same + at + 1;
-        lines.push(format!("{sign}{number:>5}  {}", super::line::cut(text, TEXT_CHARS_MAX)));
+    let mut found = vec![];
+    let mut add = |only: Only, at: usize, event: &'a str| {
+        found.push(Difference { only, seq: n_same + at + 1, event });
     };
     let (mut i, mut j) = (0, 0);
     if a_mid.len() <= MIDDLE_MAX && b_mid.len() <= MIDDLE_MAX {
@@ -58,17 +97,17 @@ fn lines(a: &[String], b: &[String]) -> Vec<String> {
             if a_mid[i] == b_mid[j] {
                 (i, j) = (i + 1, j + 1);
             } else if common[i + 1][j] >= common[i][j + 1] {
-                add("-", i, &a_mid[i]);
+                add(Only::A, i, &a_mid[i]);
                 i += 1;
             } else {
-                add("+", j, &b_mid[j]);
+                add(Only::B, j, &b_mid[j]);
                 j += 1;
             }
         }
     }
-    a_mid.iter().enumerate().skip(i).for_each(|(at, text)| add("-", at, text));
-    b_mid.iter().enumerate().skip(j).for_each(|(at, text)| add("+", at, text));
-    lines
+    a_mid.iter().enumerate().skip(i).for_each(|(at, text)| add(Only::A, at, text));
+    b_mid.iter().enumerate().skip(j).for_each(|(at, text)| add(Only::B, at, text));
+    found
 }
 
 /// How many events the ends of both, from there on, have in common at most.
@@ -91,7 +130,14 @@ mod tests {
 
     fn told(a: &str, b: &str) -> Vec<String> {
         let split = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        lines(&split(a), &split(b))
+        differences(&split(a), &split(b)).iter().map(Difference::line).collect()
+    }
+
+    #[test]
+    fn a_difference_is_one_line_of_json() {
+        let (a, b) = ([r#"{"prepared":{}}"#.to_owned()], []);
+        let expected = json!({ "only": "a", "seq": 1, "event": { "prepared": {} } });
+        assert_eq!(differences(&a, &b)[0].json(), expected);
     }
 
     #[test]

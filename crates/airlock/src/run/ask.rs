@@ -42,6 +42,11 @@ impl Desk {
         self.n_declined
     }
 
+    /// Whether somebody is being asked, or will be.
+    pub(super) fn is_asking(&self) -> bool {
+        self.asked.is_some() || !self.waiting.is_empty()
+    }
+
     /// Puts a question behind those that wait.
     pub(super) fn add(&mut self, question: Question) {
         self.waiting.push_back(question);

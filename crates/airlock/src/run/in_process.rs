@@ -4,12 +4,13 @@ use super::Ending;
 use super::ask::{Asking, Desk};
 use crate::executions::level_name;
 use crate::print;
+use crate::progress::Progress;
 use anyhow::Context as _;
 use engine::policies::Policies;
 use engine::{Clock, Config, Engine, Start};
 use futures_util::StreamExt as _;
 use lifecycle::{
-    CallerName, Convention, Event, Limits, LogLevel, Outcome, Program, Rejection, Seq,
+    CallerName, Convention, Event, Limits, LogLevel, Outcome, Policy, Program, Rejection, Seq,
 };
 use sources::{Setup, Sources};
 use std::path::PathBuf;
@@ -29,6 +30,8 @@ pub(super) struct Errand {
     pub(super) usual: Limits,
     /// How long it may be active, whatever files say.
     pub(super) timeout: Option<Limits>,
+    /// The rules that are kept in the data directory.
+    pub(super) kept: Policy,
     /// Configuration files, the most important first.
     pub(super) files: Vec<PathBuf>,
     pub(super) asking: Asking,
@@ -44,7 +47,7 @@ pub(super) async fn run(errand: Errand) -> anyhow::Result<Ending> {
     let clock = Clock::system();
     let configured = sources::configured(&files, &store, clock.now(), errand.usual).await;
     let (policy, limits) = configured.map_err(wrong)?;
-    let policies = Arc::new(Policies::fixed(policy));
+    let policies = Arc::new(Policies::fixed(policy.and(errand.kept.clone())));
     let catalogue = Catalogue::new(vec![Arc::new(Demo::new(&errand.data_dir))])?;
     let shown = Arc::clone(&policies);
     let shows = move |found: &Found| shown.live().shows(&found.path(), found.traits());
@@ -93,10 +96,16 @@ async fn attend(engine: &Engine, errand: Errand) -> anyhow::Result<Ending> {
     let mut entries = engine.follow(execution, Seq(0));
     let mut desk = Desk::new(asking);
     let mut is_interrupted = false;
+    let mut progress = Progress::shown(is_told);
     loop {
+        let may_draw = !desk.is_asking();
         tokio::select! {
             entry = entries.next() => {
                 let entry = entry.context("the journal ended before the program did")??;
+                if is_shown(&entry.event) {
+                    progress.clear();
+                }
+                progress.hear_event(&entry.event);
                 let say = |level: LogLevel, line: &str| match is_told {
                     true => print::log(level, line),
                     false => logs.push(format!("[{}] {line}", level_name(level))),
@@ -109,7 +118,9 @@ async fn attend(engine: &Engine, errand: Errand) -> anyhow::Result<Ending> {
             (question, answer) = desk.next() => {
                 too_late_is_fine(engine.answer(question, answer, me()).await.map(drop))?;
             }
+            () = progress.due(), if may_draw => progress.draw(),
             Some(()) = interrupts.recv() => {
+                progress.clear();
                 if is_interrupted {
                     let outcome = Outcome::Cancelled { by: me(), reason: None };
                     let n_declined = desk.n_declined();
@@ -120,6 +131,14 @@ async fn attend(engine: &Engine, errand: Errand) -> anyhow::Result<Ending> {
             }
         }
     }
+}
+
+/// Whether something is printed because of it, below which no line of progress may stand.
+const fn is_shown(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Logged { .. } | Event::Emitted { .. } | Event::CallAsked(_) | Event::Finished { .. }
+    )
 }
 
 /// What an event means to the person at the terminal; the outcome, if it is the last.

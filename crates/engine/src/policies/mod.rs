@@ -15,11 +15,11 @@ pub use rule::{Change, KeptRule, NewRule, Owner};
 use crate::fault::Fault;
 use lifecycle::{Policy, Timestamp};
 use std::sync::{Arc, PoisonError, RwLock};
-use store::{Records, StoreError};
+use store::{Record, Records, StoreError};
 use uuid::Uuid;
 
 /// The kind of record that a rule is.
-const KIND: &str = "policy";
+pub const KIND: &str = "policy";
 
 /// Rules that are kept. Each call looks at all of them.
 const RULES_MAX: usize = 1_000;
@@ -73,6 +73,13 @@ impl Policies {
         let policies = Self { records: Some(records), ..Self::fixed(configured) };
         policies.reload().await?;
         Ok(policies)
+    }
+
+    /// What the rules of a data directory add up to, for those who only read there.
+    pub fn adding_up(records: &[Record]) -> Result<Policy, Fault> {
+        let mut rules = records.iter().map(KeptRule::read).collect::<Result<Vec<_>, _>>()?;
+        rules.sort_by(|a, b| a.order().cmp(&b.order()));
+        Ok(policy(&rules))
     }
 
     /// What counts now. Cheap: every decision asks.
@@ -155,12 +162,7 @@ impl Policies {
 
     /// Reads the rules again.
     pub async fn reload(&self) -> Result<(), Fault> {
-        let rules = self.list().await?;
-        let of = |owner| {
-            let its = rules.iter().filter(|rule| rule.owner == owner);
-            its.map(KeptRule::rule).collect()
-        };
-        let kept = Policy::new(Owner::ALL.map(of).into());
+        let kept = policy(&self.list().await?);
         let configured = self.configured.read().unwrap_or_else(PoisonError::into_inner).clone();
         let live = Arc::new(configured.and(kept));
         *self.live.write().unwrap_or_else(PoisonError::into_inner) = live;
@@ -180,6 +182,15 @@ impl Policies {
             Some(_) | None => Ok((rule, record.version)),
         }
     }
+}
+
+/// What rules that are in order add up to.
+fn policy(rules: &[KeptRule]) -> Policy {
+    let of = |owner| {
+        let its = rules.iter().filter(|rule| rule.owner == owner);
+        its.map(KeptRule::rule).collect()
+    };
+    Policy::new(Owner::ALL.map(of).into())
 }
 
 impl std::fmt::Debug for Policies {

@@ -111,6 +111,18 @@ pub(super) fn open(
     Ok(conn)
 }
 
+/// A connection that only reads, to a file that somebody else may have open; none where there is nothing
+/// to read in it yet. The file stays as it is.
+pub(super) fn look(path: &Path, steps: &[&str]) -> Result<Option<Connection>, OpenError> {
+    if recognise(path, steps.len())? == 0 {
+        return Ok(None);
+    }
+    let conn = open_reader(path)?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    let found = version(&conn, steps.len()).map_err(unreadable)?;
+    Ok((found > 0).then_some(conn))
+}
+
 /// A connection that only reads, to a file that [`open`] has accepted.
 pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;

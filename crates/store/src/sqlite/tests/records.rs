@@ -51,3 +51,26 @@ async fn blobs_survive_reopening() {
     assert!(store.discard(&name).await.unwrap());
     assert_eq!(store.fetch(&name).await.unwrap(), None);
 }
+
+#[tokio::test]
+async fn records_are_looked_at_without_owning_the_directory() {
+    let temp = tempfile::tempdir().unwrap();
+    let nowhere = temp.path().join("nowhere");
+    assert_eq!(SqliteStore::look(&nowhere, "policy").unwrap(), []);
+    assert!(!nowhere.exists());
+    let store = SqliteStore::open(temp.path()).unwrap();
+    store.put("policy", "a", "1".into(), 0).await.unwrap();
+    store.put("source", "b", "2".into(), 0).await.unwrap();
+    let record = Record { key: "a".into(), value: "1".into(), version: 1 };
+    let looked = || SqliteStore::look(temp.path(), "policy").unwrap();
+    assert_eq!(looked(), [record], "while somebody writes there");
+    store.put("policy", "c", "3".into(), 0).await.unwrap();
+    assert_eq!(looked().len(), 2);
+    store.close().await;
+    assert_eq!(looked().len(), 2, "and when nobody does");
+    std::fs::write(nowhere.with_file_name("store.db"), "no database at all").unwrap();
+    assert!(matches!(
+        SqliteStore::look(temp.path(), "policy"),
+        Err(crate::sqlite::OpenError::Foreign)
+    ));
+}
