@@ -1,10 +1,15 @@
 //! `airlock runner` and `/execbox` as execbox hosts meet them.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+#[path = "../../client/examples/execbox_host.rs"]
+#[expect(dead_code, reason = "its main is for a shell")]
+mod execbox_host;
 mod hosted;
 mod served;
 
-use client::execbox::{Connect, Execution, OneShot, PoolSize, Pooled, Tcp, WebSocket};
+use client::execbox::{
+    Connect, Execution, OneShot, PoolSize, Pooled, RunnerCommand, Tcp, WebSocket,
+};
 use hosted::Host;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
@@ -25,6 +30,19 @@ fn websocket_flag() -> Option<&'static [&'static str]> {
     let version = String::from_utf8(node(&["--version"]).ok()?.stdout).ok()?;
     let major: u32 = version.strip_prefix('v')?.split('.').next()?.parse().ok()?;
     Some(if major < 22 { &["--experimental-websocket"] } else { &[] })
+}
+
+#[tokio::test]
+async fn the_example_of_a_host_does_what_it_says() {
+    let runner = RunnerCommand::new(env!("CARGO_BIN_EXE_airlock")).arg("runner");
+    let result = execbox_host::run(runner).await.unwrap();
+    let mut result: Value = serde_json::from_str(result.text()).unwrap();
+    result.as_object_mut().unwrap().remove("durationMs");
+    let refused =
+        "validation_error Invalid input for tool add: data must have required property 'b'";
+    let expected = json!({ "ok": true, "logs": ["sums [11,12,13]", refused],
+                           "result": { "sums": [11, 12, 13], "greeting": "Hello, Ann!" } });
+    assert_eq!(result, expected);
 }
 
 /// Runs the wire check: no rule of "must" or "should" may be broken.

@@ -26,7 +26,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
         true => RunnerCommand::new(program).arg("runner"),
         false => arguments.into_iter().fold(RunnerCommand::new(program), RunnerCommand::arg),
     };
+    show(&run(command).await?);
+    Ok(())
+}
 
+/// Runs the program in a runner that `command` starts; its result as execbox has it.
+pub(crate) async fn run(command: RunnerCommand) -> Result<lifecycle::Json, Box<dyn Error>> {
     let number = json!({"type": "number"});
     let add = Tool::new("add", |input, _context| async move {
         #[derive(serde::Deserialize)]
@@ -54,8 +59,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let executor = Pooled::new(command, PoolSize::default()).options(options);
     let result = executor.execute(Execution::new(PROGRAM).provider(math)).await;
     executor.dispose().await;
-    show(&result.to_json());
-    Ok(())
+    Ok(result.to_json())
 }
 
 #[expect(clippy::print_stdout, reason = "this is what the example is for")]

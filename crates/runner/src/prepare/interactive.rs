@@ -6,7 +6,9 @@
     reason = "the syntax tree is oxc's: what is not named here is left as it is"
 )]
 
-use super::{SyntaxProblem, check_size, depth, fence, problem, recover, strip, transform};
+use super::{
+    SyntaxProblem, check_size, depth, fence, problem, recover, strip, transform, waits_at_top,
+};
 use lifecycle::Convention;
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{Program, Statement, VariableDeclaration, VariableDeclarationKind};
@@ -36,8 +38,8 @@ pub(crate) fn interactive(source: &str) -> Result<String, Vec<SyntaxProblem>> {
             let blanked = String::from_utf8(blanked).map_err(|_| one(unstripped(&text)))?;
             again(&blanked)
         }
-        strip::Stripped::NeedsCode { blanked, declarations } => {
-            let spliced = transform::splice(&text, &blanked, &declarations).map_err(one)?;
+        strip::Stripped::NeedsCode { blanked, missing } => {
+            let spliced = transform::splice(&text, &blanked, missing).map_err(one)?;
             again(&String::from_utf8(spliced).map_err(|_| one(unstripped(&text)))?)
         }
         strip::Stripped::NeedsTransform => again(&transform::to_javascript(&text).map_err(one)?),
@@ -73,9 +75,13 @@ fn as_object(text: &str) -> Option<String> {
 
 /// Reads the text as TypeScript with `await` anywhere, and `return` only where a function returns.
 fn parse<'a>(allocator: &'a Allocator, text: &'a str) -> Result<Program<'a>, Vec<SyntaxProblem>> {
-    let parsed = Parser::new(allocator, text, SourceType::ts())
-        .with_options(ParseOptions::default())
-        .parse();
+    let read = |language| {
+        Parser::new(allocator, text, language).with_options(ParseOptions::default()).parse()
+    };
+    let mut parsed = read(SourceType::ts());
+    if waits_at_top(&parsed) {
+        parsed = read(SourceType::ts().with_module(true));
+    }
     if !parsed.panicked && parsed.diagnostics.is_empty() {
         return Ok(parsed.program);
     }
@@ -171,6 +177,7 @@ mod tests {
             ("await f()", "await f()"),
             ("let n: number = 1", "var n         = 1"),
             ("", ""),
+            ("for await (const x of y) x", "for await (const x of y) x"),
         ] {
             assert_eq!(interactive(typed).as_deref(), Ok(script), "{typed}");
         }

@@ -59,8 +59,8 @@ pub fn prepare(source: &str, convention: Convention) -> Result<Prepared, SyntaxP
     match strip::strip(&text, &program) {
         strip::Stripped::Unchanged => finish(&text, &program, None, convention),
         strip::Stripped::Blanked(bytes) => finish(&text, &program, Some(bytes), convention),
-        strip::Stripped::NeedsCode { blanked, declarations } => {
-            let spliced = transform::splice(&text, &blanked, &declarations)?;
+        strip::Stripped::NeedsCode { blanked, missing } => {
+            let spliced = transform::splice(&text, &blanked, missing)?;
             let spliced = String::from_utf8(spliced)
                 .map_err(|_| problem(&text, 0, "the program's types could not be removed"))?;
             prepare_javascript(&spliced, convention)
@@ -128,7 +128,21 @@ pub(crate) fn parse_prepared<'a>(allocator: &'a Allocator, text: &'a str) -> Opt
 
 fn parse_as<'a>(allocator: &'a Allocator, text: &'a str, language: SourceType) -> ParserReturn<'a> {
     let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
-    Parser::new(allocator, text, language).with_options(options).parse()
+    let parsed = Parser::new(allocator, text, language).with_options(options).parse();
+    match waits_at_top(&parsed) {
+        true => {
+            Parser::new(allocator, text, language.with_module(true)).with_options(options).parse()
+        }
+        false => parsed,
+    }
+}
+
+/// Whether all that is wrong is `for await` outside a function: modules have it, and programs run as if inside one.
+fn waits_at_top(parsed: &ParserReturn<'_>) -> bool {
+    const REFUSED: &str = "`for await` loops are only allowed within async functions";
+    !parsed.panicked
+        && !parsed.diagnostics.is_empty()
+        && parsed.diagnostics.iter().all(|found| found.message.starts_with(REFUSED))
 }
 
 fn check_size(source: &str) -> Result<(), SyntaxProblem> {

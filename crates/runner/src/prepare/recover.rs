@@ -9,7 +9,7 @@ use lifecycle::Convention;
 use oxc_ast::ast::ArrowFunctionExpression;
 use oxc_ast::ast::{
     Class, Declaration, ExportDefaultDeclarationKind, Expression, Function,
-    ImportDeclarationSpecifier, Program, ReturnStatement, Statement,
+    ImportDeclarationSpecifier, Program, ReturnStatement, Statement, TSModuleReference,
 };
 use oxc_ast_visit::Visit;
 use oxc_semantic::ScopeFlags;
@@ -103,7 +103,12 @@ pub(super) fn check_modules(text: &str, program: &Program<'_>) -> Result<(), Syn
     const EXPORT: &str = "a program cannot export, except `export default`: use return or emit()";
     for statement in program.body.iter().filter(|statement| !is_type_only(statement)) {
         let message = match statement {
-            Statement::ImportDeclaration(_) | Statement::TSImportEqualsDeclaration(_) => IMPORT,
+            Statement::ImportDeclaration(_) => IMPORT,
+            Statement::TSImportEqualsDeclaration(it) => match it.module_reference {
+                TSModuleReference::ExternalModuleReference(_) => IMPORT,
+                // Another name for something of the program's own.
+                _ => continue,
+            },
             Statement::ExportAllDeclaration(_)
             | Statement::ExportDeclaration(_)
             | Statement::ExportNamedDeclaration(_)

@@ -15,10 +15,19 @@ pub(super) enum Stripped {
     Unchanged,
     /// Its types are spaces now.
     Blanked(Vec<u8>),
-    /// Its types are spaces now; these enums and namespaces still have to become code.
-    NeedsCode { blanked: Vec<u8>, declarations: Vec<Span> },
+    /// Its types are spaces now, and code has to be put in.
+    NeedsCode { blanked: Vec<u8>, missing: Missing },
     /// It has more than types, and not in places of its own.
     NeedsTransform,
+}
+
+/// The code that types stood for.
+#[derive(Debug, Default)]
+pub(super) struct Missing {
+    /// Enums and namespaces, in the order of their places: the transformer writes them.
+    pub(super) declarations: Vec<Span>,
+    /// Texts of our own, and before which bytes they go.
+    pub(super) inserts: Vec<(u32, String)>,
 }
 
 /// Removes the types of `program`, which was parsed from `text`.
@@ -26,16 +35,17 @@ pub(super) fn strip(text: &str, program: &Program<'_>) -> Stripped {
     let mut stripper = Stripper {
         source: text.as_bytes(),
         out: None,
-        declarations: vec![],
+        missing: Missing::default(),
+        derived: vec![],
         needs_transform: false,
     };
     stripper.visit_program(program);
-    let declarations = stripper.declarations;
+    let missing = stripper.missing;
     match stripper.out {
         _ if stripper.needs_transform => Stripped::NeedsTransform,
-        out if !declarations.is_empty() => {
+        out if !(missing.declarations.is_empty() && missing.inserts.is_empty()) => {
             let blanked = out.unwrap_or_else(|| text.as_bytes().to_vec());
-            Stripped::NeedsCode { blanked, declarations }
+            Stripped::NeedsCode { blanked, missing }
         }
         Some(bytes) => Stripped::Blanked(bytes),
         None => Stripped::Unchanged,
@@ -46,8 +56,9 @@ struct Stripper<'s> {
     source: &'s [u8],
     /// A copy of the source, made when the first type is met.
     out: Option<Vec<u8>>,
-    /// Enums and namespaces, in the order of their places.
-    declarations: Vec<Span>,
+    missing: Missing,
+    /// Of each class around, whether it extends another.
+    derived: Vec<bool>,
     needs_transform: bool,
 }
 
@@ -117,21 +128,27 @@ impl Stripper<'_> {
     fn blank_modifiers(&mut self, decorators: &[Decorator<'_>], span: Span, key_start: u32) {
         let first = decorators.last().map_or(span.start, |decorator| decorator.span.end) as usize;
         let first = self.skip_trivia(first);
-        let mut at = first;
+        if self.blank_words(first, key_start) && decorators.is_empty() {
+            self.out()[first] = b';';
+        }
+    }
+
+    /// The same from `first` on; whether the first word was such a one.
+    fn blank_words(&mut self, first: usize, key_start: u32) -> bool {
+        let (mut at, mut is_first_gone) = (first, false);
         while at < key_start as usize {
             let length = self.source[at..].iter().take_while(|b| b.is_ascii_lowercase()).count();
             match &self.source[at..at + length] {
                 b"public" | b"private" | b"protected" | b"readonly" | b"override" | b"declare" => {
                     self.blank(at as u32, (at + length) as u32);
-                    if at == first && decorators.is_empty() {
-                        self.out()[at] = b';';
-                    }
+                    is_first_gone |= at == first;
                 }
                 b"static" | b"async" | b"get" | b"set" | b"accessor" => {}
-                _ => return,
+                _ => return is_first_gone,
             }
             at = self.skip_trivia(at + length);
         }
+        is_first_gone
     }
 
     fn blank_class_head(&mut self, class: &Class<'_>) {
@@ -150,11 +167,47 @@ impl Stripper<'_> {
 
     /// `<T>x`: what follows must not be read differently for standing where it does now.
     fn blank_assertion(&mut self, assertion: &TSTypeAssertion<'_>) {
-        let inner = assertion.expression.span().start;
+        let (start, inner) = (assertion.span.start, assertion.expression.span().start);
         let changes_meaning =
             matches!(self.source[inner as usize], b'{' | b'f' | b'c' | b'l' | b'a');
-        self.needs_transform |= changes_meaning || self.has_newline(assertion.span.start, inner);
-        self.blank(assertion.span.start, inner);
+        let is_wrapped = changes_meaning || self.has_newline(start, inner);
+        self.blank(start, inner);
+        if is_wrapped {
+            self.out()[start as usize] = b'(';
+            self.missing.inserts.push((assertion.span.end, ")".into()));
+        }
+    }
+
+    /// `constructor(private x: T)`: what the parameters' words stand for, where the constructor begins its work.
+    fn assign_parameters(&mut self, begins: u32, constructor: &Function<'_>) {
+        let Some(body) = &constructor.body else { return };
+        let (mut declared, mut assigned) = (String::new(), String::new());
+        for parameter in &constructor.params.items {
+            if parameter.accessibility.is_none() && !parameter.readonly && !parameter.r#override {
+                continue;
+            }
+            match parameter.pattern.get_binding_identifier() {
+                Some(id) => {
+                    declared.push_str(&format!("{};", id.name));
+                    assigned.push_str(&format!("this.{0} = {0};", id.name));
+                }
+                None => self.needs_transform = true,
+            }
+        }
+        if assigned.is_empty() {
+            return;
+        }
+        self.missing.inserts.push((begins, declared));
+        let is_derived = self.derived.last() == Some(&true);
+        let directives = body.directives.last().map(|directive| directive.span.end);
+        let at = match is_derived {
+            true => body.statements.iter().find(|it| is_super_call(it)).map(|it| it.span().end),
+            false => Some(directives.unwrap_or(body.span.start + 1)),
+        };
+        match at {
+            Some(at) => self.missing.inserts.push((at, format!(";{assigned}"))),
+            None => self.needs_transform = true,
+        }
     }
 }
 
@@ -212,7 +265,12 @@ impl<'a> Visit<'a> for Stripper<'_> {
     fn visit_arrow_function_expression(&mut self, it: &ArrowFunctionExpression<'a>) {
         walk::walk_arrow_function_expression(self, it);
         if let Some(types) = &it.type_parameters {
-            self.needs_transform |= self.has_newline(types.span.start, types.span.end);
+            if self.has_newline(types.span.start, it.params.span.start) {
+                // Neither `async` nor `return` may end its line: the parenthesis moves up.
+                let (from, to) = (it.params.span.start as usize, types.span.start as usize);
+                self.out()[from] = b' ';
+                self.out()[to] = b'(';
+            }
         }
         if let Some(types) = &it.return_type
             && self.has_newline(it.params.span.end, types.span.end)
@@ -225,7 +283,11 @@ impl<'a> Visit<'a> for Stripper<'_> {
     }
 
     fn visit_formal_parameter(&mut self, it: &FormalParameter<'a>) {
-        self.needs_transform |= it.accessibility.is_some() || it.readonly || it.r#override;
+        if it.accessibility.is_some() || it.readonly || it.r#override {
+            let first = it.decorators.last().map_or(it.span.start, |decorator| decorator.span.end);
+            let first = self.skip_trivia(first as usize);
+            self.blank_words(first, it.pattern.span().start);
+        }
         walk::walk_formal_parameter(self, it);
         if it.optional && it.type_annotation.is_none() {
             self.blank_mark(it.pattern.span().end, b'?');
@@ -241,7 +303,9 @@ impl<'a> Visit<'a> for Stripper<'_> {
         if let Some(heritage) = &it.heritage {
             self.visit_class_heritage(heritage);
         }
+        self.derived.push(it.heritage.is_some());
         self.visit_class_body(&it.body);
+        self.derived.pop();
     }
 
     fn visit_property_definition(&mut self, it: &PropertyDefinition<'a>) {
@@ -270,6 +334,9 @@ impl<'a> Visit<'a> for Stripper<'_> {
             let after_key = if it.computed { bracket as u32 + 1 } else { key_end };
             self.blank_mark(after_key, b'?');
         }
+        if it.kind == MethodDefinitionKind::Constructor {
+            self.assign_parameters(it.span.start, &it.value);
+        }
         walk::walk_method_definition(self, it);
     }
 
@@ -284,14 +351,32 @@ impl<'a> Visit<'a> for Stripper<'_> {
     }
 
     fn visit_ts_enum_declaration(&mut self, it: &TSEnumDeclaration<'a>) {
-        self.declarations.push(it.span);
+        self.missing.declarations.push(it.span);
     }
 
     fn visit_ts_namespace_declaration(&mut self, it: &TSNamespaceDeclaration<'a>) {
-        self.declarations.push(it.span);
+        self.missing.declarations.push(it.span);
     }
 
-    fn visit_ts_import_equals_declaration(&mut self, _: &TSImportEqualsDeclaration<'a>) {
-        self.needs_transform = true;
+    /// `import x = A.b` is another name for a value, which may be of a namespace that has nothing but types.
+    fn visit_ts_import_equals_declaration(&mut self, it: &TSImportEqualsDeclaration<'a>) {
+        let start = it.span.start as usize;
+        self.out()[start..start + "import".len()].copy_from_slice(b"var   ");
+        let named = it.module_reference.span();
+        let text = &self.source[named.start as usize..named.end as usize];
+        let first = text.split(|byte| !is_name(*byte)).next().unwrap_or_default();
+        let first = String::from_utf8_lossy(first);
+        let guard = format!("typeof {first} == \"undefined\" ? undefined : ");
+        self.missing.inserts.push((named.start, guard));
     }
+}
+
+const fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || !byte.is_ascii()
+}
+
+/// Whether a statement is `super(…)`.
+fn is_super_call(statement: &Statement<'_>) -> bool {
+    matches!(statement, Statement::ExpressionStatement(it)
+        if matches!(&it.expression, Expression::CallExpression(call) if matches!(call.callee, Expression::Super(_))))
 }

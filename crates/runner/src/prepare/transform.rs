@@ -1,5 +1,6 @@
 //! TypeScript that is more than annotations, turned into JavaScript by the full transformer.
 
+use super::strip::Missing;
 use super::{SyntaxProblem, problem};
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{Program, Statement, TemplateElement};
@@ -16,32 +17,44 @@ pub(super) fn to_javascript(text: &str) -> Result<String, SyntaxProblem> {
     Ok(Codegen::new().build(&transformed(&allocator, text)?).code)
 }
 
-/// `blanked`, which is `text` without its types, byte for byte as long, with code in the places of its enums and
-/// namespaces. Everything else stays in its line.
+/// `blanked`, which is `text` without its types, byte for byte as long, with the code that is missing in it. Everything
+/// else stays in its line.
 pub(super) fn splice(
     text: &str,
     blanked: &[u8],
-    declarations: &[Span],
+    missing: Missing,
 ) -> Result<Vec<u8>, SyntaxProblem> {
+    let mut pieces: Vec<(Span, String)> =
+        missing.inserts.into_iter().map(|(at, code)| (Span::empty(at), code)).collect();
+    for (span, code) in codes(text, &missing.declarations)? {
+        let joined = joined(code.trim_end());
+        let n_lines = text[span.start as usize..span.end as usize].matches('\n').count();
+        let n_lines_left = n_lines.saturating_sub(joined.matches('\n').count());
+        // Code may begin with a parenthesis: it must not be read as a part of what stands before it.
+        pieces.push((span, format!(";{joined}{}", "\n".repeat(n_lines_left))));
+    }
+    pieces.sort_by_key(|(span, _)| span.start);
+    let (mut result, mut done) = (Vec::with_capacity(text.len() * 2), 0);
+    for (span, code) in &pieces {
+        result.extend_from_slice(&blanked[done..span.start as usize]);
+        result.extend_from_slice(code.as_bytes());
+        done = span.end as usize;
+    }
+    result.extend_from_slice(&blanked[done..]);
+    Ok(result)
+}
+
+/// What the transformer makes of enums and namespaces.
+fn codes(text: &str, declarations: &[Span]) -> Result<Vec<(Span, String)>, SyntaxProblem> {
+    if declarations.is_empty() {
+        return Ok(vec![]);
+    }
     let allocator = Allocator::default();
     let program = transformed(&allocator, text)?;
     let mut printer =
         Printer { codes: declarations.iter().map(|it| (*it, String::new())).collect() };
     printer.visit_program(&program);
-    let (mut result, mut done) = (Vec::with_capacity(text.len() * 2), 0);
-    for (span, code) in &printer.codes {
-        let (start, end) = (span.start as usize, span.end as usize);
-        result.extend_from_slice(&blanked[done..start]);
-        let joined = joined(code.trim_end());
-        // Code may begin with a parenthesis: it must not be read as a part of what stands before it.
-        result.extend_from_slice(format!(";{joined}").as_bytes());
-        let n_lines = text[start..end].matches('\n').count();
-        let n_lines_left = n_lines.saturating_sub(joined.matches('\n').count());
-        result.extend(std::iter::repeat_n(b'\n', n_lines_left));
-        done = end;
-    }
-    result.extend_from_slice(&blanked[done..]);
-    Ok(result)
+    Ok(printer.codes)
 }
 
 fn transformed<'a>(allocator: &'a Allocator, text: &'a str) -> Result<Program<'a>, SyntaxProblem> {

@@ -61,3 +61,50 @@ fn too_many_lines_are_cut_as_execbox_cuts_them() {
     }
     assert_eq!(cases.len(), 8);
 }
+
+/// A value by the name under which the record has it, and what comes out of the guest for it: a result is
+/// what `JSON.stringify` makes of it, also where execbox's hosts would refuse it from a tool.
+const VALUES: [(&str, &str, Option<&str>); 22] = [
+    ("null", "null", Some("null")),
+    ("string", "'text'", Some("\"text\"")),
+    ("nan", "NaN", Some("null")),
+    ("inf", "Infinity", Some("null")),
+    ("negzero", "-0", Some("0")),
+    ("undefined", "undefined", Some("")),
+    ("bigint", "1n", None),
+    ("symbol", "Symbol('s')", Some("")),
+    ("function", "() => 1", Some("")),
+    ("date", "new Date(0)", Some("\"1970-01-01T00:00:00.000Z\"")),
+    ("map", "new Map()", Some("{}")),
+    ("class", "new (class A { x = 1 })()", Some("{\"x\":1}")),
+    ("nullproto", "Object.assign(Object.create(null), { a: 1 })", Some("{\"a\":1}")),
+    ("nestedUndefined", "{ a: undefined }", Some("{}")),
+    ("sparse", "[1, , 2]", Some("[1,null,2]")),
+    ("toJSON", "{ toJSON() { return 1 } }", Some("1")),
+    ("symbolKey", "{ [Symbol('s')]: 1, a: 1 }", Some("{\"a\":1}")),
+    ("nonEnumerableFn", "Object.defineProperty({}, 'f', { value() {} })", Some("{}")),
+    ("cyclic", "(() => { const a = {}; a.a = a; return a })()", None),
+    ("shared", "(() => { const a = {}; return [a, a] })()", Some("[{},{}]")),
+    ("boxed", "new Number(1)", Some("1")),
+    ("typed", "new Uint8Array(1)", Some("{\"0\":0}")),
+];
+
+#[test]
+fn what_is_json_to_execbox_comes_out_and_the_rest_as_json_has_it_or_not_at_all() {
+    let cases = units("isJsonSerializable");
+    assert_eq!(cases.len(), VALUES.len());
+    for (name, value, expected) in VALUES {
+        let case = cases.iter().find(|case| case["name"] == name).unwrap();
+        let done = done_with(&format!("return {{ value: {value} }}"), &json!({}));
+        let told = done["result"]
+            .as_object()
+            .map(|result| result.get("value").map_or(String::new(), ToString::to_string));
+        assert_eq!(told.as_deref(), expected, "{name}");
+        if case["value"] == json!(true) {
+            assert_eq!(done["ok"], json!(true), "{name}");
+        }
+        if expected.is_none() {
+            assert_eq!(done["error"]["code"], "serialization_error", "{name}");
+        }
+    }
+}
