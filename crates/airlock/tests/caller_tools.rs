@@ -45,6 +45,34 @@ async fn at_rest(house: &House, execution: ExecutionId) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_cancel_that_overtakes_the_start_ends_it_as_cancelled() {
+    let folder = tempfile::tempdir().unwrap();
+    let house = House::open(folder.path(), |_| {}).await;
+    for n in 1..=20 {
+        let starting = start(&house, n, CALLS, Limits::default());
+        let (started, cancelled) = tokio::join!(starting, house.engine.cancel(id(n), me()));
+        assert!(started.is_ok() && cancelled.is_ok(), "{started:?} {cancelled:?}");
+        let outcome = house.engine.outcome(id(n)).await.unwrap();
+        assert!(matches!(outcome, Outcome::Cancelled { .. }), "{outcome:?}");
+    }
+    // What nobody knows yet cannot be cancelled, and can be started all the same.
+    for n in 21..=40 {
+        let cancelling = house.engine.cancel(id(n), me());
+        let (cancelled, started) =
+            tokio::join!(cancelling, start(&house, n, CALLS, Limits::default()));
+        assert!(started.is_ok(), "{started:?}");
+        if cancelled.is_err() {
+            house.engine.cancel(id(n), me()).await.unwrap();
+        }
+        let outcome = house.engine.outcome(id(n)).await.unwrap();
+        assert!(matches!(outcome, Outcome::Cancelled { .. }), "{outcome:?}");
+    }
+    let again = start(&house, 1, CALLS, Limits::default()).await;
+    assert!(matches!(again, Err(Error::Rejected(Rejection::AlreadyStarted))), "{again:?}");
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_first_result_counts_and_an_alias_finds_its_tool() {
     let folder = tempfile::tempdir().unwrap();
     let house = House::open(folder.path(), |_| {}).await;

@@ -1,7 +1,7 @@
 //! The handle: submit, follow, look up.
 
 use crate::Clock;
-use crate::actor::{Actor, Boot, Request};
+use crate::actor::{Actor, Boot, Reply, Request};
 use crate::alarm::Alarm;
 use crate::config::Config;
 use crate::fault::{Error, Fault};
@@ -102,7 +102,8 @@ impl Engine {
 
     /// Starts an execution. It is in the journal when this returns.
     pub async fn submit(&self, start: Start) -> Result<ExecutionId, Error> {
-        self.begin(ExecutionId::from_uuid(Uuid::now_v7()), start, Terms::default()).await
+        self.begin(ExecutionId::from_uuid(Uuid::now_v7()), start, Terms::default(), Boot::Fresh)
+            .await
     }
 
     /// Starts an execution under an id and on terms that its door chose. An id serves once.
@@ -112,10 +113,7 @@ impl Engine {
         start: Start,
         terms: Terms,
     ) -> Result<ExecutionId, Error> {
-        if !self.shared.config.journal.read(execution, Seq(0), 1).await?.is_empty() {
-            return Err(Rejection::AlreadyStarted.into());
-        }
-        self.begin(execution, start, terms).await
+        self.begin(execution, start, terms, Boot::Chosen).await
     }
 
     async fn begin(
@@ -123,6 +121,7 @@ impl Engine {
         execution: ExecutionId,
         start: Start,
         terms: Terms,
+        boot: fn(Intent, Reply) -> Boot,
     ) -> Result<ExecutionId, Error> {
         if self.shared.closing.is_cancelled() {
             return Err(Rejection::ShuttingDown.into());
@@ -132,7 +131,14 @@ impl Engine {
         let Start { program, caller, limits } = start;
         let (reply, kept) = oneshot::channel();
         let intent = Intent::Start { program, caller, limits, seed, terms: Box::new(terms) };
-        self.shared.activate(execution, Boot::Fresh(intent, reply));
+        match self.shared.registry.desk(execution) {
+            Desk::Vacant(_, mailbox) => {
+                let actor = Actor::new(Arc::clone(&self.shared), execution, mailbox);
+                self.shared.tracker.spawn(actor.run(boot(intent, reply)));
+            }
+            // Somebody wanted something of it before it began; whoever is there says what it is.
+            Desk::Staffed(_) => return self.ask(execution, intent).await.map(|()| execution),
+        }
         match kept.await {
             Ok(started) => started.map(|()| execution),
             Err(_) if self.shared.closing.is_cancelled() => Err(Rejection::ShuttingDown.into()),

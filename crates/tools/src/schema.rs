@@ -34,9 +34,20 @@ pub(crate) struct Issue {
 impl Schema {
     /// Compiles a schema. References outside it are errors: a schema must never make us fetch anything.
     pub(crate) fn compile(schema: &Value) -> Result<Self, String> {
+        Self::with(schema, false)
+    }
+
+    /// The same, where `format` counts too: people mistype addresses and dates.
+    fn of_form(schema: &Value) -> Result<Self, String> {
+        Self::with(schema, true)
+    }
+
+    fn with(schema: &Value, formats: bool) -> Result<Self, String> {
         let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS_MAX);
         let validator = jsonschema::options()
             .offline()
+            .should_validate_formats(formats)
+            .with_format("url", is_url)
             .with_pattern_options(patterns)
             .build(schema)
             .map_err(|error| shortened(error.to_string()))?;
@@ -70,8 +81,20 @@ impl Schema {
 /// What is wrong with what somebody filled in, if anything is. A schema that makes no sense asks for nothing.
 pub fn misfit(schema: &Json, content: &Json) -> Option<String> {
     let schema = serde_json::from_str(schema.text()).ok()?;
-    let issues = Schema::compile(&schema).ok()?.issues(content);
+    let issues = Schema::of_form(&schema).ok()?.issues(content);
     (!issues.is_empty()).then(|| sentence(&issues))
+}
+
+/// Whether a text is an address with a scheme, as browsers take it for `url`, which JSON Schema calls `uri`.
+fn is_url(text: &str) -> bool {
+    let is_scheme = |scheme: &str| {
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+    };
+    let is_plain = |c: char| !c.is_whitespace() && !c.is_control();
+    text.split_once(':').is_some_and(|(scheme, rest)| {
+        is_scheme(scheme) && !rest.is_empty() && rest.chars().all(is_plain)
+    })
 }
 
 /// "at /a: value is not of type "number"; "b" is a required property".
@@ -136,6 +159,27 @@ mod tests {
         check(&schema, r#"{"a": 1, "b": 2}"#, "");
         check(&schema, r#"{"a": "secret", "b": 2}"#, r#"at /a: value is not of type "number""#);
         check(&schema, "{}", r#""b" is a required property"#);
+    }
+
+    #[test]
+    fn what_people_fill_in_has_the_format_that_was_asked_for() {
+        let fits = |format: &str, text: &str| {
+            let schema = json!({"properties": {"a": {"type": "string", "format": format}}});
+            misfit(&json(&schema.to_string()), &json(&json!({ "a": text }).to_string())).is_none()
+        };
+        let cases = [
+            ("date", "2026-11-16", "16.11.2026"),
+            ("date-time", "2026-11-16T09:00:00.000Z", "2026-11-16"),
+            ("email", "ann@example.org", "not an address"),
+            ("uri", "https://example.org/", "example"),
+            ("url", "https://example.org/", "not an address"),
+        ];
+        for (format, good, bad) in cases {
+            assert!(fits(format, good), "{format} {good}");
+            assert!(!fits(format, bad), "{format} {bad}");
+        }
+        // Arguments of programs are the tools' own business.
+        check(&json!({"format": "email"}), "\"x\"", "");
     }
 
     #[test]

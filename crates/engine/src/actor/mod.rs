@@ -49,6 +49,8 @@ pub(crate) enum Request {
 pub(crate) enum Boot {
     /// With a new execution.
     Fresh(Intent, Reply),
+    /// The same under an id that somebody chose, who may have chosen it before.
+    Chosen(Intent, Reply),
     /// From the journal, because somebody wants something of it.
     Asked,
     /// From the journal, because whoever ran it is gone.
@@ -155,6 +157,10 @@ impl Actor {
     async fn boot(&mut self, boot: Boot) -> Result<(), Leave> {
         match boot {
             Boot::Fresh(intent, reply) => self.request(intent, reply),
+            Boot::Chosen(intent, reply) => {
+                self.load().await?;
+                self.request(intent, reply);
+            }
             Boot::Asked => self.load().await?,
             Boot::Recover => {
                 self.load().await?;

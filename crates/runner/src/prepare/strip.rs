@@ -264,13 +264,13 @@ impl<'a> Visit<'a> for Stripper<'_> {
 
     fn visit_arrow_function_expression(&mut self, it: &ArrowFunctionExpression<'a>) {
         walk::walk_arrow_function_expression(self, it);
-        if let Some(types) = &it.type_parameters {
-            if self.has_newline(types.span.start, it.params.span.start) {
-                // Neither `async` nor `return` may end its line: the parenthesis moves up.
-                let (from, to) = (it.params.span.start as usize, types.span.start as usize);
-                self.out()[from] = b' ';
-                self.out()[to] = b'(';
-            }
+        if let Some(types) = &it.type_parameters
+            && self.has_newline(types.span.start, it.params.span.start)
+        {
+            // Neither `async` nor `return` may end its line: the parenthesis moves up.
+            let (from, to) = (it.params.span.start as usize, types.span.start as usize);
+            self.out()[from] = b' ';
+            self.out()[to] = b'(';
         }
         if let Some(types) = &it.return_type
             && self.has_newline(it.params.span.end, types.span.end)

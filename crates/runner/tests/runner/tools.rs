@@ -44,7 +44,12 @@ fn a_call_says_which_line_of_the_users_text_made_it() {
     assert_eq!(line_of_next_call(&mut guest), 8);
     let mut fenced = Guest::running("\n```js\nawait tools.t()\n```\n");
     assert_eq!(line_of_next_call(&mut fenced), 3);
-    let mut rewritten = Guest::running("const f = () => <T>{ a: 1 }\nawait tools.t(f())");
+    let mut asserted = Guest::running("const f = () => <T>{ a: 1 }\nawait tools.t(f())");
+    assert_eq!(line_of_next_call(&mut asserted), 2);
+    // What the transformer wrote anew has lines of its own, which are nobody's.
+    let mut rewritten = Guest::running(
+        "class A extends Object { constructor(private x: T) { if (x) super(); else super(1) } }\nawait tools.t()",
+    );
     assert_eq!(line_of_next_call(&mut rewritten), serde_json::Value::Null);
 }
 
