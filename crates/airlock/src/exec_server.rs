@@ -2,7 +2,9 @@
 
 use crate::runtime::{finish, one_thread, threads};
 use crate::{Exit, print};
-use server::exec_server::{Access, Choice, Dialect, ExecServerTransport, Options, run_with};
+use server::exec_server::{
+    Access, Choice, Confines, Dialect, ExecServerTransport, Options, PlainSandbox, run_with,
+};
 
 /// Spawns and steers processes for a client, over pipes or terminals.
 ///
@@ -21,6 +23,16 @@ pub(crate) struct Args {
     /// What clients speak; auto looks at how they say hello.
     #[arg(long, value_name = "DIALECT", default_value = "auto")]
     dialect: Speech,
+    /// Keeps every process to this, such as {"writable": ["/work"], "network": "none"}.
+    ///
+    /// All else can be read only; "hidden" names what cannot be read. "memoryBytes", "cpuMs" and "processes" limit what a
+    /// process and all that it starts may use. Requests about files and HTTP are then refused.
+    #[arg(long, value_name = "JSON", value_parser = confines)]
+    sandbox: Option<Confines>,
+}
+
+fn confines(text: &str) -> Result<Confines, String> {
+    serde_json::from_str::<PlainSandbox>(text).map(Into::into).map_err(|error| error.to_string())
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -55,7 +67,7 @@ pub(crate) fn exec_server(args: &Args) -> Exit {
         ExecServerTransport::WebSocket(_) => threads(),
     };
     let access = if args.no_auth { Access::Everybody } else { Access::Token };
-    let options = Options { choice: args.dialect.into(), access };
+    let options = Options { choice: args.dialect.into(), access, sandbox: args.sandbox.clone() };
     let serving = async { Ok(run_with(args.listen, options).await?) };
     match runtime.and_then(|runtime| finish(runtime, serving)) {
         Ok(()) => Exit::Good,

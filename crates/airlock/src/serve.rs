@@ -7,8 +7,9 @@ use engine::policies::Policies;
 use engine::{Clock, Config, Engine, Retention};
 use lifecycle::{Limits, ToolPath};
 use processes::Processes;
-use server::exec_server::{Choice, ExecServer};
+use server::exec_server::{Choice, Confines, ExecServer, PlainSandbox, Reach};
 use server::{Auth, Doors, ReplSettings, Server};
+use sources::config::ProcessNetwork;
 use sources::{Management, Setup, Sources};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -309,7 +310,7 @@ async fn config(
         enclave_tools: args.enclave_tools.iter().cloned().collect(),
         model_answers: !args.no_model_answers,
         clock,
-        exec_server: if args.exec { Some(exec_server()?) } else { None },
+        exec_server: if args.exec { Some(exec_server(args, data_dir)?) } else { None },
         repl: repl_settings(args, data_dir)?,
         doors: args.doors,
         ..server::Config::new(engine.clone(), store.clone())
@@ -336,10 +337,30 @@ fn enclave_tool(text: &str) -> Result<(ToolPath, ToolPath), String> {
     Ok((parse(name)?, parse(tool)?))
 }
 
-fn exec_server() -> anyhow::Result<ExecServer> {
+fn exec_server(args: &Args, data_dir: &Path) -> anyhow::Result<ExecServer> {
+    let files = config_files(args.config.as_deref(), data_dir);
+    let said = sources::processes(&files).map_err(anyhow::Error::msg)?;
     let processes = Processes::start(&processes::Config::default())
         .context("could not start what processes are started from")?;
-    Ok(ExecServer::new(processes, Choice::Auto))
+    let confines = said.sandbox.map(confines).transpose()?;
+    Ok(ExecServer::confined(processes, Choice::Auto, confines))
+}
+
+/// What the configuration keeps processes to, in the words of the door.
+fn confines(said: sources::config::ProcessSandbox) -> anyhow::Result<Confines> {
+    let network = match said.network {
+        ProcessNetwork::All => Reach::All,
+        ProcessNetwork::Loopback => Reach::Loopback,
+        ProcessNetwork::None => Reach::None,
+    };
+    if let Some(relative) =
+        said.writable.iter().chain(&said.hidden).find(|path| !path.starts_with('/'))
+    {
+        anyhow::bail!("processes.sandbox names {relative}, which is no absolute path");
+    }
+    let (writable, hidden) = (said.writable, said.hidden);
+    let (memory_bytes, cpu_ms, processes) = (said.memory_bytes, said.cpu_ms, said.processes);
+    Ok(PlainSandbox { writable, hidden, network, memory_bytes, cpu_ms, processes }.into())
 }
 
 /// What tells us to stop.

@@ -317,7 +317,7 @@ fn settings_of_codex_on_this_machine_can_be_asked_for() {
 }
 
 #[test]
-fn a_sandbox_that_restricts_nothing_is_taken_and_any_other_is_refused_in_words() {
+fn a_sandbox_that_restricts_nothing_is_none_and_one_that_is_not_understood_is_refused_in_words() {
     let mut server = Stdio::greeted(&[]);
     let mut start = |name: &str, sandbox: Value| {
         let params = json!({
@@ -328,7 +328,9 @@ fn a_sandbox_that_restricts_nothing_is_taken_and_any_other_is_refused_in_words()
     };
     let managed = |files: &str| {
         json!({"permissions": {
-        "type": "managed", "file_system": {"type": files, "entries": []}, "network": "enabled"}, "cwd": "file:///tmp"})
+        "type": "managed", "file_system": {"type": files, "entries": [
+            {"path": {"type": "glob_pattern", "pattern": "**/*.env"}, "access": "deny"}
+        ]}, "network": "enabled"}, "cwd": "file:///tmp"})
     };
     let started = |name: &str| Ok(json!({"processId": name, "sandboxType": "none"}));
     assert_eq!(start("a", json!(null)), started("a"));
@@ -337,7 +339,7 @@ fn a_sandbox_that_restricts_nothing_is_taken_and_any_other_is_refused_in_words()
     let (code, why) = start("d", managed("restricted")).unwrap_err();
     assert_eq!(code, -32602);
     assert!(
-        why.starts_with("this exec-server enforces no sandbox and was asked to restrict files"),
+        why.starts_with("the sandbox names **/*.env, and patterns are not enforced here"),
         "{why}"
     );
 }

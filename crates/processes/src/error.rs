@@ -1,6 +1,6 @@
 //! Why something could not be done.
 
-use crate::BadSpec;
+use crate::{BadSpec, Wall};
 use std::io;
 
 /// Why a program did not start.
@@ -12,6 +12,9 @@ pub enum SpawnError {
     /// The system said no: no such program, no such folder, not allowed.
     #[error("{0}")]
     System(io::Error),
+    /// A wall of its cage could not be raised on this machine.
+    #[error("this machine cannot enforce the sandbox: it does not allow {}", .0.name())]
+    Uncaged(Wall),
     /// Our side broke: no descriptors left, or the warden is gone and does not come back.
     #[error("prepare a process: {0}")]
     Ours(#[source] io::Error),

@@ -12,6 +12,7 @@
 //! program starts, also what leaves its group and session, stays a descendant of the guardian and dies with
 //! it. When the connection of a guardian closes, whatever closed it, the guardian kills all it has.
 
+mod cage;
 mod error;
 mod guardian_link;
 mod order;
@@ -25,6 +26,7 @@ mod spec;
 mod streams;
 mod warden;
 
+pub use cage::{Access, Cage, CageLimits, Excess, Network, Rule, Wall};
 pub use error::{Refused, SpawnError};
 pub use order::Signal;
 pub use output::{

@@ -1,6 +1,7 @@
 //! What the server and a guardian say to each other. Both are this same binary, so the form is as plain as
 //! can be; the program's texts are bounded by what the system takes.
 
+use crate::cage::{Access, Cage, CageLimits, Excess, Network, Rule, Wall};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -17,6 +18,7 @@ pub(crate) struct Order {
     pub(crate) arg0: Option<OsString>,
     pub(crate) cwd: PathBuf,
     pub(crate) env: Vec<(OsString, OsString)>,
+    pub(crate) cage: Option<Cage>,
 }
 
 impl Order {
@@ -28,6 +30,7 @@ impl Order {
         put_list(&mut bytes, self.arg0.iter().map(OsString::as_os_str));
         put_text(&mut bytes, self.cwd.as_os_str());
         put_list(&mut bytes, self.env.iter().flat_map(|(name, value)| [&**name, &**value]));
+        put_cage(&mut bytes, self.cage.as_ref());
         let n_bytes = length(bytes.len() - 4);
         bytes[..4].copy_from_slice(&n_bytes);
         bytes
@@ -58,7 +61,51 @@ fn parse(mut bytes: &[u8]) -> Option<Order> {
     while let Some(name) = texts.next() {
         env.push((name, texts.next()?));
     }
-    Some(Order { has_terminal: *has_terminal == 1, argv, arg0, cwd, env })
+    let cage = take_cage(&mut bytes)?;
+    Some(Order { has_terminal: *has_terminal == 1, argv, arg0, cwd, env, cage })
+}
+
+const ACCESSES: [Access; 3] = [Access::Read, Access::Write, Access::Deny];
+const NETWORKS: [Network; 3] = [Network::All, Network::Loopback, Network::None];
+
+/// A byte that says whether there is one; the network, three limits, and each path with what may be done.
+fn put_cage(bytes: &mut Vec<u8>, cage: Option<&Cage>) {
+    let Some(Cage { rules, network, limits }) = cage else { return bytes.push(0) };
+    bytes.extend([1, *network as u8]);
+    for limit in [limits.memory_bytes, limits.cpu_ms, limits.processes] {
+        bytes.extend(limit.unwrap_or(u64::MAX).to_le_bytes());
+    }
+    bytes.extend(length(rules.len()));
+    for rule in rules {
+        bytes.push(rule.access as u8);
+        put_text(bytes, rule.path.as_os_str());
+    }
+}
+
+fn take_cage(bytes: &mut &[u8]) -> Option<Option<Cage>> {
+    if take_byte(bytes)? == 0 {
+        return Some(None);
+    }
+    let network = *NETWORKS.get(usize::from(take_byte(bytes)?))?;
+    let mut limit = || -> Option<Option<u64>> {
+        let (number, rest) = bytes.split_first_chunk::<8>()?;
+        *bytes = rest;
+        Some(Some(u64::from_le_bytes(*number)).filter(|number| *number != u64::MAX))
+    };
+    let limits = CageLimits { memory_bytes: limit()?, cpu_ms: limit()?, processes: limit()? };
+    let n_rules = take_length(bytes)?;
+    let rule = |_| {
+        let access = *ACCESSES.get(usize::from(take_byte(bytes)?))?;
+        Some(Rule { access, path: take_text(bytes)?.into() })
+    };
+    let rules = (0..n_rules).map(rule).collect::<Option<_>>()?;
+    Some(Some(Cage { rules, network, limits }))
+}
+
+fn take_byte(bytes: &mut &[u8]) -> Option<u8> {
+    let (byte, rest) = bytes.split_first()?;
+    *bytes = rest;
+    Some(*byte)
 }
 
 fn put_list<'a>(bytes: &mut Vec<u8>, texts: impl Iterator<Item = &'a OsStr>) {
@@ -191,6 +238,10 @@ pub(crate) enum Report {
     Started { pid: i32 },
     /// It could not be started.
     Failed { errno: i32 },
+    /// It was not started, because this wall could not be raised.
+    Uncaged { wall: Wall },
+    /// It and all that it has started are killed, because they used too much of this.
+    Exceeded { excess: Excess },
     /// It ended with this code, 128 + n for signal n. Others may live.
     Exited { code: i32 },
     /// Nobody is left.
@@ -205,6 +256,8 @@ impl Report {
         let (tag, number) = match self {
             Self::Started { pid } => (b'S', pid),
             Self::Failed { errno } => (b'F', errno),
+            Self::Uncaged { wall } => (b'U', wall as i32),
+            Self::Exceeded { excess } => (b'O', excess as i32),
             Self::Exited { code } => (b'X', code),
             Self::Empty => (b'E', 0),
         };
@@ -217,6 +270,14 @@ impl Report {
         match tag {
             b'S' => Some(Self::Started { pid: number }),
             b'F' => Some(Self::Failed { errno: number }),
+            b'U' => Wall::ALL
+                .into_iter()
+                .find(|wall| *wall as i32 == number)
+                .map(|wall| Self::Uncaged { wall }),
+            b'O' => Excess::ALL
+                .into_iter()
+                .find(|excess| *excess as i32 == number)
+                .map(|excess| Self::Exceeded { excess }),
             b'X' => Some(Self::Exited { code: number }),
             b'E' => Some(Self::Empty),
             _ => None,
@@ -236,13 +297,23 @@ mod tests {
     fn order() -> impl Strategy<Value = Order> {
         let texts = || prop::collection::vec(text(), 0..5);
         let env = prop::collection::vec((text(), text()), 0..5);
-        (any::<bool>(), texts(), prop::option::of(text()), text(), env).prop_map(
-            |(has_terminal, argv, arg0, cwd, env)| Order {
+        let rule = (prop::sample::select(&ACCESSES[..]), text())
+            .prop_map(|(access, path)| Rule { path: path.into(), access });
+        let limits = (prop::option::of(0..9_u64), prop::option::of(0..9_u64)).prop_map(
+            |(memory_bytes, cpu_ms)| CageLimits { memory_bytes, cpu_ms, processes: None },
+        );
+        let rules = prop::collection::vec(rule, 0..4);
+        let cage = (rules, prop::sample::select(&NETWORKS[..]), limits)
+            .prop_map(|(rules, network, limits)| Cage { rules, network, limits });
+        let program = (texts(), prop::option::of(text()), text(), env);
+        (any::<bool>(), program, prop::option::of(cage)).prop_map(
+            |(has_terminal, (argv, arg0, cwd, env), cage)| Order {
                 has_terminal,
                 argv,
                 arg0,
                 cwd: cwd.into(),
                 env,
+                cage,
             },
         )
     }
@@ -269,6 +340,8 @@ mod tests {
             Report::Started { pid: 77 },
             Report::Failed { errno: 2 },
             Report::Exited { code: 143 },
+            Report::Uncaged { wall: Wall::Landlock },
+            Report::Exceeded { excess: Excess::Cpu },
             Report::Empty,
         ];
         for report in reports {

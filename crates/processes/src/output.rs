@@ -1,6 +1,7 @@
 //! What a process has said, numbered: a bounded ring that tells when something was lost, and how room in it
 //! slows the process down.
 
+use crate::cage::Excess;
 use crate::screen::Screen;
 use crate::spec::Size;
 use bytes::Bytes;
@@ -111,6 +112,7 @@ struct Kept {
     last: Seq,
     exited: Option<(Seq, i32)>,
     closed: Option<Seq>,
+    excess: Option<Excess>,
     /// The last piece that was dropped, and how much was dropped up to it: pieces before it count, too.
     dropped_seq: Seq,
     dropped_bytes: u64,
@@ -211,6 +213,15 @@ impl Output {
     /// How it ended, if it has.
     pub fn exit_code(&self) -> Option<i32> {
         self.kept().exited.map(|(_, code)| code)
+    }
+
+    /// What it was killed for having used too much of.
+    pub fn excess(&self) -> Option<Excess> {
+        self.kept().excess
+    }
+
+    pub(crate) fn exceeded(&self, excess: Excess) {
+        self.kept().excess = Some(excess);
     }
 
     /// Whether nothing more comes.

@@ -84,6 +84,7 @@ impl Processes {
             arg0: spec.arg0.clone(),
             cwd: spec.cwd.clone(),
             env: spec.environment(),
+            cage: spec.cage.clone(),
         };
         match give(&mut link, &order).await.map_err(SpawnError::Ours)? {
             Report::Started { pid } => {
@@ -98,7 +99,8 @@ impl Processes {
             Report::Failed { errno } => {
                 Err(SpawnError::System(io::Error::from_raw_os_error(errno)))
             }
-            Report::Exited { .. } | Report::Empty => {
+            Report::Uncaged { wall } => Err(SpawnError::Uncaged(wall)),
+            Report::Exited { .. } | Report::Exceeded { .. } | Report::Empty => {
                 Err(SpawnError::Ours(io::ErrorKind::InvalidData.into()))
             }
         }

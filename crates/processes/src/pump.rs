@@ -158,7 +158,8 @@ impl Pump {
     fn hear_report(&mut self, report: Option<Report>) {
         match report {
             Some(Report::Exited { code }) => self.ended(code),
-            Some(Report::Started { .. } | Report::Failed { .. }) => {}
+            Some(Report::Exceeded { excess }) => self.output.exceeded(excess),
+            Some(Report::Started { .. } | Report::Failed { .. } | Report::Uncaged { .. }) => {}
             Some(Report::Empty) | None => {
                 self.has_family = false;
                 self.wishes.close();

@@ -1,5 +1,6 @@
 //! What to start, and how it is connected.
 
+use crate::cage::Cage;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
@@ -17,6 +18,8 @@ pub struct Spec {
     pub env: Vec<(OsString, OsString)>,
     /// How it is connected.
     pub streams: Streams,
+    /// What keeps it in; none where it may do what the server may.
+    pub cage: Option<Cage>,
 }
 
 /// How a program is connected.
@@ -117,6 +120,7 @@ mod tests {
             cwd: "/".into(),
             env: vec![("A".into(), "1".into())],
             streams: Streams::Pipes(Input::Null),
+            cage: None,
         }
     }
 

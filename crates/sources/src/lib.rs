@@ -17,4 +17,4 @@ pub use known::ConnectionView;
 pub use manage::Management;
 pub use open::{Detected, detect};
 pub use sources::{Setup, SourceError, Sources};
-pub use watch::{check, configured, notify, project_file, user_file};
+pub use watch::{check, configured, notify, processes, project_file, user_file};

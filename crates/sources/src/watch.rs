@@ -1,6 +1,6 @@
 //! The configuration files, looked at again and again: a look costs two system calls.
 
-use crate::config::{FILE_BYTES_MAX, File, Notify};
+use crate::config::{FILE_BYTES_MAX, File, Notify, Processes};
 use lifecycle::{Limits, Policy, Timestamp};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -22,6 +22,11 @@ pub fn user_file() -> Option<PathBuf> {
 /// Who is told when something asks, if anybody is.
 pub fn notify(files: &[PathBuf]) -> Result<Option<Notify>, String> {
     read(files).map(|file| file.notify)
+}
+
+/// What the files say of processes.
+pub fn processes(files: &[PathBuf]) -> Result<Processes, String> {
+    Ok(read(files)?.processes)
 }
 
 /// Which of the files there are, if they can be read; otherwise what is wrong with them.

@@ -42,6 +42,7 @@ impl Terminal {
             cwd: "/".into(),
             env: env.iter().map(variable).collect(),
             streams: Streams::Terminal(Size { rows: 24, columns }),
+            cage: None,
         };
         let process = house.spawn(&spec).await.unwrap();
         let changes = process.output().changes();

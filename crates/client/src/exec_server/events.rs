@@ -137,6 +137,7 @@ impl Heard {
                 seq: Some(seq),
                 exit_code,
                 sandbox_denied: Some(read.sandbox_denied),
+                denied: read.denied,
             })));
         }
         if let Some(seq) = closed {

@@ -17,6 +17,7 @@ fn exited(seq: u64) -> ExecServerEvent {
         seq: Some(seq),
         exit_code: 3,
         sandbox_denied: Some(false),
+        denied: vec![],
     })
 }
 
@@ -38,6 +39,7 @@ fn read(seqs: &[u64], next_seq: u64, is_exited: bool, is_closed: bool) -> ReadRe
         closed: is_closed,
         failure: None,
         sandbox_denied: false,
+        denied: vec![],
         dropped_bytes: 0,
         first_seq: seqs.first().copied(),
     }
@@ -78,6 +80,7 @@ fn a_server_without_numbers_is_heard_as_it_comes() {
         seq: None,
         exit_code: 0,
         sandbox_denied: None,
+        denied: vec![],
     });
     assert_eq!(heard.hear(unnumbered.clone()), [unnumbered]);
 }

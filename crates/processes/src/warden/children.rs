@@ -15,6 +15,18 @@ pub(super) fn children() -> impl Iterator<Item = Pid> {
     pids.into_iter().map(Pid::from_raw)
 }
 
+/// The children of any process, of all its threads.
+pub(super) fn children_of(pid: u32) -> Vec<u32> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return vec![] };
+    let listed = threads
+        .flatten()
+        .map(|thread| std::fs::read_to_string(thread.path().join("children")).unwrap_or_default());
+    let pids = |listed: String| -> Vec<u32> {
+        listed.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+    };
+    listed.flat_map(pids).collect()
+}
+
 /// All processes whose parent is `own`.
 fn searched(own: u32) -> Vec<i32> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return vec![] };

@@ -1,9 +1,11 @@
 //! A guardian: the parent of one program and the adopter of all its orphans.
 
 use super::children::children;
-use super::{leader, wait};
-use crate::order::{Order, Report, Wish};
+use super::{leader, usage, wait};
+use crate::cage::CageLimits;
+use crate::order::{Order, REPORT_BYTES, Report, Wish};
 use nix::errno::Errno;
+use nix::poll::PollTimeout;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::signalfd::SignalFd;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -21,36 +23,44 @@ pub(super) fn run([link, stdin, stdout, stderr]: [OwnedFd; 4], children: &Signal
     if nix::sys::prctl::set_child_subreaper(true).is_err() {
         return 1;
     }
+    let limits = order.cage.as_ref().map(|cage| cage.limits);
+    let limits = limits.filter(|limits| *limits != CageLimits::default());
     match start(order, [stdin, stdout, stderr]) {
-        Ok(leader) => Guardian { link, leader: Some(leader), group: leader }.attend(children),
-        Err(errno) => {
-            let _ = (&link).write_all(&Report::Failed { errno: errno as i32 }.to_bytes());
+        Ok(leader) => {
+            Guardian { link, leader: Some(leader), group: leader, limits }.attend(children)
+        }
+        Err(report) => {
+            let _ = (&link).write_all(&report.to_bytes());
             1
         }
     }
 }
 
 /// Forks, and waits until the child has become the program or said why not.
-fn start(order: Order, streams: [OwnedFd; 3]) -> nix::Result<Pid> {
-    let (mut said, say) = io::pipe().map_err(errno)?;
+fn start(order: Order, streams: [OwnedFd; 3]) -> Result<Pid, Report> {
+    let failed = |errno: Errno| Report::Failed { errno: errno as i32 };
+    let (mut said, say) = io::pipe().map_err(|error| failed(errno(error)))?;
     let guardian = nix::unistd::getpid();
     // SAFETY: as in the warden: this process has one thread.
-    match unsafe { fork() }? {
+    match unsafe { fork() }.map_err(failed)? {
         ForkResult::Child => {
             drop(said);
-            let error = leader::become_program(order, streams, guardian);
-            let _ = (&say).write_all(&(errno(error) as i32).to_le_bytes());
+            let report = match leader::become_program(order, streams, guardian) {
+                (Some(wall), _) => Report::Uncaged { wall },
+                (None, error) => failed(errno(error)),
+            };
+            let _ = (&say).write_all(&report.to_bytes());
             super::leave(127)
         }
         ForkResult::Parent { child } => {
             drop((say, streams));
-            let mut why = [0; 4];
+            let mut why = [0; REPORT_BYTES];
             match said.read_exact(&mut why) {
                 // The other end closes when the program is entered.
                 Err(_) => Ok(child),
                 Ok(()) => {
                     let _ = waitpid(child, None);
-                    Err(Errno::from_raw(i32::from_le_bytes(why)))
+                    Err(Report::from_bytes(why).unwrap_or_else(|| failed(Errno::EINVAL)))
                 }
             }
         }
@@ -67,13 +77,23 @@ struct Guardian {
     leader: Option<Pid>,
     /// The group it was born to lead.
     group: Pid,
+    /// What it and all that it starts may use together.
+    limits: Option<CageLimits>,
 }
+
+/// How often a family with limits is looked at, in milliseconds: what a program can do wrong in that time is small.
+const LOOK_EVERY_MS: u16 = 100;
 
 impl Guardian {
     fn attend(mut self, children: &SignalFd) -> i32 {
         self.report(Report::Started { pid: self.group.as_raw() });
+        let most = self.limits.map_or(PollTimeout::NONE, |_| PollTimeout::from(LOOK_EVERY_MS));
         loop {
-            let Ok((has_wish, _)) = wait(&self.link, children) else { return self.end() };
+            let Ok((has_wish, _)) = wait(&self.link, children, most) else { return self.end() };
+            if let Some(excess) = self.limits.as_ref().and_then(usage::excess) {
+                self.report(Report::Exceeded { excess });
+                return self.end();
+            }
             if self.reap(WaitPidFlag::WNOHANG).is_none() {
                 return self.end();
             }

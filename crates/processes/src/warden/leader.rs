@@ -1,6 +1,8 @@
 //! The last steps before a forked child is the program.
 
+use super::cage;
 use super::signals::unblock;
+use crate::cage::Wall;
 use crate::order::Order;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
@@ -11,11 +13,18 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Stdio;
 
 /// Becomes the program; returns only with the reason why not.
-pub(super) fn become_program(order: Order, streams: [OwnedFd; 3], guardian: Pid) -> io::Error {
-    match prepare(&order, &streams, guardian) {
-        Ok(()) => enter(order, streams),
-        Err(error) => error,
+pub(super) fn become_program(
+    order: Order,
+    streams: [OwnedFd; 3],
+    guardian: Pid,
+) -> (Option<Wall>, io::Error) {
+    if let Err(error) = prepare(&order, &streams, guardian) {
+        return (None, error);
     }
+    if let Some(Err((wall, error))) = order.cage.as_ref().map(cage::enter) {
+        return (Some(wall), error);
+    }
+    (None, enter(order, streams))
 }
 
 fn prepare(order: &Order, [stdin, ..]: &[OwnedFd; 3], guardian: Pid) -> io::Result<()> {

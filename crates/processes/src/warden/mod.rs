@@ -4,10 +4,12 @@
 //! guardian be killed, what it had falls to the warden, which kills it.
 #![expect(unsafe_code, reason = "fork and the controlling terminal have no safe interface")]
 
+mod cage;
 mod children;
 mod guardian;
 mod leader;
 mod signals;
+mod usage;
 
 use crate::guardian_link::{Received, receive};
 use children::children;
@@ -67,7 +69,7 @@ impl Warden {
     /// Serves until the server is gone.
     fn run(mut self) -> i32 {
         loop {
-            if wait(&self.control, &self.children).is_err() {
+            if wait(&self.control, &self.children, PollTimeout::NONE).is_err() {
                 return 1;
             }
             self.reap();
@@ -132,14 +134,14 @@ impl Warden {
     }
 }
 
-/// Waits until there is something to read on either.
-fn wait(one: &impl AsFd, other: &SignalFd) -> nix::Result<(bool, bool)> {
+/// Waits until there is something to read on either, or for so long.
+fn wait(one: &impl AsFd, other: &SignalFd, most: PollTimeout) -> nix::Result<(bool, bool)> {
     let mut watched = [
         PollFd::new(one.as_fd(), PollFlags::POLLIN),
         PollFd::new(other.as_fd(), PollFlags::POLLIN),
     ];
     loop {
-        match poll(&mut watched, PollTimeout::NONE) {
+        match poll(&mut watched, most) {
             Err(Errno::EINTR) => {}
             Err(error) => return Err(error),
             Ok(_) => break,

@@ -26,6 +26,7 @@ pub(crate) fn spec(streams: Streams, argv: &[&str]) -> Spec {
         cwd: "/tmp".into(),
         env: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
         streams,
+        cage: None,
     }
 }
 

@@ -22,9 +22,11 @@ pub fn output_line(process_id: &str, seq: u64, stream: ExecOutputStream, bytes: 
 }
 
 /// `process/exited`.
-pub fn exited_line(process_id: &str, seq: u64, code: i32) -> String {
+pub fn exited_line(process_id: &str, seq: u64, code: i32, denied: &[String]) -> String {
+    let is_denied = !denied.is_empty();
+    let what = if is_denied { format!(",\"denied\":{}", json!(denied)) } else { String::new() };
     format!(
-        r#"{{"method":"process/exited","params":{{"processId":{process_id},"seq":{seq},"exitCode":{code},"sandboxDenied":false}}}}"#
+        r#"{{"method":"process/exited","params":{{"processId":{process_id},"seq":{seq},"exitCode":{code},"sandboxDenied":{is_denied}{what}}}}}"#
     )
 }
 

@@ -1,13 +1,126 @@
-//! What a process or a file request shall be kept from. Nothing can be enforced here yet, so whatever asks for a
-//! restriction is refused, and whatever asks for none is done.
+//! What a process shall be kept from: in codex's words, or in fewer of our own.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// As much of a sandbox as tells whether it restricts anything.
+/// What a process is kept to. What no rule names cannot be reached.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Confines {
+    /// What may be done where; of two places the one with the longer path counts.
+    pub rules: Vec<(Place, PlaceAccess)>,
+    /// Whom it may talk to.
+    pub network: Reach,
+    /// Memory that it and all that it starts may have together.
+    pub memory_bytes: Option<u64>,
+    /// Time on processors, likewise.
+    pub cpu_ms: Option<u64>,
+    /// How many they may be.
+    pub processes: Option<u64>,
+}
+
+/// Part of a file system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// Everything.
+    Root,
+    /// What programs need to run at all.
+    Minimal,
+    /// The folders that the client works in, or something below each of them.
+    Workspace(Option<String>),
+    /// The folder that the variable `TMPDIR` names.
+    TemporaryFolder,
+    /// A path, or a `file:` URI.
+    At(String),
+}
+
+/// What may be done there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum PlaceAccess {
+    Read,
+    Write,
+    #[serde(alias = "none")]
+    Deny,
+}
+
+/// Whom a process may talk to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reach {
+    /// Everybody.
+    #[default]
+    All,
+    /// Itself and what it starts, by a loopback of its own.
+    Loopback,
+    /// Nobody.
+    None,
+}
+
+/// A sandbox as it is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sandbox {
+    /// What it keeps to.
+    pub confines: Confines,
+    /// The folders that the client works in, where it says so.
+    pub workspaces: Vec<String>,
+}
+
+/// Our own words.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct PlainSandbox {
+    /// Folders that may be written; all else can be read only.
+    pub writable: Vec<String>,
+    /// What cannot be seen.
+    pub hidden: Vec<String>,
+    /// Whom it may talk to.
+    pub network: Reach,
+    /// Memory that it and all that it starts may have together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Time on processors, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_ms: Option<u64>,
+    /// How many they may be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u64>,
+}
+
+impl From<PlainSandbox> for Confines {
+    fn from(plain: PlainSandbox) -> Self {
+        let root = match plain.writable.iter().any(|path| path == "/") {
+            true => PlaceAccess::Write,
+            false => PlaceAccess::Read,
+        };
+        let root = std::iter::once((Place::Root, root));
+        let at = |access| move |path| (Place::At(path), access);
+        let written = plain.writable.into_iter().map(at(PlaceAccess::Write));
+        let hidden = plain.hidden.into_iter().map(at(PlaceAccess::Deny));
+        let PlainSandbox { network, memory_bytes, cpu_ms, processes, .. } = plain;
+        let rules = root.chain(written).chain(hidden).collect();
+        Self { rules, network, memory_bytes, cpu_ms, processes }
+    }
+}
+
+/// Codex's words.
 #[derive(Debug, Deserialize)]
-struct Sandbox {
+#[serde(rename_all = "camelCase")]
+struct CodexSandbox {
     permissions: Permissions,
+    #[serde(default)]
+    cwd: Option<String>,
+    #[serde(default)]
+    policy_context: Option<PolicyContext>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PolicyContext {
+    #[serde(default)]
+    cwd: Option<String>,
+    #[serde(default)]
+    workspace_roots: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -18,45 +131,118 @@ enum Permissions {
     /// Whoever runs the server keeps it in.
     External {},
     /// The server shall.
-    Managed { file_system: FileSystem, network: Network },
+    Managed { file_system: FileSystem, network: CodexNetwork },
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 enum FileSystem {
     Unrestricted {},
-    Restricted {},
+    Restricted { entries: Vec<Entry> },
 }
 
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum Network {
+enum CodexNetwork {
     Enabled,
     Restricted,
 }
 
-/// Why a request with this sandbox cannot be done; none where it asks for no restriction.
-pub fn not_enforced(sandbox: Option<&Value>) -> Option<String> {
-    let sandbox = sandbox.filter(|sandbox| !sandbox.is_null())?;
-    match Sandbox::deserialize(sandbox) {
-        Err(error) => Some(format!("the sandbox cannot be read: {error}")),
-        Ok(Sandbox { permissions }) => match permissions {
-            Permissions::Disabled | Permissions::External {} => None,
-            Permissions::Managed { file_system: FileSystem::Unrestricted {}, network } => {
-                (network == Network::Restricted).then(|| refusal("networks"))
-            }
-            Permissions::Managed { file_system: FileSystem::Restricted {}, .. } => {
-                Some(refusal("files"))
-            }
-        },
-    }
+#[derive(Debug, Deserialize)]
+struct Entry {
+    path: EntryPath,
+    access: PlaceAccess,
 }
 
-fn refusal(what: &str) -> String {
-    format!(
-        "this exec-server enforces no sandbox and was asked to restrict {what}; ask for none, such as with \
-         sandbox_mode danger-full-access, and contain the server itself"
-    )
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum EntryPath {
+    Path { path: String },
+    GlobPattern { pattern: String },
+    Special { value: Special },
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Special {
+    Root,
+    Minimal,
+    #[serde(alias = "current_working_directory")]
+    ProjectRoots {
+        #[serde(default)]
+        subpath: Option<String>,
+    },
+    Tmpdir,
+    SlashTmp,
+    #[serde(other)]
+    Unknown,
+}
+
+/// Reads a sandbox; none where nothing is restricted. What is not understood is refused, in words.
+pub fn read_sandbox(given: Option<&Value>) -> Result<Option<Sandbox>, String> {
+    let Some(given) = given.filter(|given| !given.is_null()) else { return Ok(None) };
+    if given.get("permissions").is_none() && given.is_object() {
+        let plain = PlainSandbox::deserialize(given);
+        let plain = plain.map_err(|error| format!("the sandbox cannot be read: {error}"))?;
+        return Ok(Some(Sandbox { confines: plain.into(), workspaces: vec![] }));
+    }
+    let sandbox = CodexSandbox::deserialize(given);
+    let sandbox = sandbox.map_err(|error| format!("the sandbox cannot be read: {error}"))?;
+    let Permissions::Managed { file_system, network } = sandbox.permissions else {
+        return Ok(None);
+    };
+    let rules = match (file_system, &network) {
+        (FileSystem::Unrestricted {}, CodexNetwork::Enabled) => return Ok(None),
+        (FileSystem::Unrestricted {}, CodexNetwork::Restricted) => {
+            vec![(Place::Root, PlaceAccess::Write)]
+        }
+        (FileSystem::Restricted { entries }, _) => {
+            let rules: Result<Vec<_>, String> = entries.into_iter().map(place).collect();
+            rules?.into_iter().flatten().collect()
+        }
+    };
+    let network = if network == CodexNetwork::Enabled { Reach::All } else { Reach::None };
+    let context = sandbox.policy_context.unwrap_or_default();
+    let cwd = context.cwd.or(sandbox.cwd).into_iter();
+    let workspaces = match context.workspace_roots.is_empty() {
+        true => cwd.collect(),
+        false => context.workspace_roots,
+    };
+    Ok(Some(Sandbox { confines: Confines { rules, network, ..Confines::default() }, workspaces }))
+}
+
+fn place(Entry { path, access }: Entry) -> Result<Option<(Place, PlaceAccess)>, String> {
+    let place = match path {
+        EntryPath::Path { path } => Place::At(path),
+        EntryPath::GlobPattern { pattern } => {
+            return Err(format!("the sandbox names {pattern}, and patterns are not enforced here"));
+        }
+        EntryPath::Special { value } => match value {
+            Special::Root => Place::Root,
+            Special::Minimal => Place::Minimal,
+            Special::ProjectRoots { subpath } => Place::Workspace(subpath),
+            Special::Tmpdir => Place::TemporaryFolder,
+            Special::SlashTmp => Place::At("/tmp".into()),
+            // What would be allowed is not; what would be forbidden must not be left open.
+            Special::Unknown if access == PlaceAccess::Deny => {
+                return Err("the sandbox denies a place that this exec-server does not know".into());
+            }
+            Special::Unknown => return Ok(None),
+        },
+    };
+    Ok(Some((place, access)))
+}
+
+/// Why a file request with this sandbox cannot be done; none where it asks for no restriction.
+pub fn not_enforced(sandbox: Option<&Value>) -> Option<String> {
+    match read_sandbox(sandbox) {
+        Ok(None) => None,
+        Err(why) => Some(why),
+        Ok(Some(_)) => Some(
+            "this exec-server keeps processes in sandboxes, but not its own work on files; ask for no sandbox here"
+                .into(),
+        ),
+    }
 }
 
 #[cfg(test)]
@@ -64,33 +250,87 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn managed(file_system: &Value, network: &str) -> Value {
+        json!({"permissions": {"type": "managed", "file_system": file_system, "network": network},
+               "cwd": "file:///work"})
+    }
+
     #[test]
-    fn only_what_restricts_nothing_is_taken() {
-        let managed = |file_system: &str, network: &str| {
-            json!({"permissions": {
-                "type": "managed",
-                "file_system": {"type": file_system, "entries": []},
-                "network": network,
-            }, "cwd": "file:///"})
-        };
-        assert_eq!(not_enforced(None), None);
-        for taken in [
+    fn what_restricts_nothing_is_no_sandbox() {
+        assert_eq!(read_sandbox(None), Ok(None));
+        for none in [
             json!(null),
             json!({"permissions": {"type": "disabled"}}),
             json!({"permissions": {"type": "external", "network": "restricted"}}),
-            managed("unrestricted", "enabled"),
+            managed(&json!({"type": "unrestricted"}), "enabled"),
         ] {
-            assert_eq!(not_enforced(Some(&taken)), None, "{taken}");
+            assert_eq!(read_sandbox(Some(&none)), Ok(None), "{none}");
+            assert_eq!(not_enforced(Some(&none)), None);
         }
+    }
+
+    #[test]
+    fn codex_s_words_are_understood() {
+        let special = |kind: &str, access: &str| json!({"path": {"type": "special", "value": {"kind": kind}}, "access": access});
+        let entries = json!([
+            special("root", "read"),
+            special("project_roots", "write"),
+            {"path": {"type": "special", "value": {"kind": "project_roots", "subpath": ".git"}}, "access": "read"},
+            special("tmpdir", "write"),
+            special("slash_tmp", "write"),
+            special("something_new", "write"),
+            {"path": {"type": "path", "path": "/etc/shadow"}, "access": "deny"},
+        ]);
+        let given = managed(&json!({"type": "restricted", "entries": entries}), "restricted");
+        let rules = vec![
+            (Place::Root, PlaceAccess::Read),
+            (Place::Workspace(None), PlaceAccess::Write),
+            (Place::Workspace(Some(".git".into())), PlaceAccess::Read),
+            (Place::TemporaryFolder, PlaceAccess::Write),
+            (Place::At("/tmp".into()), PlaceAccess::Write),
+            (Place::At("/etc/shadow".into()), PlaceAccess::Deny),
+        ];
+        let confines = Confines { rules, network: Reach::None, ..Confines::default() };
+        let expected = Sandbox { confines, workspaces: vec!["file:///work".into()] };
+        assert_eq!(read_sandbox(Some(&given)), Ok(Some(expected)));
+        let network_only = managed(&json!({"type": "unrestricted"}), "restricted");
+        let read = read_sandbox(Some(&network_only)).unwrap().unwrap();
+        assert_eq!(read.confines.rules, [(Place::Root, PlaceAccess::Write)]);
+        assert!(not_enforced(Some(&network_only)).unwrap().contains("not its own work on files"));
+    }
+
+    #[test]
+    fn our_own_words_are_fewer() {
+        let given = json!({"writable": ["/work"], "network": "loopback", "memoryBytes": 7});
+        let rules =
+            vec![(Place::Root, PlaceAccess::Read), (Place::At("/work".into()), PlaceAccess::Write)];
+        let confines = Confines {
+            rules,
+            network: Reach::Loopback,
+            memory_bytes: Some(7),
+            ..Confines::default()
+        };
+        assert_eq!(read_sandbox(Some(&given)), Ok(Some(Sandbox { confines, workspaces: vec![] })));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused() {
+        let glob =
+            json!([{"path": {"type": "glob_pattern", "pattern": "**/*.env"}, "access": "deny"}]);
+        let unknown =
+            json!([{"path": {"type": "special", "value": {"kind": "odd"}}, "access": "deny"}]);
         for (refused, why) in [
-            (managed("restricted", "enabled"), "restrict files"),
-            (managed("unrestricted", "restricted"), "restrict networks"),
-            (managed("walled", "enabled"), "unknown variant `walled`"),
+            (managed(&json!({"type": "walled"}), "enabled"), "unknown variant `walled`"),
+            (managed(&json!({"type": "restricted", "entries": glob}), "enabled"), "**/*.env"),
+            (
+                managed(&json!({"type": "restricted", "entries": unknown}), "enabled"),
+                "does not know",
+            ),
             (json!({"permissions": {"type": "odd"}}), "unknown variant `odd`"),
-            (json!({}), "missing field `permissions`"),
+            (json!({"writeable": []}), "unknown field `writeable`"),
             (json!(7), "invalid type"),
         ] {
-            let said = not_enforced(Some(&refused)).unwrap();
+            let said = read_sandbox(Some(&refused)).unwrap_err();
             assert!(said.contains(why), "{refused}: {said}");
         }
     }

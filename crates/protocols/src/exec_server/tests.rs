@@ -58,7 +58,7 @@ fn output_written_by_hand_reads_as_any_other() {
         chunk: ByteChunk(b"hi\n".to_vec()),
     };
     assert_eq!(read, expected);
-    for line in [exited_line(&quoted("p"), 8, 137), closed_line(&quoted("p"), 9)] {
+    for line in [exited_line(&quoted("p"), 8, 137, &[]), closed_line(&quoted("p"), 9)] {
         assert!(matches!(json_rpc::read(&line), Ok(json_rpc::Message::Notification { .. })));
     }
 }

@@ -61,7 +61,7 @@ pub struct ExecParams {
     /// Whether output is pushed, or waits to be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputMode>,
-    /// What it shall be kept from, see [`not_enforced`](super::not_enforced).
+    /// What it shall be kept from, see [`read_sandbox`](super::read_sandbox).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<serde_json::Value>,
     /// Whether it may reach others through a proxy only.
@@ -166,6 +166,9 @@ pub struct ReadResponse {
     /// Whether a sandbox stopped it.
     #[serde(default)]
     pub sandbox_denied: bool,
+    /// What it said of that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<String>,
     /// Bytes after the number asked for that are kept no more.
     #[serde(default)]
     pub dropped_bytes: u64,
@@ -365,6 +368,9 @@ pub struct ExecExitedNotification {
     /// Whether a sandbox stopped it.
     #[serde(default)]
     pub sandbox_denied: Option<bool>,
+    /// What it said of that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<String>,
 }
 
 /// `process/closed`.

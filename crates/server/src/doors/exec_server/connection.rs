@@ -5,12 +5,14 @@ use super::outbox::{Outbox, Reply, Unheard};
 use super::session::{DETACHED_TIME_MAX, Entry, NotResumed, PROCESSES_MAX, Session};
 use super::steward::{Ask, Start, Steward, refuse};
 use super::transport::{Incoming, Outgoing, Received};
-use super::{Choice, ExecServer, environment, environment_config, files, http, watch_missing};
+use super::{
+    Choice, ExecServer, cage, environment, environment_config, files, http, watch_missing,
+};
 use processes::{Input, Size, Spec, Streams};
 use protocols::exec_server::{
-    Dialect, ExecParams, InitializeParams, InitializeResponse, ListResponse, ListedProcess, NOBODY,
-    OutputMode, Request, SESSION_ATTACHED, family, has_too_many_values, not_enforced, path_of,
-    read,
+    Confines, Dialect, ExecParams, InitializeParams, InitializeResponse, ListResponse,
+    ListedProcess, NOBODY, OutputMode, Request, SESSION_ATTACHED, family, has_too_many_values,
+    path_of, read, read_sandbox,
 };
 use protocols::json_rpc::{
     self, ErrorObject, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Message,
@@ -277,6 +279,12 @@ impl Connection {
             Request::EnvironmentConfig(params) => {
                 environment_config::read(&self.server.shared.tasks, params, reply);
             }
+            Request::HttpRequest(_) | Request::File(_) | Request::WatchMissing(_)
+                if self.server.shared.imposed.is_some() =>
+            {
+                let text = "this exec-server keeps its processes in a sandbox and does nothing outside of it";
+                reply.fail(&ErrorObject::new(INVALID_REQUEST, text));
+            }
             Request::WatchMissing(params) => {
                 self.watch.begin(&self.server.shared.tasks, params, reply);
             }
@@ -298,7 +306,7 @@ impl Connection {
             let text = format!("a session has {PROCESSES_MAX} processes at most");
             return fail(reply, INVALID_REQUEST, text);
         }
-        let spec = match spec(&params) {
+        let spec = match spec(&params, self.server.shared.imposed.as_ref()) {
             Ok(spec) => spec,
             Err(text) => return fail(reply, INVALID_PARAMS, text),
         };
@@ -393,13 +401,11 @@ fn list(session: &Session) -> ListResponse {
     ListResponse { processes: processes.collect() }
 }
 
-fn spec(params: &ExecParams) -> Result<Spec, String> {
+fn spec(params: &ExecParams, imposed: Option<&Confines>) -> Result<Spec, String> {
     if params.argv.is_empty() {
         return Err("argv must not be empty".into());
     }
-    if let Some(why) = not_enforced(params.sandbox.as_ref()) {
-        return Err(why);
-    }
+    let asked = read_sandbox(params.sandbox.as_ref())?;
     let is_given = |given: &Option<serde_json::Value>| given.as_ref().is_some_and(|v| !v.is_null());
     if params.enforce_managed_network
         || is_given(&params.managed_network)
@@ -411,6 +417,15 @@ fn spec(params: &ExecParams) -> Result<Spec, String> {
     let own = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let env = protocols::exec_server::environment(params.env_policy.as_ref(), own, &params.env);
+    let temporary = env.get("TMPDIR").map(String::as_str);
+    let imposed = imposed.map(|confines| cage::cage(confines, &[], &cwd, None)).transpose()?;
+    let asked = asked
+        .map(|asked| cage::cage(&asked.confines, &asked.workspaces, &cwd, temporary))
+        .transpose()?;
+    let cage = match (imposed, asked) {
+        (Some(imposed), Some(asked)) => Some(cage::both(&imposed, &asked)),
+        (imposed, asked) => imposed.or(asked),
+    };
     let size =
         params.size.map_or_else(Size::default, |size| Size { rows: size.rows, columns: size.cols });
     let streams = match (params.tty, params.pipe_stdin) {
@@ -424,5 +439,6 @@ fn spec(params: &ExecParams) -> Result<Spec, String> {
         cwd,
         env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
         streams,
+        cage,
     })
 }

@@ -1,6 +1,7 @@
 //! exec-server: processes that a client steers. `/exec` of the server where it is enabled, and stand-alone
 //! over stdio or a WebSocket of its own.
 
+mod cage;
 mod connection;
 mod environment;
 mod environment_config;
@@ -31,6 +32,7 @@ use axum::http::HeaderMap;
 use axum::http::header::ORIGIN;
 use axum::response::Response;
 use processes::Processes;
+pub use protocols::exec_server::{Confines, PlainSandbox, Reach};
 use protocols::exec_server::{FRAME_BYTES_MAX, MESSAGE_BYTES_MAX};
 use session::Sessions;
 use std::sync::Arc;
@@ -63,6 +65,8 @@ struct Shared {
     processes: Processes,
     sessions: Sessions,
     choice: Choice,
+    /// What every process is kept to, whatever its client asks for.
+    imposed: Option<Confines>,
     places: Arc<Semaphore>,
     stopping: CancellationToken,
     tasks: TaskTracker,
@@ -71,10 +75,15 @@ struct Shared {
 impl ExecServer {
     /// Serves with these processes.
     pub fn new(processes: Processes, choice: Choice) -> Self {
+        Self::confined(processes, choice, None)
+    }
+
+    /// The same; every process is kept to this, whatever its client asks for.
+    pub fn confined(processes: Processes, choice: Choice, imposed: Option<Confines>) -> Self {
         let (stopping, tasks) = (CancellationToken::new(), TaskTracker::new());
         let sessions = Sessions::default();
         let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-        let shared = Shared { processes, sessions, choice, places, stopping, tasks };
+        let shared = Shared { processes, sessions, choice, imposed, places, stopping, tasks };
         Self { shared: Arc::new(shared) }
     }
 

@@ -1,6 +1,6 @@
 //! A whole exec-server: from a transport to the last process. What a program that is nothing else calls.
 
-use super::{Choice, ExecServer, ListenError, listen};
+use super::{Choice, Confines, ExecServer, ListenError, listen};
 use crate::auth::Secret;
 use crate::stdio;
 use processes::{Config, Processes};
@@ -54,12 +54,14 @@ pub enum Access {
 }
 
 /// How to serve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
     /// What clients speak.
     pub choice: Choice,
     /// Whom a WebSocket lets in.
     pub access: Access,
+    /// What every process is kept to.
+    pub sandbox: Option<Confines>,
 }
 
 /// Why a server did not serve.
@@ -100,7 +102,7 @@ pub async fn run_main_with_transport(transport: ExecServerTransport) -> Result<(
 /// The same, otherwise than usual.
 pub async fn run_with(transport: ExecServerTransport, options: Options) -> Result<(), RunError> {
     let processes = Processes::start(&Config::default()).map_err(RunError::Warden)?;
-    let server = ExecServer::new(processes, options.choice);
+    let server = ExecServer::confined(processes, options.choice, options.sandbox);
     match transport {
         ExecServerTransport::Stdio => serve_stdio(server).await,
         ExecServerTransport::WebSocket(at) => serve_socket(server, at, options.access).await,

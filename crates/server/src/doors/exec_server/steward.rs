@@ -1,6 +1,7 @@
 //! The one task of a process's entry: starts it, answers for it, and tells the client what it does, in
 //! order. It never waits for a client or for a program that does not read.
 
+use super::cage;
 use super::outbox::{Outbox, Reply};
 use super::screen;
 use super::session::{Client, Session};
@@ -84,7 +85,9 @@ impl Steward {
     }
 
     async fn conduct(mut self, process: Process, start: Start) {
-        let sandbox_type = (start.dialect == Dialect::Codex).then(|| "none".to_owned());
+        let is_caged = start.spec.cage.is_some();
+        let kind = if is_caged { "linuxSeccomp" } else { "none" };
+        let sandbox_type = (start.dialect == Dialect::Codex || is_caged).then(|| kind.to_owned());
         start.reply.send(&ExecResponse { process_id: start.process_id.clone(), sandbox_type });
         self.started.send_replace(Some(process.clone()));
         let mut client = self.session.client();
@@ -95,6 +98,7 @@ impl Steward {
             process_id: start.process_id,
             process,
             mode: start.mode,
+            is_caged,
             dialect: start.dialect,
             outbox: None,
             n_attached: 0,
@@ -141,6 +145,7 @@ struct Desk {
     name: String,
     process: Process,
     mode: OutputMode,
+    is_caged: bool,
     dialect: Dialect,
     outbox: Option<Outbox>,
     n_attached: u64,
@@ -181,7 +186,9 @@ impl Desk {
             Event::Output(chunk) => {
                 output_line(&self.name, seq, stream(chunk.stream), &chunk.bytes)
             }
-            Event::Exited { code, .. } => exited_line(&self.name, seq, *code),
+            Event::Exited { code, .. } => {
+                exited_line(&self.name, seq, *code, &denied(self.output(), self.is_caged))
+            }
             Event::Closed { .. } => closed_line(&self.name, seq),
         };
         // To have heard this is not to have what was missed before it.
@@ -325,12 +332,12 @@ impl Desk {
         let wait = Duration::from_millis(params.wait_ms.unwrap_or(0)).min(WAIT_TIME_MAX);
         let output = Arc::clone(self.output());
         if wait.is_zero() || has_news(&output, after) {
-            let next = answer_read(&output, after, params.max_bytes, self.mode, reply);
+            let next = answer_read(&output, &params, self.mode, self.is_caged, reply);
             self.has_read(after, next);
             return;
         }
         self.has_read(after, after + 1);
-        let mode = self.mode;
+        let (mode, is_caged) = (self.mode, self.is_caged);
         let mut changes = output.changes();
         self.tasks.spawn(async move {
             let news = async {
@@ -344,7 +351,7 @@ impl Desk {
                 () = tokio::time::sleep(wait) => {}
                 () = outbox.closed() => return,
             }
-            answer_read(&output, after, params.max_bytes, mode, reply);
+            answer_read(&output, &params, mode, is_caged, reply);
         });
     }
 
@@ -396,12 +403,13 @@ fn has_news(output: &Output, after: Seq) -> bool {
 /// Answers with a page; the number after it.
 fn answer_read(
     output: &Arc<Output>,
-    after: Seq,
-    max_bytes: Option<usize>,
+    params: &ReadParams,
     mode: OutputMode,
+    is_caged: bool,
     reply: Reply,
 ) -> Seq {
-    let page = output.page(after, max_bytes);
+    let page = output.page(params.after_seq.unwrap_or(0), params.max_bytes);
+    let denied = denied(output, is_caged);
     let last = page.chunks.last().map(|chunk| chunk.seq);
     let next = page.next_seq;
     let chunk = |chunk: processes::Chunk| ProcessOutputChunk {
@@ -415,7 +423,8 @@ fn answer_read(
         exit_code: page.exited.map(|(_, code)| code),
         closed: page.closed.is_some(),
         failure: None,
-        sandbox_denied: false,
+        sandbox_denied: !denied.is_empty(),
+        denied,
         dropped_bytes: page.dropped_bytes,
         first_seq: page.first_seq,
         chunks: page.chunks.into_iter().map(chunk).collect(),
@@ -426,6 +435,11 @@ fn answer_read(
         Some(_) | None => reply.send(&response),
     }
     next
+}
+
+/// What a process was denied; nobody denies one without a cage anything.
+fn denied(output: &Output, is_caged: bool) -> Vec<String> {
+    if is_caged { cage::denied(output) } else { vec![] }
 }
 
 const fn accepted(is_seed: bool) -> WriteResponse {
@@ -439,7 +453,7 @@ pub(super) const fn status(status: WriteStatus) -> WriteResponse {
 
 fn not_started(error: &SpawnError) -> ErrorObject {
     let code = match error {
-        SpawnError::Bad(processes::BadSpec::NoArgv) => INVALID_PARAMS,
+        SpawnError::Bad(processes::BadSpec::NoArgv) | SpawnError::Uncaged(_) => INVALID_PARAMS,
         SpawnError::Bad(_) | SpawnError::System(_) | SpawnError::Ours(_) | SpawnError::Stopping => {
             INTERNAL
         }

@@ -1,0 +1,59 @@
+//! Raises the walls of a cage around the process that calls it, which is about to become a program. The order matters:
+//! namespaces while it may still take them, mounts while it may still mount, then no way back, then the filters.
+
+mod filter;
+mod mounts;
+mod rights;
+
+use crate::cage::{Cage, Network, Wall};
+use std::io;
+
+/// Enters a cage; there is no way out.
+pub(super) fn enter(cage: &Cage) -> Result<(), (Wall, io::Error)> {
+    let at = |wall| move |error| (wall, error);
+    take_namespaces(cage.network).map_err(at(Wall::Namespaces))?;
+    mounts::lay(&cage.ordered()).map_err(at(Wall::Mounts))?;
+    if cage.network == Network::Loopback {
+        raise_loopback().map_err(at(Wall::Network))?;
+    }
+    rights::limit(&cage.limits).map_err(at(Wall::Privileges))?;
+    rights::give_up().map_err(at(Wall::Privileges))?;
+    rights::landlock(&cage.ordered()).map_err(at(Wall::Landlock))?;
+    filter::install(cage.network).map_err(at(Wall::Filter))
+}
+
+/// Users keep their number and lose all power over what is not theirs.
+fn take_namespaces(network: Network) -> io::Result<()> {
+    // SAFETY: both always succeed and take nothing.
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    let mut flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWIPC;
+    if network != Network::All {
+        flags |= libc::CLONE_NEWNET;
+    }
+    // SAFETY: it takes no pointers; the process has one thread.
+    check(unsafe { libc::unshare(flags) })?;
+    std::fs::write("/proc/self/setgroups", "deny")?;
+    std::fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+    std::fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+}
+
+/// A new network has a loopback that is down.
+fn raise_loopback() -> io::Result<()> {
+    use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+    // SAFETY: it takes numbers; the descriptor is ours alone.
+    let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    check(socket)?;
+    // SAFETY: the kernel has just made it for us.
+    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    // SAFETY: all zero is a valid request: a name without a letter, and no flags.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    request.ifr_name[0] = b'l' as libc::c_char;
+    request.ifr_name[1] = b'o' as libc::c_char;
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    // SAFETY: the kernel reads one request, which outlives the call.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) })
+}
+
+fn check(answer: libc::c_int) -> io::Result<()> {
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

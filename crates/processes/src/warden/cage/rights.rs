@@ -1,0 +1,80 @@
+//! What a program in a cage can never get back: capabilities, files by Landlock, and more than its share.
+
+use super::check;
+use crate::cage::{Access, CageLimits, Rule};
+use landlock::{
+    ABI, Access as _, AccessFs, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset,
+    RulesetAttr as _, RulesetCreatedAttr as _, RulesetStatus, Scope,
+};
+use std::io;
+use std::path::Path;
+
+/// The first version that keeps signals and abstract sockets in; without it a program could kill its keeper.
+const ABI_MIN: ABI = ABI::V6;
+
+/// The last capability that any kernel we know has, and some room.
+const CAPABILITY_MAX: libc::c_ulong = 63;
+
+/// Limits that the kernel knows for each process. The guardian looks after the sums.
+pub(super) fn limit(limits: &CageLimits) -> io::Result<()> {
+    let most = [
+        (libc::RLIMIT_CORE, Some(0)),
+        (libc::RLIMIT_DATA, limits.memory_bytes),
+        (libc::RLIMIT_CPU, limits.cpu_ms.map(|ms| ms.div_ceil(1_000))),
+    ];
+    for (resource, most) in most {
+        let Some(most) = most else { continue };
+        let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+        // SAFETY: the kernel reads one limit, which outlives the call.
+        check(unsafe { libc::setrlimit(resource, &raw const limit) })?;
+    }
+    Ok(())
+}
+
+/// Gives up every capability for good, also for programs that would give them.
+pub(super) fn give_up() -> io::Result<()> {
+    for capability in 0..=CAPABILITY_MAX {
+        // Numbers that the kernel does not know are refused, and there are none behind them.
+        // SAFETY: it takes numbers only.
+        unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
+    }
+    /// `_LINUX_CAPABILITY_VERSION_3`.
+    const VERSION: u32 = 0x2008_0522;
+    let (header, none) = ([VERSION, 0], [0_u32; 6]);
+    // SAFETY: version 3 reads a header of two words and two sets of three words, which is what lies there.
+    let answer = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), none.as_ptr()) };
+    if answer < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it takes numbers only.
+    check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })
+}
+
+/// The same rules once more, enforced by another part of the kernel; and signals stay inside.
+pub(super) fn landlock(rules: &[Rule]) -> io::Result<()> {
+    let wrong = |error: landlock::RulesetError| io::Error::other(error.to_string());
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(ABI_MIN))
+        .and_then(|rules| rules.scope(Scope::from_all(ABI_MIN)))
+        .and_then(Ruleset::create)
+        .map_err(wrong)?;
+    let (read, all) = (AccessFs::from_read(ABI_MIN), AccessFs::from_all(ABI_MIN));
+    let own = [(Path::new("/dev"), all), (Path::new("/proc/self"), read)];
+    let given = rules
+        .iter()
+        .filter(|rule| rule.access != Access::Deny)
+        .map(|rule| (rule.path.as_path(), if rule.access == Access::Write { all } else { read }));
+    for (path, access) in own.into_iter().chain(given) {
+        let Ok(opened) = PathFd::new(path) else { continue };
+        let access = if path.is_dir() { access } else { access & AccessFs::from_file(ABI_MIN) };
+        ruleset = ruleset.add_rule(PathBeneath::new(opened, access)).map_err(wrong)?;
+    }
+    let status = ruleset.restrict_self().map_err(wrong)?;
+    match status.ruleset {
+        RulesetStatus::FullyEnforced => Ok(()),
+        RulesetStatus::PartiallyEnforced | RulesetStatus::NotEnforced => {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Programs in cages: what they can still do, what they cannot, and by which way they tried.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod suite;
+
+use processes::{Access, Cage, CageLimits, Excess, Network, Processes, Rule, Spec};
+use std::path::Path;
+use suite::{Heard, PIPES, TERMINAL, shell, start, told};
+
+fn rule(path: impl AsRef<Path>, access: Access) -> Rule {
+    Rule { path: path.as_ref().to_owned(), access }
+}
+
+/// Everything can be read, this folder written, and nobody spoken to.
+fn cage(folder: &Path) -> Cage {
+    let rules = vec![rule("/", Access::Read), rule(folder, Access::Write)];
+    Cage { rules, network: Network::None, limits: CageLimits::default() }
+}
+
+fn caged(cage: &Cage, script: &str) -> Spec {
+    Spec { cage: Some(cage.clone()), ..shell(PIPES, script) }
+}
+
+async fn said(house: &Processes, cage: &Cage, script: &str) -> (String, i32) {
+    told(house, &caged(cage, script)).await
+}
+
+#[tokio::test]
+async fn a_caged_program_reads_all_writes_its_folder_and_has_the_usual_devices() {
+    let house = start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().display();
+    let script = format!(
+        "cd {path} && echo kept > file && chmod 600 file && mv file other && cat other && mkdir -p a/b && \
+         rm -r a && echo x > /dev/null && head -c 2 /dev/urandom | wc -c && cat /etc/hostname > /dev/null && \
+         echo shm > /dev/shm/x && id -u"
+    );
+    let own = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap());
+    assert_eq!(said(&house, &cage(folder.path()), &script).await, (format!("kept\n2\n{own}\n"), 0));
+    assert_eq!(std::fs::read_to_string(folder.path().join("other")).unwrap(), "kept\n");
+    assert!(!Path::new("/dev/shm/x").exists());
+    let terminal = Spec {
+        cage: Some(cage(folder.path())),
+        ..shell(TERMINAL, "test -t 0 && stty size && echo on a terminal > /dev/tty")
+    };
+    assert_eq!(told(&house, &terminal).await, ("24 80\r\non a terminal\r\n".into(), 0));
+    house.shutdown().await;
+}
+
+/// Ways to change something outside, by what they are called; each must fail.
+const WRITES: &[(&str, &str)] = &[
+    ("write a file", "echo x > OUT/file"),
+    ("create a file", "echo x > OUT/new"),
+    ("append to a file", "echo x >> OUT/file"),
+    ("truncate a file", "truncate -s 0 OUT/file"),
+    ("delete a file", "rm -f OUT/file"),
+    ("rename a file out of the folder", "echo x > IN/x; mv IN/x OUT/x"),
+    ("rename a file into the folder", "mv OUT/file IN/file"),
+    ("link a file into the folder", "ln OUT/file IN/hard && echo x > IN/hard"),
+    ("write through a symbolic link", "ln -s OUT/file IN/soft; echo x > IN/soft"),
+    ("make a folder", "mkdir OUT/folder"),
+    ("change a mode", "chmod 777 OUT/file"),
+    ("change a time", "touch OUT/file"),
+    ("change an owner", "chown 12345 OUT/file"),
+    ("write through /proc/self/root", "echo x > /proc/self/root/OUT/file"),
+    ("write through a path upwards", "cd IN; echo x > ../../../../../../../..OUT/file"),
+    ("make a device", "mknod IN/disk b 8 0"),
+    ("remount the root", "mount -o remount,rw /"),
+    ("unmount a wall", "umount OUT; umount IN; echo x > OUT/file"),
+    ("mount something over it", "mount -t tmpfs none OUT"),
+    (
+        "become somebody in a namespace",
+        "unshare -r -m sh -c 'mount -o remount,rw /; echo x > OUT/file'",
+    ),
+    ("enter the server's namespaces", "nsenter -t 1 -m -- sh -c 'echo x > OUT/file'"),
+    ("change root", "chroot / sh -c 'echo x > OUT/file'"),
+    ("use a program that gives privileges", "su root -c 'echo x > OUT/file' </dev/null"),
+    ("set a variable of the kernel", "echo 1 > /proc/sys/kernel/panic"),
+    ("read a disk", "cat /dev/sda /dev/vda | head -c 1 | grep -q ."),
+    ("raise a limit", "ulimit -c unlimited"),
+];
+
+#[tokio::test]
+async fn every_named_way_to_change_something_outside_fails() {
+    let house = start();
+    let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = outside.path().join("file");
+    for (name, script) in WRITES {
+        std::fs::write(&file, "untouched").unwrap();
+        let before = std::fs::metadata(&file).unwrap();
+        let script = script.replace("/OUT", outside.path().to_str().unwrap());
+        let script = script.replace("OUT", outside.path().to_str().unwrap());
+        let script = script.replace("IN", inside.path().to_str().unwrap());
+        let (_, code) = said(&house, &cage(inside.path()), &script).await;
+        assert_ne!((name, code), (name, 0));
+        let after = std::fs::metadata(&file).unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "untouched", "{name}");
+        assert_eq!(before.permissions(), after.permissions(), "{name}");
+        assert_eq!(before.modified().unwrap(), after.modified().unwrap(), "{name}");
+        assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1, "{name}");
+    }
+    house.shutdown().await;
+}
+
+#[tokio::test]
+async fn longer_paths_count_more_and_what_is_denied_cannot_be_seen() {
+    let house = start();
+    let folder = tempfile::tempdir().unwrap();
+    let (git, secret) = (folder.path().join(".git"), folder.path().join("secret"));
+    for path in [&git, &secret] {
+        std::fs::create_dir(path).unwrap();
+        std::fs::write(path.join("x"), "text").unwrap();
+    }
+    let key = folder.path().join("key");
+    std::fs::write(&key, "hidden").unwrap();
+    let mut cage = cage(folder.path());
+    cage.rules.extend([
+        rule(&git, Access::Read),
+        rule(&secret, Access::Deny),
+        rule(&key, Access::Deny),
+    ]);
+    let path = folder.path().display();
+    let script = format!(
+        "exec 2>/dev/null; cd {path}; echo ok > file && cat .git/x; echo no > .git/x || echo kept; \
+         cat secret/x || echo unseen; cat key; ls secret || echo closed"
+    );
+    let (text, _) = said(&house, &cage, &script).await;
+    assert_eq!(text, "textkept\nunseen\nclosed\n");
+    let nothing = Cage {
+        rules: vec![
+            rule("/usr", Access::Read),
+            rule("/bin", Access::Read),
+            rule("/lib", Access::Read),
+            rule("/lib64", Access::Read),
+        ],
+        ..cage
+    };
+    let (text, code) = said(&house, &nothing, &format!("cat {path}/file || cat /etc/passwd")).await;
+    assert!(code != 0 && text.contains("Permission denied"), "{text}");
+    house.shutdown().await;
+}
+
+/// Ways to reach somebody, as Python says them.
+const CALLS: &[(&str, &str)] = &[
+    ("connect by TCP", "s.socket(s.AF_INET).connect(('127.0.0.1', PORT))"),
+    ("connect by TCP of version 6", "s.socket(s.AF_INET6).connect(('::1', PORT))"),
+    ("send by UDP", "s.socket(s.AF_INET, s.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', PORT))"),
+    ("connect to a socket with a name", "s.socket(s.AF_UNIX).connect('PATH')"),
+    ("connect to an abstract socket", "s.socket(s.AF_UNIX).connect('\\0airlock-abstract-PORT')"),
+    ("send to a socket with a name", "s.socket(s.AF_UNIX, s.SOCK_DGRAM).sendto(b'x', 'PATH')"),
+    ("ask the kernel about networks", "s.socket(s.AF_NETLINK, s.SOCK_RAW, 0).bind((0, 0))"),
+    ("see all packets", "s.socket(s.AF_PACKET, s.SOCK_RAW)"),
+];
+
+#[tokio::test]
+async fn every_named_way_to_reach_somebody_fails_and_a_loopback_of_its_own_works() {
+    use std::os::linux::net::SocketAddrExt as _;
+    let house = start();
+    let folder = tempfile::tempdir().unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    let path = folder.path().join("socket");
+    let _named = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let name = format!("airlock-abstract-{port}");
+    let name = std::os::unix::net::SocketAddr::from_abstract_name(name).unwrap();
+    let _abstract = std::os::unix::net::UnixListener::bind_addr(&name).unwrap();
+    for network in [Network::None, Network::Loopback] {
+        let cage = Cage { network, ..cage(folder.path()) };
+        for (name, call) in CALLS {
+            // A datagram to a loopback of its own is heard by nobody.
+            if network == Network::Loopback && *name == "send by UDP" {
+                continue;
+            }
+            let call = call.replace("PORT", &port).replace("PATH", path.to_str().unwrap());
+            let (text, code) =
+                said(&house, &cage, &format!("python3 -c \"import socket as s; {call}\"")).await;
+            assert_eq!(
+                (name, code, text.contains("Error")),
+                (name, 1, true),
+                "{network:?}: {text}"
+            );
+        }
+    }
+    let own = "python3 -c \"import socket as s; l = s.create_server(('127.0.0.1', 0)); \
+               c = s.create_connection(l.getsockname()); l.accept()[0].send(b'hi'); print(c.recv(2))\"";
+    let loopback = Cage { network: Network::Loopback, ..cage(folder.path()) };
+    assert_eq!(said(&house, &loopback, own).await, ("b'hi'\n".into(), 0));
+    assert_ne!(said(&house, &cage(folder.path()), own).await.1, 0);
+    let open = Cage { network: Network::All, ..cage(folder.path()) };
+    let call =
+        format!("python3 -c \"import socket as s; s.create_connection(('127.0.0.1', {port}))\"");
+    assert_eq!(said(&house, &open, &call).await, (String::new(), 0));
+    house.shutdown().await;
+}
+
+#[tokio::test]
+async fn nobody_outside_can_be_signalled_traced_or_read() {
+    let house = start();
+    let folder = tempfile::tempdir().unwrap();
+    let neighbour = house.spawn(&shell(PIPES, "sleep 1000")).await.unwrap();
+    let pid = neighbour.pid();
+    let trace =
+        "import ctypes, sys; sys.exit(ctypes.CDLL(None).ptrace(16, int(sys.argv[1]), 0, 0) != 0)";
+    for (name, script) in [
+        ("signal a neighbour", format!("kill -9 {pid}")),
+        ("signal the keeper", "kill -9 $PPID".to_owned()),
+        ("trace a neighbour", format!("python3 -c '{trace}' {pid}")),
+        ("read a neighbour's environment", format!("cat /proc/{pid}/environ")),
+        ("read a neighbour's memory", format!("head -c 1 /proc/{pid}/mem")),
+        ("see a neighbour's files", format!("ls /proc/{pid}/root/")),
+    ] {
+        let (text, code) = said(&house, &cage(folder.path()), &script).await;
+        assert_ne!((name, code), (name, 0), "{text}");
+    }
+    assert!(neighbour.output().exit_code().is_none());
+    neighbour.end(processes::End::Kill);
+    neighbour.gone().await;
+    house.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_family_that_uses_too_much_is_killed_and_the_reason_is_known() {
+    let house = start();
+    let folder = tempfile::tempdir().unwrap();
+    let limited = |limits| Cage { limits, ..cage(folder.path()) };
+    let usual = CageLimits::default();
+    let hungry = "import time\nparts = [bytearray(4 << 20) for _ in range(8)]\ntime.sleep(1000)";
+    let family = format!("for n in 1 2 3 4; do python3 -c '{hungry}' & done; wait");
+    for (limits, script, excess) in [
+        // Each of them has less than the limit.
+        (CageLimits { memory_bytes: Some(96 << 20), ..usual }, family.as_str(), Excess::Memory),
+        (
+            CageLimits { cpu_ms: Some(300), ..usual },
+            "while :; do :; done & while :; do :; done",
+            Excess::Cpu,
+        ),
+        (
+            CageLimits { processes: Some(20), ..usual },
+            "while :; do sleep 1000 & done",
+            Excess::Processes,
+        ),
+    ] {
+        let process = house.spawn(&caged(&limited(limits), script)).await.unwrap();
+        let (code, _) = Heard::new(&process).end().await;
+        assert_eq!((process.output().excess(), code), (Some(excess), 137), "{script}");
+        process.gone().await;
+    }
+    let one = "python3 -c 'bytearray(1 << 30)' 2>&1 | grep -o MemoryError";
+    let limits = CageLimits { memory_bytes: Some(256 << 20), ..usual };
+    assert_eq!(said(&house, &limited(limits), one).await, ("MemoryError\n".into(), 0));
+    house.shutdown().await;
+}

@@ -1,0 +1,167 @@
+//! From a sandbox that is asked for, and one that is imposed, to the cage of one process; and what it says of being
+//! denied something.
+
+use processes::{Access, Cage, CageLimits, Excess, Network, Output, Rule};
+use protocols::exec_server::{Confines, Place, PlaceAccess, Reach, path_of};
+use std::path::{Path, PathBuf};
+
+/// What programs need to run at all.
+const MINIMAL: [&str; 9] =
+    ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/usr", "/etc", "/opt", "/proc"];
+
+/// How many lines tell what was denied.
+const DENIED_LINES_MAX: usize = 8;
+
+/// How long such a line may be.
+const DENIED_LINE_BYTES_MAX: usize = 400;
+
+/// How much of what a process said last is looked through.
+const DENIED_LOOK_BYTES_MAX: usize = 64 << 10;
+
+/// What programs say when the system does not let them.
+const DENIED: [&str; 5] = [
+    "Read-only file system",
+    "Permission denied",
+    "Operation not permitted",
+    "Network is unreachable",
+    "Cannot allocate memory",
+];
+
+/// The cage that a sandbox means for a process that starts in `cwd` with this `TMPDIR`.
+pub(super) fn cage(
+    confines: &Confines,
+    workspaces: &[String],
+    cwd: &Path,
+    temporary: Option<&str>,
+) -> Result<Cage, String> {
+    let path = |text: &str| path_of(text).map_err(|bad| format!("the sandbox: {bad}"));
+    let mut roots: Vec<PathBuf> =
+        workspaces.iter().map(|root| path(root)).collect::<Result<_, _>>()?;
+    if roots.is_empty() {
+        roots.push(cwd.to_owned());
+    }
+    let mut rules = vec![];
+    for (place, access) in &confines.rules {
+        let paths = match place {
+            Place::Root => vec![PathBuf::from("/")],
+            Place::Minimal => MINIMAL.map(PathBuf::from).into(),
+            Place::Workspace(None) => roots.clone(),
+            Place::Workspace(Some(below)) => roots.iter().map(|root| root.join(below)).collect(),
+            Place::TemporaryFolder => temporary.map(PathBuf::from).into_iter().collect(),
+            Place::At(text) => vec![path(text)?],
+        };
+        let access = match access {
+            PlaceAccess::Read => Access::Read,
+            PlaceAccess::Write => Access::Write,
+            PlaceAccess::Deny => Access::Deny,
+        };
+        // A link would be mounted over, and what it leads to left as it is.
+        let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
+        rules.extend(paths.into_iter().map(|path| Rule { path: real(path), access }));
+    }
+    let network = match confines.network {
+        Reach::All => Network::All,
+        Reach::Loopback => Network::Loopback,
+        Reach::None => Network::None,
+    };
+    let Confines { memory_bytes, cpu_ms, processes, .. } = *confines;
+    Ok(Cage { rules, network, limits: CageLimits { memory_bytes, cpu_ms, processes } })
+}
+
+/// What both allow.
+pub(super) fn both(one: &Cage, other: &Cage) -> Cage {
+    let rules = one.rules.iter().chain(&other.rules).map(|rule| {
+        let least = |one, other| match (one, other) {
+            (Access::Deny, _) | (_, Access::Deny) => Access::Deny,
+            (Access::Read, _) | (_, Access::Read) => Access::Read,
+            (Access::Write, Access::Write) => Access::Write,
+        };
+        let access = least(access_at(one, &rule.path), access_at(other, &rule.path));
+        Rule { path: rule.path.clone(), access }
+    });
+    let least = |one: Option<u64>, other: Option<u64>| match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    };
+    Cage {
+        rules: rules.collect(),
+        network: one.network.max(other.network),
+        limits: CageLimits {
+            memory_bytes: least(one.limits.memory_bytes, other.limits.memory_bytes),
+            cpu_ms: least(one.limits.cpu_ms, other.limits.cpu_ms),
+            processes: least(one.limits.processes, other.limits.processes),
+        },
+    }
+}
+
+fn access_at(cage: &Cage, path: &Path) -> Access {
+    let holds = cage.rules.iter().filter(|rule| path.starts_with(&rule.path));
+    // Of the same path, the one that forbids most counts.
+    let strictness = |access| match access {
+        Access::Write => 0,
+        Access::Read => 1,
+        Access::Deny => 2,
+    };
+    let longest =
+        holds.max_by_key(|rule| (rule.path.components().count(), strictness(rule.access)));
+    longest.map_or(Access::Deny, |rule| rule.access)
+}
+
+/// What a process in a cage was denied, as far as it said so: nothing where it ended well.
+pub(super) fn denied(output: &Output) -> Vec<String> {
+    if let Some(excess) = output.excess() {
+        let what = match excess {
+            Excess::Memory => "memory",
+            Excess::Cpu => "time on processors",
+            Excess::Processes => "processes",
+        };
+        return vec![format!("it used more {what} than its sandbox allows")];
+    }
+    if output.exit_code().is_none_or(|code| code == 0) {
+        return vec![];
+    }
+    let page = output.page(0, None);
+    let mut said: Vec<u8> = vec![];
+    for chunk in page.chunks.iter().rev() {
+        said.splice(0..0, chunk.bytes.iter().copied());
+        if said.len() > DENIED_LOOK_BYTES_MAX {
+            break;
+        }
+    }
+    let said = String::from_utf8_lossy(&said);
+    let is_denial = |line: &&str| DENIED.iter().any(|words| line.contains(words));
+    let short = |line: &str| line.chars().take(DENIED_LINE_BYTES_MAX).collect();
+    said.lines().map(str::trim_end).filter(is_denial).take(DENIED_LINES_MAX).map(short).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(path: &str, access: Access) -> Rule {
+        Rule { path: path.into(), access }
+    }
+
+    #[test]
+    fn two_cages_allow_what_both_do() {
+        let imposed = Cage {
+            rules: vec![rule("/", Access::Read), rule("/work", Access::Write)],
+            network: Network::Loopback,
+            limits: CageLimits { cpu_ms: Some(9), ..CageLimits::default() },
+        };
+        let asked = Cage {
+            rules: vec![rule("/", Access::Write), rule("/work/.git", Access::Read)],
+            network: Network::All,
+            limits: CageLimits { cpu_ms: Some(7), processes: Some(3), ..CageLimits::default() },
+        };
+        let merged = both(&imposed, &asked);
+        for (path, access) in
+            [("/etc", Access::Read), ("/work/x", Access::Write), ("/work/.git/x", Access::Read)]
+        {
+            assert_eq!((path, access_at(&merged, Path::new(path))), (path, access));
+        }
+        assert_eq!(merged.network, Network::Loopback);
+        let limits = CageLimits { memory_bytes: None, cpu_ms: Some(7), processes: Some(3) };
+        assert_eq!(merged.limits, limits);
+    }
+}
