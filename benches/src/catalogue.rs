@@ -174,7 +174,7 @@ fn filled(text: &str) -> Result<Catalogue> {
     let connection = Connection {
         owner: Owner::Org,
         name: ConnectionName::normalised("main").context("main is a name")?,
-        credential: Credential::none(),
+        proof: Arc::new(Credential::none()),
     };
     let change = catalogue.put(
         &Slug::parse("erp")?,

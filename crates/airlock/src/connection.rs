@@ -4,6 +4,7 @@ use crate::print::{self, tamed};
 use crate::reach::Reach;
 use crate::{Exit, input, table};
 use client::{ConnectionLine, Error, HttpClient, NewConnection};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -11,7 +12,7 @@ use std::io;
 /// Longest credential that is read.
 const VALUE_BYTES_MAX: u64 = 1 << 20;
 
-/// Adds, lists and removes the connections of sources.
+/// Adds, lists, checks and removes the connections of sources.
 ///
 /// What stands in airlock.toml is changed there, and counts as soon as the file is saved.
 #[derive(Debug, clap::Args)]
@@ -29,20 +30,31 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
     /// Connects a source: its tools appear as tools.SOURCE.OWNER.NAME.
-    Add(Add),
+    Add(Box<Add>),
     /// Lists connections: where their tools are, and what they prove themselves with.
     List,
-    /// Removes a connection and its tools.
-    Remove {
-        /// The source's name.
-        source: String,
-        /// The connection's.
-        #[arg(default_value = "main")]
-        name: String,
-        /// Whose it is.
-        #[arg(long, default_value = "org")]
-        owner: String,
-    },
+    /// Removes a connection, its tools and its secrets.
+    Remove(Which),
+    /// Reads a connection's source anew, and lists its tools.
+    Refresh(Which),
+    /// Says whether a connection's source takes it.
+    Check(Which),
+    /// Prints an address by which a person enters a connection's secret, once.
+    Handoff(Which),
+    /// Prints where a person agrees that a connection is used.
+    Authorize(Which),
+}
+
+#[derive(Debug, clap::Args)]
+struct Which {
+    /// The source's name.
+    source: String,
+    /// The connection's.
+    #[arg(default_value = "main")]
+    name: String,
+    /// Whose it is.
+    #[arg(long, value_name = "org|user", default_value = "org")]
+    owner: String,
 }
 
 #[derive(Debug, clap::Args)]
@@ -55,13 +67,34 @@ struct Add {
     /// Whose it is.
     #[arg(long, value_name = "org|user", default_value = "org")]
     owner: String,
-    /// How it proves who calls.
-    #[arg(long, value_name = "none|bearer|basic|header|query", default_value = "none")]
+    /// How it proves who calls: none, bearer, basic, header, query, cookie, oauth, or one of the source's own.
+    #[arg(long, value_name = "NAME", default_value = "none")]
     template: String,
-    /// With bearer: the token; @FILE reads it from a file, @- from stdin.
-    #[arg(long, value_name = "TEXT|@FILE")]
+    /// The only value, such as a token; @FILE reads it from a file, @- from stdin.
+    #[arg(long, value_name = "TEXT|@FILE", conflicts_with = "from")]
     value: Option<String>,
-    /// With basic: user and password; with header and query: name and value. Each NAME=TEXT or NAME=@FILE.
+    /// Where the value is whenever it is needed: env:NAME, file:PATH or cmd:WORDS.
+    #[arg(long, value_name = "PROVIDER:ID")]
+    from: Option<String>,
+    /// Nobody says the value now: prints an address by which a person enters it.
+    #[arg(long, conflicts_with_all = ["value", "from"])]
+    handoff: bool,
+    /// With oauth: how tokens are got.
+    #[arg(long, value_name = "code|device|client_credentials", default_value = "code")]
+    flow: String,
+    /// With oauth: who gives tokens; found out where it is not said.
+    #[arg(long, value_name = "URL")]
+    issuer: Option<String>,
+    /// With oauth: who we are there; we introduce ourselves where it is not said.
+    #[arg(long, value_name = "ID")]
+    client_id: Option<String>,
+    /// With oauth: what proves that.
+    #[arg(long, value_name = "TEXT|@FILE")]
+    client_secret: Option<String>,
+    /// With oauth: what we want to be allowed; may be said several times.
+    #[arg(long = "scope", value_name = "NAME")]
+    scopes: Vec<String>,
+    /// With basic: user and password; with header, query and cookie: name and value. Each NAME=TEXT or NAME=@FILE.
     #[arg(long = "field", value_name = "NAME=TEXT")]
     fields: Vec<String>,
     /// What people read.
@@ -73,6 +106,11 @@ const HELP: &str = "\
 Examples:
   airlock connection add petstore --template bearer --value @token.txt
   airlock connection add intranet mine --owner user --template basic --field user=ann --field password=@-
+  airlock connection add petstore --template apikey-1 --from 'cmd:op read op://work/petstore/key'
+  airlock connection add petstore theirs --template bearer --handoff
+  airlock connection add calendar --template oauth --scope read
+  airlock connection authorize calendar
+  airlock connection check petstore
   airlock connection list
   airlock connection remove petstore
 
@@ -89,7 +127,18 @@ pub(crate) fn connection(args: &Args) -> Exit {
             }
         },
         Verb::List => args.reach.visit(async |client| list(&client, args.json).await),
-        Verb::Remove { source, name, owner } => args.reach.visit(async |client| {
+        Verb::Refresh(which) => tell(args, which, "refresh"),
+        Verb::Check(which) => tell(args, which, "health"),
+        Verb::Handoff(which) => tell(args, which, "handoff"),
+        Verb::Authorize(Which { source, name, owner }) => args.reach.visit(async |client| {
+            let url = client.authorize_connection(owner, source, name).await?;
+            match args.json {
+                true => print::report(&json!({ "url": url }).to_string()),
+                false => print::report(&tamed(&url)),
+            }
+            Ok(Exit::Good)
+        }),
+        Verb::Remove(Which { source, name, owner }) => args.reach.visit(async |client| {
             let removed = client.remove_connection(owner, source, name).await?;
             match (args.json, removed) {
                 (true, _) => print::report(&format!("{{\"removed\":{removed}}}")),
@@ -101,11 +150,31 @@ pub(crate) fn connection(args: &Args) -> Exit {
     }
 }
 
+/// Does it with one connection, and prints what the server says of it.
+fn tell(args: &Args, Which { source, name, owner }: &Which, what: &str) -> Exit {
+    args.reach.visit(async |client| {
+        let said = client.about_connection([owner, source, name], what).await?;
+        if args.json {
+            print::report(&said.to_string());
+        } else if let Some(tools) = said.as_array() {
+            let addresses = tools.iter().filter_map(|tool| tool["address"].as_str());
+            addresses.for_each(|address| print::report(&tamed(address)));
+        } else {
+            let text = |name: &str| said[name].as_str().map(tamed);
+            text("url").or_else(|| text("message")).iter().for_each(|line| print::report(line));
+        }
+        Ok(if said["healthy"] == false { Exit::Failed } else { Exit::Good })
+    })
+}
+
 async fn add(client: &HttpClient, new: &NewConnection, is_json: bool) -> Result<Exit, Error> {
     let made = client.add_connection(new).await?;
     match is_json {
         true => print::report(&made.json.to_string()),
-        false => print::report(&tamed(&made.address)),
+        false => {
+            print::report(&tamed(&made.address));
+            made.json["url"].as_str().iter().for_each(|url| print::report(&tamed(url)));
+        }
     }
     Ok(Exit::Good)
 }
@@ -142,8 +211,31 @@ fn read(wanted: &Add) -> Result<NewConnection, String> {
         template: wanted.template.clone(),
         value: wanted.value.as_deref().map(given).transpose()?,
         values,
+        from: wanted.from.as_deref().map(from).transpose()?,
+        oauth: (wanted.template == "oauth").then(|| oauth(wanted)).transpose()?,
+        handoff: wanted.handoff,
         description: wanted.description.clone(),
     })
+}
+
+fn from(text: &str) -> Result<Value, String> {
+    let (provider, id) = text
+        .split_once(':')
+        .ok_or_else(|| "--from needs PROVIDER:ID, such as env:TOKEN".to_owned())?;
+    Ok(json!({ "provider": provider, "id": id }))
+}
+
+fn oauth(wanted: &Add) -> Result<Value, String> {
+    let mut oauth = json!({ "flow": wanted.flow, "scopes": wanted.scopes });
+    let secret = wanted.client_secret.as_deref().map(given).transpose()?;
+    let said =
+        [("issuer", &wanted.issuer), ("client_id", &wanted.client_id), ("client_secret", &secret)];
+    for (name, value) in said {
+        if let Some(value) = value {
+            oauth[name] = value.as_str().into();
+        }
+    }
+    Ok(oauth)
 }
 
 fn given(text: &str) -> Result<String, String> {

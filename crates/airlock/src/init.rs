@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(names, ["files", "hello", "petstore", "remote", "shop"]);
         let notify = all.notify.unwrap();
         assert_eq!((notify.command.len(), notify.webhook.is_some()), (3, true));
-        assert_eq!(all.connections["petstore"]["main"].template(), "bearer");
+        assert_eq!(all.connections["petstore"]["main"].kind(), "bearer");
     }
 
     #[test]

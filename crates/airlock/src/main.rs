@@ -35,6 +35,7 @@ mod source;
 mod table;
 mod token;
 mod tools_verb;
+mod vault;
 
 use clap::{Parser, Subcommand};
 use exit::Exit;
@@ -59,6 +60,7 @@ enum Verb {
     Server(server_verb::Args),
     Init(init::Args),
     Token(token::Args),
+    Vault(vault::Args),
     Policy(policy::Args),
     Resume(resume::Args),
     Executions(executions::Args),
@@ -93,6 +95,7 @@ fn main() -> std::process::ExitCode {
         Ok(Cli { verb: Verb::Completions(args) }) => manual::completions(&args),
         Ok(Cli { verb: Verb::Man(args) }) => manual::man(&args),
         Ok(Cli { verb: Verb::Token(args) }) => token::token(&args),
+        Ok(Cli { verb: Verb::Vault(args) }) => vault::vault(&args),
         Ok(Cli { verb: Verb::Policy(args) }) => policy::policy(&args),
         Ok(Cli { verb: Verb::Resume(args) }) => resume::resume(&args),
         Ok(Cli { verb: Verb::Executions(args) }) => executions::executions(&args),

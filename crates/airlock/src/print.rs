@@ -6,6 +6,7 @@ use lifecycle::{Failure, FailureCode, Json, LogLevel};
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
+use tools::scrub::{self, Scrubbed};
 
 /// The program's value, one line of JSON.
 pub(crate) fn value(value: &Json) {
@@ -130,11 +131,14 @@ pub(crate) fn start_tracing() {
         true => filter.add_directive("mcp=debug".parse().expect("a target and a level")),
         false => filter,
     };
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+    // What a panic says may hold anything.
+    std::panic::set_hook(Box::new(|panic| line(&mut io::stderr().lock(), &panic.to_string())));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| Scrubbed(io::stderr())).init();
 }
 
 /// One write per line, so that lines of two processes never mix.
 fn line(to: &mut impl io::Write, text: &str) {
+    let text = scrub::text(text);
     // A closed pipe (`airlock run … | head -1`) is the reader's way to say "enough".
     let _ = to.write_all(format!("{text}\n").as_bytes()).and_then(|()| to.flush());
 }

@@ -10,6 +10,7 @@ use processes::Processes;
 use server::exec_server::{Choice, Confines, ExecServer, PlainSandbox, Reach};
 use server::{Auth, Doors, ReplSettings, Server};
 use sources::config::ProcessNetwork;
+use sources::vault::{KeyPlace, Vault};
 use sources::{Management, Setup, Sources};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tools::builtin::Builtin;
 use tools::demo::Demo;
 use tools::{Catalogue, Found, Minding};
+use url::Url;
 
 /// Whoever stops a service kills it soon after: what is not done by then is in the journal anyway.
 const STOPPING_MAX: Duration = Duration::from_millis(4_500);
@@ -68,6 +70,12 @@ pub(crate) struct Args {
     /// One more name that this server answers to, and whose pages may call it.
     #[arg(long = "allowed-host", value_name = "NAME")]
     pub(crate) allowed_hosts: Vec<String>,
+    /// Where browsers find this server, if it is not where it listens: OAuth sends people back there.
+    #[arg(long, value_name = "URL", value_parser = public_url)]
+    pub(crate) public_url: Option<Url>,
+    /// The file with the key that seals secrets; vault.key in the data directory where none is named.
+    #[arg(long, value_name = "FILE", env = "AIRLOCK_VAULT_KEY_FILE")]
+    pub(crate) vault_key: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) repl: ReplArgs,
     /// `repl-server` has only some.
@@ -105,6 +113,8 @@ impl Args {
             keep_runners: false,
             enclave_tools: vec![],
             allowed_hosts: vec![],
+            public_url: None,
+            vault_key: None,
             repl: ReplArgs::default(),
             doors: Doors::All,
         }
@@ -186,6 +196,9 @@ async fn attend(
         }
     };
     let url = server.url();
+    if let Some(origin) = args.public_url.clone().or_else(|| Url::parse(&url).ok()) {
+        sources.listens_at(origin);
+    }
     store.set_owner_note(&url).context("could not say where we listen")?;
     print::report(&format!("Airlock is ready at {url}"));
     if doors == Doors::Repl {
@@ -261,16 +274,44 @@ async fn open_sources(
     engine: &Engine,
     store: &SqliteStore,
 ) -> anyhow::Result<Sources> {
+    let vault =
+        Vault::open(Arc::new(store.clone()), key_place(args.vault_key.as_deref(), data_dir));
+    let vault = vault.await?;
+    if let Some(why) = vault.status().await?.trouble {
+        print::note(&format!(
+            "WARNING: the vault is locked, and connections that need it do not work: {why}"
+        ));
+    }
     let setup = Setup {
         engine: engine.clone(),
         usual: Limits::default(),
         records: Arc::new(store.clone()),
         files: config_files(args.config.as_deref(), data_dir),
         minding: Minding::ThisBinary,
+        vault,
+        serves: true,
     };
     let sources = Sources::start(setup).await?;
     engine.catalogue().add(Arc::new(Management::new(sources.clone())))?;
     Ok(sources)
+}
+
+/// Where the key of the vault is.
+pub(crate) fn key_place(named: Option<&Path>, data_dir: &Path) -> KeyPlace {
+    KeyPlace::File(named.map_or_else(|| data_dir.join("vault.key"), Path::to_owned))
+}
+
+fn allowed_hosts(args: &Args) -> Vec<String> {
+    let public = args.public_url.as_ref().and_then(Url::host_str).map(str::to_owned);
+    args.allowed_hosts.iter().cloned().chain(public).collect()
+}
+
+fn public_url(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    match (url.scheme(), url.path()) {
+        ("http" | "https", "/") => Ok(url),
+        _ => Err("it is http:// or https://, a host, and no path".into()),
+    }
 }
 
 /// The file that is named, or the project's over the user's own.
@@ -306,7 +347,7 @@ async fn config(
     Ok(server::Config {
         listen: args.listen,
         auth,
-        allowed_hosts: args.allowed_hosts.clone(),
+        allowed_hosts: allowed_hosts(args),
         enclave_tools: args.enclave_tools.iter().cloned().collect(),
         model_answers: !args.no_model_answers,
         clock,

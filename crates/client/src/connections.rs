@@ -32,6 +32,12 @@ pub struct NewConnection {
     pub value: Option<String>,
     pub values: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oauth: Option<Value>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub handoff: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
 
@@ -65,6 +71,39 @@ impl HttpClient {
         let path = format!("/api/connections/{}", path.join("/"));
         let said: Value = self.asked(Method::DELETE, &path, None).await?;
         Ok(said["removed"] == true)
+    }
+
+    /// Does something with a connection: `refresh`, `health` or `handoff`.
+    pub async fn about_connection(
+        &self,
+        [owner, integration, name]: [&str; 3],
+        what: &str,
+    ) -> Result<Value, Error> {
+        let path: Vec<_> = [owner, integration, name, what].map(escaped).into();
+        self.asked(Method::POST, &format!("/api/connections/{}", path.join("/")), None).await
+    }
+
+    /// Where a person agrees that a connection is used.
+    pub async fn authorize_connection(
+        &self,
+        owner: &str,
+        integration: &str,
+        name: &str,
+    ) -> Result<String, Error> {
+        let body = body(&json!({ "owner": owner, "integration": integration, "name": name }))?;
+        let said: Value = self.asked(Method::POST, "/api/oauth/start", Some(&body)).await?;
+        Ok(said["url"].as_str().unwrap_or_default().to_owned())
+    }
+
+    /// How the vault is.
+    pub async fn vault(&self) -> Result<Value, Error> {
+        self.asked(Method::GET, "/api/vault", None).await
+    }
+
+    /// Does something with the vault: `rotate`, `export` or `import`.
+    pub async fn about_vault(&self, what: &str, members: &Value) -> Result<Value, Error> {
+        self.asked(Method::POST, &format!("/api/vault/{}", escaped(what)), Some(&body(members)?))
+            .await
     }
 
     /// Every token, without its secret.

@@ -28,7 +28,7 @@ impl Question {
         self.message.len()
             + match &self.kind {
                 QuestionKind::Form { schema } => schema.text().len(),
-                QuestionKind::Link { url } => url.len(),
+                QuestionKind::Link { url, .. } => url.len(),
                 QuestionKind::Approval | QuestionKind::InDoubt => 0,
             }
     }
@@ -53,6 +53,9 @@ pub enum QuestionKind {
     Link {
         /// Where to go.
         url: String,
+        /// Whether the tool has done nothing yet.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_prior: bool,
     },
 }
 

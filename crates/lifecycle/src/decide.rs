@@ -353,12 +353,25 @@ fn lose(state: &State, moment: Moment, call: CallId) -> Decision {
     }
 }
 
+/// Whether a call's tool waits for a person before it has done anything.
+fn waits_before_it_began(state: &State, call: CallId) -> bool {
+    let is_asking =
+        matches!(state.calls.get(&call).map(|call| &call.stage), Some(Stage::Asking(_)));
+    let mut open = state.open_questions().filter(|question| question.call == call);
+    let is_prior =
+        |question: &Question| matches!(question.kind, QuestionKind::Link { is_prior: true, .. });
+    is_asking && open.next().is_some_and(is_prior) && open.next().is_none()
+}
+
 /// Tries again what does no harm, and asks about the rest.
 fn lost(state: &State, id: QuestionId, call: CallId) -> Option<Event> {
     let (known, args) = (state.calls.get(&call)?, state.args(call)?);
     match known.nature {
         Nature { runs: Runs::AtCaller, .. } => None,
         Nature { read_only: true, runs: Runs::Here } => {
+            Some(Event::CallDispatched { call, attempt: known.attempts + 1 })
+        }
+        Nature { read_only: false, runs: Runs::Here } if waits_before_it_began(state, call) => {
             Some(Event::CallDispatched { call, attempt: known.attempts + 1 })
         }
         Nature { read_only: false, runs: Runs::Here } => {

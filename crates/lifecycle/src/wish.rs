@@ -27,6 +27,8 @@ pub enum Wish {
         message: String,
         /// Where to go. `{state}` in it becomes the secret that completes the question by callback.
         url: String,
+        /// Whether the tool has done nothing yet: a call that is lost while it asks this is made again.
+        is_prior: bool,
     },
 }
 
@@ -50,9 +52,9 @@ impl Wish {
     pub(crate) fn question(self, id: QuestionId, call: CallId, seed: &Seed) -> Question {
         let (message, kind) = match self {
             Self::Form { message, schema } => (message, QuestionKind::Form { schema }),
-            Self::Link { message, url } => {
+            Self::Link { message, url, is_prior } => {
                 let url = url.replace(STATE_PLACE, &callback_state(seed, id));
-                (message, QuestionKind::Link { url })
+                (message, QuestionKind::Link { url, is_prior })
             }
         };
         Question { id, call, kind, message, revision: None, editable: false }
@@ -73,7 +75,9 @@ mod tests {
 
     #[test]
     fn a_link_is_an_address_that_a_browser_opens() {
-        let link = |url: &str| Wish::Link { message: "Go".into(), url: url.into() }.defect();
+        let link = |url: &str| {
+            Wish::Link { message: "Go".into(), url: url.into(), is_prior: false }.defect()
+        };
         assert_eq!(link("https://example.com/?state={state}"), None);
         assert!(link("javascript:alert(1)").is_some());
         assert!(link("https://a\nb").is_some());

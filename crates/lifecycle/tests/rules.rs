@@ -190,7 +190,7 @@ fn fitted(state: &State, wish: &Wish) -> Intent {
             let (call, message) = (CallId(call), "?".to_owned());
             let url = "https://a.example/{state}".to_owned();
             let wish = match link {
-                true => lifecycle::Wish::Link { message, url },
+                true => lifecycle::Wish::Link { message, url, is_prior: false },
                 false => lifecycle::Wish::Form { message, schema: json("{}") },
             };
             Intent::Ask { call, wish }

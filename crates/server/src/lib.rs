@@ -5,6 +5,7 @@ mod app;
 pub mod auth;
 mod body;
 mod config;
+mod discreet;
 mod doors;
 mod error;
 mod guard;

@@ -3,10 +3,11 @@
 use crate::app::App;
 use crate::body::BODY_BYTES_MAX;
 use crate::config::{Config, Doors};
+use crate::discreet::discreet;
 use crate::doors::mcp::mcp;
 use crate::doors::{
-    catalogue, changes, enclave, exec_server, execbox, executor, hotrepl, journal, policies,
-    sign_in, tokens,
+    catalogue, changes, connections, enclave, exec_server, execbox, executor, hotrepl, journal,
+    oauth, policies, sign_in, tokens, vault,
 };
 use crate::error::Problem;
 use crate::guard::guard;
@@ -15,7 +16,7 @@ use axum::Router;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode, Uri};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::IntoResponse;
 use axum::routing::{delete, get, patch, post};
 use std::sync::Arc;
@@ -38,6 +39,7 @@ pub(crate) fn build(app: &Arc<App>) -> Router {
             Problem::not_allowed(method.as_str(), uri.path())
         })
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(from_fn(discreet))
         .layer(from_fn_with_state(Arc::clone(app), guard))
         .with_state(Arc::clone(app))
 }
@@ -61,6 +63,7 @@ fn all_doors() -> Router<Arc<App>> {
         .route("/", get(pages::shell))
         .route("/resume/{id}", get(pages::shell))
         .route("/console/{name}", get(pages::asset))
+        .route("/connect", get(pages::handoff))
         .route("/api/session", get(sign_in::session))
         .route("/api/sign-in", post(sign_in::sign_in))
         .route("/api/sign-in/codes", post(sign_in::code))
@@ -105,16 +108,34 @@ fn all_doors() -> Router<Arc<App>> {
         .route("/api/mcp/probe", post(catalogue::detect))
         .route("/api/mcp/servers", post(catalogue::add_server))
         .route("/api/mcp/servers/{slug}", get(catalogue::show).delete(catalogue::remove))
-        .route("/api/connections", get(catalogue::connections).post(catalogue::connect))
-        .route("/api/connections/{owner}/{slug}/{name}", get(changes::show_connection))
-        .route("/api/connections/{owner}/{slug}/{name}", patch(changes::connection))
-        .route("/api/connections/{owner}/{slug}/{name}", delete(catalogue::disconnect))
-        .route("/api/connections/{owner}/{slug}/{name}/refresh", post(catalogue::reconnect))
         .route("/api/tokens", get(tokens::list).post(tokens::add))
         .route("/api/tokens/{name}", delete(tokens::remove))
+        .merge(secrets())
         .merge(enclave::routes())
         .merge(hotrepl::routes())
         .fallback(async |uri: Uri| Problem::no_route(uri.path()))
+}
+
+/// Connections, and what is secret about them.
+fn secrets() -> Router<Arc<App>> {
+    Router::new()
+        .route("/api/connections", get(connections::list).post(connections::create))
+        .route("/api/connections/{owner}/{slug}/{name}", get(connections::show))
+        .route("/api/connections/{owner}/{slug}/{name}", patch(connections::change))
+        .route("/api/connections/{owner}/{slug}/{name}", delete(connections::remove))
+        .route("/api/connections/{owner}/{slug}/{name}/refresh", post(connections::refresh))
+        .route("/api/connections/{owner}/{slug}/{name}/health", post(connections::health))
+        .route("/api/connections/{owner}/{slug}/{name}/handoff", post(connections::hand_off))
+        .route("/api/handoffs/{state}", get(connections::handed_off).post(connections::enter))
+        .route("/api/providers", get(connections::providers))
+        .route("/api/providers/{key}/items", get(connections::items))
+        .route("/api/oauth/start", post(oauth::start))
+        .route("/api/oauth/cancel", post(oauth::cancel))
+        .route("/api/oauth/callback", get(oauth::callback))
+        .route("/api/vault", get(vault::status))
+        .route("/api/vault/rotate", post(vault::rotate))
+        .route("/api/vault/export", post(vault::export))
+        .route("/api/vault/import", post(vault::import))
 }
 
 /// What all this is, for programs. No token: it tells nothing that the documents do not.
@@ -137,8 +158,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     /// What is not for programs that read descriptions: pages, and channels after an upgrade.
-    const NOT_DESCRIBED: [&str; 6] =
-        ["/", "/resume/{id}", "/console/{name}", "/exec", "/execbox", "/mcp"];
+    const NOT_DESCRIBED: [&str; 7] =
+        ["/", "/resume/{id}", "/console/{name}", "/connect", "/exec", "/execbox", "/mcp"];
 
     #[test]
     fn every_route_is_described_and_everything_described_is_a_route() {

@@ -1,5 +1,9 @@
 //! The format of `airlock.toml`, which is also how added sources and connections are kept.
 
+mod connection;
+
+pub use connection::{Basic, Connection, Flow, OAuth, Text, Words};
+
 use lifecycle::{Action, Pattern, ToolPath};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 use tools::command::CommandTool;
-use tools::{Credential, Owner, Place, Placement, Program};
+use tools::{Program, scrub};
 
 /// Longest configuration file: people write these.
 pub const FILE_BYTES_MAX: u64 = 4 << 20;
@@ -113,7 +117,9 @@ pub struct Webhook {
 impl Webhook {
     /// Reads the secret from where it is.
     pub fn secret(&self) -> Result<String, String> {
-        self.secret.read()
+        let secret = self.secret.read()?;
+        scrub::learn(&secret);
+        Ok(secret)
     }
 }
 
@@ -239,139 +245,6 @@ pub struct Command {
     pub output_bytes_max: Option<usize>,
 }
 
-/// One credential. Exactly one way to prove who calls, or none.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Connection {
-    /// `org`, unless it says `user`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub owner: Option<String>,
-    /// What people read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// `Authorization: Bearer …`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bearer: Option<Text>,
-    /// `Authorization: Basic …`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub basic: Option<Basic>,
-    /// Headers of each request.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub headers: BTreeMap<String, Text>,
-    /// Parameters of each request's query.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub query: BTreeMap<String, Text>,
-    /// Variables of a program that is started.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub env: BTreeMap<String, Text>,
-}
-
-/// A user and a password.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Basic {
-    /// Who.
-    pub user: Text,
-    /// The proof.
-    pub password: Text,
-}
-
-/// A text, or where it is.
-#[derive(Clone, PartialEq, Deserialize, Serialize)]
-#[serde(untagged)]
-pub enum Text {
-    /// Here.
-    Plain(String),
-    /// In a variable of our own environment.
-    Env {
-        /// Its name.
-        env: String,
-    },
-    /// In a file; a line break at its end does not count.
-    File {
-        /// Its path.
-        file: PathBuf,
-    },
-}
-
-impl std::fmt::Debug for Text {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Plain(_) => f.write_str("Text(…)"),
-            Self::Env { env } => write!(f, "env {env}"),
-            Self::File { file } => write!(f, "file {}", file.display()),
-        }
-    }
-}
-
-impl Text {
-    fn read(&self) -> Result<String, String> {
-        match self {
-            Self::Plain(text) => Ok(text.clone()),
-            Self::Env { env } => {
-                std::env::var(env).map_err(|_| format!("the variable {env} is not set"))
-            }
-            Self::File { file } => {
-                std::fs::read_to_string(file).map(|text| text.trim_end().to_owned()).map_err(
-                    |error| format!("a file with a credential cannot be read: {}", error.kind()),
-                )
-            }
-        }
-    }
-}
-
-impl Connection {
-    /// Whose it is.
-    pub fn owner(&self) -> Result<Owner, String> {
-        let owner = self.owner.as_deref().unwrap_or("org");
-        Owner::parse(owner).ok_or_else(|| format!("owner is \"org\" or \"user\", not \"{owner}\""))
-    }
-
-    /// Reads every value from where it is.
-    pub fn credential(&self) -> Result<Credential, String> {
-        let mut placements: Vec<Placement> = vec![];
-        let whole = match (&self.bearer, &self.basic) {
-            (Some(_), Some(_)) => return Err("a connection has bearer or basic, not both".into()),
-            (Some(token), None) => Some(Credential::bearer(&token.read()?)),
-            (None, Some(basic)) => {
-                Some(Credential::basic(&basic.user.read()?, &basic.password.read()?))
-            }
-            (None, None) => None,
-        };
-        for (name, value) in whole.iter().flat_map(|whole| whole.at(Place::Header)) {
-            placements.push(Placement {
-                place: Place::Header,
-                name: name.into(),
-                value: value.into(),
-            });
-        }
-        let groups = [
-            (Place::Header, &self.headers),
-            (Place::Query, &self.query),
-            (Place::Environment, &self.env),
-        ];
-        for (place, values) in groups {
-            for (name, value) in values {
-                let value = value.read()?.as_str().into();
-                placements.push(Placement { place, name: name.clone(), value });
-            }
-        }
-        Ok(Credential::new(placements))
-    }
-
-    /// What kind of proof it holds, for lists.
-    pub fn template(&self) -> &'static str {
-        match (&self.bearer, &self.basic) {
-            (Some(_), _) => "bearer",
-            (None, Some(_)) => "basic",
-            (None, None) if !self.headers.is_empty() => "header",
-            (None, None) if !self.query.is_empty() => "query",
-            (None, None) if !self.env.is_empty() => "env",
-            (None, None) => "none",
-        }
-    }
-}
-
 impl Source {
     /// The program of an MCP server, or the frame of commands.
     pub fn program(&self) -> Program {
@@ -469,6 +342,12 @@ impl File {
             Pattern::parse(&rule.pattern)
                 .map_err(|bad| format!("policies[{at}].pattern \"{}\": {bad}", rule.pattern))?;
         }
+        for (source, connections) in &mut file.connections {
+            for (name, connection) in connections {
+                connection.texts().for_each(|text| text.refer());
+                connection.check().map_err(|why| format!("connections.{source}.{name}: {why}"))?;
+            }
+        }
         file.limits.check()?;
         file.enclave.aliases()?;
         file.lists = vec![std::mem::take(&mut file.policies)];
@@ -550,28 +429,5 @@ mod tests {
         assert!(why.contains("line 2") && why.contains("urll"), "{why}");
         let why = File::parse("[enclave.tools]\nadd = 'demo..add'\n").unwrap_err();
         assert!(why.contains("demo..add"), "{why}");
-    }
-
-    #[test]
-    fn a_credential_comes_from_where_it_is_and_is_not_printed() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), "secret\n").unwrap();
-        let connection = Connection {
-            bearer: Some(Text::File { file: file.path().into() }),
-            query: [("k".to_owned(), Text::Plain("v".into()))].into(),
-            ..Connection::default()
-        };
-        let credential = connection.credential().unwrap();
-        assert_eq!(
-            credential.at(Place::Header).collect::<Vec<_>>(),
-            [("authorization", "Bearer secret")]
-        );
-        assert_eq!(credential.at(Place::Query).collect::<Vec<_>>(), [("k", "v")]);
-        assert!(!format!("{connection:?}").contains("\"v\""));
-        let missing = Connection {
-            bearer: Some(Text::Env { env: "NOT_SET_AT_ALL".into() }),
-            ..Connection::default()
-        };
-        assert_eq!(missing.credential().unwrap_err(), "the variable NOT_SET_AT_ALL is not set");
     }
 }

@@ -1,10 +1,12 @@
 //! Sources and connections that were added while serving: records in the store.
 
-use crate::config::{Connection, Source};
+use crate::config::{Connection, Source, Text};
+use crate::vault::{Vault, VaultError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use store::{Records, StoreError};
+use tools::scrub;
 
 pub(crate) const SOURCE: &str = "source";
 pub(crate) const CONNECTION: &str = "connection";
@@ -13,11 +15,45 @@ pub(crate) async fn sources(records: &dyn Records) -> Result<BTreeMap<String, So
     all(records, SOURCE).await
 }
 
-/// By `<source>/<name>`.
+/// By `<source>/<owner>/<name>`; those of earlier days by `<source>/<name>`.
 pub(crate) async fn connections(
     records: &dyn Records,
 ) -> Result<BTreeMap<String, Connection>, StoreError> {
     all(records, CONNECTION).await
+}
+
+/// Seals every secret that a record of earlier days holds in plain text, and gives the record its owner's name. A
+/// vault that is locked leaves them as they are.
+pub(crate) async fn seal(records: &dyn Records, vault: &Vault) -> Result<(), VaultError> {
+    for (key, mut connection) in connections(records).await? {
+        let names: Vec<_> = key.split('/').collect();
+        let is_old = names.len() == 2;
+        if !is_old && !connection.texts().any(|text| matches!(text, Text::Plain(_))) {
+            continue;
+        }
+        let owner = connection.owner_name().to_owned();
+        let (Some(source), Some(name)) = (names.first(), names.last()) else { continue };
+        sealed(vault, &mut connection).await?;
+        put(records, CONNECTION, &format!("{source}/{owner}/{name}"), &connection).await?;
+        if is_old {
+            remove(records, CONNECTION, &key).await?;
+        }
+        tracing::info!(source, name, "a connection's secrets are sealed now");
+    }
+    Ok(())
+}
+
+/// Puts every secret that stands in a connection itself into the vault.
+pub(crate) async fn sealed(vault: &Vault, connection: &mut Connection) -> Result<(), VaultError> {
+    for text in connection.texts() {
+        if let Text::Plain(value) = text {
+            scrub::learn(value);
+            let name = format!("value/{}", uuid::Uuid::now_v7().simple());
+            vault.put(&name, value).await?;
+            *text = Text::Vault { vault: name };
+        }
+    }
+    Ok(())
 }
 
 /// Writes over what was there.

@@ -1,19 +1,24 @@
 //! A source as it is known: what is written about it, its connections, and who looks after it.
 
 use crate::config::{Connection, File, Source};
+use crate::proof::{Held, Key, Trust};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use tools::mcp::McpServer;
-use tools::{Card, ConnectionName, Credential, Slug};
+use tools::{Card, ConnectionName, Slug};
+use url::Url;
+
+/// By owner and name, and whether each stands in a file.
+pub(crate) type Connections = BTreeMap<(String, String), (Connection, bool)>;
 
 /// A source as it is known.
 pub(crate) struct Known {
     pub(crate) spec: Source,
     pub(crate) is_configured: bool,
-    /// By name.
-    pub(crate) connections: BTreeMap<String, (Connection, bool)>,
+    /// By owner and name.
+    pub(crate) connections: Connections,
     pub(crate) server: Option<McpServer>,
     /// Held while it is read.
     pub(crate) reading: Arc<Mutex<()>>,
@@ -31,14 +36,14 @@ pub struct ConnectionView {
     /// Its name in paths.
     pub name: String,
     /// What kind of proof it holds.
-    pub template: &'static str,
+    pub template: String,
     /// What people read.
     pub description: Option<String>,
 }
 
 impl Known {
     /// One that was added while serving, and is not read yet.
-    pub(crate) fn new(spec: Source, connections: BTreeMap<String, (Connection, bool)>) -> Self {
+    pub(crate) fn new(spec: Source, connections: Connections) -> Self {
         Self {
             spec,
             is_configured: false,
@@ -49,25 +54,42 @@ impl Known {
         }
     }
 
-    /// The credential that listing uses: the first that can be read.
-    pub(crate) fn credential(&self) -> Option<Credential> {
-        self.connections.values().find_map(|(connection, _)| connection.credential().ok())
+    /// What proves who calls, for each connection.
+    pub(crate) fn proofs(&self, trust: &Arc<Trust>, slug: &Slug) -> Vec<Held> {
+        let held = |(owner, name): &(String, String)| self.held(trust, slug, (owner, name));
+        self.connections.keys().filter_map(held).collect()
     }
 
-    pub(crate) fn bound(&self) -> Vec<Arc<tools::Connection>> {
+    /// What proves who calls, for one connection.
+    pub(crate) fn held(
+        &self,
+        trust: &Arc<Trust>,
+        slug: &Slug,
+        (owner, name): (&str, &str),
+    ) -> Option<Held> {
+        let (connection, _) = self.connections.get(&(owner.to_owned(), name.to_owned()))?;
+        let key = Key { slug: slug.clone(), owner: owner.to_owned(), name: name.to_owned() };
+        let address = self.spec.base_url.as_deref().or(self.spec.url.as_deref());
+        let address = address.and_then(|url| Url::parse(url).ok());
+        let connection = Arc::new(connection.clone());
+        Some(Held { trust: Arc::clone(trust), key, connection, address })
+    }
+
+    pub(crate) fn bound(&self, trust: &Arc<Trust>, slug: &Slug) -> Vec<Arc<tools::Connection>> {
         let mut bound = vec![];
-        for (name, (connection, _)) in &self.connections {
-            let parts =
-                (ConnectionName::normalised(name), connection.owner(), connection.credential());
+        for held in self.proofs(trust, slug) {
+            let parts = (ConnectionName::normalised(&held.key.name), held.connection.owner());
             match parts {
-                (Some(name), Ok(owner), Ok(credential)) => {
-                    bound.push(Arc::new(tools::Connection { owner, name, credential }));
+                (Some(name), Ok(owner)) => {
+                    trust.update(&held.key, &held.connection);
+                    bound.push(Arc::new(tools::Connection { owner, name, proof: Arc::new(held) }));
                 }
-                (_, Err(why), _) | (_, _, Err(why)) => {
-                    tracing::error!(connection = name, "a connection is left out: {why}");
+                (_, Err(why)) => {
+                    tracing::error!(connection = held.key.name, "a connection is left out: {why}");
                 }
-                (None, ..) => {
-                    tracing::error!(connection = name, "a connection's name begins with a letter")
+                (None, Ok(_)) => {
+                    let connection = held.key.name;
+                    tracing::error!(connection, "a connection's name begins with a letter");
                 }
             }
         }
@@ -89,17 +111,22 @@ pub(crate) fn wanted(
             tracing::error!(source = name, "a source is left out: its name cannot stand in a path");
             continue;
         };
-        let mut connections = BTreeMap::new();
+        let mut connections = Connections::new();
+        let place = |connection: &Connection, name: &str| {
+            (connection.owner_name().to_owned(), name.to_owned())
+        };
         for (key, connection) in &kept_connections {
-            if let Some(name) = key.strip_prefix(&name).and_then(|rest| rest.strip_prefix('/')) {
-                connections.insert(name.to_owned(), (connection.clone(), false));
+            if let Some(rest) = key.strip_prefix(&name).and_then(|rest| rest.strip_prefix('/')) {
+                let name = rest.rsplit('/').next().unwrap_or(rest);
+                connections.insert(place(connection, name), (connection.clone(), false));
             }
         }
         for (name, connection) in file.connections.get(&name).into_iter().flatten() {
-            connections.insert(name.clone(), (connection.clone(), true));
+            connections.insert(place(connection, name), (connection.clone(), true));
         }
         if connections.is_empty() && is_configured {
-            connections.insert("main".to_owned(), (Connection::default(), true));
+            let main = Connection::default();
+            connections.insert(place(&main, "main"), (main, true));
         }
         let known = Known { is_configured, ..Known::new(spec, connections) };
         wanted.insert(slug, known);
@@ -121,9 +148,9 @@ pub(crate) fn card(slug: &Slug, spec: &Source, kind: &str) -> Card {
 pub(crate) fn view(slug: &Slug, name: &str, connection: &Connection) -> ConnectionView {
     ConnectionView {
         integration: slug.to_string(),
-        owner: connection.owner.clone().unwrap_or_else(|| "org".into()),
+        owner: connection.owner_name().to_owned(),
         name: name.to_owned(),
-        template: connection.template(),
+        template: connection.kind().to_owned(),
         description: connection.description.clone(),
     }
 }

@@ -4,17 +4,27 @@
 mod ages;
 mod change;
 pub mod config;
+mod handoff;
+mod health;
 mod kept;
 mod known;
 mod live;
 mod manage;
+mod oauth;
 mod open;
+mod proof;
 mod said;
 mod sources;
+pub mod vault;
+mod visits;
 mod watch;
 
+pub use handoff::Handoff;
+pub use health::Health;
 pub use known::ConnectionView;
 pub use manage::Management;
+pub use oauth::Returned;
 pub use open::{Detected, detect};
+pub use proof::Offer;
 pub use sources::{Setup, SourceError, Sources};
 pub use watch::{check, configured, notify, processes, project_file, user_file};

@@ -3,6 +3,7 @@
 
 use crate::known::{Known, card, wanted};
 use crate::open::{self, Opened};
+use crate::proof::Held;
 use crate::{SourceError, Sources, ages, kept, said, watch};
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -74,7 +75,8 @@ impl Sources {
                     before.is_configured = entry.is_configured;
                     if before.connections != entry.connections {
                         before.connections = entry.connections;
-                        self.0.setup.engine.catalogue().bind(&slug, before.bound());
+                        let bound = before.bound(&self.0.trust, &slug);
+                        self.0.setup.engine.catalogue().bind(&slug, bound);
                     }
                 }
                 Some(_) | None => {
@@ -117,15 +119,16 @@ impl Sources {
         };
         // One reading of a source at a time, and no other source waits for it.
         let _reading = reading.lock().await;
-        let (spec, server, credential, watching) = match self.0.known.lock().await.get(slug) {
+        let (spec, server, proofs, watching) = match self.0.known.lock().await.get(slug) {
             Some(entry) => (
                 entry.spec.clone(),
                 entry.server.clone(),
-                entry.credential().unwrap_or_default(),
+                entry.proofs(&self.0.trust, slug),
                 entry.watching.clone(),
             ),
             None => return Err(unknown()),
         };
+        let credential = listing(proofs).await;
         let opened = match &server {
             Some(server) => reread(slug, server, &credential).await,
             None => self.open(slug, &spec, &credential).await,
@@ -174,7 +177,7 @@ impl Sources {
             entry.spec.description.clone().or(opened.description).unwrap_or_default();
         let (records, now) = (&*self.0.setup.records, self.0.setup.engine.clock().now());
         let before = ages::known(records, slug, &entry.spec).await?;
-        let (integration, bound) = (opened.integration, entry.bound());
+        let (integration, bound) = (opened.integration, entry.bound(&self.0.trust, slug));
         let mut arrival = Arrival::new(slug, card, integration, bound);
         let after = arrival.age(before.as_ref(), now);
         if before.as_ref() != Some(&after) {
@@ -226,6 +229,16 @@ impl Drop for Unread {
     fn drop(&mut self) {
         self.0.send_modify(|n| *n -= 1);
     }
+}
+
+/// What a source is read with: the first proof that is at hand.
+async fn listing(proofs: Vec<Held>) -> Credential {
+    for held in proofs {
+        if let Ok(credential) = held.at_hand().await {
+            return credential;
+        }
+    }
+    Credential::none()
 }
 
 async fn reread(

@@ -4,8 +4,8 @@
 
 mod policies;
 
-use crate::config::{Connection, Source as Spec};
-use crate::{ConnectionView, SourceError, Sources};
+use crate::config::{Connection, OAuth, Source as Spec};
+use crate::{ConnectionView, Offer, SourceError, Sources};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use lifecycle::{Failure, FailureCode, Json, Nature, Runs, ToolPath};
@@ -28,7 +28,7 @@ impl Management {
 /// with a question mark may be left out.
 struct Listed(&'static str, &'static str, &'static [&'static str], bool);
 
-const LIST: [Listed; 18] = [
+const LIST: [Listed; 21] = [
     Listed("executor.coreTools.integrations.list", "Lists the sources of tools.", &[], false),
     Listed(
         "executor.coreTools.integrations.detect",
@@ -58,6 +58,24 @@ const LIST: [Listed; 18] = [
         "executor.coreTools.connections.create",
         "Binds a source without a credential; people enter those that have one.",
         &["integration", "name", "owner?", "description?"],
+        true,
+    ),
+    Listed(
+        "executor.coreTools.connections.createHandoff",
+        "Gives the address of a page where a person enters a connection's secret; makes the connection where there is none.",
+        &["integration", "name", "owner?", "template?", "description?"],
+        true,
+    ),
+    Listed(
+        "executor.coreTools.oauth.start",
+        "Gives the address where a person agrees that a connection is used; makes the connection where there is none.",
+        &["integration", "name", "owner?"],
+        true,
+    ),
+    Listed(
+        "executor.coreTools.oauth.cancel",
+        "Ends what was begun for a connection: nobody needs to agree any more.",
+        &["integration", "name", "owner?"],
         true,
     ),
     Listed(
@@ -180,8 +198,27 @@ async fn perform(sources: &Sources, tool: &str, args: &Value) -> Result<Value, T
             let view = sources.connect(&slug("integration")?, &text("name"), made).await?;
             Ok(shown(&view))
         }
+        "executor.coreTools.connections.createHandoff" => {
+            let (slug, name) = (slug("integration")?, text("name"));
+            let template = some("template").unwrap_or_else(|| "bearer".into());
+            let offer = Offer { template: Some(template), is_handed_off: true, ..Offer::default() };
+            let place = prepared(sources, &slug, args, offer).await?;
+            Ok(json!({ "url": sources.hand_off(&slug, &place, &name).await? }))
+        }
+        "executor.coreTools.oauth.start" => {
+            let (slug, name) = (slug("integration")?, text("name"));
+            let offer = Offer { oauth: Some(OAuth::default()), ..Offer::default() };
+            let place = prepared(sources, &slug, args, offer).await?;
+            Ok(json!({ "url": sources.authorize(&slug, &place, &name).await? }))
+        }
+        "executor.coreTools.oauth.cancel" => {
+            let owner = some("owner").unwrap_or_else(|| "org".into());
+            let ended = sources.call_off(&slug("integration")?, &owner, &text("name")).await?;
+            Ok(json!({ "cancelled": ended }))
+        }
         "executor.coreTools.connections.remove" => {
-            let removed = sources.disconnect(&slug("integration")?, &text("name")).await?;
+            let (owner, name) = (text("owner"), text("name"));
+            let removed = sources.disconnect(&slug("integration")?, &owner, &name).await?;
             Ok(json!({ "removed": removed }))
         }
         "executor.coreTools.connections.refresh" => {
@@ -193,6 +230,24 @@ async fn perform(sources: &Sources, tool: &str, args: &Value) -> Result<Value, T
         "executor.mcp.addServer" => add("mcp", "url").await,
         _ => policies::perform(sources, tool, args).await,
     }
+}
+
+/// Makes a connection without a secret where there is none of that name. Its owner.
+async fn prepared(
+    sources: &Sources,
+    slug: &Slug,
+    args: &Value,
+    offer: Offer,
+) -> Result<String, Trouble> {
+    let text = |name: &str| args[name].as_str().map(str::to_owned);
+    let (owner, name) =
+        (text("owner").unwrap_or_else(|| "org".into()), text("name").unwrap_or_default());
+    if sources.connection(slug, &owner, &name).await.is_none() {
+        let mut made = sources.offered(slug, offer).map_err(wrong)?;
+        (made.owner, made.description) = (Some(owner.clone()), text("description"));
+        sources.connect(slug, &name, made).await?;
+    }
+    Ok(owner)
 }
 
 fn wrong(why: String) -> Trouble {
@@ -248,6 +303,8 @@ const fn code(error: &SourceError) -> &'static str {
         SourceError::Configured(_) => "integration_configured",
         SourceError::Wrong(_) => "invalid_tool_arguments",
         SourceError::Unreadable { .. } => "integration_unreadable",
+        SourceError::NoConnection(_) => "connection_not_found",
+        SourceError::Vault(_) => "connection_value_locked",
         SourceError::Store(_) => "internal",
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::config::{Connection, Source};
 use crate::known::{ConnectionView, Known, view};
-use crate::{ages, kept, open, watch};
+use crate::proof::{Held, Offer, Trust, connection};
+use crate::vault::{Imported, Vault, VaultError};
+use crate::{ages, kept, oauth, open, watch};
 use engine::Engine;
 use lifecycle::{Limits, ToolPath};
 use serde_json::Value;
@@ -15,9 +17,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tools::http::HttpClient;
 use tools::{Change, ConnectionName, Credential, Minding, Slug};
+use url::Url;
 
 /// Sources and connections, configured and kept: people do not have more.
 const SOURCES_MAX: usize = 1_000;
+
+/// Connections of one source: people have a handful, and each has every tool of its source.
+const CONNECTIONS_MAX: usize = 100;
 
 /// What sources are made of.
 #[derive(Clone)]
@@ -32,6 +38,10 @@ pub struct Setup {
     pub files: Vec<PathBuf>,
     /// Who looks after programs that are started.
     pub minding: Minding,
+    /// Where secrets are kept.
+    pub vault: Vault,
+    /// Whether browsers will find us: see [`Sources::listens_at`].
+    pub serves: bool,
 }
 
 impl std::fmt::Debug for Setup {
@@ -47,6 +57,7 @@ pub struct Sources(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) setup: Setup,
     pub(crate) http: HttpClient,
+    pub(crate) trust: Arc<Trust>,
     /// One change at a time.
     pub(crate) known: Mutex<BTreeMap<Slug, Known>>,
     /// Why the newest edit of a configuration file does not count.
@@ -65,6 +76,9 @@ pub enum SourceError {
     /// No such source.
     #[error("there is no source {0}")]
     Unknown(String),
+    /// No such connection.
+    #[error("there is no connection {0}")]
+    NoConnection(String),
     /// The name is taken.
     #[error("there is a source {0} already")]
     Exists(String),
@@ -82,26 +96,57 @@ pub enum SourceError {
         /// Why.
         why: String,
     },
+    /// A secret could not be kept or opened.
+    #[error("{0}")]
+    Vault(VaultError),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
+impl From<VaultError> for SourceError {
+    fn from(error: VaultError) -> Self {
+        match error {
+            VaultError::Store(error) => Self::Store(error),
+            error @ (VaultError::Locked(_)
+            | VaultError::Damaged(_)
+            | VaultError::TooLong
+            | VaultError::Backup(_)
+            | VaultError::Machine(_)) => Self::Vault(error),
+        }
+    }
+}
+
 impl Sources {
     /// Opens everything that is configured or kept, without waiting for it.
     pub async fn start(setup: Setup) -> Result<Self, StoreError> {
+        match kept::seal(&*setup.records, &setup.vault).await {
+            Ok(()) => {}
+            Err(VaultError::Store(error)) => return Err(error),
+            Err(error) => tracing::error!("secrets of earlier days stay as they are: {error}"),
+        }
+        let (http, closing, tasks) =
+            (HttpClient::default(), CancellationToken::new(), TaskTracker::new());
+        let trust = Arc::new(Trust::new(&setup, &http, &closing, &tasks));
         let sources = Self(Arc::new(Inner {
             setup,
-            http: HttpClient::default(),
+            http,
+            trust,
             known: Mutex::default(),
             trouble: RwLock::default(),
             aliases: RwLock::default(),
             n_unread: sync::watch::Sender::new(0),
-            closing: CancellationToken::new(),
-            tasks: TaskTracker::new(),
+            closing,
+            tasks,
         }));
         let seen = watch::look(&sources.0.setup.files);
         sources.apply().await?;
+        if let Err(trouble) = oauth::resume(&sources.0.trust).await {
+            tracing::warn!(
+                "what people were asked to visit is not looked after: {}",
+                trouble.message
+            );
+        }
         let watching = sources.clone();
         let closing = sources.0.closing.clone();
         sources
@@ -168,8 +213,8 @@ impl Sources {
         let mut connections = BTreeMap::new();
         if connect {
             let main = Connection::default();
-            kept::put(records, kept::CONNECTION, &format!("{slug}/main"), &main).await?;
-            connections.insert("main".to_owned(), (main, false));
+            kept::put(records, kept::CONNECTION, &format!("{slug}/org/main"), &main).await?;
+            connections.insert(("org".to_owned(), "main".to_owned()), (main, false));
         }
         let mut entry = Known::new(spec, connections);
         entry.watching = self.0.closing.child_token();
@@ -200,8 +245,8 @@ impl Sources {
         let records = &*self.0.setup.records;
         kept::remove(records, kept::SOURCE, slug.as_str()).await?;
         ages::forget(records, slug).await?;
-        for name in entry.connections.keys() {
-            kept::remove(records, kept::CONNECTION, &format!("{slug}/{name}")).await?;
+        for held in entry.proofs(&self.0.trust, slug) {
+            self.unseal(&held).await?;
         }
         if let Some(entry) = known.remove(slug) {
             self.forget(slug, entry).await;
@@ -214,37 +259,111 @@ impl Sources {
         &self,
         slug: &Slug,
         name: &str,
-        connection: Connection,
+        mut connection: Connection,
     ) -> Result<ConnectionView, SourceError> {
         let name = ConnectionName::normalised(name)
             .ok_or_else(|| SourceError::Wrong("a connection's name begins with a letter".into()))?;
-        connection.owner().and_then(|_| connection.credential()).map_err(SourceError::Wrong)?;
+        connection.check().map_err(SourceError::Wrong)?;
         let mut known = self.0.known.lock().await;
         let entry = known.get_mut(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;
-        let key = name.as_str().to_owned();
-        if entry.connections.get(&key).is_some_and(|(_, is_configured)| *is_configured) {
-            return Err(SourceError::Configured(format!("{slug}.{key}")));
+        let place = (connection.owner_name().to_owned(), name.as_str().to_owned());
+        let before = entry.connections.get(&place);
+        if before.is_some_and(|(_, is_configured)| *is_configured) {
+            return Err(SourceError::Configured(format!("{slug}.{}.{name}", place.0)));
         }
+        if entry.connections.len() >= CONNECTIONS_MAX && before.is_none() {
+            let why = format!("a source has {CONNECTIONS_MAX} connections at most");
+            return Err(SourceError::Wrong(why));
+        }
+        let replaced = before.map(|(connection, _)| connection.sealed()).unwrap_or_default();
+        let vault = &self.0.setup.vault;
+        kept::sealed(vault, &mut connection).await?;
         let records = &*self.0.setup.records;
-        kept::put(records, kept::CONNECTION, &format!("{slug}/{key}"), &connection).await?;
-        let view = view(slug, &key, &connection);
-        entry.connections.insert(key, (connection, false));
-        self.0.setup.engine.catalogue().bind(slug, entry.bound());
+        let key = format!("{slug}/{}/{name}", place.0);
+        kept::put(records, kept::CONNECTION, &key, &connection).await?;
+        let kept = connection.sealed();
+        for name in replaced.iter().filter(|name| !kept.contains(name)) {
+            vault.remove(name).await?;
+        }
+        let view = view(slug, name.as_str(), &connection);
+        entry.connections.insert(place, (connection, false));
+        self.0.setup.engine.catalogue().bind(slug, entry.bound(&self.0.trust, slug));
         Ok(view)
     }
 
+    /// Forgets what a connection has in records and in the vault.
+    async fn unseal(&self, held: &Held) -> Result<(), SourceError> {
+        for name in held.connection.sealed() {
+            self.0.setup.vault.remove(&name).await?;
+        }
+        self.0.trust.forget_grant(&held.key).await?;
+        self.0.trust.drop_current(&held.key);
+        kept::remove(&*self.0.setup.records, kept::CONNECTION, &held.key.to_string()).await?;
+        // As it was kept in earlier days, and would be found again.
+        let old = format!("{}/{}", held.key.slug, held.key.name);
+        Ok(kept::remove(&*self.0.setup.records, kept::CONNECTION, &old).await?)
+    }
+
+    /// The proof of one connection.
+    pub(crate) async fn held(
+        &self,
+        slug: &Slug,
+        owner: &str,
+        name: &str,
+    ) -> Result<Held, SourceError> {
+        let known = self.0.known.lock().await;
+        let entry = known.get(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;
+        let held = entry.held(&self.0.trust, slug, (owner, name));
+        held.ok_or_else(|| SourceError::NoConnection(format!("{slug}.{owner}.{name}")))
+    }
+
+    /// Browsers find this server there.
+    pub fn listens_at(&self, origin: Url) {
+        self.0.trust.listens_at(origin);
+    }
+
+    /// Where its secrets are.
+    pub fn vault(&self) -> &Vault {
+        &self.0.setup.vault
+    }
+
+    /// Takes what a backup of a vault brings, connections too.
+    pub async fn import(&self, passphrase: &str, text: &str) -> Result<Imported, SourceError> {
+        let done = self.0.setup.vault.import(passphrase, text).await?;
+        self.apply().await?;
+        Ok(done)
+    }
+
+    /// The connection that somebody offers, by the ways that the source knows.
+    pub fn offered(&self, slug: &Slug, offer: Offer) -> Result<Connection, String> {
+        let snapshot = self.0.setup.engine.catalogue().snapshot();
+        let integration = snapshot.integration(slug.as_str());
+        let own = integration.map(|integration| integration.auth_methods()).unwrap_or_default();
+        connection(&own, offer)
+    }
+
     /// Takes a credential away. Says whether it was there.
-    pub async fn disconnect(&self, slug: &Slug, name: &str) -> Result<bool, SourceError> {
+    pub async fn disconnect(
+        &self,
+        slug: &Slug,
+        owner: &str,
+        name: &str,
+    ) -> Result<bool, SourceError> {
         let mut known = self.0.known.lock().await;
         let entry = known.get_mut(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;
-        match entry.connections.get(name) {
+        let place = (owner.to_owned(), name.to_owned());
+        match entry.connections.get(&place) {
             None => return Ok(false),
-            Some((_, true)) => return Err(SourceError::Configured(format!("{slug}.{name}"))),
+            Some((_, true)) => {
+                return Err(SourceError::Configured(format!("{slug}.{owner}.{name}")));
+            }
             Some((_, false)) => {}
         }
-        kept::remove(&*self.0.setup.records, kept::CONNECTION, &format!("{slug}/{name}")).await?;
-        entry.connections.remove(name);
-        self.0.setup.engine.catalogue().bind(slug, entry.bound());
+        if let Some(held) = entry.held(&self.0.trust, slug, (owner, name)) {
+            self.unseal(&held).await?;
+        }
+        entry.connections.remove(&place);
+        self.0.setup.engine.catalogue().bind(slug, entry.bound(&self.0.trust, slug));
         Ok(true)
     }
 
@@ -255,7 +374,7 @@ impl Sources {
             entry
                 .connections
                 .iter()
-                .map(move |(name, (connection, _))| view(slug, name, connection))
+                .map(move |((_, name), (connection, _))| view(slug, name, connection))
         });
         views.collect()
     }

@@ -111,6 +111,31 @@ impl Integration for CommandSource {
     }
 }
 
+/// What a program prints, for whoever needs a value and not a tool. It is killed when it takes too long or prints
+/// too much. What it says beside its result is not told: it may be anything.
+pub async fn printed(
+    minding: Minding,
+    program: Program,
+    time_max: Duration,
+    bytes_max: usize,
+) -> Result<String, String> {
+    let (mut running, pipes) = child::start(minding, &program)
+        .map_err(|error| format!("the program cannot be started: {}", error.kind()))?;
+    let talking = async {
+        let (printed, _) =
+            talk(pipes, String::new(), bytes_max).await.map_err(|trouble| trouble.message)?;
+        let status = running.ended().await.map_err(|error| error.kind().to_string())?;
+        match status.success() {
+            true => Ok(printed),
+            false => Err(format!("the program ended with {status}")),
+        }
+    };
+    let printed = tokio::time::timeout(time_max, talking)
+        .await
+        .unwrap_or_else(|_| Err(format!("the program did not end within {time_max:?}")))?;
+    String::from_utf8(printed).map_err(|_| "the program did not print text".to_owned())
+}
+
 async fn run(
     tool: &CommandTool,
     mut program: Program,

@@ -1,9 +1,12 @@
 //! One configured credential for an integration.
 
 use crate::integration::camel_case;
+use crate::{Proof, scrub};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::fmt;
+use std::sync::Arc;
+use url::{Origin, Url};
 
 /// Whose connection it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -63,19 +66,29 @@ impl fmt::Display for ConnectionName {
 }
 
 /// Binds an integration into the tree.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Connection {
     /// Whose.
     pub owner: Owner,
     /// Its name in paths.
     pub name: ConnectionName,
-    /// What proves who calls.
-    pub credential: Credential,
+    /// What proves who calls, when a call needs it.
+    pub proof: Arc<dyn Proof>,
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Connection({}.{})", self.owner, self.name)
+    }
 }
 
 /// What proves who calls: values, and where they go. Nothing here is ever shown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Credential(Vec<Placement>);
+pub struct Credential {
+    placements: Vec<Placement>,
+    /// The only origin that it is meant for; none is good wherever the source's calls go.
+    audience: Option<Origin>,
+}
 
 /// One value of a credential, ready to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,12 +115,23 @@ pub enum Place {
 impl Credential {
     /// No proof at all.
     pub const fn none() -> Self {
-        Self(vec![])
+        Self::new(vec![])
     }
 
     /// Any values, anywhere.
     pub const fn new(placements: Vec<Placement>) -> Self {
-        Self(placements)
+        Self { placements, audience: None }
+    }
+
+    /// The same, never to be sent to another origin than that of `url`.
+    #[must_use]
+    pub fn only_for(self, url: &Url) -> Self {
+        Self { audience: Some(url.origin()), ..self }
+    }
+
+    /// Whether it may be sent to `url`.
+    pub fn is_for(&self, url: &Url) -> bool {
+        self.audience.as_ref().is_none_or(|audience| *audience == url.origin())
     }
 
     /// `Authorization: Bearer …`.
@@ -123,23 +147,35 @@ impl Credential {
 
     /// A header with a value.
     pub fn header(name: &str, value: &str) -> Self {
-        Self(vec![Placement { place: Place::Header, name: name.into(), value: value.into() }])
+        Self::new(vec![Placement { place: Place::Header, name: name.into(), value: value.into() }])
     }
 
     /// A parameter with a value.
     pub fn query(name: &str, value: &str) -> Self {
-        Self(vec![Placement { place: Place::Query, name: name.into(), value: value.into() }])
+        Self::new(vec![Placement { place: Place::Query, name: name.into(), value: value.into() }])
     }
 
     /// Names and values that go to `place`.
     pub fn at(&self, place: Place) -> impl Iterator<Item = (&str, &str)> {
-        let here = self.0.iter().filter(move |placement| placement.place == place);
+        let here = self.placements.iter().filter(move |placement| placement.place == place);
         here.map(|placement| (placement.name.as_str(), placement.value.reveal()))
+    }
+
+    /// From now on nothing that it holds leaves, whoever repeats it.
+    pub(crate) fn learn(&self) {
+        for Placement { value, .. } in &self.placements {
+            // `Bearer key` may come back as `key`, and `sid=key` too. A short key must not make its prefix a secret.
+            let whole = value.reveal();
+            let bare = whole.rsplit([' ', '=']).find(|part| !part.is_empty()).unwrap_or(whole);
+            if bare.len() >= scrub::SECRET_BYTES_MIN {
+                [whole, bare].into_iter().for_each(scrub::learn);
+            }
+        }
     }
 
     /// Whether it proves nothing.
     pub fn is_none(&self) -> bool {
-        self.0.is_empty()
+        self.placements.is_empty()
     }
 }
 

@@ -190,7 +190,7 @@ async fn link(request: Request) -> Outcome {
         url: String,
     }
     let Args { message, url } = arguments(&request)?;
-    request.ask(Wish::Link { message, url }).await.map(Some)
+    request.ask(Wish::Link { message, url, is_prior: false }).await.map(Some)
 }
 
 async fn append(directory: PathBuf, request: Request) -> Outcome {

@@ -62,6 +62,17 @@ impl Trouble {
     }
 }
 
+/// Whether the other side did not know who called: another credential may help.
+pub(crate) fn is_unauthorized(told: &Json) -> bool {
+    // Most results are good, and some are large: only what may be a refusal is read.
+    if !told.text().contains("connection_rejected") {
+        return false;
+    }
+    let told: Value = serde_json::from_str(told.text()).unwrap_or_default();
+    let error = &told["error"];
+    told["ok"] == false && error["code"] == "connection_rejected" && error["status"] == 401
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,5 +1,6 @@
 //! Where tools come from, and what one is.
 
+use crate::scrub;
 use futures_util::future::BoxFuture;
 use lifecycle::{
     Answer, CallId, CallerName, ExecutionId, Failure, Json, Nature, Runs, ToolPath, Wish,
@@ -123,6 +124,16 @@ impl Person {
         match &self.0 {
             Some(hear) => hear(wish).await,
             None => Answer::Cancel,
+        }
+    }
+}
+
+impl Person {
+    /// The same person, to whom no known secret is told.
+    pub(crate) fn spared(self) -> Self {
+        match self.0 {
+            Some(hear) => Self::hearing(move |wish| hear(scrub::wish(wish))),
+            None => Self(None),
         }
     }
 }

@@ -379,7 +379,7 @@ async fn arguments_are_checked_before_anybody_is_asked_and_may_be_nested() {
     let connection = Connection {
         owner: Owner::Org,
         name: ConnectionName::normalised("main").unwrap(),
-        credential: Credential::none(),
+        proof: Arc::new(Credential::none()),
     };
     let card = Card { name: "echo".into(), ..Card::default() };
     catalogue.put(&slug, card, Arc::new(api().await), vec![Arc::new(connection)]);

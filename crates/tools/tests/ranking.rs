@@ -132,7 +132,7 @@ fn catalogue() -> Catalogue {
         let main = Connection {
             owner: Owner::Org,
             name: ConnectionName::normalised("main").unwrap(),
-            credential: Credential::none(),
+            proof: Arc::new(Credential::none()),
         };
         let card = Card { title: name.into(), ..Card::default() };
         catalogue.put(&Slug::parse(name).unwrap(), card, Arc::new(api), vec![Arc::new(main)]);

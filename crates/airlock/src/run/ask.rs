@@ -115,7 +115,7 @@ fn typed(question: &Question) -> Answer {
             print::question(&question.message, "Approve? [y/N]");
             if line().is_some_and(|line| is_yes(&line)) { YES } else { Answer::Decline }
         }
-        QuestionKind::Link { url } => {
+        QuestionKind::Link { url, .. } => {
             let message = format!("{}\n\n{url}", question.message);
             print::question(&message, "Done? [y/N]");
             if line().is_some_and(|line| is_yes(&line)) { YES } else { Answer::Decline }
@@ -230,7 +230,8 @@ mod tests {
         let mut desk = Desk::new(Asking::Approve);
         let easy = question(1, form(r#"{"type":"object"}"#));
         let hard = question(2, form(r#"{"type":"object","required":["n"]}"#));
-        let link = question(3, QuestionKind::Link { url: "http://127.0.0.1/".into() });
+        let link =
+            question(3, QuestionKind::Link { url: "http://127.0.0.1/".into(), is_prior: false });
         for question in [&easy, &hard, &link] {
             desk.add(question.clone());
         }

@@ -12,6 +12,7 @@ use futures_util::StreamExt as _;
 use lifecycle::{
     CallerName, Convention, Event, Limits, LogLevel, Outcome, Policy, Program, Rejection, Seq,
 };
+use sources::vault::{KeyPlace, Vault};
 use sources::{Setup, Sources};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -76,7 +77,10 @@ async fn open_sources(
 ) -> anyhow::Result<Sources> {
     let (engine, usual) = (engine.clone(), errand.usual);
     let records = Arc::new(store.clone());
-    let setup = Setup { engine, usual, records, files, minding: Minding::ThisBinary };
+    // What is sealed here is gone with the journal.
+    let vault = Vault::open(Arc::clone(&records) as _, KeyPlace::Memory).await?;
+    let minding = Minding::ThisBinary;
+    let setup = Setup { engine, usual, records, files, minding, vault, serves: false };
     let sources = Sources::start(setup).await?;
     sources.tried().await;
     for (_, why) in sources.troubles().await {

@@ -21,13 +21,30 @@ pub(crate) struct Served {
 impl Served {
     /// Starts a server with the demonstration tools on a port of its own.
     pub(crate) fn start(data_dir: &Path, more: &[&str]) -> Self {
-        let mut child = airlock(&["serve", "--listen", "127.0.0.1:0", "--demo"])
+        Self::begin(data_dir, more, airlock(&["serve"]), Stdio::null())
+    }
+
+    /// The same, with everything that it could log going to a file, and with a secret in its environment.
+    pub(crate) fn telling(
+        data_dir: &Path,
+        more: &[&str],
+        log: std::fs::File,
+        secret: &str,
+    ) -> Self {
+        let mut command = airlock(&["serve"]);
+        command.env("AIRLOCK_LOG", "trace").env("SECRET_OF_A_TEST", secret);
+        Self::begin(data_dir, more, command, log.into())
+    }
+
+    fn begin(data_dir: &Path, more: &[&str], mut command: Command, log: Stdio) -> Self {
+        let mut child = command
+            .args(["--listen", "127.0.0.1:0", "--demo"])
             .arg("--data-dir")
             .arg(data_dir)
             .args(more)
             .env("AIRLOCK_TOKEN", "from-the-environment")
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(log)
             .spawn()
             .unwrap();
         let mut ready = String::new();

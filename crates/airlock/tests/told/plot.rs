@@ -171,7 +171,7 @@ fn script(word: &str, text: &str) -> Script {
         }
         ("link", url) => {
             let url = url.trim().to_owned();
-            Does::Asks(Wish::Link { message: "Please visit".into(), url })
+            Does::Asks(Wish::Link { message: "Please visit".into(), url, is_prior: false })
         }
         (other, _) => panic!("what does {other} mean?"),
     };

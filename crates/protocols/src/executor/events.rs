@@ -206,7 +206,7 @@ fn asked(question: &Question) -> Happened<'_> {
         QuestionKind::Approval => ("approval", None, None),
         QuestionKind::InDoubt => ("inDoubt", None, None),
         QuestionKind::Form { schema } => ("form", Some(schema.raw()), None),
-        QuestionKind::Link { url } => ("link", None, Some(url.as_str())),
+        QuestionKind::Link { url, .. } => ("link", None, Some(url.as_str())),
     };
     Happened::Question {
         execution_id: question.id.to_string(),

@@ -159,7 +159,7 @@ fn wanted(kind: &QuestionKind) -> (Option<&RawValue>, Option<&str>) {
         QuestionKind::Approval => (Some(fixed(APPROVAL_SCHEMA)), None),
         QuestionKind::InDoubt => (Some(fixed(IN_DOUBT_SCHEMA)), None),
         QuestionKind::Form { schema } => (Some(schema.raw()), None),
-        QuestionKind::Link { url } => (None, Some(url)),
+        QuestionKind::Link { url, .. } => (None, Some(url)),
     }
 }
 

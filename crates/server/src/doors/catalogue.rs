@@ -7,14 +7,14 @@ use crate::auth::Caller;
 use crate::body::JsonBody;
 use crate::error::Problem;
 use crate::query::{Id, Query};
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use lifecycle::{Timestamp, ToolPath};
 use protocols::executor::{Members, member, members};
 use serde_json::{Value, json};
-use sources::config::{Basic, Connection, Source, Text};
-use sources::{ConnectionView, SourceError, Sources};
+use sources::config::Source;
+use sources::{SourceError, Sources};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tools::{Card, Change, Found, Slug};
@@ -241,60 +241,6 @@ pub(crate) async fn add_source(
     add(&app, &members, source.unwrap_or_default()).await
 }
 
-/// `GET /api/connections`.
-pub(crate) async fn connections(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-) -> Result<Response, Problem> {
-    looks(&caller)?;
-    let views = sources(&app)?.connections().await;
-    Ok(answer(StatusCode::OK, &views.iter().map(connection).collect()))
-}
-
-/// `POST /api/connections {owner, name, integration, template, value | values}`.
-pub(crate) async fn connect(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
-    administers(&caller)?;
-    let members = members(&body)?;
-    let wrong = |why: String| Problem::tagged("InvalidConnectionInputError", why);
-    let text = |name: &str| member::<String>(&members, name, "a string");
-    let (integration, name) =
-        (text("integration")?.unwrap_or_default(), text("name")?.unwrap_or_default());
-    let mut made = proof(&members).map_err(wrong)?;
-    made.owner = text("owner")?;
-    made.description = text("description")?;
-    let view = sources(&app)?.connect(&parse_slug(&integration)?, &name, made).await?;
-    Ok(answer(StatusCode::OK, &connection(&view)))
-}
-
-/// `DELETE /api/connections/{owner}/{integration}/{name}`.
-pub(crate) async fn disconnect(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path((_, integration, name)): Path<(String, String, String)>,
-) -> Result<Response, Problem> {
-    administers(&caller)?;
-    let removed = sources(&app)?.disconnect(&parse_slug(&integration)?, &name).await?;
-    Ok(answer(StatusCode::OK, &json!({ "removed": removed })))
-}
-
-/// `POST /api/connections/{owner}/{integration}/{name}/refresh`: its tools.
-pub(crate) async fn reconnect(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path((owner, integration, name)): Path<(String, String, String)>,
-) -> Result<Response, Problem> {
-    administers(&caller)?;
-    sources(&app)?.refresh(&parse_slug(&integration)?).await?;
-    let prefix = format!("{integration}.{owner}.{name}.");
-    let snapshot = app.engine.catalogue().snapshot();
-    let tools = snapshot.tools().filter(|found| found.path().starts_with(&prefix));
-    Ok(answer(StatusCode::OK, &tools.map(|found| tool(&found)).collect()))
-}
-
 async fn add(app: &App, members: &Members<'_>, source: Source) -> Result<Response, Problem> {
     let slug: Option<String> = member(members, "slug", "a string")?;
     let connects: Option<bool> = member(members, "connect", "true or false")?;
@@ -311,45 +257,7 @@ fn named(members: &Members<'_>) -> Result<Source, Problem> {
     })
 }
 
-/// What a connection proves, by its template.
-pub(super) fn proof(members: &Members<'_>) -> Result<Connection, String> {
-    let read = |error: protocols::executor::BadBody| error.to_string();
-    let template: Option<String> = member(members, "template", "a string").map_err(read)?;
-    let value: Option<String> = member(members, "value", "a string").map_err(read)?;
-    let values: Option<BTreeMap<String, String>> =
-        member(members, "values", "an object of strings").map_err(read)?;
-    let mut values = values.unwrap_or_default();
-    let mut take = |name: &str| {
-        values.remove(name).map(Text::Plain).ok_or(format!("values.{name} is missing"))
-    };
-    let value = || {
-        value.clone().map(Text::Plain).ok_or_else(|| "The member \"value\" is missing.".to_owned())
-    };
-    let mut made = Connection::default();
-    match template.as_deref().unwrap_or("none") {
-        "none" => {}
-        "bearer" => made.bearer = Some(value()?),
-        "basic" => made.basic = Some(Basic { user: take("user")?, password: take("password")? }),
-        "header" | "query" => {
-            let Text::Plain(name) = take("name")? else {
-                return Err("values.name is a string".into());
-            };
-            let placed = BTreeMap::from([(name, take("value")?)]);
-            match template.as_deref() {
-                Some("header") => made.headers = placed,
-                Some(_) | None => made.query = placed,
-            }
-        }
-        other => {
-            return Err(format!(
-                "The template \"{other}\" is not known; there are none, bearer, basic, header and query."
-            ));
-        }
-    }
-    Ok(made)
-}
-
-fn tool(found: &Found) -> Value {
+pub(super) fn tool(found: &Found) -> Value {
     let (spec, card, connection) = (found.spec(), found.card(), found.connection());
     json!({
         "address": format!("tools.{}", found.path()),
@@ -394,17 +302,6 @@ fn integration(app: &App, card: &Card, n_tools: usize) -> Value {
     })
 }
 
-pub(super) fn connection(view: &ConnectionView) -> Value {
-    json!({
-        "owner": view.owner,
-        "name": view.name,
-        "integration": view.integration,
-        "template": view.template,
-        "address": format!("tools.{}.{}.{}", view.integration, view.owner, view.name),
-        "description": view.description,
-    })
-}
-
 fn changed(slug: &str, change: &Change) -> Value {
     json!({
         "slug": slug,
@@ -439,6 +336,8 @@ impl From<SourceError> for Problem {
                 Self::tagged_conflict("IntegrationAlreadyExistsError", message)
             }
             SourceError::Configured(_) => Self::conflict(message),
+            SourceError::NoConnection(_) => Self::not_found("ConnectionNotFoundError", message),
+            SourceError::Vault(error) => error.into(),
             SourceError::Wrong(_) => Self::bad_request(message),
             SourceError::Unreadable { .. } => Self::tagged("SourceUnreadableError", message),
             SourceError::Store(error) => engine::Fault::from(error).into(),

@@ -6,7 +6,7 @@ use crate::auth::Caller;
 use crate::body::JsonBody;
 use crate::error::Problem;
 use crate::query::Id;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use protocols::executor::{Members, member, members};
@@ -82,49 +82,6 @@ pub(crate) async fn configure(
     told["removedTools"] = json!(change.removed);
     told["changedTools"] = json!(change.changed);
     Ok(answer(StatusCode::OK, &told))
-}
-
-/// `GET /api/connections/{owner}/{integration}/{name}`.
-pub(crate) async fn show_connection(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path((owner, integration, name)): Path<(String, String, String)>,
-) -> Result<Response, Problem> {
-    catalogue::looks(&caller)?;
-    let slug = catalogue::parse_slug(&integration)?;
-    let view = catalogue::sources(&app)?.connection_view(&slug, &owner, &name).await;
-    let view = view.ok_or_else(|| unknown(&owner, &integration, &name))?;
-    Ok(answer(StatusCode::OK, &catalogue::connection(&view)))
-}
-
-/// `PATCH /api/connections/{owner}/{integration}/{name} {description?, template?, value?, values?}`.
-pub(crate) async fn connection(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path((owner, integration, name)): Path<(String, String, String)>,
-    JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
-    administers(&caller)?;
-    let members = members(&body)?;
-    let (sources, slug) = (catalogue::sources(&app)?, catalogue::parse_slug(&integration)?);
-    let before = sources.connection(&slug, &owner, &name).await;
-    let before = before.ok_or_else(|| unknown(&owner, &integration, &name))?;
-    let proves_anew =
-        ["template", "value", "values"].iter().any(|name| members.contains_key(*name));
-    let mut made = match proves_anew {
-        true => catalogue::proof(&members)
-            .map_err(|why| Problem::tagged("InvalidConnectionInputError", why))?,
-        false => before.clone(),
-    };
-    made.owner = before.owner;
-    made.description = member(&members, "description", "a string")?.or(before.description);
-    let view = sources.connect(&slug, &name, made).await?;
-    Ok(answer(StatusCode::OK, &catalogue::connection(&view)))
-}
-
-fn unknown(owner: &str, integration: &str, name: &str) -> Problem {
-    let message = format!("There is no connection {integration}.{owner}.{name}.");
-    Problem::not_found("ConnectionNotFoundError", message)
 }
 
 fn named(members: &Members<'_>, spec: &mut Source) -> Result<(), Problem> {

@@ -2,6 +2,7 @@
 
 pub(crate) mod catalogue;
 pub(crate) mod changes;
+pub(crate) mod connections;
 pub(crate) mod enclave;
 pub mod exec_server;
 pub mod execbox;
@@ -9,9 +10,11 @@ pub(crate) mod executor;
 pub(crate) mod hotrepl;
 pub(crate) mod journal;
 pub(crate) mod mcp;
+pub(crate) mod oauth;
 pub(crate) mod policies;
 pub(crate) mod sign_in;
 pub(crate) mod tokens;
+pub(crate) mod vault;
 
 use crate::auth::Caller;
 use crate::error::Problem;

@@ -15,10 +15,13 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 
 const SHELL: &str = include_str!("console/shell.html");
 
+/// The page where a person enters a secret.
+const HANDOFF: &str = include_str!("console/handoff.html");
+
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Every asset, by its name.
-const ASSETS: [(&str, &str, &str); 12] = [
+const ASSETS: [(&str, &str, &str); 13] = [
     ("console.css", "text/css; charset=utf-8", include_str!("console/console.css")),
     ("icon.svg", "image/svg+xml", include_str!("console/icon.svg")),
     ("main.js", SCRIPT, include_str!("console/main.js")),
@@ -31,11 +34,17 @@ const ASSETS: [(&str, &str, &str); 12] = [
     ("editor.js", SCRIPT, include_str!("console/editor.js")),
     ("form.js", SCRIPT, include_str!("console/form.js")),
     ("show.js", SCRIPT, include_str!("console/show.js")),
+    ("handoff.js", SCRIPT, include_str!("console/handoff.js")),
 ];
 
 /// `/` and `/resume/{id}` for a browser.
 pub(crate) async fn shell() -> Response {
     page(StatusCode::OK, "text/html; charset=utf-8", SHELL)
+}
+
+/// `/connect`: the secret of whoever is expected is in the fragment, which browsers keep to themselves.
+pub(crate) async fn handoff() -> Response {
+    page(StatusCode::OK, "text/html; charset=utf-8", HANDOFF)
 }
 
 /// `/console/{name}`.
@@ -57,7 +66,8 @@ mod tests {
 
     #[test]
     fn the_shell_loads_only_what_we_ship() {
-        let quoted = SHELL.split('"').filter(|text| text.starts_with('/'));
+        let quoted =
+            SHELL.split('"').chain(HANDOFF.split('"')).filter(|text| text.starts_with('/'));
         for path in quoted.filter(|path| *path != "/") {
             let name = path.strip_prefix("/console/").unwrap_or(path);
             assert!(ASSETS.iter().any(|(known, ..)| *known == name), "{path}");

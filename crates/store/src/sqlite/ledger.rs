@@ -298,9 +298,10 @@ impl Ledger {
         }
         let seal = row::record_seal(kind, record);
         let version = record.version.cast_signed();
-        self.conn
-            .prepare_cached("INSERT OR REPLACE INTO records VALUES (?1, ?2, ?3, ?4, ?5)")?
-            .execute(params![kind, record.key, record.value, version, seal])?;
+        self.thoroughly(|conn| {
+            conn.prepare_cached("INSERT OR REPLACE INTO records VALUES (?1, ?2, ?3, ?4, ?5)")?
+                .execute(params![kind, record.key, record.value, version, seal])
+        })?;
         Ok(record.version)
     }
 
@@ -309,11 +310,23 @@ impl Ledger {
         if current.map_or(0, |current| current.version) != expected {
             return Err(Unwritten::Refused(StoreError::Conflict));
         }
-        let removed = self
-            .conn
-            .prepare_cached("DELETE FROM records WHERE kind = ?1 AND key = ?2")?
-            .execute([kind, key])?;
+        let removed = self.thoroughly(|conn| {
+            conn.prepare_cached("DELETE FROM records WHERE kind = ?1 AND key = ?2")?
+                .execute([kind, key])
+        })?;
         Ok(u64::try_from(removed).unwrap_or(u64::MAX))
+    }
+
+    /// What a record held is written over when it goes: it may have been a secret. Journals are not treated so; there
+    /// it would double what forgetting costs.
+    fn thoroughly(
+        &self,
+        write: impl FnOnce(&Connection) -> rusqlite::Result<usize>,
+    ) -> rusqlite::Result<usize> {
+        self.conn.pragma_update(None, "secure_delete", true)?;
+        let written = write(&self.conn);
+        self.conn.pragma_update(None, "secure_delete", false)?;
+        written
     }
 
     fn forget(&mut self, execution: ExecutionId) -> Result<u64, Unwritten> {

@@ -47,7 +47,7 @@ fn shop() -> Catalogue {
     let main = Connection {
         owner: Owner::Org,
         name: ConnectionName::normalised("main").unwrap(),
-        credential: Credential::none(),
+        proof: Arc::new(Credential::none()),
     };
     let card = Card { title: "Shop".into(), kind: "openapi".into(), ..Card::default() };
     let slug = Slug::parse("shop").unwrap();

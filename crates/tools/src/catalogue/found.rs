@@ -3,7 +3,7 @@
 use super::section::{Card, Entry, Mount, Origin, Section};
 use crate::envelope::Trouble;
 use crate::schema::{Issue, sentence};
-use crate::{Connection, Request, SharedSchema, ToolSpec};
+use crate::{Connection, Request, SharedSchema, ToolSpec, proof, scrub};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use lifecycle::{Admission, CallOutcome, Failure, FailureCode, Json, Nature, Revision, Traits};
@@ -136,7 +136,8 @@ impl Found {
             return None;
         };
         let args = self.fitting(args).ok()?;
-        let why = integration.objection(&self.spec().name, &connection.credential, &args)?;
+        let outline = connection.proof.outline();
+        let why = integration.objection(&self.spec().name, &outline, &args)?;
         let message = format!("The arguments of \"{}\" make no call: {why}.", self.path());
         Some(Trouble::new("invalid_tool_arguments", message).told())
     }
@@ -153,10 +154,11 @@ impl Found {
             Err(failure) => return CallOutcome::Failed(failure),
         };
         // Inside the async block, so that a source that panics before its first await is caught too.
+        request.person = request.person.spared();
         let guarded = async { self.checked(self.perform(request).await?) };
         match AssertUnwindSafe(guarded).catch_unwind().await {
-            Ok(Ok(value)) => CallOutcome::Returned { value },
-            Ok(Err(failure)) => CallOutcome::Failed(bounded(failure)),
+            Ok(Ok(value)) => CallOutcome::Returned { value: value.map(scrub::json) },
+            Ok(Err(failure)) => CallOutcome::Failed(bounded(scrub::failure(failure))),
             Err(panic) => CallOutcome::Failed(self.broken(panic.as_ref())),
         }
     }
@@ -165,7 +167,8 @@ impl Found {
         match (self.section.origin(), self.connection()) {
             (Origin::Source(source), _) => source.call(request),
             (Origin::Integration(integration), Some(connection)) => {
-                integration.call(&self.spec().name, &connection.credential, request)
+                let (integration, proof) = (Arc::clone(integration), Arc::clone(&connection.proof));
+                proof::perform(integration, proof, self.spec().name.clone(), request).boxed()
             }
             (Origin::Integration(_), None) | (Origin::Nowhere, _) => {
                 unreachable!("tools of an integration are found by a connection")

@@ -291,7 +291,7 @@ fn connection(name: &str, token: &str) -> Arc<Connection> {
     Arc::new(Connection {
         owner: Owner::Org,
         name: ConnectionName::normalised(name).unwrap(),
-        credential: Credential::bearer(token),
+        proof: Arc::new(Credential::bearer(token)),
     })
 }
 

@@ -106,7 +106,11 @@ async fn form_and_link_return_what_a_person_brings() {
     let message = "Who?".to_owned();
     let wishes = [
         ("demo.form", form.as_str(), Wish::Form { message, schema: json(schema) }),
-        ("demo.link", link, Wish::Link { message: "Go".into(), url: "https://a.example".into() }),
+        (
+            "demo.link",
+            link,
+            Wish::Link { message: "Go".into(), url: "https://a.example".into(), is_prior: false },
+        ),
     ];
     for (tool, args, wish) in wishes {
         let person = Person::hearing(move |heard| {

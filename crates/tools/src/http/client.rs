@@ -173,6 +173,9 @@ impl HttpClient {
             }
             Reach::Public => &self.public,
         };
+        if !credential.is_for(&request.url) {
+            return Err(HttpError::OtherAudience { host: host(&request.url) });
+        }
         let mut url = request.url.clone();
         for (name, value) in credential.at(Place::Query) {
             url.query_pairs_mut().append_pair(name, value);

@@ -57,6 +57,14 @@ pub enum HttpError {
         /// Header that it was meant for.
         name: String,
     },
+    /// A credential that was given for another server.
+    #[error(
+        "the connection's token is meant for another server than {host}, and is not sent there"
+    )]
+    OtherAudience {
+        /// Who would have got it.
+        host: String,
+    },
     /// Nobody waits for the answer any more.
     #[error("the call was cancelled")]
     Cancelled,
@@ -73,6 +81,7 @@ impl HttpError {
             Self::Redirect { .. } => "upstream_redirect_refused",
             Self::Private { .. } => "upstream_address_refused",
             Self::BadCredential { .. } => "connection_value_invalid",
+            Self::OtherAudience { .. } => "connection_audience_refused",
             Self::Cancelled => "cancelled",
         }
     }
@@ -86,6 +95,7 @@ impl HttpError {
             | Self::Redirect { .. }
             | Self::Private { .. }
             | Self::BadCredential { .. }
+            | Self::OtherAudience { .. }
             | Self::Cancelled => false,
         }
     }

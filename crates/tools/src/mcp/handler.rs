@@ -147,7 +147,7 @@ fn wish(request: &ElicitRequestParams) -> Result<Wish, ErrorData> {
             Ok(Wish::Form { message: message.clone(), schema })
         }
         ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
-            Ok(Wish::Link { message: message.clone(), url: url.clone() })
+            Ok(Wish::Link { message: message.clone(), url: url.clone(), is_prior: false })
         }
         _ => Err(ErrorData::invalid_params("an unknown way to ask", None)),
     }

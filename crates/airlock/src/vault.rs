@@ -1,0 +1,224 @@
+//! `airlock vault`: where secrets are kept, in the data directory itself or through the server that owns it.
+
+use crate::reach::Reach;
+use crate::{Exit, input, print, serve};
+use anyhow::Context as _;
+use client::{Error, HttpClient};
+use serde_json::{Value, json};
+use sources::vault::{KeyPlace, Vault};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use store::sqlite::SqliteStore;
+
+/// Longest passphrase, and largest export that is read.
+const PASSPHRASE_BYTES_MAX: u64 = 4_096;
+const EXPORT_BYTES_MAX: u64 = sources::vault::BACKUP_BYTES_MAX as u64;
+
+/// Shows, rotates, exports and imports the vault: where the secrets of connections are kept.
+///
+/// Secrets are sealed with a key in vault.key of the data directory, which only its owner can read. Who loses that
+/// file loses the secrets: keep an export.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+    /// One line of JSON.
+    #[arg(long, global = true)]
+    json: bool,
+    /// The file with the key, where no server runs; vault.key in the data directory where none is named.
+    #[arg(long, global = true, value_name = "FILE", env = "AIRLOCK_VAULT_KEY_FILE")]
+    vault_key: Option<PathBuf>,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Says whether the vault is open, and what to do if it is not.
+    Status,
+    /// Makes new keys, and seals every secret anew.
+    Rotate,
+    /// Writes every secret and connection to a new file, sealed with a passphrase.
+    Export {
+        /// The file; it must not be there yet.
+        file: PathBuf,
+        /// A file with the passphrase; - is stdin.
+        #[arg(long, value_name = "FILE", default_value = "-")]
+        passphrase: String,
+    },
+    /// Takes what an export has and this vault has not; what is here stays as it is.
+    Import {
+        /// The file.
+        file: PathBuf,
+        /// A file with the passphrase; - is stdin.
+        #[arg(long, value_name = "FILE", default_value = "-")]
+        passphrase: String,
+    },
+}
+
+const HELP: &str = "\
+Examples:
+  airlock vault status
+  airlock vault rotate
+  airlock vault export backup.json < passphrase.txt
+  airlock vault import backup.json --passphrase passphrase.txt --data-dir /elsewhere";
+
+/// Does it, and tells how it went.
+pub(crate) fn vault(args: &Args) -> Exit {
+    let order = match Order::read(&args.verb) {
+        Ok(order) => order,
+        Err(complaint) => {
+            print::note(&complaint);
+            return Exit::Usage;
+        }
+    };
+    let Some(data_dir) = args.reach.unowned() else {
+        return args.reach.visit(async |client| {
+            let told = over_http(&client, &order).await?;
+            Ok(tell(args, &told))
+        });
+    };
+    print::start_tracing();
+    match perform(&order, &data_dir, args.vault_key.as_deref()) {
+        Ok(told) => tell(args, &told),
+        Err(error) => {
+            print::note(&format!("{error:#}"));
+            Exit::Failed
+        }
+    }
+}
+
+/// What to do, with everything read that must be read.
+enum Order {
+    Status,
+    Rotate,
+    Export { passphrase: String },
+    Import { passphrase: String, export: String },
+}
+
+impl Order {
+    fn read(verb: &Verb) -> Result<Self, String> {
+        Ok(match verb {
+            Verb::Status => Self::Status,
+            Verb::Rotate => Self::Rotate,
+            Verb::Export { passphrase, .. } => Self::Export { passphrase: secret(passphrase)? },
+            Verb::Import { file, passphrase } => {
+                let shown = file.display().to_string();
+                let opened =
+                    File::open(file).map_err(|error| format!("cannot open {shown}: {error}"))?;
+                let export = input::read(&shown, opened, EXPORT_BYTES_MAX)?;
+                Self::Import { passphrase: secret(passphrase)?, export }
+            }
+        })
+    }
+}
+
+fn secret(file: &str) -> Result<String, String> {
+    let text = match file {
+        "-" => input::read("stdin", io::stdin().lock(), PASSPHRASE_BYTES_MAX)?,
+        path => {
+            let opened =
+                File::open(path).map_err(|error| format!("cannot open {path}: {error}"))?;
+            input::read(path, opened, PASSPHRASE_BYTES_MAX)?
+        }
+    };
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+async fn over_http(client: &HttpClient, order: &Order) -> Result<Value, Error> {
+    match order {
+        Order::Status => client.vault().await,
+        Order::Rotate => client.about_vault("rotate", &json!({})).await,
+        Order::Export { passphrase } => {
+            client.about_vault("export", &json!({ "passphrase": passphrase })).await
+        }
+        Order::Import { passphrase, export } => {
+            let members = json!({ "passphrase": passphrase, "export": export });
+            client.about_vault("import", &members).await
+        }
+    }
+}
+
+/// On the data directory itself, while no server owns it.
+fn perform(order: &Order, data_dir: &Path, key: Option<&Path>) -> anyhow::Result<Value> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let store = SqliteStore::open(data_dir)
+            .with_context(|| format!("could not open {}", data_dir.display()))?;
+        let vault = Vault::open(Arc::new(store.clone()), serve::key_place(key, data_dir)).await?;
+        let done = on_vault(&vault, order).await;
+        store.close().await;
+        done
+    })
+}
+
+async fn on_vault(vault: &Vault, order: &Order) -> anyhow::Result<Value> {
+    Ok(match order {
+        Order::Status => {
+            let status = vault.status().await?;
+            let place = match &status.place {
+                KeyPlace::File(path) => path.display().to_string(),
+                KeyPlace::Memory => "memory".into(),
+            };
+            let word = if status.trouble.is_some() { "locked" } else { "open" };
+            json!({ "status": word, "trouble": status.trouble, "keyFile": place,
+                    "key": status.key, "secrets": status.n_secrets })
+        }
+        Order::Rotate => json!({ "resealed": vault.rotate().await? }),
+        Order::Export { passphrase } => json!({ "export": vault.export(passphrase).await? }),
+        Order::Import { passphrase, export } => {
+            let done = vault.import(passphrase, export).await?;
+            json!({ "added": done.n_added, "kept": done.n_kept })
+        }
+    })
+}
+
+fn tell(args: &Args, told: &Value) -> Exit {
+    if let Verb::Export { file, .. } = &args.verb {
+        return write(file, told["export"].as_str().unwrap_or_default());
+    }
+    let is_locked = told["status"] == "locked";
+    if args.json {
+        print::json(told);
+    } else {
+        lines(&args.verb, told).iter().for_each(|line| print::report(&print::tamed(line)));
+    }
+    if is_locked { Exit::Failed } else { Exit::Good }
+}
+
+fn lines(verb: &Verb, told: &Value) -> Vec<String> {
+    let text = |name: &str| told[name].as_str().unwrap_or("-").to_owned();
+    match verb {
+        Verb::Status => {
+            let mut lines = vec![
+                format!("{}, {} secrets", text("status"), told["secrets"]),
+                format!("key {} in {}", text("key"), text("keyFile")),
+            ];
+            lines.extend(told["trouble"].as_str().map(str::to_owned));
+            lines
+        }
+        Verb::Rotate => vec![format!("{} secrets sealed anew", told["resealed"])],
+        Verb::Import { .. } => vec![format!("{} added, {} kept", told["added"], told["kept"])],
+        Verb::Export { .. } => vec![],
+    }
+}
+
+/// Only its owner may read it, sealed or not; what is there is not written over.
+fn write(file: &Path, export: &str) -> Exit {
+    let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+    let written = opened.and_then(|mut opened| {
+        opened.write_all(export.as_bytes())?;
+        opened.sync_all()
+    });
+    match written {
+        Ok(()) => Exit::Good,
+        Err(error) => {
+            print::note(&format!("cannot write {}: {error}", file.display()));
+            Exit::Failed
+        }
+    }
+}

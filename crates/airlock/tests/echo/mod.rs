@@ -1,0 +1,125 @@
+//! An API that repeats whatever it is sent, in every encoding that it knows, and remembers it. With a list of good
+//! tokens it refuses all others.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use serde_json::json;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// Who may come in: what follows `Bearer `; none lets everybody in.
+type Guard = Box<dyn Fn(&str) -> bool + Send + Sync>;
+
+/// A running API. It ends with the process: it holds nothing but a port.
+#[derive(Clone)]
+pub(crate) struct Echo {
+    pub(crate) url: String,
+    heard: Arc<Mutex<Vec<String>>>,
+    /// Where its metadata says that tokens come from.
+    issuer: Arc<Mutex<Option<String>>>,
+}
+
+impl Echo {
+    pub(crate) fn start() -> Self {
+        Self::guarded(None)
+    }
+
+    /// One that wants a token which `guard` knows.
+    pub(crate) fn guarded(guard: Option<Guard>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let echo = Self { url, heard: Arc::default(), issuer: Arc::default() };
+        let (serving, guard) = (echo.clone(), Arc::new(guard));
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (echo, guard) = (serving.clone(), Arc::clone(&guard));
+                thread::spawn(move || drop(echo.answer(stream, &guard)));
+            }
+        });
+        echo
+    }
+
+    /// Says in its metadata who gives tokens for it.
+    pub(crate) fn names(&self, issuer: &str) {
+        *self.issuer.lock().unwrap() = Some(issuer.to_owned());
+    }
+
+    /// Everything that it was sent, line by line, names of headers in small letters.
+    pub(crate) fn heard(&self) -> String {
+        self.heard.lock().unwrap().join("\n")
+    }
+
+    /// Its description: one operation that reads and one that changes, and a key in a header.
+    pub(crate) fn description(&self) -> String {
+        let operation = |id: &str| json!({ "operationId": id, "tags": ["t"], "responses": { "200": { "description": "ok" } } });
+        json!({
+            "openapi": "3.1.0",
+            "info": { "title": "Things", "version": "1" },
+            "servers": [{ "url": self.url }],
+            "components": { "securitySchemes": { "key": { "type": "apiKey", "in": "header", "name": "X-Key" } } },
+            "paths": { "/things": { "get": operation("list"), "post": operation("change") } },
+        })
+        .to_string()
+    }
+
+    fn answer(&self, stream: TcpStream, guard: &Option<Guard>) -> std::io::Result<()> {
+        let mut reader = BufReader::new(stream);
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            if reader.read_line(&mut head)? == 0 {
+                return Ok(());
+            }
+        }
+        let header = |name: &str| {
+            let lines = head.lines().filter_map(|line| line.split_once(": "));
+            lines
+                .filter(|(found, _)| found.eq_ignore_ascii_case(name))
+                .map(|(_, value)| value.to_owned())
+                .next()
+        };
+        let n_bytes = header("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
+        let mut body = vec![0; n_bytes];
+        reader.read_exact(&mut body)?;
+        let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+        let said = format!("{head}{}", String::from_utf8_lossy(&body));
+        let small = |line: &str| match line.split_once(": ") {
+            Some((name, value)) => format!("{}: {value}", name.to_ascii_lowercase()),
+            None => line.to_owned(),
+        };
+        self.heard.lock().unwrap().extend(said.lines().map(small));
+        let token = header("authorization")
+            .and_then(|value| value.strip_prefix("Bearer ").map(str::to_owned));
+        let (status, more, body) = if path.starts_with("/.well-known/oauth-protected-resource") {
+            match &*self.issuer.lock().unwrap() {
+                Some(issuer) => {
+                    let about = json!({ "resource": self.url, "authorization_servers": [issuer] });
+                    ("200 OK", String::new(), about.to_string())
+                }
+                None => ("404 Not Found", String::new(), "{}".into()),
+            }
+        } else if guard.as_ref().is_some_and(|guard| !token.is_some_and(|token| guard(&token))) {
+            let more = format!(
+                "WWW-Authenticate: Bearer resource_metadata=\"{}/.well-known/oauth-protected-resource\"\r\n",
+                self.url
+            );
+            ("401 Unauthorized", more, json!({ "message": "who are you?" }).to_string())
+        } else {
+            let encoded: String = said.bytes().map(|byte| format!("%{byte:02X}")).collect();
+            let hex: String = said.bytes().map(|byte| format!("{byte:02x}")).collect();
+            let mild = said.replace('/', "%2F").replace('+', "%2B");
+            let told = json!({ "plain": said, "base64": STANDARD.encode(&said), "shifted": STANDARD.encode(format!("x{said}")),
+                "url_safe": URL_SAFE_NO_PAD.encode(format!("xx{said}")), "form": mild, "hex": hex, "n": encoded.len() });
+            ("200 OK", String::new(), told.to_string())
+        };
+        let head = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: application/json\r\n{more}Content-Length: {}\r\nConnection: close\r\n\r\n",
+            body.len()
+        );
+        let stream = reader.get_mut();
+        stream.write_all(head.as_bytes())?;
+        stream.write_all(body.as_bytes())
+    }
+}

@@ -1,0 +1,260 @@
+//! Connections over HTTP: made, changed, checked, removed, and handed to a person who enters their secret. Secrets go
+//! in and never come out.
+
+use super::{administers, answer, catalogue};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::body::JsonBody;
+use crate::error::Problem;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use protocols::executor::{BadBody, Members, member, members};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sources::config::Text;
+use sources::{ConnectionView, Offer};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Owner, integration and name.
+type Place = Path<(String, String, String)>;
+
+/// Where values can be besides the vault.
+const PROVIDERS: [&str; 4] = ["vault", "env", "file", "cmd"];
+
+/// A value that is somewhere else.
+#[derive(Deserialize)]
+struct From {
+    provider: String,
+    id: String,
+}
+
+/// `GET /api/connections`.
+pub(crate) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Problem> {
+    catalogue::looks(&caller)?;
+    let views = catalogue::sources(&app)?.connections().await;
+    Ok(answer(StatusCode::OK, &views.iter().map(shown).collect()))
+}
+
+/// `POST /api/connections {owner, name, integration, template, value | values | from | oauth | handoff}`.
+pub(crate) async fn create(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let members = members(&body)?;
+    let text = |name: &str| member::<String>(&members, name, "a string");
+    let (integration, name) =
+        (text("integration")?.unwrap_or_default(), text("name")?.unwrap_or_default());
+    let (sources, slug) = (catalogue::sources(&app)?, catalogue::parse_slug(&integration)?);
+    let offer = offer(&members)?;
+    let is_handed_off = offer.is_handed_off;
+    let mut made = sources.offered(&slug, offer).map_err(wrong)?;
+    made.owner = text("owner")?;
+    made.description = text("description")?;
+    made.health = text("health")?;
+    let view = sources.connect(&slug, &name, made).await?;
+    let mut told = shown(&view);
+    if is_handed_off {
+        told["url"] = sources.hand_off(&slug, &view.owner, &view.name).await?.into();
+    }
+    Ok(answer(StatusCode::OK, &told))
+}
+
+/// `GET /api/connections/{owner}/{integration}/{name}`.
+pub(crate) async fn show(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((owner, integration, name)): Place,
+) -> Result<Response, Problem> {
+    catalogue::looks(&caller)?;
+    let slug = catalogue::parse_slug(&integration)?;
+    let view = catalogue::sources(&app)?.connection_view(&slug, &owner, &name).await;
+    let view = view.ok_or_else(|| unknown(&owner, &integration, &name))?;
+    Ok(answer(StatusCode::OK, &shown(&view)))
+}
+
+/// `PATCH /api/connections/{owner}/{integration}/{name} {description?, template?, value?, values?, from?, oauth?}`.
+pub(crate) async fn change(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((owner, integration, name)): Place,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let members = members(&body)?;
+    let (sources, slug) = (catalogue::sources(&app)?, catalogue::parse_slug(&integration)?);
+    let before = sources.connection(&slug, &owner, &name).await;
+    let before = before.ok_or_else(|| unknown(&owner, &integration, &name))?;
+    let words = ["template", "value", "values", "from", "oauth"];
+    let proves_anew = words.iter().any(|name| members.contains_key(*name));
+    let mut made = match proves_anew {
+        true => sources.offered(&slug, offer(&members)?).map_err(wrong)?,
+        false => before.clone(),
+    };
+    made.owner = before.owner;
+    made.description = member(&members, "description", "a string")?.or(before.description);
+    made.health = member(&members, "health", "a string")?.or(before.health);
+    let view = sources.connect(&slug, &name, made).await?;
+    Ok(answer(StatusCode::OK, &shown(&view)))
+}
+
+/// `DELETE /api/connections/{owner}/{integration}/{name}`.
+pub(crate) async fn remove(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((owner, integration, name)): Place,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let slug = catalogue::parse_slug(&integration)?;
+    let removed = catalogue::sources(&app)?.disconnect(&slug, &owner, &name).await?;
+    Ok(answer(StatusCode::OK, &json!({ "removed": removed })))
+}
+
+/// `POST /api/connections/{owner}/{integration}/{name}/refresh`: its tools.
+pub(crate) async fn refresh(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((owner, integration, name)): Place,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    catalogue::sources(&app)?.refresh(&catalogue::parse_slug(&integration)?).await?;
+    let prefix = format!("{integration}.{owner}.{name}.");
+    let snapshot = app.engine.catalogue().snapshot();
+    let tools = snapshot.tools().filter(|found| found.path().starts_with(&prefix));
+    Ok(answer(StatusCode::OK, &tools.map(|found| catalogue::tool(&found)).collect()))
+}
+
+/// `POST /api/connections/{owner}/{integration}/{name}/health`: whether its source takes it.
+pub(crate) async fn health(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((owner, integration, name)): Place,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let slug = catalogue::parse_slug(&integration)?;
+    let found = catalogue::sources(&app)?.health(&slug, &owner, &name).await?;
+    let told = json!({ "healthy": found.is_healthy, "code": found.code, "message": found.message });
+    Ok(answer(StatusCode::OK, &told))
+}
+
+/// `POST /api/connections/{owner}/{integration}/{name}/handoff`: an address by which a person enters its secret.
+pub(crate) async fn hand_off(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((owner, integration, name)): Place,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let slug = catalogue::parse_slug(&integration)?;
+    let url = catalogue::sources(&app)?.hand_off(&slug, &owner, &name).await?;
+    Ok(answer(StatusCode::OK, &json!({ "url": url })))
+}
+
+/// `GET /api/handoffs/{state}`: what is to be entered. No token: whoever has the address was sent here.
+pub(crate) async fn handed_off(
+    State(app): State<Arc<App>>,
+    Path(state): Path<String>,
+) -> Result<Response, Problem> {
+    let found = catalogue::sources(&app)?.handed_off(&state).await?;
+    let found = found.ok_or_else(Problem::no_callback)?;
+    let told =
+        json!({ "connection": found.connection, "label": found.label, "fields": found.fields });
+    Ok(answer(StatusCode::OK, &told))
+}
+
+/// `POST /api/handoffs/{state} {values}`: what was entered, once.
+pub(crate) async fn enter(
+    State(app): State<Arc<App>>,
+    Path(state): Path<String>,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    let members = members(&body)?;
+    let values: Option<BTreeMap<String, String>> =
+        member(&members, "values", "an object of strings")?;
+    match catalogue::sources(&app)?.enter(&state, values.unwrap_or_default()).await? {
+        true => Ok(answer(StatusCode::OK, &json!({ "entered": true }))),
+        false => Err(Problem::no_callback()),
+    }
+}
+
+/// `GET /api/providers`.
+pub(crate) async fn providers(caller: Caller) -> Result<Response, Problem> {
+    catalogue::looks(&caller)?;
+    Ok(answer(StatusCode::OK, &json!(PROVIDERS)))
+}
+
+/// `GET /api/providers/{key}/items`: what a provider is known to hold; only the vault can be listed.
+pub(crate) async fn items(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(provider): Path<String>,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    if !PROVIDERS.contains(&provider.as_str()) {
+        let message =
+            format!("There is no provider {provider}; there are {}.", PROVIDERS.join(", "));
+        return Err(Problem::not_found("CredentialProviderNotFoundError", message));
+    }
+    let views = match provider.as_str() {
+        "vault" => catalogue::sources(&app)?.connections().await,
+        _ => vec![],
+    };
+    let item = |view: &ConnectionView| {
+        let id = format!("{}/{}/{}", view.integration, view.owner, view.name);
+        json!({ "id": id, "name": view.name })
+    };
+    let kept = views.iter().filter(|view| view.template != "none");
+    Ok(answer(StatusCode::OK, &kept.map(item).collect()))
+}
+
+fn offer(members: &Members<'_>) -> Result<Offer, Problem> {
+    let bad = |error: BadBody| wrong(error.to_string());
+    let plain = |(name, value): (String, String)| (name, Text::Plain(value));
+    let value: Option<String> = member(members, "value", "a string").map_err(bad)?;
+    let values: Option<BTreeMap<String, String>> =
+        member(members, "values", "an object of strings").map_err(bad)?;
+    let from: Option<From> = member(members, "from", "{provider, id}").map_err(bad)?;
+    if value.is_some() && from.is_some() {
+        return Err(wrong("Either \"value\" or \"from\" says what the secret is.".into()));
+    }
+    let elsewhere = match from {
+        None => None,
+        Some(From { provider, id }) => {
+            Some(Text::from_provider(&provider, &id).ok_or_else(|| {
+                let message =
+                    format!("There is no provider {provider}; there are env, file and cmd.");
+                Problem::tagged_conflict("CredentialProviderNotRegisteredError", message)
+            })?)
+        }
+    };
+    let handoff: Option<bool> = member(members, "handoff", "true or false").map_err(bad)?;
+    Ok(Offer {
+        template: member(members, "template", "a string").map_err(bad)?,
+        value: value.map(Text::Plain).or(elsewhere),
+        values: values.unwrap_or_default().into_iter().map(plain).collect(),
+        oauth: member(members, "oauth", "a table as in airlock.toml").map_err(bad)?,
+        is_handed_off: handoff.unwrap_or(false),
+    })
+}
+
+fn wrong(why: String) -> Problem {
+    Problem::tagged("InvalidConnectionInputError", why)
+}
+
+fn unknown(owner: &str, integration: &str, name: &str) -> Problem {
+    let message = format!("There is no connection {integration}.{owner}.{name}.");
+    Problem::not_found("ConnectionNotFoundError", message)
+}
+
+fn shown(view: &ConnectionView) -> Value {
+    json!({
+        "owner": view.owner,
+        "name": view.name,
+        "integration": view.integration,
+        "template": view.template,
+        "address": format!("tools.{}.{}.{}", view.integration, view.owner, view.name),
+        "description": view.description,
+    })
+}

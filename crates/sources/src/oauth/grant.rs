@@ -1,0 +1,160 @@
+//! What a connection was granted: its tokens, sealed, and renewed by one at a time.
+
+use super::token::{Client, Counter, Denied};
+use super::{client, discover, vault_trouble};
+use crate::config::{Flow, OAuth};
+use crate::proof::{Held, Key, Trust};
+use crate::vault::VaultError;
+use serde::{Deserialize, Serialize};
+use tools::envelope::Trouble;
+use tools::{Credential, scrub};
+use url::Url;
+
+/// What a connection was granted.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Grant {
+    pub(super) access_token: String,
+    pub(super) refresh_token: Option<String>,
+    /// When it is over, in milliseconds; never, where nobody says.
+    pub(super) expires_at: Option<i64>,
+    /// Whether it was renewed because the source did not take the one before: if it is not taken either, only a
+    /// person can help.
+    pub(super) is_retried: bool,
+    pub(super) counter: Counter,
+}
+
+impl Grant {
+    fn is_fresh(&self, trust: &Trust, refused: Option<&str>) -> bool {
+        let now = trust.engine.clock().now().0;
+        self.expires_at.is_none_or(|end| now < end) && refused != Some(self.access_token.as_str())
+    }
+
+    /// As it is sent: to the one origin that it is for.
+    pub(super) fn credential(&self) -> Credential {
+        scrub::learn(&self.access_token);
+        self.refresh_token.iter().for_each(|token| scrub::learn(token));
+        let bearer = Credential::bearer(&self.access_token);
+        match Url::parse(&self.counter.audience) {
+            Ok(audience) => bearer.only_for(&audience),
+            Err(_) => Credential::none(),
+        }
+    }
+}
+
+impl Trust {
+    pub(super) async fn grant(&self, key: &Key) -> Result<Option<Grant>, VaultError> {
+        let text = self.vault.get(&kept_as(key)).await?;
+        // One that a newer version wrote is asked for anew.
+        Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+    }
+
+    pub(super) async fn keep_grant(&self, key: &Key, grant: &Grant) -> Result<(), VaultError> {
+        let text =
+            serde_json::to_string(grant).map_err(|error| VaultError::Machine(error.to_string()))?;
+        self.vault.put(&kept_as(key), &text).await
+    }
+
+    pub(crate) async fn forget_grant(&self, key: &Key) -> Result<(), VaultError> {
+        self.vault.remove(&kept_as(key)).await
+    }
+}
+
+/// A token that is good, as far as we know: the one there is, or a new one where nobody has to be asked. `refused` was
+/// not taken. None where only a person can help. Whoever comes while one is being got waits, and gets the same.
+pub(super) async fn usable(
+    held: &Held,
+    oauth: &OAuth,
+    refused: Option<&str>,
+) -> Result<Option<Credential>, Trouble> {
+    if let Some(grant) = fresh(held, refused).await? {
+        return Ok(Some(grant.credential()));
+    }
+    let turn = held.trust.turn(&held.key);
+    let _turn = turn.lock().await;
+    if let Some(grant) = fresh(held, refused).await? {
+        return Ok(Some(grant.credential()));
+    }
+    let before = held.trust.grant(&held.key).await.map_err(|error| vault_trouble(&error))?;
+    let renewed = match (&before, oauth.flow) {
+        (_, Flow::ClientCredentials)
+            if before.as_ref().is_some_and(|grant| gave_up(grant, refused)) =>
+        {
+            None
+        }
+        (_, Flow::ClientCredentials) => Some(ours(held, oauth).await?),
+        (Some(grant), Flow::Code | Flow::Device) if !gave_up(grant, refused) => {
+            refreshed(held, grant).await?
+        }
+        (Some(_) | None, Flow::Code | Flow::Device) => None,
+    };
+    let Some(mut grant) = renewed else { return Ok(None) };
+    grant.is_retried = refused.is_some();
+    held.trust.keep_grant(&held.key, &grant).await.map_err(|error| vault_trouble(&error))?;
+    Ok(Some(grant.credential()))
+}
+
+/// The grant there is, if it is good.
+pub(super) async fn fresh(held: &Held, refused: Option<&str>) -> Result<Option<Grant>, Trouble> {
+    let grant = held.trust.grant(&held.key).await.map_err(|error| vault_trouble(&error))?;
+    let Some(grant) = grant.filter(|grant| grant.is_fresh(&held.trust, refused)) else {
+        return Ok(None);
+    };
+    // Who edits where a source is gets no tokens that were given for another.
+    let oauth = held.connection.oauth.clone().unwrap_or_default();
+    let audience = discover::audience(held, &oauth)?.origin();
+    let is_for_it = Url::parse(&grant.counter.audience).is_ok_and(|url| url.origin() == audience);
+    Ok(is_for_it.then_some(grant))
+}
+
+fn gave_up(grant: &Grant, refused: Option<&str>) -> bool {
+    grant.is_retried && refused == Some(grant.access_token.as_str())
+}
+
+/// A new token for an old grant; none where the grant is gone.
+async fn refreshed(held: &Held, grant: &Grant) -> Result<Option<Grant>, Trouble> {
+    let Some(refresh) = &grant.refresh_token else { return Ok(None) };
+    scrub::learn(refresh);
+    let members = [("grant_type", "refresh_token"), ("refresh_token", refresh.as_str())];
+    match grant.counter.tokens(&held.trust, &members).await {
+        Ok(mut renewed) => {
+            // Servers that do not change refresh tokens do not repeat them.
+            renewed.refresh_token = renewed.refresh_token.or_else(|| grant.refresh_token.clone());
+            Ok(Some(renewed))
+        }
+        // Expired or revoked: a person agrees anew.
+        Err(Denied::Refused(_)) => {
+            let gone = Grant { refresh_token: None, ..grant.clone() };
+            held.trust.keep_grant(&held.key, &gone).await.map_err(|error| vault_trouble(&error))?;
+            Ok(None)
+        }
+        Err(Denied::Failed(why)) => Err(failed(&why)),
+    }
+}
+
+/// A token for ourselves.
+async fn ours(held: &Held, oauth: &OAuth) -> Result<Grant, Trouble> {
+    let guard = discover::guard(held, oauth).await?;
+    let client: Client = client::client(held, oauth, &guard, None).await?;
+    let counter = super::counter(&guard, client);
+    let scope = guard.scopes.join(" ");
+    let mut members = vec![("grant_type", "client_credentials")];
+    if !scope.is_empty() {
+        members.push(("scope", scope.as_str()));
+    }
+    counter.tokens(&held.trust, &members).await.map_err(|denied| match denied {
+        Denied::Refused(word) => Trouble::new(
+            "oauth_refused",
+            format!("The authorization server gives this connection no token: {word}."),
+        ),
+        Denied::Failed(why) => failed(&why),
+    })
+}
+
+fn failed(why: &str) -> Trouble {
+    let why = format!("The connection's token could not be renewed: {why}.");
+    Trouble { retryable: Some(true), ..Trouble::new("oauth_refresh_failed", why) }
+}
+
+fn kept_as(key: &Key) -> String {
+    format!("grant/{key}")
+}

@@ -1,0 +1,231 @@
+//! What resources and authorization servers publish about themselves (RFC 9728, RFC 8414, OpenID Connect), and what
+//! of it is believed. Pure.
+
+use serde_json::Value;
+use url::Url;
+
+/// What is known about an authorization server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Server {
+    /// What it calls itself; none where its operator only named its addresses.
+    pub(super) issuer: Option<String>,
+    pub(super) authorization: Option<Url>,
+    pub(super) token: Url,
+    pub(super) registration: Option<Url>,
+    pub(super) device: Option<Url>,
+    /// Whether it promises to say its name when it sends a browser back (RFC 9207).
+    pub(super) names_itself: bool,
+    /// Whether a client's secret goes into the body, not into a header.
+    pub(super) secret_in_body: bool,
+}
+
+/// What a resource says about who guards it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Resource {
+    /// What it calls itself: what tokens for it are meant for.
+    pub(super) resource: String,
+    pub(super) issuer: String,
+    pub(super) scopes: Vec<String>,
+}
+
+/// What a refusal says in `WWW-Authenticate: Bearer …`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Challenge {
+    pub(super) resource_metadata: Option<String>,
+    pub(super) scope: Option<String>,
+}
+
+/// Reads a challenge. What it does not understand it passes by.
+pub(super) fn challenge(header: &str) -> Challenge {
+    let text = |name: &str| {
+        let quoted = format!("{name}=\"");
+        let at = header.find(&quoted)?;
+        // Only whole names: `x_scope` is not `scope`.
+        let before = header[..at].chars().next_back();
+        if before.is_some_and(|c| !matches!(c, ' ' | ',' | '\t')) {
+            return None;
+        }
+        let rest = &header[at + quoted.len()..];
+        Some(rest[..rest.find('"')?].to_owned())
+    };
+    Challenge { resource_metadata: text("resource_metadata"), scope: text("scope") }
+}
+
+/// Where a resource's metadata may be, the most likely first.
+pub(super) fn resource_places(resource: &Url) -> Vec<Url> {
+    with_path(resource, "oauth-protected-resource")
+}
+
+/// Where a server's metadata may be, the most likely first.
+pub(super) fn server_places(issuer: &Url) -> Vec<Url> {
+    let mut places = vec![];
+    for word in ["oauth-authorization-server", "openid-configuration"] {
+        places.extend(with_path(issuer, word).into_iter().take(1));
+    }
+    let mut own = issuer.clone();
+    own.set_path(&format!(
+        "{}/.well-known/openid-configuration",
+        issuer.path().trim_end_matches('/')
+    ));
+    places.push(own);
+    places.dedup();
+    places
+}
+
+fn with_path(url: &Url, word: &str) -> Vec<Url> {
+    let path = url.path().trim_end_matches('/');
+    let mut places = vec![];
+    for path in [path, ""] {
+        let mut place = url.clone();
+        place.set_query(None);
+        place.set_fragment(None);
+        place.set_path(&format!("/.well-known/{word}{path}"));
+        places.push(place);
+    }
+    places.dedup();
+    places
+}
+
+/// Reads a resource's metadata. One that speaks for another resource is not believed.
+pub(super) fn resource(text: &str, asked: &Url) -> Result<Resource, String> {
+    let said: Value = serde_json::from_str(text).map_err(|_| "it is not JSON".to_owned())?;
+    let name = said["resource"].as_str().ok_or("it names no resource")?;
+    let url = Url::parse(name).map_err(|_| "the resource it names is no address")?;
+    let inside = asked.path().starts_with(url.path().trim_end_matches('/'));
+    if url.origin() != asked.origin() || !inside {
+        return Err("it speaks for another resource".into());
+    }
+    let issuer =
+        said["authorization_servers"][0].as_str().ok_or("it names no authorization server")?;
+    let scopes = said["scopes_supported"].as_array().into_iter().flatten();
+    let scopes = scopes.filter_map(Value::as_str).map(str::to_owned).collect();
+    Ok(Resource { resource: name.to_owned(), issuer: issuer.to_owned(), scopes })
+}
+
+/// Reads a server's metadata. One that calls itself otherwise than it was asked for is not believed, and none of
+/// its addresses may be less guarded than its own.
+pub(super) fn server(text: &str, issuer: &str) -> Result<Server, String> {
+    let said: Value = serde_json::from_str(text).map_err(|_| "it is not JSON".to_owned())?;
+    if said["issuer"].as_str() != Some(issuer) {
+        return Err("it calls itself otherwise".into());
+    }
+    let is_guarded = issuer.starts_with("https:");
+    let address = |name: &str| -> Result<Option<Url>, String> {
+        let Some(text) = said[name].as_str() else { return Ok(None) };
+        let url = Url::parse(text).map_err(|_| format!("its {name} is no address"))?;
+        match url.scheme() {
+            "https" => Ok(Some(url)),
+            "http" if !is_guarded => Ok(Some(url)),
+            _ => Err(format!("its {name} is not https")),
+        }
+    };
+    let lists = |name: &str, word: &str| {
+        said[name].as_array().map(|list| list.iter().any(|item| item.as_str() == Some(word)))
+    };
+    if lists("code_challenge_methods_supported", "S256") == Some(false) {
+        return Err("it does not take PKCE with S256".into());
+    }
+    let methods = "token_endpoint_auth_methods_supported";
+    let takes_header = lists(methods, "client_secret_basic").unwrap_or(true);
+    Ok(Server {
+        issuer: Some(issuer.to_owned()),
+        authorization: address("authorization_endpoint")?,
+        token: address("token_endpoint")?.ok_or("it has no token_endpoint")?,
+        registration: address("registration_endpoint")?,
+        device: address("device_authorization_endpoint")?,
+        names_itself: said["authorization_response_iss_parameter_supported"] == true,
+        secret_in_body: !takes_header && lists(methods, "client_secret_post") == Some(true),
+    })
+}
+
+/// Whether the server that sent a browser back is the one that it was sent to.
+pub(super) fn is_from(issuer: Option<&str>, names_itself: bool, said: Option<&str>) -> bool {
+    match (issuer, said) {
+        (Some(issuer), Some(said)) => issuer == said,
+        (_, None) => !names_itself,
+        (None, Some(_)) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn url(text: &str) -> Url {
+        text.parse().unwrap()
+    }
+
+    fn shown(places: Vec<Url>) -> Vec<String> {
+        places.into_iter().map(String::from).collect()
+    }
+
+    #[test]
+    fn metadata_is_looked_for_where_the_specifications_say() {
+        let places = shown(resource_places(&url("https://a.example/mcp/v1?x=1")));
+        let expected = [
+            "https://a.example/.well-known/oauth-protected-resource/mcp/v1",
+            "https://a.example/.well-known/oauth-protected-resource",
+        ];
+        assert_eq!(places, expected);
+        let places = shown(server_places(&url("https://a.example/tenant")));
+        let expected = [
+            "https://a.example/.well-known/oauth-authorization-server/tenant",
+            "https://a.example/.well-known/openid-configuration/tenant",
+            "https://a.example/tenant/.well-known/openid-configuration",
+        ];
+        assert_eq!(places, expected);
+        assert_eq!(server_places(&url("https://a.example")).len(), 2);
+    }
+
+    #[test]
+    fn a_challenge_names_its_metadata_and_scope() {
+        let said =
+            challenge(r#"Bearer realm="x", resource_metadata="https://a/b", scope="read write""#);
+        assert_eq!(said.resource_metadata.as_deref(), Some("https://a/b"));
+        assert_eq!(said.scope.as_deref(), Some("read write"));
+        assert_eq!(challenge("Bearer"), Challenge::default());
+        assert_eq!(challenge(r#"Bearer x_scope="no", scope="#), Challenge::default());
+    }
+
+    #[test]
+    fn a_resource_speaks_for_itself_only() {
+        let said = |resource: &str| {
+            json!({"resource": resource, "authorization_servers": ["https://as.example"]})
+                .to_string()
+        };
+        let asked = url("https://a.example/mcp");
+        assert!(resource(&said("https://a.example/mcp"), &asked).is_ok());
+        assert!(resource(&said("https://a.example"), &asked).is_ok());
+        for other in
+            ["https://b.example/mcp", "https://a.example/other", "http://a.example/mcp", "x"]
+        {
+            assert!(resource(&said(other), &asked).is_err(), "{other}");
+        }
+        assert!(resource("{}", &asked).is_err());
+        assert!(resource("<html>", &asked).is_err());
+    }
+
+    #[test]
+    fn a_server_is_who_it_was_asked_for_and_weakens_nothing() {
+        let said = |issuer: &str, token: &str, methods: &[&str]| {
+            let said = json!({"issuer": issuer, "token_endpoint": token, "code_challenge_methods_supported": methods});
+            server(&said.to_string(), "https://as.example")
+        };
+        let fine = said("https://as.example", "https://as.example/token", &["S256"]).unwrap();
+        assert_eq!((fine.names_itself, fine.secret_in_body), (false, false));
+        assert!(said("https://as.example/", "https://as.example/token", &["S256"]).is_err());
+        assert!(said("https://as.example", "http://as.example/token", &["S256"]).is_err());
+        assert!(said("https://as.example", "file:///etc/passwd", &["S256"]).is_err());
+        assert!(said("https://as.example", "https://as.example/token", &["plain"]).is_err());
+    }
+
+    #[test]
+    fn a_browser_comes_back_from_the_server_it_was_sent_to() {
+        assert!(is_from(Some("https://a"), true, Some("https://a")));
+        assert!(!is_from(Some("https://a"), true, Some("https://b")));
+        assert!(!is_from(Some("https://a"), false, Some("https://b")));
+        assert!(!is_from(Some("https://a"), true, None), "who promises to say its name must");
+        assert!(is_from(Some("https://a"), false, None));
+    }
+}

@@ -1,0 +1,359 @@
+//! OAuth 2 for connections: finds out who guards a source, introduces itself, sends a person there, takes what they
+//! bring back, and keeps the tokens good. A token goes to the one origin that it was asked for.
+
+mod client;
+mod device;
+mod discover;
+mod grant;
+mod metadata;
+mod pkce;
+mod token;
+
+pub(crate) use device::resume;
+
+use crate::config::{Flow, OAuth};
+use crate::proof::{ASKS_MAX, Held};
+use crate::vault::VaultError;
+use crate::visits::{self, Waiting};
+use crate::{SourceError, Sources};
+use discover::Guard;
+use grant::{fresh, usable};
+use lifecycle::Answer;
+use serde::{Deserialize, Serialize};
+use token::{Client, Counter, Denied};
+use tools::envelope::Trouble;
+use tools::http::Reach;
+use tools::{Credential, NoProof, Place, Request, Slug};
+use url::Url;
+
+/// Where browsers come back to.
+const CALLBACK: &str = "/api/oauth/callback";
+
+/// What the end of a visit to an authorization server needs.
+#[derive(Clone, Serialize, Deserialize)]
+struct Purpose {
+    state: String,
+    counter: Counter,
+    issuer: Option<String>,
+    names_itself: bool,
+    /// Where the browser must come back to, to the letter.
+    redirect: Option<String>,
+    verifier: Option<String>,
+    /// The device code, and how often to ask with it in seconds.
+    device: Option<(String, u64)>,
+}
+
+/// What came of a browser that came back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Returned {
+    /// There is a grant now.
+    Done,
+    /// The person said no.
+    Declined,
+    /// Nobody is expected, or not any more.
+    Unknown,
+    /// The server that sent it is another than it was sent to, or gives no token.
+    Failed(String),
+}
+
+/// The token there is, where nobody has to be asked.
+pub(crate) async fn at_hand(held: &Held, oauth: &OAuth) -> Result<Credential, Trouble> {
+    usable(held, oauth, None).await?.ok_or_else(|| {
+        let why = format!("The connection {} is not authorized yet.", held.key.shown());
+        Trouble::new("oauth_connection_missing", why)
+    })
+}
+
+/// A token, whoever must be asked for it.
+pub(crate) async fn credential(
+    held: &Held,
+    oauth: &OAuth,
+    call: &Request,
+) -> Result<Credential, NoProof> {
+    granted(held, oauth, None, call).await
+}
+
+/// Another token after one was not taken.
+pub(crate) async fn renewed(
+    held: &Held,
+    oauth: &OAuth,
+    refused: &Credential,
+    call: &Request,
+) -> Result<Credential, NoProof> {
+    let sent = refused.at(Place::Header).find_map(|(_, value)| value.strip_prefix("Bearer "));
+    granted(held, oauth, sent, call).await
+}
+
+async fn granted(
+    held: &Held,
+    oauth: &OAuth,
+    refused: Option<&str>,
+    call: &Request,
+) -> Result<Credential, NoProof> {
+    for _ in 0..ASKS_MAX {
+        if let Some(credential) = usable(held, oauth, refused).await? {
+            return Ok(credential);
+        }
+        if let Some((message, url)) = begin(held, oauth, refused, Some(call)).await? {
+            visits::ask(call, message, url).await?;
+        }
+    }
+    match usable(held, oauth, refused).await? {
+        Some(credential) => Ok(credential),
+        None => {
+            let why =
+                format!("The connection {} must be authorized by a person.", held.key.shown());
+            Err(Trouble::new("oauth_reauth_required", why).into())
+        }
+    }
+}
+
+/// Begins a visit to the authorization server, or joins the one that is under way: what the person reads and where
+/// they go. None where a grant came meanwhile.
+async fn begin(
+    held: &Held,
+    oauth: &OAuth,
+    refused: Option<&str>,
+    waiting: Waiting<'_>,
+) -> Result<Option<(String, String)>, NoProof> {
+    if oauth.flow == Flow::ClientCredentials {
+        let why = "The authorization server's tokens are not taken by the source.";
+        return Err(Trouble::new("oauth_reauth_required", why).into());
+    }
+    let origin = held.trust.origin().await.ok_or_else(|| visits::nobody_comes(held))?;
+    let turn = held.trust.turn(&held.key);
+    let _turn = turn.lock().await;
+    if waiting.is_some() && fresh(held, refused).await?.is_some() {
+        return Ok(None);
+    }
+    let made = held
+        .trust
+        .visit(&held.key, waiting, async |state| prepared(held, oauth, &origin, state).await);
+    let visit = made.await?;
+    let host = Url::parse(&visit.url).ok().and_then(|url| url.host_str().map(str::to_owned));
+    let host = host.unwrap_or_default();
+    let message = format!(
+        "The connection {} needs your permission. Open the link and agree at {host}; the call then goes on by itself.",
+        held.key.shown()
+    );
+    Ok(Some((message, visit.url)))
+}
+
+/// The address of a new visit, and what its end needs.
+async fn prepared(
+    held: &Held,
+    oauth: &OAuth,
+    origin: &Url,
+    state: &str,
+) -> Result<(String, String), Trouble> {
+    let guard = discover::guard(held, oauth).await?;
+    let (purpose, url) = match oauth.flow {
+        Flow::Device => {
+            let endpoint = guard.server.device.clone();
+            let endpoint = endpoint
+                .ok_or_else(|| discover::trouble("its authorization server has no device flow"))?;
+            let client = client::client(held, oauth, &guard, None).await?;
+            let counter = counter(&guard, client);
+            let begun = device::begin(&held.trust, &counter, &endpoint, &guard.scopes).await?;
+            let mut purpose = purpose(state, counter, &guard);
+            purpose.device = Some((begun.device_code, begun.interval));
+            let mut url = begun.url;
+            if !url.contains(&begun.user_code) {
+                // Pages ignore fragments, and people can read them.
+                url = format!("{url}#{}", begun.user_code);
+            }
+            device::poll(&held.trust, state.to_owned(), purpose.clone());
+            (purpose, url)
+        }
+        Flow::Code | Flow::ClientCredentials => {
+            let redirect =
+                origin.join(CALLBACK).map_err(|_| discover::trouble("we have no address"))?;
+            let client = client::client(held, oauth, &guard, Some(&redirect)).await?;
+            let mut purpose = purpose(state, counter(&guard, client), &guard);
+            let verifier = pkce::verifier().map_err(|error| vault_trouble(&error))?;
+            let url = authorization(&guard, &purpose, &redirect, &pkce::challenge(&verifier))?;
+            purpose.redirect = Some(redirect.into());
+            tools::scrub::learn(&verifier);
+            purpose.verifier = Some(verifier);
+            (purpose, url)
+        }
+    };
+    let purpose =
+        serde_json::to_string(&purpose).map_err(|_| discover::trouble("it is too large"))?;
+    Ok((url, purpose))
+}
+
+fn purpose(state: &str, counter: Counter, guard: &Guard) -> Purpose {
+    Purpose {
+        state: state.to_owned(),
+        counter,
+        issuer: guard.server.issuer.clone(),
+        names_itself: guard.server.names_itself,
+        redirect: None,
+        verifier: None,
+        device: None,
+    }
+}
+
+fn counter(guard: &Guard, client: Client) -> Counter {
+    Counter {
+        token_url: guard.server.token.to_string(),
+        client,
+        resource: guard.resource.clone(),
+        audience: guard.audience.to_string(),
+        is_near: guard.reach == Reach::Anywhere,
+    }
+}
+
+/// Where the person agrees.
+fn authorization(
+    guard: &Guard,
+    purpose: &Purpose,
+    redirect: &Url,
+    challenge: &str,
+) -> Result<String, Trouble> {
+    let url = guard.server.authorization.clone();
+    let mut url = url.ok_or_else(|| discover::trouble("nobody said where people agree"))?;
+    let scope = guard.scopes.join(" ");
+    {
+        let mut query = url.query_pairs_mut();
+        query.append_pair("response_type", "code");
+        query.append_pair("client_id", &purpose.counter.client.id);
+        query.append_pair("redirect_uri", redirect.as_str());
+        query.append_pair("state", &purpose.state);
+        query.append_pair("code_challenge", challenge);
+        query.append_pair("code_challenge_method", "S256");
+        if !scope.is_empty() {
+            query.append_pair("scope", &scope);
+        }
+        if scope.split(' ').any(|scope| scope == "offline_access") {
+            // OpenID servers give refresh tokens to those who were asked in earnest.
+            query.append_pair("prompt", "consent");
+        }
+        if let Some(resource) = &guard.resource {
+            query.append_pair("resource", resource);
+        }
+    }
+    Ok(url.into())
+}
+
+impl Sources {
+    /// A browser came back from an authorization server with these parameters.
+    pub async fn returned(&self, query: &[(String, String)]) -> Result<Returned, SourceError> {
+        let one = |name: &str| {
+            let mut values = query.iter().filter(|(key, _)| key == name);
+            values.next().filter(|_| values.next().is_none()).map(|(_, value)| value.as_str())
+        };
+        let trust = &self.0.trust;
+        let Some(state) = one("state") else { return Ok(Returned::Unknown) };
+        let Some(expected) = trust.expected(state).await? else { return Ok(Returned::Unknown) };
+        let purpose = serde_json::from_str::<Purpose>(&expected.purpose).ok();
+        let (Some(purpose), Some(key)) =
+            (purpose.filter(|purpose| purpose.device.is_none()), expected.key())
+        else {
+            return Ok(Returned::Unknown);
+        };
+        // Whoever wants to join this visit waits until it is known how it ended.
+        let turn = trust.turn(&key);
+        let _turn = turn.lock().await;
+        let Some(visit) = trust.end(state).await? else { return Ok(Returned::Unknown) };
+        let again = Answer::Accept { content: None };
+        let is_from =
+            metadata::is_from(purpose.issuer.as_deref(), purpose.names_itself, one("iss"));
+        let (returned, answer) = match (one("code"), one("error")) {
+            _ if !is_from => {
+                (Returned::Failed("another server answered than was asked".into()), again)
+            }
+            (_, Some("access_denied")) => (Returned::Declined, Answer::Decline),
+            (Some(code), None) => (self.exchanged(&purpose, &key, code).await?, again),
+            (_, _) => (Returned::Failed("the server sent no code".into()), again),
+        };
+        trust.wake(visit, &answer);
+        if returned == Returned::Done {
+            self.read_again(key.slug);
+        }
+        Ok(returned)
+    }
+
+    async fn exchanged(
+        &self,
+        purpose: &Purpose,
+        key: &crate::proof::Key,
+        code: &str,
+    ) -> Result<Returned, SourceError> {
+        let members = [
+            ("grant_type", "authorization_code"),
+            ("code", code),
+            ("redirect_uri", purpose.redirect.as_deref().unwrap_or_default()),
+            ("code_verifier", purpose.verifier.as_deref().unwrap_or_default()),
+        ];
+        match purpose.counter.tokens(&self.0.trust, &members).await {
+            Ok(grant) => {
+                self.0.trust.keep_grant(key, &grant).await?;
+                Ok(Returned::Done)
+            }
+            Err(Denied::Refused(why) | Denied::Failed(why)) => {
+                tracing::warn!(connection = key.shown(), why, "a code became no token");
+                Ok(Returned::Failed("the server gave no token for its code".into()))
+            }
+        }
+    }
+
+    /// Where a person agrees that this connection is used: whoever has the address may go there.
+    pub async fn authorize(
+        &self,
+        slug: &Slug,
+        owner: &str,
+        name: &str,
+    ) -> Result<String, SourceError> {
+        let held = self.held(slug, owner, name).await?;
+        let Some(oauth) = held.connection.oauth.clone() else {
+            return Err(SourceError::Wrong(
+                "that connection does not get its tokens by OAuth".into(),
+            ));
+        };
+        let begun = begin(&held, &oauth, None, None).await;
+        let begun = begun.map_err(|none| SourceError::Wrong(sentence(none)))?;
+        Ok(begun.map(|(_, url)| url).unwrap_or_default())
+    }
+
+    /// Ends what was begun for this connection. Says whether there was something.
+    pub async fn call_off(
+        &self,
+        slug: &Slug,
+        owner: &str,
+        name: &str,
+    ) -> Result<bool, SourceError> {
+        let held = self.held(slug, owner, name).await?;
+        Ok(self.0.trust.call_off(&held.key).await?)
+    }
+
+    /// Reads a source again that could not be read without a token.
+    fn read_again(&self, slug: Slug) {
+        let (sources, closing) = (self.clone(), self.0.closing.clone());
+        let reading = async move {
+            let snapshot = sources.0.setup.engine.catalogue().snapshot();
+            let is_troubled =
+                snapshot.card(slug.as_str()).is_some_and(|card| card.trouble.is_some());
+            if is_troubled && let Err(error) = sources.refresh(&slug).await {
+                tracing::warn!(source = %slug, "{error}");
+            }
+        };
+        self.0.tasks.spawn(async move { closing.run_until_cancelled(reading).await });
+    }
+}
+
+/// What a vault that does not open means to a call.
+pub(crate) fn vault_trouble(error: &VaultError) -> Trouble {
+    tracing::error!("a call needs a secret: {error}");
+    let why = "The connection's secret cannot be opened. Its operator finds out why with `airlock vault status`.";
+    Trouble::new("connection_value_locked", why)
+}
+
+/// Why there is no proof, for a person.
+pub(crate) fn sentence(none: NoProof) -> String {
+    match none {
+        NoProof::Trouble(trouble) => trouble.message.trim_end_matches('.').to_owned(),
+        NoProof::Refused(failure) => failure.message,
+    }
+}

@@ -1,0 +1,103 @@
+//! What proves who calls, found when a call needs it and never before. One that is not taken may be renewed: the same
+//! call then goes on.
+
+use crate::envelope::{Trouble, is_unauthorized};
+use crate::{Credential, Integration, Request};
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, ready};
+use lifecycle::{Failure, Json};
+use std::sync::Arc;
+
+/// How often one call may get another proof: one that was refreshed, and one that a person gave.
+const RENEWALS_MAX: usize = 2;
+
+/// Finds what proves who calls.
+pub trait Proof: Send + Sync {
+    /// Where its values will go, without the values: what arguments are checked against.
+    fn outline(&self) -> Credential;
+
+    /// The proof itself. Asks the person behind the call where nobody else can help, for as long as that takes.
+    fn credential(&self, call: &Request) -> BoxFuture<'static, Result<Credential, NoProof>>;
+
+    /// Another proof after the other side did not take `refused`; none where there is none.
+    fn renewed(
+        &self,
+        refused: &Credential,
+        call: &Request,
+    ) -> BoxFuture<'static, Result<Option<Credential>, NoProof>>;
+}
+
+/// Why there is no proof.
+#[derive(Debug)]
+pub enum NoProof {
+    /// Something is missing or broken: data for the program.
+    Trouble(Trouble),
+    /// A person said no: thrown, as everywhere.
+    Refused(Failure),
+}
+
+impl From<Trouble> for NoProof {
+    fn from(trouble: Trouble) -> Self {
+        Self::Trouble(trouble)
+    }
+}
+
+impl From<Failure> for NoProof {
+    fn from(failure: Failure) -> Self {
+        Self::Refused(failure)
+    }
+}
+
+/// Values that are there already.
+impl Proof for Credential {
+    fn outline(&self) -> Credential {
+        self.clone()
+    }
+
+    fn credential(&self, _: &Request) -> BoxFuture<'static, Result<Credential, NoProof>> {
+        ready(Ok(self.clone())).boxed()
+    }
+
+    fn renewed(
+        &self,
+        _: &Credential,
+        _: &Request,
+    ) -> BoxFuture<'static, Result<Option<Credential>, NoProof>> {
+        ready(Ok(None)).boxed()
+    }
+}
+
+/// Performs a call with a proof, and once more with a better one where the first was not taken: what was refused
+/// has not happened.
+pub(crate) async fn perform(
+    integration: Arc<dyn Integration>,
+    proof: Arc<dyn Proof>,
+    tool: String,
+    request: Request,
+) -> Result<Option<Json>, Failure> {
+    let mut credential = match proof.credential(&request).await {
+        Ok(credential) => credential,
+        Err(none) => return told(none),
+    };
+    for _ in 0..RENEWALS_MAX {
+        credential.learn();
+        let said = integration.call(&tool, &credential, request.clone()).await?;
+        if !said.as_ref().is_some_and(is_unauthorized) {
+            return Ok(said);
+        }
+        credential = match proof.renewed(&credential, &request).await {
+            Ok(Some(better)) => better,
+            Ok(None) => return Ok(said),
+            Err(none) => return told(none),
+        };
+    }
+    credential.learn();
+    integration.call(&tool, &credential, request).await
+}
+
+fn told(none: NoProof) -> Result<Option<Json>, Failure> {
+    match none {
+        NoProof::Trouble(trouble) => Ok(Some(trouble.told())),
+        NoProof::Refused(failure) => Err(failure),
+    }
+}
