@@ -3,6 +3,7 @@
 use super::floor::RoundTrip;
 use super::peer::{Said, Transport};
 use super::{PLAN, Side, beside};
+use crate::apart::Apart;
 use anyhow::Result;
 use bench::{Contender, Plan, Report, Target};
 use serde_json::json;
@@ -45,6 +46,7 @@ pub(super) fn run(
         }))
     };
     let trip = RefCell::new(RoundTrip::new(transport)?);
+    let _apart = Apart::asking()?;
     let floor = || -> Result<Contender<'_>> {
         let trip = &trip;
         Ok(Contender::new("a message there and back", move || trip.borrow_mut().go()))

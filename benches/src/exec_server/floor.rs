@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "a terminal has no safe interface")]
 
 use super::peer::{Transport, connect};
+use crate::apart::Apart;
 use crate::floor_process::Helper;
 use anyhow::{Context, Result, ensure};
 use std::fs::File;
@@ -121,8 +122,9 @@ impl RoundTrip {
     }
 }
 
-/// Sends everything back until the client leaves.
+/// Sends everything back until the client leaves, from another core: a server is no thread of its client.
 fn echo(listener: &TcpListener) -> Result<()> {
+    let _apart = Apart::answering()?;
     let (stream, _) = listener.accept()?;
     stream.set_nodelay(true)?;
     let mut socket = tungstenite::accept(stream).map_err(|error| anyhow::anyhow!("{error}"))?;

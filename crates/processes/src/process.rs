@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio_util::sync::DropGuard;
 
 /// What may wait for a program that does not read.
 const INPUT_BYTES_MAX: usize = 8 << 20;
@@ -39,6 +40,8 @@ pub struct Process {
     wishes: mpsc::Sender<Wanted>,
     terminal: Option<Terminal>,
     input: Arc<InputState>,
+    /// Tells the pump when the last clone is gone.
+    _wanted: Arc<DropGuard>,
 }
 
 #[derive(Debug)]
@@ -69,10 +72,11 @@ impl Process {
         wishes: mpsc::Sender<Wanted>,
         terminal: Option<Terminal>,
         has_input: bool,
+        wanted: DropGuard,
     ) -> Self {
         let room = Arc::new(Semaphore::new(INPUT_BYTES_MAX));
         let input = Arc::new(InputState { room, is_open: AtomicBool::new(has_input) });
-        Self { pid, output, wishes, terminal, input }
+        Self { pid, output, wishes, terminal, input, _wanted: Arc::new(wanted) }
     }
 
     /// Its number, while it lives.

@@ -93,8 +93,9 @@ impl Processes {
                 let terminal = ends.terminal.clone();
                 let has_input = ends.input.is_some();
                 let (pump, wishes) = Pump::new(link, ends, Arc::clone(&output));
+                let wanted = stopping.clone().drop_guard();
                 self.shared.tasks.spawn(pump.run(stopping));
-                Ok(Process::new(pid, output, wishes, terminal, has_input))
+                Ok(Process::new(pid, output, wishes, terminal, has_input, wanted))
             }
             Report::Failed { errno } => {
                 Err(SpawnError::System(io::Error::from_raw_os_error(errno)))

@@ -92,18 +92,16 @@ impl Pump {
         (pump, sender)
     }
 
-    /// Runs until everything was told and nobody is left. Nobody is left soon after `stopping`, or after the
-    /// last handle on the process is gone.
+    /// Runs until everything was told and nobody is left. Nobody is left soon after `stopping`, which the last handle on
+    /// the process cancels as well.
     pub(crate) async fn run(mut self, stopping: CancellationToken) {
         let mut is_wanted = true;
         while self.has_family || self.phase != Phase::Closed {
             let has_room = self.output.has_room();
             tokio::select! {
                 biased;
-                wanted = self.wishes.recv(), if is_wanted => match wanted {
-                    Some(wanted) => self.want(wanted),
-                    None => is_wanted = self.give_up(),
-                },
+                // What nobody is left to do is not waited for, but what was said is: there may be much of it.
+                Some(wanted) = self.wishes.recv(), if self.has_family => self.want(wanted),
                 () = stopping.cancelled(), if is_wanted => is_wanted = self.give_up(),
                 report = next_report(&mut self.link, &mut self.report, &mut self.n_report),
                     if self.has_family => self.hear_report(report),

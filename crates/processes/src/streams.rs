@@ -43,7 +43,8 @@ fn pipes(input: Input) -> io::Result<(Ends, Theirs)> {
         }
     };
     let source = |stream, end: io::PipeReader| {
-        Ok::<_, io::Error>(Source { stream, end: Arc::new(watched(end.into())?) })
+        let end = Arc::new(watched(end.into())?);
+        Ok::<_, io::Error>(Source { stream, end, is_usual_pipe: true })
     };
     let sources = vec![source(Stream::Stdout, stdout)?, source(Stream::Stderr, stderr)?];
     let ends = Ends { sources, input, terminal: None };
@@ -61,7 +62,7 @@ fn terminal(size: Size) -> io::Result<(Ends, Theirs)> {
     let end = Arc::new(watched(ours)?);
     let terminal = Terminal(Arc::downgrade(&end));
     terminal.resize(size)?;
-    let source = Source { stream: Stream::Terminal, end: Arc::clone(&end) };
+    let source = Source { stream: Stream::Terminal, end: Arc::clone(&end), is_usual_pipe: false };
     let ends = Ends { sources: vec![source], input: Some(Sink(end)), terminal: Some(terminal) };
     Ok((ends, [theirs.try_clone()?, theirs.try_clone()?, theirs]))
 }
@@ -88,7 +89,13 @@ pub(crate) enum Heard {
 pub(crate) struct Source {
     pub(crate) stream: Stream,
     end: Arc<End>,
+    /// Whether it is a pipe as small as pipes are made.
+    is_usual_pipe: bool,
 }
+
+/// What a pipe shall hold whose writer was seen waiting: enough that it and we seldom wait for each other. Whoever says
+/// little keeps the small one: the memory of a user's pipes is limited.
+const LARGE_PIPE_BYTES: libc::c_int = 512 << 10;
 
 thread_local! {
     /// Room for one read. Pieces are copied out at their size: most are small, and many processes are idle.
@@ -107,10 +114,17 @@ impl Source {
 
     /// Reads what the system has announced, as one piece. Where there is nothing, the next announcement is
     /// waited for; one that comes while we read is not forgotten.
-    pub(crate) fn hear(&self) -> Heard {
-        self.piece(|room| {
+    pub(crate) fn hear(&mut self) -> Heard {
+        let heard = self.piece(|room| {
             self.end.try_io(tokio::io::Interest::READABLE, |mut file| file.read(room))
-        })
+        });
+        if matches!(&heard, Heard::Bytes(bytes) if bytes.len() == CHUNK_BYTES_MAX)
+            && std::mem::take(&mut self.is_usual_pipe)
+        {
+            // Where that is refused it goes on as it was.
+            let _ = fcntl(self.end.get_ref(), FcntlArg::F_SETPIPE_SZ(LARGE_PIPE_BYTES));
+        }
+        heard
     }
 
     /// Reads what is there, announced or not, as one piece.

@@ -251,3 +251,17 @@ async fn a_program_waits_when_nobody_listens_and_loses_nothing() {
     assert!(heard.text.ends_with("done\n"));
     house.shutdown().await;
 }
+
+#[tokio::test]
+async fn what_lies_in_pipes_when_everybody_is_gone_is_kept_until_somebody_listens() {
+    let house = start();
+    // More than is retained, and no more than that and what the pipes hold.
+    let (n_said, n_complained) = (1_040_000, 60_000);
+    let script = format!("head -c {n_said} /dev/zero; head -c {n_complained} /dev/zero >&2");
+    let process = house.spawn(&shell(PIPES, &script)).await.unwrap();
+    process.gone().await;
+    let mut heard = Heard::new(&process);
+    heard.end().await;
+    assert_eq!(heard.text.len(), n_said + n_complained);
+    house.shutdown().await;
+}

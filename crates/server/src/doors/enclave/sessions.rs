@@ -41,8 +41,8 @@ struct Live {
     n_readers: usize,
     /// When patience with nobody listening ends.
     until: Option<Timestamp>,
-    /// What the client has said under seal.
-    opener: Option<Opener>,
+    /// What the client has said under seal. Boxed: it is large, and most sessions have none.
+    opener: Option<Box<Opener>>,
     /// What its readers have in common.
     tape: Option<Arc<Mutex<Tape>>>,
 }
@@ -167,7 +167,7 @@ impl Sessions {
     ) -> Result<Vec<u8>, super::refused::Refused> {
         let Keys { c2s, .. } = sealed.keys(session)?;
         let mut live = self.lock();
-        let new = || Opener::messages(&c2s, &sealed.hello.key_id, session);
+        let new = || Box::new(Opener::messages(&c2s, &sealed.hello.key_id, session));
         match live.get_mut(&execution) {
             Some(live) => Ok(live.opener.get_or_insert_with(new).open(envelope)?),
             // Nobody listens, so nothing is remembered; the journal takes each result once anyway.
