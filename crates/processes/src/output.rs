@@ -106,6 +106,8 @@ pub struct Output {
 struct Kept {
     chunks: VecDeque<Chunk>,
     n_bytes: usize,
+    /// The last piece that its screen has heard, if it has one.
+    on_screen: Seq,
     /// Bytes in pieces that nobody has released.
     unreleased_bytes: usize,
     released: Seq,
@@ -136,8 +138,10 @@ impl Changes {
 
 impl Output {
     pub(crate) fn new(terminal: Option<Size>) -> Self {
+        // Where there is no screen none is waited for.
+        let on_screen = if terminal.is_some() { 0 } else { Seq::MAX };
         Self {
-            kept: Mutex::default(),
+            kept: Mutex::new(Kept { on_screen, ..Kept::default() }),
             changed: watch::Sender::new(0),
             room: Notify::new(),
             screen: terminal.map(|size| Mutex::new(Screen::new(size))),
@@ -154,16 +158,16 @@ impl Output {
     fn catch_up(&self, screen: &mut Screen) {
         loop {
             // Pieces are shared, so nobody who talks waits for the emulator.
-            let kept = self.kept();
+            let mut kept = self.kept();
+            kept.on_screen = screen.heard();
             let at = kept.chunks.partition_point(|chunk| chunk.seq <= screen.heard());
-            let unheard: Vec<Chunk> =
-                kept.chunks.range(at..).take(HEARD_AT_ONCE).cloned().collect();
+            let unheard: Vec<Bytes> =
+                kept.chunks.range(at..).map(|chunk| chunk.bytes.clone()).collect();
+            let last = kept.chunks.back().map(|chunk| chunk.seq);
             drop(kept);
-            if unheard.is_empty() {
-                return;
-            }
-            for chunk in unheard {
-                screen.hear(chunk.seq, &chunk.bytes);
+            match last {
+                Some(last) if !unheard.is_empty() => screen.hear(last, &unheard),
+                Some(_) | None => return,
             }
         }
     }
@@ -277,12 +281,13 @@ impl Output {
             kept.unreleased_bytes += bytes.len();
         }
         kept.chunks.push_back(Chunk { seq, stream, bytes });
-        if self.screen.is_some() && kept.must_make_room() {
+        kept.make_room();
+        if kept.waits_for_screen() {
             drop(kept);
             self.screen(|_| ());
             kept = self.kept();
+            kept.make_room();
         }
-        kept.make_room();
         self.tell(kept);
     }
 
@@ -312,13 +317,17 @@ impl Output {
     }
 }
 
-/// How many pieces a screen hears before it looks whether there are more.
-const HEARD_AT_ONCE: usize = 64;
-
 /// How many drops are remembered one by one; for a reader further behind the sum since is told.
 const DROPS_MAX: usize = 4_096;
 
 impl Kept {
+    /// Whether a piece could go if the screen had heard it. It then hears all there is at once, of which it may have to
+    /// hear little.
+    fn waits_for_screen(&self) -> bool {
+        let front = self.chunks.front().map_or(0, |chunk| chunk.seq);
+        self.must_make_room() && front <= self.released && front > self.on_screen
+    }
+
     fn must_make_room(&self) -> bool {
         self.n_bytes > RETAINED_BYTES_MAX || self.chunks.len() > RETAINED_CHUNKS_MAX
     }
@@ -326,7 +335,7 @@ impl Kept {
     fn make_room(&mut self) {
         while self.must_make_room() {
             let Some(front) = self.chunks.front() else { return };
-            if front.seq > self.released {
+            if front.seq > self.released || front.seq > self.on_screen {
                 return;
             }
             let (seq, n_bytes) = (front.seq, front.bytes.len());

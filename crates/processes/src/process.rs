@@ -61,6 +61,13 @@ pub(crate) enum Wanted {
     End(End),
 }
 
+/// What a pump is held by.
+pub(crate) struct Hold {
+    pub(crate) wishes: mpsc::Sender<Wanted>,
+    /// Dropped when nobody wants the process any more.
+    pub(crate) wanted: DropGuard,
+}
+
 /// Room for bytes that are about to be written.
 #[derive(Debug)]
 pub struct InputRoom(OwnedSemaphorePermit);
@@ -69,10 +76,9 @@ impl Process {
     pub(crate) fn new(
         pid: i32,
         output: Arc<Output>,
-        wishes: mpsc::Sender<Wanted>,
+        Hold { wishes, wanted }: Hold,
         terminal: Option<Terminal>,
         has_input: bool,
-        wanted: DropGuard,
     ) -> Self {
         let room = Arc::new(Semaphore::new(INPUT_BYTES_MAX));
         let input = Arc::new(InputState { room, is_open: AtomicBool::new(has_input) });

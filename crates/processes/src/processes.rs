@@ -4,7 +4,7 @@ use crate::error::SpawnError;
 use crate::guardian_link;
 use crate::order::{Order, REPORT_BYTES, Report};
 use crate::output::Output;
-use crate::process::Process;
+use crate::process::{Hold, Process};
 use crate::pump::Pump;
 use crate::spawn::{self, Warden};
 use crate::spec::{Spec, Streams};
@@ -93,9 +93,9 @@ impl Processes {
                 let terminal = ends.terminal.clone();
                 let has_input = ends.input.is_some();
                 let (pump, wishes) = Pump::new(link, ends, Arc::clone(&output));
-                let wanted = stopping.clone().drop_guard();
+                let hold = Hold { wishes, wanted: stopping.clone().drop_guard() };
                 self.shared.tasks.spawn(pump.run(stopping));
-                Ok(Process::new(pid, output, wishes, terminal, has_input, wanted))
+                Ok(Process::new(pid, output, hold, terminal, has_input))
             }
             Report::Failed { errno } => {
                 Err(SpawnError::System(io::Error::from_raw_os_error(errno)))

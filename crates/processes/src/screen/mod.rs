@@ -1,5 +1,6 @@
 //! What stands on a terminal: kept by an emulator that hears all that a program says.
 
+mod flood;
 mod snapshot;
 mod translate;
 
@@ -10,6 +11,7 @@ pub use snapshot::{Color, Cursor, Look, Modes, Row, Run, Snapshot};
 
 use crate::output::Seq;
 use crate::spec::Size;
+use bytes::Bytes;
 use std::num::NonZeroU16;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use translate::{Emulator, Translator};
@@ -74,9 +76,17 @@ impl Screen {
         self.heard
     }
 
-    /// Hears a piece of output.
-    pub(crate) fn hear(&mut self, seq: Seq, bytes: &[u8]) {
-        self.say(bytes);
+    /// Hears pieces of output, the last of which has this number.
+    pub(crate) fn hear(&mut self, seq: Seq, pieces: &[Bytes]) {
+        let rows_kept = SCROLLBACK_ROWS_MAX + usize::from(self.size.rows);
+        let unseen = flood::unseen(pieces, rows_kept).unwrap_or(0..0);
+        let mut start = 0;
+        for piece in pieces {
+            let end = start + piece.len();
+            self.say(&piece[..unseen.start.clamp(start, end) - start]);
+            self.say(&piece[unseen.end.clamp(start, end) - start..]);
+            start = end;
+        }
         self.heard = seq;
     }
 

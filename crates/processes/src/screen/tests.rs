@@ -243,3 +243,34 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_flood_leaves_what_it_would_leave_if_all_of_it_were_heard() {
+    let size = Size { rows: 10, columns: 40 };
+    let lines: String =
+        (0..4_000).map(|n| format!("{n} {}\r\n", "word é 漢字\t".repeat(n % 9))).collect();
+    let begun = [
+        "",
+        "in the middle",
+        "\x1b[3;6r\x1b[4;1H",
+        "\x1b[?1049h\x1b[2;2H",
+        "\x1b]0;a title without an end",
+        "\x1b[31",
+        "\x1b[?7l\x1b[9;30H",
+    ];
+    for begun in begun {
+        for ends in ["", "last words", "\x1b[2A\x1b[1mbold", "\n\n\x1b[r\x1b[?1049l"] {
+            let said = [begun, lines.as_str(), ends].concat();
+            let (mut floods, mut hears_all) = (Screen::new(size), Screen::new(size));
+            let pieces: Vec<_> = said.as_bytes().chunks(997).map(Bytes::copy_from_slice).collect();
+            assert!(super::flood::unseen(&pieces, 1_010).is_some() || ends.contains('\x1b'));
+            floods.hear(1, &pieces);
+            hears_all.say(said.as_bytes());
+            hears_all.hear(1, &[]);
+            for rows_back in [0, 10, 500, SCROLLBACK_ROWS_MAX] {
+                let (one, other) = (floods.snapshot(rows_back), hears_all.snapshot(rows_back));
+                assert_eq!(one, other, "{begun:?} {ends:?} {rows_back}");
+            }
+        }
+    }
+}
