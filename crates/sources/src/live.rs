@@ -93,7 +93,7 @@ impl Sources {
     }
 
     /// Opens a source beside everything else, again and again until it can be read.
-    fn open_later(&self, slug: &Slug, entry: &Known) {
+    pub(crate) fn open_later(&self, slug: &Slug, entry: &Known) {
         let card = card(slug, &entry.spec, entry.spec.kind.as_deref().unwrap_or_default());
         self.0.setup.engine.catalogue().set_trouble(slug, &card, Some("it is being read".into()));
         let (sources, slug, watching) = (self.clone(), slug.clone(), entry.watching.clone());

@@ -203,7 +203,12 @@ impl Sources {
     ) -> Result<Change, SourceError> {
         self.has_room(slug).await?;
         // Others go on while it is read.
-        let opened = self.open(slug, &spec, &Credential::none()).await?;
+        let opened = match self.open(slug, &spec, &Credential::none()).await {
+            Ok(opened) => Some(opened),
+            // Who wants a token is read once there is one.
+            Err(SourceError::Unreadable { why, .. }) if tools::mcp::wants_token(&why) => None,
+            Err(error) => return Err(error),
+        };
         let mut known = self.0.known.lock().await;
         if known.contains_key(slug) {
             return Err(SourceError::Exists(slug.to_string()));
@@ -218,7 +223,13 @@ impl Sources {
         }
         let mut entry = Known::new(spec, connections);
         entry.watching = self.0.closing.child_token();
-        let change = self.show(slug, &mut entry, opened).await?;
+        let change = match opened {
+            Some(opened) => self.show(slug, &mut entry, opened).await?,
+            None => {
+                self.open_later(slug, &entry);
+                Change::default()
+            }
+        };
         known.insert(slug.clone(), entry);
         Ok(change)
     }

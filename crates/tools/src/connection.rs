@@ -216,6 +216,17 @@ mod tests {
     }
 
     #[test]
+    fn a_token_is_for_the_origin_it_was_asked_for_and_no_other() {
+        let url = |text: &str| Url::parse(text).unwrap();
+        let token = Credential::bearer("t").only_for(&url("https://a.example/mcp"));
+        assert!(token.is_for(&url("https://a.example/other")));
+        for other in ["https://b.example/mcp", "http://a.example/mcp", "https://a.example:8443/"] {
+            assert!(!token.is_for(&url(other)), "{other}");
+        }
+        assert!(Credential::bearer("t").is_for(&url("https://b.example")));
+    }
+
+    #[test]
     fn a_name_becomes_an_identifier() {
         assert_eq!(ConnectionName::normalised("My Conn-1!").unwrap().as_str(), "myConn1");
         assert_eq!(ConnectionName::normalised("42"), None);

@@ -17,6 +17,7 @@ use lifecycle::{Failure, Json};
 use rmcp::model::{CallToolResult, ContentBlock, Tool};
 use serde_json::{Value, json};
 use session::Sessions;
+pub use session::wants_token;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -65,6 +65,38 @@ impl Echo {
         .to_string()
     }
 
+    /// One tool over MCP, in as few words as the protocol allows.
+    fn speak(&self, stream: &mut TcpStream, body: &[u8]) -> std::io::Result<()> {
+        let asked: Value = serde_json::from_slice(body).unwrap_or_default();
+        let input = json!({ "type": "object", "properties": { "text": { "type": "string" } } });
+        let result = match asked["method"].as_str().unwrap_or_default() {
+            "initialize" => {
+                json!({ "protocolVersion": asked["params"]["protocolVersion"], "capabilities": { "tools": {} },
+                "serverInfo": { "name": "echo", "version": "1" } })
+            }
+            "tools/list" => {
+                json!({ "tools": [{ "name": "repeat", "inputSchema": input, "annotations": { "readOnlyHint": true } }] })
+            }
+            "tools/call" => {
+                json!({ "content": [{ "type": "text", "text": asked["params"]["arguments"]["text"] }] })
+            }
+            _ => Value::Null,
+        };
+        let (status, body) = match result.is_null() {
+            true if asked["method"].is_null() => ("405 Method Not Allowed", String::new()),
+            true => ("202 Accepted", String::new()),
+            false => (
+                "200 OK",
+                json!({ "jsonrpc": "2.0", "id": asked["id"], "result": result }).to_string(),
+            ),
+        };
+        let length = body.len();
+        write!(
+            stream,
+            "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        )
+    }
+
     fn answer(&self, stream: TcpStream, guard: &Option<Guard>) -> std::io::Result<()> {
         let mut reader = BufReader::new(stream);
         let mut head = String::new();
@@ -106,6 +138,8 @@ impl Echo {
                 self.url
             );
             ("401 Unauthorized", more, json!({ "message": "who are you?" }).to_string())
+        } else if path == "/mcp" {
+            return self.speak(reader.get_mut(), &body);
         } else {
             let encoded: String = said.bytes().map(|byte| format!("%{byte:02X}")).collect();
             let hex: String = said.bytes().map(|byte| format!("{byte:02x}")).collect();

@@ -38,7 +38,8 @@ impl Served {
 
     fn begin(data_dir: &Path, more: &[&str], mut command: Command, log: Stdio) -> Self {
         let mut child = command
-            .args(["--listen", "127.0.0.1:0", "--demo"])
+            .arg("--demo")
+            .args(if more.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] })
             .arg("--data-dir")
             .arg(data_dir)
             .args(more)

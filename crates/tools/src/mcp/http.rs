@@ -14,6 +14,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Longest answer, and longest stream before it must be opened anew.
@@ -35,6 +36,8 @@ pub(super) struct BoundedHttp {
     client: reqwest::Client,
     proof: HeaderMap,
     query: Vec<(String, String)>,
+    /// Whether the server has said that it does not know who calls.
+    refused: Arc<AtomicBool>,
 }
 
 impl Default for BoundedHttp {
@@ -46,7 +49,7 @@ impl Default for BoundedHttp {
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .expect("nothing but the TLS configuration can be wrong, and it is ours");
-        Self { client, proof: HeaderMap::new(), query: vec![] }
+        Self { client, proof: HeaderMap::new(), query: vec![], refused: Arc::default() }
     }
 }
 
@@ -64,7 +67,19 @@ impl BoundedHttp {
         }
         let query =
             credential.at(Place::Query).map(|(name, value)| (name.to_owned(), value.to_owned()));
-        Ok(Self { client: self.client.clone(), proof, query: query.collect() })
+        let refused = Arc::default();
+        Ok(Self { client: self.client.clone(), proof, query: query.collect(), refused })
+    }
+
+    /// Whether the server has said that it does not know who calls; tells those who hold it later, too.
+    pub(super) fn refused(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.refused)
+    }
+
+    fn look(&self, status: StatusCode) {
+        if status == StatusCode::UNAUTHORIZED {
+            self.refused.store(true, Ordering::Relaxed);
+        }
     }
 
     fn request(
@@ -103,6 +118,7 @@ impl StreamableHttpClient for BoundedHttp {
             request.header(ACCEPT, BOTH).header(CONTENT_TYPE, "application/json").body(body);
         let response = request.send().await.map_err(bare)?;
         let status = response.status();
+        self.look(status);
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
@@ -160,6 +176,7 @@ impl StreamableHttpClient for BoundedHttp {
             request = request.header(LAST_EVENT, last);
         }
         let response = request.send().await.map_err(bare)?;
+        self.look(response.status());
         match response.status() {
             StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_FOUND => {
                 Err(StreamableHttpError::ServerDoesNotSupportSse)

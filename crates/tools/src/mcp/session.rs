@@ -22,6 +22,7 @@ use tokio::sync::{Mutex, Notify};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use url::Url;
 
 /// Longest message of a server.
 const MESSAGE_BYTES_MAX: usize = 16 << 20;
@@ -65,6 +66,8 @@ struct Session {
     credential: Credential,
     service: Service,
     desk: Arc<Desk>,
+    /// Whether the server has said that it does not know who calls.
+    refused: Arc<AtomicBool>,
     /// The program, where there is one; ends with the connection.
     _program: Option<Running>,
 }
@@ -146,10 +149,11 @@ impl Sessions {
         })?;
         let mut n_lost = 0;
         loop {
-            let session = self.session(credential, Some(request)).await.map_err(down)?;
+            let session = self.session(credential, Some(request)).await.map_err(unmade)?;
             let params = CallToolRequestParams::new(tool.to_owned())
                 .with_arguments(arguments_of(&arguments));
             match self.call_on(&session, params, request).await {
+                Err(_) if session.refused.load(Ordering::Relaxed) => return Err(unknown_caller()),
                 Err(Ended::Lost) if read_only && n_lost == 0 => n_lost += 1,
                 Err(Ended::Lost) => {
                     let why = "The server was lost in the middle of the call; whether the call happened is unknown.";
@@ -222,7 +226,9 @@ impl Sessions {
         // Whoever waits here waits for the one connection that is being made.
         let mut sessions = self.sessions.lock().await;
         sessions.retain(|session| {
-            !session.service.is_closed() && !session.service.peer().is_transport_closed()
+            !session.service.is_closed()
+                && !session.service.peer().is_transport_closed()
+                && !session.refused.load(Ordering::Relaxed)
         });
         let alone = self.asks.load(Ordering::Relaxed);
         let fits = |session: &&Arc<Session>| {
@@ -232,6 +238,13 @@ impl Sessions {
         if let Some(session) = sessions.iter().find(fits) {
             return Ok(Arc::clone(session));
         }
+        // Tokens are renewed: a connection whose credential nobody uses any more makes room.
+        let idle = |session: &Arc<Session>| Arc::strong_count(session) == 1;
+        if sessions.len() >= SESSIONS_MAX
+            && let Some(at) = sessions.iter().position(idle)
+        {
+            sessions.remove(at);
+        }
         if sessions.len() >= SESSIONS_MAX {
             return Err(format!("{SESSIONS_MAX} connections are busy, the most there can be"));
         }
@@ -240,7 +253,8 @@ impl Sessions {
         let connected = connecting.unwrap_or_else(|_| {
             Err(format!("it did not introduce itself within {:?}", self.limits.start))
         });
-        self.remember(connected.as_ref().err()).await;
+        // Who wants a token is not down.
+        self.remember(connected.as_ref().err().filter(|why| !wants_token(why))).await;
         let session = Arc::new(connected?);
         sessions.push(Arc::clone(&session));
         Ok(session)
@@ -278,6 +292,7 @@ impl Sessions {
     async fn connect(&self, credential: &Credential) -> Result<Session, String> {
         let desk = Arc::new(Desk::default());
         let handler = Handler { desk: Arc::clone(&desk), changed: Arc::clone(&self.changed) };
+        let mut refused: Arc<AtomicBool> = Arc::default();
         let (service, program) = match &self.endpoint {
             McpEndpoint::Stdio(program) => {
                 let (running, pipes) = self.start(program, credential)?;
@@ -288,15 +303,22 @@ impl Sessions {
                 (handler.serve(transport).await, Some(running))
             }
             McpEndpoint::Http(url) => {
+                if Url::parse(url).is_ok_and(|url| !credential.is_for(&url)) {
+                    return Err("the connection's token is meant for another server".into());
+                }
                 let http = self.http.with_credential(credential)?;
+                refused = http.refused();
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 let transport = StreamableHttpClientTransport::with_client(http, config);
                 (handler.serve(transport).await, None)
             }
         };
-        let service =
-            service.map_err(|error| format!("it could not be greeted: {}", root(&error)))?;
-        Ok(Session { credential: credential.clone(), service, desk, _program: program })
+        let service = service.map_err(|error| match refused.load(Ordering::Relaxed) {
+            true => WANTS_TOKEN.to_owned(),
+            false => format!("it could not be greeted: {}", root(&error)),
+        })?;
+        let credential = credential.clone();
+        Ok(Session { credential, service, desk, refused, _program: program })
     }
 
     fn start(
@@ -346,6 +368,23 @@ impl From<Trouble> for Ended {
 
 fn arguments_of(value: &serde_json::Value) -> serde_json::Map<String, serde_json::Value> {
     value.as_object().cloned().unwrap_or_default()
+}
+
+/// What a server says that wants a token, or a better one.
+const WANTS_TOKEN: &str = "it wants a token that it knows (HTTP 401)";
+
+/// Whether a server could not be read because it wants a token.
+pub fn wants_token(why: &str) -> bool {
+    why.contains(WANTS_TOKEN)
+}
+
+fn unmade(why: String) -> Trouble {
+    if wants_token(&why) { unknown_caller() } else { down(why) }
+}
+
+fn unknown_caller() -> Trouble {
+    let why = "The server does not know who calls.";
+    Trouble { status: Some(401), ..Trouble::new("connection_rejected", why) }
 }
 
 fn down(why: String) -> Trouble {

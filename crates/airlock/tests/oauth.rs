@@ -1,0 +1,286 @@
+//! OAuth 2 against a real OpenID Connect server: what programs, people and thieves meet, under the real binary.
+#![expect(clippy::unwrap_used, reason = "a test helper that cannot go on should say so loudly")]
+
+mod echo;
+mod issuer;
+mod npm;
+mod served;
+
+use echo::Echo;
+use issuer::{Browser, Issuer};
+use serde_json::{Value, json};
+use served::{Answer, Client, Served};
+use std::time::{Duration, Instant};
+
+/// A guarded API, its authorization server, and a server of ours with a connection to it.
+struct House {
+    api: Echo,
+    issuer: Issuer,
+    served: Served,
+    dir: tempfile::TempDir,
+}
+
+impl House {
+    /// Tokens live for so many seconds; `oauth` is what the connection says.
+    fn new(seconds: u32, oauth: Value) -> Self {
+        let port = issuer::free_port();
+        let api = Echo::guarded(Some(Box::new(move |token| issuer::is_valid(port, token))));
+        api.names(&format!("http://127.0.0.1:{port}"));
+        let issuer = Issuer::start(port, seconds, &api.url);
+        let dir = tempfile::tempdir().unwrap();
+        let log = std::fs::File::create(dir.path().join("log.txt")).unwrap();
+        let served = Served::telling(&dir.path().join("data"), &[], log, "");
+        let house = Self { api, issuer, served, dir };
+        let spec = json!({ "slug": "things", "spec": { "kind": "blob", "value": house.api.description() } });
+        good(house.admin().post("/api/openapi/specs", &spec.to_string()));
+        house.connect("things", oauth);
+        house
+    }
+
+    fn connect(&self, integration: &str, oauth: Value) {
+        let body = json!({ "integration": integration, "name": "main", "template": "oauth", "oauth": oauth });
+        good(self.admin().post("/api/connections", &body.to_string()));
+    }
+
+    fn admin(&self) -> Client {
+        self.served.client("admin")
+    }
+
+    /// The same server after `kill -9`, at the same place.
+    fn again(self) -> Self {
+        let Self { api, issuer, served, dir } = self;
+        let listen = served.url.strip_prefix("http://").unwrap().to_owned();
+        served.kill();
+        let served = Served::start(&dir.path().join("data"), &["--listen", &listen]);
+        Self { api, issuer, served, dir }
+    }
+
+    /// Agrees at the authorization server; where it sends the browser back to.
+    fn agree(&self, url: &str) -> String {
+        Browser::default().visit(url, &self.served.url).unwrap()
+    }
+
+    fn come_back(&self, url: &str) -> Answer {
+        let nobody = Client { secret: String::new(), ..self.admin() };
+        nobody
+            .get(url.strip_prefix(&self.served.url).unwrap_or_else(|| panic!("it leads to {url}")))
+    }
+
+    /// Nothing that the issuer gave out is anywhere but with the API.
+    fn told_nobody(self) {
+        let secrets = self.issuer.secrets();
+        assert!(!secrets.is_empty(), "something was given out");
+        let data = self.dir.path().join("data");
+        assert_eq!(self.served.stop(), Some(0));
+        for name in ["store.db", "store.db-wal"] {
+            unseen(&std::fs::read(data.join(name)).unwrap_or_default(), &secrets, name);
+        }
+        unseen(&std::fs::read(self.dir.path().join("log.txt")).unwrap(), &secrets, "the log");
+    }
+}
+
+#[track_caller]
+fn unseen(bytes: &[u8], secrets: &[String], what: &str) {
+    for secret in secrets {
+        let is_there = bytes.windows(secret.len()).any(|part| part == secret.as_bytes());
+        assert!(!is_there, "{what} says {secret}");
+    }
+}
+
+fn good(answer: Answer) -> Value {
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.json()
+}
+
+/// The link that a paused execution shows.
+fn link(paused: &Answer) -> String {
+    let told = paused.json();
+    let url = told["structured"]["interaction"]["url"].as_str();
+    url.unwrap_or_else(|| panic!("no link: {told}")).to_owned()
+}
+
+fn parameter(url: &str, name: &str) -> String {
+    let query = url.split_once('?').unwrap().1;
+    let found = query.split('&').find_map(|pair| pair.strip_prefix(&format!("{name}=")));
+    found.unwrap_or_else(|| panic!("no {name} in {url}")).to_owned()
+}
+
+/// What an execution returned, once it has.
+#[track_caller]
+fn result(client: &Client, execution: &str) -> Value {
+    wait_for(|| {
+        let shown = client.get(&format!("/api/executions/{execution}/result"));
+        (shown.status == 200).then(|| shown.json()["result"].clone())
+    })
+}
+
+#[track_caller]
+fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "it did not happen");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+const CALL: &str = "return (await tools.things.org.main.t.list({})).ok";
+const CHANGE: &str = "return (await tools.things.org.main.t.change({})).ok";
+
+#[test]
+fn a_missing_grant_becomes_a_link_and_no_thief_gets_anything() {
+    let house = House::new(3_600, json!({ "scopes": ["openid", "offline_access", "read"] }));
+    let agent = house.served.client("run");
+    let paused = agent.execute(CALL);
+    let url = link(&paused);
+    assert_eq!(parameter(&url, "code_challenge_method"), "S256");
+    let back = house.agree(&url);
+
+    // A wrong state, another server's name, and a code that was stolen into another visit.
+    let (state, code) = (parameter(&back, "state"), parameter(&back, "code"));
+    assert_eq!(house.come_back(&back.replace(&state, "wrong")).status, 404);
+    assert_eq!(
+        house.come_back(&format!("{}/api/oauth/callback?code={code}", house.served.url)).status,
+        404
+    );
+    let spec =
+        json!({ "slug": "other", "spec": { "kind": "blob", "value": house.api.description() } });
+    good(house.admin().post("/api/openapi/specs", &spec.to_string()));
+    house.connect("other", json!({ "scopes": ["openid", "read"] }));
+    let thief = agent.execute("return (await tools.other.org.main.t.list({})).ok");
+    let theirs = house.agree(&link(&thief));
+    let stolen = theirs.replace(&parameter(&theirs, "code"), &code);
+    assert_eq!(
+        house.come_back(&stolen).status,
+        400,
+        "a code without its verifier is worth nothing"
+    );
+    assert_eq!(house.come_back(&stolen).status, 404, "and its state is used up");
+    let body = json!({ "integration": "other", "name": "main" }).to_string();
+    let url =
+        good(house.admin().post("/api/oauth/start", &body))["url"].as_str().unwrap().to_owned();
+    let evil = house.agree(&url).replace("iss=", "iss=http%3A%2F%2Fevil.example&was=");
+    assert_eq!(house.come_back(&evil).status, 400, "another server answered than was asked");
+    let health = good(house.admin().post("/api/connections/org/other/main/health", "{}"));
+    assert_eq!(health["code"], "oauth_connection_missing");
+
+    assert_eq!(house.come_back(&back).status, 200, "the person's own visit is as good as before");
+    assert_eq!(result(&agent, &paused.execution()), true);
+    assert_eq!(house.come_back(&back).status, 404, "a state is good once");
+    let journal = agent.get(&format!("/api/executions/{}/journal", paused.execution())).body;
+    unseen(journal.as_bytes(), &house.issuer.secrets(), "the journal");
+    house.told_nobody();
+}
+
+#[test]
+fn a_browser_that_comes_back_after_a_restart_is_expected() {
+    let house = House::new(3_600, json!({ "scopes": ["openid", "read"] }));
+    let agent = house.served.client("run");
+    // Not read-only: it asks first, and must not be in doubt after the crash.
+    let asked = agent.execute(CHANGE);
+    let paused = agent.resume(&asked.question(), "accept");
+    let url = link(&paused);
+    let execution = asked.execution();
+    let house = house.again();
+    let back = house.agree(&url);
+    assert_eq!(parameter(&back, "iss"), house.issuer.url.replace(':', "%3A").replace('/', "%2F"));
+    assert_eq!(house.come_back(&back).status, 200);
+    assert_eq!(result(&house.served.client("run"), &execution), true);
+    assert_eq!(house.api.heard().matches("POST /things").count(), 1, "the call was made once");
+}
+
+#[test]
+fn expiry_is_refreshed_once_for_everybody_and_revocation_asks_again() {
+    let house = House::new(4, json!({ "scopes": ["openid", "offline_access", "read"] }));
+    let (agent, admin) = (house.served.client("run"), house.admin());
+    let health =
+        || good(admin.post("/api/connections/org/things/main/health", "{}"))["healthy"].clone();
+    assert_eq!(health(), false);
+    let body = json!({ "integration": "things", "name": "main" }).to_string();
+    let url = good(admin.post("/api/oauth/start", &body))["url"].as_str().unwrap().to_owned();
+    assert_eq!(house.come_back(&house.agree(&url)).status, 200);
+    assert_eq!(health(), true);
+    let first = house.issuer.secrets();
+    wait_for(|| {
+        (!first.iter().any(|token| issuer::is_valid(house.issuer.port, token))).then_some(())
+    });
+    let before = house.issuer.n_refreshes();
+    let both: Vec<_> = (0..2)
+        .map(|_| {
+            let agent = agent.clone();
+            std::thread::spawn(move || agent.execute(CALL).json()["structured"]["result"].clone())
+        })
+        .collect();
+    for one in both {
+        assert_eq!(one.join().unwrap(), true);
+    }
+    assert_eq!(house.issuer.n_refreshes(), before + 1, "two executions, one refresh");
+
+    // Revoked in mid-execution: the second call of the program asks, and goes on.
+    let code = "const a = await tools.things.org.main.t.list({}); await tools.demo.ask({ text: 'x' }); \
+                const b = await tools.things.org.main.t.list({}); return [a.ok, b.ok]";
+    let paused = agent.execute(code);
+    house.issuer.revoke_all();
+    let asked = agent.resume(&paused.question(), "accept");
+    assert_eq!(house.come_back(&house.agree(&link(&asked))).status, 200);
+    assert_eq!(result(&agent, &paused.execution()), json!([true, true]));
+
+    // Who says no says it to the program.
+    house.issuer.revoke_all();
+    house.issuer.refuses(true);
+    let asked = agent.execute(CALL);
+    assert_eq!(house.come_back(&house.agree(&link(&asked))).status, 200);
+    let shown = wait_for(|| {
+        let shown = agent.get(&format!("/api/executions/{}/result", asked.execution()));
+        (shown.status == 200).then_some(shown.body)
+    });
+    assert!(shown.contains("declined"), "{shown}");
+    house.told_nobody();
+}
+
+#[test]
+fn a_machine_gets_tokens_for_itself_and_a_device_for_its_person() {
+    let secret = "canary-ClientSecret/4Xk+Wd9";
+    let machine = json!({ "flow": "client_credentials", "client_id": "machine", "client_secret": secret, "scopes": ["read"] });
+    let house = House::new(3_600, machine);
+    let agent = house.served.client("run");
+    assert_eq!(agent.execute(CALL).json()["structured"]["result"], true);
+    let device = json!({ "flow": "device", "scopes": ["openid", "read"] });
+    house.connect("things", device);
+    let body = json!({ "integration": "things", "owner": "user", "name": "device", "oauth": { "flow": "device", "scopes": ["openid", "read"] } });
+    good(house.admin().post("/api/connections", &body.to_string()));
+    let paused = agent.execute("return (await tools.things.user.device.t.list({})).ok");
+    Browser::default().visit(&link(&paused), &house.served.url);
+    assert_eq!(result(&agent, &paused.execution()), true);
+    let log = std::fs::read(house.dir.path().join("log.txt")).unwrap();
+    unseen(&log, &[secret.to_owned()], "the log");
+    house.told_nobody();
+}
+
+#[test]
+fn an_mcp_server_that_wants_a_token_is_added_authorized_and_called() {
+    let house = House::new(3_600, json!({}));
+    let admin = house.admin();
+    let added =
+        json!({ "slug": "remote", "endpoint": format!("{}/mcp", house.api.url), "connect": false });
+    let answer = admin.post("/api/mcp/servers", &added.to_string());
+    assert_eq!(answer.status, 200, "one that wants a token is kept: {answer:?}");
+    house.connect("remote", json!({ "scopes": ["openid", "offline_access", "read"] }));
+    let body = json!({ "integration": "remote", "name": "main" }).to_string();
+    let url = good(admin.post("/api/oauth/start", &body))["url"].as_str().unwrap().to_owned();
+    assert_eq!(house.come_back(&house.agree(&url)).status, 200);
+    let agent = house.served.client("run");
+    let call = "return (await tools.remote.org.main.repeat({ text: 'hi' })).data.content[0].text";
+    let said = wait_for(|| {
+        let result = agent.execute(call).json()["structured"]["result"].clone();
+        (result == "hi").then_some(result)
+    });
+    assert_eq!(said, "hi");
+    house.issuer.revoke_all();
+    let asked = agent.execute(call);
+    assert_eq!(house.come_back(&house.agree(&link(&asked))).status, 200);
+    assert_eq!(result(&agent, &asked.execution()), "hi");
+    house.told_nobody();
+}
