@@ -9,7 +9,6 @@ mod recorded;
 mod replay;
 mod show;
 mod table;
-mod utc;
 
 use crate::progress::Progress;
 use crate::reach::Reach;

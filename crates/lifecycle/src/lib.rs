@@ -22,6 +22,7 @@ mod rejection;
 mod shown;
 mod state;
 mod terms;
+mod utc;
 mod wish;
 
 pub use answer::{Answer, Question, QuestionKind, Rider};
@@ -41,4 +42,5 @@ pub use rejection::Rejection;
 pub use shown::{Cut, pretty};
 pub use state::{Call, Origin, Outcome, Phase, Stage, Standing, State};
 pub use terms::{CallerRuns, Terms};
+pub use utc::Utc;
 pub use wish::{Wish, callback_state};

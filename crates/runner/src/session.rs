@@ -87,10 +87,15 @@ pub(crate) fn rehearse(world: &World) {
         setTimeout(() => {}, 1); tools.demo.add({ a: 1 });\n\
         try { null.x } catch (error) { console.error(error) }\n\
         await Promise.all([null, 1]); return JSON.parse(text)";
-    let Ok(Prepared(text)) = prepare::prepare(PROGRAM, Convention::ExplicitReturn) else { return };
+    try_out(world, PROGRAM, Convention::ExplicitReturn);
+}
+
+/// Runs a program that waits for nobody, and forgets its value.
+fn try_out(world: &World, program: &str, convention: Convention) {
+    let Ok(Prepared(text)) = prepare::prepare(program, convention) else { return };
     world.host.allow_cpu(u64::MAX);
     world.context.with(|ctx| {
-        let program = compile(&ctx, &text, Convention::ExplicitReturn);
+        let program = compile(&ctx, &text, convention);
         let main = program.and_then(|program| program.call::<_, Promise<'_>>(()));
         let value = main.and_then(|promise| promise.finish::<Value<'_>>());
         let _ = value.map(|value| convert::to_json(&ctx, value).is_ok());
@@ -110,16 +115,7 @@ pub(crate) fn limber_up(world: &World) {
     let Ok(ToRunner::Execute(execute)) = ToRunner::decode(REHEARSAL.trim_end().as_bytes()) else {
         return;
     };
-    let convention = Convention::LastExpression;
-    let Ok(Prepared(text)) = prepare::prepare(&execute.code, convention) else { return };
-    world.host.allow_cpu(u64::MAX);
-    world.context.with(|ctx| {
-        let program = compile(&ctx, &text, convention);
-        let main = program.and_then(|program| program.call::<_, Promise<'_>>(()));
-        let value = main.and_then(|promise| promise.finish::<Value<'_>>());
-        let _ = value.map(|value| convert::to_json(&ctx, value).is_ok());
-        let _ = convert::from_json(&ctx, convert::raw("{\"a\":[1,\"b\"]}"));
-    });
+    try_out(world, &execute.code, Convention::LastExpression);
 }
 
 /// The program as a function. Explicit programs are strict, as modules are; the others sloppy, as execbox's are.

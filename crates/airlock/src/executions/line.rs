@@ -1,9 +1,8 @@
 //! One event, one line.
 
-use super::utc::Utc;
 use crate::print::tamed;
 use client::{Ended, Event, Happened};
-use lifecycle::LogLevel;
+use lifecycle::{LogLevel, Utc};
 
 /// Longest text in a line; `--json` has the whole.
 const TEXT_CHARS_MAX: usize = 300;

@@ -1,9 +1,9 @@
 //! The list of executions: a table for people, tabs for programs.
 
-use super::utc::Utc;
 use crate::print::tamed;
 use crate::table;
 use client::Listed;
+use lifecycle::Utc;
 
 const HEAD: [&str; 5] = ["EXECUTION", "STATUS", "CALLER", "STARTED", "EVENTS"];
 

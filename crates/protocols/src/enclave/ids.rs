@@ -1,6 +1,6 @@
 //! Enclave's names: `s_…` for sessions, `c_…` for calls, ISO dates that end in Z. Its client drops whatever else.
 
-use lifecycle::{CallId, CallerName, ExecutionId, Timestamp};
+use lifecycle::{CallId, CallerName, ExecutionId, Timestamp, Utc};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 use uuid::Uuid;
@@ -85,23 +85,5 @@ pub fn parse_call_name(name: &str) -> Option<(ExecutionId, CallId)> {
 /// A time as enclave writes it: `2026-11-15T19:58:09.126Z`.
 pub fn iso(at: Timestamp) -> String {
     let at = at.0.clamp(-62_135_596_800_000, 253_402_300_799_999); // years 1 to 9999
-    let (days, ms) = (at.div_euclid(86_400_000), at.rem_euclid(86_400_000));
-    let (year, month, day) = civil(days);
-    let (hour, minute, second) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1_000 % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", ms % 1_000)
-}
-
-/// Days since 1970 as a date of the Gregorian calendar; years begin in March, so that leap days end them.
-const fn civil(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year_of_era + era * 400;
-    (if month <= 2 { year + 1 } else { year }, month, day)
+    Utc::from(Timestamp(at)).exact()
 }

@@ -2,6 +2,7 @@
 
 use super::wire::{ErrorEnvelope, ErrorKind, FromServer, Shown, Trouble};
 use super::{Profile, RESULT_BYTES_MAX};
+use lifecycle::{Timestamp, Utc};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -76,24 +77,5 @@ pub fn trouble(id: Option<String>, error: ErrorEnvelope) -> FromServer {
 
 /// A moment as ISO 8601 in UTC, with milliseconds.
 pub fn timestamp(ms: i64) -> String {
-    const DAY_MS: i64 = 86_400_000;
-    let (days, rest) = (ms.div_euclid(DAY_MS), ms.rem_euclid(DAY_MS));
-    let (year, month, day) = civil(days);
-    let (hours, minutes) = (rest / 3_600_000, rest / 60_000 % 60);
-    let (seconds, millis) = (rest / 1_000 % 60, rest % 1_000);
-    format!("{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{seconds:02}.{millis:03}Z")
-}
-
-/// The date of a day, counted from the first of 1970. Years begin in March here, so that the leap day is the last.
-fn civil(days: i64) -> (i64, i64, i64) {
-    const ERA_DAYS: i64 = 146_097;
-    let days = days + 719_468;
-    let (era, day_of_era) = (days.div_euclid(ERA_DAYS), days.rem_euclid(ERA_DAYS));
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+    Utc::from(Timestamp(ms)).exact()
 }

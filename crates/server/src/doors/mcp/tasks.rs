@@ -8,7 +8,7 @@ use super::listen::caught_up;
 use super::narration::Narration;
 use super::visit::{Manner, Visit};
 use crate::error::Problem;
-use lifecycle::{ExecutionId, QuestionId, Rejection, Timestamp};
+use lifecycle::{ExecutionId, QuestionId, Rejection, Timestamp, Utc};
 use protocols::executor::Told;
 use rmcp::model::{
     CallToolResult, CreateTaskResult, DetailedTask, ErrorData, InputResponses, JsonObject, Task,
@@ -138,19 +138,7 @@ fn task(execution: ExecutionId, narration: &Narration) -> Task {
 
 /// A time as the protocol writes it.
 fn utc(at: Timestamp) -> String {
-    let (days, ms) = (at.0.div_euclid(86_400_000), at.0.rem_euclid(86_400_000));
-    // Days since 1 March of year 0, in eras of 400 years: leap days come last in a year that way.
-    let days = days + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let (h, m, s, ms) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1_000 % 60, ms % 1_000);
-    format!("{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}.{ms:03}Z")
+    Utc::from(at).exact()
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! Moments as people write them, in UTC.
 
-use lifecycle::Timestamp;
+use crate::Timestamp;
 use std::fmt;
 
 const DAY_MS: i64 = 24 * 3_600_000;
 
 /// A moment; shown as `2026-01-31T23:59:59Z`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Utc(i64);
+pub struct Utc(i64);
 
 impl From<Timestamp> for Utc {
     fn from(at: Timestamp) -> Self {
@@ -16,8 +16,14 @@ impl From<Timestamp> for Utc {
 }
 
 impl Utc {
+    /// With its milliseconds: `2026-01-31T23:59:59.999Z`.
+    pub fn exact(self) -> String {
+        let [year, month, day] = self.date();
+        format!("{year:04}-{month:02}-{day:02}T{}Z", self.time())
+    }
+
     /// The time of the day with its milliseconds.
-    pub(super) fn time(self) -> String {
+    pub fn time(self) -> String {
         let [hour, minute, second, ms] = self.clock();
         format!("{hour:02}:{minute:02}:{second:02}.{ms:03}")
     }
@@ -65,6 +71,7 @@ mod tests {
         for (ms, expected) in cases {
             assert_eq!(Utc(ms).to_string(), expected);
         }
+        assert_eq!(Utc(951_782_400_007).exact(), "2000-02-29T00:00:00.007Z");
         assert_eq!(Utc(1_735_689_599_007).time(), "23:59:59.007");
     }
 
