@@ -165,7 +165,8 @@ async fn a_sealed_session_started_through_breaking_connections_is_heard_whole() 
     let proxy = Proxy::start(&served).await;
     let options = Options { encryption: Encryption::Required { pinned: None }, ..quick() };
     let client = connect(&proxy.url, &served, options);
-    for n in (0..4_000).step_by(131) {
+    // Every few bytes of the start, of the stream and of the results: a prime, so that no boundary is spared.
+    for n in (0..4_000).step_by(67) {
         proxy.cut_next_after(n);
         let request = Request::new("console.log('a'); [await callTool('t', {}), 1]")
             .tool("t", |_| async { Ok(json!("SECRET")) });
@@ -347,14 +348,70 @@ async fn first_lines(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_sealed_session_is_cancelled_over_a_socket_under_seal_and_not_in_clear() {
+    use protocols::enclave::SessionId;
+    use protocols::enclave::sealing::{ClientHello, Keys, Opener, Sealer};
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(folder.path(), &[]);
+    let mut socket = socket(&served).await;
+    let session = SessionId::parse("s_ws").unwrap();
+    let hello = ClientHello::new(&[3; 32]).unwrap();
+    let execute = json!({"type":"execute","sessionId":"s_ws","code":"await callTool('a')",
+        "encryption":{"mode":"required","clientHello":hello}});
+    socket.send(Message::text(execute.to_string())).await.unwrap();
+    let (mut seal, mut refused, mut heard) = (None, vec![], vec![]);
+    let end = loop {
+        let Message::Text(text) = socket.next().await.unwrap().unwrap() else { continue };
+        heard.push(text.to_string());
+        let event: Value = serde_json::from_str(&text).unwrap();
+        let server = &event["payload"]["encryption"]["serverHello"];
+        if let Some(key) = server["serverEphemeralPubKeyB64"].as_str() {
+            let keys = Keys::agree(&[3; 32], key, &session).unwrap();
+            let id = server["keyId"].as_str().unwrap();
+            let opener = Opener::streams(&keys.s2c, id, &session);
+            seal = Some((opener, Sealer::new(&keys.c2s, [1; 8], id, &session)));
+        } else if event["type"] == "error" {
+            refused.push(event["code"].clone());
+            let wish = json!({"type":"cancel","payload":{"reason":"SECRET"}}).to_string();
+            let sealed = seal.as_mut().unwrap().1.seal(1, wish.as_bytes()).unwrap();
+            let sealed = serde_json::to_string(&sealed).unwrap();
+            socket.send(Message::text(sealed)).await.unwrap();
+        } else if event["type"] == "enc" {
+            let envelope = serde_json::from_value(event).unwrap();
+            let opened = seal.as_mut().unwrap().0.open(&envelope).unwrap();
+            let event: Value = serde_json::from_slice(&opened).unwrap();
+            match event["type"].as_str().unwrap() {
+                "tool_call" => {
+                    let clear = json!({"type":"cancel","sessionId":"s_ws","reason":"in clear"});
+                    socket.send(Message::text(clear.to_string())).await.unwrap();
+                }
+                "final" => break event["payload"]["error"].clone(),
+                _ => {}
+            }
+        }
+    };
+    assert_eq!(refused, ["ENCRYPTION_REQUIRED"]);
+    let message = "The session was cancelled by run: SECRET";
+    assert_eq!(end, json!({"code":"SESSION_CANCELLED","message":message}));
+    assert!(!heard.concat().contains("SECRET"), "told in clear");
+}
+
+/// A socket of enclave's door.
+async fn socket(
+    served: &Served,
+) -> tokio_tungstenite::WebSocketStream<tokio_tungstenite::MaybeTlsStream<TcpStream>> {
+    let url = served.url.replace("http://", "ws://") + "/enclave/ws";
+    let mut request = url.into_client_request().unwrap();
+    let bearer = format!("Bearer {}", token(served)).parse().unwrap();
+    request.headers_mut().insert("Authorization", bearer);
+    tokio_tungstenite::connect_async(request).await.unwrap().0
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn several_sessions_share_a_socket() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(folder.path(), &[]);
-    let url = served.url.replace("http://", "ws://") + "/enclave/ws";
-    let mut request = url.into_client_request().unwrap();
-    let bearer = format!("Bearer {}", token(&served)).parse().unwrap();
-    request.headers_mut().insert("Authorization", bearer);
-    let (mut socket, _) = tokio_tungstenite::connect_async(request).await.unwrap();
+    let mut socket = socket(&served).await;
     let frames = [
         json!({"type":"ping","timestamp":1}),
         json!({"type":"wat"}),

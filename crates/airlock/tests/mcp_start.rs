@@ -7,9 +7,9 @@ mod served;
 use serde_json::{Value, json};
 use served::{Served, airlock};
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 /// The server of a data directory. Ended when it goes out of scope.
 struct Started<'a>(&'a Path);
@@ -51,6 +51,72 @@ fn without_a_server_one_is_started_once_however_many_ask() {
     assert!(started.pid().is_some());
 }
 
+/// `airlock mcp` with a client that has said hello.
+struct Bridge {
+    child: Child,
+    says: ChildStdin,
+    hears: Lines<BufReader<ChildStdout>>,
+}
+
+impl Bridge {
+    fn open(data_dir: &Path, server: &str, token: &str) -> Self {
+        let mut command = airlock(&["mcp", "--server", server, "--token", token, "--data-dir"]);
+        let command = command.arg(data_dir).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let says = child.stdin.take().unwrap();
+        let hears = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut bridge = Self { child, says, hears };
+        let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": { "roots": {} },
+                            "clientInfo": { "name": "test", "version": "1" } });
+        bridge.say(&json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello }));
+        bridge.hears.next().unwrap().unwrap();
+        bridge.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        bridge
+    }
+
+    fn say(&mut self, message: &Value) {
+        writeln!(self.says, "{message}").unwrap();
+    }
+
+    /// The result of a tool's call.
+    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        let params = json!({ "name": tool, "arguments": arguments });
+        self.say(&json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params }));
+        let answer = self.hears.next().unwrap().unwrap();
+        serde_json::from_str::<Value>(&answer).unwrap()["result"].take()
+    }
+
+    fn close(mut self) {
+        drop(self.says);
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn the_log_tells_of_capabilities_pauses_and_answers_where_a_variable_asks_for_it() {
+    for variable in [None, Some("AIRLOCK_MCP_DEBUG"), Some("EXECUTOR_MCP_DEBUG")] {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("log");
+        let file = fs::File::create(&log).unwrap();
+        let data_dir = dir.path().join("data");
+        let set = variable.map(|name| (name, "1"));
+        let served = Served::start_with(&data_dir, &[], file.into(), set);
+        let token = fs::read_to_string(data_dir.join("tokens/run")).unwrap();
+        let mut bridge = Bridge::open(&data_dir, &served.url, token.trim());
+        let code = json!({ "code": "return await tools.demo.ask({ text: 'x' })" });
+        let paused = bridge.call("execute", &code)["structuredContent"].clone();
+        let id = paused["executionId"].as_str().unwrap();
+        bridge.call("resume", &json!({ "executionId": id, "action": "accept" }));
+        bridge.close();
+        served.stop();
+        let log = fs::read_to_string(&log).unwrap();
+        let told: Vec<_> = log.lines().filter(|line| line.contains("mcp")).collect();
+        let tells = |word: &str| told.iter().any(|line| line.contains(word));
+        let all = [tells("roots"), tells("paused") && tells(id), tells("answer"), tells("over")];
+        assert_eq!(all, [variable.is_some(); 4], "{variable:?}: {log}");
+    }
+}
+
 #[test]
 fn a_server_that_is_named_is_spoken_to_and_none_is_started() {
     let dir = tempfile::tempdir().unwrap();
@@ -60,25 +126,10 @@ fn a_server_that_is_named_is_spoken_to_and_none_is_started() {
     let mut add = airlock(&["server", "add", "away", &served.url, "--data-dir"]);
     assert!(add.arg(&here).output().unwrap().status.success());
     for named in [&served.url, "away"] {
-        let mut command = airlock(&["mcp", "--server", named, "--token", token.trim()]);
-        command.arg("--data-dir").arg(&here).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut bridge = command.spawn().unwrap();
-        let (mut says, hears) = (bridge.stdin.take().unwrap(), bridge.stdout.take().unwrap());
-        let mut hears = BufReader::new(hears).lines();
-        let mut ask = |message: Value| {
-            writeln!(says, "{message}").unwrap();
-            message.get("id").map(|_| hears.next().unwrap().unwrap())
-        };
-        let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
-                             "clientInfo": { "name": "test", "version": "1" } });
-        ask(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }));
-        ask(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-        let params = json!({ "name": "execute", "arguments": { "code": "return 6 * 7" } });
-        let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params });
-        let answer: Value = serde_json::from_str(&ask(call).unwrap()).unwrap();
-        assert_eq!(answer["result"]["structuredContent"]["result"], 42, "{named}: {answer}");
-        drop(says);
-        assert!(bridge.wait().unwrap().success());
+        let mut bridge = Bridge::open(&here, named, token.trim());
+        let answer = bridge.call("execute", &json!({ "code": "return 6 * 7" }));
+        assert_eq!(answer["structuredContent"]["result"], 42, "{named}: {answer}");
+        bridge.close();
     }
     assert_eq!(store::sqlite::owner_of(&here), None, "no server was started");
     let listed = served.client("admin").get("/api/executions").json();

@@ -178,6 +178,11 @@ fn integrations_and_connections_are_changed_over_http() {
     assert_eq!(told["baseUrl"], "http://127.0.0.1:9/v2", "{told}");
     assert_eq!(told["changedTools"], json!(["t.makeB", "t.readA"]), "they go elsewhere: {told}");
     assert_eq!(admin.post(config, r#"{"mode":"mix"}"#).status, 400);
+    // One way in for each kind of source, and the same behind all of them.
+    for same in ["/api/graphql/integrations/api/config", "/api/mcp/servers/api/config"] {
+        assert_eq!(admin.get(same).json(), admin.get(config).json(), "{same}");
+        assert_eq!(admin.post(same, r#"{"mode":"mix"}"#).status, 400);
+    }
 
     let path = "/api/connections/org/api/main";
     assert_eq!(admin.get(path).json()["address"], "tools.api.org.main");

@@ -125,6 +125,10 @@ fn a_server_over_http_is_added_while_serving_and_its_questions_reach_a_person() 
     assert_eq!(again["_tag"], "IntegrationAlreadyExistsError");
     let refused = house.served.client("run").post("/api/mcp/servers", &body);
     assert_eq!(refused.status, 403, "an agent must not add sources by itself");
+    let config = "/api/mcp/servers/remote/config";
+    assert_eq!(house.admin().get(config).json()["url"], server.url);
+    let told = house.admin().post(config, r#"{"config":{"name":"Far away"}}"#).json();
+    assert_eq!((&told["name"], &told["url"]), (&json!("Far away"), &json!(server.url)), "{told}");
 }
 
 #[test]

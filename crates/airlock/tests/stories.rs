@@ -39,6 +39,7 @@ async fn differs(file: &Path) -> Option<String> {
             "journal" => tell(&plot).await,
             "executor" => told::executor::tell(&plot).await,
             "enclave" => told::enclave::tell(&plot).await,
+            "stream" => told::stream::tell(&plot).await,
             other => panic!("{name}: there is no door {other}"),
         };
         told.push_str(&format!("\n=== {door}\n{says}"));

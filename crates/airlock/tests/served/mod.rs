@@ -36,6 +36,18 @@ impl Served {
         Self::begin(data_dir, more, command, log.into())
     }
 
+    /// The same, with a place for what it logs and one variable more in its environment.
+    pub(crate) fn start_with(
+        data_dir: &Path,
+        more: &[&str],
+        log: Stdio,
+        variable: Option<(&str, &str)>,
+    ) -> Self {
+        let mut command = airlock(&["serve"]);
+        command.envs(variable);
+        Self::begin(data_dir, more, command, log)
+    }
+
     fn begin(data_dir: &Path, more: &[&str], mut command: Command, log: Stdio) -> Self {
         let mut child = command
             .arg("--demo")
@@ -122,6 +134,7 @@ impl Drop for Served {
 pub(crate) fn airlock(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_airlock"));
     command.args(words).env_remove("AIRLOCK_LOG").env_remove("AIRLOCK_DATA_DIR");
+    command.env_remove("AIRLOCK_MCP_DEBUG").env_remove("EXECUTOR_MCP_DEBUG");
     command.env_remove("AIRLOCK_TOKEN").stdin(Stdio::null());
     command
 }

@@ -4,7 +4,9 @@ use super::plot::Caller;
 use super::{Plot, Server};
 use engine::{Clock, Engine, Start};
 use futures_util::StreamExt as _;
-use lifecycle::{CallOutcome, CallerName, ExecutionId, Failure, FailureCode, Json, Seq, Terms};
+use lifecycle::{
+    CallOutcome, CallerName, ExecutionId, Failure, FailureCode, Json, LimitKind, Seq, Terms,
+};
 use protocols::enclave::{
     Kind, Note, SessionId, Telling, Told, execution_of, inbound, parse_call_name,
 };
@@ -59,6 +61,13 @@ async fn answer(engine: &Engine, execution: ExecutionId, plot: &Plot, event: &Va
             failure.details = Json::from_value(&json!({ "code": code })).ok();
             CallOutcome::Failed(failure)
         }
+        // As the door says it once its readers have been away for too long.
+        Some(Caller::Leaves) => {
+            return engine.expire(execution, LimitKind::Grace).await.unwrap();
+        }
+        Some(Caller::WaitsForLife | Caller::Adds(_)) => {
+            panic!("only a stream tells what becomes of that")
+        }
         Some(Caller::Cancels(reason)) => {
             let (by, reason) = (CallerName("teller".into()), Some(reason.clone()));
             return engine.cancel_because(execution, by, reason).await.unwrap();
@@ -68,12 +77,12 @@ async fn answer(engine: &Engine, execution: ExecutionId, plot: &Plot, event: &Va
 }
 
 /// One line, without what differs from day to day.
-fn line(mut event: Value) -> String {
+pub(super) fn line(mut event: Value) -> String {
     let payload = &mut event["payload"];
     if let Some(call) = payload["callId"].as_str().and_then(|call| call.rsplit_once('-')) {
         payload["callId"] = format!("c_{}", call.1).into();
     }
-    for name in ["expiresAt", "elapsedMs"] {
+    for name in ["expiresAt", "elapsedMs", "ts", "version"] {
         if payload.get(name).is_some() {
             payload[name] = "…".into();
         }

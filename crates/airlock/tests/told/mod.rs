@@ -4,6 +4,7 @@ pub(crate) mod enclave;
 pub(crate) mod executor;
 mod journal;
 mod plot;
+pub(crate) mod stream;
 
 pub(crate) use plot::Plot;
 

@@ -13,6 +13,7 @@
 //! person   requests METHOD PATH JSON        over HTTP only; exec_1 is the first question, STATE its callback's
 //! session  {"limits":{"idleMs":100}}        enclave only: what its request says besides
 //! caller   mail.send -> {"ok":true}         enclave only: what the caller makes of a call; `fails CODE MESSAGE`, `cancels REASON`
+//! caller   mail.send leaves                 hangs up; of a stream: `waits` answers after a heartbeat, `adds PATH` a tool
 //! person   accepts with {"to":"bob"}        instead of the arguments that the program gave
 //! person   accepts from now on | adds mail.* block | restarts the server with other tools
 //! ```
@@ -57,8 +58,17 @@ pub(crate) struct Plot {
 /// What enclave's caller makes of a call.
 pub(crate) enum Caller {
     Returns(String),
-    Fails { code: String, message: String },
+    Fails {
+        code: String,
+        message: String,
+    },
     Cancels(String),
+    /// Answers when a heartbeat has come.
+    WaitsForLife,
+    /// Adds a tool to the catalogue, and answers when that was told.
+    Adds(String),
+    /// Hangs up and does not come back in time.
+    Leaves,
 }
 
 #[derive(Clone)]
@@ -181,7 +191,10 @@ fn script(word: &str, text: &str) -> Script {
 
 fn caller(text: &str) -> (String, Caller) {
     let (name, rest) = text.split_once(' ').unwrap();
-    let does = match rest.trim_start().split_once(' ').unwrap() {
+    let does = match rest.trim_start().split_once(' ').unwrap_or((rest.trim_start(), "")) {
+        ("waits", _) => Caller::WaitsForLife,
+        ("leaves", _) => Caller::Leaves,
+        ("adds", path) => Caller::Adds(path.trim().to_owned()),
         ("->", value) => Caller::Returns(value.trim().to_owned()),
         ("fails", failure) => {
             let (code, message) = failure.trim().split_once(' ').unwrap();
