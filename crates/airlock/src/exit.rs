@@ -20,6 +20,8 @@ pub(crate) enum Exit {
     Fault,
     /// Ctrl-C.
     Interrupted,
+    /// As the command that was run says.
+    Code(u8),
 }
 
 impl Exit {
@@ -67,6 +69,7 @@ impl From<Exit> for ExitCode {
             Exit::Declined => 4,
             Exit::Fault => 70,
             Exit::Interrupted => 130,
+            Exit::Code(code) => code,
         })
     }
 }

@@ -7,6 +7,7 @@ mod connection;
 mod data_directory;
 mod doctor;
 mod duration;
+mod exec;
 mod exec_server;
 mod executions;
 mod exit;
@@ -67,6 +68,7 @@ enum Verb {
     Open(open::Args),
     Runner(runner::Args),
     Mcp(mcp::Args),
+    Exec(exec::Args),
     ExecServer(exec_server::Args),
     Completions(manual::Completions),
     Man(manual::Man),
@@ -102,6 +104,7 @@ fn main() -> std::process::ExitCode {
         Ok(Cli { verb: Verb::Open(args) }) => open::open(&args),
         Ok(Cli { verb: Verb::Runner(args) }) => runner::runner(&args),
         Ok(Cli { verb: Verb::Mcp(args) }) => mcp::mcp(args),
+        Ok(Cli { verb: Verb::Exec(args) }) => exec::exec(args),
         Ok(Cli { verb: Verb::ExecServer(args) }) => exec_server::exec_server(&args),
         Ok(Cli { verb: Verb::ReplServer(args) }) => repl_server::repl_server(args),
         Ok(Cli { verb: Verb::Repl(args) }) => repl::repl(&args),

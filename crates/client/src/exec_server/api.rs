@@ -5,9 +5,10 @@ use super::driver::{Asked, Driver, Hello, Told, Way, greet};
 use super::events::{Events, ExecServerEvent, Heard};
 use super::link::{self, Link};
 use protocols::exec_server::{
-    ByteChunk, EnvironmentInfo, ExecParams, ExecResponse, ListResponse, ProcessSignal, ReadParams,
-    ReadResponse, ScreenParams, ScreenResponse, TerminalSize, TerminateParams, TerminateResponse,
-    WaitForParams, WaitForResponse, WaitResponse, WriteParams, WriteResponse,
+    AttachParams, AttachResponse, ByteChunk, EnvironmentInfo, ExecParams, ExecResponse,
+    ListResponse, ProcessSignal, ReadParams, ReadResponse, ScreenParams, ScreenResponse,
+    TerminalSize, TerminalsResponse, TerminateParams, TerminateResponse, WaitForParams,
+    WaitForResponse, WaitResponse, WriteParams, WriteResponse,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -79,6 +80,7 @@ pub fn exec_params(process_id: &str, argv: &[&str], cwd: &str) -> ExecParams {
         env_policy: None,
         size: None,
         output: None,
+        name: None,
         sandbox: None,
         enforce_managed_network: false,
         managed_network: None,
@@ -250,6 +252,16 @@ impl ExecServerClient {
     /// `process/screen`.
     pub async fn screen(&self, params: &ScreenParams) -> Result<ScreenResponse, ExecServerError> {
         self.call("process/screen", params, true).await
+    }
+
+    /// `process/attach`: looks at a terminal that has a name. Its output comes as events, after what is painted.
+    pub async fn attach(&self, params: &AttachParams) -> Result<AttachResponse, ExecServerError> {
+        self.call("process/attach", params, false).await
+    }
+
+    /// `process/terminals`: those that have a name.
+    pub async fn terminals(&self) -> Result<TerminalsResponse, ExecServerError> {
+        self.call("process/terminals", &json!({}), true).await
     }
 
     /// `process/list`.

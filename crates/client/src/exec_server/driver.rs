@@ -4,8 +4,8 @@ use super::ExecServerError;
 use super::events::{ExecServerEvent, Heard};
 use super::link::{self, Link};
 use protocols::exec_server::{
-    ExecClosedNotification, ExecExitedNotification, ExecOutputDeltaNotification, InitializeParams,
-    InitializeResponse, ReadResponse,
+    AttachResponse, ExecClosedNotification, ExecExitedNotification, ExecOutputDeltaNotification,
+    InitializeParams, InitializeResponse, ReadResponse,
 };
 use protocols::json_rpc::{self, Id, Message};
 use serde_json::json;
@@ -133,6 +133,10 @@ impl Driver {
                         self.publish(due).await;
                     }
                 } else if let Some(asked) = self.open.remove(&id) {
+                    if let (true, Ok(raw)) = (asked.method == "process/attach", &result) {
+                        let attached: AttachResponse = serde_json::from_str(raw.get())?;
+                        self.heard.begin_after(&attached.process_id, attached.seq);
+                    }
                     let result = result.map(ToOwned::to_owned).map_err(|error| {
                         ExecServerError::Server { code: error.code, message: error.message }
                     });

@@ -35,6 +35,13 @@ impl ExecServerEvent {
         }
     }
 
+    const fn is_repaint(&self) -> bool {
+        match self {
+            Self::OutputDelta(output) => output.repaint,
+            Self::Exited(_) | Self::Closed(_) | Self::Lost { .. } => false,
+        }
+    }
+
     fn seq(&self) -> Option<u64> {
         match self {
             Self::OutputDelta(output) => output.seq,
@@ -75,6 +82,11 @@ impl Heard {
         self.0.insert(process_id.to_owned(), Track::default());
     }
 
+    /// A process is about to be heard from some number on.
+    pub(super) fn begin_after(&mut self, process_id: &str, seq: u64) {
+        self.0.insert(process_id.to_owned(), Track { last: seq, held: BTreeMap::new() });
+    }
+
     /// The processes that are not closed, and the last that was heard of each.
     pub(super) fn open(&self) -> Vec<(String, u64)> {
         self.0.iter().map(|(id, track)| (id.clone(), track.last)).collect()
@@ -85,6 +97,12 @@ impl Heard {
         let Some(seq) = event.seq() else { return vec![event] };
         let id = event.process_id().to_owned();
         let Some(track) = self.0.get_mut(&id) else { return vec![event] };
+        if event.is_repaint() {
+            // All that it shows has been said; what comes next follows it.
+            track.last = seq;
+            track.held.retain(|held, _| *held > seq);
+            return vec![event];
+        }
         if seq > track.last {
             track.held.insert(seq, event);
         }
@@ -129,6 +147,7 @@ impl Heard {
                 seq: Some(chunk.seq),
                 stream: chunk.stream,
                 chunk: chunk.chunk,
+                repaint: false,
             })));
         }
         if let (Some(seq), Some(exit_code)) = (exit, read.exit_code) {

@@ -39,10 +39,11 @@ pub use api::{
 pub use error::ExecServerError;
 pub use events::{Events, ExecServerEvent};
 pub use protocols::exec_server::{
-    ByteChunk, EnvPolicy, EnvironmentInfo, ExecClosedNotification, ExecExitedNotification,
-    ExecOutputDeltaNotification, ExecOutputStream, ExecParams, ExecResponse, ListResponse,
-    OutputMode, ProcessSignal, ReadParams, ReadResponse, ScreenParams, ScreenResponse,
-    TerminalSize, TerminateParams, TerminateResponse, WaitForParams, WaitForReason,
-    WaitForResponse, WaitResponse, WriteParams, WriteResponse, WriteStatus,
+    AttachParams, AttachResponse, Base as EnvironmentBase, ByteChunk, EnvPolicy, EnvironmentInfo,
+    ExecClosedNotification, ExecExitedNotification, ExecOutputDeltaNotification, ExecOutputStream,
+    ExecParams, ExecResponse, ListResponse, OutputMode, ProcessSignal, ReadParams, ReadResponse,
+    ScreenParams, ScreenResponse, TerminalSize, TerminalsResponse, TerminateParams,
+    TerminateResponse, WaitForParams, WaitForReason, WaitForResponse, WaitResponse, WriteParams,
+    WriteResponse, WriteStatus,
 };
 pub use spawn::{ExecServerLaunchCommand, SpawnedExecServer, spawn_local_exec_server};

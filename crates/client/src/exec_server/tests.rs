@@ -8,6 +8,7 @@ fn output(seq: u64) -> ExecServerEvent {
         seq: Some(seq),
         stream: ExecOutputStream::Stdout,
         chunk: ByteChunk(vec![0]),
+        repaint: false,
     })
 }
 

@@ -72,7 +72,7 @@ impl Screen {
     }
 
     /// The last piece of output that it has heard.
-    pub(crate) const fn heard(&self) -> Seq {
+    pub const fn heard(&self) -> Seq {
         self.heard
     }
 
@@ -139,7 +139,7 @@ impl Screen {
     pub fn paint(&mut self) -> Vec<u8> {
         let Parts { emulator, .. } = self.parts();
         let screen = emulator.screen();
-        let alternate: &str = if screen.alternate_screen() { "\x1b[?1049h" } else { "" };
+        let alternate = if screen.alternate_screen() { "\x1b[?1049h" } else { "\x1b[?1049l" };
         let title = &emulator.callbacks().title;
         let title = if title.is_empty() { String::new() } else { format!("\x1b]2;{title}\x07") };
         [alternate, &title, &screen.state_formatted()].concat().into_bytes()

@@ -1,9 +1,9 @@
 //! From a method and its params to a request that makes sense.
 
 use super::{
-    EnvironmentConfigParams, ExecParams, FsCloseParams, FsCopyParams, FsCreateDirectoryParams,
-    FsOpenParams, FsPathParams, FsReadBlockParams, FsRemoveParams, FsWalkParams,
-    FsWatchMissingParams, FsWriteBlockParams, FsWriteFileParams, HttpRequestParams,
+    AttachParams, EnvironmentConfigParams, ExecParams, FsCloseParams, FsCopyParams,
+    FsCreateDirectoryParams, FsOpenParams, FsPathParams, FsReadBlockParams, FsRemoveParams,
+    FsWalkParams, FsWatchMissingParams, FsWriteBlockParams, FsWriteFileParams, HttpRequestParams,
     InitializeParams, ProcessParams, ReadParams, ResizeParams, ScreenParams, SignalParams,
     TerminateParams, WaitForParams, WaitParams, WriteParams, not_enforced,
 };
@@ -48,6 +48,8 @@ pub enum Request {
     ProcessWait(WaitParams),
     ProcessWaitFor(WaitForParams),
     ProcessScreen(ScreenParams),
+    ProcessAttach(AttachParams),
+    ProcessTerminals,
     ProcessList,
     EnvironmentInfo,
     EnvironmentStatus,
@@ -107,7 +109,7 @@ impl Family {
     }
 }
 
-const METHODS: [(&str, Family); 30] = [
+const METHODS: [(&str, Family); 32] = [
     ("initialize", Family::Handshake),
     ("process/start", Family::Exec),
     ("process/read", Family::Exec),
@@ -119,6 +121,8 @@ const METHODS: [(&str, Family); 30] = [
     ("process/wait", Family::Exec),
     ("process/waitFor", Family::Exec),
     ("process/screen", Family::Exec),
+    ("process/attach", Family::Exec),
+    ("process/terminals", Family::Exec),
     ("process/list", Family::Exec),
     ("environment/info", Family::Environment),
     ("environment/status", Family::Environment),
@@ -160,6 +164,8 @@ pub fn read(method: &str, given: Option<&RawValue>) -> Option<Result<Request, Er
         "process/wait" => params(given).map(Request::ProcessWait),
         "process/waitFor" => params(given).map(Request::ProcessWaitFor),
         "process/screen" => params(given).map(Request::ProcessScreen),
+        "process/attach" => params(given).map(Request::ProcessAttach),
+        "process/terminals" => Ok(Request::ProcessTerminals),
         "process/list" => Ok(Request::ProcessList),
         "environment/info" => Ok(Request::EnvironmentInfo),
         "environment/status" => Ok(Request::EnvironmentStatus),

@@ -21,7 +21,7 @@ pub use environment::{Base, EnvPolicy, environment, is_secret};
 pub use files::*;
 pub use http::*;
 pub use inbound::{Family, FileRequest, Request, family, has_too_many_values, read};
-pub use outbound::{closed_line, exited_line, output_line, quoted};
+pub use outbound::{closed_line, exited_line, output_line, quoted, repaint_line};
 pub use sandbox::{
     Confines, Place, PlaceAccess, PlainSandbox, Reach, Sandbox, not_enforced, read_sandbox,
 };

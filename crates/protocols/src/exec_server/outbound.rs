@@ -21,6 +21,12 @@ pub fn output_line(process_id: &str, seq: u64, stream: ExecOutputStream, bytes: 
     line
 }
 
+/// `process/output` for a client that has missed something: what makes its terminal look as it should.
+pub fn repaint_line(process_id: &str, seq: u64, paint: &[u8]) -> String {
+    let line = output_line(process_id, seq, ExecOutputStream::Pty, paint);
+    format!("{},\"repaint\":true}}}}", &line[..line.len() - 2])
+}
+
 /// `process/exited`.
 pub fn exited_line(process_id: &str, seq: u64, code: i32, denied: &[String]) -> String {
     let is_denied = !denied.is_empty();

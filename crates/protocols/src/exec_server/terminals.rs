@@ -161,3 +161,56 @@ pub enum WaitForReason {
     Exit,
     Timeout,
 }
+
+/// `process/attach`: looks at a terminal that has a name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AttachParams {
+    /// What this client calls it.
+    pub process_id: String,
+    /// What it is called by everybody.
+    pub name: String,
+    /// Whether it is only looked at.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub read_only: bool,
+    /// How large the window is that it is looked at in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<TerminalSize>,
+}
+
+/// What `process/attach` answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AttachResponse {
+    /// What this client calls it.
+    pub process_id: String,
+    /// What makes a terminal look like it does now.
+    pub paint: ByteChunk,
+    /// What is told from here on comes after this.
+    pub seq: u64,
+    /// How large it is.
+    pub size: TerminalSize,
+}
+
+/// What `process/terminals` answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TerminalsResponse {
+    /// Those of this caller that have a name.
+    pub terminals: Vec<SharedTerminal>,
+}
+
+/// A terminal that has a name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SharedTerminal {
+    /// Its name.
+    pub name: String,
+    /// The system's number of its process.
+    pub pid: i32,
+    /// How many look at it.
+    pub viewers: u64,
+    /// Whether its process has ended.
+    pub exited: bool,
+    /// How.
+    pub exit_code: Option<i32>,
+}

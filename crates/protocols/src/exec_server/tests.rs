@@ -56,6 +56,7 @@ fn output_written_by_hand_reads_as_any_other() {
         seq: Some(7),
         stream: ExecOutputStream::Pty,
         chunk: ByteChunk(b"hi\n".to_vec()),
+        repaint: false,
     };
     assert_eq!(read, expected);
     for line in [exited_line(&quoted("p"), 8, 137, &[]), closed_line(&quoted("p"), 9)] {

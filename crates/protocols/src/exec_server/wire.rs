@@ -61,6 +61,9 @@ pub struct ExecParams {
     /// Whether output is pushed, or waits to be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputMode>,
+    /// What its terminal is called by everybody: it then outlives its client, and others can look at it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// What it shall be kept from, see [`read_sandbox`](super::read_sandbox).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<serde_json::Value>,
@@ -352,6 +355,9 @@ pub struct ExecOutputDeltaNotification {
     pub stream: ExecOutputStream,
     /// What it says.
     pub chunk: ByteChunk,
+    /// Whether it shows anew what a slow client has missed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repaint: bool,
 }
 
 /// `process/exited`.

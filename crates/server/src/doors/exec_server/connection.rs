@@ -3,16 +3,17 @@
 
 use super::outbox::{Outbox, Reply, Unheard};
 use super::session::{DETACHED_TIME_MAX, Entry, NotResumed, PROCESSES_MAX, Session};
-use super::steward::{Ask, Start, Steward, refuse};
+use super::shared::{Viewer, size_of};
+use super::steward::{Ask, Look, Start, Steward, refuse};
 use super::transport::{Incoming, Outgoing, Received};
 use super::{
     Choice, ExecServer, cage, environment, environment_config, files, http, watch_missing,
 };
 use processes::{Input, Size, Spec, Streams};
 use protocols::exec_server::{
-    Confines, Dialect, ExecParams, InitializeParams, InitializeResponse, ListResponse,
-    ListedProcess, NOBODY, OutputMode, Request, SESSION_ATTACHED, family, has_too_many_values,
-    path_of, read, read_sandbox,
+    AttachParams, Confines, Dialect, ExecParams, InitializeParams, InitializeResponse,
+    ListResponse, ListedProcess, NOBODY, OutputMode, Request, SESSION_ATTACHED, TerminalsResponse,
+    family, has_too_many_values, path_of, read, read_sandbox,
 };
 use protocols::json_rpc::{
     self, ErrorObject, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Message,
@@ -39,6 +40,7 @@ pub(super) enum Life {
 /// Serves one client until it leaves.
 pub(super) async fn serve(
     server: &ExecServer,
+    owner: String,
     mut incoming: impl Incoming,
     outgoing: impl Outgoing + 'static,
     life: Life,
@@ -56,6 +58,7 @@ pub(super) async fn serve(
     let files = files::Lane::open(&server.shared.tasks);
     let mut connection = Connection {
         server: server.clone(),
+        owner,
         outbox,
         life,
         phase: Phase::Silent,
@@ -111,6 +114,8 @@ enum Phase {
 
 struct Connection {
     server: ExecServer,
+    /// Whose terminals with a name it sees.
+    owner: String,
     outbox: Outbox,
     life: Life,
     phase: Phase,
@@ -273,6 +278,11 @@ impl Connection {
             Request::ProcessScreen(params) => {
                 ask(session, &params.process_id.clone(), Ask::Screen(params, reply));
             }
+            Request::ProcessAttach(params) => self.attach(session, params, reply),
+            Request::ProcessTerminals => {
+                let terminals = self.server.shared.shareds.list(&self.owner);
+                reply.send(&TerminalsResponse { terminals });
+            }
             Request::ProcessList => reply.send(&list(session)),
             Request::EnvironmentInfo => reply.send(&environment::info()),
             Request::EnvironmentStatus => reply.send(&json!({"status": "ready"})),
@@ -310,16 +320,60 @@ impl Connection {
             Ok(spec) => spec,
             Err(text) => return fail(reply, INVALID_PARAMS, text),
         };
+        if let Some(name) = &params.name {
+            let checked = match params.tty {
+                true => self.server.shared.shareds.check(&self.owner, name),
+                false => Err("only a terminal can have a name".into()),
+            };
+            if let Err(text) = checked {
+                return fail(reply, INVALID_PARAMS, text);
+            }
+        }
+        let is_shared = params.name.is_some();
+        let (entry, steward) = self.entry(session, params.tty, is_shared);
+        entries.insert(id.clone(), entry);
+        drop(entries);
+        let mode = params.output.unwrap_or(OutputMode::Push);
+        let name = params.name.map(|name| (self.owner.clone(), name));
+        let start = Start { process_id: id, spec, mode, dialect: self.dialect, name, reply };
+        self.server.shared.tasks.spawn(steward.run(self.server.clone(), start));
+    }
+
+    /// Lets a client look at a terminal that has a name.
+    fn attach(&self, session: &Arc<Session>, params: AttachParams, reply: Reply) {
+        let fail = |reply: Reply, text: String| {
+            reply.fail(&ErrorObject::new(INVALID_REQUEST, text));
+        };
+        let id = params.process_id.clone();
+        let mut entries = session.entries();
+        if entries.contains_key(&id) {
+            return fail(reply, format!("process {id} already exists"));
+        }
+        if !session.make_room(&mut entries) {
+            return fail(reply, format!("a session has {PROCESSES_MAX} processes at most"));
+        }
+        let Some(shared) = self.server.shared.shareds.find(&self.owner, &params.name) else {
+            return fail(reply, format!("there is no terminal {}", params.name));
+        };
+        let (entry, steward) = self.entry(session, true, true);
+        entries.insert(id.clone(), entry);
+        drop(entries);
+        let viewer = Viewer::new(shared, params.read_only);
+        if let Some(size) = params.size.filter(|_| !params.read_only) {
+            viewer.resize(size_of(size));
+        }
+        let look = Look { process_id: id, viewer, dialect: self.dialect, reply };
+        self.server.shared.tasks.spawn(steward.look(look));
+    }
+
+    /// An entry, and who will look after it.
+    fn entry(&self, session: &Arc<Session>, tty: bool, is_shared: bool) -> (Entry, Steward) {
         let (sender, asks) = mpsc::channel(super::outbox::REQUESTS_MAX);
         let (started, process) = watch::channel(None);
         let number = session.number();
-        entries.insert(id.clone(), Entry { asks: sender, tty: params.tty, number, process });
-        drop(entries);
         let tasks = self.server.shared.tasks.clone();
         let steward = Steward { session: Arc::clone(session), asks, started, tasks };
-        let mode = params.output.unwrap_or(OutputMode::Push);
-        let start = Start { process_id: id, spec, mode, dialect: self.dialect, reply };
-        self.server.shared.tasks.spawn(steward.run(self.server.shared.processes.clone(), start));
+        (Entry { asks: sender, tty, is_shared, number, process }, steward)
     }
 
     /// Lets go of the session: its processes end now, or when the client stays away.

@@ -98,7 +98,7 @@ async fn enter(State(door): State<Arc<Door>>, request: Request) -> Result<Respon
     let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &())
         .await
         .map_err(|_| Problem::bad_request("This address speaks WebSocket only."))?;
-    door.server.open(upgrade)
+    door.server.open(String::new(), upgrade)
 }
 
 async fn ready(State(door): State<Arc<Door>>, request: Request) -> Result<Response, Problem> {

@@ -12,6 +12,7 @@ mod outbox;
 mod run;
 mod screen;
 mod session;
+mod shared;
 mod steward;
 mod transport;
 mod watch_missing;
@@ -35,6 +36,7 @@ use processes::Processes;
 pub use protocols::exec_server::{Confines, PlainSandbox, Reach};
 use protocols::exec_server::{FRAME_BYTES_MAX, MESSAGE_BYTES_MAX};
 use session::Sessions;
+use shared::Shareds;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
@@ -64,6 +66,7 @@ pub struct ExecServer {
 struct Shared {
     processes: Processes,
     sessions: Sessions,
+    shareds: Shareds,
     choice: Choice,
     /// What every process is kept to, whatever its client asks for.
     imposed: Option<Confines>,
@@ -83,7 +86,9 @@ impl ExecServer {
         let (stopping, tasks) = (CancellationToken::new(), TaskTracker::new());
         let sessions = Sessions::default();
         let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-        let shared = Shared { processes, sessions, choice, imposed, places, stopping, tasks };
+        let shareds = Shareds::default();
+        let shared =
+            Shared { processes, sessions, shareds, choice, imposed, places, stopping, tasks };
         Self { shared: Arc::new(shared) }
     }
 
@@ -94,7 +99,8 @@ impl ExecServer {
         writer: impl AsyncWrite + Unpin + Send + 'static,
     ) {
         let (incoming, outgoing) = transport::lines(reader, writer);
-        connection::serve(self, incoming, outgoing, connection::Life::OfTheConnection).await;
+        let life = connection::Life::OfTheConnection;
+        connection::serve(self, String::new(), incoming, outgoing, life).await;
     }
 
     /// Both ends of a connection within this process: this one is served until the other is dropped.
@@ -114,19 +120,22 @@ impl ExecServer {
     pub async fn shutdown(&self) {
         self.shared.stopping.cancel();
         self.shared.sessions.clear();
+        self.shared.shareds.clear();
         self.shared.processes.shutdown().await;
         self.shared.tasks.close();
         self.shared.tasks.wait().await;
     }
 
-    fn open(&self, upgrade: WebSocketUpgrade) -> Result<Response, Problem> {
+    /// Serves a client of this name.
+    fn open(&self, owner: String, upgrade: WebSocketUpgrade) -> Result<Response, Problem> {
         let place = Arc::clone(&self.shared.places).try_acquire_owned();
         let place = place.map_err(|_| Problem::no_channel(CONNECTIONS_MAX))?;
         let server = self.clone();
         let token = self.shared.tasks.token();
         let serve = async move |socket: WebSocket| {
             let (incoming, outgoing) = transport::frames(socket);
-            connection::serve(&server, incoming, outgoing, connection::Life::OfTheSession).await;
+            let life = connection::Life::OfTheSession;
+            connection::serve(&server, owner, incoming, outgoing, life).await;
             drop((place, token));
         };
         let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(FRAME_BYTES_MAX);
@@ -144,7 +153,7 @@ pub(crate) async fn open(
     let Some(server) = &app.exec_server else { return Err(Problem::no_route("/exec")) };
     caller.may_spawn().map_err(|_| Problem::needs(Scope::Process))?;
     no_page(&headers)?;
-    server.open(upgrade)
+    server.open(caller.name.0, upgrade)
 }
 
 /// No page has any business here, not even one of this machine.

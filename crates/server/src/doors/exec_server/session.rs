@@ -84,6 +84,8 @@ pub(super) struct Client {
 pub(super) struct Entry {
     pub(super) asks: mpsc::Sender<Ask>,
     pub(super) tty: bool,
+    /// Whether it outlives this session.
+    pub(super) is_shared: bool,
     /// Later ones have larger numbers.
     pub(super) number: u64,
     /// None while it is starting.
@@ -181,7 +183,8 @@ impl Session {
     pub(super) fn processes(&self) -> Vec<Process> {
         let left = self.left_behind.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let entries = self.entries();
-        entries.values().filter_map(|entry| entry.process.borrow().clone()).chain(left).collect()
+        let own = entries.values().filter(|entry| !entry.is_shared);
+        own.filter_map(|entry| entry.process.borrow().clone()).chain(left).collect()
     }
 
     /// Ends all processes.

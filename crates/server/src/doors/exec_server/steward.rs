@@ -1,18 +1,20 @@
 //! The one task of a process's entry: starts it, answers for it, and tells the client what it does, in
 //! order. It never waits for a client or for a program that does not read.
 
+use super::ExecServer;
 use super::cage;
 use super::outbox::{Outbox, Reply};
 use super::screen;
 use super::session::{Client, Session};
+use super::shared::{Shared, Viewer};
 use processes::{
-    End, Event, InputRoom, Output, Process, Processes, Refused, Seq, Size, SpawnError, Spec, Stream,
+    End, Event, InputRoom, Output, Process, Refused, Seq, Size, SpawnError, Spec, Stream,
 };
 use protocols::exec_server::{
-    ByteChunk, Dialect, ExecOutputStream, ExecResponse, OutputMode, ProcessOutputChunk,
-    ProcessSignal, ReadParams, ReadResponse, ScreenParams, TerminalSize, TerminateParams,
-    TerminateResponse, WaitForParams, WaitResponse, WriteParams, WriteResponse, WriteStatus,
-    closed_line, exited_line, output_line, quoted,
+    AttachResponse, ByteChunk, Dialect, ExecOutputStream, ExecResponse, OutputMode,
+    ProcessOutputChunk, ProcessSignal, ReadParams, ReadResponse, ScreenParams, TerminalSize,
+    TerminateParams, TerminateResponse, WaitForParams, WaitResponse, WriteParams, WriteResponse,
+    WriteStatus, closed_line, exited_line, output_line, quoted, repaint_line,
 };
 use protocols::json_rpc::{ErrorObject, INTERNAL, INVALID_PARAMS, INVALID_REQUEST};
 use serde_json::json;
@@ -52,11 +54,37 @@ pub(super) enum Ask {
     Screen(ScreenParams, Reply),
 }
 
+impl Ask {
+    fn reply(self) -> Reply {
+        match self {
+            Self::Read(_, reply)
+            | Self::Write(_, reply)
+            | Self::Terminate(_, _, reply)
+            | Self::Signal(_, reply)
+            | Self::Resize(_, reply)
+            | Self::CloseStdin(reply)
+            | Self::Wait(_, reply)
+            | Self::WaitFor(_, reply)
+            | Self::Screen(_, reply) => reply,
+        }
+    }
+}
+
 /// What a steward starts.
 pub(super) struct Start {
     pub(super) process_id: String,
     pub(super) spec: Spec,
     pub(super) mode: OutputMode,
+    pub(super) dialect: Dialect,
+    /// Whose terminal it is, and what it is called.
+    pub(super) name: Option<(String, String)>,
+    pub(super) reply: Reply,
+}
+
+/// What a steward lets a client look at.
+pub(super) struct Look {
+    pub(super) process_id: String,
+    pub(super) viewer: Viewer,
     pub(super) dialect: Dialect,
     pub(super) reply: Reply,
 }
@@ -70,9 +98,9 @@ pub(super) struct Steward {
 
 impl Steward {
     /// Starts a process and looks after it until it is forgotten or its session ends.
-    pub(super) async fn run(mut self, processes: Processes, start: Start) {
-        match processes.spawn(&start.spec).await {
-            Ok(process) => self.conduct(process, start).await,
+    pub(super) async fn run(mut self, server: ExecServer, start: Start) {
+        match server.shared.processes.spawn(&start.spec).await {
+            Ok(process) => self.conduct(&server, process, start).await,
             Err(error) => {
                 // The name is free again before the client hears that it failed.
                 self.session.forget(&start.process_id, None);
@@ -84,33 +112,48 @@ impl Steward {
         }
     }
 
-    async fn conduct(mut self, process: Process, start: Start) {
+    /// Lets a client look at a terminal that runs already.
+    pub(super) async fn look(self, look: Look) {
+        let Look { process_id, viewer, dialect, reply } = look;
+        let process = viewer.shared.process.clone();
+        let output = Arc::clone(process.output());
+        let shown = output.screen(|screen| (screen.paint(), screen.snapshot(0)));
+        let Some((paint, snapshot)) = shown else { return };
+        reply.send(&AttachResponse {
+            process_id: process_id.clone(),
+            paint: ByteChunk(paint),
+            seq: snapshot.seq,
+            size: TerminalSize { rows: snapshot.size.rows, cols: snapshot.size.columns },
+        });
+        let mut desk = Desk::new(process_id, process, dialect, self.tasks.clone());
+        (desk.told, desk.viewer) = (snapshot.seq, Some(viewer));
+        self.attend(desk).await;
+    }
+
+    async fn conduct(self, server: &ExecServer, process: Process, start: Start) {
         let is_caged = start.spec.cage.is_some();
         let kind = if is_caged { "linuxSeccomp" } else { "none" };
         let sandbox_type = (start.dialect == Dialect::Codex || is_caged).then(|| kind.to_owned());
         start.reply.send(&ExecResponse { process_id: start.process_id.clone(), sandbox_type });
-        self.started.send_replace(Some(process.clone()));
+        let mut desk = Desk::new(start.process_id, process, start.dialect, self.tasks.clone());
+        (desk.mode, desk.is_caged) = (start.mode, is_caged);
+        if let Some((owner, name)) = start.name {
+            let shared = server.shared.shareds.add(&owner, &name, desk.process.clone());
+            let viewer = Viewer::new(Arc::clone(&shared), false);
+            if let Some(size) = start.spec.streams.size() {
+                viewer.resize(size);
+            }
+            desk.viewer = Some(viewer);
+            self.tasks.spawn(forget_when_ended(server.clone(), shared));
+        }
+        self.attend(desk).await;
+    }
+
+    async fn attend(mut self, mut desk: Desk) {
+        self.started.send_replace(Some(desk.process.clone()));
         let mut client = self.session.client();
         client.mark_changed();
-        let mut changes = process.output().changes();
-        let mut desk = Desk {
-            name: quoted(&start.process_id),
-            process_id: start.process_id,
-            process,
-            mode: start.mode,
-            is_caged,
-            dialect: start.dialect,
-            outbox: None,
-            n_attached: 0,
-            told: 0,
-            room: None,
-            writes: VecDeque::new(),
-            write_ids: VecDeque::new(),
-            known_writes: HashSet::new(),
-            missed: None,
-            forget_at: None,
-            tasks: self.tasks.clone(),
-        };
+        let mut changes = desk.process.output().changes();
         loop {
             desk.look_ahead();
             tokio::select! {
@@ -130,7 +173,8 @@ impl Steward {
                 () = changes.next() => {}
                 () = at(desk.missed.map(|(at, _)| at)) => desk.stop_keeping(),
                 () = at(desk.forget_at) => {
-                    self.session.forget(&desk.process_id, Some(desk.process));
+                    let own = desk.viewer.is_none().then_some(desk.process);
+                    self.session.forget(&desk.process_id, own);
                     return;
                 }
             }
@@ -146,6 +190,8 @@ struct Desk {
     process: Process,
     mode: OutputMode,
     is_caged: bool,
+    /// Where the terminal has a name.
+    viewer: Option<Viewer>,
     dialect: Dialect,
     outbox: Option<Outbox>,
     n_attached: u64,
@@ -162,6 +208,28 @@ struct Desk {
 }
 
 impl Desk {
+    fn new(process_id: String, process: Process, dialect: Dialect, tasks: TaskTracker) -> Self {
+        Self {
+            name: quoted(&process_id),
+            process_id,
+            process,
+            mode: OutputMode::Push,
+            is_caged: false,
+            viewer: None,
+            dialect,
+            outbox: None,
+            n_attached: 0,
+            told: 0,
+            room: None,
+            writes: VecDeque::new(),
+            write_ids: VecDeque::new(),
+            known_writes: HashSet::new(),
+            missed: None,
+            forget_at: None,
+            tasks,
+        }
+    }
+
     fn output(&self) -> &Arc<Output> {
         self.process.output()
     }
@@ -180,6 +248,9 @@ impl Desk {
     }
 
     fn tell(&mut self, outbox: &Outbox, room: OwnedSemaphorePermit, event: &Event) {
+        if self.viewer.is_some() && event.seq() > self.told + 1 {
+            return self.repaint(outbox, room);
+        }
         let seq = event.seq();
         self.told = seq;
         let text = match event {
@@ -196,6 +267,14 @@ impl Desk {
             true => outbox.tell(text, room, self.process.output(), seq),
             false => outbox.notify(text, room),
         }
+    }
+
+    /// Shows a client that was too slow what stands on the terminal now.
+    fn repaint(&mut self, outbox: &Outbox, room: OwnedSemaphorePermit) {
+        let shown = self.output().screen(|screen| (screen.paint(), screen.heard()));
+        let Some((paint, seq)) = shown else { return };
+        self.told = seq;
+        outbox.notify(repaint_line(&self.name, seq, &paint), room);
     }
 
     /// The next event to tell. A client that reads for itself is told of the exit and the end only.
@@ -220,7 +299,7 @@ impl Desk {
         }
         let is_back = self.n_attached > 0;
         self.n_attached = client.n_attached;
-        if is_back {
+        if is_back && self.viewer.is_none() {
             // It reads what it missed; from now on it is told.
             self.told = self.output().last_seq();
             self.missed = Some((Instant::now() + MISSED_TIME, self.told));
@@ -235,7 +314,22 @@ impl Desk {
         }
     }
 
+    /// Whoever only looks changes nothing.
+    fn looks_only(&self, ask: &Ask) -> bool {
+        let is_read_only = self.viewer.as_ref().is_some_and(|viewer| viewer.is_read_only);
+        is_read_only
+            && match ask {
+                Ask::Write(..) | Ask::Terminate(..) | Ask::Signal(..) => true,
+                Ask::Resize(..) | Ask::CloseStdin(_) => true,
+                Ask::Read(..) | Ask::Wait(..) | Ask::WaitFor(..) | Ask::Screen(..) => false,
+            }
+    }
+
     fn answer(&mut self, ask: Ask) {
+        if self.looks_only(&ask) {
+            let text = format!("process {} is only looked at", self.process_id);
+            return ask.reply().fail(&ErrorObject::new(INVALID_REQUEST, text));
+        }
         match ask {
             Ask::Read(params, reply) => self.read(params, reply),
             Ask::Write(params, reply) => self.write(params, reply),
@@ -245,7 +339,14 @@ impl Desk {
                 reply.send(&json!({}));
             }
             Ask::Resize(TerminalSize { rows, cols }, reply) => {
-                let resized = self.process.resize(Size { rows, columns: cols });
+                let size = Size { rows, columns: cols };
+                let resized = match &self.viewer {
+                    Some(viewer) => {
+                        viewer.resize(size);
+                        Ok(())
+                    }
+                    None => self.process.resize(size),
+                };
                 reply.give(resized.map(|()| json!({})).map_err(|refused| self.refused(refused)));
             }
             Ask::CloseStdin(reply) => {
@@ -387,6 +488,21 @@ impl Desk {
             let exited = exit_code.is_some();
             reply.send(&WaitResponse { exited, exit_code, closed: output.is_closed() });
         });
+    }
+}
+
+/// A name is free again some time after its process has ended: until then, its last words can be seen.
+async fn forget_when_ended(server: ExecServer, shared: Arc<Shared>) {
+    let mut changes = shared.process.output().changes();
+    let ended = async {
+        while !shared.process.output().is_closed() {
+            changes.next().await;
+        }
+        tokio::time::sleep(REMEMBERED_TIME).await;
+    };
+    tokio::select! {
+        () = ended => server.shared.shareds.forget(&shared),
+        () = server.shared.stopping.cancelled() => {}
     }
 }
 

@@ -1,0 +1,71 @@
+//! This terminal while another one is shown in it: keys come as they are pressed, and nothing is echoed.
+
+use client::exec_server::TerminalSize;
+use nix::sys::termios::{SetArg, Termios, cfmakeraw, tcgetattr, tcsetattr};
+use std::io::{self, IsTerminal as _, Read as _};
+use tokio::sync::mpsc;
+
+/// What is read at once, and how much of it may wait.
+const KEYS_BYTES_MAX: usize = 16 << 10;
+const KEYS_MAX: usize = 64;
+
+/// Whether a person looks at this.
+pub(super) fn is_terminal() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+/// How large this terminal is.
+pub(super) fn size() -> TerminalSize {
+    let found = terminal_size::terminal_size();
+    let (cols, rows) = found.map_or((80, 24), |(width, height)| (width.0, height.0));
+    TerminalSize { rows: rows.max(1), cols: cols.max(1) }
+}
+
+/// A terminal that gives keys as they are pressed. Dropping it makes it what it was.
+pub(super) struct RawMode(Termios);
+
+impl RawMode {
+    pub(super) fn enter() -> nix::Result<Self> {
+        let before = tcgetattr(io::stdin())?;
+        let mut raw = before.clone();
+        cfmakeraw(&mut raw);
+        tcsetattr(io::stdin(), SetArg::TCSANOW, &raw)?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for RawMode {
+    fn drop(&mut self) {
+        let _ = tcsetattr(io::stdin(), SetArg::TCSADRAIN, &self.0);
+    }
+}
+
+/// What is typed, read by a thread of its own: nothing else can wait for a terminal without changing it for everybody.
+pub(super) struct Input(mpsc::Receiver<Vec<u8>>);
+
+impl Input {
+    pub(super) fn start() -> Self {
+        let (sender, keys) = mpsc::channel(KEYS_MAX);
+        std::thread::spawn(move || {
+            let mut room = vec![0; KEYS_BYTES_MAX];
+            loop {
+                match io::stdin().lock().read(&mut room) {
+                    Ok(0) => return,
+                    Ok(n) => {
+                        if sender.blocking_send(room[..n].to_vec()).is_err() {
+                            return;
+                        }
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(_) => return,
+                }
+            }
+        });
+        Self(keys)
+    }
+
+    /// None at the end of input.
+    pub(super) async fn next(&mut self) -> Option<Vec<u8>> {
+        self.0.recv().await
+    }
+}
