@@ -188,13 +188,20 @@ pub async fn remove(records: &dyn Records, name: &TokenName) -> Result<(), Token
 pub(crate) struct Tokens {
     records: Arc<dyn Records>,
     environment: Option<[u8; 32]>,
-    known: Mutex<Option<(Instant, Arc<[Token]>)>>,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    tokens: Option<(Instant, Arc<[Token]>)>,
+    /// Told apart by it: what was read before something changed and is known only after is known no more.
+    n_forgotten: u64,
 }
 
 impl Tokens {
     /// `environment` is a secret that is good for everything.
     pub(crate) fn new(records: Arc<dyn Records>, environment: Option<&str>) -> Self {
-        Self { records, environment: environment.map(digest), known: Mutex::new(None) }
+        Self { records, environment: environment.map(digest), known: Mutex::default() }
     }
 
     pub(crate) fn records(&self) -> &dyn Records {
@@ -239,22 +246,32 @@ impl Tokens {
 
     /// Makes the next request look at the store.
     pub(crate) fn forget(&self) {
-        *self.lock() = None;
+        let mut known = self.lock();
+        known.tokens = None;
+        known.n_forgotten += 1;
     }
 
     async fn known(&self) -> Result<Arc<[Token]>, StoreError> {
         let asked_at = Instant::now();
-        if let Some((at, tokens)) = &*self.lock()
-            && asked_at.duration_since(*at) < AGE_MAX
-        {
-            return Ok(Arc::clone(tokens));
-        }
+        let n_forgotten = {
+            let known = self.lock();
+            match &known.tokens {
+                Some((at, tokens)) if asked_at.duration_since(*at) < AGE_MAX => {
+                    return Ok(Arc::clone(tokens));
+                }
+                Some(_) | None => known.n_forgotten,
+            }
+        };
         let tokens: Arc<[Token]> = list(&*self.records).await?.into();
-        *self.lock() = Some((asked_at, Arc::clone(&tokens)));
+        let mut known = self.lock();
+        if known.n_forgotten == n_forgotten {
+            known.tokens = Some((asked_at, Arc::clone(&tokens)));
+        }
+        drop(known);
         Ok(tokens)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<(Instant, Arc<[Token]>)>> {
+    fn lock(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -293,7 +310,10 @@ pub(crate) fn same(a: &[u8; 32], b: &[u8; 32]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::future::BoxFuture;
+    use store::Record;
     use store::sqlite::SqliteStore;
+    use tokio::sync::Notify;
 
     async fn mint(records: &dyn Records, name: &str, scopes: &str) -> Result<Secret, TokenError> {
         let secret = Secret::new()?;
@@ -322,6 +342,66 @@ mod tests {
         remove(&*store, &TokenName::parse("agent-1").unwrap()).await.unwrap();
         tokens.forget();
         assert_eq!(tokens.caller(secret.text()).await.unwrap(), None);
+    }
+
+    /// A store that reads at once and tells late.
+    struct Late(Arc<SqliteStore>, Arc<Notify>);
+
+    impl Records for Late {
+        fn get(
+            &self,
+            kind: &'static str,
+            key: &str,
+        ) -> BoxFuture<'static, Result<Option<Record>, StoreError>> {
+            self.0.get(kind, key)
+        }
+        fn put(
+            &self,
+            kind: &'static str,
+            key: &str,
+            value: String,
+            expected: u64,
+        ) -> BoxFuture<'static, Result<u64, StoreError>> {
+            self.0.put(kind, key, value, expected)
+        }
+        fn remove(
+            &self,
+            kind: &'static str,
+            key: &str,
+            expected: u64,
+        ) -> BoxFuture<'static, Result<(), StoreError>> {
+            self.0.remove(kind, key, expected)
+        }
+        fn all(&self, kind: &'static str) -> BoxFuture<'static, Result<Vec<Record>, StoreError>> {
+            let (reading, told) = (self.0.all(kind), Arc::clone(&self.1));
+            Box::pin(async move {
+                let read = reading.await;
+                told.notified().await;
+                read
+            })
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_read_before_a_token_was_minted_is_not_believed_after() {
+        let store = Arc::new(SqliteStore::temporary().unwrap());
+        let told = Arc::new(Notify::new());
+        let late = Late(Arc::clone(&store), Arc::clone(&told));
+        let tokens = Arc::new(Tokens::new(Arc::new(late), None));
+        let early = tokio::spawn({
+            let tokens = Arc::clone(&tokens);
+            async move { tokens.caller("alk_wrong").await }
+        });
+        while Arc::strong_count(&told) < 3 {
+            tokio::task::yield_now().await; // until it has begun to read
+        }
+        let first = store.all(KIND).await.unwrap();
+        let secret = mint(&*store, "bot", "run").await.unwrap();
+        tokens.forget();
+        told.notify_one();
+        assert_eq!((early.await.unwrap().unwrap(), first.len()), (None, 0));
+        told.notify_one();
+        assert!(tokens.caller(secret.text()).await.unwrap().is_some());
     }
 
     #[tokio::test]
