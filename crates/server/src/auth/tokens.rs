@@ -387,19 +387,16 @@ mod tests {
         let store = Arc::new(SqliteStore::temporary().unwrap());
         let told = Arc::new(Notify::new());
         let late = Late(Arc::clone(&store), Arc::clone(&told));
-        let tokens = Arc::new(Tokens::new(Arc::new(late), None));
-        let early = tokio::spawn({
-            let tokens = Arc::clone(&tokens);
-            async move { tokens.caller("alk_wrong").await }
-        });
-        while Arc::strong_count(&told) < 3 {
-            tokio::task::yield_now().await; // until it has begun to read
-        }
-        let first = store.all(KIND).await.unwrap();
-        let secret = mint(&*store, "bot", "run").await.unwrap();
-        tokens.forget();
-        told.notify_one();
-        assert_eq!((early.await.unwrap().unwrap(), first.len()), (None, 0));
+        let tokens = Tokens::new(Arc::new(late), None);
+        let meanwhile = async {
+            let first = store.all(KIND).await.unwrap();
+            let secret = mint(&*store, "bot", "run").await.unwrap();
+            tokens.forget();
+            told.notify_one();
+            (first.len(), secret)
+        };
+        let (early, (n_first, secret)) = tokio::join!(tokens.caller("alk_wrong"), meanwhile);
+        assert_eq!((early.unwrap(), n_first), (None, 0));
         told.notify_one();
         assert!(tokens.caller(secret.text()).await.unwrap().is_some());
     }
