@@ -12,6 +12,7 @@ mod executions;
 mod floor_process;
 mod kit;
 mod mcp;
+mod npm;
 mod repl;
 mod runner;
 

@@ -4,7 +4,8 @@ use super::tool_server::ToolServer;
 use crate::directory::directory;
 use crate::durable::client::Client;
 use crate::durable::served::tree_bytes;
-use anyhow::{Context, Result, bail, ensure};
+use crate::npm;
+use anyhow::{Context, Result, ensure};
 use serde_json::json;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpListener;
@@ -96,27 +97,6 @@ impl Drop for Rival {
 }
 
 /// Where it is installed.
-#[expect(clippy::disallowed_methods, reason = "npm is awaited here")]
 fn installed() -> Result<PathBuf> {
-    let beside = std::env::current_exe()?;
-    let release = beside.parent().context("a binary lies in a directory")?;
-    let target = release.parent().context("below the target directory")?;
-    let folder = target.join(format!("executor-{VERSION}"));
-    let binary = folder.join(BINARY);
-    if binary.is_file() {
-        return Ok(binary);
-    }
-    std::fs::create_dir_all(&folder)?;
-    let installing = Command::new("npm")
-        .args(["install", "--no-audit", "--no-fund", "--prefix"])
-        .arg(&folder)
-        .arg(format!("executor@{VERSION}"))
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .status()
-        .context("run npm")?;
-    if !installing.success() || !binary.is_file() {
-        bail!("npm could not install it ({installing})");
-    }
-    Ok(binary)
+    npm::installed(&format!("executor-{VERSION}"), &format!("executor@{VERSION}"), BINARY)
 }
