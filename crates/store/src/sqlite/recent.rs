@@ -94,8 +94,10 @@ impl Kept {
     fn drop_tail(&mut self, execution: ExecutionId) {
         if let Some(tail) = self.tails.remove(&execution) {
             self.bytes -= tail.bytes;
-            // Nearly always the first one.
-            self.order.retain(|kept| *kept != execution);
+            // Nearly always the first one, and there may be thousands.
+            if let Some(at) = self.order.iter().position(|kept| *kept == execution) {
+                self.order.remove(at);
+            }
         }
     }
 }
