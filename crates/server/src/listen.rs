@@ -1,10 +1,13 @@
 //! The accept loop: bounded, without Nagle, and able to stop while clients are stuck.
 
 use crate::app::App;
-use crate::auth::TokenError;
+use crate::auth::{TokenError, digest, presented, same};
 use crate::config::{Auth, Config};
+use crate::error::Problem;
 use crate::routes;
 use axum::Router;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::{FromRequestParts as _, Request};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -154,4 +157,21 @@ async fn connection(stream: TcpStream, router: Router, stopping: CancellationTok
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection broke");
     }
+}
+
+/// A WebSocket at a listener with one door, for whoever presents its secret.
+pub(crate) async fn upgrade(
+    request: Request,
+    secret: Option<&[u8; 32]>,
+) -> Result<WebSocketUpgrade, Problem> {
+    let (mut parts, _) = request.into_parts();
+    if let Some(secret) = secret {
+        let is_known = presented(&parts).is_some_and(|text| same(secret, &digest(&text)));
+        if !is_known {
+            return Err(Problem::unauthorized());
+        }
+    }
+    WebSocketUpgrade::from_request_parts(&mut parts, &())
+        .await
+        .map_err(|_| Problem::bad_request("This address speaks WebSocket only."))
 }

@@ -1,13 +1,12 @@
 //! A listener with this one door: a WebSocket, a loopback port or a socket in the file system.
 
 use super::{Channels, serve_lines};
-use crate::auth::{Hosts, digest, presented, same};
+use crate::auth::{Hosts, digest};
 use crate::error::Problem;
 use crate::guard;
-use crate::listen::{Accepting, accept};
+use crate::listen::{Accepting, accept, upgrade};
 use axum::Router;
-use axum::extract::ws::WebSocketUpgrade;
-use axum::extract::{FromRequestParts as _, Request, State};
+use axum::extract::{Request, State};
 use axum::response::Response;
 use sandbox::Sandbox;
 use std::fmt;
@@ -157,16 +156,7 @@ struct Door {
 /// Every path is the door.
 async fn enter(State(door): State<Arc<Door>>, request: Request) -> Result<Response, Problem> {
     guard::admit(&door.hosts, &request)?;
-    let (mut parts, _) = request.into_parts();
-    if let Some(secret) = &door.secret {
-        let is_known = presented(&parts).is_some_and(|text| same(secret, &digest(&text)));
-        if !is_known {
-            return Err(Problem::unauthorized());
-        }
-    }
-    let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &())
-        .await
-        .map_err(|_| Problem::bad_request("This address speaks WebSocket only."))?;
+    let upgrade = upgrade(request, door.secret.as_ref()).await?;
     door.channels.open(upgrade)
 }
 
