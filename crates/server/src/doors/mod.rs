@@ -21,11 +21,24 @@ use crate::error::Problem;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
+use lifecycle::Rejection;
 use serde_json::Value;
 
 /// Lets administrators pass.
 fn administers(caller: &Caller) -> Result<(), Problem> {
     caller.may_administer().map_err(|denied| Problem::denied(denied, ""))
+}
+
+/// Whether an answer was the first. The first one stands, and so does what followed it: who comes later
+/// is told the same.
+fn first<T>(answered: Result<T, engine::Error>) -> Result<bool, Problem> {
+    match answered {
+        Ok(_) => Ok(true),
+        Err(engine::Error::Rejected(
+            Rejection::AlreadyAnswered(_) | Rejection::AlreadyFinished,
+        )) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// JSON with a status.

@@ -1,10 +1,11 @@
 //! All questions of an execution at once: `GET …/questions`, `POST …/answers`.
 
 use super::wait::{Attendant, Until};
-use super::{find, first, outbound, owner, patience, see, wait};
+use super::{find, outbound, owner, patience, see, wait};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::body::JsonBody;
+use crate::doors::first;
 use crate::error::Problem;
 use crate::query::{Id, Query};
 use axum::extract::State;

@@ -4,10 +4,11 @@
 
 use crate::app::App;
 use crate::auth::{digest, same};
+use crate::doors::first;
 use crate::error::Problem;
 use axum::extract::{RawQuery, State};
 use axum::response::{Html, IntoResponse as _, Response};
-use lifecycle::{Answer, CallerName, Json, QuestionId, QuestionKind, Rejection, callback_state};
+use lifecycle::{Answer, CallerName, Json, QuestionId, QuestionKind, callback_state};
 use std::sync::Arc;
 
 /// Who answers, as the journal names them.
@@ -32,14 +33,9 @@ pub(crate) async fn callback(
         true => Answer::Decline,
         false => Answer::Accept { content: Json::from_value(&members).ok() },
     };
-    match app.engine.answer(question, answer, CallerName(CALLBACK.into())).await {
-        // Who reloads the page is told the same.
-        Ok(_)
-        | Err(engine::Error::Rejected(
-            Rejection::AlreadyAnswered(_) | Rejection::AlreadyFinished,
-        )) => Ok(Html(DONE).into_response()),
-        Err(error) => Err(error.into()),
-    }
+    // Who reloads the page is told the same.
+    first(app.engine.answer(question, answer, CallerName(CALLBACK.into())).await)?;
+    Ok(Html(DONE).into_response())
 }
 
 /// The question that `state` completes. All that is wrong with it looks alike from outside.

@@ -13,6 +13,7 @@ pub(crate) use callback::callback;
 pub(crate) use ended::{remove, result};
 pub(crate) use events::events;
 
+use super::first;
 use crate::app::App;
 use crate::auth::Caller;
 use crate::body::JsonBody;
@@ -191,18 +192,6 @@ async fn oldest_open(
         return Err(Problem::conflict(format!("{execution} asks nothing now.")));
     }
     Ok(open)
-}
-
-/// Whether an answer was the first. The first one stands, and so does what followed it: who comes later
-/// is told the same.
-fn first<T>(answered: Result<T, engine::Error>) -> Result<bool, Problem> {
-    match answered {
-        Ok(_) => Ok(true),
-        Err(engine::Error::Rejected(
-            Rejection::AlreadyAnswered(_) | Rejection::AlreadyFinished,
-        )) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// How long to wait; none is as long as it takes.

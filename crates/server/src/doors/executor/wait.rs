@@ -2,6 +2,7 @@
 
 use super::outbound;
 use crate::app::App;
+use crate::doors;
 use crate::error::Problem;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
@@ -96,14 +97,9 @@ impl Attendant {
             return Ok(()); // a yes would not say what to do, what to fill in, who was there
         }
         let accept = Answer::Accept { content: None };
-        match self.app.engine.answer(question.id, accept, approver.clone()).await {
-            // Somebody else was quicker, and that counts.
-            Ok(_)
-            | Err(engine::Error::Rejected(
-                Rejection::AlreadyAnswered(_) | Rejection::AlreadyFinished,
-            )) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        let answered = self.app.engine.answer(question.id, accept, approver.clone()).await;
+        // Where somebody else was quicker, that counts.
+        doors::first(answered).map(drop)
     }
 }
 

@@ -1,8 +1,9 @@
 //! Answers to questions, wherever they come from: a model's `resume`, a client's form.
 
 use super::visit::Visit;
+use crate::doors::first;
 use crate::error::Problem;
-use lifecycle::{Answer, CallerName, ExecutionId, Json, QuestionId, Rejection};
+use lifecycle::{Answer, CallerName, ExecutionId, Json, QuestionId};
 use rmcp::model::{ElicitResult, ElicitationAction};
 use serde_json::Value;
 use std::sync::Arc;
@@ -23,13 +24,7 @@ pub(super) async fn give(
             answered = app.engine.answer(question, answer, by) => answered,
             () = app.stopping.cancelled() => return Err(Problem::stopping()),
         };
-        match answered {
-            Ok(_) => Ok(true),
-            Err(engine::Error::Rejected(
-                Rejection::AlreadyAnswered(_) | Rejection::AlreadyFinished,
-            )) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        first(answered)
     };
     let given = visit.app.tasks.spawn(giving).await;
     given.unwrap_or_else(|panic| Err(Problem::broken(&panic)))
