@@ -121,13 +121,15 @@ pub(super) fn denied(output: &Output) -> Vec<String> {
         return vec![];
     }
     let page = output.page(0, None);
-    let mut said: Vec<u8> = vec![];
-    for chunk in page.chunks.iter().rev() {
-        said.splice(0..0, chunk.bytes.iter().copied());
-        if said.len() > DENIED_LOOK_BYTES_MAX {
-            break;
-        }
-    }
+    let mut n_bytes = 0;
+    let last = page.chunks.iter().rposition(|chunk| {
+        n_bytes += chunk.bytes.len();
+        n_bytes > DENIED_LOOK_BYTES_MAX
+    });
+    let said: Vec<u8> = page.chunks[last.unwrap_or(0)..]
+        .iter()
+        .flat_map(|chunk| chunk.bytes.iter().copied())
+        .collect();
     let said = String::from_utf8_lossy(&said);
     let is_denial = |line: &&str| DENIED.iter().any(|words| line.contains(words));
     let short = |line: &str| line.chars().take(DENIED_LINE_BYTES_MAX).collect();

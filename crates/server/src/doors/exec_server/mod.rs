@@ -3,12 +3,14 @@
 
 mod cage;
 mod connection;
+mod desk;
 mod environment;
 mod environment_config;
 mod files;
 mod http;
 mod listen;
 mod outbox;
+mod reading;
 mod run;
 mod screen;
 mod session;

@@ -1,0 +1,137 @@
+//! What a client reads of a process, and how it waits for more of it.
+
+use super::cage;
+use super::outbox::{Outbox, Reply};
+use processes::{Output, Seq, Stream};
+use protocols::exec_server::{
+    ByteChunk, ExecOutputStream, OutputMode, ProcessOutputChunk, ReadParams, ReadResponse,
+    WaitResponse,
+};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The longest that a read waits, whatever it asks for.
+const WAIT_TIME_MAX: Duration = Duration::from_secs(3_600);
+
+/// How a process is read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Manner {
+    pub(super) mode: OutputMode,
+    pub(super) is_caged: bool,
+}
+
+/// Answers a read at once, where it does not wait or need not; the number after what was given. Gives the reply back
+/// where it has to wait.
+pub(super) fn read_now(
+    output: &Arc<Output>,
+    params: &ReadParams,
+    manner: Manner,
+    reply: Reply,
+) -> Result<Seq, Reply> {
+    let has_to_wait = params.wait_ms.unwrap_or(0) > 0 && !has_news(output, after(params));
+    if has_to_wait { Err(reply) } else { Ok(answer(output, params, manner, reply)) }
+}
+
+/// Answers a read when there is something new, or when it has waited long enough.
+pub(super) async fn read_later(
+    output: Arc<Output>,
+    params: ReadParams,
+    manner: Manner,
+    reply: Reply,
+) {
+    let after = after(&params);
+    if is_awaited(&output, params.wait_ms, reply.outbox(), |output| has_news(output, after)).await {
+        answer(&output, &params, manner, reply);
+    }
+}
+
+/// Answers when a process has ended, or when that was waited for long enough.
+pub(super) async fn wait(output: Arc<Output>, wait_ms: Option<u64>, reply: Reply) {
+    let has_ended = |output: &Output| output.exit_code().is_some();
+    if is_awaited(&output, wait_ms, reply.outbox(), has_ended).await {
+        let exit_code = output.exit_code();
+        let exited = exit_code.is_some();
+        reply.send(&WaitResponse { exited, exit_code, closed: output.is_closed() });
+    }
+}
+
+/// Waits until something is so, for so long at most. Whether there is still somebody to tell.
+async fn is_awaited(
+    output: &Output,
+    wait_ms: Option<u64>,
+    outbox: &Outbox,
+    is_so: impl Fn(&Output) -> bool,
+) -> bool {
+    let wait = wait_ms.map_or(WAIT_TIME_MAX, Duration::from_millis).min(WAIT_TIME_MAX);
+    let mut changes = output.changes();
+    let so = async {
+        while !is_so(output) {
+            changes.next().await;
+        }
+    };
+    tokio::select! {
+        () = so => true,
+        () = tokio::time::sleep(wait) => true,
+        () = outbox.closed() => false,
+    }
+}
+
+fn after(params: &ReadParams) -> Seq {
+    params.after_seq.unwrap_or(0)
+}
+
+/// Whether a read need not wait: there is output, the end, or an exit that the reader has not seen.
+fn has_news(output: &Output, after: Seq) -> bool {
+    let page = output.page(after, Some(0));
+    let has_new_exit = page.exited.is_some_and(|(seq, _)| seq > after);
+    !page.chunks.is_empty() || page.closed.is_some() || has_new_exit
+}
+
+/// Answers with a page; the number after it.
+fn answer(
+    output: &Arc<Output>,
+    params: &ReadParams,
+    Manner { mode, is_caged }: Manner,
+    reply: Reply,
+) -> Seq {
+    let page = output.page(after(params), params.max_bytes);
+    let denied = denied(output, is_caged);
+    let last = page.chunks.last().map(|chunk| chunk.seq);
+    let next = page.next_seq;
+    let chunk = |chunk: processes::Chunk| ProcessOutputChunk {
+        seq: chunk.seq,
+        stream: stream(chunk.stream),
+        chunk: ByteChunk(chunk.bytes.to_vec()),
+    };
+    let response = ReadResponse {
+        next_seq: page.next_seq,
+        exited: page.exited.is_some(),
+        exit_code: page.exited.map(|(_, code)| code),
+        closed: page.closed.is_some(),
+        failure: None,
+        sandbox_denied: !denied.is_empty(),
+        denied,
+        dropped_bytes: page.dropped_bytes,
+        first_seq: page.first_seq,
+        chunks: page.chunks.into_iter().map(chunk).collect(),
+    };
+    match last {
+        // Whoever reads for itself says with its next read that it has this one.
+        Some(last) if mode == OutputMode::Push => reply.send_output(&response, output, last),
+        Some(_) | None => reply.send(&response),
+    }
+    next
+}
+
+/// What a process was denied; nobody denies one without a cage anything.
+pub(super) fn denied(output: &Output, is_caged: bool) -> Vec<String> {
+    if is_caged { cage::denied(output) } else { vec![] }
+}
+
+pub(super) const fn stream(stream: Stream) -> ExecOutputStream {
+    match stream {
+        Stream::Stdout => ExecOutputStream::Stdout,
+        Stream::Stderr => ExecOutputStream::Stderr,
+        Stream::Terminal => ExecOutputStream::Pty,
+    }
+}
