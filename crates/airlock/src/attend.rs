@@ -108,6 +108,7 @@ impl Visit<'_> {
             | Happened::Prepared
             | Happened::Call { .. }
             | Happened::Dispatched { .. }
+            | Happened::Progress { .. }
             | Happened::Settled { .. }
             | Happened::TimerSet { .. }
             | Happened::TimerCleared { .. }

@@ -11,6 +11,7 @@ mod exec;
 mod exec_server;
 mod executions;
 mod exit;
+mod housing;
 mod init;
 mod input;
 mod journal;

@@ -24,6 +24,8 @@ pub(crate) struct Progress {
     doing: BTreeMap<CallId, String>,
     asking: BTreeMap<CallId, String>,
     n_done: u32,
+    /// The last line that a tool at work has said, and whose it is.
+    words: Option<(CallId, String)>,
 }
 
 impl Progress {
@@ -41,6 +43,7 @@ impl Progress {
             doing: BTreeMap::new(),
             asking: BTreeMap::new(),
             n_done: 0,
+            words: None,
         }
     }
 
@@ -50,6 +53,7 @@ impl Progress {
             Happened::Call { call, tool, .. } => self.called(*call, tool),
             Happened::Question { call, .. } => self.asked(*call),
             Happened::Answer { call, .. } => self.answered(*call),
+            Happened::Progress { call, text } => self.heard(*call, text),
             Happened::Settled { call, .. } => self.settled(*call),
             Happened::Started { .. }
             | Happened::Prepared
@@ -74,6 +78,7 @@ impl Progress {
             Event::CallMade { call, tool, .. } => self.called(*call, tool.as_str()),
             Event::CallAsked(question) => self.asked(question.call),
             Event::CallAnswered { call, .. } => self.answered(*call),
+            Event::CallProgressed { call, text } => self.heard(*call, text),
             Event::CallSettled { call, .. } => self.settled(*call),
             Event::Started { .. }
             | Event::Prepared(_)
@@ -104,7 +109,15 @@ impl Progress {
         self.asking.remove(&call);
     }
 
+    fn heard(&mut self, call: CallId, text: &str) {
+        let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
+        if let Some(last) = last {
+            self.words = Some((call, last.to_owned()));
+        }
+    }
+
     fn settled(&mut self, call: CallId) {
+        self.words.take_if(|(of, _)| *of == call);
         self.asking.remove(&call);
         self.n_done += u32::from(self.doing.remove(&call).is_some());
     }
@@ -155,6 +168,9 @@ impl Progress {
         if more > 0 {
             said.push_str(&format!(" and {more} more"));
         }
+        if let (Some((_, words)), false) = (&self.words, is_asked) {
+            said.push_str(&format!(": {}", print::tamed(words)));
+        }
         match self.n_done {
             0 => said,
             1 => said + " · 1 call done",
@@ -191,6 +207,8 @@ mod tests {
         assert_eq!(progress.said(), "running");
         (1..=3).for_each(|n| progress.hear(&call(n, &format!("a.t{n}"))));
         assert_eq!(progress.said(), "a.t1, a.t2 and 1 more");
+        progress.hear(&Happened::Progress { call: CallId(1), text: "half\nmore\n\n".into() });
+        assert_eq!(progress.said(), "a.t1, a.t2 and 1 more: more");
         let ended = Ended::Completed { result: None };
         progress.hear(&Happened::Settled { call: CallId(1), ended });
         let id = "exec_00000000-0000-0000-0000-000000000002".parse().unwrap();

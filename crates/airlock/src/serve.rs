@@ -1,15 +1,13 @@
 //! `airlock serve`: the server, until it is told to stop.
 
+use crate::housing::Housing;
 use crate::notify::{self, Notifier};
 use crate::{Exit, data_directory, duration, print, size};
 use anyhow::Context as _;
 use engine::policies::Policies;
 use engine::{Clock, Config, Engine, Retention};
 use lifecycle::{Limits, ToolPath};
-use processes::Processes;
-use server::exec_server::{Choice, Confines, ExecServer, PlainSandbox, Reach};
 use server::{Auth, Doors, ReplSettings, Server};
-use sources::config::ProcessNetwork;
 use sources::vault::{KeyPlace, Vault};
 use sources::{Management, Setup, Sources};
 use std::net::SocketAddr;
@@ -173,7 +171,8 @@ async fn attend(
     signals: &mut Signals,
 ) -> anyhow::Result<()> {
     let doors = args.doors;
-    let engine = engine(&args, data_dir, store).await?;
+    let housing = Housing::open(&config_files(args.config.as_deref(), data_dir), args.exec)?;
+    let engine = engine(&args, data_dir, store, &housing).await?;
     let sources = match open_sources(&args, data_dir, &engine, store).await {
         Ok(sources) => sources,
         Err(error) => {
@@ -182,7 +181,11 @@ async fn attend(
         }
     };
     let config = match config(&args, &engine, data_dir, store).await {
-        Ok(config) => server::Config { sources: Some(sources.clone()), ..config },
+        Ok(config) => server::Config {
+            sources: Some(sources.clone()),
+            exec_server: if args.exec { housing.exec_server() } else { None },
+            ..config
+        },
         Err(error) => {
             tokio::join!(sources.shutdown(), engine.shutdown());
             return Err(error);
@@ -216,6 +219,7 @@ async fn attend(
         notifier.shutdown().await;
         tokio::join!(server.shutdown(), engine.shutdown());
         sources.shutdown().await;
+        housing.shutdown().await;
     };
     if tokio::time::timeout(STOPPING_MAX, stopping).await.is_err() {
         tracing::warn!("stopped before everything had ended; the journal has it");
@@ -243,12 +247,18 @@ fn open(data_dir: &Path, doors: Doors) -> anyhow::Result<SqliteStore> {
     })
 }
 
-async fn engine(args: &Args, data_dir: &Path, store: &SqliteStore) -> anyhow::Result<Engine> {
+async fn engine(
+    args: &Args,
+    data_dir: &Path,
+    store: &SqliteStore,
+    housing: &Housing,
+) -> anyhow::Result<Engine> {
     let mut sources: Vec<Arc<dyn tools::Source>> = vec![];
     if args.demo {
         sources.push(Arc::new(Demo::new(data_dir)));
     }
     let catalogue = Catalogue::new(sources)?;
+    housing.offer(&catalogue)?;
     let files = config_files(args.config.as_deref(), data_dir);
     let (clock, records) = (Clock::system(), Arc::new(store.clone()));
     let usual = Limits::default();
@@ -351,7 +361,6 @@ async fn config(
         enclave_tools: args.enclave_tools.iter().cloned().collect(),
         model_answers: !args.no_model_answers,
         clock,
-        exec_server: if args.exec { Some(exec_server(args, data_dir)?) } else { None },
         repl: repl_settings(args, data_dir)?,
         doors: args.doors,
         ..server::Config::new(engine.clone(), store.clone())
@@ -376,32 +385,6 @@ fn enclave_tool(text: &str) -> Result<(ToolPath, ToolPath), String> {
     let (name, tool) = text.split_once('=').ok_or("it must be NAME=TOOL")?;
     let parse = |text: &str| ToolPath::parse(text).map_err(|why| why.to_string());
     Ok((parse(name)?, parse(tool)?))
-}
-
-fn exec_server(args: &Args, data_dir: &Path) -> anyhow::Result<ExecServer> {
-    let files = config_files(args.config.as_deref(), data_dir);
-    let said = sources::processes(&files).map_err(anyhow::Error::msg)?;
-    let processes = Processes::start(&processes::Config::default())
-        .context("could not start what processes are started from")?;
-    let confines = said.sandbox.map(confines).transpose()?;
-    Ok(ExecServer::confined(processes, Choice::Auto, confines))
-}
-
-/// What the configuration keeps processes to, in the words of the door.
-fn confines(said: sources::config::ProcessSandbox) -> anyhow::Result<Confines> {
-    let network = match said.network {
-        ProcessNetwork::All => Reach::All,
-        ProcessNetwork::Loopback => Reach::Loopback,
-        ProcessNetwork::None => Reach::None,
-    };
-    if let Some(relative) =
-        said.writable.iter().chain(&said.hidden).find(|path| !path.starts_with('/'))
-    {
-        anyhow::bail!("processes.sandbox names {relative}, which is no absolute path");
-    }
-    let (writable, hidden) = (said.writable, said.hidden);
-    let (memory_bytes, cpu_ms, processes) = (said.memory_bytes, said.cpu_ms, said.processes);
-    Ok(PlainSandbox { writable, hidden, network, memory_bytes, cpu_ms, processes }.into())
 }
 
 /// What tells us to stop.

@@ -57,6 +57,10 @@ pub enum Happened {
         call: CallId,
         attempt: u32,
     },
+    Progress {
+        call: CallId,
+        text: String,
+    },
     Settled {
         call: CallId,
         ended: Ended,
@@ -156,6 +160,7 @@ fn happened(event: wire::Event) -> Result<Happened, Missing> {
         "dispatched" => {
             Happened::Dispatched { call: call?, attempt: event.attempt.ok_or("attempt")? }
         }
+        "progress" => Happened::Progress { call: call?, text: event.text.ok_or("text")? },
         "settled" => Happened::Settled { call: call?, ended: ended(event)? },
         "timerSet" => Happened::TimerSet { timer: timer? },
         "timerCleared" => Happened::TimerCleared { timer: timer? },

@@ -320,6 +320,11 @@ fn what_the_server_says_of_an_execution_is_understood() {
     assert_eq!(told(E::Parked), Happened::Parked);
     let why = "x".to_owned();
     assert_eq!(told(E::RecoveryFailed { why: why.clone() }), Happened::RecoveryFailed { why });
+    let (call, text) = (CallId(1), "half of it".to_owned());
+    assert_eq!(
+        told(E::CallProgressed { call, text: text.clone() }),
+        Happened::Progress { call, text }
+    );
     let limit = LimitKind::Calls;
     assert_eq!(
         told(E::LimitReached { limit }),

@@ -126,6 +126,7 @@ pub(crate) struct Event {
     pub(crate) arguments: Option<Json>,
     pub(crate) by: Option<String>,
     pub(crate) attempt: Option<u32>,
+    pub(crate) text: Option<String>,
     pub(crate) status: Option<String>,
     #[serde(default, deserialize_with = "present")]
     pub(crate) result: Option<Json>,

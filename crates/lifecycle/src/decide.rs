@@ -1,6 +1,7 @@
 //! Says what happens: an intent becomes events, or is refused. Pure.
 
 use crate::answered::{Said, answered};
+use crate::progress::progressed;
 use crate::{
     Admission, CallId, CallOutcome, Cut, Digest, Event, Failure, FailureCode, Intent, Json,
     LimitKind, Nature, Outcome, OutputMark, Phase, Policy, Prepared, Question, QuestionId,
@@ -80,6 +81,7 @@ pub fn decide(state: &State, policy: &Policy, moment: Moment, intent: Intent) ->
         }
         Intent::Ask { call, wish } => ask(state, moment, call, wish),
         Intent::Lose { call } => lose(state, moment, call),
+        Intent::Progress { call, text } => progressed(state, call, text),
         Intent::Settle { call, outcome } => settle(state, call, outcome),
         Intent::Fire { timer } if state.timers.contains_key(&timer) => {
             Ok(vec![Event::TimerFired { timer }])

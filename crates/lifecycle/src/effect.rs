@@ -36,6 +36,7 @@ pub const fn owe(event: &Event) -> Option<Effect> {
         | Event::Emitted { .. }
         | Event::CallMade { .. }
         | Event::CallAsked(_)
+        | Event::CallProgressed { .. }
         | Event::Paused { .. }
         | Event::RecoveryFailed { .. }
         | Event::LimitReached { .. } => None,

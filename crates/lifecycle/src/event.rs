@@ -93,6 +93,13 @@ pub enum Event {
         /// 1 for the first time.
         attempt: u32,
     },
+    /// A tool at work said something about how far it is. The guest does not hear it.
+    CallProgressed {
+        /// Which call.
+        call: CallId,
+        /// What it said.
+        text: String,
+    },
     /// A call's outcome is known: an input of the guest.
     CallSettled {
         /// Which call.
@@ -228,6 +235,7 @@ impl Event {
             | Self::CallAsked(_)
             | Self::CallAnswered { .. }
             | Self::CallDispatched { .. }
+            | Self::CallProgressed { .. }
             | Self::TimerSet { .. }
             | Self::TimerCleared { .. }
             | Self::Paused { .. }

@@ -33,6 +33,8 @@ pub enum Intent {
     Ask { call: CallId, wish: Wish },
     /// The tool that asked in the middle of its call is gone; its server died.
     Lose { call: CallId },
+    /// A tool at work says how far it is.
+    Progress { call: CallId, text: String },
     /// A tool ended.
     Settle { call: CallId, outcome: CallOutcome },
     /// A timer is due.

@@ -45,6 +45,8 @@ pub struct State {
     pub bytes: u64,
     /// Bytes of log lines so far.
     pub log_bytes: u64,
+    /// What tools have said about how far they are.
+    pub progress_bytes: usize,
     /// How many inputs it had when it last came to rest waiting for others.
     pub rested: Option<InputIndex>,
     /// Since when it rests, if it does.
@@ -105,6 +107,8 @@ pub struct Call {
     pub attempts: u32,
     /// The edition of the tool that a person was asked about, if one was.
     pub revision: Option<Revision>,
+    /// What its tool has said about how far it is.
+    pub progress_bytes: usize,
 }
 
 /// How far a call is. The arguments are dropped once they can no longer be needed.
@@ -178,8 +182,8 @@ impl State {
                 let (tool, digest) = (tool.clone(), args.digest());
                 let stage = Stage::Held(args.clone());
                 self.held += 1;
-                let (nature, attempts, revision) = (*nature, 0, None);
-                let made = Call { tool, nature, digest, stage, attempts, revision };
+                let (nature, attempts, revision, progress_bytes) = (*nature, 0, None, 0);
+                let made = Call { tool, nature, digest, stage, attempts, revision, progress_bytes };
                 self.calls.insert(*call, made);
             }
             Event::CallAsked(question) => self.ask(question),
@@ -199,6 +203,7 @@ impl State {
                 self.phase = Phase::Running;
             }
             Event::CallDispatched { call, attempt } => self.dispatch(*call, *attempt, at),
+            Event::CallProgressed { call, text } => self.progress(*call, text),
             Event::CallSettled { call, outcome } => self.settle(*call, outcome),
             Event::TimerSet { timer, due } => {
                 self.timers_set = *timer;
@@ -331,6 +336,7 @@ impl State {
             | Event::Logged { .. }
             | Event::Emitted { .. }
             | Event::CallMade { .. }
+            | Event::CallProgressed { .. }
             | Event::TimerSet { .. }
             | Event::TimerCleared { .. }
             | Event::TimerFired { .. }
@@ -339,6 +345,14 @@ impl State {
             | Event::Parked
             | Event::LimitReached { .. }
             | Event::Finished { .. } => Strength::Written,
+        }
+    }
+
+    fn progress(&mut self, call: CallId, text: &str) {
+        let cost = crate::progress::cost(text);
+        self.progress_bytes += cost;
+        if let Some(call) = self.calls.get_mut(&call) {
+            call.progress_bytes += cost;
         }
     }
 

@@ -24,6 +24,7 @@ enum Wish {
     Finish(bool),
     Ask { call: u32, link: bool },
     Lose { call: u32 },
+    Progress { call: u32, n_bytes: u16 },
     Settle { call: u32, how: u8 },
     Fire(u32),
     Answer { which: u8, how: u8 },
@@ -48,6 +49,7 @@ fn wish() -> impl Strategy<Value = Wish> {
         1 => any::<bool>().prop_map(Wish::Finish),
         6 => (0..12u32, any::<bool>()).prop_map(|(call, link)| Wish::Ask { call, link }),
         2 => (0..12u32).prop_map(|call| Wish::Lose { call }),
+        3 => (0..12u32, any::<u16>()).prop_map(|(call, n_bytes)| Wish::Progress { call, n_bytes }),
         8 => (0..12u32, any::<u8>()).prop_map(|(call, how)| Wish::Settle { call, how }),
         4 => (0..6u32).prop_map(Wish::Fire),
         8 => (any::<u8>(), any::<u8>()).prop_map(|(which, how)| Wish::Answer { which, how }),
@@ -194,6 +196,9 @@ fn fitted(state: &State, wish: &Wish) -> Intent {
                 false => lifecycle::Wish::Form { message, schema: json("{}") },
             };
             Intent::Ask { call, wish }
+        }
+        Wish::Progress { call, n_bytes } => {
+            Intent::Progress { call: CallId(call), text: "x".repeat(n_bytes.into()) }
         }
         Wish::Lose { call } => Intent::Lose { call: CallId(call) },
         Wish::Settle { call, how } => Intent::Settle { call: CallId(call), outcome: outcome(how) },

@@ -1,8 +1,10 @@
 //! The format of `airlock.toml`, which is also how added sources and connections are kept.
 
 mod connection;
+mod processes;
 
 pub use connection::{Basic, Connection, Flow, OAuth, Text, Words};
+pub use processes::{ProcessNetwork, ProcessRun, ProcessSandbox, Processes};
 
 use lifecycle::{Action, Pattern, ToolPath};
 use serde::{Deserialize, Serialize};
@@ -53,45 +55,6 @@ pub struct File {
     pub notify: Option<Notify>,
     /// Processes of clients and of programs.
     pub processes: Processes,
-}
-
-/// Processes of clients and of programs. Read when a server starts.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Processes {
-    /// What every one of them is kept to.
-    pub sandbox: Option<ProcessSandbox>,
-}
-
-/// What processes are kept to: everything can be read, and nothing written but this.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ProcessSandbox {
-    /// Folders that may be written.
-    pub writable: Vec<String>,
-    /// What cannot even be read.
-    pub hidden: Vec<String>,
-    /// Whom they may talk to.
-    pub network: ProcessNetwork,
-    /// Memory that a process and all that it starts may have together.
-    pub memory_bytes: Option<u64>,
-    /// Time on processors, likewise.
-    pub cpu_ms: Option<u64>,
-    /// How many they may be.
-    pub processes: Option<u64>,
-}
-
-/// Whom processes may talk to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ProcessNetwork {
-    /// Everybody.
-    #[default]
-    All,
-    /// Those in the same sandbox.
-    Loopback,
-    /// Nobody.
-    None,
 }
 
 /// Who is told when something asks.
@@ -350,6 +313,7 @@ impl File {
         }
         file.limits.check()?;
         file.enclave.aliases()?;
+        file.processes.check()?;
         file.lists = vec![std::mem::take(&mut file.policies)];
         Ok(file)
     }
@@ -361,6 +325,7 @@ impl File {
         merged.sources.extend(self.sources);
         merged.notify = self.notify.or(merged.notify);
         merged.processes.sandbox = self.processes.sandbox.or(merged.processes.sandbox);
+        merged.processes.run = self.processes.run.or(merged.processes.run);
         merged.enclave.tools.extend(self.enclave.tools);
         for (source, connections) in self.connections {
             merged.connections.entry(source).or_default().extend(connections);

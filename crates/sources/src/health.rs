@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::Value;
 use std::time::Duration;
 use tools::http::{HttpLimits, Outgoing};
-use tools::{CancelSignal, Credential, Person, Request, Slug};
+use tools::{CancelSignal, Credential, Person, Progress, Request, Slug};
 
 /// How long a source may take to show whether it takes a credential.
 const CHECK_TIME_MAX: Duration = Duration::from_secs(20);
@@ -70,6 +70,7 @@ impl Sources {
             caller: lifecycle::CallerName("health".into()),
             cancelled: CancelSignal::never(),
             person: Person::absent(),
+            progress: Progress::unwatched(),
         };
         match self.0.setup.engine.catalogue().call(request).await {
             CallOutcome::Returned { value } => {

@@ -148,7 +148,7 @@ pub struct Slug(String);
 pub struct BadSlug;
 
 /// First names of our own tools.
-const TAKEN: [&str; 4] = ["search", "describe", "executor", "tools"];
+const TAKEN: [&str; 5] = ["search", "describe", "executor", "tools", "process"];
 
 impl Slug {
     /// Checks a name once, where it enters.

@@ -35,4 +35,4 @@ pub use proof::{NoProof, Proof};
 pub use schema::misfit;
 pub use search::{Page, Search};
 pub use shared_schema::{Definitions, SharedSchema};
-pub use source::{CancelSignal, Person, Request, Source, Tool};
+pub use source::{CancelSignal, Person, Progress, Request, Source, Tool};

@@ -1,6 +1,7 @@
 //! Blots known secrets out of whatever leaves the trusted side: results, questions, logs, answers of the server. A
 //! secret is known from the moment in which somebody enters or resolves it, so nothing is sent before it is known.
 
+mod stream;
 mod variants;
 
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -10,6 +11,7 @@ use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+pub use stream::Stream;
 use variants::variants;
 
 /// What stands where a secret stood. No sign of it means anything in JSON, HTML or a log.
@@ -33,6 +35,8 @@ struct Known {
     by_age: VecDeque<Arc<str>>,
     /// Finds every variant of every secret; made when something is first looked through.
     finder: OnceLock<Option<AhoCorasick>>,
+    /// The same variants, sorted.
+    needles: OnceLock<Vec<Vec<u8>>>,
 }
 
 /// Remembers a secret for as long as this process lives.
@@ -144,12 +148,21 @@ impl Known {
         {
             self.secrets.remove(&oldest);
         }
-        self.finder = OnceLock::new();
+        (self.finder, self.needles) = (OnceLock::new(), OnceLock::new());
+    }
+
+    fn needles(&self) -> &[Vec<u8>] {
+        self.needles.get_or_init(|| {
+            let mut needles: Vec<_> =
+                self.secrets.iter().flat_map(|secret| variants(secret)).collect();
+            needles.sort_unstable();
+            needles
+        })
     }
 
     fn finder(&self) -> Option<&AhoCorasick> {
         let make = || {
-            let needles: Vec<_> = self.secrets.iter().flat_map(|secret| variants(secret)).collect();
+            let needles = self.needles();
             let longest = MatchKind::LeftmostLongest;
             AhoCorasick::builder().match_kind(longest).build(needles).ok()
         };

@@ -81,6 +81,8 @@ pub struct Request {
     pub cancelled: CancelSignal,
     /// The person behind the call.
     pub person: Person,
+    /// Those who watch it.
+    pub progress: Progress,
 }
 
 impl Request {
@@ -144,6 +146,48 @@ impl fmt::Debug for Person {
     }
 }
 
+type Tell = dyn Fn(String) -> BoxFuture<'static, ()> + Send + Sync;
+
+/// Those who watch a call: a tool can tell them how far it is, in words or in what it prints. It is journalled, as far
+/// as it is not too much.
+#[derive(Clone)]
+pub struct Progress(Option<Arc<Tell>>);
+
+impl Progress {
+    /// Nobody watches.
+    pub const fn unwatched() -> Self {
+        Self(None)
+    }
+
+    /// Somebody hears what is told.
+    pub fn told_to(
+        tell: impl Fn(String) -> BoxFuture<'static, ()> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Some(Arc::new(tell)))
+    }
+
+    /// Tells it; waits where more was told than anybody has taken note of.
+    pub async fn tell(&self, text: String) {
+        if let Some(tell) = &self.0 {
+            tell(text).await;
+        }
+    }
+
+    /// The same, but no known secret is told.
+    pub(crate) fn spared(self) -> Self {
+        match self.0 {
+            Some(tell) => Self::told_to(move |text| tell(scrub::text(&text).into_owned())),
+            None => Self(None),
+        }
+    }
+}
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Progress" } else { "unwatched" })
+    }
+}
+
 /// Tells a tool that nobody waits for its result any more. A tool can hear it, not give it.
 #[derive(Debug, Clone, Default)]
 pub struct CancelSignal(CancellationToken);
@@ -184,6 +228,7 @@ impl Request {
             caller: CallerName("test".into()),
             cancelled: CancelSignal::never(),
             person: Person::absent(),
+            progress: Progress::unwatched(),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use tools::graphql::{Graphql, GraphqlError, Options, import, introspect};
 use tools::http::HttpClient;
-use tools::{CancelSignal, Credential, Integration as _, Person, Request, ToolSpec};
+use tools::{CancelSignal, Credential, Integration as _, Person, Progress, Request, ToolSpec};
 
 struct Server(Child, u16);
 
@@ -57,6 +57,7 @@ fn request(tool: &str, args: &Value) -> Request {
         caller: CallerName("test".into()),
         cancelled: CancelSignal::never(),
         person: Person::absent(),
+        progress: Progress::unwatched(),
     }
 }
 

@@ -18,7 +18,7 @@ use tools::http::{HttpClient, HttpLimits};
 use tools::openapi::{OpenApi, Options, import};
 use tools::{
     CancelSignal, Card, Catalogue, Connection, ConnectionName, Credential, Integration as _, Owner,
-    Person, Request, Slug,
+    Person, Progress, Request, Slug,
 };
 
 /// Says what arrived.
@@ -156,6 +156,7 @@ fn request(args: &Value, cancelled: CancelSignal) -> Request {
         caller: CallerName("test".into()),
         cancelled,
         person: Person::absent(),
+        progress: Progress::unwatched(),
     }
 }
 

@@ -40,6 +40,7 @@ async fn hear(client: &HttpClient, id: Id, is_told: bool) -> Result<Exit, Error>
             | Happened::Question { .. }
             | Happened::Answer { .. }
             | Happened::Dispatched { .. }
+            | Happened::Progress { .. }
             | Happened::Settled { .. }
             | Happened::TimerSet { .. }
             | Happened::TimerCleared { .. }

@@ -44,6 +44,7 @@ fn said(happened: &Happened) -> String {
         Happened::Dispatched { call, attempt } => {
             format!("call {call} goes to its tool, attempt {attempt}")
         }
+        Happened::Progress { call, text } => format!("call {call} says: {}", short(text)),
         Happened::Settled { call, ended } => format!("call {call} {}", how(ended)),
         Happened::TimerSet { timer } => format!("timer {timer} is set"),
         Happened::TimerCleared { timer } => format!("timer {timer} is cleared"),
@@ -128,6 +129,8 @@ mod tests {
             "exec_00000000-0000-0000-0000-000000000002 was answered by ann: accept with {\"a\":2} instead",
         );
         check(Happened::Dispatched { call, attempt: 2 }, "call 1 goes to its tool, attempt 2");
+        let text = "half\nof it\n".to_owned();
+        check(Happened::Progress { call, text }, "call 1 says: half\\nof it");
         let ended = Ended::Completed { result: Some(json("3")) };
         check(Happened::Settled { call, ended }, "call 1 returned 3");
         let name = Some("TypeError".into());

@@ -11,7 +11,9 @@ use std::fmt::Write as _;
 use std::time::Duration;
 use tools::command::{CommandSource, CommandTool};
 use tools::http::{HttpClient, HttpLimits, Outgoing};
-use tools::{CancelSignal, Credential, Integration as _, Minding, Person, Program, Request};
+use tools::{
+    CancelSignal, Credential, Integration as _, Minding, Person, Program, Progress, Request,
+};
 
 /// How often a notice is sent; the pauses between grow.
 const ATTEMPTS_MAX: u32 = 4;
@@ -123,6 +125,7 @@ async fn run(news: &News, argv: &[String]) -> Result<(), String> {
         caller: CallerName("notify".into()),
         cancelled: CancelSignal::never(),
         person: Person::absent(),
+        progress: Progress::unwatched(),
     };
     let told = programs.call("notify", &Credential::none(), request).await;
     let told = told.map_err(|failure| failure.message)?;

@@ -3,6 +3,7 @@
 use super::Ending;
 use super::ask::{Asking, Desk};
 use crate::executions::level_name;
+use crate::housing::Housing;
 use crate::print;
 use crate::progress::Progress;
 use anyhow::Context as _;
@@ -50,6 +51,8 @@ pub(super) async fn run(errand: Errand) -> anyhow::Result<Ending> {
     let (policy, limits) = configured.map_err(wrong)?;
     let policies = Arc::new(Policies::fixed(policy.and(errand.kept.clone())));
     let catalogue = Catalogue::new(vec![Arc::new(Demo::new(&errand.data_dir))])?;
+    let housing = Housing::open(&files, false)?;
+    housing.offer(&catalogue)?;
     let shown = Arc::clone(&policies);
     let shows = move |found: &Found| shown.live().shows(&found.path(), found.traits());
     catalogue.add(Arc::new(Builtin::new(&catalogue, Arc::new(shows))))?;
@@ -64,6 +67,7 @@ pub(super) async fn run(errand: Errand) -> anyhow::Result<Ending> {
     if let Some(sources) = sources {
         sources.shutdown().await;
     }
+    housing.shutdown().await;
     store.close().await;
     ending
 }
@@ -157,6 +161,7 @@ fn hear(event: Event, desk: &mut Desk, mut say: impl FnMut(LogLevel, &str)) -> O
         | Event::CallMade { .. }
         | Event::CallAnswered { .. }
         | Event::CallDispatched { .. }
+        | Event::CallProgressed { .. }
         | Event::CallSettled { .. }
         | Event::TimerSet { .. }
         | Event::TimerCleared { .. }

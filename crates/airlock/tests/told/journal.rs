@@ -35,6 +35,7 @@ fn words(event: &Event) -> String {
         Event::TimerSet { timer, .. } => format!("timer {timer} set"),
         Event::TimerCleared { timer } => format!("timer {timer} cleared"),
         Event::TimerFired { timer } => format!("timer {timer} fired"),
+        Event::CallProgressed { call, text } => format!("call {call} says {text:?}"),
         Event::Paused { inputs, .. } => format!("paused after {inputs} inputs"),
         Event::RecoveryFailed { why } => format!("recovery failed: {why}"),
         Event::Parked => "parked".into(),

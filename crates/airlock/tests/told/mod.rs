@@ -16,6 +16,8 @@ use lifecycle::{
     Timestamp,
 };
 use plot::Person;
+use processes::Processes;
+use sources::ProcessTool;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,25 +73,41 @@ pub(crate) async fn tell(plot: &Plot) -> String {
 struct Server {
     engine: Engine,
     store: SqliteStore,
+    /// Where commands live.
+    processes: Option<Processes>,
 }
 
 impl Server {
     async fn start(plot: &Plot, edition: u32, folder: &std::path::Path, clock: Clock) -> Self {
         let store = SqliteStore::open(folder).unwrap();
         let catalogue = Catalogue::new(vec![Arc::new(plot.tools(edition))]).unwrap();
+        let processes = plot.has_commands.then(|| commands(&catalogue));
         let mut config = Config::new(store.clone(), catalogue);
         let policies = Policies::open(Arc::new(store.clone()), plot.policy.clone()).await.unwrap();
         config.policies = Arc::new(policies);
         config.clock = clock;
         config.sandbox.program = sandbox::Program::At(env!("CARGO_BIN_EXE_airlock").into());
         config.sandbox.warm_runners = 1;
-        Self { engine: Engine::start(config).await.unwrap(), store }
+        Self { engine: Engine::start(config).await.unwrap(), store, processes }
     }
 
     async fn stop(self) {
         self.engine.shutdown().await;
+        if let Some(processes) = self.processes {
+            processes.shutdown().await;
+        }
         self.store.close().await;
     }
+}
+
+/// Lets programs run commands.
+fn commands(catalogue: &Catalogue) -> Processes {
+    let program = processes::Program::At(env!("CARGO_BIN_EXE_airlock").into());
+    let processes = Processes::start(&processes::Config { program }).unwrap();
+    let said = sources::config::File::parse("[processes.run]\n").unwrap().processes;
+    let tool = ProcessTool::wanted(&said, &processes, std::path::Path::new("/")).unwrap();
+    catalogue.add(Arc::new(tool)).unwrap();
+    processes
 }
 
 /// Timers ring as soon as everything that was set in the same breath is known.

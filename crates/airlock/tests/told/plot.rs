@@ -7,6 +7,7 @@
 //! tool     mail.copy echoes {"type":"object"}  returns its arguments, which must fit this schema
 //! tool?    who.are form {"type":"object"}   asks in the middle of its call and returns what is filled in
 //! tool?    sign.in link https://a.example   asks to visit a page and returns what its callback brings
+//! commands                                  programs may run real ones by process.run
 //! limit    calls 3
 //! program  return await tools.mail.send({ to: "ann" })
 //! person   accepts | declines | waves away | says JSON | cancels the program | restarts the server
@@ -53,6 +54,8 @@ pub(crate) struct Plot {
     /// What enclave's caller makes of calls, by the tool's name.
     pub(crate) callers: BTreeMap<String, Caller>,
     scripts: Vec<Script>,
+    /// Whether programs may run commands.
+    pub(crate) has_commands: bool,
 }
 
 /// What enclave's caller makes of a call.
@@ -111,12 +114,14 @@ impl Plot {
         let (mut rules, mut people, mut scripts) = (vec![], vec![], vec![]);
         let (mut source, mut limits) = (String::new(), Limits::default());
         let (mut session, mut callers) = (serde_json::json!({}), BTreeMap::new());
+        let mut has_commands = false;
         for line in text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
             let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
             let rest = rest.trim_start();
             match word {
                 "policy" => rules.push(rule(rest)),
                 "tool" | "tool?" | "tool!" => scripts.push(script(word, rest)),
+                "commands" => has_commands = true,
                 "limit" => limit(&mut limits, rest),
                 "program" => source.push_str(rest),
                 "" => source.push_str(&format!("\n{}", line.trim())),
@@ -135,6 +140,7 @@ impl Plot {
             session,
             callers,
             scripts,
+            has_commands,
         }
     }
 

@@ -4,6 +4,7 @@ mod asking;
 mod guest;
 mod launch;
 mod ledger;
+mod progress;
 pub(crate) mod replay;
 mod requests;
 mod speech;
@@ -22,6 +23,7 @@ use lifecycle::{
     CallId, CallOutcome, Effect, Event, ExecutionId, Failure, FailureCode, InputIndex, Intent,
     Phase, QuestionId, Rejection, Runs, Strength, Timestamp, owe,
 };
+use progress::Telling;
 use sandbox::{Lease, LeaseError};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -78,6 +80,8 @@ pub(crate) struct Actor {
     calls: FuturesUnordered<BoxFuture<'static, (CallId, CallOutcome)>>,
     /// Tools at work that ask something.
     asking: Asking,
+    /// Tools at work that say how far they are.
+    telling: Telling,
     /// Tells tools at work that nobody waits any more.
     abandoned: CancellationToken,
     due: VecDeque<Due>,
@@ -96,6 +100,7 @@ enum Turn {
     Said(Vec<Said>),
     Returned(CallId, CallOutcome),
     Wished(Wished),
+    Progressed(CallId, String),
     Asked(Option<Request>),
     Leased(Result<Lease, LeaseError>),
     Rang,
@@ -124,6 +129,7 @@ impl Actor {
             launching: None,
             calls: FuturesUnordered::new(),
             asking: Asking::default(),
+            telling: Telling::default(),
             abandoned: CancellationToken::new(),
             due: VecDeque::new(),
             replies: VecDeque::new(),
@@ -201,6 +207,7 @@ impl Actor {
             Turn::Said(said) => said.into_iter().for_each(|said| self.hear(said)),
             Turn::Returned(call, outcome) => self.settle(call, outcome),
             Turn::Wished(wished) => self.ask(wished),
+            Turn::Progressed(call, text) => self.progress(call, text),
             Turn::Asked(Some(Request::Submit(intent, reply))) => self.request(intent, reply),
             Turn::Asked(Some(Request::AnswerAll(intents, reply))) => {
                 self.answer_all(intents, reply);
@@ -239,6 +246,7 @@ impl Actor {
             said = listen, if has_room => Turn::Said(said),
             Some((call, outcome)) = self.calls.next() => Turn::Returned(call, outcome),
             wished = self.asking.next() => Turn::Wished(wished),
+            (call, text) = self.telling.next(), if has_room => Turn::Progressed(call, text),
             kept = self.ledger.keep_one() => Turn::Kept(kept),
             lease = leased => Turn::Leased(lease),
             Ok(()) = self.pressure.changed(), if warm => Turn::Pressed,
@@ -339,12 +347,14 @@ impl Actor {
             caller: origin.caller.clone(),
             cancelled: self.abandoned.clone().into(),
             person: self.asking.person(call),
+            progress: self.telling.progress(call),
         };
         let calling = self.shared.config.catalogue.call(request);
         self.calls.push(calling.map(move |outcome| (call, outcome)).boxed());
     }
 
     fn settle(&mut self, call: CallId, outcome: CallOutcome) {
+        self.catch_up_on_progress();
         self.asking.end(call);
         match self.submit(Intent::Settle { call, outcome }) {
             // Ended or answered for in the meantime: there is nobody to tell.

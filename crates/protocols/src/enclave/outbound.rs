@@ -38,6 +38,8 @@ struct Made {
     at: Timestamp,
     told: bool,
     args: Option<Json>,
+    /// What it has said about how far it is.
+    said_bytes: u64,
 }
 
 /// Where a session stands, in enclave's words.
@@ -153,6 +155,7 @@ impl Telling {
                 vec![self.note(at, "info", "A person has answered.", *call, id)]
             }
             Event::CallDispatched { call, .. } => self.dispatched(at, *call),
+            Event::CallProgressed { call, text } => self.said(at, *call, text),
             Event::CallSettled { call, outcome } => self.settled(at, *call, outcome),
             Event::TimerSet { .. }
             | Event::TimerCleared { .. }
@@ -244,7 +247,7 @@ impl Telling {
         let here = nature.runs == Runs::Here;
         // What the caller runs is told when it may run: somebody may have to agree first.
         let kept = (!here).then(|| args.clone());
-        let made = Made { tool: tool.clone(), nature, at, told: here, args: kept };
+        let made = Made { tool: tool.clone(), nature, at, told: here, args: kept, said_bytes: 0 };
         self.calls.insert(call, made);
         if here { vec![self.called(at, call, tool, args)] } else { vec![] }
     }
@@ -263,6 +266,17 @@ impl Telling {
         }
         made.told = true;
         args.map(|args| self.called(at, call, &tool, &args)).into_iter().collect()
+    }
+
+    /// Progress has no words here: they come as a log line that names the call.
+    fn said(&mut self, at: Timestamp, call: CallId, text: &str) -> Vec<Told> {
+        let Some(made) = self.calls.get_mut(&call) else { return vec![] };
+        made.said_bytes += text.len() as u64;
+        let (bytes, elapsed_ms) = (made.said_bytes, at.ms_since(made.at));
+        vec![
+            self.progress(at, call, "receiving", elapsed_ms, Some(bytes)),
+            self.note(at, "info", text, call, None),
+        ]
     }
 
     fn settled(&mut self, at: Timestamp, call: CallId, outcome: &CallOutcome) -> Vec<Told> {

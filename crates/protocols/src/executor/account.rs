@@ -78,6 +78,7 @@ impl Account {
             Event::Finished { outcome, .. } => self.outcome = Some(outcome.clone()),
             Event::Prepared(_)
             | Event::CallDispatched { .. }
+            | Event::CallProgressed { .. }
             | Event::TimerSet { .. }
             | Event::TimerCleared { .. }
             | Event::TimerFired { .. }

@@ -26,6 +26,7 @@ pub const fn kind(event: &Event) -> &'static str {
         Event::CallAsked(_) => "question",
         Event::CallAnswered { .. } => "answer",
         Event::CallDispatched { .. } => "dispatched",
+        Event::CallProgressed { .. } => "progress",
         Event::CallSettled { .. } => "settled",
         Event::TimerSet { .. } => "timerSet",
         Event::TimerCleared { .. } => "timerCleared",
@@ -104,6 +105,10 @@ enum Happened<'a> {
     Dispatched {
         call: u32,
         attempt: u32,
+    },
+    Progress {
+        call: u32,
+        text: &'a str,
     },
     Settled {
         call: u32,
@@ -185,6 +190,7 @@ fn happened(event: &Event) -> Happened<'_> {
         Event::CallDispatched { call, attempt } => {
             Happened::Dispatched { call: call.0, attempt: *attempt }
         }
+        Event::CallProgressed { call, text } => Happened::Progress { call: call.0, text },
         Event::CallSettled { call, outcome } => {
             Happened::Settled { call: call.0, ended: settled(outcome) }
         }

@@ -155,6 +155,7 @@ impl Found {
         };
         // Inside the async block, so that a source that panics before its first await is caught too.
         request.person = request.person.spared();
+        request.progress = request.progress.spared();
         let guarded = async { self.checked(self.perform(request).await?) };
         match AssertUnwindSafe(guarded).catch_unwind().await {
             Ok(Ok(value)) => CallOutcome::Returned { value: value.map(scrub::json) },

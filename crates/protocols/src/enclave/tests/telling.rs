@@ -60,6 +60,7 @@ fn a_tool_of_the_server_is_told_from_call_to_result() {
         started(),
         made(1, Runs::Here),
         Event::CallDispatched { call: CallId(1), attempt: 1 },
+        Event::CallProgressed { call: CallId(1), text: "half of it\n".into() },
         returned(1),
     ]);
     let kinds: Vec<_> = seen
@@ -73,6 +74,8 @@ fn a_tool_of_the_server_is_told_from_call_to_result() {
             (json!("session_init"), null.clone()),
             (json!("tool_call"), null.clone()),
             (json!("tool_progress"), json!("connecting")),
+            (json!("tool_progress"), json!("receiving")),
+            (json!("log"), null.clone()),
             (json!("tool_progress"), json!("receiving")),
             (json!("tool_result_applied"), null)
         ]

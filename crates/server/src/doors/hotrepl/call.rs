@@ -21,6 +21,8 @@ pub(super) enum CallSaid {
     Asked(Value),
     /// A person has answered.
     Answered,
+    /// Its tool says how far it is.
+    Progressed(String),
     /// It is over.
     Ended(Outcome),
 }
@@ -97,6 +99,7 @@ fn said(event: Event) -> Option<CallSaid> {
     match event {
         Event::CallAsked(question) => Some(CallSaid::Asked(json!({ "question": question.id }))),
         Event::CallAnswered { .. } => Some(CallSaid::Answered),
+        Event::CallProgressed { text, .. } => Some(CallSaid::Progressed(text)),
         Event::Finished { outcome, .. } => Some(CallSaid::Ended(outcome)),
         _ => None,
     }

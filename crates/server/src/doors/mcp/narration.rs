@@ -4,6 +4,9 @@ use lifecycle::{CallerName, Entry, Event, Json, LogLevel, QuestionId, Seq, Times
 use protocols::executor::{Account, Told};
 use std::collections::BTreeMap;
 
+/// Longest line of a tool that is passed on as its progress.
+const WORDS_CHARS_MAX: usize = 200;
+
 /// What ends the waiting.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Until {
@@ -33,6 +36,8 @@ pub(super) struct Narration {
     answered_by: BTreeMap<QuestionId, CallerName>,
     n_calls: u32,
     last_call: Option<ToolPath>,
+    /// The last line that a tool at work has said.
+    last_words: Option<String>,
 }
 
 impl Narration {
@@ -46,14 +51,19 @@ impl Narration {
             Event::CallMade { tool, .. } => {
                 self.n_calls += 1;
                 self.last_call = Some(tool.clone());
+                self.last_words = None;
             }
             Event::CallAnswered { question, by, .. } => {
                 self.answered_by.insert(*question, by.clone());
             }
+            Event::CallProgressed { text, .. } => {
+                let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
+                self.last_words = last.map(short).or_else(|| self.last_words.take());
+            }
+            Event::CallSettled { .. } => self.last_words = None,
             Event::Prepared(_)
             | Event::CallAsked(_)
             | Event::CallDispatched { .. }
-            | Event::CallSettled { .. }
             | Event::TimerSet { .. }
             | Event::TimerCleared { .. }
             | Event::TimerFired { .. }
@@ -81,12 +91,21 @@ impl Narration {
 
     /// What it does, in a few words for whoever waits.
     pub(super) fn doing(&self) -> String {
-        match (&self.last_call, self.n_calls) {
+        let doing = match (&self.last_call, self.n_calls) {
             (Some(tool), 1) => format!("1 call made: {tool}"),
             (Some(tool), n) => format!("{n} calls made, the newest: {tool}"),
             (None, _) => "running".into(),
+        };
+        match &self.last_words {
+            Some(words) => format!("{doing}: {words}"),
+            None => doing,
         }
     }
+}
+
+/// As much of a line as fits into one.
+fn short(line: &str) -> String {
+    line.chars().filter(|c| !c.is_control()).take(WORDS_CHARS_MAX).collect()
 }
 
 fn printed(level: LogLevel, line: &str) -> String {
@@ -98,4 +117,30 @@ fn printed(level: LogLevel, line: &str) -> String {
         LogLevel::Error => "error",
     };
     format!("[{level}] {line}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lifecycle::{CallId, CallOutcome, Nature, Runs};
+
+    #[test]
+    fn who_waits_hears_the_last_line_that_a_tool_at_work_has_said() {
+        let mut narration = Narration::default();
+        let mut doing = |event| {
+            let seq = narration.account.last().next();
+            narration.hear(&Entry { seq, at: Timestamp(0), event });
+            narration.doing()
+        };
+        let (call, tool) = (CallId(1), ToolPath::parse("process.run").unwrap());
+        let nature = Nature { read_only: false, runs: Runs::Here };
+        let made = Event::CallMade { call, tool, args: Json::null(), nature, line: None };
+        assert_eq!(doing(made), "1 call made: process.run");
+        let said = |text: &str| Event::CallProgressed { call, text: text.to_owned() };
+        let expected = "1 call made: process.run: [2mcompiling b";
+        assert_eq!(doing(said("compiling a\n\u{1b}[2mcompiling b\n\n")), expected);
+        assert_eq!(doing(said("\n")), expected, "an empty line is no news");
+        let settled = Event::CallSettled { call, outcome: CallOutcome::Unknown };
+        assert_eq!(doing(settled), "1 call made: process.run");
+    }
 }

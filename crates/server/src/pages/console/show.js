@@ -77,5 +77,6 @@ function line(item) {
   return [element("code", {}, `tools.${item.tool}`), ` ${ended} `,
     element("details", {}, element("summary", {}, "details"),
       element("div", {}, "Arguments ", value(item.args, 1)),
+      item.said ? element("div", {}, "Said ", element("pre", {}, item.said)) : null,
       detail === undefined ? null : element("div", {}, "Result ", value(detail, 1)))];
 }

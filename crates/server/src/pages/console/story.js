@@ -1,5 +1,8 @@
 // What an execution's events add up to. A function of the events and nothing else.
 
+// What a call says of its progress, as far as it is shown: the end of it.
+const SAID_CHARS_MAX = 4000;
+
 export class Story {
   code = "";
   caller = "";
@@ -19,6 +22,7 @@ export class Story {
       call: () => this.#call(event),
       question: () => this.questions.set(event.executionId, { ...event, id: event.executionId, answer: null }),
       answer: () => this.#answer(event),
+      progress: () => { const call = this.calls.get(event.call); if (call) call.said = (call.said + event.text).slice(-SAID_CHARS_MAX); },
       settled: () => { const call = this.calls.get(event.call); if (call) call.settled = event; },
       finished: () => { this.outcome = event; },
     }[event.type];
@@ -26,7 +30,7 @@ export class Story {
   }
 
   #call(event) {
-    const call = { kind: "call", ...event, settled: null };
+    const call = { kind: "call", ...event, said: "", settled: null };
     this.calls.set(event.call, call);
     this.done.push(call);
   }

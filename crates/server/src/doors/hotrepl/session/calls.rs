@@ -98,6 +98,7 @@ impl Session {
         match said {
             CallSaid::Asked(question) => self.call_asks(number, question),
             CallSaid::Answered => self.call_answered(number),
+            CallSaid::Progressed(text) => self.call_progressed(number, text),
             CallSaid::Ended(outcome) => {
                 self.call_answered(number);
                 if let Some(pending) = self.pending.remove(&number) {
@@ -113,6 +114,13 @@ impl Session {
         if let Purpose::Job { job, .. } = &pending.purpose {
             let waits = json!({ "waitsFor": question });
             self.setting.shelf.job(job, |job| job.view.progress = Some(waits));
+        }
+    }
+
+    fn call_progressed(&mut self, number: u64, text: String) {
+        let Some(pending) = self.pending.get(&number) else { return };
+        if let Purpose::Job { job, .. } = &pending.purpose {
+            self.setting.shelf.job(job, |job| job.view.progress = Some(json!({ "said": text })));
         }
     }
 

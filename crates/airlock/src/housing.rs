@@ -1,0 +1,67 @@
+//! Where processes of clients and of programs live, as the configuration says.
+
+use anyhow::Context as _;
+use processes::Processes;
+use server::exec_server::{Choice, Confines, ExecServer, PlainSandbox, Reach};
+use sources::ProcessTool;
+use sources::config::{ProcessNetwork, ProcessSandbox};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tools::Catalogue;
+
+/// Where processes live; nowhere where nobody may start one.
+#[derive(Debug)]
+pub(crate) struct Housing {
+    said: sources::config::Processes,
+    processes: Option<Processes>,
+}
+
+impl Housing {
+    /// Reads the files, and makes room where clients or programs may start processes.
+    pub(crate) fn open(files: &[PathBuf], is_for_clients: bool) -> anyhow::Result<Self> {
+        let said = sources::processes(files).map_err(anyhow::Error::msg)?;
+        let start = || {
+            Processes::start(&processes::Config::default())
+                .context("could not start what processes are started from")
+        };
+        let is_wanted = is_for_clients || said.run.is_some();
+        let processes = is_wanted.then(start).transpose()?;
+        Ok(Self { said, processes })
+    }
+
+    /// Lets programs run commands, where the configuration wants it.
+    pub(crate) fn offer(&self, catalogue: &Catalogue) -> anyhow::Result<()> {
+        let Some(processes) = &self.processes else { return Ok(()) };
+        let here = std::env::current_dir().unwrap_or_else(|_| "/".into());
+        if let Some(tool) = ProcessTool::wanted(&self.said, processes, &here) {
+            catalogue.add(Arc::new(tool))?;
+        }
+        Ok(())
+    }
+
+    /// The door for clients, where there is room for it.
+    pub(crate) fn exec_server(&self) -> Option<ExecServer> {
+        let processes = self.processes.clone()?;
+        let confines = self.said.sandbox.clone().map(confines);
+        Some(ExecServer::confined(processes, Choice::Auto, confines))
+    }
+
+    /// Ends what is left.
+    pub(crate) async fn shutdown(&self) {
+        if let Some(processes) = &self.processes {
+            processes.shutdown().await;
+        }
+    }
+}
+
+/// What the configuration keeps processes to, in the words of the door.
+fn confines(said: ProcessSandbox) -> Confines {
+    let network = match said.network {
+        ProcessNetwork::All => Reach::All,
+        ProcessNetwork::Loopback => Reach::Loopback,
+        ProcessNetwork::None => Reach::None,
+    };
+    let (writable, hidden) = (said.writable, said.hidden);
+    let (memory_bytes, cpu_ms, processes) = (said.memory_bytes, said.cpu_ms, said.processes);
+    PlainSandbox { writable, hidden, network, memory_bytes, cpu_ms, processes }.into()
+}

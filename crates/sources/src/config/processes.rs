@@ -1,0 +1,134 @@
+//! `[processes]`: what processes of clients and of programs are kept to.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Longest that a command may take, unless the file says otherwise, and whatever it says.
+const TIME_MS_USUALLY: u64 = 10 * 60_000;
+const TIME_MS_MAX: u64 = 24 * 3_600_000;
+
+/// Processes of clients and of programs. Read when a server starts.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Processes {
+    /// What every one of them is kept to.
+    pub sandbox: Option<ProcessSandbox>,
+    /// Lets programs run commands by `tools.process.run`; where it is not said, they cannot.
+    pub run: Option<ProcessRun>,
+}
+
+/// What processes are kept to: everything can be read, and nothing written but this.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProcessSandbox {
+    /// Folders that may be written.
+    pub writable: Vec<String>,
+    /// What cannot even be read.
+    pub hidden: Vec<String>,
+    /// Whom they may talk to.
+    pub network: ProcessNetwork,
+    /// Memory that a process and all that it starts may have together.
+    pub memory_bytes: Option<u64>,
+    /// Time on processors, likewise.
+    pub cpu_ms: Option<u64>,
+    /// How many they may be.
+    pub processes: Option<u64>,
+}
+
+/// Whom processes may talk to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProcessNetwork {
+    /// Everybody.
+    #[default]
+    All,
+    /// Those in the same sandbox.
+    Loopback,
+    /// Nobody.
+    None,
+}
+
+/// Commands that programs run by `tools.process.run`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProcessRun {
+    /// Where they start, and what paths in `cwd` are relative to; where the server was started if none is named.
+    pub directory: Option<PathBuf>,
+    /// Variables beside `PATH` and `LANG`. Nothing else of the server's environment is passed on.
+    pub env: BTreeMap<String, String>,
+    /// Longest that one may ask for.
+    pub time_ms_max: u64,
+}
+
+impl Default for ProcessRun {
+    fn default() -> Self {
+        Self { directory: None, env: BTreeMap::new(), time_ms_max: TIME_MS_USUALLY }
+    }
+}
+
+impl ProcessRun {
+    /// Longest that a command may take.
+    pub const fn time_max(&self) -> Duration {
+        Duration::from_millis(self.time_ms_max)
+    }
+}
+
+impl Processes {
+    pub(super) fn check(&self) -> Result<(), String> {
+        let sandbox = self.sandbox.iter();
+        let mut places = sandbox.flat_map(|sandbox| sandbox.writable.iter().chain(&sandbox.hidden));
+        if let Some(relative) = places.find(|path| !path.starts_with('/')) {
+            return Err(format!("processes.sandbox names {relative}, which is no absolute path"));
+        }
+        let Some(run) = &self.run else { return Ok(()) };
+        if !(1..=TIME_MS_MAX).contains(&run.time_ms_max) {
+            return Err(format!("processes.run.time_ms_max is 1 to {TIME_MS_MAX}"));
+        }
+        if run.directory.as_ref().is_some_and(|directory| !directory.is_absolute()) {
+            return Err("processes.run.directory is an absolute path".into());
+        }
+        let is_bad = |(name, value): (&String, &String)| {
+            name.is_empty() || name.contains(['=', '\0']) || value.contains('\0')
+        };
+        match run.env.iter().any(is_bad) {
+            true => Err("processes.run.env has a variable that no system knows".into()),
+            false => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::File;
+
+    #[track_caller]
+    fn refused(text: &str, why: &str) {
+        assert_eq!(File::parse(text).unwrap_err(), why);
+    }
+
+    #[test]
+    fn commands_are_off_until_a_file_says_otherwise_and_the_first_file_counts() {
+        assert_eq!(File::parse("").unwrap().processes.run, None);
+        let [one, two] = ["1", "2"].map(|ms| format!("[processes.run]\ntime_ms_max = {ms}\n"));
+        let merged = File::parse(&one).unwrap().over(File::parse(&two).unwrap());
+        assert_eq!(merged.processes.run.unwrap().time_ms_max, 1);
+        let plain = File::parse("[processes.run]\n").unwrap().processes.run.unwrap();
+        assert_eq!(plain.time_max().as_secs(), 600);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_its_key() {
+        refused("[processes.run]\ntime_ms_max = 0", "processes.run.time_ms_max is 1 to 86400000");
+        refused("[processes.run]\ndirectory = 'a'", "processes.run.directory is an absolute path");
+        refused(
+            "[processes.run.env]\n'a=b' = ''",
+            "processes.run.env has a variable that no system knows",
+        );
+        refused(
+            "[processes.sandbox]\nhidden = ['x']",
+            "processes.sandbox names x, which is no absolute path",
+        );
+    }
+}

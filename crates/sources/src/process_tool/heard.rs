@@ -1,0 +1,188 @@
+//! What a command has said: bounded for its result, and in pieces for those who watch. Secrets are blotted out before
+//! anything is cut, so that no half of one is left.
+
+use lifecycle::PROGRESS_BYTES_MAX;
+use processes::Stream;
+use std::collections::VecDeque;
+use std::time::Duration;
+use tokio::time::Instant;
+use tools::scrub;
+
+/// The beginning and the end of each stream that a result has; what lies between is left out.
+const HEAD_BYTES_MAX: usize = 128 << 10;
+const TAIL_BYTES_MAX: usize = 128 << 10;
+
+/// How often those who watch are told: at first soon, and of what takes long more and more seldom. A journal is no terminal.
+const BETWEEN_WORDS_MIN: Duration = Duration::from_millis(250);
+const BETWEEN_WORDS_MAX: Duration = Duration::from_secs(5);
+
+/// What they are told at once.
+const WORDS_BYTES_MAX: usize = 8 << 10;
+
+/// All that was heard.
+#[derive(Debug)]
+pub(super) struct Heard {
+    began: Instant,
+    stdout: Kept,
+    stderr: Kept,
+    untold: Vec<u8>,
+    told_bytes: usize,
+    /// When those who watch are to be told.
+    due: Option<Instant>,
+}
+
+/// One stream.
+#[derive(Debug, Default)]
+struct Kept {
+    scrubbed: scrub::Stream,
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    left_out_bytes: u64,
+}
+
+impl Heard {
+    /// Nothing yet.
+    pub(super) fn new() -> Self {
+        Self {
+            began: Instant::now(),
+            stdout: Kept::default(),
+            stderr: Kept::default(),
+            untold: vec![],
+            told_bytes: 0,
+            due: None,
+        }
+    }
+
+    pub(super) fn hear(&mut self, stream: Stream, bytes: &[u8]) {
+        let kept = self.of(stream);
+        let passed = kept.scrubbed.pass(bytes);
+        self.keep(stream, &passed);
+    }
+
+    /// Resolves when there is something to tell those who watch and it is time.
+    pub(super) async fn due(&self) {
+        match self.due {
+            Some(due) => tokio::time::sleep_until(due).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// What those who watch have not heard yet, in whole letters.
+    pub(super) fn take(&mut self) -> Option<String> {
+        self.due = None;
+        let mut words = std::mem::take(&mut self.untold);
+        if let Err(error) = std::str::from_utf8(&words)
+            && error.error_len().is_none()
+        {
+            self.untold = words.split_off(error.valid_up_to());
+        }
+        self.told_bytes += words.len();
+        (!words.is_empty()).then(|| String::from_utf8_lossy(&words).into_owned())
+    }
+
+    /// Nothing more comes: what those who watch have not heard yet.
+    pub(super) fn finish(&mut self) -> Option<String> {
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            let rest = self.of(stream).scrubbed.finish();
+            self.keep(stream, &rest);
+        }
+        let words = std::mem::take(&mut self.untold);
+        (!words.is_empty()).then(|| String::from_utf8_lossy(&words).into_owned())
+    }
+
+    /// Whether something was left out.
+    pub(super) const fn is_truncated(&self) -> bool {
+        self.stdout.left_out_bytes + self.stderr.left_out_bytes > 0
+    }
+
+    /// What was said on standard output, and on standard error.
+    pub(super) fn texts(self) -> [String; 2] {
+        [self.stdout.text(), self.stderr.text()]
+    }
+
+    const fn of(&mut self, stream: Stream) -> &mut Kept {
+        match stream {
+            Stream::Stdout | Stream::Terminal => &mut self.stdout,
+            Stream::Stderr => &mut self.stderr,
+        }
+    }
+
+    fn keep(&mut self, stream: Stream, bytes: &[u8]) {
+        self.of(stream).keep(bytes);
+        // More would not be kept by the journal either.
+        let room = PROGRESS_BYTES_MAX.saturating_sub(self.told_bytes + self.untold.len());
+        let words = &bytes[..bytes.len().min(room)];
+        if words.is_empty() {
+            return;
+        }
+        self.untold.extend_from_slice(words);
+        let now = Instant::now();
+        let between = (self.began.elapsed() / 16).clamp(BETWEEN_WORDS_MIN, BETWEEN_WORDS_MAX);
+        self.due = match self.untold.len() >= WORDS_BYTES_MAX {
+            true => Some(now),
+            false => self.due.or(Some(now + between)),
+        };
+    }
+}
+
+impl Kept {
+    fn keep(&mut self, bytes: &[u8]) {
+        let (head, rest) = bytes.split_at(bytes.len().min(HEAD_BYTES_MAX - self.head.len()));
+        self.head.extend_from_slice(head);
+        // Of a piece larger than the end that is kept only its own end is.
+        let skipped = rest.len().saturating_sub(TAIL_BYTES_MAX);
+        self.tail.extend(&rest[skipped..]);
+        let n_over = self.tail.len().saturating_sub(TAIL_BYTES_MAX);
+        self.tail.drain(..n_over);
+        self.left_out_bytes += (skipped + n_over) as u64;
+    }
+
+    fn text(self) -> String {
+        let Self { mut head, tail, left_out_bytes, .. } = self;
+        if left_out_bytes > 0 {
+            head.extend_from_slice(format!("\n[{left_out_bytes} bytes left out]\n").as_bytes());
+        }
+        head.extend(tail);
+        String::from_utf8_lossy(&head).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_beginning_and_the_end_are_kept_however_it_comes() {
+        let said: Vec<u8> = (b'a'..=b'z').cycle().take(700_000).collect();
+        for n_bytes in [1_000, 65_536, 300_000, 700_000] {
+            let mut heard = Heard::new();
+            said.chunks(n_bytes).for_each(|piece| heard.hear(Stream::Stderr, piece));
+            heard.finish();
+            assert!(heard.is_truncated());
+            let left_out = said.len() - HEAD_BYTES_MAX - TAIL_BYTES_MAX;
+            let expected = [
+                &said[..HEAD_BYTES_MAX],
+                format!("\n[{left_out} bytes left out]\n").as_bytes(),
+                &said[said.len() - TAIL_BYTES_MAX..],
+            ]
+            .concat();
+            assert!(heard.texts() == [String::new(), String::from_utf8(expected).unwrap()]);
+        }
+    }
+
+    #[test]
+    fn words_are_whole_letters_and_no_more_than_a_journal_keeps() {
+        let mut heard = Heard::new();
+        heard.hear(Stream::Stdout, "gr\u{fc}n".as_bytes().split_at(3).0);
+        assert_eq!(heard.take().as_deref(), Some("gr"));
+        heard.hear(Stream::Stdout, "gr\u{fc}n".as_bytes().split_at(3).1);
+        assert_eq!(heard.take().as_deref(), Some("\u{fc}n"));
+        assert_eq!(heard.take(), None);
+        let mut told_bytes = 5;
+        for _ in 0..100 {
+            heard.hear(Stream::Stdout, &[b'x'; 1_000]);
+            told_bytes += heard.take().map_or(0, |words| words.len());
+        }
+        assert_eq!(told_bytes, PROGRESS_BYTES_MAX);
+    }
+}

@@ -1,0 +1,252 @@
+//! `tools.process.run`: commands that programs run. It asks unless a policy says otherwise, and is there only where the
+//! configuration wants it.
+
+mod heard;
+mod said;
+
+use crate::config::{ProcessNetwork, ProcessRun, ProcessSandbox, Processes as Said};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use heard::Heard;
+use lifecycle::{Failure, FailureCode, Json, ToolPath};
+use processes::{
+    Access, Cage, CageLimits, End, Event, Excess, Input, Network, Output, Process, Processes, Rule,
+    SpawnError, Spec, Streams,
+};
+use said::Command;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tools::{Request, Source, Tool};
+
+/// What every command finds in its environment; the configuration and the call may say otherwise.
+const ENVIRONMENT: [(&str, &str); 2] =
+    [("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"), ("LANG", "C.UTF-8")];
+
+/// Commands that programs run.
+#[derive(Debug)]
+pub struct ProcessTool {
+    setting: Arc<Setting>,
+}
+
+/// What is the same for every command.
+#[derive(Debug)]
+struct Setting {
+    processes: Processes,
+    run: ProcessRun,
+    directory: PathBuf,
+    cage: Option<Cage>,
+}
+
+impl ProcessTool {
+    /// The tool that the configuration wants, if it wants one. Commands start in `here` where no folder is named.
+    pub fn wanted(said: &Said, processes: &Processes, here: &Path) -> Option<Self> {
+        let run = said.run.clone()?;
+        let directory = run.directory.clone().unwrap_or_else(|| here.to_owned());
+        let cage = said.sandbox.as_ref().map(cage);
+        let setting = Setting { processes: processes.clone(), run, directory, cage };
+        Some(Self { setting: Arc::new(setting) })
+    }
+}
+
+impl Source for ProcessTool {
+    fn name(&self) -> &'static str {
+        "process"
+    }
+
+    fn tools(&self) -> Vec<Tool> {
+        let path = ToolPath::parse("process.run").expect("two names make a path");
+        let description = "Runs a command on the machine of the server and waits for its end. No shell is involved; \
+                           what it prints is told as it comes. `exitCode` is 128 + n where signal n ended it.";
+        vec![Tool {
+            description: description.to_owned(),
+            input_schema: Some(said::schema(self.setting.run.time_max())),
+            output_schema: Some(told_schema()),
+            asks: true,
+            about: Some("Run a command on this machine?".to_owned()),
+            job: true,
+            ..Tool::new(path)
+        }]
+    }
+
+    fn call(&self, request: Request) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
+        let setting = Arc::clone(&self.setting);
+        async move { run(&setting, &request).await.map(Some) }.boxed()
+    }
+}
+
+async fn run(setting: &Setting, request: &Request) -> Result<Json, Failure> {
+    let command = Command::read(&request.args, setting.run.time_max())?;
+    let process = setting.processes.spawn(&spec(setting, &command)).await.map_err(not_started)?;
+    let time_max = command.time_max;
+    feed(&process, command.stdin).await;
+    let mut heard = Heard::new();
+    // Dropping the process, for whatever reason, kills it and all that it has started.
+    let ended = tokio::select! {
+        ended = attend(&process, &mut heard, request, time_max) => ended,
+        () = request.cancelled.given() => {
+            return Err(Failure::new(FailureCode::Tool, "The command was cancelled."));
+        }
+    };
+    if let Some(words) = heard.finish() {
+        request.progress.tell(words).await;
+    }
+    Ok(told(&ended, heard, process.output().excess()))
+}
+
+fn spec(setting: &Setting, command: &Command) -> Spec {
+    let usual = ENVIRONMENT.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let mut env = std::collections::BTreeMap::from(usual);
+    env.extend(setting.run.env.clone());
+    env.extend(command.env.clone());
+    Spec {
+        argv: command.argv.iter().map(Into::into).collect(),
+        arg0: None,
+        cwd: setting.directory.join(command.cwd.as_deref().unwrap_or_default()),
+        env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        streams: Streams::Pipes(if command.stdin.is_some() { Input::Pipe } else { Input::Null }),
+        cage: setting.cage.clone(),
+    }
+}
+
+async fn feed(process: &Process, stdin: Option<String>) {
+    let Some(stdin) = stdin else { return };
+    if !stdin.is_empty() {
+        // The schema keeps it below what may wait for a program.
+        let room = process.input_room(stdin.len()).await;
+        // A program that does not read its input is none of our business.
+        let _ = process.write(stdin.into(), room);
+    }
+    let _ = process.close_input();
+}
+
+/// How a command ended.
+struct Ended {
+    code: i32,
+    is_timed_out: bool,
+}
+
+/// Hears all that a command says until nobody of its family is left to say anything.
+async fn attend(
+    process: &Process,
+    heard: &mut Heard,
+    request: &Request,
+    time_max: Duration,
+) -> Ended {
+    let (output, mut after) = (process.output(), 0);
+    let mut changes = output.changes();
+    let deadline = tokio::time::sleep(time_max);
+    tokio::pin!(deadline);
+    let mut ended = Ended { code: 0, is_timed_out: false };
+    let mut has_exited = false;
+    loop {
+        tokio::select! {
+            biased; // a command that never stops talking has a deadline too
+            () = &mut deadline, if !ended.is_timed_out && !has_exited => {
+                ended.is_timed_out = true;
+                process.end(End::Kill);
+            }
+            () = heard.due() => {
+                if let Some(words) = heard.take() {
+                    request.progress.tell(words).await;
+                }
+            }
+            event = next(output, &mut changes, after) => {
+                after = event.seq();
+                output.release(after);
+                match event {
+                    Event::Output(chunk) => heard.hear(chunk.stream, &chunk.bytes),
+                    Event::Exited { code, .. } => {
+                        (ended.code, has_exited) = (code, true);
+                        // What it left behind belongs to nobody.
+                        process.end(End::Kill);
+                    }
+                    Event::Closed { .. } => return ended,
+                }
+            }
+        }
+    }
+}
+
+async fn next(output: &Output, changes: &mut processes::Changes, after: u64) -> Event {
+    loop {
+        // Others on this thread have their turn, however much is said.
+        tokio::task::consume_budget().await;
+        match output.next_after(after) {
+            Some(event) => return event,
+            None => changes.next().await,
+        }
+    }
+}
+
+fn told(ended: &Ended, heard: Heard, excess: Option<Excess>) -> Json {
+    let exceeded = excess.map(|excess| match excess {
+        Excess::Memory => "memory",
+        Excess::Cpu => "cpu",
+        Excess::Processes => "processes",
+    });
+    let truncated = heard.is_truncated();
+    let [stdout, stderr] = heard.texts();
+    let told = json!({
+        "exitCode": ended.code,
+        "stdout": stdout,
+        "stderr": stderr,
+        "truncated": truncated,
+        "timedOut": ended.is_timed_out,
+        "exceeded": exceeded,
+    });
+    Json::from_value(&told).expect("a value can be written as JSON")
+}
+
+fn told_schema() -> serde_json::Value {
+    let about = |kind: &str, description: &str| json!({"type": kind, "description": description});
+    json!({
+        "type": "object",
+        "properties": {
+            "exitCode": about("integer", "128 + n where signal n ended it"),
+            "stdout": {"type": "string"},
+            "stderr": {"type": "string"},
+            "truncated": about("boolean", "whether the middle of either was left out"),
+            "timedOut": {"type": "boolean"},
+            "exceeded": {
+                "enum": [null, "memory", "cpu", "processes"],
+                "description": "what it used more of than its sandbox allows",
+            },
+        },
+        "required": ["exitCode", "stdout", "stderr", "truncated", "timedOut", "exceeded"],
+    })
+}
+
+fn not_started(error: SpawnError) -> Failure {
+    let why = match error {
+        SpawnError::Bad(bad) => bad.to_string(),
+        SpawnError::System(error) => error.kind().to_string(),
+        SpawnError::Uncaged(_) | SpawnError::Stopping => error.to_string(),
+        SpawnError::Ours(error) => {
+            tracing::warn!(%error, "a command could not be prepared");
+            "the server is not able to".to_owned()
+        }
+    };
+    Failure::new(FailureCode::Tool, format!("The command could not be started: {why}."))
+}
+
+/// What the configuration keeps commands to.
+fn cage(said: &ProcessSandbox) -> Cage {
+    // A link would be mounted over, and what it leads to left as it is.
+    let real = |path: &String| Path::new(path).canonicalize().unwrap_or_else(|_| path.into());
+    let at = |access| move |path: &String| Rule { path: real(path), access };
+    let root = Rule { path: "/".into(), access: Access::Read };
+    let written = said.writable.iter().map(at(Access::Write));
+    let hidden = said.hidden.iter().map(at(Access::Deny));
+    let network = match said.network {
+        ProcessNetwork::All => Network::All,
+        ProcessNetwork::Loopback => Network::Loopback,
+        ProcessNetwork::None => Network::None,
+    };
+    let (memory_bytes, cpu_ms, processes) = (said.memory_bytes, said.cpu_ms, said.processes);
+    let limits = CageLimits { memory_bytes, cpu_ms, processes };
+    // Of the same path the rule that forbids most counts, so a root that may be written has no other.
+    let root = (!said.writable.iter().any(|path| path == "/")).then_some(root);
+    Cage { rules: root.into_iter().chain(written).chain(hidden).collect(), network, limits }
+}

@@ -1,0 +1,128 @@
+//! What a program says it wants run.
+
+use lifecycle::{Failure, FailureCode, Json};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How long a command may take where the call does not say.
+const TIME_USUALLY: Duration = Duration::from_secs(60);
+
+/// Words of a command line, and the longest: the kernel starts nothing longer.
+const WORDS_MAX: usize = 4_096;
+const WORD_CHARS_MAX: usize = 128 << 10;
+
+/// Variables of one call, and what a command may be given to read: a program that has more writes a file.
+const VARIABLES_MAX: usize = 256;
+const STDIN_CHARS_MAX: usize = 1 << 20;
+
+/// What a program wants run; it has fitted the schema.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Args {
+    argv: Vec<String>,
+    cwd: Option<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    timeout_ms: Option<u64>,
+    stdin: Option<String>,
+}
+
+/// A command and its circumstances.
+#[derive(Debug)]
+pub(super) struct Command {
+    pub(super) argv: Vec<String>,
+    pub(super) cwd: Option<String>,
+    pub(super) env: BTreeMap<String, String>,
+    pub(super) time_max: Duration,
+    pub(super) stdin: Option<String>,
+}
+
+impl Command {
+    pub(super) fn read(args: &Json, time_max: Duration) -> Result<Self, Failure> {
+        let wrong = |error: serde_json::Error| {
+            let why = format!("The arguments of \"process.run\" do not fit: {error}.");
+            Failure::new(FailureCode::Validation, why)
+        };
+        let Args { argv, cwd, env, timeout_ms, stdin } =
+            serde_json::from_str(args.text()).map_err(wrong)?;
+        let time = timeout_ms.map_or(TIME_USUALLY, Duration::from_millis);
+        Ok(Self { argv, cwd, env, time_max: time.min(time_max), stdin })
+    }
+}
+
+/// What fits. What no system could be told is refused here, before anybody is asked.
+pub(super) fn schema(time_max: Duration) -> Value {
+    let text =
+        |n_max: usize| json!({"type": "string", "maxLength": n_max, "pattern": "^[^\\u0000]*$"});
+    let mut program = text(WORD_CHARS_MAX);
+    program["minLength"] = 1.into();
+    let time_ms_max = u64::try_from(time_max.as_millis()).unwrap_or(u64::MAX);
+    json!({
+        "type": "object",
+        "properties": {
+            "argv": {
+                "type": "array",
+                "description": "The program and its arguments; no shell reads them.",
+                "minItems": 1,
+                "maxItems": WORDS_MAX,
+                "prefixItems": [program],
+                "items": text(WORD_CHARS_MAX),
+            },
+            "cwd": text(4_096),
+            "env": {
+                "type": "object",
+                "description": "Variables beside PATH and LANG; nothing of the server's own is passed on.",
+                "maxProperties": VARIABLES_MAX,
+                "propertyNames": {"pattern": "^[^=\\u0000]+$"},
+                "additionalProperties": text(WORD_CHARS_MAX),
+            },
+            "timeoutMs": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": time_ms_max,
+                "description": "Then it is killed with all that it has started; a minute where it is not said.",
+            },
+            "stdin": {"type": "string", "maxLength": STDIN_CHARS_MAX},
+        },
+        "required": ["argv"],
+        "additionalProperties": false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn fits(args: &Value) -> bool {
+        let schema = Json::from_value(&schema(Duration::from_secs(5))).unwrap();
+        tools::misfit(&schema, &Json::from_value(args).unwrap()).is_none()
+    }
+
+    #[test]
+    fn what_no_system_could_be_told_does_not_fit() {
+        let good = json!({
+            "argv": ["a", ""], "cwd": "b", "env": {"A": "", "b c": "d"}, "timeoutMs": 5_000, "stdin": "\u{0}",
+        });
+        assert!(fits(&good));
+        for bad in [
+            json!({}),
+            json!({"argv": []}),
+            json!({"argv": [""]}),
+            json!({"argv": "ls -l"}),
+            json!({"argv": ["a", 1]}),
+            json!({"argv": ["a\u{0}b"]}),
+            json!({"argv": ["a"], "cwd": "\u{0}"}),
+            json!({"argv": ["a"], "env": {"A=B": "c"}}),
+            json!({"argv": ["a"], "env": {"": "c"}}),
+            json!({"argv": ["a"], "env": {"A": "\u{0}"}}),
+            json!({"argv": ["a"], "timeoutMs": 0}),
+            json!({"argv": ["a"], "timeoutMs": 5_001}),
+            json!({"argv": ["a"], "shell": true}),
+        ] {
+            assert!(!fits(&bad), "{bad}");
+        }
+    }
+}
