@@ -1,4 +1,6 @@
-//! The binary: one file per verb. Nothing async and nothing slow happens before the verb is known.
+//! All that the binary does: one file per verb. Nothing async and nothing slow happens before the verb is known.
+//!
+//! A library, because those are built beside what they need; a program waits until all of it is built.
 
 mod attend;
 mod autostart;
@@ -78,7 +80,8 @@ enum Verb {
     Journal(journal::Args),
 }
 
-fn main() -> std::process::ExitCode {
+/// Does what the command line says.
+pub fn main() -> std::process::ExitCode {
     // Runners are forked from a child that runs this same binary: before anything else is set up.
     sandbox::enter_if_asked();
     processes::enter_if_asked();
