@@ -8,12 +8,12 @@ use crate::doors::execbox::Channels;
 use crate::doors::hotrepl::{Places, Repl, Shelf};
 use crate::doors::mcp::Mcp;
 use crate::metrics::Metrics;
+use crate::tasks::Tasks;
 use engine::{Clock, Engine};
 use lifecycle::CallerName;
 use sources::Sources;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 pub(crate) struct App {
     pub(crate) engine: Engine,
@@ -33,7 +33,7 @@ pub(crate) struct App {
     /// Cancelled when the server stops: whoever waits is told.
     pub(crate) stopping: CancellationToken,
     /// Every task of the server; joined when it stops.
-    pub(crate) tasks: TaskTracker,
+    pub(crate) tasks: Tasks,
 }
 
 impl App {
@@ -43,7 +43,7 @@ impl App {
             Auth::Off => (Gate::Open, None),
         };
         let environment = environment.filter(|secret| !secret.is_empty());
-        let (stopping, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let (stopping, tasks) = (CancellationToken::new(), Tasks::new());
         let sandbox = config.engine.sandbox().clone();
         let (records, clock) = (Arc::clone(&config.records), config.clock.clone());
         let enclave = Sessions::new(config.enclave_tools, records, clock);

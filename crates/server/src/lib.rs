@@ -15,6 +15,7 @@ mod pages;
 mod query;
 mod routes;
 pub mod stdio;
+mod tasks;
 
 pub use config::{Auth, Config, Doors};
 pub use doors::hotrepl::Settings as ReplSettings;

@@ -5,6 +5,7 @@ use crate::auth::{TokenError, digest, presented, same};
 use crate::config::{Auth, Config};
 use crate::error::Problem;
 use crate::routes;
+use crate::tasks::Tasks;
 use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{FromRequestParts as _, Request};
@@ -19,7 +20,6 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 /// Connections at a time; the next one waits in the kernel's queue.
 const CONNECTIONS_MAX: usize = 1_024;
@@ -106,7 +106,7 @@ impl std::fmt::Debug for Server {
 #[derive(Debug, Clone)]
 pub(crate) struct Accepting {
     pub(crate) stopping: CancellationToken,
-    pub(crate) tasks: TaskTracker,
+    pub(crate) tasks: Tasks,
 }
 
 /// Answers connections until it is told to stop.

@@ -7,6 +7,7 @@ use super::screen;
 use super::session::Client;
 use super::shared::Viewer;
 use super::steward::{Ask, REMEMBERED_TIME};
+use crate::tasks::Tasks;
 use processes::{End, Event, InputRoom, Output, Process, Refused, Seq, Size};
 use protocols::exec_server::{
     Dialect, OutputMode, ProcessSignal, ReadParams, TerminalSize, TerminateParams,
@@ -20,7 +21,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
-use tokio_util::task::TaskTracker;
 
 /// A client that came back reads what it missed within this time; then it is not kept for it.
 const MISSED_TIME: Duration = Duration::from_secs(10);
@@ -56,7 +56,7 @@ pub(super) struct Desk {
     known_writes: HashSet<String>,
     pub(super) missed: Option<(Instant, Seq)>,
     pub(super) forget_at: Option<Instant>,
-    tasks: TaskTracker,
+    tasks: Tasks,
 }
 
 impl Desk {
@@ -64,7 +64,7 @@ impl Desk {
         process_id: String,
         process: Process,
         dialect: Dialect,
-        tasks: TaskTracker,
+        tasks: Tasks,
     ) -> Self {
         Self {
             name: quoted(&process_id),

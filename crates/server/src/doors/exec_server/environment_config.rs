@@ -1,6 +1,7 @@
 //! `environmentConfig/read`: the settings of codex on this machine, as far as a client asks for them.
 
 use super::outbox::Reply;
+use crate::tasks::Tasks;
 use protocols::exec_server::{
     ConfigLayer, ConfigLayers, EnvironmentConfigParams, EnvironmentConfigResponse, path_of, uri_of,
 };
@@ -8,7 +9,6 @@ use protocols::json_rpc::{ErrorObject, INTERNAL, INVALID_PARAMS};
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use tokio_util::task::TaskTracker;
 use toml::{Table, Value};
 
 /// The largest file of settings that is read: people write them by hand.
@@ -18,7 +18,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 const PATHS_MAX: usize = 256;
 
 /// Answers, away from those who wait for something else.
-pub(super) fn read(tasks: &TaskTracker, asked: EnvironmentConfigParams, reply: Reply) {
+pub(super) fn read(tasks: &Tasks, asked: EnvironmentConfigParams, reply: Reply) {
     tasks.spawn(async move {
         let reading = tokio::task::spawn_blocking(move || answer(&asked));
         let broken = |_| Err(ErrorObject::new(INTERNAL, "the settings could not be read"));

@@ -1,6 +1,7 @@
 //! `fs/*`, one after the other: whoever writes a file and then reads it finds what it wrote.
 
 use super::outbox::{REQUESTS_MAX, Reply};
+use crate::tasks::Tasks;
 use protocols::exec_server::{
     ByteChunk, FileRequest, FsCanonicalizeResponse, FsCopyParams, FsDirectoryEntry,
     FsGetMetadataResponse, FsOpenMode, FsOpenParams, FsOpenResponse, FsPathParams,
@@ -17,7 +18,6 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc;
-use tokio_util::task::TaskTracker;
 
 /// The largest file that is read at once.
 const FILE_BYTES_MAX: u64 = 512 << 20;
@@ -40,7 +40,7 @@ type Done = Result<Value, ErrorObject>;
 pub(super) struct Lane(mpsc::Sender<(FileRequest, Reply)>);
 
 impl Lane {
-    pub(super) fn open(tasks: &TaskTracker) -> Self {
+    pub(super) fn open(tasks: &Tasks) -> Self {
         let (sender, mut orders) = mpsc::channel::<(FileRequest, Reply)>(REQUESTS_MAX);
         tasks.spawn(async move {
             let mut handles = Handles::default();

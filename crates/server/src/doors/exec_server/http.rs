@@ -1,6 +1,7 @@
 //! `http/request`: requests made from this machine, for clients whose own network is another.
 
 use super::outbox::{Outbox, Reply};
+use crate::tasks::Tasks;
 use protocols::exec_server::{
     ByteChunk, HttpBodyDelta, HttpHeader, HttpRequestParams, HttpRequestResponse, RedirectPolicy,
     is_secret,
@@ -14,7 +15,6 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
-use tokio_util::task::TaskTracker;
 
 /// As browsers do.
 const REDIRECTS_MAX: usize = 10;
@@ -41,7 +41,7 @@ static CLIENT: LazyLock<Client> = LazyLock::new(|| {
 pub(super) struct Streams(Arc<Mutex<HashSet<String>>>);
 
 impl Streams {
-    pub(super) fn request(&self, tasks: &TaskTracker, params: HttpRequestParams, reply: Reply) {
+    pub(super) fn request(&self, tasks: &Tasks, params: HttpRequestParams, reply: Reply) {
         let streams = self.clone();
         let id = params.request_id.clone();
         if params.stream_response && !streams.begin(&id) {

@@ -5,6 +5,7 @@ use crate::auth::{Hosts, digest};
 use crate::error::Problem;
 use crate::guard;
 use crate::listen::{Accepting, accept, upgrade};
+use crate::tasks::Tasks;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -15,7 +16,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 /// Why nobody listens.
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +59,7 @@ pub async fn listen(
     let failed = |error| ListenError::Bind(address, error);
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    let accepting = Accepting { stopping: CancellationToken::new(), tasks: TaskTracker::new() };
+    let accepting = Accepting { stopping: CancellationToken::new(), tasks: Tasks::new() };
     let hosts = Hosts::new(address, &[]);
     let door = Door { hosts, secret: secret.map(digest), server: server.clone() };
     let router = Router::new()

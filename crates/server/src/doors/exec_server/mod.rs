@@ -29,6 +29,7 @@ pub use run::{
 use crate::app::App;
 use crate::auth::{Caller, Scope};
 use crate::error::Problem;
+use crate::tasks::Tasks;
 use axum::extract::State;
 use axum::extract::ws::{WebSocket, WebSocketUpgrade};
 use axum::http::HeaderMap;
@@ -43,7 +44,6 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 /// Connections at a time. Each may hold many processes.
 const CONNECTIONS_MAX: usize = 256;
@@ -74,7 +74,7 @@ struct Shared {
     imposed: Option<Confines>,
     places: Arc<Semaphore>,
     stopping: CancellationToken,
-    tasks: TaskTracker,
+    tasks: Tasks,
 }
 
 impl ExecServer {
@@ -85,7 +85,7 @@ impl ExecServer {
 
     /// The same; every process is kept to this, whatever its client asks for.
     pub fn confined(processes: Processes, choice: Choice, imposed: Option<Confines>) -> Self {
-        let (stopping, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let (stopping, tasks) = (CancellationToken::new(), Tasks::new());
         let sessions = Sessions::default();
         let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         let shareds = Shareds::default();

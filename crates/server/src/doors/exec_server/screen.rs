@@ -1,6 +1,7 @@
 //! What stands on a process's terminal, and waiting until it does. Nothing is looked at again before something was said.
 
 use super::outbox::Reply;
+use crate::tasks::Tasks;
 use processes::{Color, Look, Output, Row, Snapshot};
 use protocols::exec_server::{
     ByteChunk, ScreenColor, ScreenCursor, ScreenModes, ScreenParams, ScreenResponse, ScreenRun,
@@ -11,7 +12,6 @@ use regex::{Regex, RegexBuilder};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
-use tokio_util::task::TaskTracker;
 
 /// What a compiled pattern may take.
 const REGEX_BYTES_MAX: usize = 1 << 20;
@@ -127,12 +127,7 @@ impl Wanted {
 }
 
 /// `process/waitFor`.
-pub(super) fn wait_for(
-    output: &Arc<Output>,
-    params: WaitForParams,
-    tasks: &TaskTracker,
-    reply: Reply,
-) {
+pub(super) fn wait_for(output: &Arc<Output>, params: WaitForParams, tasks: &Tasks, reply: Reply) {
     let wanted = match Wanted::read(params, output) {
         Ok(wanted) => wanted,
         Err(error) => return reply.fail(&error),

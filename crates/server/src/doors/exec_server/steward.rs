@@ -6,6 +6,7 @@ use super::desk::{Desk, status};
 use super::outbox::Reply;
 use super::session::Session;
 use super::shared::{Shared, Viewer};
+use crate::tasks::Tasks;
 use processes::{Process, SpawnError, Spec};
 use protocols::exec_server::{
     AttachResponse, ByteChunk, Dialect, ExecResponse, OutputMode, ProcessSignal, ReadParams,
@@ -18,7 +19,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
-use tokio_util::task::TaskTracker;
 
 /// How long an ended process is remembered.
 pub(super) const REMEMBERED_TIME: Duration = Duration::from_secs(30);
@@ -76,7 +76,7 @@ pub(super) struct Steward {
     pub(super) session: Arc<Session>,
     pub(super) asks: mpsc::Receiver<Ask>,
     pub(super) started: watch::Sender<Option<Process>>,
-    pub(super) tasks: TaskTracker,
+    pub(super) tasks: Tasks,
 }
 
 impl Steward {

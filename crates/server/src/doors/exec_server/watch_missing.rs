@@ -2,6 +2,7 @@
 //! A connection has one watch; the next one takes its place.
 
 use super::outbox::{Outbox, Reply};
+use crate::tasks::Tasks;
 use protocols::exec_server::{
     BadPath, FsMissingChanged, FsWatchMissingParams, FsWatchMissingResponse, path_of,
 };
@@ -9,7 +10,6 @@ use protocols::json_rpc::{self, ErrorObject, INVALID_PARAMS};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 use tokio_util::sync::{CancellationToken, DropGuard};
-use tokio_util::task::TaskTracker;
 
 /// Paths of one watch. Each is looked at again and again.
 const PATHS_MAX: usize = 256;
@@ -25,7 +25,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn begin(&mut self, tasks: &TaskTracker, asked: FsWatchMissingParams, reply: Reply) {
+    pub(super) fn begin(&mut self, tasks: &Tasks, asked: FsWatchMissingParams, reply: Reply) {
         if asked.missing.len() > PATHS_MAX {
             let text = format!("fs/watchMissing takes at most {PATHS_MAX} paths");
             reply.fail(&ErrorObject::new(INVALID_PARAMS, text));

@@ -5,6 +5,7 @@ use crate::auth::{Hosts, digest};
 use crate::error::Problem;
 use crate::guard;
 use crate::listen::{Accepting, accept, upgrade};
+use crate::tasks::Tasks;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -19,7 +20,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, UnixListener};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 /// How long to wait when the system has no descriptor for a connection.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
@@ -115,7 +115,7 @@ pub async fn listen(
     address: &Address,
     secret: Option<&str>,
 ) -> Result<Listening, ListenError> {
-    let accepting = Accepting { stopping: CancellationToken::new(), tasks: TaskTracker::new() };
+    let accepting = Accepting { stopping: CancellationToken::new(), tasks: Tasks::new() };
     let Accepting { stopping, tasks } = accepting.clone();
     let channels = Channels::new(sandbox, stopping, tasks.clone());
     let failed = |error| ListenError::Bind(address.clone(), error);

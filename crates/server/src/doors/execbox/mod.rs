@@ -13,6 +13,7 @@ pub use listen::{Address, BadAddress, ListenError, Listening, listen};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::Problem;
+use crate::tasks::Tasks;
 use axum::extract::State;
 use axum::extract::ws::{WebSocket, WebSocketUpgrade};
 use axum::response::Response;
@@ -22,7 +23,6 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 use transport::{LinesIn, LinesOut};
 
 /// Channels at a time. Each may hold a process.
@@ -54,11 +54,11 @@ pub(crate) struct Channels {
     sandbox: Sandbox,
     places: Arc<Semaphore>,
     stopping: CancellationToken,
-    tasks: TaskTracker,
+    tasks: Tasks,
 }
 
 impl Channels {
-    pub(crate) fn new(sandbox: Sandbox, stopping: CancellationToken, tasks: TaskTracker) -> Self {
+    pub(crate) fn new(sandbox: Sandbox, stopping: CancellationToken, tasks: Tasks) -> Self {
         Self { sandbox, places: Arc::new(Semaphore::new(CHANNELS_MAX)), stopping, tasks }
     }
 

@@ -14,6 +14,7 @@ use crate::app::App;
 use crate::auth::Caller;
 use crate::error::Problem;
 use crate::query::Query;
+use crate::tasks::Tasks;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ws::WebSocketUpgrade;
@@ -31,7 +32,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 /// Requests of one client that wait for the evaluator.
 const QUEUED_MAX: usize = 32;
@@ -84,7 +84,7 @@ pub(crate) struct Repl {
 }
 
 impl Repl {
-    pub(crate) fn new(shelf: Shelf, stopping: CancellationToken, tasks: TaskTracker) -> Self {
+    pub(crate) fn new(shelf: Shelf, stopping: CancellationToken, tasks: Tasks) -> Self {
         let setting = Setting { shelf: Arc::new(shelf), stopping, tasks };
         Self { setting, sessions: Mutex::default() }
     }

@@ -14,6 +14,7 @@ use super::client::{Client, Heard};
 use super::evaluator::{Evaluator, Loss, Outcome, Said};
 use super::shelf::{NewFile, Shelf};
 use super::words::Stop;
+use crate::tasks::Tasks;
 use axum::extract::ws::WebSocket;
 use calls::Pending;
 use commands::Registered;
@@ -35,7 +36,6 @@ use store::StoreError;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 use watches::Watch;
 
 /// What a session is told by others at a time.
@@ -93,7 +93,7 @@ impl Handle {
 pub(super) struct Setting {
     pub(super) shelf: Arc<Shelf>,
     pub(super) stopping: CancellationToken,
-    pub(super) tasks: TaskTracker,
+    pub(super) tasks: Tasks,
 }
 
 /// What somebody waits for, in the evaluator.
