@@ -79,9 +79,9 @@ struct Add {
     /// Nobody says the value now: prints an address by which a person enters it.
     #[arg(long, conflicts_with_all = ["value", "from"])]
     handoff: bool,
-    /// With oauth: how tokens are got.
-    #[arg(long, value_name = "code|device|client_credentials", default_value = "code")]
-    flow: String,
+    /// With oauth: how tokens are got; as the source's description says, or by code, where it is not said.
+    #[arg(long, value_name = "code|device|client_credentials")]
+    flow: Option<String>,
     /// With oauth: who gives tokens; found out where it is not said.
     #[arg(long, value_name = "URL")]
     issuer: Option<String>,
@@ -212,7 +212,7 @@ fn read(wanted: &Add) -> Result<NewConnection, String> {
         value: wanted.value.as_deref().map(given).transpose()?,
         values,
         from: wanted.from.as_deref().map(from).transpose()?,
-        oauth: (wanted.template == "oauth").then(|| oauth(wanted)).transpose()?,
+        oauth: wanted.template.starts_with("oauth").then(|| oauth(wanted)).transpose()?,
         handoff: wanted.handoff,
         description: wanted.description.clone(),
     })
@@ -226,10 +226,14 @@ fn from(text: &str) -> Result<Value, String> {
 }
 
 fn oauth(wanted: &Add) -> Result<Value, String> {
-    let mut oauth = json!({ "flow": wanted.flow, "scopes": wanted.scopes });
+    let mut oauth = json!({ "scopes": wanted.scopes });
     let secret = wanted.client_secret.as_deref().map(given).transpose()?;
-    let said =
-        [("issuer", &wanted.issuer), ("client_id", &wanted.client_id), ("client_secret", &secret)];
+    let said = [
+        ("flow", &wanted.flow),
+        ("issuer", &wanted.issuer),
+        ("client_id", &wanted.client_id),
+        ("client_secret", &secret),
+    ];
     for (name, value) in said {
         if let Some(value) = value {
             oauth[name] = value.as_str().into();

@@ -18,6 +18,7 @@ use store::sqlite::{OpenError, SqliteStore};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tools::builtin::Builtin;
 use tools::demo::Demo;
+use tools::http::HttpClient;
 use tools::{Catalogue, Found, Minding};
 use url::Url;
 
@@ -299,6 +300,7 @@ async fn open_sources(
         files: config_files(args.config.as_deref(), data_dir),
         minding: Minding::ThisBinary,
         vault,
+        http: HttpClient::default(),
         serves: true,
     };
     let sources = Sources::start(setup).await?;

@@ -2,9 +2,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say so loudly")]
 
 mod browser;
+mod echo;
 mod served;
 
 use browser::Browser;
+use echo::Echo;
 use serde_json::{Value, json};
 use served::{Answer, Served, airlock};
 use std::path::{Path, PathBuf};
@@ -317,24 +319,90 @@ async fn phones_and_screen_readers_are_served() {
             "nothing sticks out at {width} pixels"
         );
         picture(&browser, name).await;
-        let axe =
-            std::fs::read_to_string(axe()).expect("axe-core is installed by cargo xtask test");
-        browser.client.execute(&axe, vec![]).await.unwrap();
-        let check = "const done = arguments[arguments.length - 1]; \
-                     axe.run().then((found) => done(found.violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.html).join())));";
-        let violations = browser.client.execute_async(check, vec![]).await.unwrap();
-        assert_eq!(violations, json!([]), "at {width} pixels");
+        assert_eq!(violations(&browser).await, json!([]), "at {width} pixels");
         browser.goto(&link(&served, None)).await;
         browser.find("main a[href^='/resume/']").await;
-        browser.client.execute(&axe, vec![]).await.unwrap();
-        let violations = browser.client.execute_async(check, vec![]).await.unwrap();
-        assert_eq!(violations, json!([]), "the inbox at {width} pixels");
+        assert_eq!(violations(&browser).await, json!([]), "the inbox at {width} pixels");
         browser.close().await;
     }
+}
+
+/// What keeps people from using the page that a browser shows.
+async fn violations(browser: &Browser) -> Value {
+    let axe = std::fs::read_to_string(axe()).expect("axe-core is installed by cargo xtask test");
+    browser.client.execute(&axe, vec![]).await.unwrap();
+    let check = "const done = arguments[arguments.length - 1]; \
+                 axe.run().then((found) => done(found.violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.html).join())));";
+    browser.client.execute_async(check, vec![]).await.unwrap()
 }
 
 /// Where `cargo xtask test` puts the accessibility checker.
 fn axe() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.join("target/npm/node_modules/axe-core/axe.min.js")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_enters_a_secret_that_no_agent_sees() {
+    let (secret, user) = ("canary-Entered/5Kw+Zq9", "ann");
+    let ((_dir, served), api) = (fresh(), Echo::start());
+    let (admin, agent) = (served.client("admin"), served.client("run"));
+    let spec = json!({ "slug": "things", "spec": { "kind": "blob", "value": api.description() } });
+    assert_eq!(admin.post("/api/openapi/specs", &spec.to_string()).status, 200);
+    let wanted =
+        json!({ "integration": "things", "name": "main", "template": "basic", "handoff": true });
+    assert_eq!(admin.post("/api/connections", &wanted.to_string()).status, 200);
+    let paused = agent.execute(
+        "const said = await tools.things.org.main.t.list({}); console.log(said); return said",
+    );
+    let url = paused.json()["structured"]["interaction"]["url"].as_str().unwrap().to_owned();
+    let page = agent.get("/connect");
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(
+        policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"),
+        "{policy}"
+    );
+    assert_eq!(page.header("x-frame-options"), Some("DENY"));
+
+    let browser = Browser::open(400, 860).await;
+    // Nobody shows it inside a page of their own, and catches what is typed.
+    browser
+        .goto(&format!(
+            "data:text/html,<title>t</title><iframe src=\"{}/connect\"></iframe>",
+            served.url
+        ))
+        .await;
+    browser.client.clone().enter_frame(0).await.unwrap();
+    let shown = browser.run("return document.documentElement.innerText").await;
+    assert!(!shown.as_str().unwrap_or_default().contains("Enter a secret"), "{shown}");
+
+    browser.goto(&url).await;
+    browser.sees("For the connection things.org.main").await;
+    let address = browser.client.current_url().await.unwrap();
+    assert!(address.fragment().is_none(), "the code stays in no history: {address}");
+    assert_eq!(violations(&browser).await, json!([]));
+    let kind = "return document.querySelector('input[name=password]').type";
+    assert_eq!(browser.run(kind).await, json!("password"), "nobody reads it over a shoulder");
+    browser.fill("input[name=user]", user).await;
+    browser.fill("input[name=password]", secret).await;
+    browser.click("form button").await;
+    browser.sees("Done. You can close this page.").await;
+    assert_eq!(browser.run("return document.querySelectorAll('input').length").await, json!(0));
+
+    let ended = end(&served, &paused.execution());
+    assert_eq!(ended.json()["structured"]["result"]["ok"], json!(true), "{ended:?}");
+    let sent = base64::Engine::encode(
+        &base64::engine::general_purpose::STANDARD,
+        format!("{user}:{secret}"),
+    );
+    assert!(api.heard().contains(&format!("authorization: Basic {sent}")), "it arrived");
+    let journal = agent.get(&format!("/api/executions/{}/journal", paused.execution()));
+    for told in [paused, ended, journal] {
+        assert!(!told.body.contains(secret) && !told.body.contains(&sent), "{told:?}");
+    }
+    // The link was good once.
+    browser.goto("about:blank").await;
+    browser.goto(&url).await;
+    browser.sees("Nobody waits for a secret here any more.").await;
+    browser.close().await;
 }

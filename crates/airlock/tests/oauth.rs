@@ -284,3 +284,169 @@ fn an_mcp_server_that_wants_a_token_is_added_authorized_and_called() {
     assert_eq!(result(&agent, &asked.execution()), "hi");
     house.told_nobody();
 }
+
+/// Somebody who agrees to whatever an execution asks, until it ends: what it returned, and how often it asked.
+fn agreed(house: &House, agent: &Client, execution: &str) -> (Value, usize) {
+    let mut seen: Vec<String> = vec![];
+    loop {
+        let found = wait_for(|| {
+            let shown = agent.get(&format!("/api/executions/{execution}/result"));
+            if shown.status == 200 {
+                return Some(Err(shown.json()["result"].clone()));
+            }
+            let asked = agent.get(&format!("/api/executions/{execution}/questions")).json();
+            let urls = asked["questions"].as_array()?.iter();
+            let url = urls.filter_map(|asked| asked["interaction"]["url"].as_str()).next()?;
+            (!seen.iter().any(|known| known == url)).then(|| Ok(url.to_owned()))
+        });
+        match found {
+            Err(result) => return (result, seen.len()),
+            Ok(url) => {
+                assert_eq!(house.come_back(&house.agree(&url)).status, 200);
+                seen.push(url);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_call_that_may_too_little_asks_for_more_and_goes_on_and_nobody_asks_for_ever() {
+    let house = House::new(3_600, json!({ "scopes": ["openid", "offline_access", "read"] }));
+    let (agent, admin, port) = (house.served.client("run"), house.admin(), house.issuer.port);
+    let may_write =
+        move |token: &str| issuer::scopes(port, token).iter().any(|scope| scope == "write");
+    house.api.wants(move |said, token| {
+        let writes = said.starts_with("POST /things") || said.contains("tools/call");
+        (writes && !may_write(token)).then(|| "write".to_owned())
+    });
+    let begin = |integration: &str| {
+        let body = json!({ "integration": integration, "name": "main" }).to_string();
+        let url = good(admin.post("/api/oauth/start", &body))["url"].as_str().unwrap().to_owned();
+        assert_eq!(house.come_back(&house.agree(&url)).status, 200);
+    };
+    begin("things");
+    assert_eq!(agent.execute(CALL).result(), true, "who only reads is not asked");
+    let asked = agent.execute(CHANGE);
+    let paused = agent.resume(&asked.question(), "accept");
+    let scope = parameter(&link(&paused), "scope");
+    assert_eq!(scope, "openid+offline_access+read+write", "what was asked for before, and the new");
+    let told = paused.json()["structured"]["interaction"]["message"].to_string();
+    assert!(told.contains("for more (write)"), "{told}");
+    assert_eq!(agreed(&house, &agent, &asked.execution()), (json!(true), 1));
+    assert_eq!(house.api.heard().matches("POST /things").count(), 2, "refused, and then done");
+
+    // An MCP server says it in the same words.
+    let added =
+        json!({ "slug": "remote", "endpoint": format!("{}/mcp", house.api.url), "connect": false });
+    good(admin.post("/api/mcp/servers", &added.to_string()));
+    house.connect("remote", json!({ "scopes": ["openid", "offline_access", "read"] }));
+    begin("remote");
+    let call = "return (await tools.remote.org.main.repeat({ text: 'hi' })).data.content[0].text";
+    let paused = wait_for(|| Some(agent.execute(call)).filter(|said| said.body.contains("paused")));
+    assert_eq!(agreed(&house, &agent, &paused.execution()), (json!("hi"), 1));
+
+    // Who says it whatever is allowed is asked for once, and then believed.
+    let refused = "const told = await tools.things.org.main.t.list({}); return [told.error.code, told.error.status]";
+    house.api.wants(|_, _| Some("read everything".into()));
+    let paused = agent.execute(refused);
+    let no = json!(["connection_rejected", 403]);
+    assert_eq!(agreed(&house, &agent, &paused.execution()), (no.clone(), 1));
+    assert_eq!(agent.execute(refused).result(), no, "nobody is asked again");
+    let n_asked = std::sync::atomic::AtomicUsize::new(0);
+    house.api.wants(move |_, _| {
+        Some(format!("more{}", n_asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed)))
+    });
+    let paused = agent.execute(refused);
+    assert_eq!(
+        agreed(&house, &agent, &paused.execution()),
+        (no, 2),
+        "a wish a time, and not for ever"
+    );
+    house.told_nobody();
+}
+
+/// Describes three ways to get tokens at `at`.
+fn describe(api: &Echo, at: &str) {
+    let scopes = json!({ "openid": "", "offline_access": "", "read": "" });
+    let flow = |more: Value| {
+        let mut flow = json!({ "tokenUrl": format!("{at}/token"), "refreshUrl": format!("{at}/token?renewing=1"),
+            "scopes": scopes.clone() });
+        flow.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        flow
+    };
+    let login = json!({ "type": "oauth2", "flows": {
+        "authorizationCode": flow(json!({ "authorizationUrl": format!("{at}/auth") })),
+        "clientCredentials": flow(json!({})),
+    } });
+    api.describes("login", login);
+    let device = flow(json!({ "deviceAuthorizationUrl": format!("{at}/device/auth") }));
+    api.describes(
+        "gadget",
+        json!({ "type": "oauth2", "flows": { "deviceAuthorization": device } }),
+    );
+    let document = format!("{at}/.well-known/openid-configuration");
+    api.describes("person", json!({ "type": "openIdConnect", "openIdConnectUrl": document }));
+}
+
+#[test]
+fn a_description_says_where_tokens_come_from_and_nothing_is_found_out() {
+    let house = House::new(4, json!({}));
+    let (agent, at) = (house.served.client("run"), house.issuer.url.clone());
+    describe(&house.api, &at);
+    let spec =
+        json!({ "slug": "told", "spec": { "kind": "blob", "value": house.api.description() } });
+    good(house.admin().post("/api/openapi/specs", &spec.to_string()));
+    let ways = good(house.admin().get("/api/integrations/told"))["authMethods"].clone();
+    let way = ways
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|way| way["template"] == "oauth-login")
+        .unwrap()
+        .clone();
+    assert_eq!(way["oauth"]["flows"][0]["authorizationUrl"], format!("{at}/auth"), "{way}");
+
+    let connect = |name: &str, template: &str, oauth: Value| {
+        let body =
+            json!({ "integration": "told", "name": name, "template": template, "oauth": oauth });
+        good(house.admin().post("/api/connections", &body.to_string()));
+        format!("return (await tools.told.org.{name}.t.list({{}})).ok")
+    };
+    let known = json!({ "client_id": "known", "client_secret": "canary-KnownSecret/7Rt+Qe1" });
+    let (before, first) =
+        (house.api.heard().lines().count(), connect("first", "oauth-login", known.clone()));
+    let paused = agent.execute(&first);
+    let url = link(&paused);
+    assert!(url.starts_with(&format!("{at}/auth?")), "{url}");
+    assert_eq!(parameter(&url, "scope"), "offline_access+openid+read");
+    assert_eq!(agreed(&house, &agent, &paused.execution()), (json!(true), 1));
+    let machine = json!({ "flow": "client_credentials", "client_id": "machine",
+        "client_secret": "canary-ClientSecret/4Xk+Wd9", "scopes": ["read"] });
+    assert_eq!(agent.execute(&connect("machine", "oauth-login", machine)).result(), true);
+    let paused = agent.execute(&connect("gadget", "oauth-gadget", known));
+    Browser::default().visit(&link(&paused), &house.served.url);
+    assert_eq!(result(&agent, &paused.execution()), true);
+    let heard = house.api.heard();
+    let asked: Vec<_> =
+        heard.lines().skip(before).filter(|line| line.contains(".well-known")).collect();
+    assert_eq!(asked, [""; 0], "the source is not asked who guards it");
+
+    // A token that is over is renewed where the description says.
+    wait_for(|| {
+        let all = house.issuer.secrets();
+        (!all.iter().any(|token| issuer::is_valid(house.issuer.port, token))).then_some(())
+    });
+    let n_before = house.issuer.n_refreshes();
+    assert_eq!(agent.execute(&first).result(), true);
+    assert_eq!(house.issuer.n_refreshes(), n_before + 1);
+    assert!(house.issuer.heard("/token?renewing=1"), "at its own address");
+
+    // Where nobody says who we are, the server that is named may introduce us.
+    let person = connect("person", "oauth-person", json!({ "scopes": ["openid", "read"] }));
+    let paused = agent.execute(&person);
+    assert_eq!(agreed(&house, &agent, &paused.execution()), (json!(true), 1));
+    let anybody = connect("anybody", "oauth-login", json!({}));
+    let paused = agent.execute(&anybody);
+    assert_eq!(agreed(&house, &agent, &paused.execution()), (json!(true), 1));
+    house.told_nobody();
+}

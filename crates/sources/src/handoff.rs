@@ -45,12 +45,17 @@ async fn begin(held: &Held, call: visits::Waiting<'_>) -> Result<String, NoProof
     let origin = held.trust.origin().await.ok_or_else(|| visits::nobody_comes(held))?;
     let turn = held.trust.turn(&held.key);
     let _turn = turn.lock().await;
-    let made = held.trust.visit(&held.key, call, async |state| {
-        let page =
-            origin.join(PAGE).map_err(|_| Trouble::new("internal", "We have no address."))?;
-        let purpose = serde_json::to_string(&Purpose { handoff: true }).unwrap_or_default();
-        Ok((format!("{page}#{state}"), purpose))
-    });
+    let made = held.trust.visit(
+        &held.key,
+        call,
+        |_| true,
+        async |state| {
+            let page =
+                origin.join(PAGE).map_err(|_| Trouble::new("internal", "We have no address."))?;
+            let purpose = serde_json::to_string(&Purpose { handoff: true }).unwrap_or_default();
+            Ok((format!("{page}#{state}"), purpose))
+        },
+    );
     Ok(made.await?.url)
 }
 

@@ -1,5 +1,6 @@
 //! Whether a connection is good: its values are there, and its source takes them.
 
+use crate::proof::Held;
 use crate::{SourceError, Sources, open};
 use lifecycle::{CallOutcome, Json, ToolPath};
 use reqwest::Method;
@@ -48,7 +49,7 @@ impl Sources {
         let checking = async {
             match &held.connection.health {
                 Some(tool) => self.called(&format!("{}.{tool}", held.key.shown())).await,
-                None => self.reached(slug, &credential).await,
+                None => self.reached(&held, &credential).await,
             }
         };
         let checked = tokio::time::timeout(CHECK_TIME_MAX, checking).await;
@@ -91,7 +92,8 @@ impl Sources {
     }
 
     /// Reads the source with it where reading shows something, and otherwise looks whether its address refuses it.
-    async fn reached(&self, slug: &Slug, credential: &Credential) -> Health {
+    async fn reached(&self, held: &Held, credential: &Credential) -> Health {
+        let slug = &held.key.slug;
         let (server, spec) = match self.0.known.lock().await.get(slug) {
             Some(entry) => (entry.server.clone(), entry.spec.clone()),
             None => return Health::ill("integration_not_found", "The source is gone."),
@@ -108,7 +110,9 @@ impl Sources {
             };
         }
         if kind == "graphql" {
-            return match open::open(&spec, credential, self.0.setup.minding, &self.0.http).await {
+            return match open::open(&spec, credential, self.0.setup.minding, &self.0.setup.http)
+                .await
+            {
                 Ok(_) => Health::well("The API describes itself."),
                 Err(why) => Health::ill(
                     "connection_rejected",
@@ -121,11 +125,17 @@ impl Sources {
         let limits = HttpLimits {
             total: CHECK_TIME_MAX,
             response_bytes_max: 1 << 20,
-            ..self.0.http.limits()
+            ..self.0.setup.http.limits()
         };
-        let request = Outgoing::new(Method::GET, url);
-        let sent =
-            self.0.http.limited(limits).send(request, credential, &CancelSignal::never()).await;
+        let request =
+            Outgoing { reach: held.reach_of_target(&url), ..Outgoing::new(Method::GET, url) };
+        let sent = self
+            .0
+            .setup
+            .http
+            .limited(limits)
+            .send(request, credential, &CancelSignal::never())
+            .await;
         match sent {
             Ok(answer) if matches!(answer.status.as_u16(), 401 | 403) => {
                 Health::ill("connection_rejected", format!("The API answered {}.", answer.status))

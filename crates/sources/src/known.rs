@@ -71,8 +71,9 @@ impl Known {
         let key = Key { slug: slug.clone(), owner: owner.to_owned(), name: name.to_owned() };
         let address = self.spec.base_url.as_deref().or(self.spec.url.as_deref());
         let address = address.and_then(|url| Url::parse(url).ok());
+        let described_at = self.spec.url.as_deref().and_then(|url| Url::parse(url).ok());
         let connection = Arc::new(connection.clone());
-        Some(Held { trust: Arc::clone(trust), key, connection, address })
+        Some(Held { trust: Arc::clone(trust), key, connection, address, described_at })
     }
 
     pub(crate) fn bound(&self, trust: &Arc<Trust>, slug: &Slug) -> Vec<Arc<tools::Connection>> {

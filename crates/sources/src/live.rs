@@ -158,7 +158,7 @@ impl Sources {
         spec: &crate::config::Source,
         credential: &Credential,
     ) -> Result<Opened, SourceError> {
-        let opening = open::open(spec, credential, self.0.setup.minding, &self.0.http);
+        let opening = open::open(spec, credential, self.0.setup.minding, &self.0.setup.http);
         opening.await.map_err(|why| unreadable(slug, why))
     }
 

@@ -40,6 +40,8 @@ pub struct Setup {
     pub minding: Minding,
     /// Where secrets are kept.
     pub vault: Vault,
+    /// What the network is reached by.
+    pub http: HttpClient,
     /// Whether browsers will find us: see [`Sources::listens_at`].
     pub serves: bool,
 }
@@ -56,7 +58,6 @@ pub struct Sources(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
     pub(crate) setup: Setup,
-    pub(crate) http: HttpClient,
     pub(crate) trust: Arc<Trust>,
     /// One change at a time.
     pub(crate) known: Mutex<BTreeMap<Slug, Known>>,
@@ -125,12 +126,10 @@ impl Sources {
             Err(VaultError::Store(error)) => return Err(error),
             Err(error) => tracing::error!("secrets of earlier days stay as they are: {error}"),
         }
-        let (http, closing, tasks) =
-            (HttpClient::default(), CancellationToken::new(), TaskTracker::new());
-        let trust = Arc::new(Trust::new(&setup, &http, &closing, &tasks));
+        let (closing, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let trust = Arc::new(Trust::new(&setup, &closing, &tasks));
         let sources = Self(Arc::new(Inner {
             setup,
-            http,
             trust,
             known: Mutex::default(),
             trouble: RwLock::default(),
@@ -186,7 +185,7 @@ impl Sources {
 
     /// What an address seems to be.
     pub async fn detect(&self, url: &str) -> Result<crate::Detected, String> {
-        open::detect(url, &self.0.http).await
+        open::detect(url, &self.0.setup.http).await
     }
 
     /// What an inline description would become.

@@ -66,18 +66,20 @@ pub(crate) fn new_state() -> Result<String, VaultError> {
 }
 
 impl Trust {
-    /// A visit for this connection: the one that is under way, or a new one that `make` begins with a fresh state and
-    /// answers with its address and purpose. The caller has the connection's turn.
+    /// A visit for this connection: the one that is under way, if its purpose `serves`, or a new one that `make` begins
+    /// with a fresh state and answers with its address and purpose. The caller has the connection's turn.
     pub(crate) async fn visit(
         &self,
         key: &Key,
         waiting: Waiting<'_>,
+        serves: impl Fn(&str) -> bool,
         make: impl AsyncFnOnce(&str) -> Result<(String, String), Trouble>,
     ) -> Result<Visit, Trouble> {
         let broken = |error: VaultError| vault_trouble(&error);
         let now = self.engine.clock().now();
         let execution = waiting.map(|call| call.execution);
-        if let Some((state, mut visit)) = self.under_way(key, now).await.map_err(broken)? {
+        let under_way = self.under_way(key, now).await.map_err(broken)?;
+        if let Some((state, mut visit)) = under_way.filter(|(_, visit)| serves(&visit.purpose)) {
             if let Some(execution) =
                 execution.filter(|execution| !visit.executions.contains(execution))
             {

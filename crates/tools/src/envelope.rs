@@ -1,5 +1,7 @@
 //! What a program gets from a tool of an integration: `{ok: true, data}`, or `{ok: false, error}`.
 
+use crate::Refused;
+use crate::http::scopes;
 use lifecycle::{Failure, Json};
 use serde_json::{Value, json};
 
@@ -62,15 +64,25 @@ impl Trouble {
     }
 }
 
-/// Whether the other side did not know who called: another credential may help.
-pub(crate) fn is_unauthorized(told: &Json) -> bool {
+/// Where the details of a refusal say which scopes would be enough, with spaces between them.
+pub(crate) const WANTED_SCOPES: &str = "wantedScopes";
+
+/// Why the other side did not take the credential, where another one may help.
+pub(crate) fn refused(told: &Json) -> Option<Refused> {
     // Most results are good, and some are large: only what may be a refusal is read.
     if !told.text().contains("connection_rejected") {
-        return false;
+        return None;
     }
     let told: Value = serde_json::from_str(told.text()).unwrap_or_default();
     let error = &told["error"];
-    told["ok"] == false && error["code"] == "connection_rejected" && error["status"] == 401
+    if told["ok"] != false || error["code"] != "connection_rejected" {
+        return None;
+    }
+    match (error["status"].as_u64(), error["details"][WANTED_SCOPES].as_str()) {
+        (Some(401), _) => Some(Refused::Unknown),
+        (Some(403), Some(wanted)) => Some(Refused::Narrow(scopes(wanted))),
+        (_, _) => None,
+    }
 }
 
 #[cfg(test)]
@@ -91,5 +103,21 @@ mod tests {
             trouble.told().text(),
             r#"{"error":{"code":"upstream_http_error","message":"gone","status":404},"ok":false}"#
         );
+    }
+
+    #[test]
+    fn only_a_refusal_that_another_credential_may_mend_is_one() {
+        let told = |status: u16, details: Value| {
+            let (status, details) = (Some(status), Some(details));
+            refused(
+                &Trouble { status, details, ..Trouble::new("connection_rejected", "no") }.told(),
+            )
+        };
+        assert_eq!(told(401, Value::Null), Some(Refused::Unknown));
+        let narrow = Some(Refused::Narrow(vec!["a".into(), "b".into()]));
+        assert_eq!(told(403, json!({ WANTED_SCOPES: "a b" })), narrow);
+        assert_eq!(told(403, json!({})), None);
+        let data = Json::from_value(&json!("connection_rejected")).unwrap();
+        assert_eq!(refused(&done(&data, None)), None);
     }
 }

@@ -4,7 +4,7 @@
 //! takes the old one's place. A [`Connection`](crate::Connection) binds it at
 //! `<integration>.<owner>.<connection>`, and each of its tools is found below that.
 
-use crate::{Credential, Place, Request, SharedSchema};
+use crate::{Credential, Place, Request, SharedSchema, TokenSource};
 use futures_util::future::BoxFuture;
 use lifecycle::{Failure, Json};
 use std::fmt;
@@ -101,13 +101,15 @@ pub struct AuthMethod {
     pub label: String,
     /// Where each value goes.
     pub placements: Vec<PlacementTemplate>,
+    /// Where its tokens come from, where they are got by OAuth 2 and the source says so.
+    pub tokens: Option<TokenSource>,
 }
 
 impl AuthMethod {
     /// Nobody asks who calls.
     pub fn none() -> Self {
         let (template, label) = ("none".into(), "None".into());
-        Self { template, kind: "none", label, placements: vec![] }
+        Self { template, kind: "none", label, placements: vec![], tokens: None }
     }
 
     /// `Authorization: Bearer …`, under this name.
@@ -119,7 +121,7 @@ impl AuthMethod {
             variable: "value".into(),
         };
         let (template, label) = (template.into(), "Bearer token".into());
-        Self { template, kind: "bearer", label, placements: vec![placement] }
+        Self { template, kind: "bearer", label, placements: vec![placement], tokens: None }
     }
 }
 

@@ -25,14 +25,16 @@ mod shape;
 mod shared_schema;
 mod source;
 mod suggest;
+mod token_source;
 
 pub use catalogue::{Age, Ages, Arrival, Card, Catalogue, CatalogueError, Change, Found, Snapshot};
 pub use child::{Minding, Program};
 pub use connection::{Connection, ConnectionName, Credential, Owner, Place, Placement, Secret};
 pub use describe::Description;
 pub use integration::{AuthMethod, BadSlug, Integration, PlacementTemplate, Slug, ToolSpec};
-pub use proof::{NoProof, Proof};
+pub use proof::{NoProof, Proof, Refused};
 pub use schema::misfit;
 pub use search::{Page, Search};
 pub use shared_schema::{Definitions, SharedSchema};
 pub use source::{CancelSignal, Person, Progress, Request, Source, Tool};
+pub use token_source::{TokenFlow, TokenFlowKind, TokenSource};

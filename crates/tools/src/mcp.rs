@@ -5,6 +5,7 @@ mod bounded;
 mod handler;
 mod http;
 mod names;
+mod refusal;
 mod session;
 
 use crate::envelope::{Trouble, done};
@@ -14,10 +15,10 @@ use crate::{
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use lifecycle::{Failure, Json};
+pub use refusal::wants_token;
 use rmcp::model::{CallToolResult, ContentBlock, Tool};
 use serde_json::{Value, json};
 use session::Sessions;
-pub use session::wants_token;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! What proves who calls, found when a call needs it and never before. One that is not taken may be renewed: the same
 //! call then goes on.
 
-use crate::envelope::{Trouble, is_unauthorized};
+use crate::envelope::{Trouble, refused};
 use crate::{Credential, Integration, Request};
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, ready};
@@ -19,12 +19,22 @@ pub trait Proof: Send + Sync {
     /// The proof itself. Asks the person behind the call where nobody else can help, for as long as that takes.
     fn credential(&self, call: &Request) -> BoxFuture<'static, Result<Credential, NoProof>>;
 
-    /// Another proof after the other side did not take `refused`; none where there is none.
+    /// Another proof after the other side did not take `refused`, and said why; none where there is none.
     fn renewed(
         &self,
         refused: &Credential,
+        why: &Refused,
         call: &Request,
     ) -> BoxFuture<'static, Result<Option<Credential>, NoProof>>;
+}
+
+/// Why the other side did not take a proof.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refused {
+    /// It does not know who calls.
+    Unknown,
+    /// It knows, and wants these scopes to be allowed.
+    Narrow(Vec<String>),
 }
 
 /// Why there is no proof.
@@ -61,6 +71,7 @@ impl Proof for Credential {
     fn renewed(
         &self,
         _: &Credential,
+        _: &Refused,
         _: &Request,
     ) -> BoxFuture<'static, Result<Option<Credential>, NoProof>> {
         ready(Ok(None)).boxed()
@@ -82,10 +93,8 @@ pub(crate) async fn perform(
     for _ in 0..RENEWALS_MAX {
         credential.learn();
         let said = integration.call(&tool, &credential, request.clone()).await?;
-        if !said.as_ref().is_some_and(is_unauthorized) {
-            return Ok(said);
-        }
-        credential = match proof.renewed(&credential, &request).await {
+        let Some(why) = said.as_ref().and_then(refused) else { return Ok(said) };
+        credential = match proof.renewed(&credential, &why, &request).await {
             Ok(Some(better)) => better,
             Ok(None) => return Ok(said),
             Err(none) => return told(none),

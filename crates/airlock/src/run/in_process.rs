@@ -21,6 +21,7 @@ use store::sqlite::SqliteStore;
 use tokio::signal::unix::{SignalKind, signal};
 use tools::builtin::Builtin;
 use tools::demo::Demo;
+use tools::http::HttpClient;
 use tools::{Catalogue, Found, Minding};
 
 /// What to run, with what, and who is asked.
@@ -83,8 +84,8 @@ async fn open_sources(
     let records = Arc::new(store.clone());
     // What is sealed here is gone with the journal.
     let vault = Vault::open(Arc::clone(&records) as _, KeyPlace::Memory).await?;
-    let minding = Minding::ThisBinary;
-    let setup = Setup { engine, usual, records, files, minding, vault, serves: false };
+    let (minding, http) = (Minding::ThisBinary, HttpClient::default());
+    let setup = Setup { engine, usual, records, files, minding, vault, http, serves: false };
     let sources = Sources::start(setup).await?;
     sources.tried().await;
     for (_, why) in sources.troubles().await {

@@ -13,6 +13,9 @@ use std::thread;
 /// Who may come in: what follows `Bearer `; none lets everybody in.
 type Guard = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
+/// What would be enough for a request with a token that allows too little: scopes, with spaces between them.
+type Wishes = Box<dyn Fn(&str, &str) -> Option<String> + Send + Sync>;
+
 /// A running API. It ends with the process: it holds nothing but a port.
 #[derive(Clone)]
 pub(crate) struct Echo {
@@ -20,6 +23,9 @@ pub(crate) struct Echo {
     heard: Arc<Mutex<Vec<String>>>,
     /// Where its metadata says that tokens come from.
     issuer: Arc<Mutex<Option<String>>>,
+    /// More members of its description.
+    security: Arc<Mutex<Value>>,
+    wishes: Arc<Mutex<Option<Wishes>>>,
 }
 
 impl Echo {
@@ -31,7 +37,13 @@ impl Echo {
     pub(crate) fn guarded(guard: Option<Guard>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let echo = Self { url, heard: Arc::default(), issuer: Arc::default() };
+        let echo = Self {
+            url,
+            heard: Arc::default(),
+            issuer: Arc::default(),
+            security: Arc::default(),
+            wishes: Arc::default(),
+        };
         let (serving, guard) = (echo.clone(), Arc::new(guard));
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -47,6 +59,20 @@ impl Echo {
         *self.issuer.lock().unwrap() = Some(issuer.to_owned());
     }
 
+    /// Refuses tokens that allow too little: `wishes` hears a request and its token, and says what would
+    /// be enough.
+    pub(crate) fn wants(
+        &self,
+        wishes: impl Fn(&str, &str) -> Option<String> + Send + Sync + 'static,
+    ) {
+        *self.wishes.lock().unwrap() = Some(Box::new(wishes));
+    }
+
+    /// Describes one more way to prove who calls.
+    pub(crate) fn describes(&self, name: &str, scheme: Value) {
+        self.security.lock().unwrap()[name] = scheme;
+    }
+
     /// Everything that it was sent, line by line, names of headers in small letters.
     pub(crate) fn heard(&self) -> String {
         self.heard.lock().unwrap().join("\n")
@@ -55,11 +81,13 @@ impl Echo {
     /// Its description: one operation that reads and one that changes, and a key in a header.
     pub(crate) fn description(&self) -> String {
         let operation = |id: &str| json!({ "operationId": id, "tags": ["t"], "responses": { "200": { "description": "ok" } } });
+        let mut schemes = self.security.lock().unwrap().clone();
+        schemes["key"] = json!({ "type": "apiKey", "in": "header", "name": "X-Key" });
         json!({
             "openapi": "3.1.0",
             "info": { "title": "Things", "version": "1" },
             "servers": [{ "url": self.url }],
-            "components": { "securitySchemes": { "key": { "type": "apiKey", "in": "header", "name": "X-Key" } } },
+            "components": { "securitySchemes": schemes },
             "paths": { "/things": { "get": operation("list"), "post": operation("change") } },
         })
         .to_string()
@@ -97,6 +125,10 @@ impl Echo {
         )
     }
 
+    fn wanted(&self, said: &str, token: &str) -> Option<String> {
+        self.wishes.lock().unwrap().as_ref().and_then(|wishes| wishes(said, token))
+    }
+
     fn answer(&self, stream: TcpStream, guard: &Option<Guard>) -> std::io::Result<()> {
         let mut reader = BufReader::new(stream);
         let mut head = String::new();
@@ -132,12 +164,17 @@ impl Echo {
                 }
                 None => ("404 Not Found", String::new(), "{}".into()),
             }
-        } else if guard.as_ref().is_some_and(|guard| !token.is_some_and(|token| guard(&token))) {
+        } else if guard.as_ref().is_some_and(|guard| !token.as_deref().is_some_and(guard)) {
             let more = format!(
                 "WWW-Authenticate: Bearer resource_metadata=\"{}/.well-known/oauth-protected-resource\"\r\n",
                 self.url
             );
             ("401 Unauthorized", more, json!({ "message": "who are you?" }).to_string())
+        } else if let Some(wanted) = self.wanted(&said, token.as_deref().unwrap_or_default()) {
+            let more = format!(
+                "WWW-Authenticate: Basic realm=\"no\", Bearer error=\"insufficient_scope\", scope=\"{wanted}\"\r\n"
+            );
+            ("403 Forbidden", more, json!({ "message": "you may not" }).to_string())
         } else if path == "/mcp" {
             return self.speak(reader.get_mut(), &body);
         } else {

@@ -47,6 +47,12 @@ impl Issuer {
         told.as_array().unwrap().iter().map(|secret| secret.as_str().unwrap().to_owned()).collect()
     }
 
+    /// Whether somebody came to this path.
+    pub(crate) fn heard(&self, path: &str) -> bool {
+        let path: String = path.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        json(self.port, &format!("/heard?path={path}"))["heard"] == true
+    }
+
     /// Takes back everything that was granted.
     pub(crate) fn revoke_all(&self) {
         json(self.port, "/revoke-all");
@@ -73,6 +79,12 @@ pub(crate) fn free_port() -> u16 {
 /// Whether the server at `port` knows a token.
 pub(crate) fn is_valid(port: u16, token: &str) -> bool {
     json(port, &format!("/valid?token={token}"))["valid"] == true
+}
+
+/// What a token allows.
+pub(crate) fn scopes(port: u16, token: &str) -> Vec<String> {
+    let told = json(port, &format!("/valid?token={token}"))["scopes"].clone();
+    told.as_str().unwrap_or_default().split_whitespace().map(str::to_owned).collect()
 }
 
 fn json(port: u16, path: &str) -> Value {

@@ -12,6 +12,7 @@ const resource = process.argv[5];
 const provider = new Provider(issuer, {
   clients: [
     { client_id: "machine", client_secret: "canary-ClientSecret/4Xk+Wd9", grant_types: ["client_credentials"], redirect_uris: [], response_types: [] },
+    { client_id: "known", client_secret: "canary-KnownSecret/7Rt+Qe1", application_type: "native", grant_types: ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"], redirect_uris: ["http://127.0.0.1/api/oauth/callback"] },
   ],
   features: {
     devInteractions: { enabled: false },
@@ -24,10 +25,10 @@ const provider = new Provider(issuer, {
       enabled: true,
       defaultResource: () => resource,
       useGrantedResource: () => true,
-      getResourceServerInfo: () => ({ scope: "read offline_access", audience: resource, accessTokenFormat: "opaque", accessTokenTTL: seconds }),
+      getResourceServerInfo: () => ({ scope: "read write offline_access", audience: resource, accessTokenFormat: "opaque", accessTokenTTL: seconds }),
     },
   },
-  scopes: ["openid", "offline_access", "read"],
+  scopes: ["openid", "offline_access", "read", "write"],
   ttl: { AccessToken: seconds, ClientCredentials: seconds, RefreshToken: 3600, Grant: 3600, Session: 3600, Interaction: 600, DeviceCode: 600 },
   issueRefreshToken: () => true,
   rotateRefreshToken: true,
@@ -44,6 +45,11 @@ provider.use(async (ctx, next) => {
     ctx.body = { refreshes };
     return;
   }
+  if (ctx.path === "/heard") {
+    ctx.body = { heard: paths.has(ctx.query.path) };
+    return;
+  }
+  paths.add(ctx.url);
   if (ctx.path === "/secrets") {
     ctx.body = [...secrets];
     return;
@@ -61,7 +67,7 @@ provider.use(async (ctx, next) => {
   }
   if (ctx.path === "/valid") {
     const token = (await provider.AccessToken.find(ctx.query.token)) ?? (await provider.ClientCredentials.find(ctx.query.token));
-    ctx.body = { valid: Boolean(token) && !token.isExpired };
+    ctx.body = { valid: Boolean(token) && !token.isExpired, scopes: token?.scope ?? "" };
     return;
   }
   if (ctx.path.startsWith("/interaction/")) {
@@ -74,8 +80,11 @@ provider.use(async (ctx, next) => {
       return provider.interactionFinished(ctx.req, ctx.res, { login: { accountId: "ann" } }, { mergeWithLastSubmission: false });
     }
     const grant = new provider.Grant({ accountId: "ann", clientId: params.client_id });
-    grant.addOIDCScope("openid offline_access read");
-    if (resource) grant.addResourceScope(resource, "read offline_access");
+    // What was asked for, and nothing else.
+    const asked = (params.scope ?? "").split(" ");
+    const granted = ["read", "write", "offline_access"].filter((scope) => asked.includes(scope)).join(" ");
+    grant.addOIDCScope(`openid ${granted}`);
+    if (resource && granted) grant.addResourceScope(resource, granted);
     const id = await grant.save();
     grants.push(id);
     return provider.interactionFinished(ctx.req, ctx.res, { consent: { grantId: id } }, { mergeWithLastSubmission: true });
@@ -84,16 +93,19 @@ provider.use(async (ctx, next) => {
     await next();
     if (ctx.status === 200) {
       if (ctx.oidc?.params?.grant_type === "refresh_token") refreshes += 1;
-      for (const name of ["access_token", "refresh_token"]) {
+      for (const name of ["access_token", "refresh_token", "id_token"]) {
         if (ctx.body?.[name]) secrets.add(ctx.body[name]);
       }
-      if (ctx.oidc?.params?.code_verifier) secrets.add(ctx.oidc.params.code_verifier);
+      for (const name of ["code", "code_verifier", "device_code"]) {
+        if (ctx.oidc?.params?.[name]) secrets.add(ctx.oidc.params[name]);
+      }
     }
     return;
   }
   await next();
 });
 let refreshes = 0;
+const paths = new Set();
 const grants = [];
 const tokens = [];
 const secrets = new Set();

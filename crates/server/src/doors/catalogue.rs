@@ -17,7 +17,7 @@ use sources::config::Source;
 use sources::{SourceError, Sources};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tools::{Card, Change, Found, Slug};
+use tools::{Card, Change, Found, Slug, TokenFlow, TokenSource};
 
 /// Tools in one answer; clients of larger catalogues search.
 const TOOLS_MAX: usize = 20_000;
@@ -286,7 +286,10 @@ fn integration(app: &App, card: &Card, n_tools: usize) -> Value {
     let methods = imported.map(|integration| integration.auth_methods()).unwrap_or_default();
     let methods: Vec<_> = methods
         .iter()
-        .map(|method| json!({ "template": method.template, "kind": method.kind, "label": method.label }))
+        .map(|method| {
+            let tokens = method.tokens.as_ref().map(tokens);
+            json!({ "template": method.template, "kind": method.kind, "label": method.label, "oauth": tokens })
+        })
         .collect();
     json!({
         "slug": card.name,
@@ -300,6 +303,22 @@ fn integration(app: &App, card: &Card, n_tools: usize) -> Value {
         "toolCount": n_tools,
         "trouble": card.trouble,
     })
+}
+
+/// Where tokens come from, as a description says.
+fn tokens(said: &TokenSource) -> Value {
+    let flow = |flow: &TokenFlow| {
+        json!({
+            "flow": flow.kind.as_str(),
+            "authorizationUrl": flow.authorization.as_ref().map(ToString::to_string),
+            "tokenUrl": flow.token.as_str(),
+            "refreshUrl": flow.refresh.as_ref().map(ToString::to_string),
+            "deviceAuthorizationUrl": flow.device.as_ref().map(ToString::to_string),
+        })
+    };
+    let flows: Vec<_> = said.flows.iter().map(flow).collect();
+    let metadata = said.metadata.as_ref().map(ToString::to_string);
+    json!({ "metadataUrl": metadata, "flows": flows, "scopes": said.scopes })
 }
 
 fn changed(slug: &str, change: &Change) -> Value {

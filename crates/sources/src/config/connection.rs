@@ -65,8 +65,12 @@ pub struct Basic {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OAuth {
-    /// How they are got.
-    pub flow: Flow,
+    /// How they are got; as the source's description says, or by code, where it is not said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow: Option<Flow>,
+    /// Which of the source's own ways it is, as they are listed; the first that is OAuth 2 where it is not said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheme: Option<String>,
     /// Who gives them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
@@ -76,6 +80,9 @@ pub struct OAuth {
     /// Where tokens are given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_url: Option<String>,
+    /// Where they are renewed, if that is elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refresh_url: Option<String>,
     /// Where devices begin.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_url: Option<String>,

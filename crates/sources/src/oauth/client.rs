@@ -1,5 +1,6 @@
 //! Who we are at an authorization server: as its operator says, or as we introduced ourselves (RFC 7591).
 
+use super::described;
 use super::discover::{Guard, bounded, trouble};
 use super::token::Client;
 use super::vault_trouble;
@@ -34,13 +35,14 @@ pub(super) async fn client(
             "its authorization server lets nobody introduce themselves; say client_id, and client_secret if there is one",
         ));
     };
-    let name = kept_as(guard, oauth.flow, redirect);
+    let flow = described::flow(held, oauth);
+    let name = kept_as(guard, flow, redirect);
     let known = held.trust.vault.get(&name).await.map_err(|error| vault_trouble(&error))?;
     if let Some(client) = known.and_then(|text| serde_json::from_str::<Client>(&text).ok()) {
         client.secret.iter().for_each(|secret| scrub::learn(secret));
         return Ok(client);
     }
-    let client = introduced(held, oauth.flow, guard, (registration, redirect)).await?;
+    let client = introduced(held, flow, guard, (registration, redirect)).await?;
     let text = serde_json::to_string(&client).unwrap_or_default();
     held.trust.vault.put(&name, &text).await.map_err(|error| vault_trouble(&error))?;
     Ok(client)

@@ -1,5 +1,6 @@
 //! The device flow (RFC 8628): a person agrees in any browser, and we ask until they have. Goes on after a restart.
 
+use super::grant::Grant;
 use super::token::{Counter, Denied};
 use super::{Purpose, vault_trouble};
 use crate::proof::Trust;
@@ -76,7 +77,8 @@ async fn ask(trust: &Arc<Trust>, state: &str, purpose: &Purpose) -> Result<(), V
         let Some(visit) = trust.expected(state).await? else { return Ok(()) };
         let Some(key) = visit.key() else { return Ok(()) };
         let answer = match purpose.counter.tokens(trust, &members).await {
-            Ok(grant) => {
+            Ok(granted) => {
+                let grant = Grant { scopes: purpose.scopes.clone(), ..granted };
                 let turn = trust.turn(&key);
                 let _turn = turn.lock().await;
                 trust.keep_grant(&key, &grant).await?;

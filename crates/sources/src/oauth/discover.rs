@@ -1,14 +1,15 @@
 //! Finds out who guards a source. Addresses that others name are followed only as far as they may lead: who speaks from
 //! the internet does not send us into our own networks.
 
-use super::metadata::{self, Challenge, Resource, Server};
+use super::described;
+use super::metadata::{self, Resource, Server};
 use crate::config::OAuth;
 use crate::proof::Held;
 use reqwest::Method;
-use reqwest::header::{ACCEPT, HeaderValue, WWW_AUTHENTICATE};
+use reqwest::header::{ACCEPT, HeaderValue};
 use std::time::Duration;
 use tools::envelope::Trouble;
-use tools::http::{HttpClient, HttpLimits, Incoming, Outgoing, Reach};
+use tools::http::{Challenge, HttpClient, HttpLimits, Incoming, Outgoing, Reach};
 use tools::{CancelSignal, Credential};
 use url::Url;
 
@@ -38,11 +39,11 @@ pub(super) fn bounded(http: &HttpClient) -> HttpClient {
     http.limited(limits)
 }
 
-/// Finds out who guards this connection's source: what its operator says, or what the source says.
+/// Finds out who guards this connection's source: what its operator says, what its description says, or what the
+/// source itself says.
 pub(super) async fn guard(held: &Held, oauth: &OAuth) -> Result<Guard, Trouble> {
     let audience = audience(held, oauth)?;
-    let resource = oauth.resource.clone();
-    let scopes = oauth.scopes.clone();
+    let (resource, scopes) = (oauth.resource.clone(), oauth.scopes.clone());
     if let Some(token) = &oauth.token_url {
         let server = named(oauth, token)?;
         // The operator named these addresses: they may be anywhere.
@@ -54,17 +55,37 @@ pub(super) async fn guard(held: &Held, oauth: &OAuth) -> Result<Guard, Trouble> 
         let server = server(&http, issuer, reach).await?;
         return Ok(Guard { server, resource, audience, scopes, reach });
     }
-    let reach = Reach::granted_to(&audience);
-    let (challenge, said) = asked(&http, &audience, reach).await;
-    let (issuer, resource, offered) = match said {
-        Some(said) => (said.issuer, resource.or(Some(said.resource)), said.scopes),
-        // Servers that say nothing about it are guarded by their own origin.
-        None => (audience.origin().ascii_serialization(), resource, vec![]),
+    if let Some(guard) = described::guard(held, oauth, &http, &audience).await? {
+        return Ok(guard);
+    }
+    let found = found_out(held, oauth, &http, &audience).await;
+    found.or_else(|trouble| described::last_resort(held, oauth, &audience).ok_or(trouble))
+}
+
+/// Asks the source who guards it.
+async fn found_out(
+    held: &Held,
+    oauth: &OAuth,
+    http: &HttpClient,
+    audience: &Url,
+) -> Result<Guard, Trouble> {
+    let reach = match &oauth.resource {
+        Some(_) => Reach::granted_to(audience),
+        None => held.reach_of_target(audience),
     };
-    let server = server(&http, &issuer, reach).await?;
-    let wanted = challenge.scope.map(|scope| scope.split(' ').map(str::to_owned).collect());
-    let scopes = if scopes.is_empty() { wanted.unwrap_or(offered) } else { scopes };
-    Ok(Guard { server, resource, audience, scopes, reach })
+    let (challenge, said) = asked(http, audience, reach).await;
+    let (issuer, resource, offered) = match said {
+        Some(said) => (said.issuer, Some(said.resource), said.scopes),
+        // Servers that say nothing about it are guarded by their own origin.
+        None => (audience.origin().ascii_serialization(), None, vec![]),
+    };
+    // Who guards a machine of ours from the internet does not send us inside either.
+    let reach = reach.within(&parse(&issuer)?);
+    let server = server(http, &issuer, reach).await?;
+    let scopes = [&oauth.scopes, &challenge.scopes, &offered];
+    let scopes = scopes.into_iter().find(|scopes| !scopes.is_empty()).cloned().unwrap_or_default();
+    let resource = oauth.resource.clone().or(resource);
+    Ok(Guard { server, resource, audience: audience.clone(), scopes, reach })
 }
 
 /// The only origin that tokens are sent to: where the source's calls go.
@@ -81,22 +102,17 @@ fn named(oauth: &OAuth, token: &str) -> Result<Server, Trouble> {
     Ok(Server {
         issuer: oauth.issuer.clone(),
         authorization: some(&oauth.authorization_url)?,
-        token: parse(token)?,
-        registration: None,
+        refresh: some(&oauth.refresh_url)?,
         device: some(&oauth.device_url)?,
-        names_itself: false,
-        secret_in_body: false,
+        ..Server::at(parse(token)?)
     })
 }
 
 /// What the source says about itself when somebody comes without a token.
 async fn asked(http: &HttpClient, source: &Url, reach: Reach) -> (Challenge, Option<Resource>) {
     let refused = get(http, source, reach).await.ok();
-    let headers = refused.iter().flat_map(|answer| answer.headers.get_all(WWW_AUTHENTICATE));
-    let bearer = headers
-        .filter_map(|value| value.to_str().ok())
-        .find(|value| value.get(..6).is_some_and(|word| word.eq_ignore_ascii_case("bearer")));
-    let challenge = bearer.map(metadata::challenge).unwrap_or_default();
+    let challenge =
+        refused.and_then(|answer| Challenge::among(&answer.headers)).unwrap_or_default();
     let named = challenge.resource_metadata.as_deref().and_then(|url| Url::parse(url).ok());
     // A source speaks about itself from its own origin.
     let named = named.filter(|url| url.origin() == source.origin());
@@ -110,7 +126,24 @@ async fn asked(http: &HttpClient, source: &Url, reach: Reach) -> (Challenge, Opt
     (challenge, None)
 }
 
-async fn server(http: &HttpClient, issuer: &str, reach: Reach) -> Result<Server, Trouble> {
+/// The server that a document at `place` is about.
+pub(super) async fn server_at(
+    http: &HttpClient,
+    place: &Url,
+    reach: Reach,
+) -> Result<Server, String> {
+    let text = document(http, place, reach).await;
+    let text =
+        text.map_err(|why| why.unwrap_or_else(|| "its description names no document".into()))?;
+    metadata::server_found_at(&text, place)
+}
+
+/// The server that calls itself `issuer`.
+pub(super) async fn server(
+    http: &HttpClient,
+    issuer: &str,
+    reach: Reach,
+) -> Result<Server, Trouble> {
     let url = parse(issuer)?;
     let mut why = "it says nothing about itself".to_owned();
     for place in metadata::server_places(&url) {

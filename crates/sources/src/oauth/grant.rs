@@ -1,7 +1,7 @@
 //! What a connection was granted: its tokens, sealed, and renewed by one at a time.
 
 use super::token::{Client, Counter, Denied};
-use super::{client, discover, vault_trouble};
+use super::{client, described, discover, vault_trouble};
 use crate::config::{Flow, OAuth};
 use crate::proof::{Held, Key, Trust};
 use crate::vault::VaultError;
@@ -9,6 +9,12 @@ use serde::{Deserialize, Serialize};
 use tools::envelope::Trouble;
 use tools::{Credential, scrub};
 use url::Url;
+
+/// Scopes that are asked for at once: what a source wants is added to what was asked for before.
+const SCOPES_MAX: usize = 200;
+
+/// The word for an authorization server that says no.
+const REFUSED: &str = "oauth_refused";
 
 /// What a connection was granted.
 #[derive(Clone, Serialize, Deserialize)]
@@ -21,6 +27,19 @@ pub(super) struct Grant {
     /// person can help.
     pub(super) is_retried: bool,
     pub(super) counter: Counter,
+    /// What was asked to be allowed.
+    #[serde(default)]
+    pub(super) scopes: Vec<String>,
+}
+
+/// How a grant stands to scopes that a source wants.
+pub(super) enum Breadth {
+    /// They were asked for, and there is a token that the source has not refused.
+    Wide(Credential),
+    /// They were asked for, and the source refuses all the same: asking again would not help.
+    Exhausted,
+    /// They were never asked for.
+    Narrow,
 }
 
 impl Grant {
@@ -75,13 +94,13 @@ pub(super) async fn usable(
         return Ok(Some(grant.credential()));
     }
     let before = held.trust.grant(&held.key).await.map_err(|error| vault_trouble(&error))?;
-    let renewed = match (&before, oauth.flow) {
+    let renewed = match (&before, described::flow(held, oauth)) {
         (_, Flow::ClientCredentials)
             if before.as_ref().is_some_and(|grant| gave_up(grant, refused)) =>
         {
             None
         }
-        (_, Flow::ClientCredentials) => Some(ours(held, oauth).await?),
+        (_, Flow::ClientCredentials) => Some(ours(held, oauth, &[]).await?),
         (Some(grant), Flow::Code | Flow::Device) if !gave_up(grant, refused) => {
             refreshed(held, grant).await?
         }
@@ -106,6 +125,55 @@ pub(super) async fn fresh(held: &Held, refused: Option<&str>) -> Result<Option<G
     Ok(is_for_it.then_some(grant))
 }
 
+/// How the grant there is stands to scopes that the source wants, which has not taken `refused`.
+pub(super) async fn breadth(
+    held: &Held,
+    refused: Option<&str>,
+    wanted: &[String],
+) -> Result<Breadth, Trouble> {
+    let grant = held.trust.grant(&held.key).await.map_err(|error| vault_trouble(&error))?;
+    let covers = |grant: &Grant| wanted.iter().all(|scope| grant.scopes.contains(scope));
+    let Some(grant) = grant.filter(covers) else { return Ok(Breadth::Narrow) };
+    Ok(match refused == Some(grant.access_token.as_str()) {
+        true => Breadth::Exhausted,
+        false => Breadth::Wide(grant.credential()),
+    })
+}
+
+/// The scopes of a wish and of the grant there is, each once.
+pub(super) async fn united(held: &Held, wishes: [&[String]; 2]) -> Result<Vec<String>, Trouble> {
+    let grant = held.trust.grant(&held.key).await.map_err(|error| vault_trouble(&error))?;
+    let before = grant.map(|grant| grant.scopes).unwrap_or_default();
+    let mut united: Vec<String> = vec![];
+    for scope in wishes.into_iter().flatten().chain(&before) {
+        if !united.contains(scope) && united.len() < SCOPES_MAX {
+            united.push(scope.clone());
+        }
+    }
+    Ok(united)
+}
+
+/// A token for ourselves that allows more; none where the server gives none.
+pub(super) async fn ours_widened(
+    held: &Held,
+    oauth: &OAuth,
+    wanted: &[String],
+) -> Result<Option<Credential>, Trouble> {
+    let turn = held.trust.turn(&held.key);
+    let _turn = turn.lock().await;
+    match ours(held, oauth, wanted).await {
+        Ok(grant) => {
+            held.trust
+                .keep_grant(&held.key, &grant)
+                .await
+                .map_err(|error| vault_trouble(&error))?;
+            Ok(Some(grant.credential()))
+        }
+        Err(trouble) if trouble.code == REFUSED => Ok(None),
+        Err(trouble) => Err(trouble),
+    }
+}
+
 fn gave_up(grant: &Grant, refused: Option<&str>) -> bool {
     grant.is_retried && refused == Some(grant.access_token.as_str())
 }
@@ -119,6 +187,7 @@ async fn refreshed(held: &Held, grant: &Grant) -> Result<Option<Grant>, Trouble>
         Ok(mut renewed) => {
             // Servers that do not change refresh tokens do not repeat them.
             renewed.refresh_token = renewed.refresh_token.or_else(|| grant.refresh_token.clone());
+            renewed.scopes.clone_from(&grant.scopes);
             Ok(Some(renewed))
         }
         // Expired or revoked: a person agrees anew.
@@ -131,9 +200,12 @@ async fn refreshed(held: &Held, grant: &Grant) -> Result<Option<Grant>, Trouble>
     }
 }
 
-/// A token for ourselves.
-async fn ours(held: &Held, oauth: &OAuth) -> Result<Grant, Trouble> {
-    let guard = discover::guard(held, oauth).await?;
+/// A token for ourselves that allows what is said and `wanted` besides.
+async fn ours(held: &Held, oauth: &OAuth, wanted: &[String]) -> Result<Grant, Trouble> {
+    let mut guard = discover::guard(held, oauth).await?;
+    if !wanted.is_empty() {
+        guard.scopes = united(held, [&guard.scopes, wanted]).await?;
+    }
     let client: Client = client::client(held, oauth, &guard, None).await?;
     let counter = super::counter(&guard, client);
     let scope = guard.scopes.join(" ");
@@ -141,13 +213,14 @@ async fn ours(held: &Held, oauth: &OAuth) -> Result<Grant, Trouble> {
     if !scope.is_empty() {
         members.push(("scope", scope.as_str()));
     }
-    counter.tokens(&held.trust, &members).await.map_err(|denied| match denied {
+    let granted = counter.tokens(&held.trust, &members).await.map_err(|denied| match denied {
         Denied::Refused(word) => Trouble::new(
-            "oauth_refused",
+            REFUSED,
             format!("The authorization server gives this connection no token: {word}."),
         ),
         Denied::Failed(why) => failed(&why),
-    })
+    })?;
+    Ok(Grant { scopes: guard.scopes, ..granted })
 }
 
 fn failed(why: &str) -> Trouble {

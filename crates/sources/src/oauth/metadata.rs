@@ -11,12 +11,30 @@ pub(super) struct Server {
     pub(super) issuer: Option<String>,
     pub(super) authorization: Option<Url>,
     pub(super) token: Url,
+    /// Where tokens are renewed, if that is elsewhere.
+    pub(super) refresh: Option<Url>,
     pub(super) registration: Option<Url>,
     pub(super) device: Option<Url>,
     /// Whether it promises to say its name when it sends a browser back (RFC 9207).
     pub(super) names_itself: bool,
     /// Whether a client's secret goes into the body, not into a header.
     pub(super) secret_in_body: bool,
+}
+
+impl Server {
+    /// One of which nothing is known but where it gives tokens.
+    pub(super) const fn at(token: Url) -> Self {
+        Self {
+            issuer: None,
+            authorization: None,
+            token,
+            refresh: None,
+            registration: None,
+            device: None,
+            names_itself: false,
+            secret_in_body: false,
+        }
+    }
 }
 
 /// What a resource says about who guards it.
@@ -26,29 +44,6 @@ pub(super) struct Resource {
     pub(super) resource: String,
     pub(super) issuer: String,
     pub(super) scopes: Vec<String>,
-}
-
-/// What a refusal says in `WWW-Authenticate: Bearer …`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Challenge {
-    pub(super) resource_metadata: Option<String>,
-    pub(super) scope: Option<String>,
-}
-
-/// Reads a challenge. What it does not understand it passes by.
-pub(super) fn challenge(header: &str) -> Challenge {
-    let text = |name: &str| {
-        let quoted = format!("{name}=\"");
-        let at = header.find(&quoted)?;
-        // Only whole names: `x_scope` is not `scope`.
-        let before = header[..at].chars().next_back();
-        if before.is_some_and(|c| !matches!(c, ' ' | ',' | '\t')) {
-            return None;
-        }
-        let rest = &header[at + quoted.len()..];
-        Some(rest[..rest.find('"')?].to_owned())
-    };
-    Challenge { resource_metadata: text("resource_metadata"), scope: text("scope") }
 }
 
 /// Where a resource's metadata may be, the most likely first.
@@ -102,6 +97,16 @@ pub(super) fn resource(text: &str, asked: &Url) -> Result<Resource, String> {
     Ok(Resource { resource: name.to_owned(), issuer: issuer.to_owned(), scopes })
 }
 
+/// Reads a server's metadata from where somebody said that it is: it speaks for its own origin only.
+pub(super) fn server_found_at(text: &str, place: &Url) -> Result<Server, String> {
+    let said: Value = serde_json::from_str(text).map_err(|_| "it is not JSON".to_owned())?;
+    let issuer = said["issuer"].as_str().ok_or("it does not say its name")?;
+    match Url::parse(issuer).is_ok_and(|url| url.origin() == place.origin()) {
+        true => server(text, issuer),
+        false => Err("it speaks for another server".into()),
+    }
+}
+
 /// Reads a server's metadata. One that calls itself otherwise than it was asked for is not believed, and none of
 /// its addresses may be less guarded than its own.
 pub(super) fn server(text: &str, issuer: &str) -> Result<Server, String> {
@@ -130,11 +135,11 @@ pub(super) fn server(text: &str, issuer: &str) -> Result<Server, String> {
     Ok(Server {
         issuer: Some(issuer.to_owned()),
         authorization: address("authorization_endpoint")?,
-        token: address("token_endpoint")?.ok_or("it has no token_endpoint")?,
         registration: address("registration_endpoint")?,
         device: address("device_authorization_endpoint")?,
         names_itself: said["authorization_response_iss_parameter_supported"] == true,
         secret_in_body: !takes_header && lists(methods, "client_secret_post") == Some(true),
+        ..Server::at(address("token_endpoint")?.ok_or("it has no token_endpoint")?)
     })
 }
 
@@ -179,16 +184,6 @@ mod tests {
     }
 
     #[test]
-    fn a_challenge_names_its_metadata_and_scope() {
-        let said =
-            challenge(r#"Bearer realm="x", resource_metadata="https://a/b", scope="read write""#);
-        assert_eq!(said.resource_metadata.as_deref(), Some("https://a/b"));
-        assert_eq!(said.scope.as_deref(), Some("read write"));
-        assert_eq!(challenge("Bearer"), Challenge::default());
-        assert_eq!(challenge(r#"Bearer x_scope="no", scope="#), Challenge::default());
-    }
-
-    #[test]
     fn a_resource_speaks_for_itself_only() {
         let said = |resource: &str| {
             json!({"resource": resource, "authorization_servers": ["https://as.example"]})
@@ -218,6 +213,19 @@ mod tests {
         assert!(said("https://as.example", "http://as.example/token", &["S256"]).is_err());
         assert!(said("https://as.example", "file:///etc/passwd", &["S256"]).is_err());
         assert!(said("https://as.example", "https://as.example/token", &["plain"]).is_err());
+    }
+
+    #[test]
+    fn a_document_speaks_for_the_origin_that_it_was_found_at() {
+        let text =
+            json!({"issuer": "https://as.example/t", "token_endpoint": "https://as.example/token"});
+        let found = |place: &str| server_found_at(&text.to_string(), &url(place));
+        assert_eq!(
+            found("https://as.example/about").unwrap().issuer.as_deref(),
+            Some("https://as.example/t")
+        );
+        assert!(found("https://other.example/about").is_err());
+        assert!(server_found_at("{}", &url("https://as.example")).is_err());
     }
 
     #[test]

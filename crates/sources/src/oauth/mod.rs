@@ -2,6 +2,7 @@
 //! bring back, and keeps the tokens good. A token goes to the one origin that it was asked for.
 
 mod client;
+mod described;
 mod device;
 mod discover;
 mod grant;
@@ -17,7 +18,7 @@ use crate::vault::VaultError;
 use crate::visits::{self, Waiting};
 use crate::{SourceError, Sources};
 use discover::Guard;
-use grant::{fresh, usable};
+use grant::{Breadth, Grant, breadth, fresh, united, usable};
 use lifecycle::Answer;
 use serde::{Deserialize, Serialize};
 use token::{Client, Counter, Denied};
@@ -41,6 +42,18 @@ struct Purpose {
     verifier: Option<String>,
     /// The device code, and how often to ask with it in seconds.
     device: Option<(String, u64)>,
+    /// What is asked to be allowed.
+    #[serde(default)]
+    scopes: Vec<String>,
+}
+
+/// What is wrong with the token there is.
+#[derive(Clone, Copy, Default)]
+struct Need<'n> {
+    /// It was not taken.
+    refused: Option<&'n str>,
+    /// It must allow these.
+    scopes: &'n [String],
 }
 
 /// What came of a browser that came back.
@@ -80,8 +93,37 @@ pub(crate) async fn renewed(
     refused: &Credential,
     call: &Request,
 ) -> Result<Credential, NoProof> {
-    let sent = refused.at(Place::Header).find_map(|(_, value)| value.strip_prefix("Bearer "));
-    granted(held, oauth, sent, call).await
+    granted(held, oauth, token_of(refused), call).await
+}
+
+/// Another token after one that allows too little; none where asking for it would not help.
+pub(crate) async fn widened(
+    held: &Held,
+    oauth: &OAuth,
+    (refused, scopes): (&Credential, &[String]),
+    call: &Request,
+) -> Result<Option<Credential>, NoProof> {
+    let need = Need { refused: token_of(refused), scopes };
+    for n_asked in 0..=ASKS_MAX {
+        match breadth(held, need.refused, scopes).await? {
+            Breadth::Wide(credential) => return Ok(Some(credential)),
+            Breadth::Exhausted => return Ok(None),
+            Breadth::Narrow if described::flow(held, oauth) == Flow::ClientCredentials => {
+                return Ok(grant::ours_widened(held, oauth, scopes).await?);
+            }
+            Breadth::Narrow if n_asked == ASKS_MAX => {}
+            Breadth::Narrow => {
+                if let Some((message, url)) = begin(held, oauth, need, Some(call)).await? {
+                    visits::ask(call, message, url).await?;
+                }
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn token_of(credential: &Credential) -> Option<&str> {
+    credential.at(Place::Header).find_map(|(_, value)| value.strip_prefix("Bearer "))
 }
 
 async fn granted(
@@ -94,7 +136,8 @@ async fn granted(
         if let Some(credential) = usable(held, oauth, refused).await? {
             return Ok(credential);
         }
-        if let Some((message, url)) = begin(held, oauth, refused, Some(call)).await? {
+        let need = Need { refused, ..Need::default() };
+        if let Some((message, url)) = begin(held, oauth, need, Some(call)).await? {
             visits::ask(call, message, url).await?;
         }
     }
@@ -108,32 +151,48 @@ async fn granted(
     }
 }
 
+impl Need<'_> {
+    /// Whether somebody else has seen to it.
+    async fn is_met(self, held: &Held) -> Result<bool, Trouble> {
+        match self.scopes {
+            [] => Ok(fresh(held, self.refused).await?.is_some()),
+            scopes => Ok(matches!(breadth(held, self.refused, scopes).await?, Breadth::Wide(_))),
+        }
+    }
+}
+
 /// Begins a visit to the authorization server, or joins the one that is under way: what the person reads and where
 /// they go. None where a grant came meanwhile.
 async fn begin(
     held: &Held,
     oauth: &OAuth,
-    refused: Option<&str>,
+    need: Need<'_>,
     waiting: Waiting<'_>,
 ) -> Result<Option<(String, String)>, NoProof> {
-    if oauth.flow == Flow::ClientCredentials {
+    if described::flow(held, oauth) == Flow::ClientCredentials {
         let why = "The authorization server's tokens are not taken by the source.";
         return Err(Trouble::new("oauth_reauth_required", why).into());
     }
     let origin = held.trust.origin().await.ok_or_else(|| visits::nobody_comes(held))?;
     let turn = held.trust.turn(&held.key);
     let _turn = turn.lock().await;
-    if waiting.is_some() && fresh(held, refused).await?.is_some() {
+    if waiting.is_some() && need.is_met(held).await? {
         return Ok(None);
     }
-    let made = held
-        .trust
-        .visit(&held.key, waiting, async |state| prepared(held, oauth, &origin, state).await);
-    let visit = made.await?;
+    let asks_for = |purpose: &str| {
+        let begun = serde_json::from_str::<Purpose>(purpose).ok();
+        begun.is_some_and(|begun| need.scopes.iter().all(|scope| begun.scopes.contains(scope)))
+    };
+    let prepare = async |state: &str| prepared(held, oauth, (&origin, need.scopes), state).await;
+    let visit = held.trust.visit(&held.key, waiting, asks_for, prepare).await?;
     let host = Url::parse(&visit.url).ok().and_then(|url| url.host_str().map(str::to_owned));
     let host = host.unwrap_or_default();
+    let more = match need.scopes {
+        [] => String::new(),
+        scopes => format!(" for more ({})", scopes.join(", ")),
+    };
     let message = format!(
-        "The connection {} needs your permission. Open the link and agree at {host}; the call then goes on by itself.",
+        "The connection {} needs your permission{more}. Open the link and agree at {host}; the call then goes on by itself.",
         held.key.shown()
     );
     Ok(Some((message, visit.url)))
@@ -143,11 +202,14 @@ async fn begin(
 async fn prepared(
     held: &Held,
     oauth: &OAuth,
-    origin: &Url,
+    (origin, wanted): (&Url, &[String]),
     state: &str,
 ) -> Result<(String, String), Trouble> {
-    let guard = discover::guard(held, oauth).await?;
-    let (purpose, url) = match oauth.flow {
+    let mut guard = discover::guard(held, oauth).await?;
+    if !wanted.is_empty() {
+        guard.scopes = united(held, [&guard.scopes, wanted]).await?;
+    }
+    let (purpose, url) = match described::flow(held, oauth) {
         Flow::Device => {
             let endpoint = guard.server.device.clone();
             let endpoint = endpoint
@@ -192,12 +254,14 @@ fn purpose(state: &str, counter: Counter, guard: &Guard) -> Purpose {
         redirect: None,
         verifier: None,
         device: None,
+        scopes: guard.scopes.clone(),
     }
 }
 
 fn counter(guard: &Guard, client: Client) -> Counter {
     Counter {
         token_url: guard.server.token.to_string(),
+        refresh_url: guard.server.refresh.as_ref().map(Url::to_string),
         client,
         resource: guard.resource.clone(),
         audience: guard.audience.to_string(),
@@ -288,7 +352,8 @@ impl Sources {
             ("code_verifier", purpose.verifier.as_deref().unwrap_or_default()),
         ];
         match purpose.counter.tokens(&self.0.trust, &members).await {
-            Ok(grant) => {
+            Ok(granted) => {
+                let grant = Grant { scopes: purpose.scopes.clone(), ..granted };
                 self.0.trust.keep_grant(key, &grant).await?;
                 Ok(Returned::Done)
             }
@@ -312,7 +377,7 @@ impl Sources {
                 "that connection does not get its tokens by OAuth".into(),
             ));
         };
-        let begun = begin(&held, &oauth, None, None).await;
+        let begun = begin(&held, &oauth, Need::default(), None).await;
         let begun = begun.map_err(|none| SourceError::Wrong(sentence(none)))?;
         Ok(begun.map(|(_, url)| url).unwrap_or_default())
     }

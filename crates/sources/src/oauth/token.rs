@@ -31,6 +31,9 @@ pub(super) struct Client {
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Counter {
     pub(super) token_url: String,
+    /// Where tokens are renewed, if that is elsewhere.
+    #[serde(default)]
+    pub(super) refresh_url: Option<String>,
     pub(super) client: Client,
     pub(super) resource: Option<String>,
     /// The only origin that tokens are sent to.
@@ -60,13 +63,16 @@ impl Counter {
         members: &[(&str, &str)],
     ) -> Result<Grant, Denied> {
         let asked_at = trust.engine.clock().now().0;
-        let said = self.post(trust, &self.token_url, members).await?;
+        let is_refresh = members.contains(&("grant_type", "refresh_token"));
+        let place = self.refresh_url.as_ref().filter(|_| is_refresh).unwrap_or(&self.token_url);
+        let said = self.post(trust, place, members).await?;
         let text = |name: &str| said[name].as_str().map(str::to_owned);
         let access_token = text("access_token").filter(|token| !token.is_empty());
         let access_token = access_token.ok_or_else(|| Denied::Failed("it sent no token".into()))?;
         scrub::learn(&access_token);
         let refresh_token = text("refresh_token");
-        refresh_token.iter().for_each(|token| scrub::learn(token));
+        // What says who the person is goes nowhere, and is known all the same.
+        refresh_token.iter().chain(&text("id_token")).for_each(|token| scrub::learn(token));
         if text("token_type").is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {
             return Err(Denied::Failed("it sent a token that is no bearer token".into()));
         }
@@ -80,6 +86,7 @@ impl Counter {
             refresh_token,
             expires_at,
             is_retried: false,
+            scopes: vec![],
             counter: self.clone(),
         })
     }

@@ -16,7 +16,8 @@ use futures_util::future::{BoxFuture, ready};
 use resolve::Lack;
 use std::sync::Arc;
 use tools::envelope::Trouble;
-use tools::{Credential, NoProof, Proof, Request};
+use tools::http::Reach;
+use tools::{Credential, NoProof, Proof, Refused, Request};
 use url::Url;
 
 /// How often a call asks a person for what it needs: who agrees and enters nothing is asked again, not for ever.
@@ -30,9 +31,22 @@ pub(crate) struct Held {
     pub(crate) connection: Arc<Connection>,
     /// Where its source is, if that is an address.
     pub(crate) address: Option<Url>,
+    /// Where its description was found; none where its operator wrote it down.
+    pub(crate) described_at: Option<Url>,
 }
 
 impl Held {
+    /// How far the words of its description carry.
+    pub(crate) fn reach_of_description(&self) -> Reach {
+        self.described_at.as_ref().map_or(Reach::Anywhere, Reach::granted_to)
+    }
+
+    /// How far a request to `target` may lead, where calls of the source go by what the source says: a description on
+    /// the internet sends nobody into our networks.
+    pub(crate) fn reach_of_target(&self, target: &Url) -> Reach {
+        self.address.as_ref().map_or(Reach::Anywhere, Reach::granted_to).within(target)
+    }
+
     /// The proof as far as it can be had without asking anybody.
     pub(crate) async fn at_hand(&self) -> Result<Credential, Trouble> {
         match &self.connection.oauth {
@@ -71,14 +85,19 @@ impl Proof for Held {
     fn renewed(
         &self,
         refused: &Credential,
+        why: &Refused,
         call: &Request,
     ) -> BoxFuture<'static, Result<Option<Credential>, NoProof>> {
         let (held, refused, call) = (self.clone(), refused.clone(), call.clone());
-        match self.connection.oauth.clone() {
+        match (self.connection.oauth.clone(), why.clone()) {
             // A value that somebody entered does not get better by itself.
-            None => ready(Ok(None)).boxed(),
-            Some(oauth) => {
+            (None, _) => ready(Ok(None)).boxed(),
+            (Some(oauth), Refused::Unknown) => {
                 async move { oauth::renewed(&held, &oauth, &refused, &call).await.map(Some) }
+                    .boxed()
+            }
+            (Some(oauth), Refused::Narrow(scopes)) => {
+                async move { oauth::widened(&held, &oauth, (&refused, &scopes), &call).await }
                     .boxed()
             }
         }

@@ -46,7 +46,8 @@ pub(crate) fn connection(own: &[AuthMethod], offer: Offer) -> Result<Connection,
         other => {
             let method = method(own, other).ok_or_else(|| unknown(own, other))?;
             if method.kind == "oauth2" {
-                made.oauth = Some(oauth.unwrap_or_default());
+                let scheme = Some(other.to_owned());
+                made.oauth = Some(OAuth { scheme, ..oauth.unwrap_or_default() });
                 return Ok(made);
             }
             if let Some(value) = value {
@@ -168,6 +169,7 @@ mod tests {
                 placed(Place::Header, "X-Key", "Token ", "key"),
                 placed(Place::Query, "app", "", "app"),
             ],
+            tokens: None,
         }
     }
 

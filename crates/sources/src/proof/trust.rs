@@ -59,15 +59,10 @@ pub(crate) struct Trust {
 }
 
 impl Trust {
-    pub(crate) fn new(
-        setup: &Setup,
-        http: &HttpClient,
-        closing: &CancellationToken,
-        tasks: &TaskTracker,
-    ) -> Self {
+    pub(crate) fn new(setup: &Setup, closing: &CancellationToken, tasks: &TaskTracker) -> Self {
         Self {
             vault: setup.vault.clone(),
-            http: http.clone(),
+            http: setup.http.clone(),
             engine: setup.engine.clone(),
             minding: setup.minding,
             origin: watch::Sender::new(None),

@@ -1,6 +1,6 @@
 //! Sends requests, with a limit on everything.
 
-use super::reach::{PublicOnly, is_private};
+use super::reach::{Internet, Names, Network, is_private};
 use super::redirect::{self, Kept, host};
 use super::{HttpError, Reach};
 use crate::{CancelSignal, Credential, Place};
@@ -93,9 +93,16 @@ pub struct Incoming {
 impl HttpClient {
     /// A client with connections of its own.
     pub fn new(limits: HttpLimits) -> Self {
+        Self::in_network(limits, &(Arc::new(Internet) as Arc<dyn Network>))
+    }
+
+    /// The same in another network than this machine's: tests have one where the internet is near.
+    pub fn in_network(limits: HttpLimits, network: &Arc<dyn Network>) -> Self {
         let tls = tls();
-        let builder = || {
+        let builder = |reach| {
+            let names = Names { network: Arc::clone(network), reach };
             Client::builder()
+                .dns_resolver(names)
                 .redirect(Policy::none())
                 .tcp_nodelay(true)
                 .connect_timeout(limits.connect)
@@ -104,8 +111,8 @@ impl HttpClient {
                 .tls_backend_preconfigured(tls.clone())
         };
         let why = "nothing but the TLS configuration can be wrong, and it is ours";
-        let anywhere = builder().build().expect(why);
-        let public = builder().dns_resolver(PublicOnly).build().expect(why);
+        let anywhere = builder(Reach::Anywhere).build().expect(why);
+        let public = builder(Reach::Public).build().expect(why);
         Self { anywhere, public, limits }
     }
 

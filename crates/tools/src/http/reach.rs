@@ -1,8 +1,13 @@
 //! Which networks a request may enter. A description or a redirect that comes from the internet must not
 //! send us to machines that only we can reach.
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use std::fmt::Debug;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 use url::{Host, Url};
 
 /// Which networks a request may enter.
@@ -19,10 +24,19 @@ impl Reach {
     pub fn granted_to(url: &Url) -> Self {
         if is_private(url) { Self::Anywhere } else { Self::Public }
     }
+
+    /// The same, and no further than the words of whoever speaks from `url` carry.
+    #[must_use]
+    pub fn within(self, url: &Url) -> Self {
+        match self {
+            Self::Public => Self::Public,
+            Self::Anywhere => Self::granted_to(url),
+        }
+    }
 }
 
 /// Whether a URL names a machine of ours. Names are judged by their look: what they resolve to is
-/// judged by [`PublicOnly`] when it matters.
+/// judged by [`Names`] when it matters.
 pub(crate) fn is_private(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(ip)) => !is_global(ip.into()),
@@ -36,19 +50,48 @@ pub(crate) fn is_private(url: &Url) -> bool {
     }
 }
 
-/// Resolves names and leaves out what is not on the internet.
-#[derive(Debug)]
-pub(crate) struct PublicOnly;
+/// What names lead to, and which addresses are everybody's.
+pub trait Network: Debug + Send + Sync {
+    /// Every address of a name.
+    fn resolve(&self, name: String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>>;
 
-impl Resolve for PublicOnly {
+    /// Whether an address is on the internet.
+    fn is_public(&self, ip: IpAddr) -> bool;
+}
+
+/// The one that this machine is on.
+#[derive(Debug)]
+pub struct Internet;
+
+impl Network for Internet {
+    fn resolve(&self, name: String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> {
+        async move { Ok(tokio::net::lookup_host((name, 0)).await?.collect()) }.boxed()
+    }
+
+    fn is_public(&self, ip: IpAddr) -> bool {
+        is_global(ip)
+    }
+}
+
+/// Resolves names for one connection each: the addresses that were judged are those that are connected to.
+#[derive(Debug)]
+pub(super) struct Names {
+    pub(super) network: Arc<dyn Network>,
+    pub(super) reach: Reach,
+}
+
+impl Resolve for Names {
     fn resolve(&self, name: Name) -> Resolving {
+        let (network, reach) = (Arc::clone(&self.network), self.reach);
         Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let public: Vec<SocketAddr> = found.filter(|at| is_global(at.ip())).collect();
-            if public.is_empty() {
-                return Err("its name leads into a private network".into());
+            let mut found = network.resolve(name.as_str().to_owned()).await?;
+            if reach == Reach::Public {
+                found.retain(|at| network.is_public(at.ip()));
+                if found.is_empty() {
+                    return Err("its name leads into a private network".into());
+                }
             }
-            Ok(Box::new(public.into_iter()) as Addrs)
+            Ok(Box::new(found.into_iter()) as Addrs)
         })
     }
 }
@@ -139,7 +182,19 @@ mod tests {
 
     #[tokio::test]
     async fn a_name_that_leads_inside_has_no_address() {
-        let refused = PublicOnly.resolve("localhost".parse().unwrap()).await.err().unwrap();
+        let names = |reach| Names { network: Arc::new(Internet), reach };
+        let refused =
+            names(Reach::Public).resolve("localhost".parse().unwrap()).await.err().unwrap();
         assert_eq!(refused.to_string(), "its name leads into a private network");
+        assert!(names(Reach::Anywhere).resolve("localhost".parse().unwrap()).await.is_ok());
+    }
+
+    #[test]
+    fn words_carry_no_further_than_each_of_those_who_pass_them_on() {
+        let (ours, public) =
+            ("http://127.0.0.1".parse().unwrap(), "https://a.example".parse().unwrap());
+        assert_eq!(Reach::granted_to(&ours).within(&ours), Reach::Anywhere);
+        assert_eq!(Reach::granted_to(&ours).within(&public), Reach::Public);
+        assert_eq!(Reach::granted_to(&public).within(&ours), Reach::Public);
     }
 }

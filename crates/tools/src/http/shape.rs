@@ -1,8 +1,8 @@
 //! Turns what an API said into what a program sees.
 
 use super::redirect::host;
-use super::{HttpError, Incoming, file, is_json, is_text, media_type};
-use crate::envelope::{Trouble, done};
+use super::{Challenge, HttpError, Incoming, file, is_json, is_text, media_type};
+use crate::envelope::{Trouble, WANTED_SCOPES, done};
 use crate::{Credential, Place};
 use lifecycle::Json;
 use reqwest::StatusCode;
@@ -100,7 +100,11 @@ fn refusal(incoming: &Incoming) -> Trouble {
     let is_rejected = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
     let (code, details) = if is_rejected {
         let upstream = json!({ "status": status.as_u16(), "body": body });
-        let details = json!({ "category": "authentication", "upstream": upstream });
+        let mut details = json!({ "category": "authentication", "upstream": upstream });
+        let challenge = Challenge::among(&incoming.headers).unwrap_or_default();
+        if let Some(scopes) = challenge.wants_scopes() {
+            details[WANTED_SCOPES] = scopes.join(" ").into();
+        }
         ("connection_rejected", Some(details))
     } else {
         ("upstream_http_error", with_wait(body, &incoming.headers))

@@ -1,5 +1,6 @@
 //! HTTP for MCP: what a server may send is bounded, and the credential goes along.
 
+use crate::http::Challenge;
 use crate::{Credential, Place};
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
@@ -7,7 +8,8 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{RequestBuilder, Response, StatusCode};
 use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::streamable_http_client::{
-    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+    InsufficientScopeError, SseError, StreamableHttpClient, StreamableHttpError,
+    StreamableHttpPostResponse,
 };
 use sse_stream::{Sse, SseStream};
 use std::borrow::Cow;
@@ -119,6 +121,14 @@ impl StreamableHttpClient for BoundedHttp {
         let response = request.send().await.map_err(bare)?;
         let status = response.status();
         self.look(status);
+        if status == StatusCode::FORBIDDEN
+            && let Some(scopes) = wanted(response.headers())
+        {
+            let (header, scopes) = (String::new(), Some(scopes));
+            return Err(StreamableHttpError::InsufficientScope(InsufficientScopeError::new(
+                header, scopes,
+            )));
+        }
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
@@ -185,6 +195,11 @@ impl StreamableHttpClient for BoundedHttp {
             status => Err(unexpected(format!("HTTP {status}, and no events"))),
         }
     }
+}
+
+/// What would have to be allowed, with spaces between the scopes.
+fn wanted(headers: &HeaderMap) -> Option<String> {
+    Challenge::among(headers)?.wants_scopes().map(|scopes| scopes.join(" "))
 }
 
 /// Without the URL, which may hold a credential.

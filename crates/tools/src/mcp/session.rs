@@ -3,6 +3,7 @@
 use super::bounded::Bounded;
 use super::handler::{Desk, Handler};
 use super::http::BoundedHttp;
+use super::refusal::{self, sent_in_vain, too_narrow, unknown_caller, unmade, wanted_scopes};
 use super::{McpEndpoint, McpLimits};
 use crate::child::{self, Running};
 use crate::envelope::Trouble;
@@ -189,6 +190,9 @@ impl Sessions {
         if session.desk.has_asked() {
             self.asks.store(true, Ordering::Relaxed);
         }
+        if let Some(scopes) = outcome.as_ref().err().and_then(sent_in_vain) {
+            return Err(too_narrow(&scopes).into());
+        }
         let is_lost = |error: &ServiceError| {
             matches!(error, ServiceError::TransportClosed | ServiceError::TransportSend(_))
         };
@@ -254,7 +258,7 @@ impl Sessions {
             Err(format!("it did not introduce itself within {:?}", self.limits.start))
         });
         // Who wants a token is not down.
-        self.remember(connected.as_ref().err().filter(|why| !wants_token(why))).await;
+        self.remember(connected.as_ref().err().filter(|why| !refusal::is_one(why))).await;
         let session = Arc::new(connected?);
         sessions.push(Arc::clone(&session));
         Ok(session)
@@ -313,9 +317,12 @@ impl Sessions {
                 (handler.serve(transport).await, None)
             }
         };
-        let service = service.map_err(|error| match refused.load(Ordering::Relaxed) {
-            true => WANTS_TOKEN.to_owned(),
-            false => format!("it could not be greeted: {}", root(&error)),
+        let service = service.map_err(|error| {
+            match (refused.load(Ordering::Relaxed), wanted_scopes(&error)) {
+                (true, _) => refusal::WANTS_TOKEN.to_owned(),
+                (false, Some(scopes)) => format!("{}{scopes}", refusal::WANTS_SCOPES),
+                (false, None) => format!("it could not be greeted: {}", root(&error)),
+            }
         })?;
         let credential = credential.clone();
         Ok(Session { credential, service, desk, refused, _program: program })
@@ -368,30 +375,6 @@ impl From<Trouble> for Ended {
 
 fn arguments_of(value: &serde_json::Value) -> serde_json::Map<String, serde_json::Value> {
     value.as_object().cloned().unwrap_or_default()
-}
-
-/// What a server says that wants a token, or a better one.
-const WANTS_TOKEN: &str = "it wants a token that it knows (HTTP 401)";
-
-/// Whether a server could not be read because it wants a token.
-pub fn wants_token(why: &str) -> bool {
-    why.contains(WANTS_TOKEN)
-}
-
-fn unmade(why: String) -> Trouble {
-    if wants_token(&why) { unknown_caller() } else { down(why) }
-}
-
-fn unknown_caller() -> Trouble {
-    let why = "The server does not know who calls.";
-    Trouble { status: Some(401), ..Trouble::new("connection_rejected", why) }
-}
-
-fn down(why: String) -> Trouble {
-    Trouble {
-        retryable: Some(true),
-        ..Trouble::new("mcp_server_down", format!("The server is down: {why}."))
-    }
 }
 
 /// What a server said, without what our own libraries say around it.

@@ -97,6 +97,8 @@ fn read(document: &Document<'_>, options: Options) -> Result<OpenApi, ImportErro
     };
     let mut drafts = vec![];
     let mut left_out = vec![];
+    let wanted = found.iter().flat_map(|operation| operation.members.list("security"));
+    let methods = security::methods(document, wanted, options.source.as_ref());
     for operation in found {
         let method = operation.method.clone();
         match reader.read(method, &operation.named.path, &operation.item, &operation.members) {
@@ -124,7 +126,7 @@ fn read(document: &Document<'_>, options: Options) -> Result<OpenApi, ImportErro
         plans.insert(name, Arc::new(read.plan));
     }
     left_out.truncate(LEFT_OUT_MAX);
-    let (about, methods) = (about(document), security::methods(document));
+    let about = about(document);
     Ok(OpenApi { about, specs, plans, servers, methods, left_out, options })
 }
 

@@ -3,6 +3,7 @@
 mod body;
 mod call;
 mod document;
+mod flows;
 mod import;
 mod integration;
 mod naming;

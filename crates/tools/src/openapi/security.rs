@@ -1,10 +1,13 @@
 //! The ways in which an API lets callers prove who they are, as templates for connections.
 
 use super::document::Document;
+use super::flows;
 use super::plan::{Carrier, Reserved};
 use super::raw::Members;
-use crate::{AuthMethod, Place, PlacementTemplate};
+use crate::{AuthMethod, Place, PlacementTemplate, TokenSource};
 use serde_json::value::RawValue;
+use std::collections::{BTreeMap, BTreeSet};
+use url::Url;
 
 /// Ways that are offered; descriptions with more repeat themselves.
 const METHODS_MAX: usize = 32;
@@ -18,11 +21,22 @@ struct Scheme {
     /// Header, parameter or cookie.
     field: String,
     prefix: String,
+    /// Where its tokens come from.
+    tokens: Option<TokenSource>,
 }
 
-/// The ways to prove who calls: what must go together stays together, the author's first choice first.
-pub(crate) fn methods(document: &Document<'_>) -> Vec<AuthMethod> {
-    let known = schemes(document);
+/// What operations want to be allowed, by the name of the scheme.
+type Wanted = BTreeMap<String, BTreeSet<String>>;
+
+/// The ways to prove who calls: what must go together stays together, the author's first choice first. `required` is
+/// what operations require of their own, `source` is where the description was found.
+pub(crate) fn methods<'a>(
+    document: &Document<'a>,
+    required: impl Iterator<Item = &'a RawValue>,
+    source: Option<&Url>,
+) -> Vec<AuthMethod> {
+    let wanted = wanted(document.top.list("security").into_iter().chain(required));
+    let known = schemes(document, &wanted, source);
     let mut groups: Vec<Vec<&Scheme>> = vec![];
     let wanted = document.top.list("security").into_iter().map(|raw| group(raw, &known));
     let single = known.iter().map(|scheme| vec![scheme]);
@@ -47,21 +61,39 @@ pub(crate) fn reserved(document: &Document<'_>) -> Vec<Reserved> {
         }
         Place::Header | Place::Environment => (Carrier::Header, scheme.field),
     };
-    schemes(document).into_iter().map(fill).collect()
+    schemes(document, &Wanted::new(), None).into_iter().map(fill).collect()
 }
 
-fn schemes(document: &Document<'_>) -> Vec<Scheme> {
+/// The scopes that requirements name for each scheme.
+fn wanted<'a>(requirements: impl Iterator<Item = &'a RawValue>) -> Wanted {
+    let mut wanted = Wanted::new();
+    for requirement in requirements {
+        for (scheme, raw) in Members::of(requirement).unwrap_or_default().iter() {
+            let named: Vec<String> = serde_json::from_str(raw.get()).unwrap_or_default();
+            let scopes = named.iter().flat_map(|scope| crate::http::scopes(scope));
+            wanted.entry(scheme.to_owned()).or_default().extend(scopes);
+        }
+    }
+    wanted
+}
+
+fn schemes(document: &Document<'_>, wanted: &Wanted, source: Option<&Url>) -> Vec<Scheme> {
     let components = document.top.members("components").unwrap_or_default();
     let declared = components.members("securitySchemes").unwrap_or_default();
     let resolved =
         declared.iter().filter_map(|(name, raw)| Some((name, document.resolve(raw).ok()?)));
-    resolved.filter_map(|(name, members)| scheme(name, &members)).collect()
+    let none = BTreeSet::new();
+    let read = |(name, members): (&str, Members<'_>)| {
+        let tokens = flows::tokens(&members, wanted.get(name).unwrap_or(&none), source);
+        Some(Scheme { tokens, ..scheme(name, &members)? })
+    };
+    resolved.filter_map(read).collect()
 }
 
 fn scheme(name: &str, members: &Members<'_>) -> Option<Scheme> {
     let scheme = |kind, place, field: &str, prefix: &str| {
         let (name, field, prefix) = (name.to_owned(), field.to_owned(), prefix.to_owned());
-        Some(Scheme { name, kind, place, field, prefix })
+        Some(Scheme { name, kind, place, field, prefix, tokens: None })
     };
     match members.text("type")?.as_str() {
         "apiKey" => {
@@ -114,7 +146,8 @@ fn method(group: &[&Scheme], n_keys: &mut usize) -> AuthMethod {
         prefix: scheme.prefix.clone(),
         variable: if group.len() == 1 { "value".into() } else { variable(&scheme.name) },
     });
-    AuthMethod { template, kind, label, placements: placements.collect() }
+    let tokens = oauth.and_then(|scheme| scheme.tokens.clone());
+    AuthMethod { template, kind, label, placements: placements.collect(), tokens }
 }
 
 fn variable(name: &str) -> String {
@@ -145,7 +178,7 @@ mod tests {
         });
         let text = text.to_string();
         let document = Document::new(&text).unwrap();
-        let shown: Vec<_> = methods(&document)
+        let shown: Vec<_> = methods(&document, std::iter::empty(), None)
             .iter()
             .map(|method| {
                 let places = method

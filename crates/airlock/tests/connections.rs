@@ -1,0 +1,396 @@
+//! Connections in a network of the test's own, and by a clock that is wound by hand. Who speaks from the internet sends
+//! nobody into our own networks: here 127.0.0.2 is the internet, and 127.0.0.1 is ours.
+#![expect(
+    clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test that cannot go on should say so loudly"
+)]
+
+mod support;
+
+use engine::{Clock, ManualClock};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use lifecycle::{Limits, Timestamp};
+use serde_json::{Value, json};
+use sources::config::{Connection, OAuth, Source};
+use sources::vault::{KeyPlace, Vault};
+use sources::{Offer, Returned, Setup, Sources};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use store::sqlite::SqliteStore;
+use support::{House, value};
+use tools::http::{HttpClient, HttpLimits, Internet, Network, Outgoing, Reach};
+use tools::{CancelSignal, Credential, Minding, Slug};
+
+const PUBLIC: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+const OURS: Ipv4Addr = Ipv4Addr::LOCALHOST;
+
+/// A network where the internet is near.
+#[derive(Debug, Default)]
+struct Near {
+    n_rebound: AtomicUsize,
+}
+
+impl Network for Near {
+    fn resolve(&self, name: String) -> BoxFuture<'static, std::io::Result<Vec<SocketAddr>>> {
+        let ips: Vec<IpAddr> = match name.as_str() {
+            "api.example.test" | "auth.example.test" => vec![PUBLIC.into()],
+            "inside.example.test" => vec![OURS.into()],
+            "mapped.example.test" => vec![OURS.to_ipv6_mapped().into()],
+            "both.example.test" => vec![OURS.into(), PUBLIC.into()],
+            "rebinding.example.test" => match self.n_rebound.fetch_add(1, Ordering::Relaxed) % 2 {
+                0 => vec![PUBLIC.into()],
+                _ => vec![OURS.into()],
+            },
+            _ => vec![],
+        };
+        async move { Ok(ips.into_iter().map(|ip| (ip, 0).into()).collect()) }.boxed()
+    }
+
+    fn is_public(&self, ip: IpAddr) -> bool {
+        ip == IpAddr::from(PUBLIC) || Internet.is_public(ip)
+    }
+}
+
+/// What is said at one path: a document, or an address to go to.
+type Pages = Arc<Mutex<Vec<(String, Result<Value, String>)>>>;
+
+/// A server that counts who comes. It ends with the process: it holds nothing but a port.
+struct Web {
+    port: u16,
+    pages: Pages,
+    n_heard: Arc<AtomicUsize>,
+}
+
+impl Web {
+    fn start(ip: Ipv4Addr, port: u16) -> Self {
+        let listener = TcpListener::bind((ip, port)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let web = Self { port, pages: Arc::default(), n_heard: Arc::default() };
+        let (pages, n_heard) = (Arc::clone(&web.pages), Arc::clone(&web.n_heard));
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                n_heard.fetch_add(1, Ordering::SeqCst);
+                let mut line = String::new();
+                let _ = BufReader::new(&stream).read_line(&mut line);
+                let path = line.split(' ').nth(1).unwrap_or_default();
+                let pages = pages.lock().unwrap();
+                let said = pages.iter().find(|(known, _)| known == path).map(|(_, said)| said);
+                let (head, body) = match said {
+                    Some(Ok(page)) => {
+                        ("200 OK\r\nContent-Type: application/json".into(), page.to_string())
+                    }
+                    Some(Err(to)) => (format!("302 Found\r\nLocation: {to}"), String::new()),
+                    None => ("404 Not Found".into(), String::new()),
+                };
+                let length = body.len();
+                let _ = write!(
+                    stream,
+                    "HTTP/1.1 {head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+                );
+            }
+        });
+        web
+    }
+
+    fn says(&self, path: &str, page: Value) {
+        self.pages.lock().unwrap().push((path.to_owned(), Ok(page)));
+    }
+
+    fn leads(&self, path: &str, to: &str) {
+        self.pages.lock().unwrap().push((path.to_owned(), Err(to.to_owned())));
+    }
+
+    fn n_heard(&self) -> usize {
+        self.n_heard.load(Ordering::SeqCst)
+    }
+}
+
+/// The same port on the internet and with us: whoever is misled knocks at ours.
+fn both() -> (Web, Web) {
+    for _ in 0..100 {
+        let ours = Web::start(OURS, 0);
+        if let Ok(free) = TcpListener::bind((PUBLIC, ours.port)) {
+            drop(free);
+            let public = Web::start(PUBLIC, ours.port);
+            return (public, ours);
+        }
+    }
+    panic!("no port is free on both");
+}
+
+/// Sources in that network, with an engine that calls them.
+struct Place {
+    house: House,
+    sources: Sources,
+    _dir: tempfile::TempDir,
+}
+
+async fn place(network: &Arc<dyn Network>, clock: Clock) -> Place {
+    let dir = tempfile::tempdir().unwrap();
+    let house = House::open(&dir.path().join("engine"), |config| config.clock = clock).await;
+    let records = Arc::new(SqliteStore::open(&dir.path().join("records")).unwrap());
+    let vault = Vault::open(Arc::clone(&records) as _, KeyPlace::Memory).await.unwrap();
+    let setup = Setup {
+        engine: house.engine.clone(),
+        usual: Limits::default(),
+        records,
+        files: vec![],
+        minding: Minding::Nobody,
+        vault,
+        http: HttpClient::in_network(HttpLimits::default(), network),
+        serves: true,
+    };
+    let sources = Sources::start(setup).await.unwrap();
+    sources.listens_at("http://127.0.0.1:1".parse().unwrap());
+    Place { house, sources, _dir: dir }
+}
+
+impl Place {
+    /// Adds a source on the internet, described at `/<slug>/openapi.json`, with a connection that gets tokens.
+    async fn add(&self, slug: &str, port: u16, oauth: OAuth) {
+        let url = format!("http://api.example.test:{port}/{slug}/openapi.json");
+        let spec = Source { kind: Some("openapi".into()), url: Some(url), ..Source::default() };
+        let slug = Slug::parse(slug).unwrap();
+        self.sources.add(&slug, spec, false).await.unwrap();
+        let connection = Connection { oauth: Some(oauth), ..Connection::default() };
+        self.sources.connect(&slug, "main", connection).await.unwrap();
+    }
+
+    /// Why a program's call fails.
+    async fn fails(&self, slug: &str) -> String {
+        let code = format!(
+            "const told = await tools.{slug}.org.main.t.list({{}}); return told.error.code + ': ' + told.error.message"
+        );
+        let outcome = self.house.run(&code, Limits::default()).await;
+        value(&outcome).trim_matches('"').to_owned()
+    }
+}
+
+fn description(server: &str, schemes: Value) -> Value {
+    let operation = json!({ "operationId": "list", "tags": ["t"], "responses": { "200": { "description": "ok" } } });
+    json!({ "openapi": "3.2.0", "info": { "title": "x", "version": "1" }, "servers": [{ "url": server }],
+        "components": { "securitySchemes": schemes }, "paths": { "/things": { "get": operation } } })
+}
+
+fn machine() -> OAuth {
+    let text = |text: &str| Some(text.to_owned());
+    let mut oauth = OAuth { client_id: text("machine"), ..OAuth::default() };
+    oauth.flow = Some(sources::config::Flow::ClientCredentials);
+    oauth
+}
+
+/// Where nobody from outside may lead us. At the first eight somebody of ours listens.
+fn inside(port: u16) -> Vec<String> {
+    let hosts = [
+        "127.0.0.1",
+        "localhost",
+        "2130706433",
+        "0x7f.1",
+        "[::ffff:127.0.0.1]",
+        "[::1]",
+        "inside.example.test",
+        "mapped.example.test",
+        "169.254.169.254",
+        "10.0.0.1",
+        "192.168.1.1",
+        "[fd00::1]",
+    ];
+    hosts.iter().map(|host| format!("http://{host}:{port}")).collect()
+}
+
+/// A network where the internet is near, and what is in it.
+struct World {
+    public: Web,
+    ours: Web,
+    place: Place,
+    api: String,
+}
+
+impl World {
+    async fn new() -> Self {
+        let (public, ours) = both();
+        let api = format!("http://api.example.test:{}", public.port);
+        let near = Arc::new(Near::default()) as Arc<dyn Network>;
+        Self { public, ours, place: place(&near, Clock::system()).await, api }
+    }
+
+    /// A source on the internet whose calls go to `server`.
+    async fn add(&self, slug: &str, server: &str, schemes: Value, oauth: OAuth) {
+        self.public.says(&format!("/{slug}/openapi.json"), description(server, schemes));
+        self.place.add(slug, self.public.port, oauth).await;
+    }
+
+    /// The same, guarded by `issuer` as it says itself.
+    async fn guarded(&self, slug: &str, issuer: &str, oauth: OAuth) {
+        let server = format!("{}/{slug}", self.api);
+        let about = json!({ "resource": server, "authorization_servers": [issuer] });
+        self.public.says(&format!("/.well-known/oauth-protected-resource/{slug}"), about);
+        self.add(slug, &server, json!({}), oauth).await;
+    }
+
+    async fn fails(&self, slug: &str, with: &str, at: &str) {
+        let why = self.place.fails(slug).await;
+        assert!(why.starts_with(with), "{at}: {why}");
+    }
+
+    /// Nobody knocked at ours, and whoever does is heard.
+    async fn nobody_came(self) {
+        assert!(self.public.n_heard() > 0, "what is public was asked");
+        assert_eq!(self.ours.n_heard(), 0, "nobody knocked at ours");
+        let url = format!("http://127.0.0.1:{}", self.ours.port).parse().unwrap();
+        let named = Outgoing::new(reqwest::Method::GET, url);
+        let never = CancelSignal::never();
+        let sent = HttpClient::default().send(named, &Credential::none(), &never).await;
+        assert!(sent.is_ok() && self.ours.n_heard() == 1, "{sent:?}");
+        self.place.sources.shutdown().await;
+        self.place.house.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_that_a_public_source_or_server_publishes_leads_inside() {
+    let world = World::new().await;
+    let auth = format!("http://auth.example.test:{}", world.public.port);
+    for (n, at) in inside(world.public.port).iter().enumerate() {
+        // The authorization server itself.
+        let slug = format!("issuer{n}");
+        world.guarded(&slug, at, OAuth::default()).await;
+        world.fails(&slug, "oauth_discovery_failed", at).await;
+
+        // What a public one says about itself: where tokens are, and where one introduces oneself.
+        let (slug, issuer) = (format!("token{n}"), format!("{auth}/token{n}"));
+        let about = json!({ "issuer": issuer, "authorization_endpoint": format!("{auth}/agree"),
+            "token_endpoint": format!("{at}/token"), "registration_endpoint": format!("{at}/register") });
+        world.public.says(&format!("/.well-known/oauth-authorization-server/{slug}"), about);
+        world.guarded(&slug, &issuer, machine()).await;
+        world.fails(&slug, "oauth_refresh_failed", at).await;
+        let anybody = Connection { oauth: Some(OAuth::default()), ..Connection::default() };
+        let sources = &world.place.sources;
+        let slug = Slug::parse(&slug).unwrap();
+        sources.connect(&slug, "main", anybody).await.unwrap();
+        let why = sources.authorize(&slug, "org", "main").await.unwrap_err().to_string();
+        assert!(why.contains("cannot be authorized"), "{at}: {why}");
+
+        // A redirect on the way.
+        let slug = format!("moved{n}");
+        for path in [format!("/.well-known/oauth-protected-resource/{slug}"), format!("/{slug}")] {
+            world.public.leads(&path, &format!("{at}/about"));
+        }
+        world.add(&slug, &format!("{}/{slug}", world.api), json!({}), OAuth::default()).await;
+        world.fails(&slug, "oauth_discovery_failed", at).await;
+    }
+    world.nobody_came().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_that_a_public_description_names_leads_inside() {
+    let world = World::new().await;
+    for (n, at) in inside(world.public.port).iter().enumerate() {
+        // Where tokens come from, and where somebody says so.
+        let flow =
+            json!({ "clientCredentials": { "tokenUrl": format!("{at}/token"), "scopes": {} } });
+        let schemes = json!({ "s": { "type": "oauth2", "flows": flow } });
+        let slug = format!("flows{n}");
+        world.add(&slug, &world.api, schemes, machine()).await;
+        world.fails(&slug, "oauth_refresh_failed", at).await;
+        let document = format!("{at}/.well-known/openid-configuration");
+        let schemes = json!({ "s": { "type": "openIdConnect", "openIdConnectUrl": document } });
+        let slug = format!("document{n}");
+        world.add(&slug, &world.api, schemes, machine()).await;
+        world.fails(&slug, "oauth_discovery_failed", at).await;
+
+        // Where calls go: neither they, nor a look at their health, nor at who guards them.
+        let slug = format!("server{n}");
+        world.add(&slug, at, json!({}), OAuth::default()).await;
+        world.fails(&slug, "oauth_discovery_failed", at).await;
+        let (slug, sources) = (Slug::parse(&slug).unwrap(), &world.place.sources);
+        sources.connect(&slug, "main", Connection::default()).await.unwrap();
+        let health = sources.health(&slug, "org", "main").await.unwrap();
+        assert!(!health.is_healthy, "{at}: {health:?}");
+        world.fails(slug.as_str(), "upstream_", at).await;
+    }
+    world.nobody_came().await;
+}
+
+#[tokio::test]
+async fn a_name_that_changes_its_mind_leads_to_the_address_that_was_judged() {
+    let (public, ours) = both();
+    public.says("/", json!({ "from": "the internet" }));
+    let network = Arc::new(Near::default()) as Arc<dyn Network>;
+    let http = HttpClient::in_network(HttpLimits::default(), &network);
+    let mut n_answered = 0;
+    for _ in 0..20 {
+        let url = format!("http://rebinding.example.test:{}/", public.port).parse().unwrap();
+        let request = Outgoing { reach: Reach::Public, ..Outgoing::new(reqwest::Method::GET, url) };
+        match http.send(request, &Credential::none(), &CancelSignal::never()).await {
+            Ok(answer) => {
+                assert_eq!(answer.body, br#"{"from":"the internet"}"#);
+                n_answered += 1;
+            }
+            Err(error) => assert!(error.to_string().contains("private network"), "{error}"),
+        }
+        let url = format!("http://both.example.test:{}/", public.port).parse().unwrap();
+        let request = Outgoing { reach: Reach::Public, ..Outgoing::new(reqwest::Method::GET, url) };
+        let answer = http.send(request, &Credential::none(), &CancelSignal::never()).await.unwrap();
+        assert_eq!(answer.body, br#"{"from":"the internet"}"#, "of several addresses a public one");
+    }
+    assert_eq!((n_answered, ours.n_heard()), (10, 0));
+}
+
+/// How long a person may take.
+const VISIT: Duration = Duration::from_secs(30 * 60);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_comes_too_late_is_not_expected_any_more() {
+    let clock = ManualClock::at(Timestamp(1_700_000_000_000));
+    let network = Arc::new(Internet) as Arc<dyn Network>;
+    let place = place(&network, Clock::Manual(clock.clone())).await;
+    let (sources, slug) = (&place.sources, Slug::parse("things").unwrap());
+    let text = Some(description("http://127.0.0.1:1", json!({})).to_string());
+    sources.add(&slug, Source { text, ..Source::default() }, false).await.unwrap();
+    let offer = Offer { template: Some("bearer".into()), is_handed_off: true, ..Offer::default() };
+    let made = sources.offered(&slug, offer).unwrap();
+    sources.connect(&slug, "main", made).await.unwrap();
+
+    let state = |url: &str| url.split_once('#').unwrap().1.to_owned();
+    let url = sources.hand_off(&slug, "org", "main").await.unwrap();
+    clock.advance(VISIT - Duration::from_millis(1));
+    assert!(sources.handed_off(&state(&url)).await.unwrap().is_some(), "the last moment");
+    clock.advance(Duration::from_millis(1));
+    let entered = || [("value".to_owned(), "a late secret".to_owned())].into();
+    assert_eq!(sources.handed_off(&state(&url)).await.unwrap(), None);
+    assert!(!sources.enter(&state(&url), entered()).await.unwrap());
+    let again = sources.hand_off(&slug, "org", "main").await.unwrap();
+    assert_ne!(again, url, "a new link is asked for");
+    assert!(sources.enter(&state(&again), entered()).await.unwrap());
+    assert!(!sources.enter(&state(&again), entered()).await.unwrap(), "and is good once");
+
+    let oauth = OAuth {
+        authorization_url: Some("http://127.0.0.1:1/agree".into()),
+        token_url: Some("http://127.0.0.1:1/token".into()),
+        client_id: Some("us".into()),
+        ..OAuth::default()
+    };
+    let connection = Connection { oauth: Some(oauth), ..Connection::default() };
+    sources.connect(&slug, "login", connection).await.unwrap();
+    let begin = async || {
+        let url: url::Url =
+            sources.authorize(&slug, "org", "login").await.unwrap().parse().unwrap();
+        let found = url.query_pairs().find(|(name, _)| name == "state").unwrap().1.into_owned();
+        vec![("state".to_owned(), found), ("error".to_owned(), "access_denied".to_owned())]
+    };
+    let late = begin().await;
+    clock.advance(VISIT);
+    assert_eq!(sources.returned(&late).await.unwrap(), Returned::Unknown);
+    let in_time = begin().await;
+    assert_ne!(in_time, late);
+    assert_eq!(sources.returned(&in_time).await.unwrap(), Returned::Declined);
+    assert_eq!(sources.returned(&in_time).await.unwrap(), Returned::Unknown, "once");
+    place.sources.shutdown().await;
+    place.house.close().await;
+}

@@ -1,0 +1,87 @@
+//! What a server means that does not let us in: it wants a token, a better one, or one that allows more.
+
+use crate::envelope::{Trouble, WANTED_SCOPES};
+use rmcp::service::ServiceError;
+use rmcp::transport::streamable_http_client::InsufficientScopeError;
+use serde_json::json;
+use std::error::Error;
+
+/// What a server says that wants a token, or a better one.
+pub(super) const WANTS_TOKEN: &str = "it wants a token that it knows (HTTP 401)";
+
+/// What a server says that knows who calls and wants more to be allowed; the scopes follow.
+pub(super) const WANTS_SCOPES: &str = "it wants more to be allowed (HTTP 403): ";
+
+/// Whether a server could not be read because it wants a token.
+pub fn wants_token(why: &str) -> bool {
+    why.contains(WANTS_TOKEN)
+}
+
+/// Whether a server did not let us in: it is not down.
+pub(super) fn is_one(why: &str) -> bool {
+    wants_token(why) || why.contains(WANTS_SCOPES)
+}
+
+/// Why there is no connection, for the call that needs one.
+pub(super) fn unmade(why: String) -> Trouble {
+    match why.split_once(WANTS_SCOPES) {
+        _ if wants_token(&why) => unknown_caller(),
+        Some((_, scopes)) => too_narrow(scopes),
+        None => down(&why),
+    }
+}
+
+pub(super) fn unknown_caller() -> Trouble {
+    let why = "The server does not know who calls.";
+    Trouble { status: Some(401), ..Trouble::new("connection_rejected", why) }
+}
+
+/// These scopes would be enough.
+pub(super) fn too_narrow(scopes: &str) -> Trouble {
+    let why = format!("The server wants more to be allowed: {scopes}.");
+    let details = Some(json!({ "category": "authentication", WANTED_SCOPES: scopes }));
+    Trouble { status: Some(403), details, ..Trouble::new("connection_rejected", why) }
+}
+
+/// The scopes that a server wants, where an error says that it does.
+pub(super) fn wanted_scopes(error: &(dyn Error + 'static)) -> Option<String> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(narrow) = error.downcast_ref::<InsufficientScopeError>() {
+            return narrow.required_scope.clone();
+        }
+        cause = error.source();
+    }
+    None
+}
+
+/// The same for a call: what its transport says is no cause to our library.
+pub(super) fn sent_in_vain(error: &ServiceError) -> Option<String> {
+    let ServiceError::TransportSend(sent) = error else { return None };
+    wanted_scopes(&*sent.error)
+}
+
+fn down(why: &str) -> Trouble {
+    Trouble {
+        retryable: Some(true),
+        ..Trouble::new("mcp_server_down", format!("The server is down: {why}."))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Refused;
+    use crate::envelope::refused;
+
+    #[test]
+    fn who_is_not_let_in_learns_what_would_help() {
+        let why = |text: &str| refused(&unmade(text.to_owned()).told());
+        assert_eq!(why(&format!("x: {WANTS_TOKEN}")), Some(Refused::Unknown));
+        assert_eq!(
+            why(&format!("{WANTS_SCOPES}a b")),
+            Some(Refused::Narrow(vec!["a".into(), "b".into()]))
+        );
+        assert_eq!(why("it is gone"), None);
+    }
+}
