@@ -8,9 +8,10 @@ use crate::fault::{Error, Fault};
 use crate::policies::Policies;
 use crate::recover;
 use crate::registry::{Desk, Registry};
+use crate::reports::Reports;
 use futures_util::{Stream, StreamExt};
 use lifecycle::{
-    Answer, CallId, CallOutcome, CallerName, Convention, Entry, Event, ExecutionId, Intent,
+    Answer, CallId, CallOutcome, CallerName, Convention, Entry, Event, ExecutionId, Intent, Json,
     LimitKind, Limits, Outcome, Program, QuestionId, Rejection, Rider, Seed, Seq, State, Terms,
     Timestamp,
 };
@@ -50,6 +51,8 @@ pub(crate) struct Shared {
     pub(crate) questions: watch::Sender<u64>,
     /// What programs may use where nobody says otherwise.
     pub(crate) limits: watch::Sender<Limits>,
+    /// How far tools say that they are.
+    pub(crate) reports: Reports,
 }
 
 /// What to run, for whom, within what.
@@ -93,6 +96,7 @@ impl Engine {
             pressure: watch::Sender::new(0),
             alarm: Alarm::default(),
             questions: watch::Sender::new(0),
+            reports: Reports::default(),
         });
         recover::unfinished(&shared).await?;
         shared.tracker.spawn(crate::alarm::watch(Arc::clone(&shared)));
@@ -277,6 +281,11 @@ impl Engine {
         n_max: usize,
     ) -> Result<Vec<Entry>, Fault> {
         Ok(self.shared.config.journal.read(execution, after, n_max).await?)
+    }
+
+    /// What the tool that an execution waits for said last of how far it is, if it is at work and said anything.
+    pub fn reported(&self, execution: ExecutionId) -> Option<Json> {
+        self.shared.reports.newest(execution)
     }
 
     /// Waits until the execution is over.

@@ -36,6 +36,7 @@ mod fault;
 pub mod policies;
 mod recover;
 mod registry;
+mod reports;
 mod retention;
 
 pub use actor::replay::{Replayed, replay};

@@ -1,7 +1,7 @@
 //! Tools to try things with: `demo.add`, `demo.echo`, `demo.sleep`, `demo.fail`, `demo.ask`, `demo.form`,
 //! `demo.link`, `demo.append`.
 
-use crate::{Request, Source, Tool};
+use crate::{Progress, Request, Source, Tool};
 use futures_util::FutureExt as _;
 use futures_util::future::{self, BoxFuture};
 use lifecycle::{Failure, FailureCode, Json, Nature, Runs, ToolPath, Wish};
@@ -12,9 +12,15 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// Longest nap: a demonstration, not a way to hold a server's memory for days.
 const SLEEP_MS_MAX: u64 = 600_000;
+
+/// How often a nap says how far it is: twenty times, but not more often than anybody looks, nor so seldom that it
+/// seems dead.
+const TOLD_EVERY_MIN: Duration = Duration::from_millis(100);
+const TOLD_EVERY_MAX: Duration = Duration::from_secs(1);
 
 /// Longest line that is appended: one write of this size is not torn.
 const LINE_CHARS_MAX: usize = 1_000;
@@ -141,12 +147,24 @@ async fn sleep(request: Request) -> Outcome {
     let nap = Duration::try_from_secs_f64(ms / 1_000.0).unwrap_or_default();
     let nap = nap.min(Duration::from_millis(SLEEP_MS_MAX));
     tokio::select! {
-        () = tokio::time::sleep(nap) => {
+        () = asleep(nap, &request.progress) => {
             rendered(&json!({"slept": u64::try_from(nap.as_millis()).unwrap_or(SLEEP_MS_MAX)}))
         }
         () = request.cancelled.given() => {
             Err(Failure::new(FailureCode::Tool, "The nap was cut short: the program was cancelled."))
         }
+    }
+}
+
+/// Sleeps, and says now and then how much of it is over.
+async fn asleep(nap: Duration, progress: &Progress) {
+    let ms = |time: Duration| time.as_millis() as f64;
+    let pause = (nap / 20).clamp(TOLD_EVERY_MIN, TOLD_EVERY_MAX);
+    let (began, mut slept) = (Instant::now(), Duration::ZERO);
+    while slept < nap {
+        progress.measure(ms(slept), Some(ms(nap)), None);
+        tokio::time::sleep((nap - slept).min(pause)).await;
+        slept = began.elapsed();
     }
 }
 

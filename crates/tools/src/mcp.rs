@@ -5,6 +5,7 @@ mod bounded;
 mod handler;
 mod http;
 mod names;
+mod progress;
 mod refusal;
 mod session;
 

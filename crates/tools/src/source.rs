@@ -146,45 +146,77 @@ impl fmt::Debug for Person {
     }
 }
 
-type Tell = dyn Fn(String) -> BoxFuture<'static, ()> + Send + Sync;
+/// Longest word about how far a call is: it is kept for as long as the call runs.
+const MEASURE_BYTES_MAX: usize = 4 << 10;
 
-/// Those who watch a call: a tool can tell them how far it is, in words or in what it prints. It is journalled, as far
-/// as it is not too much.
+type Tell = dyn Fn(String) -> BoxFuture<'static, ()> + Send + Sync;
+type Measure = dyn Fn(Json) + Send + Sync;
+
+/// Those who watch a call: a tool can tell them how far it is. Words, or what it prints, are journalled, as far as it is
+/// not too much; of numbers only the newest count, and they are not.
 #[derive(Clone)]
-pub struct Progress(Option<Arc<Tell>>);
+pub struct Progress {
+    tell: Option<Arc<Tell>>,
+    measure: Option<Arc<Measure>>,
+}
 
 impl Progress {
     /// Nobody watches.
     pub const fn unwatched() -> Self {
-        Self(None)
+        Self { tell: None, measure: None }
     }
 
     /// Somebody hears what is told.
     pub fn told_to(
         tell: impl Fn(String) -> BoxFuture<'static, ()> + Send + Sync + 'static,
     ) -> Self {
-        Self(Some(Arc::new(tell)))
+        Self { tell: Some(Arc::new(tell)), measure: None }
+    }
+
+    /// Somebody also hears numbers.
+    #[must_use]
+    pub fn measured_by(self, measure: impl Fn(Json) + Send + Sync + 'static) -> Self {
+        Self { measure: Some(Arc::new(measure)), ..self }
     }
 
     /// Tells it; waits where more was told than anybody has taken note of.
     pub async fn tell(&self, text: String) {
-        if let Some(tell) = &self.0 {
+        if let Some(tell) = &self.tell {
             tell(text).await;
+        }
+    }
+
+    /// Says how far it is, of how much in all, and in a word. What is too long is not heard.
+    pub fn measure(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
+        let Some(measure) = &self.measure else { return };
+        let mut said = serde_json::Map::new();
+        said.insert("progress".into(), progress.into());
+        said.extend(total.map(|total| ("total".into(), total.into())));
+        said.extend(message.map(|message| ("message".into(), message.into())));
+        if let Ok(said) = Json::from_value(&said)
+            && said.text().len() <= MEASURE_BYTES_MAX
+        {
+            measure(said);
         }
     }
 
     /// The same, but no known secret is told.
     pub(crate) fn spared(self) -> Self {
-        match self.0 {
+        let Self { tell, measure } = self;
+        let spared = match tell {
             Some(tell) => Self::told_to(move |text| tell(scrub::text(&text).into_owned())),
-            None => Self(None),
+            None => Self::unwatched(),
+        };
+        match measure {
+            Some(measure) => spared.measured_by(move |said| measure(scrub::json(said))),
+            None => spared,
         }
     }
 }
 
 impl fmt::Debug for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Progress" } else { "unwatched" })
+        f.write_str(if self.tell.is_some() { "Progress" } else { "unwatched" })
     }
 }
 

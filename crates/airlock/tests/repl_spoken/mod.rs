@@ -1,6 +1,7 @@
 //! A client of the REPL that trusts nobody: every frame it receives is held against the published schemas.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+use crate::served::Served;
 use futures_util::{SinkExt as _, StreamExt as _};
 use jsonschema::Validator;
 use serde_json::{Value, json};
@@ -18,6 +19,19 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn conformance(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance/hotrepl").join(file)
+}
+
+pub(crate) fn repl_url(server: &Served) -> String {
+    format!("{}/repl", server.url.replacen("http", "ws", 1))
+}
+
+pub(crate) fn token(server: &Served) -> String {
+    let file = server.data_dir.join("tokens").join("run");
+    std::fs::read_to_string(file).unwrap().trim().to_owned()
+}
+
+pub(crate) async fn spoken(server: &Served) -> Spoken {
+    Spoken::connect(&repl_url(server), &token(server)).await
 }
 
 fn schemas() -> &'static HashMap<String, Validator> {

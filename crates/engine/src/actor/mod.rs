@@ -13,6 +13,7 @@ mod time;
 use crate::engine::Shared;
 use crate::fault::{Error, Fault};
 use crate::registry::Mailbox;
+use crate::reports::Reporter;
 use asking::{Asking, Wished};
 use futures_util::StreamExt;
 use futures_util::future::{BoxFuture, FutureExt};
@@ -84,6 +85,8 @@ pub(crate) struct Actor {
     telling: Telling,
     /// Tells tools at work that nobody waits any more.
     abandoned: CancellationToken,
+    /// How far they say that they are.
+    reporter: Reporter,
     due: VecDeque<Due>,
     replies: VecDeque<(Gate, Reply)>,
     /// Answers that are accepted only once the program is back where it was.
@@ -120,8 +123,9 @@ impl Actor {
     pub(crate) fn new(shared: Arc<Shared>, execution: ExecutionId, mailbox: Mailbox) -> Self {
         let ledger =
             Ledger::new(execution, Arc::clone(&shared.config.journal), shared.questions.clone());
-        let pressure = shared.pressure.subscribe();
+        let (pressure, abandoned) = (shared.pressure.subscribe(), CancellationToken::new());
         Self {
+            reporter: Reporter::new(execution, abandoned.clone()),
             shared,
             ledger,
             mailbox,
@@ -130,7 +134,7 @@ impl Actor {
             calls: FuturesUnordered::new(),
             asking: Asking::default(),
             telling: Telling::default(),
-            abandoned: CancellationToken::new(),
+            abandoned,
             due: VecDeque::new(),
             replies: VecDeque::new(),
             waiting: vec![],
@@ -347,7 +351,7 @@ impl Actor {
             caller: origin.caller.clone(),
             cancelled: self.abandoned.clone().into(),
             person: self.asking.person(call),
-            progress: self.telling.progress(call),
+            progress: self.reporter.measured(self.telling.progress(call), &self.shared),
         };
         let calling = self.shared.config.catalogue.call(request);
         self.calls.push(calling.map(move |outcome| (call, outcome)).boxed());
@@ -356,6 +360,7 @@ impl Actor {
     fn settle(&mut self, call: CallId, outcome: CallOutcome) {
         self.catch_up_on_progress();
         self.asking.end(call);
+        self.reporter.forget(&self.shared.reports);
         match self.submit(Intent::Settle { call, outcome }) {
             // Ended or answered for in the meantime: there is nobody to tell.
             Ok(_) | Err(Rejection::NotOutstanding(_) | Rejection::AlreadyFinished) => {}
@@ -368,6 +373,7 @@ impl Actor {
         self.guest = None;
         self.launching = None;
         self.abandoned.cancel();
+        self.reporter.forget(&self.shared.reports);
         self.calls.clear();
         self.asking.forget();
         self.due.clear();

@@ -1,11 +1,12 @@
 //! What a server may ask of us: that a person fills in a form or visits a page. Its list may change, too.
 
+use super::progress::Listeners;
 use lifecycle::{Answer, ExecutionId, Json, Wish};
 use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
     ElicitationCapability, ErrorData, FormElicitationCapability, Implementation,
-    UrlElicitationCapability,
+    ProgressNotificationParam, UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::Value;
@@ -31,6 +32,8 @@ pub(super) struct Desk {
     n_asking: AtomicUsize,
     has_asked: AtomicBool,
     pub(super) settled: Notify,
+    /// Who wants to know how far a call is.
+    pub(super) listeners: Listeners,
 }
 
 /// A call at the desk. Dropping it takes it away.
@@ -123,6 +126,14 @@ impl ClientHandler for Handler {
             Answer::Decline => ElicitResult::new(ElicitationAction::Decline),
             Answer::Cancel => ElicitResult::new(ElicitationAction::Cancel),
         })
+    }
+
+    async fn on_progress(
+        &self,
+        notice: ProgressNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        self.desk.listeners.hear(notice);
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {

@@ -4,7 +4,7 @@ use super::bounded::Bounded;
 use super::handler::{Desk, Handler};
 use super::http::BoundedHttp;
 use super::refusal::{self, sent_in_vain, too_narrow, unknown_caller, unmade, wanted_scopes};
-use super::{McpEndpoint, McpLimits};
+use super::{McpEndpoint, McpLimits, progress};
 use crate::child::{self, Running};
 use crate::envelope::Trouble;
 use crate::{Credential, Minding, Place, Program, Request};
@@ -45,7 +45,7 @@ const STDERR_BYTES_MAX: u64 = 1_000;
 /// How long a server that is closed may take to go by itself.
 const CLOSING_MAX: Duration = Duration::from_secs(2);
 
-type Service = RunningService<RoleClient, Handler>;
+pub(super) type Service = RunningService<RoleClient, Handler>;
 
 /// All connections to one server.
 pub(super) struct Sessions {
@@ -176,8 +176,10 @@ impl Sessions {
         request: &Request,
     ) -> Result<CallToolResult, Ended> {
         let _place = session.desk.enter(request.execution, request.person.clone());
+        let (listeners, tasks) = (&session.desk.listeners, &self.tasks);
+        let called = progress::call(&session.service, listeners, tasks, params, &request.progress);
         let outcome = tokio::select! {
-            outcome = session.service.call_tool(params) => outcome,
+            outcome = called => outcome,
             () = request.cancelled.given() => {
                 return Err(Trouble::new("cancelled", "The call was cancelled.").into());
             }

@@ -1,6 +1,7 @@
 //! Calls of the catalogue's tools by a session: each is an execution of its own, so that policies, questions, the journal
 //! and survival are those of every other program.
 
+use super::shelf::{Owed, Shelf};
 use engine::{Engine, Error, Start};
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
@@ -9,10 +10,15 @@ use lifecycle::{
     Limits, Outcome, Program, Seq, Terms, ToolPath,
 };
 use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Longest that a call may take, waiting for people not counted: jobs are for long work.
 const ACTIVE_MS_MAX: u64 = 24 * 3_600_000;
+
+/// How much later than its session the engine ends a call whose time is over.
+const TIMEOUT_GRACE: Duration = Duration::from_secs(1);
 
 /// What becomes of a call.
 #[derive(Debug)]
@@ -34,21 +40,23 @@ pub(super) struct Call {
     pub(super) tool: ToolPath,
     /// JSON.
     pub(super) args: String,
-    /// The command's name, where it is a job.
-    pub(super) job: Option<String>,
+    /// Which entry of which journal its end is owed to, where it is a job of that id.
+    pub(super) owed: Option<(String, Owed)>,
+    /// How long it may take, if its caller says.
+    pub(super) timeout: Option<Duration>,
     /// Given once it has begun, or never will: only then can it be ended.
     pub(super) begun: CancellationToken,
 }
 
 /// What becomes of it, until it is over.
-pub(super) fn follow(engine: Engine, call: Call) -> BoxStream<'static, CallSaid> {
+pub(super) fn follow(shelf: Arc<Shelf>, call: Call) -> BoxStream<'static, CallSaid> {
     let execution = call.execution;
     let told = call.begun.clone().drop_guard();
     let begun = async move {
-        let begun = begin(&engine, call).await;
+        let begun = begin(&shelf, call).await;
         drop(told);
         match begun {
-            Ok(()) => heard(&engine, execution),
+            Ok(()) => heard(&shelf.engine, execution),
             Err(failure) => once(CallSaid::Ended(Outcome::Failed(failure))),
         }
     };
@@ -59,25 +67,38 @@ fn once(said: CallSaid) -> BoxStream<'static, CallSaid> {
     stream::once(std::future::ready(said)).boxed()
 }
 
-async fn begin(engine: &Engine, call: Call) -> Result<(), Failure> {
-    let Call { execution, caller, tool, args, job, begun: _ } = call;
+async fn begin(shelf: &Shelf, call: Call) -> Result<(), Failure> {
+    let Call { execution, caller, tool, args, owed, timeout, begun: _ } = call;
+    if let Some((job, owed)) = &owed {
+        shelf.owe(job, owed).await.map_err(|error| {
+            tracing::error!(%error, "could not write a job down");
+            Failure::new(FailureCode::Internal, "the job could not be written down")
+        })?;
+    }
     let names: String = tool.segments().map(|name| format!("[{}]", Value::from(name))).collect();
     // Not a literal: in one, `__proto__` would not be a member like any other.
     let args = Value::from(args);
     let source = format!("return await tools{names}(JSON.parse({args}))");
     let program = Program { source, convention: Convention::ExplicitReturn };
     let limits = Limits {
-        active_ms_max: ACTIVE_MS_MAX,
+        active_ms_max: timeout.map_or(ACTIVE_MS_MAX, active_ms_max),
         active_clock: ActiveClock::StopsForQuestions,
         ..Limits::default()
     };
-    let note = job.and_then(|name| Json::from_value(&json!({ "hotrepl": { "job": name } })).ok());
+    let noted = |(_, owed): &(String, Owed)| json!({ "hotrepl": { "job": owed.name } });
+    let note = owed.as_ref().map(noted).and_then(|note| Json::from_value(&note).ok());
     let terms = Terms { note, ..Terms::default() };
     let start = Start { program, caller, limits };
-    engine.submit_as(execution, start, terms).await.map(drop).map_err(|error| match error {
+    shelf.engine.submit_as(execution, start, terms).await.map(drop).map_err(|error| match error {
         Error::Rejected(why) => Failure::new(FailureCode::Internal, why.to_string()),
         Error::Fault(fault) => Failure::new(FailureCode::Internal, fault.to_string()),
     })
+}
+
+/// Whoever waits ends a call in time; this holds where nobody does, as after a restart.
+fn active_ms_max(timeout: Duration) -> u64 {
+    let ms = (timeout + TIMEOUT_GRACE).as_millis();
+    u64::try_from(ms).unwrap_or(u64::MAX).min(ACTIVE_MS_MAX)
 }
 
 fn heard(engine: &Engine, execution: ExecutionId) -> BoxStream<'static, CallSaid> {

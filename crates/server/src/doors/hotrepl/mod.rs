@@ -85,7 +85,11 @@ pub(crate) struct Repl {
 
 impl Repl {
     pub(crate) fn new(shelf: Shelf, stopping: CancellationToken, tasks: Tasks) -> Self {
-        let setting = Setting { shelf: Arc::new(shelf), stopping, tasks };
+        let shelf = Arc::new(shelf);
+        let paying = Arc::clone(&shelf);
+        let paid = async move { paying.pay_what_is_owed().await };
+        tasks.spawn(stopping.clone().run_until_cancelled_owned(paid));
+        let setting = Setting { shelf, stopping, tasks };
         Self { setting, sessions: Mutex::default() }
     }
 
@@ -161,7 +165,7 @@ pub(crate) async fn artifact(
     State(app): State<Arc<App>>,
     Path((capability, _)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
-    let found = app.repl.setting.shelf.file(&capability).await;
+    let found = app.repl.setting.shelf.files.open(&capability).await;
     let (kept, bytes) = found.ok_or_else(|| Problem::no_route("/repl/artifacts"))?;
     Response::builder()
         .status(StatusCode::OK)

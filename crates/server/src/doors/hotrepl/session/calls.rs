@@ -1,8 +1,8 @@
 //! Calls of the catalogue that are under way: by the guest, as commands, as jobs.
 
-use super::{Session, Task};
+use super::{Brought, Session, Task};
 use crate::doors::hotrepl::call::{self, Call, CallSaid};
-use crate::doors::hotrepl::shelf::{Doer, JobView, ended_view, millis};
+use crate::doors::hotrepl::shelf::{Doer, JobView, Owed, ended_view, millis};
 use crate::doors::hotrepl::words;
 use futures_util::StreamExt as _;
 use lifecycle::{Admission, ExecutionId, Failure, FailureCode, Json, Outcome, ToolPath};
@@ -13,10 +13,10 @@ use protocols::hotrepl::wire::{
     Artifacts, CommandResult, ErrorEnvelope, ErrorKind, FromServer, JobAccepted, JobState, Status,
 };
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tools::Found;
 use uuid::Uuid;
 
 /// Calls that a session may have under way: each holds a runner until its tool answers.
@@ -39,7 +39,19 @@ enum Purpose {
     /// A client called it as a command.
     Command { id: String, client: u64, name: String },
     /// A client started it as a job.
-    Job { job: String, id: String, name: String },
+    Job { job: String, owed: Owed },
+}
+
+/// A command that is a tool of the catalogue, as a client called it.
+pub(super) struct ToolCalled {
+    pub(super) id: String,
+    /// The command's name, which need not be the tool's.
+    pub(super) name: String,
+    pub(super) tool: ToolPath,
+    /// JSON.
+    pub(super) args: String,
+    pub(super) is_job: bool,
+    pub(super) timeout: Option<Duration>,
 }
 
 impl Pending {
@@ -60,38 +72,44 @@ impl Session {
             }
             Ok(tool) => {
                 let purpose = Purpose::Guest { call, task };
-                self.dispatch(tool, args, purpose, None);
+                self.dispatch(Uuid::now_v7(), (tool, args), purpose, None);
             }
             Err(why) => self.settle(call, &refused(&why.to_string())),
         }
     }
 
+    /// Begins a call. What is given back is given once it has begun, or never will.
     fn dispatch(
         &mut self,
-        tool: ToolPath,
-        args: String,
+        uuid: Uuid,
+        (tool, args): (ToolPath, String),
         purpose: Purpose,
         timeout: Option<Duration>,
-    ) -> Uuid {
-        let uuid = Uuid::now_v7();
+    ) -> CancellationToken {
         let execution = ExecutionId::from_uuid(uuid);
-        let job = match &purpose {
-            Purpose::Job { name, .. } => Some(name.clone()),
+        let owed = match &purpose {
+            Purpose::Job { job, owed } => Some((job.clone(), owed.clone())),
             Purpose::Guest { .. } | Purpose::Command { .. } => None,
         };
-        let caller = self.caller.clone();
         let begun = CancellationToken::new();
-        let call = Call { execution, caller, tool, args, job, begun: begun.clone() };
+        let caller = self.caller.clone();
+        let call = Call { execution, caller, tool, args, owed, timeout, begun: begun.clone() };
         self.n_calls += 1;
         let number = self.n_calls;
-        let said = call::follow(self.setting.shelf.engine.clone(), call);
+        let said = call::follow(Arc::clone(&self.setting.shelf), call);
         self.calls.push(said.map(move |said| (number, said)).boxed());
         let started = Instant::now();
-        let deadline = timeout.map(|timeout| started + timeout);
-        let pending =
-            Pending { execution, begun, purpose, started, timeout, deadline, asked_since: None };
+        let pending = Pending {
+            execution,
+            begun: begun.clone(),
+            purpose,
+            started,
+            timeout,
+            deadline: timeout.map(|timeout| started + timeout),
+            asked_since: None,
+        };
         self.pending.insert(number, pending);
-        uuid
+        begun
     }
 
     pub(super) fn hear_call(&mut self, number: u64, said: CallSaid) {
@@ -171,17 +189,23 @@ impl Session {
                 let frame = command_result(id, result, Artifacts::new(), duration_ms);
                 self.answer(client, &frame);
             }
-            Purpose::Job { job, id, name } => {
-                let view = ended_view(outcome);
-                self.catalogue_job_ended(&job, &id, &name, view);
+            Purpose::Job { job, owed } => {
+                self.catalogue_job_ended(job, &owed, ended_view(outcome));
             }
         }
     }
 
-    fn catalogue_job_ended(&mut self, job: &str, id: &str, name: &str, view: JobView) {
-        if let Some(view) = self.setting.shelf.end_job(job, view) {
-            self.note_command(id, name, view.duration_ms, view.error.as_ref());
-        }
+    fn catalogue_job_ended(&mut self, job: String, owed: &Owed, view: JobView) {
+        let shelf = Arc::clone(&self.setting.shelf);
+        let Some(view) = shelf.end_job(&job, view) else { return };
+        let entry = owed.entry(view.duration_ms, view.error.as_ref(), shelf.timestamp());
+        let noted = shelf.note(&owed.book, &entry, Some(&job));
+        self.noted = Some(noted.clone());
+        self.errands.push(Box::pin(async move {
+            noted.await;
+            shelf.paid(&job).await;
+            Brought::Nothing
+        }));
     }
 
     /// Gives the guest what its call came to.
@@ -270,24 +294,16 @@ impl Session {
                 let frame = command_result(id, Err(error), Artifacts::new(), duration_ms);
                 self.answer(client, &frame);
             }
-            Purpose::Job { job, id, name } => {
+            Purpose::Job { job, owed } => {
                 let view =
                     JobView { state: JobState::Failed, error: Some(error), ..JobView::running() };
-                self.catalogue_job_ended(&job, &id, &name, view);
+                self.catalogue_job_ended(job, &owed, view);
             }
         }
     }
 
-    /// A command that is a tool of the catalogue.
-    pub(super) fn call_tool(
-        &mut self,
-        id: String,
-        found: &Found,
-        args: String,
-        timeout: Option<Duration>,
-    ) {
-        let (name, is_job) = (found.path(), found.spec().job);
-        let Ok(tool) = ToolPath::parse(&name) else { return self.say_full(id) };
+    pub(super) fn call_tool(&mut self, called: ToolCalled) {
+        let ToolCalled { id, name, tool, args, is_job, timeout } = called;
         let since = Instant::now();
         let unfit = Json::parse(args.clone()).ok().and_then(|args| {
             match self.setting.shelf.engine.catalogue().admit(&tool, &args) {
@@ -295,7 +311,6 @@ impl Session {
                 Admission::Unfit(failure) => Some(words::tool_failed(&failure)),
             }
         });
-        let client = self.client_number();
         if let Some(error) = unfit {
             let duration_ms = millis(since.elapsed());
             self.note_command(&id, &name, duration_ms, Some(&error));
@@ -305,29 +320,26 @@ impl Session {
         if self.pending.len() >= CALLS_MAX {
             return self.say_full(id);
         }
+        let (uuid, client) = (Uuid::now_v7(), self.client_number());
         if !is_job {
             let purpose = Purpose::Command { id, client, name };
-            self.dispatch(tool, args, purpose, timeout);
+            self.dispatch(uuid, (tool, args), purpose, timeout);
             return;
         }
         if !self.has_room_for_job(&id) {
             return;
         }
-        let purpose = Purpose::Job { job: String::new(), id: id.clone(), name };
-        let uuid = self.dispatch(tool, args, purpose, timeout);
         let job = uuid.simple().to_string();
-        if let Some(Pending { purpose: Purpose::Job { job: named, .. }, .. }) =
-            self.pending.get_mut(&self.n_calls)
-        {
-            named.clone_from(&job);
-        }
-        let begun = self.pending.get(&self.n_calls).map(|it| it.begun.clone()).unwrap_or_default();
-        let doer = Doer::Execution(ExecutionId::from_uuid(uuid), begun);
+        let owed = Owed { book: self.book.clone(), id: id.clone(), name };
+        let purpose = Purpose::Job { job: job.clone(), owed };
+        let begun = self.dispatch(uuid, (tool, args), purpose, timeout);
+        let doer = Doer::Execution(ExecutionId::from_uuid(uuid), begun.clone());
         self.setting.shelf.begin_job(&job, doer);
-        self.say(&FromServer::JobAccepted(JobAccepted {
-            id,
-            job_id: job,
-            state: JobState::Running,
+        self.errands.push(Box::pin(async move {
+            // Nobody hears of a job that a crash could make unknown.
+            begun.cancelled().await;
+            let accepted = JobAccepted { id, job_id: job, state: JobState::Running };
+            Brought::Answer { client, frame: Box::new(FromServer::JobAccepted(accepted)) }
         }));
     }
 

@@ -1,6 +1,6 @@
 //! Typed commands: tools of the catalogue, those that the guest registered, and one to try files with.
 
-use super::calls::command_result;
+use super::calls::{ToolCalled, command_result};
 use super::{Brought, Session, Task, What};
 use crate::doors::hotrepl::EVAL_TIME_MAX;
 use crate::doors::hotrepl::evaluator::Outcome;
@@ -121,11 +121,12 @@ impl Session {
             return self.write_demo(id);
         }
         let engine = self.setting.shelf.engine.clone();
-        let found = ToolPath::parse(&name).ok().and_then(|tool| engine.catalogue().find(&tool));
-        if let Some(found) =
-            found.filter(|found| engine.policies().live().shows(&name, found.traits()))
+        let shows = |found: &Found| engine.policies().live().shows(&name, found.traits());
+        if let Ok(tool) = ToolPath::parse(&name)
+            && let Some(found) = engine.catalogue().find(&tool).filter(shows)
         {
-            return self.call_tool(id, &found, args, timeout);
+            let is_job = found.spec().job;
+            return self.call_tool(ToolCalled { id, name, tool, args, is_job, timeout });
         }
         match self.commands.get(&name) {
             Some(_) => self.call_registered(id, name, &args, timeout),
@@ -233,7 +234,7 @@ impl Session {
         let (shelf, host) = (Arc::clone(&self.setting.shelf), self.host());
         self.errands.push(Box::pin(async move {
             let mut ended = ended;
-            match shelf.keep_files(files, &host).await {
+            match shelf.files.keep(files, &host).await {
                 Ok(artifacts) => ended.artifacts = artifacts,
                 Err(error) => {
                     tracing::error!(%error, "could not keep a command's files");

@@ -150,7 +150,7 @@ impl Session {
     }
 
     pub(super) fn note(&mut self, entry: &JournalEntry) {
-        self.noted = Some(self.setting.shelf.note(&self.book, entry));
+        self.noted = Some(self.setting.shelf.note(&self.book, entry, None));
     }
 
     pub(super) fn note_command(

@@ -42,11 +42,7 @@ impl Session {
     }
 
     pub(super) fn job_status(&mut self, id: String, job: String) {
-        let seen = self.setting.shelf.job(&job, |job| (job.view.clone(), job.started.elapsed()));
-        if let Some((mut view, elapsed)) = seen {
-            if view.state == JobState::Running && view.progress.is_none() {
-                view.progress = Some(json!({ "elapsedMs": elapsed.as_millis() as u64 }));
-            }
+        if let Some(view) = self.setting.shelf.look_at_job(&job) {
             return self.say(&told(id, job, view));
         }
         if !self.may_send_errand(&id) {
@@ -178,7 +174,7 @@ impl Session {
         let (shelf, host) = (Arc::clone(&self.setting.shelf), self.host());
         self.errands.push(Box::pin(async move {
             let mut view = view;
-            match shelf.keep_files(files, &host).await {
+            match shelf.files.keep(files, &host).await {
                 Ok(artifacts) => view.artifacts = artifacts,
                 Err(error) => tracing::error!(%error, "could not keep a job's files"),
             }

@@ -64,10 +64,10 @@ impl Session {
         // A kind that does not exist has no entries.
         let n_max = if kind == Some(None) { 0 } else { n_max };
         let (shelf, book) = (Arc::clone(&self.setting.shelf), self.book.clone());
-        let (client, noted) = (self.client_number(), self.noted.take());
+        let (client, noted) = (self.client_number(), self.noted.clone());
         self.errands.push(Box::pin(async move {
             if let Some(noted) = noted {
-                let _ = noted.await;
+                noted.await;
             }
             let entries = shelf.entries(&book, kind.flatten(), n_max).await;
             let frame = match entries {

@@ -12,7 +12,7 @@ mod watches;
 use super::call::CallSaid;
 use super::client::{Client, Heard};
 use super::evaluator::{Evaluator, Loss, Outcome, Said};
-use super::shelf::{NewFile, Shelf};
+use super::shelf::{NewFile, Noted, Shelf};
 use super::words::Stop;
 use crate::tasks::Tasks;
 use axum::extract::ws::WebSocket;
@@ -32,7 +32,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use store::StoreError;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
@@ -138,6 +137,8 @@ enum Brought {
     Command(Box<commands::Ended>),
     /// A job of the guest's is over, with its files.
     Job(Box<jobs::Ended>),
+    /// It is done, and that is all.
+    Nothing,
 }
 
 pub(super) struct Session {
@@ -165,7 +166,7 @@ pub(super) struct Session {
     n_calls: u64,
     errands: FuturesUnordered<BoxFuture<'static, Brought>>,
     /// The newest entry on its way into the journal.
-    noted: Option<BoxFuture<'static, Result<(), StoreError>>>,
+    noted: Option<Noted>,
     began: Instant,
 }
 
@@ -245,7 +246,7 @@ impl Session {
             client.dismiss().await;
         }
         if let Some(noted) = self.noted.take() {
-            let _ = noted.await;
+            noted.await;
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Attach, Brought, ERRANDS_MAX, Session, What};
 use crate::doors::hotrepl::client::{Client, Heard};
-use crate::doors::hotrepl::handshake;
+use crate::doors::hotrepl::{QUEUED_MAX, handshake};
 use protocols::hotrepl::Profile;
 use protocols::hotrepl::inbound::{Request, Wish, decode};
 use protocols::hotrepl::outbound::{envelope, trouble};
@@ -56,6 +56,9 @@ impl Session {
             Wish::CommandsList | Wish::CommandDescribe { .. } | Wish::CommandCall { .. }
         );
         if waits && self.tasks.values().any(|task| matches!(task.what, What::Script)) {
+            if self.deferred.len() >= QUEUED_MAX {
+                return self.say_full(id);
+            }
             let client = self.client_number();
             return self.deferred.push((client, Request { id, wish }));
         }
@@ -117,6 +120,7 @@ impl Session {
             Brought::Answer { client, frame } => self.answer(client, &frame),
             Brought::Command(ended) => self.command_ended(*ended),
             Brought::Job(ended) => self.guest_job_ended(*ended),
+            Brought::Nothing => {}
         }
     }
 }

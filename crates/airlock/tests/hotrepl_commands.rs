@@ -1,0 +1,199 @@
+//! What clients of the REPL call: commands from the catalogue, from scripts and from the configuration, their jobs, files
+//! and entries in the journal.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod repl_spoken;
+mod served;
+
+use repl_spoken::{Spoken, spoken};
+use serde_json::{Value, json};
+use served::Served;
+
+#[tokio::test]
+async fn commands_of_a_script_are_typed_timed_and_write_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("commands.js");
+    let text = r#"
+        const text = { type: "string" };
+        Repl.command(
+            { name: "text.shout", inputSchema: { type: "object", properties: { text }, required: ["text"] },
+              outputSchema: { type: "object", properties: { text }, required: ["text"] } },
+            ({ text }, context) => {
+                context.artifact("../../shouted.txt", text.toUpperCase(), "text/plain");
+                return text === "lie" ? {} : { text: text.toUpperCase() };
+            });
+        Repl.command({ name: "slow" }, () => new Promise((done) => setTimeout(done, 3_600_000)));
+        Repl.command({ name: "picky" }, () => {
+            throw Object.assign(new Error("not now"), { kind: "precondition_failed", code: "tooEarly" });
+        });
+    "#;
+    std::fs::write(&script, text).unwrap();
+    let server =
+        Served::start(&folder.path().join("data"), &["--repl-script", script.to_str().unwrap()]);
+    let mut repl = spoken(&server).await;
+    let listed = repl.ask(json!({"type": "commands_list"})).await;
+    let names: Vec<&str> = listed["commands"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|it| it["name"].as_str())
+        .collect();
+    assert!(["demo.echo", "picky", "slow", "text.shout"].iter().all(|name| names.contains(name)));
+    assert!(listed["since"].is_string());
+    let call =
+        |name: &str, args: Value| json!({"type": "command_call", "name": name, "args": args});
+    let misfit = repl.ask(call("text.shout", json!({"text": 5}))).await;
+    assert_eq!(misfit["error"]["code"], "argsSchemaViolation");
+    let lied = repl.ask(call("text.shout", json!({"text": "lie"}))).await;
+    assert_eq!(lied["error"]["code"], "handlerFailed");
+    let shouted = repl.ask(call("text.shout", json!({"text": "hey"}))).await;
+    assert_eq!(shouted["output"], json!({"text": "HEY"}));
+    let file = &shouted["artifacts"]["../../shouted.txt"];
+    assert!(file.get("path").is_none());
+    let path = file["uri"].as_str().unwrap().split_once("/repl/").unwrap().1;
+    assert!(path.ends_with("/_.._shouted.txt"), "{path}");
+    let read = server.client_with("nobody").get(&format!("/repl/{path}"));
+    assert_eq!((read.status, read.body.as_str()), (200, "HEY"));
+    let mut late = call("slow", json!({}));
+    late["timeoutMs"] = json!(100);
+    assert_eq!(repl.ask(late).await["error"]["code"], "commandTimeout");
+    let mut late = call("demo.ask", json!({"text": "x"}));
+    late["timeoutMs"] = json!(60_000);
+    repl.send(late).await;
+    let picky = repl.ask(call("picky", json!({}))).await;
+    assert_eq!(picky["error"]["kind"], "precondition_failed");
+    assert_eq!(picky["error"]["code"], "tooEarly");
+}
+
+#[tokio::test]
+async fn jobs_files_and_the_journal_are_read_back_after_kill_9() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let server = Served::start(&data, &[]);
+    let mut repl = spoken(&server).await;
+    let call =
+        |name: &str, args: Value| json!({"type": "command_call", "name": name, "args": args});
+    let id_of = |frame: Value| frame["jobId"].as_str().unwrap().to_owned();
+    let done = id_of(repl.ask(call("demo.sleep", json!({"ms": 1}))).await);
+    while repl.ask(json!({"type": "job_status", "jobId": done})).await["type"] != "job_result" {}
+    let running = id_of(repl.ask(call("demo.sleep", json!({"ms": 600_000}))).await);
+    repl.value("Repl.command({ name: 'forever', kind: 'job' }, () => new Promise(() => {}))").await;
+    let lost = id_of(repl.ask(call("forever", json!({}))).await);
+    let wrote = repl.ask(call("demo.artifact", json!({}))).await;
+    let file = wrote["artifacts"]["note"].clone();
+    repl.value("1 + 41").await;
+    repl.ask(json!({"type": "journal_query"})).await;
+    server.kill();
+
+    let server = Served::start(&data, &[]);
+    let mut repl = spoken(&server).await;
+    let status = |job: &str| json!({"type": "job_status", "jobId": job});
+    let read = repl.ask(status(&done)).await;
+    assert_eq!((&read["state"], &read["output"]), (&json!("done"), &json!({"slept": 1})));
+    assert_eq!(repl.ask(status(&running)).await["type"], "job_status_result");
+    let ended = repl.ask(json!({"type": "job_cancel", "jobId": running})).await;
+    assert_eq!(ended["accepted"], true);
+    let cancelled = loop {
+        let told = repl.ask(status(&running)).await;
+        if told["type"] == "job_result" {
+            break told;
+        }
+    };
+    assert_eq!(cancelled["state"], "cancelled");
+    assert_eq!(repl.ask(status(&lost)).await["error"]["details"]["stateLost"], true);
+    let path = file["uri"].as_str().unwrap().split_once("/repl/").unwrap().1;
+    let read = server.client_with("nobody").get(&format!("/repl/{path}"));
+    assert!(read.body.starts_with("Written by demo.artifact"), "{read:?}");
+    let journal = repl.ask(json!({"type": "journal_query", "kind": "eval", "limit": 1})).await;
+    assert_eq!(journal["entries"][0]["code"], "1 + 41");
+    let commands = repl.ask(json!({"type": "journal_query", "kind": "command"})).await;
+    let names: Vec<&str> = commands["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|it| it["name"].as_str())
+        .collect();
+    assert!(names.contains(&"demo.sleep") && names.contains(&"demo.artifact"), "{names:?}");
+}
+
+/// Polls until a job is over; what is said of it then.
+async fn ended(repl: &mut Spoken, job: &str) -> Value {
+    loop {
+        let told = repl.ask(json!({"type": "job_status", "jobId": job})).await;
+        if told["type"] == "job_result" {
+            return told;
+        }
+    }
+}
+
+/// The entries of commands of that name, newest first.
+async fn entries(repl: &mut Spoken, name: &str) -> Vec<Value> {
+    let told = repl.ask(json!({"type": "journal_query", "kind": "command"})).await;
+    let of_name = |entry: &&Value| entry["name"] == name;
+    told["entries"].as_array().unwrap().iter().filter(of_name).cloned().collect()
+}
+
+#[tokio::test]
+async fn a_job_that_ends_after_kill_9_is_in_the_journal_once_and_with_its_true_duration() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::start(folder.path(), &[]);
+    let mut repl = spoken(&server).await;
+    let call = json!({"type": "command_call", "name": "demo.sleep", "args": {"ms": 1_500}});
+    let accepted = repl.ask(call).await;
+    let job = accepted["jobId"].as_str().unwrap().to_owned();
+    server.kill();
+
+    // It is begun again by the next server, and over when the one after that starts.
+    let mut server = Served::start(folder.path(), &[]);
+    for n_starts in 0..2 {
+        let mut repl = spoken(&server).await;
+        let ended = ended(&mut repl, &job).await;
+        assert_eq!((&ended["state"], &ended["output"]), (&json!("done"), &json!({"slept": 1_500})));
+        let entry = loop {
+            let mut entries = entries(&mut repl, "demo.sleep").await;
+            assert!(entries.len() <= 1, "{entries:?} after {n_starts} more starts");
+            if let Some(entry) = entries.pop() {
+                break entry;
+            }
+        };
+        let told = (&entry["id"], &entry["success"], &entry["durationMs"]);
+        assert_eq!(told, (&accepted["id"], &json!(true), &ended["durationMs"]));
+        assert!(entry["durationMs"].as_u64().unwrap() >= 1_500, "{entry}");
+        server.kill();
+        server = Served::start(folder.path(), &[]);
+    }
+}
+
+#[tokio::test]
+async fn a_job_says_how_far_it_is_before_and_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Served::start(folder.path(), &[]);
+    let mut repl = spoken(&server).await;
+    let call = json!({"type": "command_call", "name": "demo.sleep", "args": {"ms": 600_000}});
+    let job = repl.ask(call).await["jobId"].as_str().unwrap().to_owned();
+    let status = json!({"type": "job_status", "jobId": job});
+    for _ in 0..2 {
+        let progress = loop {
+            let progress = repl.ask(status.clone()).await["progress"].clone();
+            // Until the tool is at work the server says for how long it has been waited for.
+            if progress["progress"].as_f64().is_some_and(|progress| progress > 0.0) {
+                break progress;
+            }
+            assert!(progress["progress"] == 0.0 || progress["elapsedMs"].is_u64(), "{progress}");
+        };
+        assert_eq!(progress["total"], 600_000.0);
+        server.kill();
+        server = Served::start(folder.path(), &[]);
+        repl = spoken(&server).await;
+    }
+    // A job in JavaScript says what it likes.
+    let text = "Repl.command({ name: 'count', kind: 'job' }, (args, context) => {
+        context.progress({ page: 3, of: 7 });
+        return new Promise((done) => setTimeout(done, 3_600_000));
+    })";
+    repl.value(text).await;
+    let called = repl.ask(json!({"type": "command_call", "name": "count", "args": {}})).await;
+    assert_eq!(called["type"], "job_accepted");
+    let status = json!({"type": "job_status", "jobId": called["jobId"]});
+    while repl.ask(status.clone()).await["progress"] != json!({"page": 3, "of": 7}) {}
+}

@@ -1,0 +1,210 @@
+//! `airlock repl`, `repl-server` and `journal`, and the Rust client that they use.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod repl_spoken;
+mod served;
+
+use client::repl::{Command as Called, Job, ReplClient, ReplError};
+use repl_spoken::{repl_url, token};
+use serde_json::{Value, json};
+use served::{Served, airlock};
+use std::path::PathBuf;
+
+#[tokio::test]
+async fn the_rust_client_does_what_the_protocol_can() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::start(folder.path(), &[]);
+    let client = ReplClient::connect(&repl_url(&server), Some(&token(&server))).await.unwrap();
+    assert_eq!(client.handshake().evaluator.name, "QuickJS");
+    let (a, b) = tokio::join!(client.eval("20 + 1", None), client.eval("40 + 2", None));
+    assert_eq!((a.unwrap().value.unwrap().text(), b.unwrap().value.unwrap().text()), ("21", "42"));
+    let failed = client.eval("throw new RangeError('no')", None).await.unwrap_err();
+    assert!(matches!(&failed, ReplError::Failed(error) if error.message == "RangeError: no"));
+    assert_eq!(client.complete("tools.demo.ec", None).await.unwrap(), ["echo"]);
+    assert_eq!(client.complete("tools.demo.add({ ", None).await.unwrap(), ["a", "b"]);
+    client.eval("let ticks = 0", None).await.unwrap();
+    let mut watch = client.watch("++ticks", 1, Some(3)).await.unwrap();
+    let mut seen = vec![];
+    while let Some(tick) = watch.next().await {
+        seen.push(tick.unwrap().value.unwrap().text().to_owned());
+    }
+    assert_eq!(seen, ["1", "2", "3"]);
+    let Called::Job(job) = client.call("demo.sleep", json!({"ms": 5}), None).await.unwrap() else {
+        panic!("a job")
+    };
+    let ended = loop {
+        if let Job::Ended(ended) = client.job(&job).await.unwrap() {
+            break ended;
+        }
+    };
+    assert_eq!(ended.output, Some(json!({"slept": 5})));
+    assert!(client.reset().await.unwrap());
+    assert!(client.eval("ticks", None).await.is_err());
+    let entries = client.journal(None, 2).await.unwrap();
+    assert_eq!(entries[1].name.as_deref(), Some("reset"));
+    let _second = ReplClient::connect(&repl_url(&server), Some(&token(&server))).await.unwrap();
+    assert!(matches!(client.closed().await, ReplError::Evicted));
+    assert!(matches!(client.eval("1", None).await, Err(ReplError::Evicted)));
+}
+
+#[tokio::test]
+async fn the_lone_server_speaks_at_every_path_and_says_where_the_door_is_when_another_owns_the_data()
+ {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().to_str().unwrap();
+    let words = ["repl-server", "--listen", "ws://127.0.0.1:0", "--no-auth", "--data-dir", data];
+    let server = Lone::start(&words);
+    let client = ReplClient::connect(&server.url, None).await.unwrap();
+    assert_eq!(client.eval("1 + 1", None).await.unwrap().value.unwrap().text(), "2");
+    let second = airlock(&words).output().unwrap();
+    let said = String::from_utf8(second.stderr).unwrap();
+    assert!(said.contains(&format!("its REPL is at {}/repl", server.url)), "{said}");
+    let journal = airlock(&["journal", "--url", &server.url, "--json"]).output().unwrap();
+    let line: Value = serde_json::from_slice(&journal.stdout).unwrap();
+    assert_eq!((&line["code"], &line["success"]), (&json!("1 + 1"), &json!(true)));
+}
+
+/// A running `airlock repl-server`. Dropping it kills it.
+struct Lone {
+    child: std::process::Child,
+    url: String,
+}
+
+impl Lone {
+    fn start(words: &[&str]) -> Self {
+        use std::io::{BufRead as _, BufReader};
+        use std::process::Stdio;
+        let mut child =
+            airlock(words).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut ready = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+        let url = ready.trim().strip_prefix("Airlock is ready at ").unwrap();
+        Self { child, url: url.replacen("http", "ws", 1) }
+    }
+}
+
+impl Drop for Lone {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+// ---- A terminal ----
+
+#[tokio::test]
+async fn the_prompt_works_in_a_real_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().to_str().unwrap().to_owned();
+    let saved: PathBuf = folder.path().join("saved.js");
+    let mut terminal = Terminal::open(&["repl", "--demo", "--data-dir", &home], &home).await;
+    terminal.enters("let x = 20 + 1\r").await;
+    // Numbers have a colour.
+    terminal.sees("\u{1b}[33m20").await;
+    terminal.enters("x * 2\r").await;
+    terminal.sees("42").await;
+    // A text that goes on in the next line.
+    terminal.enters("[1, 2,\r7].length * 100\r").await;
+    terminal.sees("300").await;
+    terminal.enters("tools.demo.ech\t").await;
+    terminal.sees("tools.demo.echo").await;
+    terminal.types("\u{3}").await;
+    terminal.enters("while (true) {}\r").await;
+    terminal.sees("\u{1b}[?2004l").await;
+    terminal.types("\u{3}").await;
+    terminal.sees("Eval was cancelled").await;
+    terminal.enters(".watch 2 x\r").await;
+    terminal.sees("21\r\n21").await;
+    terminal.enters(".run demo.sleep {\"ms\": 1}\r").await;
+    terminal.sees("job ").await;
+    terminal.enters(".jobs\r").await;
+    terminal.sees("demo.sleep").await;
+    terminal.enters(&format!(".save {}\r", saved.display())).await;
+    terminal.sees("texts are in").await;
+    terminal.enters(".reset\r").await;
+    terminal.enters("typeof x\r").await;
+    terminal.sees("\"undefined\"").await;
+    terminal.enters(&format!(".load {}\r", saved.display())).await;
+    terminal.enters("x + 100\r").await;
+    terminal.sees("121").await;
+    terminal.enters(".journal 3\r").await;
+    terminal.sees("x + 100").await;
+    terminal.enters(".help\r").await;
+    terminal.sees(".load FILE").await;
+    terminal.enters("\u{4}").await;
+    assert_eq!(terminal.ends().await, 0);
+    let history = std::fs::read_to_string(folder.path().join("repl-history")).unwrap();
+    assert!(history.contains("let x = 20 + 1"), "{history}");
+}
+
+/// A program in a terminal, which our own exec-server provides.
+struct Terminal {
+    client: client::exec_server::ExecServerClient,
+    events: client::exec_server::Events,
+    seen: String,
+    _server: client::exec_server::SpawnedExecServer,
+}
+
+impl Terminal {
+    async fn open(words: &[&str], home: &str) -> Self {
+        use client::exec_server::{
+            ExecServerClientConnectOptions, ExecServerLaunchCommand, exec_params,
+            spawn_local_exec_server,
+        };
+        let program = env!("CARGO_BIN_EXE_airlock");
+        let launch = ExecServerLaunchCommand {
+            program: program.into(),
+            args: ["exec-server", "--listen", "stdio://"].map(Into::into).to_vec(),
+        };
+        let options = ExecServerClientConnectOptions::default();
+        let server = spawn_local_exec_server(launch, options).await.unwrap();
+        let client = server.client().clone();
+        let events = client.events();
+        let argv: Vec<&str> = std::iter::once(program).chain(words.iter().copied()).collect();
+        let mut params = exec_params("repl", &argv, home);
+        params.tty = true;
+        params.env.extend([
+            ("TERM".to_owned(), "xterm-256color".to_owned()),
+            ("HOME".to_owned(), home.to_owned()),
+        ]);
+        client.exec(params).await.unwrap();
+        Self { client, events, seen: String::new(), _server: server }
+    }
+
+    async fn types(&self, text: &str) {
+        self.client.write("repl", text).await.unwrap();
+    }
+
+    /// Types as soon as there is a prompt: what is typed before it is not the prompt's.
+    async fn enters(&mut self, text: &str) {
+        self.sees("\u{1b}[?2004h").await;
+        self.types(text).await;
+    }
+
+    /// Waits until that is on the screen after what was seen before.
+    async fn sees(&mut self, text: &str) {
+        use client::exec_server::ExecServerEvent;
+        loop {
+            if let Some(at) = self.seen.find(text) {
+                self.seen.drain(..at + text.len());
+                return;
+            }
+            let next = tokio::time::timeout(std::time::Duration::from_secs(30), self.events.next());
+            match next.await.unwrap_or_else(|_| panic!("{text:?} is not in {:?}", self.seen)) {
+                Some(ExecServerEvent::OutputDelta(said)) => {
+                    self.seen.push_str(&String::from_utf8_lossy(&said.chunk.0));
+                }
+                other => panic!("{text:?} is not in {:?}, and then {other:?}", self.seen),
+            }
+        }
+    }
+
+    async fn ends(&mut self) -> i32 {
+        use client::exec_server::ExecServerEvent;
+        loop {
+            if let ExecServerEvent::Exited(exited) = self.events.next().await.unwrap() {
+                return exited.exit_code;
+            }
+        }
+    }
+}

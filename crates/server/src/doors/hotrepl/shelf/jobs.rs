@@ -1,0 +1,223 @@
+//! Jobs as those who poll see them: at hand while they run, and written down for those who ask later.
+
+use super::{Shelf, millis};
+use crate::doors::hotrepl::session::Note;
+use crate::doors::hotrepl::words;
+use lifecycle::{ExecutionId, Outcome};
+use protocols::hotrepl::outbound::envelope;
+use protocols::hotrepl::wire::{Artifacts, ErrorEnvelope, ErrorKind, JobState};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{MutexGuard, PoisonError};
+use store::StoreError;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+/// Ended jobs whose outcome is kept at hand; older ones are looked up.
+const ENDED_JOBS_MAX: usize = 1_000;
+
+/// Jobs written in JavaScript whose outcome is kept for good; the oldest go.
+const KEPT_JOBS_MAX: usize = 1_000;
+
+/// Records of jobs that were written in JavaScript.
+const JOBS: &str = "repl_job";
+
+#[derive(Default)]
+pub(super) struct Jobs {
+    known: HashMap<String, Job>,
+    ended: VecDeque<String>,
+}
+
+/// A job of this process.
+pub(in crate::doors::hotrepl) struct Job {
+    pub(in crate::doors::hotrepl) view: JobView,
+    pub(in crate::doors::hotrepl) started: Instant,
+    pub(in crate::doors::hotrepl) doer: Doer,
+}
+
+/// Who does a job.
+#[derive(Clone)]
+pub(in crate::doors::hotrepl) enum Doer {
+    /// The engine, once it has begun.
+    Execution(ExecutionId, CancellationToken),
+    /// A session's guest.
+    Guest(mpsc::Sender<Note>),
+}
+
+/// A job as those who poll see it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(in crate::doors::hotrepl) struct JobView {
+    pub(in crate::doors::hotrepl) state: JobState,
+    #[serde(default)]
+    pub(in crate::doors::hotrepl) progress: Option<Value>,
+    #[serde(default)]
+    pub(in crate::doors::hotrepl) output: Option<Value>,
+    #[serde(default)]
+    pub(in crate::doors::hotrepl) error: Option<ErrorEnvelope>,
+    #[serde(default)]
+    pub(in crate::doors::hotrepl) artifacts: Artifacts,
+    #[serde(default)]
+    pub(in crate::doors::hotrepl) duration_ms: u64,
+}
+
+impl JobView {
+    pub(in crate::doors::hotrepl) const fn running() -> Self {
+        Self {
+            state: JobState::Running,
+            progress: None,
+            output: None,
+            error: None,
+            artifacts: Artifacts::new(),
+            duration_ms: 0,
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct KeptJob {
+    created: i64,
+    view: JobView,
+}
+
+impl Shelf {
+    pub(in crate::doors::hotrepl) fn begin_job(&self, id: &str, doer: Doer) {
+        self.resume_job(id, doer, Instant::now());
+    }
+
+    /// A job that began earlier, perhaps in another process.
+    pub(super) fn resume_job(&self, id: &str, doer: Doer, started: Instant) {
+        let job = Job { view: JobView::running(), started, doer };
+        self.jobs().known.insert(id.to_owned(), job);
+    }
+
+    /// A job of this process, as it is now.
+    pub(in crate::doors::hotrepl) fn job<T>(
+        &self,
+        id: &str,
+        look: impl FnOnce(&mut Job) -> T,
+    ) -> Option<T> {
+        self.jobs().known.get_mut(id).map(look)
+    }
+
+    /// What is told of a job of this process; the newest that it said of its progress, or how long it has run.
+    pub(in crate::doors::hotrepl) fn look_at_job(&self, id: &str) -> Option<JobView> {
+        let (mut view, started, doer) =
+            self.job(id, |job| (job.view.clone(), job.started, job.doer.clone()))?;
+        if view.state == JobState::Running && view.progress.is_none() {
+            let said = match doer {
+                Doer::Execution(execution, _) => self.said_progress(execution),
+                Doer::Guest(_) => None,
+            };
+            view.progress = said.or_else(|| Some(elapsed(millis(started.elapsed()))));
+        }
+        Some(view)
+    }
+
+    fn said_progress(&self, execution: ExecutionId) -> Option<Value> {
+        serde_json::from_str(self.engine.reported(execution)?.text()).ok()
+    }
+
+    /// A job is over now.
+    pub(in crate::doors::hotrepl) fn end_job(&self, id: &str, view: JobView) -> Option<JobView> {
+        let duration_ms = self.job(id, |job| millis(job.started.elapsed()))?;
+        self.job_ended(id, JobView { duration_ms, ..view })
+    }
+
+    /// A job is over and took as long as the view says; what is said of it first stands.
+    pub(super) fn job_ended(&self, id: &str, view: JobView) -> Option<JobView> {
+        let mut jobs = self.jobs();
+        let job = jobs.known.get_mut(id).filter(|job| job.view.state == JobState::Running)?;
+        job.view = view.clone();
+        jobs.ended.push_back(id.to_owned());
+        if jobs.ended.len() > ENDED_JOBS_MAX
+            && let Some(oldest) = jobs.ended.pop_front()
+        {
+            jobs.known.remove(&oldest);
+        }
+        Some(view)
+    }
+
+    /// Writes down a job that only this process can do: after a restart it is known to be lost.
+    pub(in crate::doors::hotrepl) async fn keep_job(
+        &self,
+        id: &str,
+        view: &JobView,
+    ) -> Result<(), StoreError> {
+        let known = self.records.get(JOBS, id).await?;
+        let version = known.map_or(0, |record| record.version);
+        let kept = KeptJob { created: self.clock.now().0, view: view.clone() };
+        let text = serde_json::to_string(&kept).map_err(|e| StoreError::Other(e.to_string()))?;
+        self.records.put(JOBS, id, text, version).await?;
+        if version == 0 {
+            self.prune_jobs().await?;
+        }
+        Ok(())
+    }
+
+    async fn prune_jobs(&self) -> Result<(), StoreError> {
+        let mut all = self.records.all(JOBS).await?;
+        if all.len() <= KEPT_JOBS_MAX {
+            return Ok(());
+        }
+        let created = |text: &str| serde_json::from_str::<KeptJob>(text).map_or(0, |it| it.created);
+        all.sort_by_cached_key(|record| created(&record.value));
+        let n_gone = all.len() - KEPT_JOBS_MAX;
+        for record in all.into_iter().take(n_gone) {
+            self.records.remove(JOBS, &record.key, record.version).await?;
+        }
+        Ok(())
+    }
+
+    /// A job of another process, from what is written down.
+    pub(in crate::doors::hotrepl) async fn look_up_job(&self, id: &str) -> Option<JobView> {
+        if let Ok(Some(record)) = self.records.get(JOBS, id).await {
+            let kept: KeptJob = serde_json::from_str(&record.value).ok()?;
+            return Some(match kept.view.state {
+                JobState::Running => lost_job(),
+                JobState::Done | JobState::Failed | JobState::Cancelled => kept.view,
+            });
+        }
+        let execution = ExecutionId::from_uuid(Uuid::try_parse(id).ok()?);
+        let seen = self.engine.look_up(execution).await.ok()?;
+        let origin = seen.state.origin.as_ref()?;
+        let note: Value = serde_json::from_str(origin.terms.note.as_ref()?.text()).ok()?;
+        note.get("hotrepl")?.get("job")?;
+        let Some(outcome) = seen.state.outcome.clone() else {
+            let since = elapsed(self.clock.now().ms_since(origin.at));
+            let progress = self.said_progress(execution).or(Some(since));
+            return Some(JobView { progress, ..JobView::running() });
+        };
+        Some(JobView { duration_ms: seen.changed.ms_since(origin.at), ..ended_view(outcome) })
+    }
+
+    fn jobs(&self) -> MutexGuard<'_, Jobs> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is told of a job that does not say how far it is.
+fn elapsed(ms: u64) -> Value {
+    json!({ "elapsedMs": ms })
+}
+
+/// What is left of a job whose world is gone.
+pub(in crate::doors::hotrepl) fn lost_job() -> JobView {
+    let message = "The evaluator in which the job ran is gone.";
+    let error = envelope(ErrorKind::Internal, "stateLost", message);
+    let error = error.with_details(json!({ "stateLost": true }));
+    JobView { state: JobState::Failed, error: Some(error), ..JobView::running() }
+}
+
+/// How a job that was an execution ended.
+pub(in crate::doors::hotrepl) fn ended_view(outcome: Outcome) -> JobView {
+    match words::output_of(outcome) {
+        Ok(output) => JobView { state: JobState::Done, output: Some(output), ..JobView::running() },
+        Err(error) if error.kind == ErrorKind::Cancelled => {
+            JobView { state: JobState::Cancelled, error: Some(error), ..JobView::running() }
+        }
+        Err(error) => JobView { state: JobState::Failed, error: Some(error), ..JobView::running() },
+    }
+}

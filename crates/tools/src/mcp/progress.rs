@@ -1,0 +1,118 @@
+//! How far a server says that it is: its notices name a token, and the token names a call.
+
+use super::session::Service;
+use crate::Progress;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest,
+    ProgressNotificationParam, ProgressToken, ServerResult,
+};
+use rmcp::service::{PeerRequestOptions, RequestHandle, RoleClient, ServiceError};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio_util::task::TaskTracker;
+
+/// Notices that are kept because they came before we knew their token: calls that are just being sent.
+const EARLY_MAX: usize = 16;
+
+/// Who listens on one connection.
+#[derive(Default)]
+pub(super) struct Listeners(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    listening: HashMap<ProgressToken, Progress>,
+    early: VecDeque<ProgressNotificationParam>,
+}
+
+/// Listens for as long as it lives.
+struct Listening<'a> {
+    listeners: &'a Listeners,
+    token: ProgressToken,
+}
+
+impl Listeners {
+    /// The server says how far it is.
+    pub(super) fn hear(&self, notice: ProgressNotificationParam) {
+        let mut known = self.lock();
+        match known.listening.get(&notice.progress_token) {
+            Some(progress) => measure(progress, &notice),
+            None => {
+                known.early.push_back(notice);
+                if known.early.len() > EARLY_MAX {
+                    known.early.pop_front();
+                }
+            }
+        }
+    }
+
+    fn listen(&self, token: ProgressToken, progress: &Progress) -> Listening<'_> {
+        let mut known = self.lock();
+        known.early.retain(|notice| {
+            let is_its = notice.progress_token == token;
+            if is_its {
+                measure(progress, notice);
+            }
+            !is_its
+        });
+        known.listening.insert(token.clone(), progress.clone());
+        Listening { listeners: self, token }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Listening<'_> {
+    fn drop(&mut self) {
+        self.listeners.lock().listening.remove(&self.token);
+    }
+}
+
+fn measure(progress: &Progress, notice: &ProgressNotificationParam) {
+    progress.measure(notice.progress, notice.total, notice.message.as_deref());
+}
+
+/// A request that is under way. Dropping it tells the server that nobody waits.
+struct Asked<'a> {
+    handle: Option<RequestHandle<RoleClient>>,
+    tasks: &'a TaskTracker,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        if let Some(handle) = self.handle.take() {
+            // A server that is gone need not be told.
+            self.tasks.spawn(async move { drop(handle.cancel(None).await) });
+        }
+    }
+}
+
+/// Calls a tool, and listens to how far it is.
+pub(super) async fn call(
+    service: &Service,
+    listeners: &Listeners,
+    tasks: &TaskTracker,
+    params: CallToolRequestParams,
+    progress: &Progress,
+) -> Result<CallToolResult, ServiceError> {
+    let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
+    let options = PeerRequestOptions::no_options();
+    let handle = service.peer().send_cancellable_request(request, options).await?;
+    let _listening = listeners.listen(handle.progress_token.clone(), progress);
+    let mut asked = Asked { handle: Some(handle), tasks };
+    let answered = match &mut asked.handle {
+        Some(handle) => (&mut handle.rx).await,
+        None => return Err(ServiceError::TransportClosed),
+    };
+    asked.handle = None;
+    let answer = answered.map_err(|_| ServiceError::TransportClosed)??;
+    if let ServerResult::CallToolResult(result) = answer {
+        return Ok(result);
+    }
+    if matches!(answer, ServerResult::InputRequiredResult(_)) {
+        // Nothing was done yet: the library asks again and sees to the rounds that follow.
+        return service.call_tool(params).await;
+    }
+    Err(ServiceError::UnexpectedResponse)
+}
