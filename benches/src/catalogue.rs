@@ -226,7 +226,7 @@ fn description() -> Value {
     })
 }
 
-fn resident_bytes() -> Result<u64> {
+pub(crate) fn resident_bytes() -> Result<u64> {
     let statm = std::fs::read_to_string("/proc/self/statm").context("read our own size")?;
     let pages: u64 = statm.split(' ').nth(1).context("a second number")?.parse()?;
     Ok(pages * 4_096)

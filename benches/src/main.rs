@@ -15,6 +15,7 @@ mod mcp;
 mod npm;
 mod repl;
 mod runner;
+mod terminals;
 
 use anyhow::{Result, bail};
 use bench::Report;
@@ -41,6 +42,11 @@ const BENCHMARKS: &[Benchmark] = &[
         name: "exec-server",
         about: "processes, beside codex exec-server",
         run: exec_server::run,
+    },
+    Benchmark {
+        name: "terminals",
+        about: "screens, beside the emulator's library alone",
+        run: terminals::run,
     },
     Benchmark { name: "cli", about: "from a verb to its first output", run: cli::run },
     Benchmark {

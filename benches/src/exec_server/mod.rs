@@ -6,7 +6,7 @@ mod echo;
 mod floor;
 mod memory;
 mod output;
-mod peer;
+pub(crate) mod peer;
 mod rival;
 mod starts;
 

@@ -18,7 +18,7 @@ const SHORT_BYTES_MAX: usize = 400;
 
 /// How a client reaches its server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Transport {
+pub(crate) enum Transport {
     Stdio,
     WebSocket,
 }
@@ -34,7 +34,7 @@ impl Transport {
 }
 
 /// A server and a client that has said hello. Dropping it kills the server.
-pub(super) struct Peer {
+pub(crate) struct Peer {
     pub(super) child: Child,
     link: Link,
     n_asked: u64,
@@ -53,7 +53,7 @@ pub(super) enum Said {
 
 impl Peer {
     /// Starts a server and says hello in today's dialect.
-    pub(super) fn start(program: &Path, transport: Transport) -> Result<Self> {
+    pub(crate) fn start(program: &Path, transport: Transport) -> Result<Self> {
         let home = crate::directory::directory()?;
         let is_ours = program.file_name().is_some_and(|name| name == "airlock");
         let mut command = command(program, home.path());
@@ -89,13 +89,13 @@ impl Peer {
     }
 
     /// A name that no process of this server has had.
-    pub(super) fn name(&mut self) -> String {
+    pub(crate) fn name(&mut self) -> String {
         self.n_asked += 1;
         format!("p{}", self.n_asked)
     }
 
     /// Starts a program without waiting for anything.
-    pub(super) fn spawn(&mut self, argv: &[&str], more: &Value) -> Result<String> {
+    pub(crate) fn spawn(&mut self, argv: &[&str], more: &Value) -> Result<String> {
         let name = self.name();
         let mut params = json!({
             "processId": name, "argv": argv, "cwd": "file:///", "env": {"PATH": "/usr/bin:/bin"},
@@ -108,7 +108,7 @@ impl Peer {
         Ok(name)
     }
 
-    pub(super) fn ask(&mut self, method: &str, params: &Value) -> Result<()> {
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Result<()> {
         self.n_asked += 1;
         let message = json!({"id": self.n_asked, "method": method, "params": params});
         self.link.send(&message.to_string())
@@ -125,7 +125,7 @@ impl Peer {
     }
 
     /// Waits for an answer; what is said meanwhile is passed by.
-    pub(super) fn answer(&mut self) -> Result<Value> {
+    pub(crate) fn answer(&mut self) -> Result<Value> {
         loop {
             if let Said::Answer(answer) = self.next()? {
                 return Ok(answer);

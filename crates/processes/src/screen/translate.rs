@@ -86,9 +86,12 @@ impl Translator {
         }
     }
 
-    /// Text up to the next sequence; how much it was.
+    /// Text up to the next sequence that means something to us; how much it was.
     fn text(&mut self, bytes: &[u8], to: &mut impl Emulator) -> usize {
-        let end = memchr3(ESC, SHIFT_OUT, SHIFT_IN, bytes).unwrap_or(bytes.len());
+        let end = match self.is_plain() {
+            true => plain_end(bytes),
+            false => text_end(bytes),
+        };
         if end > 0 {
             self.write(&bytes[..end], to);
         }
@@ -107,8 +110,13 @@ impl Translator {
         }
     }
 
+    /// Whether letters are just written.
+    const fn is_plain(&self) -> bool {
+        !self.letters.are_drawn() && !self.inserts && self.wraps && self.tabs.is_none()
+    }
+
     fn write(&self, text: &[u8], to: &mut impl Emulator) {
-        if !self.letters.are_drawn() && !self.inserts && self.wraps && self.tabs.is_none() {
+        if self.is_plain() {
             return to.process(text);
         }
         for piece in text.utf8_chunks() {
@@ -304,6 +312,37 @@ impl Translator {
             None => column.saturating_sub(1) / 8 * 8,
         }
     }
+}
+
+fn text_end(bytes: &[u8]) -> usize {
+    memchr3(ESC, SHIFT_OUT, SHIFT_IN, bytes).unwrap_or(bytes.len())
+}
+
+/// How far text goes, together with the sequences in it that the emulator knows as well as we do: most of them. It
+/// hears all of that at once.
+fn plain_end(bytes: &[u8]) -> usize {
+    let mut end = text_end(bytes);
+    while let Some(n_bytes) = known_sequence(&bytes[end..]) {
+        end += n_bytes;
+        end += text_end(&bytes[end..]);
+    }
+    end
+}
+
+/// The length of a sequence that `control` would pass as it is; none where it would not, or is not whole.
+fn known_sequence(bytes: &[u8]) -> Option<usize> {
+    let [ESC, b'[', rest @ ..] = bytes else { return None };
+    let is_last = |byte: &u8| !(0x20..0x40).contains(byte);
+    let at = rest.iter().take(SEQUENCE_BYTES_MAX - 2).position(is_last)?;
+    let passes = match (&rest[..at], rest[at]) {
+        (_, b'm' | b'H' | b'K' | b'A' | b'B' | b'C' | b'D' | b'G' | b'd' | b'X' | b'P' | b'@') => {
+            true
+        }
+        (parameters, b'J') => parameters != b"3",
+        (parameters, b'h' | b'l') => parameters == b"?25",
+        _ => false,
+    };
+    passes.then_some(at + 3)
 }
 
 /// A region that makes sense takes the cursor home; any other is not one.

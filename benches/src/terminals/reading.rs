@@ -1,0 +1,37 @@
+//! Megabytes through a screen.
+
+use super::content::{self, MEGABYTES, PIECE_BYTES};
+use super::{PLAN, SHARE, SIZE, library};
+use anyhow::{Result, ensure};
+use bench::{Contender, Report, Target};
+use processes::Screen;
+
+pub(super) fn run(report: &mut Report) -> Result<()> {
+    for content in content::all() {
+        agree(&content.bytes)?;
+        let mut screen = Screen::new(SIZE);
+        let ours = || {
+            content.bytes.chunks(PIECE_BYTES).for_each(|piece| screen.say(piece));
+            Ok(())
+        };
+        let ours = Contender::new(format!("1 MB of {} through a screen", content.name), ours);
+        let mut parser = library();
+        let alone = || {
+            content.bytes.chunks(PIECE_BYTES).for_each(|piece| parser.process(piece));
+            Ok(())
+        };
+        let alone = Contender::new("the same through the library alone", alone);
+        let measured = PLAN.compare(ours.batch(MEGABYTES), alone.batch(MEGABYTES))?;
+        report.add(measured, vec![Target::RatioMax(1.0 / SHARE)]);
+    }
+    Ok(())
+}
+
+/// What is fast and wrong is of no use.
+fn agree(bytes: &[u8]) -> Result<()> {
+    let (mut screen, mut parser) = (Screen::new(SIZE), library());
+    screen.say(bytes);
+    parser.process(bytes);
+    ensure!(screen.text() == parser.screen().contents(), "the two do not show the same");
+    Ok(())
+}
