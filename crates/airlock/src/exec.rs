@@ -170,6 +170,7 @@ impl Visit {
     async fn begin(self, args: &Args, events: Events) -> anyhow::Result<Exit> {
         let mut params = self.params(args).await?;
         (params.tty, params.size, params.name) = (true, Some(size()), args.name.clone());
+        params.answers_queries = true;
         self.client.exec(params).await.context("start the command")?;
         self.attend(events, false).await
     }
@@ -179,6 +180,7 @@ impl Visit {
             process_id: self.id.clone(),
             name: args.name.clone().unwrap_or_default(),
             read_only: args.read_only,
+            answers_queries: !args.read_only,
             size: Some(size()),
         };
         let attached = self.client.attach(&params).await.context("come back to the terminal")?;

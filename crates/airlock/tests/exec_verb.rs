@@ -124,6 +124,7 @@ async fn of_two_viewers_one_only_looks_and_one_is_slow_and_neither_harms_the_oth
         process_id: id.into(),
         name: "shared".into(),
         read_only,
+        answers_queries: false,
         size: Some(TerminalSize { rows: 20, cols: 60 }),
     };
     // One who only looks: it cannot type, and its window does not count.

@@ -12,6 +12,7 @@
 //! program starts, also what leaves its group and session, stays a descendant of the guardian and dies with
 //! it. When the connection of a guardian closes, whatever closed it, the guardian kills all it has.
 
+mod answerer;
 mod cage;
 mod error;
 mod guardian_link;
@@ -26,6 +27,7 @@ mod spec;
 mod streams;
 mod warden;
 
+pub use answerer::Answerer;
 pub use cage::{Access, Cage, CageLimits, Excess, Network, Rule, Wall};
 pub use error::{Refused, SpawnError};
 pub use order::Signal;

@@ -2,10 +2,11 @@
 //! slows the process down.
 
 use crate::cage::Excess;
-use crate::screen::Screen;
+use crate::screen::{Listening, Screen};
 use crate::spec::Size;
 use bytes::Bytes;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
 
@@ -100,6 +101,8 @@ pub struct Output {
     /// What stands on its terminal. It hears a piece when somebody looks, or when the piece is dropped, so that
     /// those whom nobody looks at cost nothing. Locked before what is kept, never after.
     screen: Option<Mutex<Screen>>,
+    /// Clients with a terminal of their own, which answers what programs ask.
+    pub(crate) n_answerers: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -108,6 +111,9 @@ struct Kept {
     n_bytes: usize,
     /// The last piece that its screen has heard, if it has one.
     on_screen: Seq,
+    listening: Listening,
+    /// Whether the program has asked its terminal something that nobody has looked at.
+    has_asked: bool,
     /// Bytes in pieces that nobody has released.
     unreleased_bytes: usize,
     released: Seq,
@@ -145,6 +151,7 @@ impl Output {
             changed: watch::Sender::new(0),
             room: Notify::new(),
             screen: terminal.map(|size| Mutex::new(Screen::new(size))),
+            n_answerers: AtomicUsize::new(0),
         }
     }
 
@@ -153,6 +160,16 @@ impl Output {
         let mut screen = self.screen.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
         self.catch_up(&mut screen);
         Some(look(&mut screen))
+    }
+
+    /// What the terminal answers to a program that has just asked it something, where nobody else does; one answer to
+    /// each question.
+    pub(crate) fn answers(&self) -> Option<Vec<u8>> {
+        if !std::mem::take(&mut self.kept().has_asked) {
+            return None;
+        }
+        let answers = self.screen(Screen::take_answers)?;
+        (self.n_answerers.load(Ordering::Acquire) == 0 && !answers.is_empty()).then_some(answers)
     }
 
     fn catch_up(&self, screen: &mut Screen) {
@@ -275,6 +292,9 @@ impl Output {
         let mut kept = self.kept();
         kept.last += 1;
         let seq = kept.last;
+        if self.screen.is_some() && kept.listening.hear(&bytes) {
+            kept.has_asked = true;
+        }
         kept.n_bytes += bytes.len();
         // What was released in advance, because nobody wants it, never counts.
         if seq > kept.released {

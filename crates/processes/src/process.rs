@@ -1,5 +1,6 @@
 //! A process that runs, or ran: what a caller can do with it.
 
+use crate::answerer::Answerer;
 use crate::error::Refused;
 use crate::order::Signal;
 use crate::output::Output;
@@ -138,6 +139,11 @@ impl Process {
         }
         self.wish(Wanted::CloseInput);
         Ok(())
+    }
+
+    /// Says that a client's own terminal answers what the program asks, for as long as the result lives.
+    pub fn answered_elsewhere(&self) -> Answerer {
+        Answerer::new(&self.output)
     }
 
     /// Changes the size of its terminal.

@@ -187,9 +187,19 @@ impl Pump {
                     *heard_bytes += bytes.len();
                 }
                 self.output.say(listener.source.stream, bytes);
+                if self.is_terminal && self.phase == Phase::Running {
+                    self.answer();
+                }
             }
             Heard::Nothing => {}
             Heard::End => (listener.is_open, listener.is_drained) = (false, true),
+        }
+    }
+
+    /// Answers what the program has asked its terminal, unless somebody's own terminal does.
+    fn answer(&mut self) {
+        if let (Some(answers), Some(_)) = (self.output.answers(), &self.input) {
+            self.unwritten.push_back((answers.into(), None));
         }
     }
 

@@ -4,7 +4,7 @@
 mod suite;
 
 use bytes::Bytes;
-use processes::{BadSpec, Event, Refused, Signal, Size, SpawnError, Spec};
+use processes::{BadSpec, Event, Process, Refused, Signal, Size, SpawnError, Spec};
 use suite::{Heard, PIPED, PIPES, TERMINAL, shell, spec, start, told};
 
 #[tokio::test]
@@ -263,5 +263,33 @@ async fn what_lies_in_pipes_when_everybody_is_gone_is_kept_until_somebody_listen
     let mut heard = Heard::new(&process);
     heard.end().await;
     assert_eq!(heard.text.len(), n_said + n_complained);
+    house.shutdown().await;
+}
+
+/// Waits for a line, asks where the cursor is, and says what came back, byte by byte.
+const ASKS: &str = "stty raw -echo; printf ready; dd bs=1 count=1 2>/dev/null >/dev/null; printf '\\rab\\033[6n'; \
+                    dd bs=1 count=8 2>/dev/null | od -An -c | tr -d '\\n'; printf '!'";
+
+#[tokio::test]
+async fn a_program_that_asks_its_terminal_is_answered_once_unless_somebody_else_does() {
+    let house = start();
+    let write = async |process: &Process, text: &'static str| {
+        let room = process.input_room(text.len()).await;
+        process.write(text.into(), room).unwrap();
+    };
+    for (is_answered_elsewhere, answer) in [(false, "1;3"), (true, "7;9")] {
+        let process = house.spawn(&shell(TERMINAL, ASKS)).await.unwrap();
+        let answerer = is_answered_elsewhere.then(|| process.answered_elsewhere());
+        let mut heard = Heard::new(&process);
+        heard.until("ready").await;
+        write(&process, "x").await;
+        heard.until("ab\u{1b}[6n").await;
+        write(&process, if is_answered_elsewhere { "\u{1b}[7;9R+-" } else { "+-" }).await;
+        heard.until("!").await;
+        let came: String = heard.text.split("6n").nth(1).unwrap().split_whitespace().collect();
+        assert_eq!(came, format!("033[{answer}R+-!"));
+        drop(answerer);
+        process.gone().await;
+    }
     house.shutdown().await;
 }

@@ -81,6 +81,7 @@ pub fn exec_params(process_id: &str, argv: &[&str], cwd: &str) -> ExecParams {
         size: None,
         output: None,
         name: None,
+        answers_queries: false,
         sandbox: None,
         enforce_managed_network: false,
         managed_network: None,

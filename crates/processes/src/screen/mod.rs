@@ -1,5 +1,6 @@
 //! What stands on a terminal: kept by an emulator that hears all that a program says.
 
+mod asked;
 mod flood;
 mod snapshot;
 mod translate;
@@ -7,10 +8,12 @@ mod translate;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use asked::Listening;
 pub use snapshot::{Color, Cursor, Look, Modes, Row, Run, Snapshot};
 
 use crate::output::Seq;
 use crate::spec::Size;
+use asked::Answers;
 use bytes::Bytes;
 use std::num::NonZeroU16;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -44,12 +47,30 @@ struct Parts {
 #[derive(Default)]
 struct Told {
     title: String,
+    answers: Answers,
 }
 
 impl vt100::Callbacks for Told {
     fn set_window_title(&mut self, _screen: &mut vt100::Screen, title: &[u8]) {
         let title = &title[..title.len().min(TITLE_BYTES_MAX)];
         self.title = String::from_utf8_lossy(title).into_owned();
+    }
+
+    fn unhandled_csi(
+        &mut self,
+        screen: &mut vt100::Screen,
+        mark: Option<u8>,
+        other_mark: Option<u8>,
+        numbers: &[&[u16]],
+        last: char,
+    ) {
+        if other_mark.is_none() {
+            self.answers.control(screen, mark, numbers, last);
+        }
+    }
+
+    fn unhandled_osc(&mut self, _screen: &mut vt100::Screen, parts: &[&[u8]]) {
+        self.answers.string(parts);
     }
 }
 
@@ -143,6 +164,14 @@ impl Screen {
         let title = &emulator.callbacks().title;
         let title = if title.is_empty() { String::new() } else { format!("\x1b]2;{title}\x07") };
         [alternate, &title, &screen.state_formatted()].concat().into_bytes()
+    }
+
+    /// The answers to what its program has asked since they were last taken.
+    pub(crate) fn take_answers(&mut self) -> Vec<u8> {
+        match &mut self.parts {
+            Some(parts) => parts.emulator.callbacks_mut().answers.take(),
+            None => vec![],
+        }
     }
 
     fn parts(&mut self) -> &mut Parts {

@@ -203,19 +203,22 @@ fn a_screen_is_never_larger_than_what_is_kept() {
     assert_eq!(screen.snapshot(0).rows[0].text, "z");
 }
 
-/// Pieces that hostile programs are made of.
-fn piece() -> impl Strategy<Value = Vec<u8>> {
+fn control() -> impl Strategy<Value = Vec<u8>> {
     let number = prop_oneof![Just(0_u32), 1..12_u32, Just(65_535), Just(99_999_999)];
-    let control = (prop::collection::vec(number, 0..4), "[?!> ]?", 0x40..0x7f_u8).prop_map(
+    (prop::collection::vec(number, 0..4), "[?!> ]?", 0x40..0x7f_u8).prop_map(
         |(numbers, mark, last)| {
             let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
             let mut bytes = format!("\x1b[{mark}{}", numbers.join(";")).into_bytes();
             bytes.push(last);
             bytes
         },
-    );
+    )
+}
+
+/// Pieces that hostile programs are made of.
+fn piece() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
-        3 => control,
+        3 => control(),
         1 => prop::collection::vec(any::<u8>(), 0..12),
         1 => "[ -~漢é\u{301}\t\r\n]{0,12}".prop_map(String::into_bytes),
         1 => (0x20..0x7f_u8).prop_map(|byte| vec![ESC, byte]),
@@ -242,6 +245,47 @@ proptest! {
             screen.text();
         }
     }
+}
+
+proptest! {
+    #[test]
+    fn it_makes_no_difference_in_which_pieces_something_is_said(
+        pieces in prop::collection::vec(
+            prop_oneof![control(), "[ -~\t\r\n]{0,12}".prop_map(String::into_bytes)], 0..40
+        ),
+    ) {
+        let (mut at_once, mut bit_by_bit) = (Screen::new(SIZE), Screen::new(SIZE));
+        let said = pieces.concat();
+        at_once.say(&said);
+        said.iter().for_each(|byte| bit_by_bit.say(std::slice::from_ref(byte)));
+        prop_assert_eq!(at_once.snapshot(0), bit_by_bit.snapshot(0));
+        prop_assert_eq!(at_once.paint(), bit_by_bit.paint());
+    }
+}
+
+#[test]
+fn a_program_that_asks_its_terminal_is_answered_as_things_stood_when_it_asked() {
+    for (said, answers) in [
+        ("\x1b[c\x1b[0c", "\x1b[?62;22c\x1b[?62;22c"),
+        ("\x1b[>c", "\x1b[>1;0;0c"),
+        ("\x1b[5n", "\x1b[0n"),
+        ("\x1b[2;3H\x1b[6n\x1b[4;4H", "\x1b[2;3R"),
+        ("\x1b[?6n", "\x1b[?1;1R"),
+        ("\x1b[999;999H\x1b[6n", "\x1b[5;10R"),
+        ("0123456789\x1b[6n", "\x1b[1;10R"),
+        ("\x1b[18t", "\x1b[8;5;10t"),
+        ("\x1b]10;?\x07", "\x1b]10;rgb:d0d0/d0d0/d0d0\x1b\\"),
+        ("\x1b]11;?\x1b\\", "\x1b]11;rgb:0000/0000/0000\x1b\\"),
+        ("\x1b[7n\x1b[=c\x1b[1c\x1b[14t\x1b]11;rgb:1/1/1\x07\x1b]12;?\x07", ""),
+    ] {
+        let mut screen = Screen::new(Size { rows: 5, columns: 10 });
+        screen.say(said.as_bytes());
+        assert_eq!(String::from_utf8(screen.take_answers()).unwrap(), answers, "{said:?}");
+        assert_eq!(screen.take_answers(), b"", "one answer is enough");
+    }
+    let mut screen = Screen::new(SIZE);
+    screen.say("\x1b[6n".repeat(100_000).as_bytes());
+    assert!(screen.take_answers().len() <= 4 << 10, "answers that nobody reads are not kept");
 }
 
 #[test]

@@ -173,6 +173,9 @@ pub struct AttachParams {
     /// Whether it is only looked at.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub read_only: bool,
+    /// Whether this client has a terminal of its own, which answers what the program asks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub answers_queries: bool,
     /// How large the window is that it is looked at in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<TerminalSize>,

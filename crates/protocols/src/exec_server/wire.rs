@@ -64,6 +64,9 @@ pub struct ExecParams {
     /// What its terminal is called by everybody: it then outlives its client, and others can look at it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// Whether the client has a terminal of its own, which answers what the program asks; otherwise the server does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub answers_queries: bool,
     /// What it shall be kept from, see [`read_sandbox`](super::read_sandbox).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<serde_json::Value>,

@@ -4,16 +4,14 @@
 use super::outbox::{Outbox, Reply, Unheard};
 use super::session::{DETACHED_TIME_MAX, Entry, NotResumed, PROCESSES_MAX, Session};
 use super::shared::{Viewer, size_of};
+use super::spec::spec;
 use super::steward::{Ask, Look, Start, Steward, refuse};
 use super::transport::{Incoming, Outgoing, Received};
-use super::{
-    Choice, ExecServer, cage, environment, environment_config, files, http, watch_missing,
-};
-use processes::{Input, Size, Spec, Streams};
+use super::{Choice, ExecServer, environment, environment_config, files, http, watch_missing};
 use protocols::exec_server::{
-    AttachParams, Confines, Dialect, ExecParams, InitializeParams, InitializeResponse,
-    ListResponse, ListedProcess, NOBODY, OutputMode, Request, SESSION_ATTACHED, TerminalsResponse,
-    family, has_too_many_values, path_of, read, read_sandbox,
+    AttachParams, Dialect, ExecParams, InitializeParams, InitializeResponse, ListResponse,
+    ListedProcess, NOBODY, OutputMode, Request, SESSION_ATTACHED, TerminalsResponse, family,
+    has_too_many_values, read,
 };
 use protocols::json_rpc::{
     self, ErrorObject, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Message,
@@ -335,7 +333,15 @@ impl Connection {
         drop(entries);
         let mode = params.output.unwrap_or(OutputMode::Push);
         let name = params.name.map(|name| (self.owner.clone(), name));
-        let start = Start { process_id: id, spec, mode, dialect: self.dialect, name, reply };
+        let start = Start {
+            process_id: id,
+            spec,
+            mode,
+            dialect: self.dialect,
+            name,
+            answers_queries: params.answers_queries,
+            reply,
+        };
         self.server.shared.tasks.spawn(steward.run(self.server.clone(), start));
     }
 
@@ -359,10 +365,12 @@ impl Connection {
         entries.insert(id.clone(), entry);
         drop(entries);
         let viewer = Viewer::new(shared, params.read_only);
+        let answers_queries = params.answers_queries && !params.read_only;
         if let Some(size) = params.size.filter(|_| !params.read_only) {
             viewer.resize(size_of(size));
         }
-        let look = Look { process_id: id, viewer, dialect: self.dialect, reply };
+        let dialect = self.dialect;
+        let look = Look { process_id: id, viewer, dialect, answers_queries, reply };
         self.server.shared.tasks.spawn(steward.look(look));
     }
 
@@ -453,46 +461,4 @@ fn list(session: &Session) -> ListResponse {
         }
     });
     ListResponse { processes: processes.collect() }
-}
-
-fn spec(params: &ExecParams, imposed: Option<&Confines>) -> Result<Spec, String> {
-    if params.argv.is_empty() {
-        return Err("argv must not be empty".into());
-    }
-    let asked = read_sandbox(params.sandbox.as_ref())?;
-    let is_given = |given: &Option<serde_json::Value>| given.as_ref().is_some_and(|v| !v.is_null());
-    if params.enforce_managed_network
-        || is_given(&params.managed_network)
-        || is_given(&params.network_proxy)
-    {
-        return Err("this exec-server has no proxy that a process could be kept behind".into());
-    }
-    let cwd = path_of(&params.cwd).map_err(|bad| bad.to_string())?;
-    let own = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let env = protocols::exec_server::environment(params.env_policy.as_ref(), own, &params.env);
-    let temporary = env.get("TMPDIR").map(String::as_str);
-    let imposed = imposed.map(|confines| cage::cage(confines, &[], &cwd, None)).transpose()?;
-    let asked = asked
-        .map(|asked| cage::cage(&asked.confines, &asked.workspaces, &cwd, temporary))
-        .transpose()?;
-    let cage = match (imposed, asked) {
-        (Some(imposed), Some(asked)) => Some(cage::both(&imposed, &asked)),
-        (imposed, asked) => imposed.or(asked),
-    };
-    let size =
-        params.size.map_or_else(Size::default, |size| Size { rows: size.rows, columns: size.cols });
-    let streams = match (params.tty, params.pipe_stdin) {
-        (true, _) => Streams::Terminal(size),
-        (false, true) => Streams::Pipes(Input::Pipe),
-        (false, false) => Streams::Pipes(Input::Null),
-    };
-    Ok(Spec {
-        argv: params.argv.iter().map(Into::into).collect(),
-        arg0: params.arg0.as_ref().map(Into::into),
-        cwd,
-        env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
-        streams,
-        cage,
-    })
 }

@@ -8,7 +8,7 @@ use super::session::Client;
 use super::shared::Viewer;
 use super::steward::{Ask, REMEMBERED_TIME};
 use crate::tasks::Tasks;
-use processes::{End, Event, InputRoom, Output, Process, Refused, Seq, Size};
+use processes::{Answerer, End, Event, InputRoom, Output, Process, Refused, Seq, Size};
 use protocols::exec_server::{
     Dialect, OutputMode, ProcessSignal, ReadParams, TerminalSize, TerminateParams,
     TerminateResponse, WriteParams, WriteResponse, WriteStatus, closed_line, exited_line,
@@ -44,6 +44,10 @@ pub(super) struct Desk {
     pub(super) is_caged: bool,
     /// Where the terminal has a name.
     pub(super) viewer: Option<Viewer>,
+    /// Whether the client's own terminal answers what the program asks.
+    pub(super) answers_queries: bool,
+    /// Held while it does.
+    answerer: Option<Answerer>,
     dialect: Dialect,
     outbox: Option<Outbox>,
     n_attached: u64,
@@ -73,6 +77,8 @@ impl Desk {
             mode: OutputMode::Push,
             is_caged: false,
             viewer: None,
+            answers_queries: false,
+            answerer: None,
             dialect,
             outbox: None,
             n_attached: 0,
@@ -149,6 +155,8 @@ impl Desk {
     pub(super) fn attached(&mut self, client: Client) {
         self.outbox = client.outbox;
         self.room = None;
+        let answers = self.answers_queries && self.outbox.is_some();
+        self.answerer = answers.then(|| self.process.answered_elsewhere());
         // Nobody is there who could read it in time.
         self.missed = None;
         if self.outbox.is_none() || client.n_attached == self.n_attached {

@@ -15,6 +15,7 @@ mod run;
 mod screen;
 mod session;
 mod shared;
+mod spec;
 mod steward;
 mod transport;
 mod watch_missing;

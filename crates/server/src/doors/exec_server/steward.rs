@@ -61,6 +61,8 @@ pub(super) struct Start {
     pub(super) dialect: Dialect,
     /// Whose terminal it is, and what it is called.
     pub(super) name: Option<(String, String)>,
+    /// Whether the client's own terminal answers what the program asks.
+    pub(super) answers_queries: bool,
     pub(super) reply: Reply,
 }
 
@@ -69,6 +71,8 @@ pub(super) struct Look {
     pub(super) process_id: String,
     pub(super) viewer: Viewer,
     pub(super) dialect: Dialect,
+    /// Whether the client's own terminal answers what the program asks.
+    pub(super) answers_queries: bool,
     pub(super) reply: Reply,
 }
 
@@ -97,7 +101,7 @@ impl Steward {
 
     /// Lets a client look at a terminal that runs already.
     pub(super) async fn look(self, look: Look) {
-        let Look { process_id, viewer, dialect, reply } = look;
+        let Look { process_id, viewer, dialect, answers_queries, reply } = look;
         let process = viewer.shared.process.clone();
         let output = Arc::clone(process.output());
         let shown = output.screen(|screen| (screen.paint(), screen.snapshot(0)));
@@ -110,6 +114,7 @@ impl Steward {
         });
         let mut desk = Desk::new(process_id, process, dialect, self.tasks.clone());
         (desk.told, desk.viewer) = (snapshot.seq, Some(viewer));
+        desk.answers_queries = answers_queries;
         self.attend(desk).await;
     }
 
@@ -120,6 +125,7 @@ impl Steward {
         start.reply.send(&ExecResponse { process_id: start.process_id.clone(), sandbox_type });
         let mut desk = Desk::new(start.process_id, process, start.dialect, self.tasks.clone());
         (desk.mode, desk.is_caged) = (start.mode, is_caged);
+        desk.answers_queries = start.answers_queries;
         if let Some((owner, name)) = start.name {
             let shared = server.shared.shareds.add(&owner, &name, desk.process.clone());
             let viewer = Viewer::new(Arc::clone(&shared), false);

@@ -1,0 +1,48 @@
+//! From what a client asks for to what is started.
+
+use super::cage;
+use processes::{Input, Size, Spec, Streams};
+use protocols::exec_server::{Confines, ExecParams, path_of, read_sandbox};
+
+/// What to start, kept to what is imposed and to what is asked for; or why it cannot be.
+pub(super) fn spec(params: &ExecParams, imposed: Option<&Confines>) -> Result<Spec, String> {
+    if params.argv.is_empty() {
+        return Err("argv must not be empty".into());
+    }
+    let asked = read_sandbox(params.sandbox.as_ref())?;
+    let is_given = |given: &Option<serde_json::Value>| given.as_ref().is_some_and(|v| !v.is_null());
+    if params.enforce_managed_network
+        || is_given(&params.managed_network)
+        || is_given(&params.network_proxy)
+    {
+        return Err("this exec-server has no proxy that a process could be kept behind".into());
+    }
+    let cwd = path_of(&params.cwd).map_err(|bad| bad.to_string())?;
+    let own = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let env = protocols::exec_server::environment(params.env_policy.as_ref(), own, &params.env);
+    let temporary = env.get("TMPDIR").map(String::as_str);
+    let imposed = imposed.map(|confines| cage::cage(confines, &[], &cwd, None)).transpose()?;
+    let asked = asked
+        .map(|asked| cage::cage(&asked.confines, &asked.workspaces, &cwd, temporary))
+        .transpose()?;
+    let cage = match (imposed, asked) {
+        (Some(imposed), Some(asked)) => Some(cage::both(&imposed, &asked)),
+        (imposed, asked) => imposed.or(asked),
+    };
+    let size =
+        params.size.map_or_else(Size::default, |size| Size { rows: size.rows, columns: size.cols });
+    let streams = match (params.tty, params.pipe_stdin) {
+        (true, _) => Streams::Terminal(size),
+        (false, true) => Streams::Pipes(Input::Pipe),
+        (false, false) => Streams::Pipes(Input::Null),
+    };
+    Ok(Spec {
+        argv: params.argv.iter().map(Into::into).collect(),
+        arg0: params.arg0.as_ref().map(Into::into),
+        cwd,
+        env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        streams,
+        cage,
+    })
+}
