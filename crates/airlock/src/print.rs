@@ -290,6 +290,24 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test awaits this child")]
+    fn what_a_crash_prints_holds_no_secret() {
+        const CRASHES: &str = "AIRLOCK_TEST_CRASHES";
+        let secret = "canary-Crash/8Bn+Vx2";
+        if std::env::var_os(CRASHES).is_some() {
+            start_tracing();
+            scrub::learn(secret);
+            panic!("broken by {secret}");
+        }
+        // A process of its own: the hook is for the whole process.
+        let name = "print::tests::what_a_crash_prints_holds_no_secret";
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        let output = command.args([name, "--exact", "--nocapture"]).env(CRASHES, "1").output();
+        let told = String::from_utf8_lossy(&output.unwrap().stderr).into_owned();
+        assert!(told.contains("broken by [redacted]") && !told.contains(secret), "{told}");
+    }
+
+    #[test]
     fn a_value_is_printed_as_it_is_unless_it_could_steer_a_terminal() {
         let text = "{\"a\":\"\u{9b}31m\u{202e}x\"}";
         assert_eq!(rendered_value(text, false), text);

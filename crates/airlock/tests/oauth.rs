@@ -5,12 +5,14 @@ mod echo;
 mod issuer;
 mod npm;
 mod served;
+mod traces;
 
 use echo::Echo;
 use issuer::{Browser, Issuer};
 use serde_json::{Value, json};
 use served::{Answer, Client, Served};
 use std::time::{Duration, Instant};
+use traces::{unseen, unseen_below};
 
 /// A guarded API, its authorization server, and a server of ours with a connection to it.
 struct House {
@@ -72,18 +74,8 @@ impl House {
         assert!(!secrets.is_empty(), "something was given out");
         let data = self.dir.path().join("data");
         assert_eq!(self.served.stop(), Some(0));
-        for name in ["store.db", "store.db-wal"] {
-            unseen(&std::fs::read(data.join(name)).unwrap_or_default(), &secrets, name);
-        }
+        unseen_below(&data, &secrets);
         unseen(&std::fs::read(self.dir.path().join("log.txt")).unwrap(), &secrets, "the log");
-    }
-}
-
-#[track_caller]
-fn unseen(bytes: &[u8], secrets: &[String], what: &str) {
-    for secret in secrets {
-        let is_there = bytes.windows(secret.len()).any(|part| part == secret.as_bytes());
-        assert!(!is_there, "{what} says {secret}");
     }
 }
 
@@ -448,5 +440,38 @@ fn a_description_says_where_tokens_come_from_and_nothing_is_found_out() {
     let anybody = connect("anybody", "oauth-login", json!({}));
     let paused = agent.execute(&anybody);
     assert_eq!(agreed(&house, &agent, &paused.execution()), (json!(true), 1));
+    house.told_nobody();
+}
+
+#[test]
+fn a_token_goes_to_nobody_but_whom_it_is_for() {
+    let house = House::new(3_600, json!({ "scopes": ["openid", "offline_access", "read"] }));
+    let (agent, admin, other) = (house.served.client("run"), house.admin(), Echo::start());
+    let paused = agent.execute(CALL);
+    // A browser is led back to the very address that was said beforehand, or not at all.
+    let elsewhere = link(&paused).replace("oauth%2Fcallback", "oauth%2Felsewhere");
+    assert_ne!(elsewhere, link(&paused));
+    assert_eq!(Browser::default().visit(&elsewhere, &house.served.url), None);
+    assert_eq!(agreed(&house, &agent, &paused.execution()), (json!(true), 1));
+    // Whoever moves a source gets none of its tokens.
+    other.names(&house.issuer.url);
+    let moved = json!({ "mode": "merge", "baseUrl": other.url }).to_string();
+    good(admin.post("/api/openapi/integrations/things/config", &moved));
+    let asked = agent.execute(CALL);
+    assert!(asked.body.contains("needs your permission"), "{asked:?}");
+    assert!(!other.heard().contains("authorization"), "{}", other.heard());
+    // A token that was asked for somebody else is not sent to this one.
+    let spec =
+        json!({ "slug": "same", "spec": { "kind": "blob", "value": house.api.description() } });
+    good(admin.post("/api/openapi/specs", &spec.to_string()));
+    house.connect(
+        "same",
+        json!({ "flow": "client_credentials", "client_id": "machine", "client_secret": "canary-ClientSecret/4Xk+Wd9",
+            "scopes": ["read"], "resource": other.url, "issuer": house.issuer.url }),
+    );
+    let before = house.api.heard();
+    let told = agent.execute("return (await tools.same.org.main.t.list({})).error.code").result();
+    assert_eq!(told, "connection_audience_refused");
+    assert_eq!(house.api.heard(), before);
     house.told_nobody();
 }

@@ -3,6 +3,7 @@
 
 use axum::body::{Body, HttpBody as _};
 use axum::extract::Request;
+use axum::http::HeaderValue;
 use axum::http::header::CONTENT_LENGTH;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
@@ -20,6 +21,13 @@ pub(crate) async fn discreet(request: Request, next: Next) -> Response {
         return response;
     }
     let (mut parts, body) = response.into_parts();
+    for value in parts.headers.values_mut() {
+        if let Cow::Owned(blotted) = scrub::bytes(value.as_bytes())
+            && let Ok(blotted) = HeaderValue::from_bytes(&blotted)
+        {
+            *value = blotted;
+        }
+    }
     if body.size_hint().exact().is_none() {
         let pieces = body.into_data_stream().map(|piece| piece.map(blotted));
         return Response::from_parts(parts, Body::from_stream(pieces));

@@ -88,7 +88,8 @@ impl Echo {
             "info": { "title": "Things", "version": "1" },
             "servers": [{ "url": self.url }],
             "components": { "securitySchemes": schemes },
-            "paths": { "/things": { "get": operation("list"), "post": operation("change") } },
+            "paths": { "/things": { "get": operation("list"), "post": operation("change") },
+                "/fail": { "get": operation("fail") } },
         })
         .to_string()
     }
@@ -183,7 +184,14 @@ impl Echo {
             let mild = said.replace('/', "%2F").replace('+', "%2B");
             let told = json!({ "plain": said, "base64": STANDARD.encode(&said), "shifted": STANDARD.encode(format!("x{said}")),
                 "url_safe": URL_SAFE_NO_PAD.encode(format!("xx{said}")), "form": mild, "hex": hex, "n": encoded.len() });
-            ("200 OK", String::new(), told.to_string())
+            let (status, told) = match path.starts_with("/fail") {
+                true => ("418 I'm a teapot", json!({ "message": said, "more": told })),
+                false => ("200 OK", told),
+            };
+            // What was sent comes back in headers, too.
+            let proof: String = head.lines().filter(|line| !line.contains("HTTP/1.1")).collect();
+            let hex: String = proof.bytes().map(|byte| format!("{byte:02x}")).collect();
+            (status, format!("X-Plain: {proof}\r\nX-Hex: {hex}\r\n"), told.to_string())
         };
         let head = format!(
             "HTTP/1.1 {status}\r\nContent-Type: application/json\r\n{more}Content-Length: {}\r\nConnection: close\r\n\r\n",

@@ -93,7 +93,7 @@ pub(super) async fn usable(
     if let Some(grant) = fresh(held, refused).await? {
         return Ok(Some(grant.credential()));
     }
-    let before = held.trust.grant(&held.key).await.map_err(|error| vault_trouble(&error))?;
+    let before = known(held).await?;
     let renewed = match (&before, described::flow(held, oauth)) {
         (_, Flow::ClientCredentials)
             if before.as_ref().is_some_and(|grant| gave_up(grant, refused)) =>
@@ -114,10 +114,13 @@ pub(super) async fn usable(
 
 /// The grant there is, if it is good.
 pub(super) async fn fresh(held: &Held, refused: Option<&str>) -> Result<Option<Grant>, Trouble> {
+    Ok(known(held).await?.filter(|grant| grant.is_fresh(&held.trust, refused)))
+}
+
+/// The grant there is, if it is for where the source's calls go.
+async fn known(held: &Held) -> Result<Option<Grant>, Trouble> {
     let grant = held.trust.grant(&held.key).await.map_err(|error| vault_trouble(&error))?;
-    let Some(grant) = grant.filter(|grant| grant.is_fresh(&held.trust, refused)) else {
-        return Ok(None);
-    };
+    let Some(grant) = grant else { return Ok(None) };
     // Who edits where a source is gets no tokens that were given for another.
     let oauth = held.connection.oauth.clone().unwrap_or_default();
     let audience = discover::audience(held, &oauth)?.origin();
@@ -131,7 +134,7 @@ pub(super) async fn breadth(
     refused: Option<&str>,
     wanted: &[String],
 ) -> Result<Breadth, Trouble> {
-    let grant = held.trust.grant(&held.key).await.map_err(|error| vault_trouble(&error))?;
+    let grant = known(held).await?;
     let covers = |grant: &Grant| wanted.iter().all(|scope| grant.scopes.contains(scope));
     let Some(grant) = grant.filter(covers) else { return Ok(Breadth::Narrow) };
     Ok(match refused == Some(grant.access_token.as_str()) {

@@ -1,0 +1,75 @@
+//! What a secret looks like to whoever looks for it, in every encoding that people use.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use aho_corasick::AhoCorasick;
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use std::path::{Path, PathBuf};
+
+/// Shorter traces occur by chance.
+const TRACE_CHARS_MIN: usize = 12;
+
+/// Whatever shows a secret: as it is, in URLs and forms, in hex, and inside base64 of either alphabet in each of its
+/// three alignments.
+pub(crate) fn traces(secret: &str) -> Vec<String> {
+    let each = |one: fn(u8) -> String| secret.bytes().map(one).collect::<String>();
+    let mut traces = vec![
+        secret.to_owned(),
+        form(secret),
+        form(secret).to_lowercase(),
+        each(|byte| format!("%{byte:02X}")),
+        each(|byte| format!("%{byte:02x}")),
+        each(|byte| format!("{byte:02x}")),
+        each(|byte| format!("{byte:02X}")),
+        serde_json::Value::from(secret).to_string().trim_matches('"').replace('/', "\\/"),
+    ];
+    for n in 0..3 {
+        let text = format!("{}{secret}", "x".repeat(n));
+        for encoded in [STANDARD.encode(&text), URL_SAFE_NO_PAD.encode(&text)] {
+            // What is around it changes both ends.
+            traces.push(encoded[8..encoded.len() - 8].to_owned());
+        }
+    }
+    assert!(traces.iter().all(|trace| trace.len() >= TRACE_CHARS_MIN), "{secret} is too short");
+    traces
+}
+
+/// As a form has it.
+pub(crate) fn form(text: &str) -> String {
+    text.replace('/', "%2F").replace('+', "%2B")
+}
+
+/// No trace of any secret is in these bytes.
+#[track_caller]
+pub(crate) fn unseen(bytes: &[u8], secrets: &[impl AsRef<str>], what: &str) {
+    let needles: Vec<_> = secrets.iter().flat_map(|secret| traces(secret.as_ref())).collect();
+    if let Some(found) = AhoCorasick::new(&needles).unwrap().find(bytes) {
+        let around = &bytes[found.start().saturating_sub(60)..found.end()];
+        let needle = &needles[found.pattern().as_usize()];
+        panic!("{what} says {needle}: {}", String::from_utf8_lossy(around));
+    }
+}
+
+/// Every file below a folder.
+pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = vec![];
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        match entry.file_type().unwrap().is_dir() {
+            true => found.extend(files(&entry.path())),
+            false => found.push(entry.path()),
+        }
+    }
+    found
+}
+
+/// No trace of any secret is in any file below a folder. How many there are.
+#[track_caller]
+pub(crate) fn unseen_below(folder: &Path, secrets: &[impl AsRef<str>]) -> usize {
+    let files = files(folder);
+    for file in &files {
+        // Sockets and what has just gone cannot be read.
+        let bytes = std::fs::read(file).unwrap_or_default();
+        unseen(&bytes, secrets, &file.display().to_string());
+    }
+    files.len()
+}
