@@ -88,6 +88,9 @@ pub fn main() -> std::process::ExitCode {
     if let Some(code) = tools::minder::enter_if_asked() {
         return code;
     }
+    if let Some(code) = server::exec_server::enter_if_asked() {
+        return code;
+    }
     let exit = match Cli::try_parse() {
         Ok(Cli { verb: Verb::Run(args) }) => run::run(args),
         Ok(Cli { verb: Verb::Call(args) }) => call::call(&args),

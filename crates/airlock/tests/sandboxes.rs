@@ -124,8 +124,19 @@ async fn an_imposed_sandbox_holds_whatever_the_client_asks_for() {
     }
     let (_, code, _) = ran(&client, "less", "touch y", at, &json!({"writable": []})).await.unwrap();
     assert_eq!(code, 1);
-    let params = json!({"path": "file:///etc/passwd"});
-    let refused = client.call::<_, Value>("fs/readFile", &params, true).await.unwrap_err();
+    // What the server does itself is kept to it, too.
+    let free = json!({"permissions": {"type": "disabled"}});
+    let write = async |path: &Path| {
+        let params = json!({"path": path, "dataBase64": "eA==", "sandbox": free});
+        client.call::<_, Value>("fs/writeFile", &params, true).await
+    };
+    assert_eq!(write(&at.join("z")).await.unwrap(), json!({}));
+    let outside = tempfile::tempdir().unwrap();
+    let refused = write(&outside.path().join("z")).await.unwrap_err().to_string();
+    assert!(refused.contains("Read-only file system"), "{refused}");
+    let params =
+        json!({"method": "GET", "url": "http://127.0.0.1:9", "headers": [], "requestId": "a"});
+    let refused = client.call::<_, Value>("http/request", &params, true).await.unwrap_err();
     assert!(refused.to_string().contains("keeps its processes in a sandbox"), "{refused}");
 }
 
@@ -143,4 +154,199 @@ async fn the_configuration_of_a_server_imposes_one() {
     let (_, code, denied) =
         ran(&client, "p", "touch x", folder.path(), &Value::Null).await.unwrap();
     assert_eq!((code, denied.len()), (1, 1), "{denied:?}");
+}
+
+/// A workspace with a file, a folder and a `.git`, beside something that is nobody's business.
+struct Places {
+    workspace: tempfile::TempDir,
+    outside: tempfile::TempDir,
+}
+
+impl Places {
+    fn new() -> Self {
+        let (workspace, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for folder in [".git", "folder"] {
+            std::fs::create_dir(workspace.path().join(folder)).unwrap();
+            std::fs::write(workspace.path().join(folder).join("file"), "inside").unwrap();
+        }
+        std::fs::write(outside.path().join("file"), "untouched").unwrap();
+        Self { workspace, outside }
+    }
+
+    /// `IN` and `OUT` stand for the two folders.
+    fn put(&self, text: &str) -> String {
+        let [inside, outside] =
+            [&self.workspace, &self.outside].map(|dir| dir.path().to_str().unwrap());
+        text.replace("IN", inside).replace("OUT", outside)
+    }
+
+    /// What a request about files is answered; its sandbox is that of codex.
+    async fn ask(
+        &self,
+        client: &ExecServerClient,
+        method: &'static str,
+        params: &Value,
+    ) -> Result<Value, String> {
+        let mut params: Value = serde_json::from_str(&self.put(&params.to_string())).unwrap();
+        params["sandbox"] = workspace_write(self.workspace.path());
+        let told = client.call::<_, Value>(method, &params, true).await;
+        told.map_err(|error| error.to_string())
+    }
+}
+
+#[tokio::test]
+async fn requests_about_files_are_kept_to_their_sandbox() {
+    let server = Served::start(&[]);
+    let client = connected(&server).await;
+    let places = Places::new();
+    let data = "aGVsbG8=";
+    // What codex does when it patches a workspace.
+    for (method, params, expected) in [
+        ("fs/writeFile", json!({"path": "IN/new", "dataBase64": data}), json!({})),
+        ("fs/readFile", json!({"path": "IN/new"}), json!({"dataBase64": data})),
+        ("fs/readFile", json!({"path": "IN/folder/../new"}), json!({"dataBase64": data})),
+        ("fs/readFile", json!({"path": "OUT/file"}), json!({"dataBase64": "dW50b3VjaGVk"})),
+        ("fs/createDirectory", json!({"path": "IN/a/b"}), json!({})),
+        (
+            "fs/copy",
+            json!({"sourcePath": "OUT/file", "destinationPath": "IN/a/copy", "recursive": false}),
+            json!({}),
+        ),
+        ("fs/remove", json!({"path": "IN/new"}), json!({})),
+        ("fs/remove", json!({"path": "IN/folder"}), json!({})),
+        ("fs/canonicalize", json!({"path": "IN/a/../a"}), json!({"path": "file://IN/a"})),
+    ] {
+        let told = places.ask(&client, method, &params).await;
+        let expected = serde_json::from_str(&places.put(&expected.to_string())).unwrap();
+        assert_eq!((method, told), (method, Ok(expected)), "{params}");
+    }
+    let told = places.ask(&client, "fs/readDirectory", &json!({"path": "IN"})).await.unwrap();
+    assert_eq!(told["entries"].as_array().unwrap().len(), 2, "{told}");
+    let told = places.ask(&client, "fs/readFile", &json!({"path": "IN/none"})).await.unwrap_err();
+    assert!(told.contains("-32004"), "{told}");
+    // A file that is kept open would outlive what is decided about it.
+    let open = json!({"path": "IN/a/copy", "handleId": "h"});
+    let told = places.ask(&client, "fs/open", &open).await.unwrap_err();
+    assert!(told.contains("not kept open in a sandbox"), "{told}");
+    let mut nowhere = workspace_write(places.workspace.path());
+    nowhere["policyContext"] = json!({});
+    let params = json!({"path": "/x", "dataBase64": "", "sandbox": nowhere});
+    let told = client.call::<_, Value>("fs/writeFile", &params, true).await.unwrap_err();
+    assert!(told.to_string().contains("does not say what its workspace is"), "{told}");
+}
+
+/// Ways to change something outside, by what they are called.
+fn ways_out() -> Vec<(&'static str, &'static str, Value)> {
+    let data = "eA==";
+    vec![
+        ("write a file", "fs/writeFile", json!({"path": "OUT/file", "dataBase64": data})),
+        ("create a file", "fs/writeFile", json!({"path": "OUT/new", "dataBase64": data})),
+        (
+            "write upwards",
+            "fs/writeFile",
+            json!({"path": "IN/folder/../../../../../../../..OUT/new", "dataBase64": data}),
+        ),
+        (
+            "write through a link to a folder",
+            "fs/writeFile",
+            json!({"path": "IN/way/file", "dataBase64": data}),
+        ),
+        (
+            "write through a link to a file",
+            "fs/writeFile",
+            json!({"path": "IN/alias", "dataBase64": data}),
+        ),
+        (
+            "write through a link to nothing",
+            "fs/writeFile",
+            json!({"path": "IN/dangling", "dataBase64": data}),
+        ),
+        (
+            "write through /proc",
+            "fs/writeFile",
+            json!({"path": "/proc/self/rootOUT/file", "dataBase64": data}),
+        ),
+        (
+            "write what can be read only",
+            "fs/writeFile",
+            json!({"path": "IN/.git/file", "dataBase64": data}),
+        ),
+        ("make a folder", "fs/createDirectory", json!({"path": "IN/way/folder"})),
+        ("remove a file", "fs/remove", json!({"path": "IN/way/file"})),
+        ("remove all of it", "fs/remove", json!({"path": "OUT"})),
+        (
+            "copy out",
+            "fs/copy",
+            json!({"sourcePath": "IN/folder/file", "destinationPath": "IN/way/new", "recursive": false}),
+        ),
+        (
+            "copy a folder out",
+            "fs/copy",
+            json!({"sourcePath": "IN/folder", "destinationPath": "OUT/new", "recursive": true}),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn every_named_way_out_of_the_workspace_is_closed_to_requests_about_files() {
+    let server = Served::start(&[]);
+    let client = connected(&server).await;
+    let places = Places::new();
+    let link = |to: &str, at: &str| {
+        std::os::unix::fs::symlink(places.put(to), places.put(at)).unwrap();
+    };
+    link("OUT", "IN/way");
+    link("OUT/file", "IN/alias");
+    link("OUT/new", "IN/dangling");
+    for (name, method, params) in ways_out() {
+        let told = places.ask(&client, method, &params).await.unwrap_err();
+        assert!(told.contains("-32600"), "{name}: {told}");
+    }
+    let left: Vec<_> = std::fs::read_dir(places.outside.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert_eq!(std::fs::read_to_string(places.outside.path().join("file")).unwrap(), "untouched");
+    assert_eq!(
+        std::fs::read_to_string(places.workspace.path().join(".git/file")).unwrap(),
+        "inside"
+    );
+    // What is hidden cannot be read either, whatever leads there.
+    let hidden = json!({"writable": [places.workspace.path()], "hidden": [places.outside.path()]});
+    for path in ["OUT/file", "IN/alias", "IN/way/file"] {
+        let params = json!({"path": places.put(path), "sandbox": hidden});
+        let told = client.call::<_, Value>("fs/readFile", &params, true).await;
+        assert!(told.is_err(), "{path}: {told:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_becomes_a_link_in_mid_request_leads_nowhere() {
+    let server = Served::start(&[]);
+    let client = connected(&server).await;
+    let places = Places::new();
+    let (real, link) = (places.put("IN/real"), places.put("IN/link"));
+    std::fs::create_dir(&real).unwrap();
+    std::os::unix::fs::symlink(places.outside.path(), &link).unwrap();
+    let (stop, at) = (std::sync::atomic::AtomicBool::new(false), places.put("IN/at"));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                for from in [&real, &link] {
+                    let _ = std::fs::rename(from, &at);
+                    let _ = std::fs::rename(&at, from);
+                }
+            }
+        });
+        tokio::task::block_in_place(|| {
+            tokio::runtime::Handle::current().block_on(async {
+                for n in 0..20 {
+                    let params = json!({"path": format!("IN/at/{n}"), "dataBase64": "eA=="});
+                    // It may or may not be there: where it leads out, nothing is written.
+                    let _ = places.ask(&client, "fs/writeFile", &params).await;
+                }
+            });
+        });
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    let left: Vec<_> = std::fs::read_dir(places.outside.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
 }

@@ -12,7 +12,7 @@ use crate::streams::open_streams;
 use nix::errno::Errno;
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -105,6 +105,11 @@ impl Processes {
                 Err(SpawnError::Ours(io::ErrorKind::InvalidData.into()))
             }
         }
+    }
+
+    /// Where the program is that wardens run: this one, usually.
+    pub fn program(&self) -> io::Result<PathBuf> {
+        std::fs::read_link(format!("/proc/self/fd/{}", self.shared.program.as_raw_fd()))
     }
 
     /// Ends all processes and returns when they are gone. No more are started.

@@ -4,11 +4,11 @@ use super::{
     AttachParams, EnvironmentConfigParams, ExecParams, FsCloseParams, FsCopyParams,
     FsCreateDirectoryParams, FsOpenParams, FsPathParams, FsReadBlockParams, FsRemoveParams,
     FsWalkParams, FsWatchMissingParams, FsWriteBlockParams, FsWriteFileParams, HttpRequestParams,
-    InitializeParams, ProcessParams, ReadParams, ResizeParams, ScreenParams, SignalParams,
-    TerminateParams, WaitForParams, WaitParams, WriteParams, not_enforced,
+    InitializeParams, ProcessParams, ReadParams, ResizeParams, Sandbox, ScreenParams, SignalParams,
+    TerminateParams, WaitForParams, WaitParams, WriteParams, read_sandbox,
 };
 use crate::json_rpc::{ErrorObject, INVALID_PARAMS, params};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// Values in one message. More would take far more memory than the message itself.
@@ -55,12 +55,13 @@ pub enum Request {
     EnvironmentStatus,
     EnvironmentConfig(EnvironmentConfigParams),
     WatchMissing(FsWatchMissingParams),
-    File(FileRequest),
+    /// And what it is kept to.
+    File(FileRequest, Option<Sandbox>),
     HttpRequest(HttpRequestParams),
 }
 
 /// What can be asked about files.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "each is the method of its name")]
 pub enum FileRequest {
     ReadFile(FsPathParams),
@@ -193,13 +194,12 @@ fn file<T: serde::de::DeserializeOwned>(
     given: Option<&RawValue>,
     ask: fn(T) -> FileRequest,
 ) -> Result<Request, ErrorObject> {
-    let request = params(given).map(|params| Request::File(ask(params)))?;
+    let request = ask(params(given)?);
     // Params in a list have no names, so no sandbox.
-    let sandbox = given.and_then(|given| serde_json::from_str::<Sandboxed>(given.get()).ok());
-    match not_enforced(sandbox.and_then(|given| given.sandbox).as_ref()) {
-        Some(why) => Err(ErrorObject::new(INVALID_PARAMS, why)),
-        None => Ok(request),
-    }
+    let sandboxed = given.and_then(|given| serde_json::from_str::<Sandboxed>(given.get()).ok());
+    read_sandbox(sandboxed.and_then(|given| given.sandbox).as_ref())
+        .map(|sandbox| Request::File(request, sandbox))
+        .map_err(|why| ErrorObject::new(INVALID_PARAMS, why))
 }
 
 /// Every request about files may carry it.

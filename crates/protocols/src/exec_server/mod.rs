@@ -22,9 +22,7 @@ pub use files::*;
 pub use http::*;
 pub use inbound::{Family, FileRequest, Request, family, has_too_many_values, read};
 pub use outbound::{closed_line, exited_line, output_line, quoted, repaint_line};
-pub use sandbox::{
-    Confines, Place, PlaceAccess, PlainSandbox, Reach, Sandbox, not_enforced, read_sandbox,
-};
+pub use sandbox::{Confines, Place, PlaceAccess, PlainSandbox, Reach, Sandbox, read_sandbox};
 pub use terminals::*;
 pub use uri::{BadPath, path_of, uri_of};
 pub use wire::*;

@@ -233,18 +233,6 @@ fn place(Entry { path, access }: Entry) -> Result<Option<(Place, PlaceAccess)>, 
     Ok(Some((place, access)))
 }
 
-/// Why a file request with this sandbox cannot be done; none where it asks for no restriction.
-pub fn not_enforced(sandbox: Option<&Value>) -> Option<String> {
-    match read_sandbox(sandbox) {
-        Ok(None) => None,
-        Err(why) => Some(why),
-        Ok(Some(_)) => Some(
-            "this exec-server keeps processes in sandboxes, but not its own work on files; ask for no sandbox here"
-                .into(),
-        ),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -265,7 +253,6 @@ mod tests {
             managed(&json!({"type": "unrestricted"}), "enabled"),
         ] {
             assert_eq!(read_sandbox(Some(&none)), Ok(None), "{none}");
-            assert_eq!(not_enforced(Some(&none)), None);
         }
     }
 
@@ -296,7 +283,6 @@ mod tests {
         let network_only = managed(&json!({"type": "unrestricted"}), "restricted");
         let read = read_sandbox(Some(&network_only)).unwrap().unwrap();
         assert_eq!(read.confines.rules, [(Place::Root, PlaceAccess::Write)]);
-        assert!(not_enforced(Some(&network_only)).unwrap().contains("not its own work on files"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! denied something.
 
 use processes::{Access, Cage, CageLimits, Excess, Network, Output, Rule};
-use protocols::exec_server::{Confines, Place, PlaceAccess, Reach, path_of};
+use protocols::exec_server::{Confines, Place, PlaceAccess, Reach, Sandbox, path_of};
 use std::path::{Path, PathBuf};
 
 /// What programs need to run at all.
@@ -66,6 +66,30 @@ pub(super) fn cage(
     };
     let Confines { memory_bytes, cpu_ms, processes, .. } = *confines;
     Ok(Cage { rules, network, limits: CageLimits { memory_bytes, cpu_ms, processes } })
+}
+
+/// The cage of a request about files; none where neither is a sandbox imposed nor asked for.
+pub(super) fn of_files(
+    imposed: Option<&Confines>,
+    asked: Option<&Sandbox>,
+) -> Result<Option<Cage>, String> {
+    // No process starts anywhere, so a workspace is what is called one.
+    let is_workspace = |(place, _): &(Place, PlaceAccess)| matches!(place, Place::Workspace(_));
+    if asked.is_some_and(|asked| {
+        asked.workspaces.is_empty() && asked.confines.rules.iter().any(is_workspace)
+    }) {
+        return Err("the sandbox does not say what its workspace is".into());
+    }
+    let nowhere = Path::new("/");
+    let temporary = std::env::var("TMPDIR").ok();
+    let imposed = imposed.map(|confines| cage(confines, &[], nowhere, None)).transpose()?;
+    let asked = asked
+        .map(|asked| cage(&asked.confines, &asked.workspaces, nowhere, temporary.as_deref()))
+        .transpose()?;
+    Ok(match (imposed, asked) {
+        (Some(imposed), Some(asked)) => Some(both(&imposed, &asked)),
+        (imposed, asked) => imposed.or(asked),
+    })
 }
 
 /// What both allow.

@@ -7,7 +7,9 @@ use super::shared::{Viewer, size_of};
 use super::spec::spec;
 use super::steward::{Ask, Look, Start, Steward, refuse};
 use super::transport::{Incoming, Outgoing, Received};
-use super::{Choice, ExecServer, environment, environment_config, files, http, watch_missing};
+use super::{
+    Choice, ExecServer, cage, environment, environment_config, files, http, watch_missing,
+};
 use protocols::exec_server::{
     AttachParams, Dialect, ExecParams, InitializeParams, InitializeResponse, ListResponse,
     ListedProcess, NOBODY, OutputMode, Request, SESSION_ATTACHED, TerminalsResponse, family,
@@ -53,7 +55,7 @@ pub(super) async fn serve(
         Arc::clone(&is_resumable),
         stopping.clone(),
     ));
-    let files = files::Lane::open(&server.shared.tasks);
+    let files = files::Lane::open(&server.shared.tasks, server.shared.processes.clone());
     let mut connection = Connection {
         server: server.clone(),
         owner,
@@ -287,7 +289,7 @@ impl Connection {
             Request::EnvironmentConfig(params) => {
                 environment_config::read(&self.server.shared.tasks, params, reply);
             }
-            Request::HttpRequest(_) | Request::File(_) | Request::WatchMissing(_)
+            Request::HttpRequest(_) | Request::WatchMissing(_)
                 if self.server.shared.imposed.is_some() =>
             {
                 let text = "this exec-server keeps its processes in a sandbox and does nothing outside of it";
@@ -299,7 +301,13 @@ impl Connection {
             Request::HttpRequest(params) => {
                 self.streams.request(&self.server.shared.tasks, params, reply);
             }
-            Request::File(request) => self.files.order(request, reply),
+            Request::File(request, asked) => {
+                let imposed = self.server.shared.imposed.as_ref();
+                match cage::of_files(imposed, asked.as_ref()) {
+                    Ok(cage) => self.files.order(request, cage, reply),
+                    Err(why) => reply.fail(&ErrorObject::new(INVALID_PARAMS, why)),
+                }
+            }
         }
     }
 

@@ -1,7 +1,9 @@
 //! `fs/*`, one after the other: whoever writes a file and then reads it finds what it wrote.
 
+use super::caged_files;
 use super::outbox::{REQUESTS_MAX, Reply};
 use crate::tasks::Tasks;
+use processes::{Cage, Processes};
 use protocols::exec_server::{
     ByteChunk, FileRequest, FsCanonicalizeResponse, FsCopyParams, FsDirectoryEntry,
     FsGetMetadataResponse, FsOpenMode, FsOpenParams, FsOpenResponse, FsPathParams,
@@ -34,17 +36,24 @@ const HANDLE_ID_BYTES_MAX: usize = 32;
 /// The largest piece of an open file.
 const BLOCK_BYTES_MAX: usize = 1 << 20;
 
-type Done = Result<Value, ErrorObject>;
+pub(super) type Done = Result<Value, ErrorObject>;
 
 /// Where file requests of one connection wait for each other.
-pub(super) struct Lane(mpsc::Sender<(FileRequest, Reply)>);
+pub(super) struct Lane(mpsc::Sender<Order>);
+
+/// What to do, what it is kept to, and where it is told.
+type Order = (FileRequest, Option<Cage>, Reply);
 
 impl Lane {
-    pub(super) fn open(tasks: &Tasks) -> Self {
-        let (sender, mut orders) = mpsc::channel::<(FileRequest, Reply)>(REQUESTS_MAX);
+    pub(super) fn open(tasks: &Tasks, processes: Processes) -> Self {
+        let (sender, mut orders) = mpsc::channel::<Order>(REQUESTS_MAX);
         tasks.spawn(async move {
             let mut handles = Handles::default();
-            while let Some((request, reply)) = orders.recv().await {
+            while let Some((request, cage, reply)) = orders.recv().await {
+                if let Some(cage) = cage {
+                    reply.give(caged_files::perform(&processes, cage, &request).await);
+                    continue;
+                }
                 let working = tokio::task::spawn_blocking(move || {
                     let done = attend(request, &mut handles);
                     (done, handles)
@@ -64,19 +73,19 @@ impl Lane {
         Self(sender)
     }
 
-    pub(super) fn order(&self, request: FileRequest, reply: Reply) {
+    pub(super) fn order(&self, request: FileRequest, cage: Option<Cage>, reply: Reply) {
         // There are never more orders than requests.
-        if let Err(mpsc::error::TrySendError::Full((_, reply))) = self.0.try_send((request, reply))
-        {
+        let ordered = self.0.try_send((request, cage, reply));
+        if let Err(mpsc::error::TrySendError::Full((.., reply))) = ordered {
             reply.fail(&ErrorObject::new(INTERNAL, "too many file requests are waiting"));
         }
     }
 }
 
 #[derive(Default)]
-struct Handles(HashMap<String, File>);
+pub(super) struct Handles(HashMap<String, File>);
 
-fn attend(request: FileRequest, handles: &mut Handles) -> Done {
+pub(super) fn attend(request: FileRequest, handles: &mut Handles) -> Done {
     match request {
         FileRequest::ReadFile(params) => read_file(&params),
         FileRequest::WriteFile(params) => {
@@ -123,11 +132,18 @@ fn path(text: &str) -> Result<PathBuf, ErrorObject> {
     path_of(text).map_err(|bad| ErrorObject::new(INVALID_PARAMS, bad.to_string()))
 }
 
+/// What the client should not have asked for.
+const NOT_ALLOWED: [io::ErrorKind; 3] = [
+    io::ErrorKind::InvalidInput,
+    io::ErrorKind::PermissionDenied,
+    io::ErrorKind::ReadOnlyFilesystem,
+];
+
 fn failed(error: io::Error) -> ErrorObject {
     let kind = error.kind();
     let code = if kind == io::ErrorKind::NotFound {
         NOT_FOUND
-    } else if [io::ErrorKind::InvalidInput, io::ErrorKind::PermissionDenied].contains(&kind) {
+    } else if NOT_ALLOWED.contains(&kind) {
         INVALID_REQUEST
     } else {
         INTERNAL

@@ -2,6 +2,7 @@
 //! over stdio or a WebSocket of its own.
 
 mod cage;
+mod caged_files;
 mod connection;
 mod desk;
 mod environment;
@@ -20,6 +21,7 @@ mod steward;
 mod transport;
 mod watch_missing;
 
+pub use caged_files::enter_if_asked;
 pub use listen::{ListenError, Listening, listen};
 pub use protocols::exec_server::Dialect;
 pub use run::{
