@@ -37,7 +37,7 @@ impl From<Kind> for JournalKind {
 /// Shows it.
 pub(crate) fn journal(args: &Args) -> Exit {
     print::start_tracing();
-    let shown = crate::runtime::one_thread().and_then(|runtime| Ok(runtime.block_on(show(args))?));
+    let shown = crate::runtime::one_thread().and_then(|runtime| runtime.block_on(show(args)));
     match shown {
         Ok(()) => Exit::Good,
         Err(error) => {
@@ -47,8 +47,8 @@ pub(crate) fn journal(args: &Args) -> Exit {
     }
 }
 
-async fn show(args: &Args) -> Result<(), ReplError> {
-    let (url, token) = args.place.remote().ok_or(ReplError::Connect {
+async fn show(args: &Args) -> anyhow::Result<()> {
+    let (url, token) = args.place.remote()?.ok_or(ReplError::Connect {
         url: "the data directory".into(),
         reason: "no server runs on it: name one with --url".into(),
     })?;

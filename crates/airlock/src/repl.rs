@@ -1,6 +1,7 @@
 //! `airlock repl`: a prompt at a session whose definitions stay, here or at any HotRepl server.
 
 mod dots;
+mod instance;
 mod local;
 mod prompt;
 mod scan;
@@ -10,8 +11,9 @@ use anyhow::Context as _;
 use client::repl::{ReplClient, ReplError};
 use dots::Dots;
 pub(crate) use dots::journal_line;
+pub(crate) use instance::Announced;
 use prompt::{Line, Prompt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use store::sqlite::owner_of;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -35,6 +37,9 @@ pub(crate) struct Where {
     /// A HotRepl server, such as ws://127.0.0.1:18590.
     #[arg(long, value_name = "ws://…", env = "HOTREPL_URL")]
     url: Option<String>,
+    /// At the one HotRepl server that runs on this machine, whoever started it; over HOTREPL_URL.
+    #[arg(long)]
+    discover: bool,
     /// What opens it; without this, what the data directory holds, for a server on this machine.
     #[arg(long, value_name = "TOKEN", env = "AIRLOCK_TOKEN", hide_env_values = true)]
     token: Option<String>,
@@ -47,14 +52,20 @@ pub(crate) struct Where {
 }
 
 impl Where {
-    /// The server that is named, or that owns the data directory; and what opens it.
-    pub(crate) fn remote(&self) -> Option<(String, Option<String>)> {
-        if let Some(url) = &self.url {
-            return Some((url.clone(), self.token.clone()));
+    /// The server that is named or found, or that owns the data directory; and what opens it.
+    pub(crate) fn remote(&self) -> anyhow::Result<Option<(String, Option<String>)>> {
+        if self.discover {
+            return Ok(Some((discovered()?, self.token.clone())));
         }
-        let dir = self.data_dir()?;
-        let note = owner_of(&dir).filter(|note| note.starts_with("http://"))?;
-        let kept = || std::fs::read_to_string(server::auth::secret_file(&dir, "admin")).ok();
+        if let Some(url) = &self.url {
+            return Ok(Some((url.clone(), self.token.clone())));
+        }
+        Ok(self.data_dir().and_then(|dir| self.owner(&dir)))
+    }
+
+    fn owner(&self, dir: &Path) -> Option<(String, Option<String>)> {
+        let note = owner_of(dir).filter(|note| note.starts_with("http://"))?;
+        let kept = || std::fs::read_to_string(server::auth::secret_file(dir, "admin")).ok();
         let token = self.token.clone().or_else(|| kept().map(|text| text.trim().to_owned()));
         Some((format!("{}/repl", note.replacen("http", "ws", 1)), token))
     }
@@ -69,6 +80,16 @@ impl Where {
 
     fn data_dir(&self) -> Option<PathBuf> {
         self.data_dir.clone().or_else(data_directory::usual)
+    }
+}
+
+/// The one server that says that it runs here. Never one of several: taking a session over sends its client away.
+fn discovered() -> anyhow::Result<String> {
+    let mut living = instance::living();
+    match living.len() {
+        0 => anyhow::bail!("no HotRepl server on this machine says that it runs"),
+        1 => Ok(living.remove(0)),
+        _ => anyhow::bail!("several servers run; name one with --url: {}", living.join(", ")),
     }
 }
 
@@ -96,7 +117,7 @@ fn run(args: &Args) -> anyhow::Result<Exit> {
     let runtime = crate::runtime::threads()?;
     // From here on Ctrl-C ends what runs, and not us.
     let _interrupts = runtime.block_on(async { signal(SignalKind::interrupt()) })?;
-    let (url, token, local) = match args.place.remote() {
+    let (url, token, local) = match args.place.remote()? {
         Some((url, token)) => (url, token, None),
         None => {
             let local = runtime.block_on(local::Local::start(args.demo));

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Where HotRepl's clients look.
-const LISTEN: &str = "ws://127.0.0.1:18590";
+const PORT: u16 = 18_590;
 
 /// Serves a persistent JavaScript REPL to HotRepl's clients, until SIGTERM or Ctrl-C.
 ///
@@ -14,9 +14,9 @@ const LISTEN: &str = "ws://127.0.0.1:18590";
 /// puts its token into the address: ws://127.0.0.1:18590/?token=…
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Where to listen; port 0 takes any that is free.
-    #[arg(long, value_name = "ws://IP:PORT", default_value = LISTEN, value_parser = address)]
-    listen: SocketAddr,
+    /// Where to listen; port 0 takes any that is free [default: ws://127.0.0.1:18590, or the port in HOTREPL_PORT].
+    #[arg(long, value_name = "ws://IP:PORT", value_parser = address)]
+    listen: Option<SocketAddr>,
     /// Where Airlock keeps what must last.
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
     data_dir: Option<PathBuf>,
@@ -36,6 +36,7 @@ pub(crate) struct Args {
 /// Serves, and tells how it ended.
 pub(crate) fn repl_server(args: Args) -> Exit {
     let Args { listen, data_dir, demo, config, no_auth, repl } = args;
+    let listen = listen.unwrap_or_else(|| usual(std::env::var("HOTREPL_PORT").ok().as_deref()));
     if no_auth && !listen.ip().is_loopback() {
         print::note(&format!("--no-auth works on loopback only, and {} is not", listen.ip()));
         return Exit::Usage;
@@ -52,7 +53,32 @@ pub(crate) fn repl_server(args: Args) -> Exit {
     })
 }
 
+/// On this machine, at the port that is said; as HotRepl's own servers do, we do not mind a text that is no port.
+fn usual(port: Option<&str>) -> SocketAddr {
+    let said = port.and_then(|port| port.trim().parse().ok()).filter(|port| *port > 0);
+    SocketAddr::from(([127, 0, 0, 1], said.unwrap_or(PORT)))
+}
+
 fn address(text: &str) -> Result<SocketAddr, String> {
     let rest = text.strip_prefix("ws://").ok_or("it must begin with ws://")?;
     rest.trim_end_matches('/').parse().map_err(|_| "it must be ws://IP:PORT".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_taken_from_the_environment_unless_it_is_none() {
+        for (said, port) in [
+            (None, PORT),
+            (Some("18591"), 18_591),
+            (Some(" 7 "), 7),
+            (Some("0"), PORT),
+            (Some("70000"), PORT),
+            (Some("x"), PORT),
+        ] {
+            assert_eq!(usual(said), SocketAddr::from(([127, 0, 0, 1], port)));
+        }
+    }
 }

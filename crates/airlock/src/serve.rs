@@ -2,6 +2,7 @@
 
 use crate::housing::Housing;
 use crate::notify::{self, Notifier};
+use crate::repl::Announced;
 use crate::{Exit, data_directory, duration, print, size};
 use anyhow::Context as _;
 use engine::policies::Policies;
@@ -204,6 +205,8 @@ async fn attend(
         sources.listens_at(origin);
     }
     store.set_owner_note(&url).context("could not say where we listen")?;
+    // HotRepl's clients look for documents; it goes when we do.
+    let _announced = (doors == Doors::Repl).then(|| announce(server.local_addr()));
     print::report(&format!("Airlock is ready at {url}"));
     if doors == Doors::Repl {
         print::note(&format!("the REPL is at {}", url.replacen("http", "ws", 1)));
@@ -226,6 +229,13 @@ async fn attend(
         tracing::warn!("stopped before everything had ended; the journal has it");
     }
     Ok(())
+}
+
+fn announce(listens: SocketAddr) -> Option<Announced> {
+    Announced::write(listens, Clock::system().now()).unwrap_or_else(|error| {
+        tracing::warn!(kind = %error.kind(), "could not say to HotRepl's clients where we listen");
+        None
+    })
 }
 
 fn open(data_dir: &Path, doors: Doors) -> anyhow::Result<SqliteStore> {

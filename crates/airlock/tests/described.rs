@@ -60,8 +60,11 @@ fn everything_described_is_served() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(folder.path(), &[]);
     let described = described(&served);
+    let mut ids = std::collections::BTreeSet::new();
     for (route, methods) in described.document["paths"].as_object().unwrap() {
-        for method in methods.as_object().unwrap().keys() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let id = operation["operationId"].as_str().unwrap();
+            assert!(ids.insert(id), "{method} {route} is called {id} as well");
             let path = route.replace("{id}", "run_00000000-0000-7000-8000-000000000001");
             let path = path.replace("{name}", "nobody");
             let answer = described.check(method, route, &path, &Value::Null);

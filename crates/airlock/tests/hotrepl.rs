@@ -180,3 +180,131 @@ async fn an_eval_that_must_ask_waits_without_blocking_and_is_answered_from_anoth
     let told = repl.answer(&asking).await;
     assert_eq!(told["value"], r#"{"approved":true,"text":"may I?"}"#);
 }
+
+#[tokio::test]
+async fn a_cursor_counts_as_javascript_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::start(folder.path(), &[]);
+    let mut repl = spoken(&server).await;
+    for (cursor, expected) in
+        [(13, json!(["parse"])), (12, json!(["parse", "propertyIsEnumerable"]))]
+    {
+        let code = "'\u{1F600}'; JSON.pa + tools.demo.add({ ";
+        let asked = json!({"type": "complete", "code": code, "cursor": cursor});
+        assert_eq!(repl.ask(asked).await["completions"], expected);
+    }
+    let code = "'\u{1F600}'; tools.demo.add({  }) ";
+    let asked = json!({"type": "complete", "code": code, "cursor": 23});
+    assert_eq!(repl.ask(asked).await["completions"], json!(["a", "b"]));
+}
+
+// ---- Watches ----
+
+/// The last frame of a watch.
+async fn last(repl: &mut Spoken, id: &str) -> Value {
+    loop {
+        let frame = repl.answer(id).await;
+        if frame["final"] == true {
+            return frame;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_watch_says_that_it_is_over_whatever_ends_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::start(folder.path(), &[]);
+    let mut repl = spoken(&server).await;
+    let watch = |code: &str, limit: u64| json!({"type": "subscribe", "code": code, "intervalFrames": 1, "limit": limit});
+    let id = repl.send(watch("7", 2)).await;
+    let frame = last(&mut repl, &id).await;
+    assert_eq!((&frame["seq"], &frame["value"]), (&json!(1), &json!("7")));
+    let mut slow = watch("while (true) {}", 0);
+    slow["timeoutMs"] = json!(50);
+    for (watch, seq, code) in [
+        (watch("throw new Error('no')", 0), 2, "runtimeException"),
+        (watch("(", 0), 0, "compileError"),
+        (slow, 0, "evalTimeout"),
+    ] {
+        let id = repl.send(watch).await;
+        let frame = last(&mut repl, &id).await;
+        assert_eq!((&frame["seq"], &frame["error"]["code"]), (&json!(seq), &json!(code)));
+    }
+    for (ending, code) in [("cancel", "subscriptionCancelled"), ("reset", "evalCancelled")] {
+        let id = repl.send(watch("1", 0)).await;
+        repl.answer(&id).await;
+        repl.send(json!({"type": ending, "targetId": id})).await;
+        assert_eq!(last(&mut repl, &id).await["error"]["code"], code);
+    }
+    let id = repl.send(watch("1", 0)).await;
+    repl.answer(&id).await;
+    let mut next = spoken(&server).await;
+    assert_eq!(last(&mut repl, &id).await["error"]["code"], "subscriptionCancelled");
+    assert_eq!(repl.of_type("session_evicted").await["reason"], "new_connection");
+    assert!(repl.receive().await.is_none());
+    // The next client hears nothing of it.
+    assert_eq!(next.value("1 + 1").await, 2);
+}
+
+// ---- Limits ----
+
+#[tokio::test]
+async fn every_limit_of_the_handshake_is_enforced() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::start(folder.path(), &[]);
+    let mut repl = spoken(&server).await;
+    let limits = repl.handshake["limits"].clone();
+    let limit = |name: &str| limits[name].as_u64().unwrap() as usize;
+    let mut enforced = vec!["defaultEvalTimeoutMs"];
+
+    let too_long = json!({"type": "eval", "code": "1".repeat(limit("maxMessageBytes"))});
+    repl.send(too_long).await;
+    assert_eq!(repl.of_type("error").await["error"]["code"], "messageTooLarge");
+    enforced.push("maxMessageBytes");
+
+    let shown = repl.eval(&format!("'x'.repeat({})", limit("maxResultLength"))).await;
+    assert_eq!(shown["value"].as_str().unwrap().len(), limit("maxResultLength"));
+    enforced.push("maxResultLength");
+
+    let code = format!("Array({}).fill(0)", limit("maxEnumerableElements") + 1);
+    let listed = repl.value(&code).await;
+    assert_eq!(listed.as_array().unwrap().len(), limit("maxEnumerableElements"));
+    enforced.push("maxEnumerableElements");
+
+    let nap = json!({"type": "command_call", "name": "demo.sleep", "args": {"ms": 600_000}});
+    let mut jobs = vec![];
+    for _ in 0..limit("maxJobConcurrency") {
+        jobs.push(repl.ask(nap.clone()).await["jobId"].clone());
+    }
+    let busy = repl.ask(nap.clone()).await["error"].clone();
+    let told = (&busy["kind"], &busy["code"], &busy["retryable"]);
+    assert_eq!(told, (&json!("busy"), &json!("jobConcurrencyLimit"), &json!(true)));
+    for job in jobs {
+        assert_eq!(repl.ask(json!({"type": "job_cancel", "jobId": job})).await["accepted"], true);
+    }
+    enforced.push("maxJobConcurrency");
+
+    // It waits for nobody that comes, and is given the time of those that do not say.
+    let patient =
+        json!({"type": "eval", "code": "await new Promise((done) => setTimeout(done, 1e9))"});
+    let patient = repl.send(patient).await;
+    let mut waiting = vec![];
+    for _ in 0..limit("maxQueuedCommands") {
+        waiting.push(repl.send(json!({"type": "eval", "code": "1"})).await);
+    }
+    let busy = repl.eval("2").await;
+    assert_eq!(busy["error"]["code"], "commandQueueFull");
+    enforced.push("maxQueuedCommands");
+    let late = repl.answer(&patient).await["error"].clone();
+    assert_eq!(late["code"], "evalTimeout");
+    let took = late["details"]["durationMs"].as_u64().unwrap() as usize;
+    assert!(took >= limit("defaultEvalTimeoutMs"), "{late}");
+    for id in waiting {
+        assert_eq!(repl.answer(&id).await["value"], "1");
+    }
+
+    let mut named: Vec<&str> = limits.as_object().unwrap().keys().map(String::as_str).collect();
+    named.sort_unstable();
+    enforced.sort_unstable();
+    assert_eq!(enforced, named);
+}

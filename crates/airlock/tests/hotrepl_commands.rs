@@ -40,8 +40,6 @@ async fn commands_of_a_script_are_typed_timed_and_write_files() {
         .collect();
     assert!(["demo.echo", "picky", "slow", "text.shout"].iter().all(|name| names.contains(name)));
     assert!(listed["since"].is_string());
-    let call =
-        |name: &str, args: Value| json!({"type": "command_call", "name": name, "args": args});
     let misfit = repl.ask(call("text.shout", json!({"text": 5}))).await;
     assert_eq!(misfit["error"]["code"], "argsSchemaViolation");
     let lied = repl.ask(call("text.shout", json!({"text": "lie"}))).await;
@@ -54,6 +52,12 @@ async fn commands_of_a_script_are_typed_timed_and_write_files() {
     assert!(path.ends_with("/_.._shouted.txt"), "{path}");
     let read = server.client_with("nobody").get(&format!("/repl/{path}"));
     assert_eq!((read.status, read.body.as_str()), (200, "HEY"));
+    // What opens a file opens that one, and nothing near it does.
+    let (folder, rest) = path.split_at("artifacts/".len());
+    let other = if rest.starts_with('0') { "1" } else { "0" };
+    for wrong in [format!("{folder}{other}{}", &rest[1..]), format!("{folder}..%2f{rest}")] {
+        assert_eq!(server.client_with("nobody").get(&format!("/repl/{wrong}")).status, 404);
+    }
     let mut late = call("slow", json!({}));
     late["timeoutMs"] = json!(100);
     assert_eq!(repl.ask(late).await["error"]["code"], "commandTimeout");
@@ -71,8 +75,6 @@ async fn jobs_files_and_the_journal_are_read_back_after_kill_9() {
     let data = folder.path().join("data");
     let server = Served::start(&data, &[]);
     let mut repl = spoken(&server).await;
-    let call =
-        |name: &str, args: Value| json!({"type": "command_call", "name": name, "args": args});
     let id_of = |frame: Value| frame["jobId"].as_str().unwrap().to_owned();
     let done = id_of(repl.ask(call("demo.sleep", json!({"ms": 1}))).await);
     while repl.ask(json!({"type": "job_status", "jobId": done})).await["type"] != "job_result" {}
@@ -196,4 +198,168 @@ async fn a_job_says_how_far_it_is_before_and_after_a_restart() {
     assert_eq!(called["type"], "job_accepted");
     let status = json!({"type": "job_status", "jobId": called["jobId"]});
     while repl.ask(status.clone()).await["progress"] != json!({"page": 3, "of": 7}) {}
+}
+
+/// The descriptor of a command.
+async fn described(repl: &mut Spoken, name: &str) -> Value {
+    repl.ask(json!({"type": "command_describe", "name": name})).await["descriptor"].clone()
+}
+
+/// Commands of every kind.
+const CONFIGURATION: &str = r#"
+[[repl.commands]]
+name = "text.shout"
+description = "Says it louder."
+code = "seen.push(args.text); return { text: (args.text as string).toUpperCase() + '!' } // as TypeScript"
+input = { type = "object", required = ["text"], properties = { text = { type = "string" } } }
+output = { type = "object", properties = { text = { maxLength = 5 } } }
+[[repl.commands]]
+name = "count"
+file = "count.js"
+job = true
+[[repl.commands]]
+name = "slow"
+code = "await new Promise((done) => setTimeout(done, 3_600_000))"
+timeout_ms = 100
+[[repl.commands]]
+name = "plus.one"
+tool = "demo.add"
+args = { b = 1 }
+[[repl.commands]]
+name = "nap"
+tool = "demo.echo"
+job = true
+[[repl.commands]]
+name = "broken"
+code = "return ("
+"#;
+
+/// What they stand in: a configuration and a file beside it, and a server that reads them.
+struct Configured {
+    folder: tempfile::TempDir,
+    server: Served,
+}
+
+impl Configured {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("airlock.toml");
+        std::fs::write(&file, CONFIGURATION).unwrap();
+        let code = "context.progress({ n: args.n }); return { counted: args.n };";
+        std::fs::write(folder.path().join("count.js"), code).unwrap();
+        let config = ["--config", file.to_str().unwrap()];
+        let server = Served::start(&folder.path().join("data"), &config);
+        Self { folder, server }
+    }
+
+    /// Saves one of the files, and waits until the client hears of it.
+    async fn save(&self, file: &str, text: &str, repl: &mut Spoken) {
+        std::fs::write(self.folder.path().join(file), text).unwrap();
+        repl.of_type("assembly_reload").await;
+    }
+}
+
+fn call(name: &str, args: Value) -> Value {
+    json!({"type": "command_call", "name": name, "args": args})
+}
+
+/// What a job came to.
+async fn done(repl: &mut Spoken, name: &str, args: Value) -> Value {
+    let accepted = repl.ask(call(name, args)).await;
+    ended(repl, accepted["jobId"].as_str().unwrap()).await
+}
+
+#[tokio::test]
+async fn commands_of_the_configuration_are_typed_and_timed() {
+    let configured = Configured::start();
+    let mut repl = spoken(&configured.server).await;
+    let shout = described(&mut repl, "text.shout").await;
+    assert_eq!((&shout["kind"], &shout["mutatesState"]), (&json!("sync"), &json!(true)));
+    assert_eq!(shout["inputSchema"]["description"], "Says it louder.");
+    let plus = described(&mut repl, "plus.one").await["inputSchema"].clone();
+    assert_eq!(plus["required"], json!(["a"]));
+    assert_eq!(described(&mut repl, "nap").await["kind"], "job");
+
+    // It runs in the session, whose definitions it sees.
+    repl.value("var seen = []").await;
+    let shouted = repl.ask(call("text.shout", json!({"text": "hey"}))).await;
+    assert_eq!(shouted["output"], json!({"text": "HEY!"}));
+    assert_eq!(repl.value("seen").await, json!(["hey"]));
+    for (args, code) in [
+        (json!({"text": 5}), "argsSchemaViolation"),
+        (json!({"text": "too long"}), "handlerFailed"),
+    ] {
+        assert_eq!(repl.ask(call("text.shout", args)).await["error"]["code"], code);
+    }
+    assert_eq!(repl.ask(call("slow", json!({}))).await["error"]["code"], "commandTimeout");
+    assert_eq!(repl.ask(call("plus.one", json!({"a": 41, "b": 100}))).await["output"], 42);
+    let broken = repl.ask(call("broken", json!({}))).await["error"].clone();
+    assert_eq!(broken["code"], "handlerException");
+    assert!(broken["message"].as_str().unwrap().contains("could not be run"), "{broken}");
+    assert_eq!(
+        done(&mut repl, "nap", json!({"message": "hi"})).await["output"],
+        json!({"message": "hi"})
+    );
+    assert_eq!(done(&mut repl, "count", json!({"n": 7})).await["output"], json!({"counted": 7}));
+    assert_eq!(entries(&mut repl, "nap").await.len(), 1);
+}
+
+#[tokio::test]
+async fn commands_of_the_configuration_change_without_a_restart_and_definitions_stay() {
+    let configured = Configured::start();
+    let mut repl = spoken(&configured.server).await;
+    repl.value("var seen = []").await;
+    repl.ask(call("text.shout", json!({"text": "hey"}))).await;
+    assert_eq!(done(&mut repl, "count", json!({"n": 7})).await["output"], json!({"counted": 7}));
+    // A file that a command stands in counts as soon as it is saved, and clients hear of it.
+    configured.save("count.js", "return { counted: args.n * 1000 };", &mut repl).await;
+    assert_eq!(done(&mut repl, "count", json!({"n": 7})).await["output"], json!({"counted": 7000}));
+    // One that is no program leaves none in its place.
+    configured.save("count.js", "return {", &mut repl).await;
+    let failed = done(&mut repl, "count", json!({"n": 7})).await;
+    assert_eq!(failed["error"]["code"], "handlerException");
+    assert_eq!(repl.value("seen.length").await, 1);
+    // A command that is gone is unknown.
+    let text = "[[repl.commands]]\nname = 'only'\ncode = 'return 1'\n";
+    configured.save("airlock.toml", text, &mut repl).await;
+    let gone = repl.ask(call("text.shout", json!({"text": "hey"}))).await;
+    assert_eq!(gone["error"]["code"], "unknownCommand");
+    assert_eq!(repl.ask(call("only", json!({}))).await["output"], 1);
+}
+
+#[tokio::test]
+async fn what_an_mcp_server_says_of_two_calls_on_one_connection_is_told_to_their_jobs() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/house/slow.mjs");
+    let text = format!(
+        "[sources.slow]\ncommand = {}\n[[repl.commands]]\nname = 'crawl'\n\
+         tool = 'slow.org.main.crawl'\njob = true\n",
+        json!(["node", script])
+    );
+    let file = folder.path().join("airlock.toml");
+    std::fs::write(&file, text).unwrap();
+    let config = ["--config", file.to_str().unwrap()];
+    let server = Served::start(&folder.path().join("data"), &config);
+    let mut repl = spoken(&server).await;
+    // A source is read beside everything else: until then there is no such command.
+    while described(&mut repl, "crawl").await.is_null() {}
+    let mut jobs = vec![];
+    for site in ["a.example", "b.example"] {
+        let call = json!({"type": "command_call", "name": "crawl", "args": {"site": site}});
+        jobs.push((site, repl.ask(call).await["jobId"].as_str().unwrap().to_owned()));
+    }
+    for (site, job) in &jobs {
+        let status = json!({"type": "job_status", "jobId": job});
+        let progress = loop {
+            let told = repl.ask(status.clone()).await;
+            assert_eq!(told["type"], "job_status_result", "{told}");
+            if told["progress"].get("progress").is_some() {
+                break told["progress"].clone();
+            }
+        };
+        let expected = json!({"progress": 1.0, "total": 3.0, "message": format!("read {site}")});
+        assert_eq!(progress, expected);
+        repl.ask(json!({"type": "job_cancel", "jobId": job})).await;
+        assert_eq!(ended(&mut repl, job).await["state"], "cancelled");
+    }
 }

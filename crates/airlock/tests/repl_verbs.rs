@@ -8,7 +8,7 @@ use client::repl::{Command as Called, Job, ReplClient, ReplError};
 use repl_spoken::{repl_url, token};
 use serde_json::{Value, json};
 use served::{Served, airlock};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[tokio::test]
 async fn the_rust_client_does_what_the_protocol_can() {
@@ -53,7 +53,7 @@ async fn the_lone_server_speaks_at_every_path_and_says_where_the_door_is_when_an
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().to_str().unwrap();
     let words = ["repl-server", "--listen", "ws://127.0.0.1:0", "--no-auth", "--data-dir", data];
-    let server = Lone::start(&words);
+    let server = Lone::start(&words, folder.path());
     let client = ReplClient::connect(&server.url, None).await.unwrap();
     assert_eq!(client.eval("1 + 1", None).await.unwrap().value.unwrap().text(), "2");
     let second = airlock(&words).output().unwrap();
@@ -64,6 +64,60 @@ async fn the_lone_server_speaks_at_every_path_and_says_where_the_door_is_when_an
     assert_eq!((&line["code"], &line["success"]), (&json!("1 + 1"), &json!(true)));
 }
 
+#[tokio::test]
+async fn a_server_is_found_by_its_document_which_goes_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
+    let documents = || -> Vec<Value> {
+        let entries = std::fs::read_dir(state.join("hotrepl/instances")).unwrap();
+        let read = |path| serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        entries.map(|entry| read(entry.unwrap().path())).collect()
+    };
+    let discover = || {
+        let mut command = airlock(&["journal", "--discover", "--json"]);
+        let output = command.env("XDG_RUNTIME_DIR", &state).output().unwrap();
+        (output.status.success(), String::from_utf8(output.stderr).unwrap())
+    };
+    let start = |name: &str, listen: &str| {
+        let data = folder.path().join(name);
+        let data = data.to_str().unwrap();
+        let words = ["repl-server", "--listen", listen, "--no-auth", "--data-dir", data];
+        Lone::start(&words, &state)
+    };
+    let mut first = start("first", "ws://127.0.0.1:0");
+    let [document] = documents().try_into().unwrap();
+    let port: u16 = first.url.rsplit(':').next().unwrap().parse().unwrap();
+    let told = ["schemaVersion", "url", "bindHost", "port", "controlPlane"]
+        .map(|member| document[member].clone());
+    let expected = [
+        json!(1),
+        json!(first.url),
+        json!("127.0.0.1"),
+        json!(port),
+        json!({"supported": true, "protocolVersion": 2}),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(document["process"]["id"], first.child.id());
+    assert!(discover().0);
+
+    // Of several, none is taken over by chance.
+    let second = start("second", "ws://127.0.0.1:0");
+    let (found, said) = discover();
+    assert!(!found && said.contains(&first.url) && said.contains(&second.url), "{said}");
+    // One that was killed leaves its document, and is not found; the next at its port takes it away.
+    drop(second);
+    assert_eq!(documents().len(), 2);
+    assert!(discover().0);
+    first.child.kill().unwrap();
+    first.child.wait().unwrap();
+    let (found, said) = discover();
+    assert!(!found && said.contains("no HotRepl server"), "{said}");
+    let again = start("first", &first.url);
+    assert_eq!(documents().iter().filter(|it| it["url"] == again.url.as_str()).count(), 1);
+    assert_eq!(again.stop(), Some(0));
+    assert!(documents().iter().all(|it| it["url"] != first.url.as_str()));
+}
+
 /// A running `airlock repl-server`. Dropping it kills it.
 struct Lone {
     child: std::process::Child,
@@ -71,15 +125,27 @@ struct Lone {
 }
 
 impl Lone {
-    fn start(words: &[&str]) -> Self {
+    /// Starts one whose user's state is in that folder.
+    fn start(words: &[&str], state: &Path) -> Self {
         use std::io::{BufRead as _, BufReader};
         use std::process::Stdio;
-        let mut child =
-            airlock(words).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut command = airlock(words);
+        command.env("XDG_RUNTIME_DIR", state).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
         let mut ready = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
         let url = ready.trim().strip_prefix("Airlock is ready at ").unwrap();
         Self { child, url: url.replacen("http", "ws", 1) }
+    }
+
+    /// Sends SIGTERM; the exit code.
+    #[expect(clippy::disallowed_methods, reason = "the test awaits this child")]
+    fn stop(mut self) -> Option<i32> {
+        let id = self.child.id().to_string();
+        assert!(
+            std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap().success()
+        );
+        self.child.wait().unwrap().code()
     }
 }
 

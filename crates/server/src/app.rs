@@ -48,7 +48,11 @@ impl App {
         let (records, clock) = (Arc::clone(&config.records), config.clock.clone());
         let enclave = Sessions::new(config.enclave_tools, records, clock);
         let (blobs, notes) = (config.blobs, config.notes);
-        let places = Places { records: Arc::clone(&config.records), blobs, notes };
+        let commands = match &config.sources {
+            Some(sources) => sources.commands(),
+            None => tokio::sync::watch::Sender::default().subscribe(),
+        };
+        let places = Places { records: Arc::clone(&config.records), blobs, notes, commands };
         let shelf = Shelf::new(config.engine.clone(), config.clock.clone(), config.repl, places);
         tasks.spawn(Arc::clone(&enclave).watch(config.engine.clone(), stopping.clone()));
         Arc::new(Self {

@@ -2,9 +2,11 @@
 
 mod connection;
 mod processes;
+mod repl;
 
 pub use connection::{Basic, Connection, Flow, OAuth, Text, Words};
 pub use processes::{ProcessNetwork, ProcessRun, ProcessSandbox, Processes};
+pub use repl::{Repl, ReplCommand, ReplCommands, ReplDeed, WrittenCommand};
 
 use lifecycle::{Action, Pattern, ToolPath};
 use serde::{Deserialize, Serialize};
@@ -55,6 +57,8 @@ pub struct File {
     pub notify: Option<Notify>,
     /// Processes of clients and of programs.
     pub processes: Processes,
+    /// What the REPL offers besides the catalogue.
+    pub repl: Repl,
 }
 
 /// Who is told when something asks.
@@ -313,6 +317,7 @@ impl File {
         }
         file.limits.check()?;
         file.enclave.aliases()?;
+        file.repl.check()?;
         file.processes.check()?;
         file.lists = vec![std::mem::take(&mut file.policies)];
         Ok(file)
@@ -332,6 +337,7 @@ impl File {
         }
         merged.lists.extend(self.lists);
         merged.limits = self.limits.over(merged.limits);
+        merged.repl = self.repl.over(merged.repl);
         merged
     }
 }

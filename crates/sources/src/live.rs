@@ -27,7 +27,8 @@ impl Sources {
     pub(crate) async fn watch(&self, mut seen: watch::Look) {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
-            let now = watch::look(&self.0.setup.files);
+            let commands = self.commands().borrow().clone();
+            let now = watch::look(self.0.setup.files.iter().chain(&commands.files));
             if now != seen {
                 seen = now;
                 if let Err(error) = self.apply().await {
@@ -40,9 +41,20 @@ impl Sources {
     /// Makes what is known what is written. A broken file changes nothing.
     pub(crate) async fn apply(&self) -> Result<(), StoreError> {
         let read = watch::read(&self.0.setup.files);
-        let file = match read.and_then(|file| Ok((file.enclave.aliases()?, file))) {
-            Ok((aliases, file)) => {
+        let read = read.and_then(|mut file| {
+            let commands = std::mem::take(&mut file.repl).commands()?;
+            Ok((file.enclave.aliases()?, commands, file))
+        });
+        let file = match read {
+            Ok((aliases, commands, file)) => {
                 *self.0.aliases.write().unwrap_or_else(PoisonError::into_inner) = aliases.into();
+                self.0.commands.send_if_modified(|known| {
+                    let is_new = **known != commands;
+                    if is_new {
+                        *known = commands.into();
+                    }
+                    is_new
+                });
                 file
             }
             Err(why) => {

@@ -1,6 +1,6 @@
 //! The sources there are, and everything that happens to them: added, connected, read anew, removed.
 
-use crate::config::{Connection, Source};
+use crate::config::{Connection, ReplCommands, Source};
 use crate::known::{ConnectionView, Known, view};
 use crate::proof::{Held, Offer, Trust, connection};
 use crate::vault::{Imported, Vault, VaultError};
@@ -65,6 +65,8 @@ pub(crate) struct Inner {
     pub(crate) trouble: RwLock<Option<String>>,
     /// Other names by which enclave's programs call tools.
     pub(crate) aliases: RwLock<Arc<BTreeMap<ToolPath, ToolPath>>>,
+    /// Commands that the files give to the REPL.
+    pub(crate) commands: sync::watch::Sender<Arc<ReplCommands>>,
     /// Sources that nobody has tried to read yet.
     pub(crate) n_unread: sync::watch::Sender<usize>,
     pub(crate) closing: CancellationToken,
@@ -134,6 +136,7 @@ impl Sources {
             known: Mutex::default(),
             trouble: RwLock::default(),
             aliases: RwLock::default(),
+            commands: sync::watch::Sender::default(),
             n_unread: sync::watch::Sender::new(0),
             closing,
             tasks,
@@ -163,6 +166,11 @@ impl Sources {
     /// Other names by which enclave's programs call tools, as the files say now.
     pub fn aliases(&self) -> Arc<BTreeMap<ToolPath, ToolPath>> {
         Arc::clone(&self.0.aliases.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Commands that the files give to the REPL, now and as they change.
+    pub fn commands(&self) -> sync::watch::Receiver<Arc<ReplCommands>> {
+        self.0.commands.subscribe()
     }
 
     /// Waits until each source has been read, or could not be.

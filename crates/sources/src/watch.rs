@@ -52,12 +52,12 @@ pub async fn configured(
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Look(Vec<Option<(SystemTime, u64)>>);
 
-pub(crate) fn look(files: &[PathBuf]) -> Look {
+pub(crate) fn look<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> Look {
     let seen = |file: &PathBuf| {
         let data = std::fs::metadata(file).ok()?;
         Some((data.modified().ok()?, data.len()))
     };
-    Look(files.iter().map(seen).collect())
+    Look(files.into_iter().map(seen).collect())
 }
 
 /// All files, the first over the others. One that is not there says nothing.
@@ -71,7 +71,10 @@ pub(crate) fn read(files: &[PathBuf]) -> Result<File, String> {
         }
         match std::fs::read_to_string(file) {
             Ok(text) => {
-                let read = File::parse(&text).map_err(|why| format!("{name}: {why}"))?;
+                let told = |why| format!("{name}: {why}");
+                let mut read = File::parse(&text).map_err(told)?;
+                let folder = file.parent().unwrap_or(Path::new(""));
+                read.repl.read_files(folder).map_err(told)?;
                 merged = read.over(merged);
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}

@@ -85,6 +85,11 @@ pub fn misfit(schema: &Json, content: &Json) -> Option<String> {
     (!issues.is_empty()).then(|| sentence(&issues))
 }
 
+/// What is wrong with a JSON Schema, if anything is.
+pub fn schema_defect(schema: &Value) -> Option<String> {
+    Schema::compile(schema).err()
+}
+
 /// Whether a text is an address with a scheme, as browsers take it for `url`, which JSON Schema calls `uri`.
 fn is_url(text: &str) -> bool {
     let is_scheme = |scheme: &str| {

@@ -56,6 +56,8 @@ fn schemas() -> &'static HashMap<String, Validator> {
 pub(crate) struct Spoken {
     socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
     n_asked: u64,
+    /// What the server said of itself.
+    pub(crate) handshake: Value,
     /// Frames that nobody has waited for yet.
     unread: Vec<Value>,
 }
@@ -67,8 +69,9 @@ impl Spoken {
         let bearer = format!("Bearer {token}").parse().unwrap();
         request.headers_mut().insert("Authorization", bearer);
         let (socket, _) = tokio_tungstenite::connect_async(request).await.unwrap();
-        let mut spoken = Self { socket, n_asked: 0, unread: vec![] };
-        assert_eq!(spoken.next().await["type"], "handshake");
+        let mut spoken = Self { socket, n_asked: 0, handshake: Value::Null, unread: vec![] };
+        spoken.handshake = spoken.next().await;
+        assert_eq!(spoken.handshake["type"], "handshake");
         spoken
     }
 

@@ -20,6 +20,7 @@ mod error;
 
 pub use api::{Command, Job, ReplClient, Watch};
 pub use error::ReplError;
+pub use protocols::hotrepl::PROTOCOL_VERSION;
 pub use protocols::hotrepl::wire::{
     ArtifactRef, Artifacts, AssemblyReload, CommandDescriptor, CommandKind, CommandResult,
     CommandSummary, ErrorEnvelope, ErrorKind, EvalResult, Handshake, JobResult, JobState,

@@ -216,10 +216,11 @@
     const command = (given, handler) => {
       if (!isObject(given) || !isText(given.name) || given.name === "") throw new NativeTypeError("a command needs a name, a text");
       if (typeof handler !== "function") throw new NativeTypeError("a command needs a function to run");
-      const { name, kind = "sync", version = 1, mutatesState = false } = given;
+      const { name, kind = "sync", version = 1, mutatesState = false, replace = false } = given;
       if (kind !== "sync" && kind !== "job") throw new NativeTypeError('the kind of a command is "sync" or "job"');
-      if (commands[name] !== undefined) throw new NativeError("there is a command " + name + " already");
-      if (nCommands >= COMMANDS_MAX) throw new NativeError("a session registers at most " + COMMANDS_MAX + " commands");
+      const isNew = commands[name] === undefined;
+      if (!isNew && replace !== true) throw new NativeError("there is a command " + name + " already; replace: true takes its place");
+      if (isNew && nCommands >= COMMANDS_MAX) throw new NativeError("a session registers at most " + COMMANDS_MAX + " commands");
       const json = stringify({
         __proto__: null, name, kind, version, mutatesState: mutatesState === true,
         inputSchema: schemaOf(given.inputSchema, "inputSchema"),
@@ -228,7 +229,7 @@
       });
       if (!session.registered(json)) throw new NativeError("the command's descriptor is too large");
       commands[name] = handler;
-      nCommands += 1;
+      if (isNew) nCommands += 1;
       return {
         name,
         dispose() {
@@ -254,7 +255,7 @@
         if (!isText(name)) throw new NativeTypeError("an artifact needs a name, a text");
         const type = isText(contentType) ? contentType : isText(data) ? "text/plain; charset=utf-8" : "application/octet-stream";
         if (!session.wrote(task, name, type, kit.Uint8Array.toBase64(bytesOf(data)))) {
-          throw new NativeError("the artifact is too large, or one too many");
+          throw new NativeError("the artifact or its name is too long, or it is one too many");
         }
       },
     });

@@ -13,6 +13,9 @@ use std::rc::Rc;
 /// Files that one command may write.
 const FILES_MAX: u32 = 64;
 
+/// Longest name, and longest content type, of a file that a command writes.
+const FILE_NAME_BYTES_MAX: usize = 128;
+
 /// One session's desk.
 pub(crate) struct Desk {
     pub(super) mailbox: Mailbox,
@@ -122,8 +125,11 @@ impl Desk {
     pub(crate) fn write(&self, outbox: &Outbox, task: u64, file: &File<'_>) -> bool {
         let mut open = self.open.borrow_mut();
         let Some(room) = open.get_mut(&task).filter(|room| room.files > 0) else { return false };
-        room.files -= 1;
         let File { name, content_type, base64 } = *file;
+        if [name, content_type].iter().any(|name| name.len() > FILE_NAME_BYTES_MAX) {
+            return false;
+        }
+        room.files -= 1;
         let (name, content_type, base64) = (name.into(), content_type.into(), base64.into());
         say(outbox, &FromSession::Wrote(Wrote { task, name, content_type, base64 }));
         true

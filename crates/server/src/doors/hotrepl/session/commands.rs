@@ -32,6 +32,9 @@ const DESCRIPTOR_BYTES_MAX: usize = 256 << 10;
 /// Commands that one session registers.
 const COMMANDS_MAX: usize = 256;
 
+/// Files that one command writes.
+const FILES_MAX: usize = 64;
+
 /// Bytes of files that one command writes.
 const FILES_BYTES_MAX: usize = 64 << 20;
 
@@ -43,6 +46,18 @@ pub(super) struct Registered {
     descriptor: CommandDescriptor,
     input_schema: Option<Value>,
     output_schema: Option<Value>,
+}
+
+/// A command that the evaluator does, as a client called it.
+pub(super) struct GuestCalled {
+    pub(super) id: String,
+    pub(super) name: String,
+    /// What the evaluator calls it.
+    pub(super) handler: String,
+    pub(super) kind: CommandKind,
+    pub(super) input: Option<Value>,
+    pub(super) output: Option<Value>,
+    pub(super) timeout: Option<Duration>,
 }
 
 /// A command of the guest's that is over, with its files.
@@ -91,12 +106,15 @@ impl Session {
         self.say(&frame);
     }
 
-    /// By their names; the catalogue's come first where two are called the same.
+    /// By their names; where two are called the same the catalogue's counts, then the configuration's.
     fn all_commands(&self) -> BTreeMap<String, CommandDescriptor> {
         let shelf = &self.setting.shelf;
         let policy = shelf.engine.policies().live();
         let mut all: BTreeMap<String, CommandDescriptor> =
             self.commands.iter().map(|(name, it)| (name.clone(), it.descriptor.clone())).collect();
+        for configured in self.configured_commands() {
+            all.insert(configured.summary.name.clone(), configured);
+        }
         for found in shelf.engine.catalogue().snapshot().tools() {
             let path = found.path();
             if policy.shows(&path, found.traits()) {
@@ -128,8 +146,22 @@ impl Session {
             let is_job = found.spec().job;
             return self.call_tool(ToolCalled { id, name, tool, args, is_job, timeout });
         }
+        if let Some(command) = self.configured_command(&name) {
+            return self.call_configured(id, command, args, timeout);
+        }
         match self.commands.get(&name) {
-            Some(_) => self.call_registered(id, name, &args, timeout),
+            Some(registered) => {
+                let called = GuestCalled {
+                    handler: name.clone(),
+                    kind: registered.descriptor.summary.kind,
+                    input: registered.input_schema.clone(),
+                    output: registered.output_schema.clone(),
+                    id,
+                    name,
+                    timeout,
+                };
+                self.call_guest(called, None, &args);
+            }
             None => {
                 let frame = command_result(id, Err(unknown(&name)), Artifacts::new(), 0);
                 self.say(&frame);
@@ -179,41 +211,46 @@ impl Session {
         self.say(&FromServer::AssemblyReload(reload));
     }
 
-    fn call_registered(&mut self, id: String, name: String, args: &str, timeout: Option<Duration>) {
-        let Some(registered) = self.commands.get(&name) else { return };
-        let kind = registered.descriptor.summary.kind;
-        let output_schema = registered.output_schema.clone();
-        if let Some(why) = misfit(registered.input_schema.as_ref(), args) {
+    /// Calls a handler in the evaluator; `text` is put there first, if it is not there.
+    pub(super) fn call_guest(&mut self, called: GuestCalled, text: Option<&str>, args: &str) {
+        let GuestCalled { id, name, handler, kind, input, output, timeout } = called;
+        if let Some(why) = misfit(input.as_ref(), args) {
             let error = envelope(ErrorKind::ValidationFailed, "argsSchemaViolation", why.clone());
             let error = error.with_details(json!({ "errors": [why] }));
             self.note_command(&id, &name, 0, Some(&error));
             return self.say(&command_result(id, Err(error), Artifacts::new(), 0));
         }
         let Some(args) = RawJson::parse(args) else { return };
+        if kind == CommandKind::Job && !self.has_room_for_job(&id) {
+            return;
+        }
+        self.ensure_runner();
+        if let Some(text) = text {
+            self.install(&name, text);
+        }
         let task = match kind {
             CommandKind::Sync => {
                 let timeout = timeout.unwrap_or(crate::doors::hotrepl::EVAL_TIME);
-                let what = What::Command { name: name.clone(), output_schema };
+                let what = What::Command { name, output_schema: output };
                 self.open_task(&id, what, Some(timeout))
             }
-            CommandKind::Job => {
-                if !self.has_room_for_job(&id) {
-                    return;
-                }
-                self.begin_guest_job(&id, &name, output_schema, timeout)
-            }
+            CommandKind::Job => self.begin_guest_job(&id, &name, output, timeout),
         };
-        self.ensure_runner();
         let now = self.now();
-        let invoke = Invoke { task, name: name.as_str().into(), args, now };
+        let invoke = Invoke { task, name: handler.as_str().into(), args, now };
         self.evaluator.tell(&ToSession::Invoke(invoke));
     }
 
     pub(super) fn wrote(&mut self, task: u64, name: String, content_type: String, base64: &str) {
         let Some(open) = self.tasks.get_mut(&task) else { return };
+        // The runner keeps to the same limits, unless it is not ours any more.
+        let names = [&name, &content_type];
+        if open.files.len() >= FILES_MAX || names.iter().any(|name| name.len() > NAME_BYTES_MAX) {
+            return;
+        }
         let n_bytes: usize = open.files.iter().map(|file| file.bytes.len()).sum();
         let bytes = base64::prelude::BASE64_STANDARD.decode(base64).unwrap_or_default();
-        if n_bytes + bytes.len() <= FILES_BYTES_MAX && name.len() <= NAME_BYTES_MAX {
+        if n_bytes + bytes.len() <= FILES_BYTES_MAX {
             open.files.retain(|file| file.name != name);
             open.files.push(NewFile { name, content_type, bytes });
         }
@@ -222,6 +259,7 @@ impl Session {
     pub(super) fn guest_command_ended(&mut self, open: Task, outcome: Outcome) {
         let Task { what, id, client, started, files, stop, .. } = open;
         let What::Command { name, output_schema } = what else { return };
+        let outcome = self.explained(&name, outcome);
         let result = checked(outcome, output_schema.as_ref(), stop, "command");
         let ended = Ended { id, client, name, started, result, artifacts: Artifacts::new() };
         if files.is_empty() {
@@ -306,7 +344,7 @@ fn misfit(schema: Option<&Value>, json: &str) -> Option<String> {
     tools::misfit(&schema, &Json::parse(json.to_owned()).ok()?)
 }
 
-fn unknown(name: &str) -> ErrorEnvelope {
+pub(super) fn unknown(name: &str) -> ErrorEnvelope {
     let mut shown = name.to_owned();
     shown.truncate(shown.floor_char_boundary(NAME_BYTES_MAX));
     envelope(ErrorKind::UnknownCommand, "unknownCommand", format!("There is no command {shown}."))
@@ -320,7 +358,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// A tool as a command.
-fn described(found: &Found) -> CommandDescriptor {
+pub(super) fn described(found: &Found) -> CommandDescriptor {
     let spec = found.spec();
     let object = |schema: Value| match schema {
         Value::Object(_) => schema,

@@ -161,6 +161,7 @@ impl Session {
     pub(super) fn guest_job_finished(&mut self, open: Task, outcome: Outcome) {
         let Task { what, id, files, stop, .. } = open;
         let What::Job { job, name, output_schema } = what else { return };
+        let outcome = self.explained(&name, outcome);
         let view = match checked(outcome, output_schema.as_ref(), stop, "job") {
             Ok(output) => {
                 JobView { state: JobState::Done, output: Some(output), ..JobView::running() }

@@ -3,6 +3,7 @@
 
 mod calls;
 mod commands;
+mod configured;
 mod evals;
 mod jobs;
 mod lookups;
@@ -18,6 +19,7 @@ use crate::tasks::Tasks;
 use axum::extract::ws::WebSocket;
 use calls::Pending;
 use commands::Registered;
+use configured::Installed;
 use evals::Queued;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
@@ -28,11 +30,12 @@ use protocols::hotrepl::Profile;
 use protocols::hotrepl::inbound::Request;
 use protocols::hotrepl::wire::{AssemblyReload, FromServer};
 use serde_json::Value;
+use sources::config::ReplCommands;
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 use watches::Watch;
@@ -127,6 +130,8 @@ enum What {
     },
     /// A text that every new evaluator is given first.
     Script,
+    /// A text of the configuration that is a command, which is the task's id.
+    Install,
 }
 
 /// What an errand brings.
@@ -159,6 +164,9 @@ pub(super) struct Session {
     completions: BTreeMap<u64, (String, u64, Instant)>,
     watches: BTreeMap<String, Watch>,
     commands: BTreeMap<String, Registered>,
+    /// Commands of the configuration, and what of them is in the evaluator.
+    configured: watch::Receiver<Arc<ReplCommands>>,
+    installed: Installed,
     /// Requests that wait until the first scripts have run.
     deferred: Vec<(u64, Request)>,
     calls: SelectAll<BoxStream<'static, (u64, CallSaid)>>,
@@ -193,6 +201,8 @@ impl Session {
             completions: BTreeMap::new(),
             watches: BTreeMap::new(),
             commands: BTreeMap::new(),
+            configured: shelf.commands.clone(),
+            installed: Installed::default(),
             deferred: vec![],
             calls: SelectAll::new(),
             pending: BTreeMap::new(),
@@ -224,6 +234,7 @@ impl Session {
                     Some(Note::CancelJob(job)) => self.cancel_guest_job(&job),
                     None => break,
                 },
+                Ok(()) = self.configured.changed() => self.commands_configured(),
                 () = &mut sleep => {
                     if self.look_after() {
                         break;
@@ -399,6 +410,7 @@ impl Session {
             What::Command { .. } => self.guest_command_ended(open, outcome),
             What::Job { .. } => self.guest_job_finished(open, outcome),
             What::Script => self.script_ended(&outcome),
+            What::Install => self.install_ended(open.id, outcome),
         }
     }
 
@@ -438,6 +450,7 @@ impl Session {
     fn forget_world(&mut self, why: Option<Stop>) {
         self.evaluator.drop_runner();
         self.commands.clear();
+        self.installed = Installed::default();
         self.running_eval = None;
         self.abandon_guest_calls();
         for mut open in std::mem::take(&mut self.tasks).into_values() {
@@ -447,7 +460,7 @@ impl Session {
                 What::Tick => self.tick_lost(&open),
                 What::Command { .. } => self.guest_command_lost(open),
                 What::Job { .. } => self.guest_job_lost(&open),
-                What::Script => {}
+                What::Script | What::Install => {}
             }
         }
         for (id, client, since) in std::mem::take(&mut self.completions).into_values() {

@@ -14,9 +14,11 @@ use super::Settings;
 use engine::{Clock, Engine};
 use files::FILES_MAX;
 use jobs::Jobs;
+use sources::config::ReplCommands;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use store::{Blobs, Notes, Records};
+use tokio::sync::watch;
 
 /// What all sessions share.
 pub(crate) struct Shelf {
@@ -24,6 +26,8 @@ pub(crate) struct Shelf {
     pub(super) clock: Clock,
     pub(super) settings: Settings,
     pub(super) files: Files,
+    /// Commands that the configuration gives.
+    pub(super) commands: watch::Receiver<Arc<ReplCommands>>,
     records: Arc<dyn Records>,
     notes: Arc<dyn Notes>,
     jobs: Mutex<Jobs>,
@@ -34,11 +38,12 @@ pub(crate) struct Places {
     pub(crate) records: Arc<dyn Records>,
     pub(crate) blobs: Arc<dyn Blobs>,
     pub(crate) notes: Arc<dyn Notes>,
+    pub(crate) commands: watch::Receiver<Arc<ReplCommands>>,
 }
 
 impl Shelf {
     pub(crate) fn new(engine: Engine, clock: Clock, settings: Settings, places: Places) -> Self {
-        let Places { records, blobs, notes } = places;
+        let Places { records, blobs, notes, commands } = places;
         let paths = settings.artifact_paths.clone();
         let files = Files {
             records: Arc::clone(&records),
@@ -47,7 +52,8 @@ impl Shelf {
             paths,
             n_max: FILES_MAX,
         };
-        Self { engine, clock, settings, files, records, notes, jobs: Mutex::default() }
+        let jobs = Mutex::default();
+        Self { engine, clock, settings, files, commands, records, notes, jobs }
     }
 }
 
