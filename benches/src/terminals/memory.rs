@@ -6,25 +6,27 @@ use anyhow::Result;
 use bench::{Report, Size};
 use processes::Screen;
 
-const N_TERMINALS: usize = 40;
+/// As many as make a difference that can be seen.
+const N_UNSEEN: usize = 20_000;
+const N_SEEN: usize = 40;
 
 /// One that nobody looks at keeps no screen.
-const UNSEEN_BYTES_MAX: f64 = 4e3;
+const UNSEEN_BYTES_MAX: f64 = 400.0;
 
 pub(super) fn run(report: &mut Report) -> Result<()> {
     let [lines, ..] = content::all();
-    let unseen = each(|| Screen::new(SIZE))?;
+    let unseen = each(N_UNSEEN, || Screen::new(SIZE))?;
     report.add_size(Size {
         name: "a terminal that nobody has looked at".into(),
         bytes: unseen,
         bytes_max: Some(UNSEEN_BYTES_MAX),
     });
-    let alone = each(|| {
+    let alone = each(N_SEEN, || {
         let mut parser = library();
         parser.process(&lines.bytes);
         parser
     })?;
-    let ours = each(|| {
+    let ours = each(N_SEEN, || {
         let mut screen = Screen::new(SIZE);
         screen.say(&lines.bytes);
         screen
@@ -36,10 +38,10 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
 }
 
 /// What one of many takes.
-fn each<T>(make: impl Fn() -> T) -> Result<f64> {
+fn each<T>(n: usize, make: impl Fn() -> T) -> Result<f64> {
     let before = resident_bytes()?;
-    let made: Vec<T> = (0..N_TERMINALS).map(|_| make()).collect();
+    let made: Vec<T> = (0..n).map(|_| make()).collect();
     let after = resident_bytes()?;
     drop(made);
-    Ok(after.saturating_sub(before) as f64 / N_TERMINALS as f64)
+    Ok(after.saturating_sub(before) as f64 / n as f64)
 }

@@ -163,6 +163,39 @@ async fn of_two_viewers_one_only_looks_and_one_is_slow_and_neither_harms_the_oth
     assert_eq!(json!(looking.wait("seen").await.unwrap().exit_code), json!(5));
 }
 
+/// Asks its terminal where the cursor is, and counts the answers until none has come for a while.
+const ASKS: &str = "stty -icanon -echo min 0 time 30; printf '\\033[6n'; \
+                    n=$(dd bs=1 count=64 2>/dev/null | tr -dc R | wc -c); echo answers=$((n)).";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_program_asks_its_terminal_is_answered_once_by_the_server_or_by_the_clients_own() {
+    let server = Served::start(&[]);
+    let client = connected(&server).await;
+    for (id, answers_queries) in [("agent", false), ("person", true)] {
+        let mut params = exec_params(id, &["sh", "-c", ASKS], "/");
+        (params.tty, params.answers_queries) = (true, answers_queries);
+        client.exec(params).await.unwrap();
+    }
+    let tmux = has(&["tmux"]).then(|| shell(24, 100));
+    if let Some(tmux) = &tmux {
+        tmux.enters(&line(&server, &format!("-- sh -c {}", quoted(ASKS))));
+    }
+    for (id, n_answers) in [("agent", 1), ("person", 0)] {
+        let wanted = WaitForParams {
+            process_id: id.into(),
+            text: Some(format!("answers={n_answers}.")),
+            timeout_ms: Some(60_000),
+            ..WaitForParams::default()
+        };
+        let answer = client.wait_for(&wanted).await.unwrap();
+        assert_eq!((id, answer.reason), (id, WaitForReason::Text));
+    }
+    if let Some(tmux) = &tmux {
+        // It answers by itself, and the server knows that.
+        tmux.sees("\nanswers=1.");
+    }
+}
+
 #[test]
 fn without_a_terminal_a_command_gets_pipes() {
     use std::io::Write as _;

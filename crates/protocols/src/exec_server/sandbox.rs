@@ -214,9 +214,14 @@ pub fn read_sandbox(given: Option<&Value>) -> Result<Option<Sandbox>, String> {
 fn place(Entry { path, access }: Entry) -> Result<Option<(Place, PlaceAccess)>, String> {
     let place = match path {
         EntryPath::Path { path } => Place::At(path),
-        EntryPath::GlobPattern { pattern } => {
-            return Err(format!("the sandbox names {pattern}, and patterns are not enforced here"));
-        }
+        EntryPath::GlobPattern { pattern } => match plain_path(&pattern, access) {
+            Some(path) => Place::At(path.to_owned()),
+            None => {
+                return Err(format!(
+                    "the sandbox names {pattern}, and patterns are not enforced here"
+                ));
+            }
+        },
         EntryPath::Special { value } => match value {
             Special::Root => Place::Root,
             Special::Minimal => Place::Minimal,
@@ -231,6 +236,13 @@ fn place(Entry { path, access }: Entry) -> Result<Option<(Place, PlaceAccess)>, 
         },
     };
     Ok(Some((place, access)))
+}
+
+/// The path that a pattern means, where it means one: it has no wildcard, or denies all that is below a folder.
+fn plain_path(pattern: &str, access: PlaceAccess) -> Option<&str> {
+    let folder = pattern.strip_suffix("/**").filter(|_| access == PlaceAccess::Deny);
+    let path = folder.unwrap_or(pattern);
+    (path.starts_with('/') && !path.contains(['*', '?', '[', ']', '{', '}', '\\'])).then_some(path)
 }
 
 #[cfg(test)]
@@ -318,6 +330,31 @@ mod tests {
         ] {
             let said = read_sandbox(Some(&refused)).unwrap_err();
             assert!(said.contains(why), "{refused}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_that_means_a_path_is_one_and_any_other_is_refused() {
+        let read = |pattern: &str, access: &str| {
+            let path = json!({"type": "glob_pattern", "pattern": pattern});
+            let entries = json!([{"path": path, "access": access}]);
+            let given = managed(&json!({"type": "restricted", "entries": entries}), "enabled");
+            read_sandbox(Some(&given)).map(|read| read.unwrap().confines.rules)
+        };
+        let at = |path: &str, access| Ok(vec![(Place::At(path.into()), access)]);
+        assert_eq!(read("/work/.env", "deny"), at("/work/.env", PlaceAccess::Deny));
+        assert_eq!(read("/work/.env", "read"), at("/work/.env", PlaceAccess::Read));
+        assert_eq!(read("/work/secret/**", "deny"), at("/work/secret", PlaceAccess::Deny));
+        for (pattern, access) in [
+            ("/work/**", "write"),
+            ("**/*.env", "deny"),
+            ("/work/**/.env", "deny"),
+            ("/work/*/**", "deny"),
+            ("/**", "deny"),
+            ("secret", "deny"),
+            ("/work/[ab]", "deny"),
+        ] {
+            assert!(read(pattern, access).is_err(), "{pattern}");
         }
     }
 }

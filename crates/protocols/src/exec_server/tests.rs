@@ -102,14 +102,17 @@ fn a_message_of_too_many_values_is_known_by_its_text() {
 }
 
 #[test]
-fn a_file_request_that_asks_for_a_restriction_is_refused() {
+fn a_file_request_carries_its_sandbox_and_one_that_cannot_be_read_is_refused() {
     let ask = |sandbox: &str| {
         let params = format!(r#"{{"path": "file:///tmp/a", "sandbox": {sandbox}}}"#);
         let raw = serde_json::value::RawValue::from_string(params).unwrap();
-        read("fs/readFile", Some(&raw)).unwrap().map_err(|error| error.code)
+        let request = read("fs/readFile", Some(&raw)).unwrap().map_err(|error| error.code)?;
+        let Request::File(_, sandbox) = request else { panic!("another request: {request:?}") };
+        Ok(sandbox.map(|sandbox| sandbox.confines.rules))
     };
-    assert!(ask("null").is_ok());
-    assert!(ask(r#"{"permissions": {"type": "disabled"}}"#).is_ok());
+    assert_eq!(ask("null"), Ok(None));
+    assert_eq!(ask(r#"{"permissions": {"type": "disabled"}}"#), Ok(None));
+    assert_eq!(ask(r#"{"writable": []}"#), Ok(Some(vec![(Place::Root, PlaceAccess::Read)])));
     let restricted = r#"{"permissions": {"type": "managed", "file_system": {"type": "restricted"}, "network": "enabled"}}"#;
     assert_eq!(ask(restricted), Err(crate::json_rpc::INVALID_PARAMS));
 }
