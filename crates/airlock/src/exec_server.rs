@@ -1,6 +1,6 @@
 //! `airlock exec-server`: processes for agents, over stdio or a WebSocket of its own.
 
-use crate::runtime::{finish, one_thread, threads};
+use crate::runtime::{finish, one_thread};
 use crate::{Exit, print};
 use server::exec_server::{
     Access, Choice, Confines, Dialect, ExecServerTransport, Options, PlainSandbox, run_with,
@@ -64,7 +64,7 @@ pub(crate) fn exec_server(args: &Args) -> Exit {
     print::start_tracing();
     let runtime = match args.listen {
         ExecServerTransport::Stdio => one_thread(),
-        ExecServerTransport::WebSocket(_) => threads(),
+        ExecServerTransport::WebSocket(_) => one_thread(),
     };
     let access = if args.no_auth { Access::Everybody } else { Access::Token };
     let options = Options { choice: args.dialect.into(), access, sandbox: args.sandbox.clone() };

@@ -96,8 +96,21 @@ async fn a_client_of_many_processes_leaves_nothing_behind() {
     let (n_starts, n_terminals) = if is_full { (10_000, 200) } else { (300, 20) };
     let server = Served::start(&[]);
     let client = exec_served::connected(&server).await;
-    let before = server.descriptors_and_children();
     let mut events = client.events();
+    // As many guardians as ever do wait for another program afterwards.
+    for n in 0..processes::SPARES_MAX {
+        let mut params = exec_params(&format!("w{n}"), &["cat"], "/tmp");
+        params.pipe_stdin = true;
+        client.exec(params).await.unwrap();
+    }
+    for n in 0..processes::SPARES_MAX {
+        client.close_stdin(&format!("w{n}")).await.unwrap();
+        heard(&mut events, &format!("w{n}")).await;
+    }
+    while server.descriptors_and_children().1 != 1 + processes::SPARES_MAX {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let before = server.descriptors_and_children();
     let open = (0..n_terminals).map(|n| {
         let mut params = exec_params(&format!("t{n}"), &["cat"], "/tmp");
         params.tty = true;

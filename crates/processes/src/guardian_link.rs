@@ -1,4 +1,4 @@
-//! How descriptors get from the server to the warden: one packet, four descriptors.
+//! How descriptors travel between the server, the warden and guardians.
 #![expect(unsafe_code, reason = "descriptors that arrive are numbers until somebody owns them")]
 
 use nix::cmsg_space;
@@ -8,8 +8,10 @@ use nix::sys::socket::{
     sendmsg, socketpair,
 };
 use std::io::{self, IoSlice, IoSliceMut};
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
 use tokio::io::unix::AsyncFd;
+use tokio::io::{AsyncWriteExt as _, Interest};
+use tokio::net::UnixStream;
 
 /// Both ends of a warden's control socket: packets, so that no message is ever half there.
 pub(crate) fn pair() -> nix::Result<(OwnedFd, OwnedFd)> {
@@ -23,18 +25,15 @@ pub(crate) fn watched(control: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     Ok(unsafe { AsyncFd::register(control) }?)
 }
 
-/// Sends the socket of a new guardian and the streams of its program.
-pub(crate) fn send(control: &OwnedFd, descriptors: &[OwnedFd; 4]) -> nix::Result<()> {
-    let numbers = descriptors.each_ref().map(std::os::fd::AsRawFd::as_raw_fd);
-    let rights = [ControlMessage::ScmRights(&numbers)];
-    sendmsg::<()>(control.as_raw_fd(), &[IoSlice::new(b"g")], &rights, MsgFlags::MSG_NOSIGNAL, None)
-        .map(drop)
+/// Sends a warden the socket of a new guardian.
+pub(crate) fn send(control: &OwnedFd, link: &OwnedFd) -> nix::Result<()> {
+    send_with(control, b"g", &[link]).map(drop)
 }
 
 /// What arrived at a warden.
 pub(crate) enum Received {
-    /// A guardian's socket and streams.
-    Descriptors([OwnedFd; 4]),
+    /// A guardian's socket.
+    Link(OwnedFd),
     /// Nothing, or nonsense.
     Nothing,
     /// The server is gone.
@@ -43,15 +42,64 @@ pub(crate) enum Received {
 
 /// Receives without waiting.
 pub(crate) fn receive(control: &OwnedFd) -> nix::Result<Received> {
-    let mut byte = [0];
-    let mut slices = [IoSliceMut::new(&mut byte)];
-    let mut space = cmsg_space!([RawFd; 4]);
+    match receive_with(control) {
+        Ok((_, Some([link]))) => Ok(Received::Link(link)),
+        Ok((0, None)) => Ok(Received::Gone),
+        Ok((_, None)) | Err(Errno::EAGAIN | Errno::EINTR) => Ok(Received::Nothing),
+        Err(error) => Err(error),
+    }
+}
+
+/// Gives a guardian its program's streams and its order. When that fails it has started nothing.
+pub(crate) async fn give(
+    link: &mut UnixStream,
+    order: &[u8],
+    streams: &[OwnedFd; 3],
+) -> io::Result<()> {
+    let send = || Ok(send_with(link, order, &streams.each_ref())?);
+    let n_sent = link.async_io(Interest::WRITABLE, send).await?;
+    link.write_all(&order[n_sent..]).await
+}
+
+/// The streams of a guardian's next program, which come with the first byte of its order. Waits for them.
+pub(crate) fn take_streams(link: &impl AsFd) -> io::Result<(u8, [OwnedFd; 3])> {
+    let mut first = [0];
+    loop {
+        match receive_into(link, &mut first) {
+            Ok((0, _)) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok((_, Some(streams))) => return Ok((first[0], streams)),
+            // A wish for the family before, which was gone when it came.
+            Ok((_, None)) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn send_with<const N: usize>(
+    socket: &impl AsFd,
+    bytes: &[u8],
+    descriptors: &[&OwnedFd; N],
+) -> nix::Result<usize> {
+    let numbers = descriptors.map(|descriptor| descriptor.as_raw_fd());
+    let rights = [ControlMessage::ScmRights(&numbers)];
+    let socket = socket.as_fd().as_raw_fd();
+    sendmsg::<()>(socket, &[IoSlice::new(bytes)], &rights, MsgFlags::MSG_NOSIGNAL, None)
+}
+
+fn receive_with<const N: usize>(socket: &impl AsFd) -> nix::Result<(usize, Option<[OwnedFd; N]>)> {
+    receive_into(socket, &mut [0])
+}
+
+/// How many bytes came, and the descriptors, where there were so many.
+fn receive_into<const N: usize>(
+    socket: &impl AsFd,
+    bytes: &mut [u8],
+) -> nix::Result<(usize, Option<[OwnedFd; N]>)> {
+    let mut slices = [IoSliceMut::new(bytes)];
+    let mut space = cmsg_space!([RawFd; N]);
     let flags = MsgFlags::MSG_CMSG_CLOEXEC;
-    let message = match recvmsg::<()>(control.as_raw_fd(), &mut slices, Some(&mut space), flags) {
-        Ok(message) => message,
-        Err(Errno::EAGAIN | Errno::EINTR) => return Ok(Received::Nothing),
-        Err(error) => return Err(error),
-    };
+    let socket = socket.as_fd().as_raw_fd();
+    let message = recvmsg::<()>(socket, &mut slices, Some(&mut space), flags)?;
     let mut descriptors = vec![];
     for part in message.cmsgs()? {
         if let ControlMessageOwned::ScmRights(numbers) = part {
@@ -60,9 +108,5 @@ pub(crate) fn receive(control: &OwnedFd) -> nix::Result<Received> {
                 .extend(numbers.iter().map(|number| unsafe { OwnedFd::from_raw_fd(*number) }));
         }
     }
-    match <[OwnedFd; 4]>::try_from(descriptors) {
-        Ok(descriptors) => Ok(Received::Descriptors(descriptors)),
-        Err(_) if message.bytes == 0 => Ok(Received::Gone),
-        Err(_) => Ok(Received::Nothing),
-    }
+    Ok((message.bytes, <[OwnedFd; N]>::try_from(descriptors).ok()))
 }

@@ -2,20 +2,22 @@
 //! their descendants left behind. No JavaScript, no protocol.
 //!
 //! ```text
-//! Processes ==descriptors==> warden --fork--> guardian --fork--> the program, and whatever it starts
-//!     |                                          |
-//!  Process ============ wishes, reports =========+
+//! Processes ==guardians' sockets==> warden --fork--> guardian --vfork--> the program, and whatever it starts
+//!     |                                                 |
+//!  Process ===== an order, wishes, reports =============+
 //! ```
 //!
 //! The warden is this same binary under a hidden verb: small and with one thread, so that forking is cheap
-//! and safe. It forks a guardian for each program. A guardian is the subreaper of its program: whatever the
-//! program starts, also what leaves its group and session, stays a descendant of the guardian and dies with
-//! it. When the connection of a guardian closes, whatever closed it, the guardian kills all it has.
+//! and safe. Each program has a guardian to itself, which is its subreaper: whatever the program starts, also
+//! what leaves its group and session, stays a descendant of the guardian and dies with it. When the connection
+//! of a guardian closes, whatever closed it, the guardian kills all it has. When all are gone it waits for the
+//! next program.
 
 mod answerer;
 mod cage;
 mod error;
 mod guardian_link;
+mod guardians;
 mod order;
 mod output;
 mod process;
@@ -30,6 +32,7 @@ mod warden;
 pub use answerer::Answerer;
 pub use cage::{Access, Cage, CageLimits, Excess, Network, Rule, Wall};
 pub use error::{Refused, SpawnError};
+pub use guardians::SPARES_MAX;
 pub use order::Signal;
 pub use output::{
     CHUNK_BYTES_MAX, Changes, Chunk, Event, Output, Page, RETAINED_BYTES_MAX, Seq, Stream,

@@ -1,6 +1,7 @@
 //! The one task of a process: moves what it says into its output, what it is told into its input, and keeps
 //! the order: output, then the exit, then what background children still say, then the end.
 
+use crate::guardians::{Guardians, Link};
 use crate::order::{REPORT_BYTES, Report, Wish};
 use crate::output::{Output, RETAINED_BYTES_MAX};
 use crate::process::{End, WISHES_MAX, Wanted};
@@ -10,7 +11,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncReadExt as _;
-use tokio::net::UnixStream;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -26,7 +26,9 @@ const LAST_WORDS_TIME: Duration = Duration::from_millis(100);
 const CTRL_D: &[u8] = &[4];
 
 pub(crate) struct Pump {
-    link: UnixStream,
+    /// The way to the guardian, as long as somebody of the process's family lives.
+    link: Option<Link>,
+    guardians: Arc<Guardians>,
     report: [u8; REPORT_BYTES],
     n_report: usize,
     wishes: mpsc::Receiver<Wanted>,
@@ -37,8 +39,6 @@ pub(crate) struct Pump {
     unwritten: VecDeque<(Bytes, Option<OwnedSemaphorePermit>)>,
     closes_input: bool,
     phase: Phase,
-    /// Whether somebody of the process's family lives.
-    has_family: bool,
     kill_at: Option<Instant>,
 }
 
@@ -68,14 +68,16 @@ enum Phase {
 
 impl Pump {
     pub(crate) fn new(
-        link: UnixStream,
+        link: Link,
+        guardians: Arc<Guardians>,
         ends: Ends,
         output: Arc<Output>,
     ) -> (Self, mpsc::Sender<Wanted>) {
         let (sender, wishes) = mpsc::channel(WISHES_MAX);
         let listen = |source| Listener { source, is_open: true, is_drained: false };
         let pump = Self {
-            link,
+            link: Some(link),
+            guardians,
             report: [0; REPORT_BYTES],
             n_report: 0,
             wishes,
@@ -86,7 +88,6 @@ impl Pump {
             unwritten: VecDeque::new(),
             closes_input: false,
             phase: Phase::Running,
-            has_family: true,
             kill_at: None,
         };
         (pump, sender)
@@ -96,15 +97,15 @@ impl Pump {
     /// the process cancels as well.
     pub(crate) async fn run(mut self, stopping: CancellationToken) {
         let mut is_wanted = true;
-        while self.has_family || self.phase != Phase::Closed {
+        while self.has_family() || self.phase != Phase::Closed {
             let has_room = self.output.has_room();
             tokio::select! {
                 biased;
                 // What nobody is left to do is not waited for, but what was said is: there may be much of it.
-                Some(wanted) = self.wishes.recv(), if self.has_family => self.want(wanted),
+                Some(wanted) = self.wishes.recv(), if self.has_family() => self.want(wanted),
                 () = stopping.cancelled(), if is_wanted => is_wanted = self.give_up(),
                 report = next_report(&mut self.link, &mut self.report, &mut self.n_report),
-                    if self.has_family => self.hear_report(report),
+                    if self.has_family() => self.hear_report(report),
                 idx = next_ready(&self.sources), if has_room => self.hear(idx),
                 () = self.output.room(), if !has_room => {}
                 written = write(&self.input, &self.unwritten) => self.wrote(written),
@@ -149,8 +150,14 @@ impl Pump {
     }
 
     fn wish(&self, wish: Wish) {
-        // A few bytes always fit, and a guardian that is gone has nothing left to do.
-        let _ = self.link.try_write(&[wish.to_byte()]);
+        if let Some(link) = &self.link {
+            // A few bytes always fit, and a guardian that is gone has nothing left to do.
+            let _ = link.stream.try_write(&[wish.to_byte()]);
+        }
+    }
+
+    const fn has_family(&self) -> bool {
+        self.link.is_some()
     }
 
     fn hear_report(&mut self, report: Option<Report>) {
@@ -159,7 +166,10 @@ impl Pump {
             Some(Report::Exceeded { excess }) => self.output.exceeded(excess),
             Some(Report::Started { .. } | Report::Failed { .. } | Report::Uncaged { .. }) => {}
             Some(Report::Empty) | None => {
-                self.has_family = false;
+                // A guardian that has nobody left can have others; one that was killed cannot.
+                if let (Some(link), Some(_)) = (self.link.take(), report) {
+                    self.guardians.keep(link);
+                }
                 self.wishes.close();
                 // What they said last may not be heard yet.
                 for listener in &mut self.sources {
@@ -219,7 +229,7 @@ impl Pump {
             }
         }
         if self.phase == Phase::Exited {
-            if !self.has_family {
+            if !self.has_family() {
                 // Whoever else may hold a stream open is nobody that the process started.
                 self.drain();
                 for listener in &mut self.sources {
@@ -237,7 +247,7 @@ impl Pump {
     /// Reads what is there without waiting, and counts it. A pipe that is empty now holds nothing from before
     /// the exit; a terminal may.
     fn drain(&mut self) -> usize {
-        let mut n_bytes = 0;
+        let (mut n_bytes, has_family) = (0, self.has_family());
         for listener in &mut self.sources {
             while !listener.is_drained && n_bytes <= RETAINED_BYTES_MAX && self.output.has_room() {
                 match listener.source.hear_now() {
@@ -245,7 +255,7 @@ impl Pump {
                         n_bytes += bytes.len();
                         self.output.say(listener.source.stream, bytes);
                     }
-                    Heard::Nothing if self.is_terminal && self.has_family => break,
+                    Heard::Nothing if self.is_terminal && has_family => break,
                     Heard::Nothing => listener.is_drained = true,
                     Heard::End => (listener.is_open, listener.is_drained) = (false, true),
                 }
@@ -294,10 +304,11 @@ async fn at(time: Option<Instant>) {
 
 /// The next report; none when the guardian is gone. Dropping the future loses nothing.
 async fn next_report(
-    link: &mut UnixStream,
+    link: &mut Option<Link>,
     report: &mut [u8; REPORT_BYTES],
     n_report: &mut usize,
 ) -> Option<Report> {
+    let link = &mut link.as_mut()?.stream;
     while *n_report < REPORT_BYTES {
         match link.read(&mut report[*n_report..]).await {
             Ok(0) | Err(_) => return None,

@@ -3,7 +3,7 @@
 
 mod suite;
 
-use processes::{End, Event, Signal};
+use processes::{End, Event, Processes, Signal};
 use std::time::Duration;
 use suite::{Heard, PIPED, PIPES, TERMINAL, gone, shell, spec, start};
 
@@ -105,6 +105,82 @@ async fn a_guardian_that_is_killed_takes_its_family_along() {
 }
 
 #[tokio::test]
+async fn a_guardian_that_is_killed_while_it_waits_is_not_missed() {
+    let house = start();
+    let process = house.spawn(&shell(PIPED, "echo guard=$PPID; read x")).await.unwrap();
+    let guardian = Heard::new(&process).number("guard").await;
+    let waits = waiting(parent(guardian), guardian).await;
+    kill(waits);
+    gone(waits).await;
+    let (text, _) = suite::told(&house, &spec(PIPES, &["echo", "fine"])).await;
+    assert_eq!(text, "fine\n");
+    house.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_guardian_whose_family_is_gone_has_the_next_one() {
+    let house = start();
+    fill(&house).await;
+    let mut guardians = std::collections::HashSet::new();
+    for _ in 0..3 * processes::SPARES_MAX {
+        let process = house.spawn(&shell(PIPES, "echo guard=$PPID; sleep 1000 &")).await.unwrap();
+        let mut heard = Heard::new(&process);
+        guardians.insert(heard.number("guard").await);
+        process.end(End::Kill);
+        heard.end().await;
+        // It was asked once more when nobody was left.
+        process.end(End::Kill);
+        process.gone().await;
+    }
+    assert!(guardians.len() <= processes::SPARES_MAX, "{guardians:?}");
+    house.shutdown().await;
+    for guardian in guardians {
+        gone(guardian).await;
+    }
+}
+
+#[tokio::test]
+async fn a_program_is_looked_for_where_its_own_environment_says() {
+    let house = start();
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("only-here");
+    std::fs::write(&program, "#!/bin/sh\necho found\n").unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    let mut spec = spec(PIPES, &["only-here"]);
+    assert!(house.spawn(&spec).await.is_err(), "it is nowhere else");
+    spec.env = vec![("PATH".into(), folder.path().into())];
+    assert_eq!(suite::told(&house, &spec).await.0, "found\n");
+    house.shutdown().await;
+}
+
+/// Leaves as many guardians waiting as ever do.
+async fn fill(house: &Processes) {
+    let mut all = vec![];
+    for _ in 0..processes::SPARES_MAX {
+        all.push(house.spawn(&spec(PIPED, &["cat"])).await.unwrap());
+    }
+    for process in all {
+        process.close_input().unwrap();
+        Heard::new(&process).end().await;
+        process.gone().await;
+    }
+}
+
+/// The child of a warden that is not `other`, when there is one.
+async fn waiting(warden: i32, other: i32) -> i32 {
+    loop {
+        let path = format!("/proc/{warden}/task/{warden}/children");
+        let listed = std::fs::read_to_string(path).unwrap();
+        let mut pids = listed.split_whitespace().map(|pid| pid.parse().unwrap());
+        if let Some(pid) = pids.find(|pid| *pid != other) {
+            return pid;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[tokio::test]
 async fn a_warden_that_is_killed_is_replaced_and_nobody_else_notices() {
     let house = start();
     let process = house.spawn(&shell(PIPED, "echo guard=$PPID; read x")).await.unwrap();
@@ -123,10 +199,7 @@ async fn a_warden_that_is_killed_is_replaced_and_nobody_else_notices() {
 #[tokio::test]
 async fn no_process_and_no_descriptor_is_left_after_many() {
     let house = start();
-    let warm_up = house.spawn(&spec(TERMINAL, &["true"])).await.unwrap();
-    Heard::new(&warm_up).end().await;
-    warm_up.gone().await;
-    drop(warm_up);
+    fill(&house).await;
     let before = descriptors();
     let (n_rounds, n_at_once) =
         if std::env::var_os("AIRLOCK_SOAK").is_some() { (1_250, 8) } else { (25, 8) };

@@ -1,5 +1,6 @@
 //! Standard input and output, without a thread in between where they are pipes or sockets, as between programs.
 
+use nix::fcntl::{FcntlArg, fcntl};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,6 +18,9 @@ enum Kind {
     Other(File),
 }
 
+/// What a pipe to a client shall hold, so that it and we seldom wait for each other in the midst of a message.
+const OUTPUT_PIPE_BYTES: i32 = 512 << 10;
+
 /// Where messages come from.
 pub fn input() -> io::Result<Box<dyn AsyncRead + Unpin + Send>> {
     Ok(match kind(io::stdin().as_fd().try_clone_to_owned()?)? {
@@ -29,7 +33,11 @@ pub fn input() -> io::Result<Box<dyn AsyncRead + Unpin + Send>> {
 /// Where answers go.
 pub fn output() -> io::Result<Box<dyn AsyncWrite + Unpin + Send>> {
     Ok(match kind(io::stdout().as_fd().try_clone_to_owned()?)? {
-        Kind::Pipe(pipe) => Box::new(pipe::Sender::from_owned_fd(pipe)?),
+        Kind::Pipe(pipe) => {
+            // Where that is refused it stays as it was.
+            let _ = fcntl(&pipe, FcntlArg::F_SETPIPE_SZ(OUTPUT_PIPE_BYTES));
+            Box::new(pipe::Sender::from_owned_fd(pipe)?)
+        }
         Kind::Socket(socket) => Box::new(UnixStream::from_std(socket)?),
         Kind::Other(file) => Box::new(tokio::fs::File::from_std(file)),
     })

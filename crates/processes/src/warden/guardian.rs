@@ -1,8 +1,9 @@
-//! A guardian: the parent of one program and the adopter of all its orphans.
+//! A guardian: the parent of one program at a time and the adopter of all its orphans.
 
 use super::children::children;
-use super::{leader, usage, wait};
+use super::{leader, usage, vfork, wait};
 use crate::cage::CageLimits;
+use crate::guardian_link::take_streams;
 use crate::order::{Order, REPORT_BYTES, Report, Wish};
 use nix::errno::Errno;
 use nix::poll::PollTimeout;
@@ -14,31 +15,46 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-/// Starts what is ordered and looks after it until nobody is left.
-pub(super) fn run([link, stdin, stdout, stderr]: [OwnedFd; 4], children: &SignalFd) -> i32 {
-    let link = UnixStream::from(link);
-    let Ok(order) = Order::read(&link) else { return 1 };
+/// Serves until the server has no use for it any more.
+pub(super) fn run(link: OwnedFd, children: &SignalFd) -> i32 {
     // A name of its own in lists of processes.
     let _ = nix::sys::prctl::set_name(c"airlock-guard");
     if nix::sys::prctl::set_child_subreaper(true).is_err() {
         return 1;
     }
+    let link = UnixStream::from(link);
+    while serve(&link, children).is_ok() {}
+    0
+}
+
+/// Waits for an order, starts what is ordered and looks after it until nobody is left. An error is the end of the server.
+fn serve(link: &UnixStream, children: &SignalFd) -> io::Result<()> {
+    let (first, streams) = take_streams(link)?;
+    let order = Order::read([first].as_slice().chain(link))?;
     let limits = order.cage.as_ref().map(|cage| cage.limits);
     let limits = limits.filter(|limits| *limits != CageLimits::default());
-    match start(order, [stdin, stdout, stderr]) {
+    match start(order, streams) {
         Ok(leader) => {
             Guardian { link, leader: Some(leader), group: leader, limits }.attend(children)
         }
-        Err(report) => {
-            let _ = (&link).write_all(&report.to_bytes());
-            1
-        }
+        Err(report) => (&*link).write_all(&report.to_bytes()),
     }
 }
 
-/// Forks, and waits until the child has become the program or said why not.
+/// Returns when the child has become the program or said why not.
 fn start(order: Order, streams: [OwnedFd; 3]) -> Result<Pid, Report> {
-    let failed = |errno: Errno| Report::Failed { errno: errno as i32 };
+    match &order.cage {
+        None => vfork::start(&order, &streams).map_err(failed),
+        // Building a cage takes memory, which a child that borrows ours must not do.
+        Some(_) => fork_leader(order, streams),
+    }
+}
+
+const fn failed(errno: Errno) -> Report {
+    Report::Failed { errno: errno as i32 }
+}
+
+fn fork_leader(order: Order, streams: [OwnedFd; 3]) -> Result<Pid, Report> {
     let (mut said, say) = io::pipe().map_err(|error| failed(errno(error)))?;
     let guardian = nix::unistd::getpid();
     // SAFETY: as in the warden: this process has one thread.
@@ -71,8 +87,8 @@ fn errno(error: io::Error) -> Errno {
     Errno::from_raw(error.raw_os_error().unwrap_or(libc::EINVAL))
 }
 
-struct Guardian {
-    link: UnixStream,
+struct Guardian<'a> {
+    link: &'a UnixStream,
     /// The program, until it is reaped.
     leader: Option<Pid>,
     /// The group it was born to lead.
@@ -84,29 +100,30 @@ struct Guardian {
 /// How often a family with limits is looked at, in milliseconds: what a program can do wrong in that time is small.
 const LOOK_EVERY_MS: u16 = 100;
 
-impl Guardian {
-    fn attend(mut self, children: &SignalFd) -> i32 {
-        self.report(Report::Started { pid: self.group.as_raw() });
+impl Guardian<'_> {
+    fn attend(mut self, children: &SignalFd) -> io::Result<()> {
+        self.report(Report::Started { pid: self.group.as_raw() })?;
         let most = self.limits.map_or(PollTimeout::NONE, |_| PollTimeout::from(LOOK_EVERY_MS));
-        loop {
-            let Ok((has_wish, _)) = wait(&self.link, children, most) else { return self.end() };
+        while let Ok((has_wish, _)) = wait(self.link, children, most) {
             if let Some(excess) = self.limits.as_ref().and_then(usage::excess) {
-                self.report(Report::Exceeded { excess });
-                return self.end();
+                // Whether that is heard or not, it is the end.
+                let _ = self.report(Report::Exceeded { excess });
+                break;
             }
             if self.reap(WaitPidFlag::WNOHANG).is_none() {
-                return self.end();
+                return self.report(Report::Empty);
             }
             if has_wish && !self.hear() {
-                return self.end();
+                break;
             }
         }
+        self.end()
     }
 
     /// One wish. False when all shall end: because it is wished, or because there is nobody to wish.
     fn hear(&mut self) -> bool {
         let mut byte = [0];
-        match (&self.link).read(&mut byte) {
+        match (&*self.link).read(&mut byte) {
             Ok(1) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return true,
             Ok(_) | Err(_) => return false,
@@ -143,13 +160,14 @@ impl Guardian {
     fn ended(&mut self, pid: Pid, code: i32) {
         if self.leader == Some(pid) {
             self.leader = None;
-            self.report(Report::Exited { code });
+            // Where nobody hears it, the link says so next.
+            let _ = self.report(Report::Exited { code });
         }
     }
 
     /// Kills everybody. Whoever loses a parent becomes our child and is killed in turn, so this ends when
     /// the last descendant has.
-    fn end(mut self) -> i32 {
+    fn end(mut self) -> io::Result<()> {
         if self.leader.is_some() {
             let _ = killpg(self.group, Signal::SIGKILL);
         }
@@ -161,12 +179,10 @@ impl Guardian {
                 break;
             }
         }
-        self.report(Report::Empty);
-        0
+        self.report(Report::Empty)
     }
 
-    fn report(&self, report: Report) {
-        // Nobody hears it when the server is gone.
-        let _ = (&self.link).write_all(&report.to_bytes());
+    fn report(&self, report: Report) -> io::Result<()> {
+        (&*self.link).write_all(&report.to_bytes())
     }
 }

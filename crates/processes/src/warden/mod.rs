@@ -1,6 +1,6 @@
 //! The inside of the warden: a small process with one thread that forks a guardian for each program.
 //!
-//! It knows nothing of programs. It gets descriptors over its standard input, forks, and reaps. Should a
+//! It knows nothing of programs. It gets guardians' sockets over its standard input, forks, and reaps. Should a
 //! guardian be killed, what it had falls to the warden, which kills it.
 #![expect(unsafe_code, reason = "fork and the controlling terminal have no safe interface")]
 
@@ -10,6 +10,7 @@ mod guardian;
 mod leader;
 mod signals;
 mod usage;
+mod vfork;
 
 use crate::guardian_link::{Received, receive};
 use children::children;
@@ -74,14 +75,14 @@ impl Warden {
             }
             self.reap();
             match receive(&self.control) {
-                Ok(Received::Descriptors(descriptors)) => self.fork_guardian(descriptors),
+                Ok(Received::Link(link)) => self.fork_guardian(link),
                 Ok(Received::Nothing) => {}
                 Ok(Received::Gone) | Err(_) => return self.end(),
             }
         }
     }
 
-    fn fork_guardian(&mut self, descriptors: [OwnedFd; 4]) {
+    fn fork_guardian(&mut self, link: OwnedFd) {
         // SAFETY: this process has one thread, so the child may do anything that the parent could: no lock can
         // be held by a thread that is not there.
         match unsafe { fork() } {
@@ -95,7 +96,7 @@ impl Warden {
                     Ok(nothing) => drop(std::mem::replace(&mut self.control, nothing)),
                     Err(_) => leave(1),
                 }
-                leave(guardian::run(descriptors, &self.children))
+                leave(guardian::run(link, &self.children))
             }
             // The server sees its end of the guardian's socket close.
             Err(_) => {}

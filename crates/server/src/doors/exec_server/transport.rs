@@ -11,6 +11,9 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 /// How much is read at once: what a pipe holds.
 const READ_BYTES: usize = 64 << 10;
 
+/// A message that is written as it is instead of being copied to its neighbours.
+const LARGE_BYTES: usize = 16 << 10;
+
 /// What a client sends.
 pub(super) enum Received {
     /// A message.
@@ -76,13 +79,19 @@ impl<W: AsyncWrite + Unpin + Send> Outgoing for LinesOut<W> {
     const PINGS: bool = false;
 
     async fn send(&mut self, texts: Vec<String>) -> io::Result<()> {
-        // One write for all that waits: a system call for each would cost more than the messages.
-        let mut bytes = Vec::with_capacity(texts.iter().map(|text| text.len() + 1).sum());
-        for text in texts {
-            bytes.extend_from_slice(text.as_bytes());
-            bytes.push(b'\n');
+        // One write for all small ones that wait: a system call for each would cost more than the messages.
+        let mut small = vec![];
+        for mut text in texts {
+            text.push('\n');
+            if text.len() < LARGE_BYTES {
+                small.extend_from_slice(text.as_bytes());
+                continue;
+            }
+            self.writer.write_all(&small).await?;
+            small.clear();
+            self.writer.write_all(text.as_bytes()).await?;
         }
-        self.writer.write_all(&bytes).await?;
+        self.writer.write_all(&small).await?;
         self.writer.flush().await
     }
 
