@@ -159,7 +159,16 @@ impl Output {
     pub fn screen<T>(&self, look: impl FnOnce(&mut Screen) -> T) -> Option<T> {
         let mut screen = self.screen.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
         self.catch_up(&mut screen);
+        screen.finish();
         Some(look(&mut screen))
+    }
+
+    /// Lets the screen take note of what is about to be dropped.
+    fn skim(&self) {
+        if let Some(screen) = &self.screen {
+            let mut screen = screen.lock().unwrap_or_else(PoisonError::into_inner);
+            self.catch_up(&mut screen);
+        }
     }
 
     /// What the terminal answers to a program that has just asked it something, where nobody else does; one answer to
@@ -183,7 +192,7 @@ impl Output {
             let last = kept.chunks.back().map(|chunk| chunk.seq);
             drop(kept);
             match last {
-                Some(last) if !unheard.is_empty() => screen.hear(last, &unheard),
+                Some(last) if !unheard.is_empty() => screen.skim(last, &unheard),
                 Some(_) | None => return,
             }
         }
@@ -304,7 +313,7 @@ impl Output {
         kept.make_room();
         if kept.waits_for_screen() {
             drop(kept);
-            self.screen(|_| ());
+            self.skim();
             kept = self.kept();
             kept.make_room();
         }

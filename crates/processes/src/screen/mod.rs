@@ -26,6 +26,9 @@ pub const SCROLLBACK_ROWS_MAX: usize = 1_000;
 const ROWS_MAX: u16 = 400;
 const COLUMNS_MAX: u16 = 600;
 
+/// What a screen notes of much output before it hears it: all of its rows, if they are not very long.
+const UNHEARD_BYTES_MAX: usize = 256 << 10;
+
 /// What a title may take.
 const TITLE_BYTES_MAX: usize = 512;
 
@@ -34,8 +37,10 @@ pub struct Screen {
     size: Size,
     /// None while nothing was looked at: most terminals are read as bytes, and many stand idle.
     parts: Option<Box<Parts>>,
-    /// The last piece of output that it has heard.
+    /// The last piece of output that it has heard, or noted.
     heard: Seq,
+    /// What was noted of it and not heard yet.
+    unheard: Vec<Bytes>,
 }
 
 struct Parts {
@@ -76,7 +81,7 @@ impl vt100::Callbacks for Told {
 
 impl std::fmt::Debug for Screen {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { size, parts, heard } = self;
+        let Self { size, parts, heard, .. } = self;
         let is_kept = parts.is_some();
         f.debug_struct("Screen")
             .field("size", size)
@@ -89,7 +94,7 @@ impl std::fmt::Debug for Screen {
 impl Screen {
     /// An empty one.
     pub fn new(size: Size) -> Self {
-        Self { size: bounded(size), parts: None, heard: 0 }
+        Self { size: bounded(size), parts: None, heard: 0, unheard: vec![] }
     }
 
     /// The last piece of output that it has heard.
@@ -97,18 +102,34 @@ impl Screen {
         self.heard
     }
 
-    /// Hears pieces of output, the last of which has this number.
-    pub(crate) fn hear(&mut self, seq: Seq, pieces: &[Bytes]) {
+    /// Takes note of pieces of output, the last of which has this number. It hears no more of them than it has to before
+    /// others come: where much is said, most of it is never seen.
+    pub(crate) fn skim(&mut self, seq: Seq, pieces: &[Bytes]) {
+        self.heard = seq;
+        self.unheard.extend_from_slice(pieces);
         let rows_kept = SCROLLBACK_ROWS_MAX + usize::from(self.size.rows);
-        let unseen = flood::unseen(pieces, rows_kept).unwrap_or(0..0);
-        let mut start = 0;
-        for piece in pieces {
+        let Some(unseen) = flood::unseen(&self.unheard, rows_kept) else { return self.finish() };
+        let (mut start, mut seen) = (0, vec![]);
+        for piece in std::mem::take(&mut self.unheard) {
             let end = start + piece.len();
             self.say(&piece[..unseen.start.clamp(start, end) - start]);
-            self.say(&piece[unseen.end.clamp(start, end) - start..]);
+            if unseen.end < end {
+                seen.push(piece.slice(unseen.end.max(start) - start..));
+            }
             start = end;
         }
-        self.heard = seq;
+        self.unheard = seen;
+        // Long lines are heard now, so that not much is kept.
+        if start - unseen.end > UNHEARD_BYTES_MAX {
+            self.finish();
+        }
+    }
+
+    /// Hears what was noted and not heard.
+    pub(crate) fn finish(&mut self) {
+        for piece in std::mem::take(&mut self.unheard) {
+            self.say(&piece);
+        }
     }
 
     /// Shows these bytes.

@@ -305,15 +305,22 @@ fn a_flood_leaves_what_it_would_leave_if_all_of_it_were_heard() {
     for begun in begun {
         for ends in ["", "last words", "\x1b[2A\x1b[1mbold", "\n\n\x1b[r\x1b[?1049l"] {
             let said = [begun, lines.as_str(), ends].concat();
-            let (mut floods, mut hears_all) = (Screen::new(size), Screen::new(size));
+            let (mut floods, mut goes_on, mut hears_all) =
+                (Screen::new(size), Screen::new(size), Screen::new(size));
             let pieces: Vec<_> = said.as_bytes().chunks(997).map(Bytes::copy_from_slice).collect();
             assert!(super::flood::unseen(&pieces, 1_010).is_some() || ends.contains('\x1b'));
-            floods.hear(1, &pieces);
+            floods.skim(1, &pieces);
+            for some in pieces.chunks(30) {
+                goes_on.skim(1, some);
+            }
             hears_all.say(said.as_bytes());
-            hears_all.hear(1, &[]);
+            hears_all.skim(1, &[]);
+            floods.finish();
+            goes_on.finish();
             for rows_back in [0, 10, 500, SCROLLBACK_ROWS_MAX] {
-                let (one, other) = (floods.snapshot(rows_back), hears_all.snapshot(rows_back));
-                assert_eq!(one, other, "{begun:?} {ends:?} {rows_back}");
+                let right = hears_all.snapshot(rows_back);
+                assert_eq!(floods.snapshot(rows_back), right, "{begun:?} {ends:?} {rows_back}");
+                assert_eq!(goes_on.snapshot(rows_back), right, "{begun:?} {ends:?} {rows_back}");
             }
         }
     }

@@ -22,7 +22,7 @@ const NOTIFIED_BYTES_MAX: usize = 1 << 20;
 const NOTIFICATION_BYTES_MIN: usize = 1_024;
 
 /// A client is asked for a sign that it has read after about this much.
-const UNHEARD_BYTES: usize = 128 << 10;
+const UNHEARD_BYTES: usize = 384 << 10;
 
 /// A client that has never given a sign and gives none for this long gives none at all. One that has is waited for.
 const SIGN_TIME_MAX: Duration = Duration::from_secs(10);
