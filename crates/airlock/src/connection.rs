@@ -134,6 +134,7 @@ pub(crate) fn connection(args: &Args) -> Exit {
             let url = client.authorize_connection(owner, source, name).await?;
             match args.json {
                 true => print::report(&json!({ "url": url }).to_string()),
+                false if url.is_empty() => print::note("nobody has to agree: it has a token"),
                 false => print::report(&tamed(&url)),
             }
             Ok(Exit::Good)

@@ -15,7 +15,7 @@ use lifecycle::{Limits, Timestamp};
 use serde_json::{Value, json};
 use sources::config::{Connection, OAuth, Source};
 use sources::vault::{KeyPlace, Vault};
-use sources::{Offer, Returned, Setup, Sources};
+use sources::{Begun, Offer, Returned, Setup, Sources};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -379,9 +379,8 @@ async fn whoever_comes_too_late_is_not_expected_any_more() {
     let connection = Connection { oauth: Some(oauth), ..Connection::default() };
     sources.connect(&slug, "login", connection).await.unwrap();
     let begin = async || {
-        let url: url::Url =
-            sources.authorize(&slug, "org", "login").await.unwrap().parse().unwrap();
-        let found = url.query_pairs().find(|(name, _)| name == "state").unwrap().1.into_owned();
+        let begun = sources.authorize(&slug, "org", "login").await.unwrap();
+        let Begun::Visit { state: found, .. } = begun else { panic!("{begun:?}") };
         vec![("state".to_owned(), found), ("error".to_owned(), "access_denied".to_owned())]
     };
     let late = begin().await;

@@ -2,121 +2,17 @@
 #![expect(clippy::unwrap_used, reason = "a test helper that cannot go on should say so loudly")]
 
 mod echo;
+mod guarded;
 mod issuer;
 mod npm;
 mod served;
 mod traces;
 
 use echo::Echo;
-use issuer::{Browser, Issuer};
+use guarded::{House, agreed, good, link, parameter, result, wait_for};
+use issuer::Browser;
 use serde_json::{Value, json};
-use served::{Answer, Client, Served};
-use std::time::{Duration, Instant};
-use traces::{unseen, unseen_below};
-
-/// A guarded API, its authorization server, and a server of ours with a connection to it.
-struct House {
-    api: Echo,
-    issuer: Issuer,
-    served: Served,
-    dir: tempfile::TempDir,
-}
-
-impl House {
-    /// Tokens live for so many seconds; `oauth` is what the connection says.
-    fn new(seconds: u32, oauth: Value) -> Self {
-        let port = issuer::free_port();
-        let api = Echo::guarded(Some(Box::new(move |token| issuer::is_valid(port, token))));
-        api.names(&format!("http://127.0.0.1:{port}"));
-        let issuer = Issuer::start(port, seconds, &api.url);
-        let dir = tempfile::tempdir().unwrap();
-        let log = std::fs::File::create(dir.path().join("log.txt")).unwrap();
-        let served = Served::telling(&dir.path().join("data"), &[], log, "");
-        let house = Self { api, issuer, served, dir };
-        let spec = json!({ "slug": "things", "spec": { "kind": "blob", "value": house.api.description() } });
-        good(house.admin().post("/api/openapi/specs", &spec.to_string()));
-        house.connect("things", oauth);
-        house
-    }
-
-    fn connect(&self, integration: &str, oauth: Value) {
-        let body = json!({ "integration": integration, "name": "main", "template": "oauth", "oauth": oauth });
-        good(self.admin().post("/api/connections", &body.to_string()));
-    }
-
-    fn admin(&self) -> Client {
-        self.served.client("admin")
-    }
-
-    /// The same server after `kill -9`, at the same place.
-    fn again(self) -> Self {
-        let Self { api, issuer, served, dir } = self;
-        let listen = served.url.strip_prefix("http://").unwrap().to_owned();
-        served.kill();
-        let served = Served::start(&dir.path().join("data"), &["--listen", &listen]);
-        Self { api, issuer, served, dir }
-    }
-
-    /// Agrees at the authorization server; where it sends the browser back to.
-    fn agree(&self, url: &str) -> String {
-        Browser::default().visit(url, &self.served.url).unwrap()
-    }
-
-    fn come_back(&self, url: &str) -> Answer {
-        let nobody = Client { secret: String::new(), ..self.admin() };
-        nobody
-            .get(url.strip_prefix(&self.served.url).unwrap_or_else(|| panic!("it leads to {url}")))
-    }
-
-    /// Nothing that the issuer gave out is anywhere but with the API.
-    fn told_nobody(self) {
-        let secrets = self.issuer.secrets();
-        assert!(!secrets.is_empty(), "something was given out");
-        let data = self.dir.path().join("data");
-        assert_eq!(self.served.stop(), Some(0));
-        unseen_below(&data, &secrets);
-        unseen(&std::fs::read(self.dir.path().join("log.txt")).unwrap(), &secrets, "the log");
-    }
-}
-
-fn good(answer: Answer) -> Value {
-    assert_eq!(answer.status, 200, "{answer:?}");
-    answer.json()
-}
-
-/// The link that a paused execution shows.
-fn link(paused: &Answer) -> String {
-    let told = paused.json();
-    let url = told["structured"]["interaction"]["url"].as_str();
-    url.unwrap_or_else(|| panic!("no link: {told}")).to_owned()
-}
-
-fn parameter(url: &str, name: &str) -> String {
-    let query = url.split_once('?').unwrap().1;
-    let found = query.split('&').find_map(|pair| pair.strip_prefix(&format!("{name}=")));
-    found.unwrap_or_else(|| panic!("no {name} in {url}")).to_owned()
-}
-
-/// What an execution returned, once it has.
-#[track_caller]
-fn result(client: &Client, execution: &str) -> Value {
-    wait_for(|| {
-        let shown = client.get(&format!("/api/executions/{execution}/result"));
-        (shown.status == 200).then(|| shown.json()["result"].clone())
-    })
-}
-
-#[track_caller]
-fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(began.elapsed() < Duration::from_secs(60), "it did not happen");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
+use traces::unseen;
 
 const CALL: &str = "return (await tools.things.org.main.t.list({})).ok";
 const CHANGE: &str = "return (await tools.things.org.main.t.change({})).ok";
@@ -275,30 +171,6 @@ fn an_mcp_server_that_wants_a_token_is_added_authorized_and_called() {
     assert_eq!(house.come_back(&house.agree(&link(&asked))).status, 200);
     assert_eq!(result(&agent, &asked.execution()), "hi");
     house.told_nobody();
-}
-
-/// Somebody who agrees to whatever an execution asks, until it ends: what it returned, and how often it asked.
-fn agreed(house: &House, agent: &Client, execution: &str) -> (Value, usize) {
-    let mut seen: Vec<String> = vec![];
-    loop {
-        let found = wait_for(|| {
-            let shown = agent.get(&format!("/api/executions/{execution}/result"));
-            if shown.status == 200 {
-                return Some(Err(shown.json()["result"].clone()));
-            }
-            let asked = agent.get(&format!("/api/executions/{execution}/questions")).json();
-            let urls = asked["questions"].as_array()?.iter();
-            let url = urls.filter_map(|asked| asked["interaction"]["url"].as_str()).next()?;
-            (!seen.iter().any(|known| known == url)).then(|| Ok(url.to_owned()))
-        });
-        match found {
-            Err(result) => return (result, seen.len()),
-            Ok(url) => {
-                assert_eq!(house.come_back(&house.agree(&url)).status, 200);
-                seen.push(url);
-            }
-        }
-    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::discreet::discreet;
 use crate::doors::mcp::mcp;
 use crate::doors::{
     catalogue, changes, connections, enclave, exec_server, execbox, executor, hotrepl, journal,
-    oauth, policies, sign_in, tokens, vault,
+    oauth, oauth_clients, policies, sign_in, tokens, vault,
 };
 use crate::error::Problem;
 use crate::guard::guard;
@@ -133,7 +133,14 @@ fn secrets() -> Router<Arc<App>> {
         .route("/api/handoffs/{state}", get(connections::handed_off).post(connections::enter))
         .route("/api/providers", get(connections::providers))
         .route("/api/providers/{key}/items", get(connections::items))
+        .route("/api/oauth/clients", get(oauth_clients::list).post(oauth_clients::add))
+        .route("/api/oauth/clients/register-dynamic", post(oauth_clients::introduce))
+        .route("/api/oauth/clients/{slug}", delete(oauth_clients::remove))
+        .route("/api/oauth/client-id-metadata.json", get(oauth_clients::document))
+        .route("/api/oauth/probe", post(oauth_clients::probe))
         .route("/api/oauth/start", post(oauth::start))
+        .route("/api/oauth/complete", post(oauth::complete))
+        .route("/api/oauth/await/{state}", get(oauth::ended))
         .route("/api/oauth/cancel", post(oauth::cancel))
         .route("/api/oauth/callback", get(oauth::callback))
         .route("/api/vault", get(vault::status))

@@ -24,7 +24,7 @@ pub use handoff::Handoff;
 pub use health::Health;
 pub use known::ConnectionView;
 pub use manage::Management;
-pub use oauth::Returned;
+pub use oauth::{App, AppOrigin, Begun, Probed, Returned};
 pub use open::{Detected, detect};
 pub use process_tool::ProcessTool;
 pub use proof::Offer;

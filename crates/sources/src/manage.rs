@@ -5,7 +5,7 @@
 mod policies;
 
 use crate::config::{Connection, OAuth, Source as Spec};
-use crate::{ConnectionView, Offer, SourceError, Sources};
+use crate::{Begun, ConnectionView, Offer, SourceError, Sources};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use lifecycle::{Failure, FailureCode, Json, Nature, Runs, ToolPath};
@@ -209,7 +209,10 @@ async fn perform(sources: &Sources, tool: &str, args: &Value) -> Result<Value, T
             let (slug, name) = (slug("integration")?, text("name"));
             let offer = Offer { oauth: Some(OAuth::default()), ..Offer::default() };
             let place = prepared(sources, &slug, args, offer).await?;
-            Ok(json!({ "url": sources.authorize(&slug, &place, &name).await? }))
+            Ok(match sources.authorize(&slug, &place, &name).await? {
+                Begun::Connected => json!({ "status": "connected" }),
+                Begun::Visit { url, .. } => json!({ "status": "redirect", "url": url }),
+            })
         }
         "executor.coreTools.oauth.cancel" => {
             let owner = some("owner").unwrap_or_else(|| "org".into());

@@ -99,6 +99,11 @@ impl Trust {
         Ok(visit)
     }
 
+    /// The secret of the visit that is under way for a connection.
+    pub(crate) async fn state_of(&self, key: &Key) -> Result<Option<String>, VaultError> {
+        self.vault.get(&waits(key)).await
+    }
+
     async fn under_way(
         &self,
         key: &Key,
@@ -201,9 +206,12 @@ pub(crate) fn nobody_comes(held: &Held) -> NoProof {
 }
 
 fn kept_as(state: &str) -> String {
-    let hash: String =
-        Sha256::digest(state.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("visit/{hash}")
+    format!("visit/{}", hashed(state))
+}
+
+/// A secret as records name it.
+pub(crate) fn hashed(state: &str) -> String {
+    Sha256::digest(state.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn waits(key: &Key) -> String {

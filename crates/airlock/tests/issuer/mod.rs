@@ -53,6 +53,11 @@ impl Issuer {
         json(self.port, &format!("/heard?path={path}"))["heard"] == true
     }
 
+    /// Whom it finds at an address that is not on this machine.
+    pub(crate) fn finds(&self, name: &str, at: &str) {
+        json(self.port, &format!("/finds?name={name}&at={at}"));
+    }
+
     /// Takes back everything that was granted.
     pub(crate) fn revoke_all(&self) {
         json(self.port, "/revoke-all");

@@ -21,6 +21,7 @@ const provider = new Provider(issuer, {
     clientCredentials: { enabled: true },
     revocation: { enabled: true },
     introspection: { enabled: true },
+    clientIdMetadataDocument: { enabled: true, ack: "draft-02" },
     resourceIndicators: {
       enabled: true,
       defaultResource: () => resource,
@@ -35,6 +36,13 @@ const provider = new Provider(issuer, {
   findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
   interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
   cookies: { keys: ["test"] },
+  // Names that only tests know lead to this machine.
+  fetch: (url, options) => {
+    const known = Object.entries(places).find(([name]) => String(url).startsWith(name));
+    if (!known) return Promise.reject(new Error("nobody is there"));
+    const { dispatcher, ...rest } = options ?? {};
+    return globalThis.fetch(String(url).replace(known[0], known[1]), rest);
+  },
 });
 provider.on("server_error", (_, error) => console.error(error));
 
@@ -50,6 +58,11 @@ provider.use(async (ctx, next) => {
     return;
   }
   paths.add(ctx.url);
+  if (ctx.path === "/finds") {
+    places[ctx.query.name] = ctx.query.at;
+    ctx.body = {};
+    return;
+  }
   if (ctx.path === "/secrets") {
     ctx.body = [...secrets];
     return;
@@ -106,6 +119,7 @@ provider.use(async (ctx, next) => {
 });
 let refreshes = 0;
 const paths = new Set();
+const places = {};
 const grants = [];
 const tokens = [];
 const secrets = new Set();

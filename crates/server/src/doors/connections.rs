@@ -248,7 +248,8 @@ fn unknown(owner: &str, integration: &str, name: &str) -> Problem {
     Problem::not_found("ConnectionNotFoundError", message)
 }
 
-fn shown(view: &ConnectionView) -> Value {
+/// A connection without its secrets.
+pub(super) fn shown(view: &ConnectionView) -> Value {
     json!({
         "owner": view.owner,
         "name": view.name,

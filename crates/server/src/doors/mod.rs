@@ -11,6 +11,7 @@ pub(crate) mod hotrepl;
 pub(crate) mod journal;
 pub(crate) mod mcp;
 pub(crate) mod oauth;
+pub(crate) mod oauth_clients;
 pub(crate) mod policies;
 pub(crate) mod sign_in;
 pub(crate) mod tokens;

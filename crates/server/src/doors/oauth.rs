@@ -1,40 +1,125 @@
 //! OAuth over HTTP: begins a visit to an authorization server, and takes the browser that comes back.
 
+use super::connections::shown;
+use super::oauth_clients::said;
 use super::{administers, answer, catalogue};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::body::JsonBody;
 use crate::error::Problem;
+use crate::query::Id;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse as _, Response};
 use protocols::executor::{Members, member, members};
 use serde_json::json;
-use sources::Returned;
+use sources::config::OAuth;
+use sources::{Begun, Offer, Returned};
 use std::sync::Arc;
 use tools::Slug;
 
-/// `POST /api/oauth/start {integration, owner?, name}`: where a person agrees.
+/// What clients know the trouble by.
+const START: &str = "OAuthStartError";
+const COMPLETE: &str = "OAuthCompleteError";
+
+/// What the end of a visit calls itself.
+const RESULT: &str = "executor:oauth-result";
+
+/// `POST /api/oauth/start {integration, owner?, name?, client?, clientOwner?, template?, scopes?}`: where a person agrees,
+/// or that nobody has to. With `client` the connection uses that one, and is made where there is none.
 pub(crate) async fn start(
     State(app): State<Arc<App>>,
     caller: Caller,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
     administers(&caller)?;
-    let (slug, owner, name) = place(&members(&body)?)?;
-    let url = catalogue::sources(&app)?.authorize(&slug, &owner, &name).await?;
-    Ok(answer(StatusCode::OK, &json!({ "url": url })))
+    let members = members(&body)?;
+    let sources = catalogue::sources(&app)?;
+    let (slug, owner, name) = place(&members)?;
+    let text = |name: &str| member::<String>(&members, name, "a string");
+    if let Some(client) = text("client")? {
+        let client =
+            Some(format!("{}/{client}", text("clientOwner")?.unwrap_or_else(|| "org".into())));
+        let scopes: Option<Vec<String>> = member(&members, "scopes", "a list of strings")?;
+        let scopes = scopes.unwrap_or_default();
+        let oauth = Some(OAuth { client, scopes, ..OAuth::default() });
+        let offer = Offer { template: text("template")?, oauth, ..Offer::default() };
+        let mut made = sources.offered(&slug, offer).map_err(|why| Problem::tagged(START, why))?;
+        made.owner = Some(owner.clone());
+        sources.connect(&slug, &name, made).await?;
+    }
+    let begun =
+        sources.authorize(&slug, &owner, &name).await.map_err(|error| said(error, START))?;
+    let told = match begun {
+        Begun::Visit { url, state } => {
+            json!({ "status": "redirect", "url": url, "authorizationUrl": url, "state": state })
+        }
+        Begun::Connected => {
+            let view = sources.connection_view(&slug, &owner, &name).await;
+            json!({ "status": "connected", "connection": view.as_ref().map(shown) })
+        }
+    };
+    Ok(answer(StatusCode::OK, &told))
 }
 
-/// `POST /api/oauth/cancel {integration, owner?, name}`: nobody needs to go there any more.
+/// `POST /api/oauth/complete {state, code, iss?}`: what a browser brought to somebody else.
+pub(crate) async fn complete(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let members = members(&body)?;
+    let mut query = vec![];
+    for name in ["state", "code", "iss"] {
+        let value = member::<String>(&members, name, "a string")?;
+        query.extend(value.map(|value| (name.to_owned(), value)));
+    }
+    let sources = catalogue::sources(&app)?;
+    let state = query.first().map(|(_, state)| state.clone()).unwrap_or_default();
+    let view = sources.awaited(&state).await?;
+    match (sources.returned(&query).await?, view) {
+        (Returned::Done, Some(view)) => Ok(answer(StatusCode::OK, &shown(&view))),
+        (Returned::Unknown, _) | (_, None) => {
+            let message = "Nobody is expected with that state.";
+            Err(Problem::not_found("OAuthSessionNotFoundError", message))
+        }
+        (Returned::Declined, _) => Err(Problem::tagged(COMPLETE, "The person did not agree.")),
+        (Returned::Failed(why), _) => Err(Problem::tagged(COMPLETE, why)),
+    }
+}
+
+/// `GET /api/oauth/await/{state}`: how a visit ended, once and within ten minutes; null while it goes on.
+pub(crate) async fn ended(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(state): Id,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let told = match catalogue::sources(&app)?.ended(&state).await? {
+        None => json!(null),
+        Some(Ok(())) => json!({ "type": RESULT, "ok": true, "sessionId": state }),
+        Some(Err(why)) => json!({ "type": RESULT, "ok": false, "sessionId": state, "error": why }),
+    };
+    Ok(answer(StatusCode::OK, &told))
+}
+
+/// `POST /api/oauth/cancel {state}` or `{integration, owner?, name?}`: nobody needs to go there any more.
 pub(crate) async fn cancel(
     State(app): State<Arc<App>>,
     caller: Caller,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
     administers(&caller)?;
-    let (slug, owner, name) = place(&members(&body)?)?;
-    let cancelled = catalogue::sources(&app)?.call_off(&slug, &owner, &name).await?;
+    let members = members(&body)?;
+    let sources = catalogue::sources(&app)?;
+    let cancelled = match member::<String>(&members, "state", "a string")? {
+        Some(state) => sources.give_up(&state).await?,
+        None => {
+            let (slug, owner, name) = place(&members)?;
+            sources.call_off(&slug, &owner, &name).await?
+        }
+    };
     Ok(answer(StatusCode::OK, &json!({ "cancelled": cancelled })))
 }
 

@@ -74,6 +74,9 @@ pub struct OAuth {
     /// Who gives them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
+    /// A client that was registered there beforehand, by its name: `slug`, or `owner/slug`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
     /// Where a person agrees.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authorization_url: Option<String>,

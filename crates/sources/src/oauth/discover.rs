@@ -43,7 +43,11 @@ pub(super) fn bounded(http: &HttpClient) -> HttpClient {
 /// source itself says.
 pub(super) async fn guard(held: &Held, oauth: &OAuth) -> Result<Guard, Trouble> {
     let audience = audience(held, oauth)?;
-    let (resource, scopes) = (oauth.resource.clone(), oauth.scopes.clone());
+    let resource = oauth.resource.clone();
+    let scopes = match oauth.scopes.as_slice() {
+        [] => described::tokens(held, oauth).map(|said| said.scopes).unwrap_or_default(),
+        said => said.to_vec(),
+    };
     if let Some(token) = &oauth.token_url {
         let server = named(oauth, token)?;
         // The operator named these addresses: they may be anywhere.
@@ -86,6 +90,24 @@ async fn found_out(
     let scopes = scopes.into_iter().find(|scopes| !scopes.is_empty()).cloned().unwrap_or_default();
     let resource = oauth.resource.clone().or(resource);
     Ok(Guard { server, resource, audience: audience.clone(), scopes, reach })
+}
+
+/// Who guards an address: the server, the resource it speaks of, and what can be allowed.
+pub(super) async fn probed(
+    http: &HttpClient,
+    place: &Url,
+    reach: Reach,
+) -> Result<(Server, Option<String>, Vec<String>), Trouble> {
+    let (challenge, said) = asked(http, place, reach).await;
+    let (issuer, resource, offered) = match said {
+        Some(said) => (said.issuer, Some(said.resource), said.scopes),
+        // It may be the server itself.
+        None => (place.as_str().trim_end_matches('/').to_owned(), None, vec![]),
+    };
+    let reach = reach.within(&parse(&issuer)?);
+    let server = server(http, &issuer, reach).await?;
+    let scopes = if offered.is_empty() { challenge.scopes } else { offered };
+    Ok((server, resource, scopes))
 }
 
 /// The only origin that tokens are sent to: where the source's calls go.

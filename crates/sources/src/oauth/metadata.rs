@@ -19,6 +19,8 @@ pub(super) struct Server {
     pub(super) names_itself: bool,
     /// Whether a client's secret goes into the body, not into a header.
     pub(super) secret_in_body: bool,
+    /// Whether it reads documents that clients publish about themselves.
+    pub(super) takes_documents: bool,
 }
 
 impl Server {
@@ -33,6 +35,7 @@ impl Server {
             device: None,
             names_itself: false,
             secret_in_body: false,
+            takes_documents: false,
         }
     }
 }
@@ -138,6 +141,7 @@ pub(super) fn server(text: &str, issuer: &str) -> Result<Server, String> {
         registration: address("registration_endpoint")?,
         device: address("device_authorization_endpoint")?,
         names_itself: said["authorization_response_iss_parameter_supported"] == true,
+        takes_documents: said["client_id_metadata_document_supported"] == true,
         secret_in_body: !takes_header && lists(methods, "client_secret_post") == Some(true),
         ..Server::at(address("token_endpoint")?.ok_or("it has no token_endpoint")?)
     })

@@ -1,6 +1,8 @@
 //! OAuth 2 for connections: finds out who guards a source, introduces itself, sends a person there, takes what they
 //! bring back, and keeps the tokens good. A token goes to the one origin that it was asked for.
 
+mod apps;
+mod callback;
 mod client;
 mod described;
 mod device;
@@ -8,23 +10,26 @@ mod discover;
 mod grant;
 mod metadata;
 mod pkce;
+mod probe;
 mod token;
 
+pub(crate) use apps::named;
+pub use apps::{App, AppOrigin};
+pub use callback::{Begun, Returned};
 pub(crate) use device::resume;
+pub use probe::Probed;
 
 use crate::config::{Flow, OAuth};
 use crate::proof::{ASKS_MAX, Held};
 use crate::vault::VaultError;
 use crate::visits::{self, Waiting};
-use crate::{SourceError, Sources};
 use discover::Guard;
-use grant::{Breadth, Grant, breadth, fresh, united, usable};
-use lifecycle::Answer;
+use grant::{Breadth, breadth, fresh, united, usable};
 use serde::{Deserialize, Serialize};
-use token::{Client, Counter, Denied};
+use token::{Client, Counter};
 use tools::envelope::Trouble;
 use tools::http::Reach;
-use tools::{Credential, NoProof, Place, Request, Slug};
+use tools::{Credential, NoProof, Place, Request};
 use url::Url;
 
 /// Where browsers come back to.
@@ -54,19 +59,6 @@ struct Need<'n> {
     refused: Option<&'n str>,
     /// It must allow these.
     scopes: &'n [String],
-}
-
-/// What came of a browser that came back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Returned {
-    /// There is a grant now.
-    Done,
-    /// The person said no.
-    Declined,
-    /// Nobody is expected, or not any more.
-    Unknown,
-    /// The server that sent it is another than it was sent to, or gives no token.
-    Failed(String),
 }
 
 /// The token there is, where nobody has to be asked.
@@ -299,113 +291,6 @@ fn authorization(
         }
     }
     Ok(url.into())
-}
-
-impl Sources {
-    /// A browser came back from an authorization server with these parameters.
-    pub async fn returned(&self, query: &[(String, String)]) -> Result<Returned, SourceError> {
-        let one = |name: &str| {
-            let mut values = query.iter().filter(|(key, _)| key == name);
-            values.next().filter(|_| values.next().is_none()).map(|(_, value)| value.as_str())
-        };
-        let trust = &self.0.trust;
-        let Some(state) = one("state") else { return Ok(Returned::Unknown) };
-        let Some(expected) = trust.expected(state).await? else { return Ok(Returned::Unknown) };
-        let purpose = serde_json::from_str::<Purpose>(&expected.purpose).ok();
-        let (Some(purpose), Some(key)) =
-            (purpose.filter(|purpose| purpose.device.is_none()), expected.key())
-        else {
-            return Ok(Returned::Unknown);
-        };
-        // Whoever wants to join this visit waits until it is known how it ended.
-        let turn = trust.turn(&key);
-        let _turn = turn.lock().await;
-        let Some(visit) = trust.end(state).await? else { return Ok(Returned::Unknown) };
-        let again = Answer::Accept { content: None };
-        let is_from =
-            metadata::is_from(purpose.issuer.as_deref(), purpose.names_itself, one("iss"));
-        let (returned, answer) = match (one("code"), one("error")) {
-            _ if !is_from => {
-                (Returned::Failed("another server answered than was asked".into()), again)
-            }
-            (_, Some("access_denied")) => (Returned::Declined, Answer::Decline),
-            (Some(code), None) => (self.exchanged(&purpose, &key, code).await?, again),
-            (_, _) => (Returned::Failed("the server sent no code".into()), again),
-        };
-        trust.wake(visit, &answer);
-        if returned == Returned::Done {
-            self.read_again(key.slug);
-        }
-        Ok(returned)
-    }
-
-    async fn exchanged(
-        &self,
-        purpose: &Purpose,
-        key: &crate::proof::Key,
-        code: &str,
-    ) -> Result<Returned, SourceError> {
-        let members = [
-            ("grant_type", "authorization_code"),
-            ("code", code),
-            ("redirect_uri", purpose.redirect.as_deref().unwrap_or_default()),
-            ("code_verifier", purpose.verifier.as_deref().unwrap_or_default()),
-        ];
-        match purpose.counter.tokens(&self.0.trust, &members).await {
-            Ok(granted) => {
-                let grant = Grant { scopes: purpose.scopes.clone(), ..granted };
-                self.0.trust.keep_grant(key, &grant).await?;
-                Ok(Returned::Done)
-            }
-            Err(Denied::Refused(why) | Denied::Failed(why)) => {
-                tracing::warn!(connection = key.shown(), why, "a code became no token");
-                Ok(Returned::Failed("the server gave no token for its code".into()))
-            }
-        }
-    }
-
-    /// Where a person agrees that this connection is used: whoever has the address may go there.
-    pub async fn authorize(
-        &self,
-        slug: &Slug,
-        owner: &str,
-        name: &str,
-    ) -> Result<String, SourceError> {
-        let held = self.held(slug, owner, name).await?;
-        let Some(oauth) = held.connection.oauth.clone() else {
-            return Err(SourceError::Wrong(
-                "that connection does not get its tokens by OAuth".into(),
-            ));
-        };
-        let begun = begin(&held, &oauth, Need::default(), None).await;
-        let begun = begun.map_err(|none| SourceError::Wrong(sentence(none)))?;
-        Ok(begun.map(|(_, url)| url).unwrap_or_default())
-    }
-
-    /// Ends what was begun for this connection. Says whether there was something.
-    pub async fn call_off(
-        &self,
-        slug: &Slug,
-        owner: &str,
-        name: &str,
-    ) -> Result<bool, SourceError> {
-        let held = self.held(slug, owner, name).await?;
-        Ok(self.0.trust.call_off(&held.key).await?)
-    }
-
-    /// Reads a source again that could not be read without a token.
-    fn read_again(&self, slug: Slug) {
-        let (sources, closing) = (self.clone(), self.0.closing.clone());
-        let reading = async move {
-            let snapshot = sources.0.setup.engine.catalogue().snapshot();
-            let is_troubled =
-                snapshot.card(slug.as_str()).is_some_and(|card| card.trouble.is_some());
-            if is_troubled && let Err(error) = sources.refresh(&slug).await {
-                tracing::warn!(source = %slug, "{error}");
-            }
-        };
-        self.0.tasks.spawn(async move { closing.run_until_cancelled(reading).await });
-    }
 }
 
 /// What a vault that does not open means to a call.

@@ -49,13 +49,15 @@ impl Held {
 
     /// The proof as far as it can be had without asking anybody.
     pub(crate) async fn at_hand(&self) -> Result<Credential, Trouble> {
-        match &self.connection.oauth {
-            Some(oauth) => oauth::at_hand(self, oauth).await,
+        let held = oauth::named(self.clone()).await?;
+        match &held.connection.oauth {
+            Some(oauth) => oauth::at_hand(&held, oauth).await,
             None => resolve::credential(self).await.map_err(Lack::trouble),
         }
     }
 
     async fn found(mut self, call: Request) -> Result<Credential, NoProof> {
+        self = oauth::named(self).await?;
         if let Some(oauth) = &self.connection.oauth {
             return oauth::credential(&self, oauth, &call).await;
         }
@@ -88,18 +90,21 @@ impl Proof for Held {
         why: &Refused,
         call: &Request,
     ) -> BoxFuture<'static, Result<Option<Credential>, NoProof>> {
-        let (held, refused, call) = (self.clone(), refused.clone(), call.clone());
-        match (self.connection.oauth.clone(), why.clone()) {
-            // A value that somebody entered does not get better by itself.
-            (None, _) => ready(Ok(None)).boxed(),
-            (Some(oauth), Refused::Unknown) => {
-                async move { oauth::renewed(&held, &oauth, &refused, &call).await.map(Some) }
-                    .boxed()
-            }
-            (Some(oauth), Refused::Narrow(scopes)) => {
-                async move { oauth::widened(&held, &oauth, (&refused, &scopes), &call).await }
-                    .boxed()
+        // A value that somebody entered does not get better by itself.
+        if self.connection.oauth.is_none() {
+            return ready(Ok(None)).boxed();
+        }
+        let (held, refused, why, call) = (self.clone(), refused.clone(), why.clone(), call.clone());
+        async move {
+            let held = oauth::named(held).await?;
+            let oauth = held.connection.oauth.clone().unwrap_or_default();
+            match why {
+                Refused::Unknown => oauth::renewed(&held, &oauth, &refused, &call).await.map(Some),
+                Refused::Narrow(scopes) => {
+                    oauth::widened(&held, &oauth, (&refused, &scopes), &call).await
+                }
             }
         }
+        .boxed()
     }
 }

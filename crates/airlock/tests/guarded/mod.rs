@@ -1,0 +1,143 @@
+//! An API that wants tokens, the server that gives them, and a server of ours that gets them.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use crate::echo::Echo;
+use crate::issuer::{self, Browser, Issuer};
+use crate::served::{Answer, Client, Served};
+use crate::traces::{unseen, unseen_below};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// A guarded API, its authorization server, and a server of ours with a connection to it.
+pub(crate) struct House {
+    pub(crate) api: Echo,
+    pub(crate) issuer: Issuer,
+    pub(crate) served: Served,
+    pub(crate) dir: tempfile::TempDir,
+}
+
+impl House {
+    /// Tokens live for so many seconds; `oauth` is what the connection says.
+    pub(crate) fn new(seconds: u32, oauth: Value) -> Self {
+        let house = Self::open(seconds, &[]);
+        house.connect("things", oauth);
+        house
+    }
+
+    /// The same without a connection, and with more words for the server.
+    pub(crate) fn open(seconds: u32, more: &[&str]) -> Self {
+        let port = issuer::free_port();
+        let api = Echo::guarded(Some(Box::new(move |token| issuer::is_valid(port, token))));
+        api.names(&format!("http://127.0.0.1:{port}"));
+        let issuer = Issuer::start(port, seconds, &api.url);
+        let dir = tempfile::tempdir().unwrap();
+        let log = std::fs::File::create(dir.path().join("log.txt")).unwrap();
+        let served = Served::telling(&dir.path().join("data"), more, log, "");
+        let house = Self { api, issuer, served, dir };
+        let spec = json!({ "slug": "things", "spec": { "kind": "blob", "value": house.api.description() } });
+        good(house.admin().post("/api/openapi/specs", &spec.to_string()));
+        house
+    }
+
+    pub(crate) fn connect(&self, integration: &str, oauth: Value) {
+        let body = json!({ "integration": integration, "name": "main", "template": "oauth", "oauth": oauth });
+        good(self.admin().post("/api/connections", &body.to_string()));
+    }
+
+    pub(crate) fn admin(&self) -> Client {
+        self.served.client("admin")
+    }
+
+    /// The same server after `kill -9`, at the same place.
+    pub(crate) fn again(self) -> Self {
+        let Self { api, issuer, served, dir } = self;
+        let listen = served.url.strip_prefix("http://").unwrap().to_owned();
+        served.kill();
+        let served = Served::start(&dir.path().join("data"), &["--listen", &listen]);
+        Self { api, issuer, served, dir }
+    }
+
+    /// Agrees at the authorization server; where it sends the browser back to.
+    pub(crate) fn agree(&self, url: &str) -> String {
+        Browser::default().visit(url, &self.served.url).unwrap()
+    }
+
+    pub(crate) fn come_back(&self, url: &str) -> Answer {
+        let nobody = Client { secret: String::new(), ..self.admin() };
+        nobody
+            .get(url.strip_prefix(&self.served.url).unwrap_or_else(|| panic!("it leads to {url}")))
+    }
+
+    /// Nothing that the issuer gave out is anywhere but with the API.
+    pub(crate) fn told_nobody(self) {
+        let secrets = self.issuer.secrets();
+        assert!(!secrets.is_empty(), "something was given out");
+        let data = self.dir.path().join("data");
+        assert_eq!(self.served.stop(), Some(0));
+        unseen_below(&data, &secrets);
+        unseen(&std::fs::read(self.dir.path().join("log.txt")).unwrap(), &secrets, "the log");
+    }
+}
+
+pub(crate) fn good(answer: Answer) -> Value {
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.json()
+}
+
+/// The link that a paused execution shows.
+pub(crate) fn link(paused: &Answer) -> String {
+    let told = paused.json();
+    let url = told["structured"]["interaction"]["url"].as_str();
+    url.unwrap_or_else(|| panic!("no link: {told}")).to_owned()
+}
+
+pub(crate) fn parameter(url: &str, name: &str) -> String {
+    let query = url.split_once('?').unwrap().1;
+    let found = query.split('&').find_map(|pair| pair.strip_prefix(&format!("{name}=")));
+    found.unwrap_or_else(|| panic!("no {name} in {url}")).to_owned()
+}
+
+/// What an execution returned, once it has.
+#[track_caller]
+pub(crate) fn result(client: &Client, execution: &str) -> Value {
+    wait_for(|| {
+        let shown = client.get(&format!("/api/executions/{execution}/result"));
+        (shown.status == 200).then(|| shown.json()["result"].clone())
+    })
+}
+
+#[track_caller]
+pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "it did not happen");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Somebody who agrees to whatever an execution asks, until it ends: what it returned, and how often it asked.
+pub(crate) fn agreed(house: &House, agent: &Client, execution: &str) -> (Value, usize) {
+    let mut seen: Vec<String> = vec![];
+    loop {
+        let found = wait_for(|| {
+            let shown = agent.get(&format!("/api/executions/{execution}/result"));
+            if shown.status == 200 {
+                return Some(Err(shown.json()["result"].clone()));
+            }
+            let asked = agent.get(&format!("/api/executions/{execution}/questions")).json();
+            let urls = asked["questions"].as_array()?.iter();
+            let url = urls.filter_map(|asked| asked["interaction"]["url"].as_str()).next()?;
+            (!seen.iter().any(|known| known == url)).then(|| Ok(url.to_owned()))
+        });
+        match found {
+            Err(result) => return (result, seen.len()),
+            Ok(url) => {
+                assert_eq!(house.come_back(&house.agree(&url)).status, 200);
+                seen.push(url);
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Who we are at authorization servers: clients that are kept by name, introduced, or published by ourselves.
+#![expect(clippy::unwrap_used, reason = "a test helper that cannot go on should say so loudly")]
+
+mod echo;
+mod guarded;
+mod issuer;
+mod npm;
+mod served;
+mod traces;
+
+use guarded::{House, agreed, good, link, parameter};
+use issuer::Browser;
+use serde_json::{Value, json};
+use served::Client;
+
+const CALL: &str = "return (await tools.things.org.main.t.list({})).ok";
+const SECRET: &str = "canary-KnownSecret/7Rt+Qe1";
+
+fn start(admin: &Client, client: &str) -> Value {
+    let body = json!({ "client": client, "clientOwner": "org", "owner": "org", "name": "main",
+        "integration": "things", "template": "oauth", "scopes": ["openid", "offline_access", "read"] });
+    good(admin.post("/api/oauth/start", &body.to_string()))
+}
+
+#[test]
+fn a_client_is_kept_by_name_used_and_forgotten_and_its_secret_is_never_shown() {
+    let house = House::open(3_600, &[]);
+    let (admin, agent, at) = (house.admin(), house.served.client("run"), house.issuer.url.clone());
+    let probed = good(admin.post("/api/oauth/probe", &json!({ "url": house.api.url }).to_string()));
+    assert_eq!(probed["issuer"], at, "{probed}");
+    assert_eq!(probed["tokenUrl"], format!("{at}/token"));
+    let itself = good(admin.post("/api/oauth/probe", &json!({ "url": at }).to_string()));
+    assert_eq!(itself["registrationEndpoint"], format!("{at}/reg"), "{itself}");
+    let nobody =
+        admin.post("/api/oauth/probe", &json!({ "url": "http://127.0.0.1:1" }).to_string());
+    assert_eq!((nobody.status, &nobody.json()["_tag"]), (400, &json!("OAuthProbeError")));
+
+    let app = json!({ "owner": "org", "slug": "ours", "grant": "authorization_code", "clientId": "known",
+        "clientSecret": SECRET, "authorizationUrl": format!("{at}/auth"), "tokenUrl": format!("{at}/token") });
+    assert_eq!(
+        good(admin.post("/api/oauth/clients", &app.to_string())),
+        json!({ "client": "ours" })
+    );
+    let listed = admin.get("/api/oauth/clients");
+    assert!(!listed.body.contains(SECRET), "{listed:?}");
+    let kept = json!([{ "owner": "org", "slug": "ours", "grant": "authorization_code", "clientId": "known",
+        "authorizationUrl": format!("{at}/auth"), "tokenUrl": format!("{at}/token"), "resource": null,
+        "origin": { "kind": "manual" } }]);
+    assert_eq!(listed.json(), kept);
+    assert_eq!(house.served.client("run").get("/api/oauth/clients").status, 403);
+
+    let begun = start(&admin, "ours");
+    assert_eq!(begun["status"], "redirect", "{begun}");
+    let (url, state) =
+        (begun["authorizationUrl"].as_str().unwrap(), begun["state"].as_str().unwrap());
+    assert_eq!(parameter(url, "client_id"), "known");
+    let awaited = || good(admin.get(&format!("/api/oauth/await/{state}")));
+    assert_eq!(awaited(), Value::Null, "it goes on");
+    let back = house.agree(url);
+    // Somebody else's browser came back: what it brought is told.
+    let issuer = at.clone();
+    let brought =
+        json!({ "state": state, "code": parameter(&back, "code"), "iss": issuer }).to_string();
+    let done = good(admin.post("/api/oauth/complete", &brought));
+    assert_eq!(done["address"], "tools.things.org.main", "{done}");
+    assert_eq!(admin.post("/api/oauth/complete", &brought).status, 404, "once");
+    assert_eq!(
+        awaited(),
+        json!({ "type": "executor:oauth-result", "ok": true, "sessionId": state })
+    );
+    assert_eq!(awaited(), Value::Null, "once");
+    assert_eq!(agent.execute(CALL).result(), true);
+
+    let begun = start(&admin, "ours");
+    let body = json!({ "state": begun["state"] }).to_string();
+    assert_eq!(good(admin.post("/api/oauth/cancel", &body)), json!({ "cancelled": true }));
+    assert_eq!(good(admin.post("/api/oauth/cancel", &body)), json!({ "cancelled": false }));
+    let mut machine = app;
+    (machine["grant"], machine["slug"]) = ("client_credentials".into(), "robot".into());
+    (machine["clientId"], machine["clientSecret"]) =
+        ("machine".into(), "canary-ClientSecret/4Xk+Wd9".into());
+    good(admin.post("/api/oauth/clients", &machine.to_string()));
+    assert_eq!(start(&admin, "robot")["status"], "connected", "nobody has to agree");
+    let kind = ("Content-Type", "application/json");
+    let removed = admin.send("DELETE", "/api/oauth/clients/ours", &[kind], "{\"owner\":\"org\"}");
+    assert_eq!(good(removed), json!({ "removed": true }));
+    let gone = admin.post(
+        "/api/oauth/start",
+        &json!({ "client": "ours", "integration": "things", "name": "main" }).to_string(),
+    );
+    assert_eq!((gone.status, &gone.json()["_tag"]), (400, &json!("OAuthStartError")), "{gone:?}");
+    house.told_nobody();
+}
+
+#[test]
+fn a_server_that_reads_documents_reads_ours_and_others_are_introduced() {
+    let house = House::open(3_600, &["--public-url", "https://airlock.example"]);
+    let (admin, agent) = (house.admin(), house.served.client("run"));
+    let nobody = Client { secret: String::new(), ..admin.clone() };
+    let id = "https://airlock.example/api/oauth/client-id-metadata.json";
+    let about = good(nobody.get("/api/oauth/client-id-metadata.json"));
+    assert_eq!(about["client_id"], id);
+    assert_eq!(about["redirect_uris"], json!(["https://airlock.example/api/oauth/callback"]));
+    // The authorization server finds us there.
+    house.issuer.finds("https://airlock.example", &house.served.url);
+    house.connect("things", json!({ "scopes": ["openid", "offline_access", "read"] }));
+    let paused = agent.execute(CALL);
+    let url = link(&paused);
+    assert_eq!(parameter(&url, "client_id"), id.replace(':', "%3A").replace('/', "%2F"));
+    let back = Browser::default().visit(&url, "https://airlock.example").unwrap();
+    assert_eq!(nobody.get(back.strip_prefix("https://airlock.example").unwrap()).status, 200);
+    assert_eq!(guarded::result(&agent, &paused.execution()), true);
+
+    let at = &house.issuer.url;
+    let app = json!({ "owner": "org", "slug": "met", "registrationEndpoint": format!("{at}/reg"), "scopes": [],
+        "authorizationUrl": format!("{at}/auth"), "tokenUrl": format!("{at}/token") });
+    good(admin.post("/api/oauth/clients/register-dynamic", &app.to_string()));
+    let listed = good(admin.get("/api/oauth/clients"));
+    assert_eq!(listed[0]["origin"], json!({ "kind": "dynamic_client_registration" }), "{listed}");
+    let begun = start(&admin, "met");
+    let url = begun["url"].as_str().unwrap();
+    assert_eq!(parameter(url, "client_id"), listed[0]["clientId"].as_str().unwrap());
+    house.told_nobody();
+}
+
+#[test]
+fn where_nobody_could_read_our_document_we_introduce_ourselves() {
+    let house = House::open(3_600, &[]);
+    let agent = house.served.client("run");
+    house.connect("things", json!({ "scopes": ["openid", "read"] }));
+    let paused = agent.execute(CALL);
+    assert!(!parameter(&link(&paused), "client_id").contains("metadata"), "{}", link(&paused));
+    assert_eq!(agreed(&house, &agent, &paused.execution()), (json!(true), 1));
+}

@@ -1,0 +1,162 @@
+//! Clients that authorization servers know, over HTTP: kept by name, introduced, listed and forgotten. Their secrets go in
+//! and never come out.
+
+use super::{administers, answer, catalogue};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::body::JsonBody;
+use crate::error::Problem;
+use crate::query::Id;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CACHE_CONTROL;
+use axum::response::{IntoResponse as _, Response};
+use protocols::executor::{Members, member, members};
+use serde_json::{Value, json};
+use sources::config::{Flow, Text};
+use sources::{App as Kept, AppOrigin, Probed, SourceError};
+use std::sync::Arc;
+
+/// `GET /api/oauth/clients`.
+pub(crate) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let kept = catalogue::sources(&app)?.apps().await?;
+    Ok(answer(StatusCode::OK, &kept.iter().map(shown).collect()))
+}
+
+/// `POST /api/oauth/clients {owner?, slug, grant?, authorizationUrl, tokenUrl, clientId, clientSecret?, resource?}`.
+pub(crate) async fn add(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let members = members(&body)?;
+    let text = |name: &str| member::<String>(&members, name, "a string");
+    let mut made = kept(&members)?;
+    made.client_id = text("clientId")?.unwrap_or_default();
+    made.client_secret = text("clientSecret")?.filter(|secret| !secret.is_empty()).map(Text::Plain);
+    catalogue::sources(&app)?.keep_app(&made).await?;
+    Ok(answer(StatusCode::OK, &json!({ "client": made.slug })))
+}
+
+/// `POST /api/oauth/clients/register-dynamic {owner?, slug, registrationEndpoint, authorizationUrl, tokenUrl, resource?}`:
+/// introduces ourselves there.
+pub(crate) async fn introduce(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let members = members(&body)?;
+    let made = kept(&members)?;
+    let slug = made.slug.clone();
+    let place: Option<String> = member(&members, "registrationEndpoint", "a string")?;
+    let introduced =
+        catalogue::sources(&app)?.introduce_app(&place.unwrap_or_default(), made).await;
+    introduced.map_err(|error| said(error, "OAuthRegisterDynamicError"))?;
+    Ok(answer(StatusCode::OK, &json!({ "client": slug })))
+}
+
+/// `DELETE /api/oauth/clients/{slug} {owner?}`. One that is gone already is gone.
+pub(crate) async fn remove(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(slug): Id,
+    body: axum::body::Bytes,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let owner: Option<String> = match body.is_empty() {
+        true => None,
+        false => member(&members(&body)?, "owner", "a string")?,
+    };
+    let owner = owner.unwrap_or_else(|| "org".into());
+    catalogue::sources(&app)?.remove_app(&owner, &slug).await?;
+    Ok(answer(StatusCode::OK, &json!({ "removed": true })))
+}
+
+/// `POST /api/oauth/probe {url}`: who guards an address.
+pub(crate) async fn probe(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let url: Option<String> = member(&members(&body)?, "url", "a string")?;
+    let found = catalogue::sources(&app)?.probe(&url.unwrap_or_default()).await;
+    let Probed {
+        issuer,
+        authorization_url,
+        token_url,
+        registration_url,
+        resource,
+        scopes,
+        takes_documents,
+    } = found.map_err(|error| said(error, "OAuthProbeError"))?;
+    let told = json!({
+        "issuer": issuer,
+        "authorizationUrl": authorization_url,
+        "tokenUrl": token_url,
+        "resource": resource,
+        "scopesSupported": scopes,
+        "registrationEndpoint": registration_url,
+        "clientIdMetadataDocumentSupported": takes_documents,
+    });
+    Ok(answer(StatusCode::OK, &told))
+}
+
+/// `GET /api/oauth/client-id-metadata.json`. No token: authorization servers read here who we are.
+pub(crate) async fn document(State(app): State<Arc<App>>) -> Result<Response, Problem> {
+    let about = catalogue::sources(&app)?.client_document().await;
+    let about = about.ok_or_else(|| Problem::no_route("/api/oauth/client-id-metadata.json"))?;
+    let mut response = answer(StatusCode::OK, &about);
+    let headers = [(CACHE_CONTROL, "public, max-age=300")];
+    response.headers_mut().remove(CACHE_CONTROL);
+    Ok((headers, response).into_response())
+}
+
+fn kept(members: &Members<'_>) -> Result<Kept, Problem> {
+    let text = |name: &str| member::<String>(members, name, "a string");
+    let flow = match text("grant")?.as_deref() {
+        None | Some("authorization_code") => Flow::Code,
+        Some("client_credentials") => Flow::ClientCredentials,
+        Some(_) => {
+            let message =
+                "The member \"grant\" must be \"authorization_code\" or \"client_credentials\".";
+            return Err(Problem::bad_request(message.to_owned()));
+        }
+    };
+    Ok(Kept {
+        owner: text("owner")?.unwrap_or_else(|| "org".into()),
+        slug: text("slug")?.unwrap_or_default(),
+        flow,
+        authorization_url: text("authorizationUrl")?.unwrap_or_default(),
+        token_url: text("tokenUrl")?.unwrap_or_default(),
+        client_id: String::new(),
+        client_secret: None,
+        resource: text("resource")?,
+        origin: AppOrigin::Manual,
+    })
+}
+
+fn shown(kept: &Kept) -> Value {
+    let origin = match kept.origin {
+        AppOrigin::Manual => "manual",
+        AppOrigin::Introduced => "dynamic_client_registration",
+    };
+    json!({
+        "owner": kept.owner,
+        "slug": kept.slug,
+        "grant": if kept.flow == Flow::ClientCredentials { "client_credentials" } else { "authorization_code" },
+        "authorizationUrl": kept.authorization_url,
+        "tokenUrl": kept.token_url,
+        "resource": kept.resource,
+        "clientId": kept.client_id,
+        "origin": { "kind": origin },
+    })
+}
+
+/// What a client knows the trouble by.
+pub(super) fn said(error: SourceError, tag: &'static str) -> Problem {
+    if let SourceError::Wrong(why) = error { Problem::tagged(tag, why) } else { error.into() }
+}
