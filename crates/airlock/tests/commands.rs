@@ -88,7 +88,9 @@ fn a_command_asks_first_and_what_it_prints_is_told_as_it_comes() {
     let message = message.as_str().unwrap();
     assert!(message.starts_with("Run a command on this machine?\n\nArguments:\n"), "{message}");
     assert!(message.contains("until test -e go"), "{message}");
-    assert_eq!(house.verdict("process.run"), "ask");
+    let rule = json!({ "owner": "org", "pattern": "*", "action": "approve" });
+    house.admin().post("/api/policies", &rule.to_string());
+    assert_eq!(house.verdict("process.run"), "ask", "a star approves no commands");
 
     let id = asked.question();
     let accepted = format!("/api/executions/{id}/resume?wait=0");

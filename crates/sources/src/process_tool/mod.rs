@@ -64,6 +64,8 @@ impl Source for ProcessTool {
             input_schema: Some(said::schema(self.setting.run.time_max())),
             output_schema: Some(told_schema()),
             asks: true,
+            // Who approves everything with a star did not think of this.
+            by_name_only: true,
             about: Some("Run a command on this machine?".to_owned()),
             job: true,
             ..Tool::new(path)
