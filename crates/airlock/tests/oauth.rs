@@ -90,10 +90,12 @@ fn expiry_is_refreshed_once_for_everybody_and_revocation_asks_again() {
     let url = good(admin.post("/api/oauth/start", &body))["url"].as_str().unwrap().to_owned();
     assert_eq!(house.come_back(&house.agree(&url)).status, 200);
     assert_eq!(health(), true);
-    let first = house.issuer.secrets();
-    wait_for(|| {
-        (!first.iter().any(|token| issuer::is_valid(house.issuer.port, token))).then_some(())
-    });
+    let until_over = || {
+        let given = house.issuer.secrets();
+        let is_valid = |token: &String| issuer::is_valid(house.issuer.port, token);
+        wait_for(|| (!given.iter().any(is_valid)).then_some(()));
+    };
+    until_over();
     let before = house.issuer.n_refreshes();
     let both: Vec<_> = (0..2)
         .map(|_| {
@@ -106,9 +108,19 @@ fn expiry_is_refreshed_once_for_everybody_and_revocation_asks_again() {
     }
     assert_eq!(house.issuer.n_refreshes(), before + 1, "two executions, one refresh");
 
-    // Revoked in mid-execution: the second call of the program asks, and goes on.
+    // Over, and then revoked, in mid-execution: the second call of the program renews or asks, and goes on.
     let code = "const a = await tools.things.org.main.t.list({}); await tools.demo.ask({ text: 'x' }); \
                 const b = await tools.things.org.main.t.list({}); return [a.ok, b.ok]";
+    let paused = agent.execute(code);
+    until_over();
+    let n_before = house.issuer.n_refreshes();
+    let resumed = agent.resume(&paused.question(), "accept");
+    assert_eq!(
+        resumed.result(),
+        json!([true, true]),
+        "one that is over is renewed, and nobody is asked"
+    );
+    assert_eq!(house.issuer.n_refreshes(), n_before + 1);
     let paused = agent.execute(code);
     house.issuer.revoke_all();
     let asked = agent.resume(&paused.question(), "accept");

@@ -54,7 +54,8 @@ impl Visit {
         Some(Key { slug, owner: self.owner.clone(), name: self.name.clone() })
     }
 
-    fn is_over(&self, now: Timestamp) -> bool {
+    /// Whether nobody is expected any more.
+    pub(crate) fn is_over(&self, now: Timestamp) -> bool {
         now.0 >= self.expires_at
     }
 }
