@@ -4,90 +4,13 @@
     reason = "a test names what it looks for and stops when it cannot go on"
 )]
 
+mod enclave_read;
 mod served;
 
+use enclave_read::{Lines, events, kinds, last, run, start};
 use serde_json::{Value, json};
 use served::{Answer, Client, Served};
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::TcpStream;
-use std::time::Duration;
-
-fn start() -> (tempfile::TempDir, Served) {
-    let folder = tempfile::tempdir().unwrap();
-    let served = Served::start(folder.path(), &["--enclave-tool", "add=demo.add"]);
-    (folder, served)
-}
-
-fn events(answer: &Answer) -> Vec<Value> {
-    assert_eq!(answer.status, 200, "{answer:?}");
-    answer.body.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-fn run(client: &Client, body: Value) -> Vec<Value> {
-    events(&client.post("/sessions", &body.to_string()))
-}
-
-fn kinds(events: &[Value]) -> Vec<&str> {
-    events.iter().map(|event| event["type"].as_str().unwrap()).collect()
-}
-
-fn last(events: &[Value]) -> &Value {
-    let last = events.last().unwrap();
-    assert_eq!(last["type"], "final", "{events:#?}");
-    let seqs: Vec<_> = events.iter().filter(|event| event["type"] != "heartbeat").collect();
-    for (n, event) in (1..).zip(seqs) {
-        assert_eq!(event["seq"], n, "{event}");
-    }
-    &last["payload"]
-}
-
-/// A stream that is read line by line while it comes.
-struct Lines(BufReader<TcpStream>);
-
-impl Lines {
-    fn open(client: &Client, method: &str, path: &str, body: &str) -> Self {
-        let mut stream = TcpStream::connect(&client.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
-            client.address,
-            client.secret,
-            body.len()
-        );
-        stream.write_all(request.as_bytes()).unwrap();
-        Self(BufReader::new(stream))
-    }
-
-    fn post(client: &Client, body: &Value) -> Self {
-        Self::open(client, "POST", "/sessions", &body.to_string())
-    }
-
-    /// The next event; `None` when the stream has ended or broken.
-    fn next(&mut self) -> Option<Value> {
-        loop {
-            let mut line = String::new();
-            if self.0.read_line(&mut line).ok()? == 0 {
-                return None;
-            }
-            if line.starts_with('{') {
-                return serde_json::from_str(&line).ok();
-            }
-        }
-    }
-
-    fn until(&mut self, kind: &str) -> Value {
-        loop {
-            let event = self.next().unwrap_or_else(|| panic!("no {kind} came"));
-            if event["type"] == kind {
-                return event;
-            }
-        }
-    }
-
-    fn rest(&mut self) -> Vec<Value> {
-        std::iter::from_fn(|| self.next()).collect()
-    }
-}
+use std::io::BufRead as _;
 
 #[test]
 fn a_program_is_told_from_its_first_event_to_its_last() {

@@ -363,3 +363,28 @@ async fn what_an_mcp_server_says_of_two_calls_on_one_connection_is_told_to_their
         assert_eq!(ended(&mut repl, job).await["state"], "cancelled");
     }
 }
+
+#[tokio::test]
+async fn the_time_of_a_job_is_enforced_also_where_its_session_died() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::start(folder.path(), &[]);
+    let mut repl = spoken(&server).await;
+    let mut nap = call("demo.sleep", json!({"ms": 600_000}));
+    nap["timeoutMs"] = json!(100);
+    let accepted = repl.ask(nap.clone()).await;
+    let late = ended(&mut repl, accepted["jobId"].as_str().unwrap()).await;
+    assert_eq!(
+        (&late["state"], &late["error"]["code"]),
+        (&json!("failed"), &json!("commandTimeout"))
+    );
+    nap["timeoutMs"] = json!(1_000);
+    let accepted = repl.ask(nap).await;
+    server.kill();
+    let server = Served::start(folder.path(), &[]);
+    let mut repl = spoken(&server).await;
+    let late = ended(&mut repl, accepted["jobId"].as_str().unwrap()).await;
+    assert_eq!(
+        (&late["state"], &late["error"]["code"]),
+        (&json!("failed"), &json!("commandTimeout"))
+    );
+}

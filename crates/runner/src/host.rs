@@ -2,7 +2,7 @@
 //! Nothing here holds a JavaScript value, so that a world can always be dropped.
 
 use crate::bytes;
-use crate::evaluator::{Desk, File, say};
+use crate::evaluator::Desk;
 use crate::failure::{self, Described, Shifts};
 use crate::link::Outbox;
 use crate::loops::Words;
@@ -10,7 +10,6 @@ use crate::prelude;
 use crate::unseen;
 use crate::usage;
 use lifecycle::{CallId, InputIndex, LogLevel, OutputMark, TimerId, ToolPath};
-use protocols::execbox::session::FromSession;
 use protocols::execbox::wire::{Counted, Emit, Log, RawJson, TimerCleared, TimerSet, ToolCall};
 use protocols::execbox::{FromRunner, PAYLOAD_BYTES_MAX};
 use rquickjs::prelude::Func;
@@ -40,7 +39,7 @@ pub(crate) struct Host {
     /// What a plain host's programs have besides.
     hosted: RefCell<Option<Hosted>>,
     /// What a session has besides.
-    desk: OnceCell<Rc<Desk>>,
+    pub(crate) desk: OnceCell<Rc<Desk>>,
     cpu: Cpu,
     /// How often the engine asked whether to go on.
     ticks: Cell<u64>,
@@ -354,85 +353,6 @@ impl Host {
         self.timers.borrow_mut().remove(&timer);
         self.outbox.send(&FromRunner::TimerCleared(TimerCleared { timer }));
     }
-}
-
-/// What only the prelude of a session asks for.
-impl Host {
-    fn registered(&self, json: &str) -> bool {
-        let descriptor = payload(json);
-        if let Some(descriptor) = descriptor {
-            say(&self.outbox, &FromSession::Registered(descriptor));
-        }
-        descriptor.is_some()
-    }
-
-    fn progress(&self, task: f64, json: &str) {
-        if let (Some(desk), Some(value)) = (self.desk.get(), payload(json)) {
-            desk.progress(&self.outbox, task as u64, value);
-        }
-    }
-
-    fn wrote(&self, task: f64, file: &File<'_>) -> bool {
-        let fits =
-            file.base64.len() + file.name.len() + file.content_type.len() < PAYLOAD_BYTES_MAX;
-        fits && self.desk.get().is_some_and(|desk| desk.write(&self.outbox, task as u64, file))
-    }
-
-    fn shown(&self, type_name: String, json: String, bytes: f64) {
-        if let Some(desk) = self.desk.get() {
-            desk.show(type_name, json, bytes as u64);
-        }
-    }
-
-    fn claimed(&self, kind: String, code: String, details: String) {
-        if let Some(desk) = self.desk.get() {
-            desk.claim(kind, code, details);
-        }
-    }
-}
-
-/// The functions for the prelude of a session.
-pub(crate) fn session_functions<'js>(
-    ctx: &Ctx<'js>,
-    host: &Rc<Host>,
-) -> rquickjs::Result<Object<'js>> {
-    let object = Object::new(ctx.clone())?;
-    let of = |host: &Rc<Host>| Rc::clone(host);
-    let it = of(host);
-    object.set("registered", Func::new(move |json: String| it.registered(&json)))?;
-    let it = of(host);
-    object.set(
-        "unregistered",
-        Func::new(move |name: String| {
-            say(&it.outbox, &FromSession::Unregistered(name.as_str().into()));
-        }),
-    )?;
-    let it = of(host);
-    object.set("progress", Func::new(move |task: f64, json: String| it.progress(task, &json)))?;
-    let it = of(host);
-    object.set(
-        "wrote",
-        Func::new(move |task: f64, name: String, content_type: String, base64: String| {
-            let file = File { name: &name, content_type: &content_type, base64: &base64 };
-            it.wrote(task, &file)
-        }),
-    )?;
-    let it = of(host);
-    object.set(
-        "shown",
-        Func::new(move |type_name: String, json: String, bytes: f64| {
-            it.shown(type_name, json, bytes);
-        }),
-    )?;
-    let it = of(host);
-    object.set(
-        "claimed",
-        Func::new(move |kind: String, code: String, details: String| {
-            it.claimed(kind, code, details);
-        }),
-    )?;
-    object.set("isProxy", Func::new(|value: Value<'js>| value.is_proxy()))?;
-    Ok(object)
 }
 
 /// A text that the engine's own stringify made, if it fits a message.

@@ -4,18 +4,19 @@
 //! put down to the task whose message it was. Time is not kept here: whoever waits for a task says when it must stop.
 
 mod desk;
+mod functions;
 mod mailbox;
 mod path;
 mod verdict;
 
-pub(crate) use desk::{Desk, File, say};
+pub(crate) use desk::Desk;
 
 use crate::convert;
-use crate::host;
 use crate::link::Inbox;
 use crate::prepare;
 use crate::session::{PROGRAM_FILE_NAME, millis};
 use crate::world::World;
+use desk::say;
 use protocols::execbox::session::{
     Complete, Completed, Ended, Eval, Fire, FromSession, Invoke, Now, Open, Settle, Settled,
     TaskFailed, TaskOutcome, ToSession, Why,
@@ -85,7 +86,7 @@ impl<'s, 'js> Evaluator<'s, 'js> {
         args.push_arg(millis(open.start_ms))?;
         args.push_args(words.iter().map(|word| u32::from_le_bytes(*word)))?;
         start.call_arg::<()>(args)?;
-        let functions = host::session_functions(ctx, &world.host)?;
+        let functions = functions::session_functions(ctx, &world.host)?;
         let evaluate = world.hooks.evaluate.clone().restore(ctx)?;
         let hooks: Object<'js> =
             evaluate.call((functions, open.elements_max, open.value_chars_max))?;
