@@ -28,6 +28,18 @@ impl Bare {
         Ok(Self(command.spawn()?))
     }
 
+    /// Starts it and hears it to its end, on two cores: a program and a server that reads it run side by side. On one
+    /// core they would take turns over what is in its cache, which is twice as fast and nobody's choice but the
+    /// scheduler's.
+    pub(super) fn heard_apart(argv: &[&str]) -> Result<usize> {
+        let started = {
+            let _apart = Apart::answering()?;
+            Self::start(argv)?
+        };
+        let _apart = Apart::asking()?;
+        started.finish()
+    }
+
     /// Hears it to its end; how much it said.
     pub(super) fn finish(mut self) -> Result<usize> {
         let mut n_bytes = 0;

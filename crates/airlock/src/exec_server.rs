@@ -1,6 +1,6 @@
 //! `airlock exec-server`: processes for agents, over stdio or a WebSocket of its own.
 
-use crate::runtime::{finish, one_thread};
+use crate::runtime::{finish, keep_memory, one_thread};
 use crate::{Exit, print};
 use server::exec_server::{
     Access, Choice, Confines, Dialect, ExecServerTransport, Options, PlainSandbox, run_with,
@@ -62,10 +62,9 @@ pub(crate) fn exec_server(args: &Args) -> Exit {
         print::note("WARNING: --no-auth: every program on this machine may spawn processes here");
     }
     print::start_tracing();
-    let runtime = match args.listen {
-        ExecServerTransport::Stdio => one_thread(),
-        ExecServerTransport::WebSocket(_) => one_thread(),
-    };
+    keep_memory();
+    // One thread, whoever listens: a message is never handed from one to another, and the programs have the other cores.
+    let runtime = one_thread();
     let access = if args.no_auth { Access::Everybody } else { Access::Token };
     let options = Options { choice: args.dialect.into(), access, sandbox: args.sandbox.clone() };
     let serving = async { Ok(run_with(args.listen, options).await?) };

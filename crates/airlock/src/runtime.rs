@@ -12,6 +12,15 @@ pub(crate) fn threads() -> anyhow::Result<Runtime> {
     Ok(Builder::new_multi_thread().enable_all().build()?)
 }
 
+/// What is kept of freed memory, twice, instead of being given back to the system.
+const KEPT_BYTES: usize = 2 << 20;
+
+/// Has memory that is freed kept for what comes next. Pieces of output come and go by the megabyte; asking the system for
+/// each again costs more than all else that is done with it. libc learns how much to keep from what it sees freed.
+pub(crate) fn keep_memory() {
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(KEPT_BYTES)));
+}
+
 /// Serves to the end.
 pub(crate) fn finish(
     runtime: Runtime,

@@ -98,9 +98,13 @@ pub(crate) struct Source {
 const LARGE_PIPE_BYTES: libc::c_int = 512 << 10;
 
 thread_local! {
-    /// Room for one read. Pieces are copied out at their size: most are small, and many processes are idle.
-    static ROOM: RefCell<Vec<u8>> = RefCell::new(vec![0; CHUNK_BYTES_MAX]);
+    /// Room for one read. Small pieces are copied out at their size, because most are small and many processes are idle;
+    /// a large one takes the room with it.
+    static ROOM: RefCell<Vec<u8>> = const { RefCell::new(vec![]) };
 }
+
+/// Pieces that are not worth copying.
+const LARGE_PIECE_BYTES: usize = CHUNK_BYTES_MAX / 2;
 
 impl Source {
     /// Waits until there is something to read.
@@ -133,12 +137,19 @@ impl Source {
     }
 
     fn piece(&self, read: impl FnMut(&mut [u8]) -> io::Result<usize>) -> Heard {
-        ROOM.with_borrow_mut(|room| match self.fill(room, read) {
-            Ok(0) => Heard::End,
-            Ok(n) => Heard::Bytes(Bytes::copy_from_slice(&room[..n])),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Heard::Nothing,
-            // A terminal that everybody has left says EIO.
-            Err(_) => Heard::End,
+        ROOM.with_borrow_mut(|room| {
+            room.resize(CHUNK_BYTES_MAX, 0);
+            match self.fill(room, read) {
+                Ok(0) => Heard::End,
+                Ok(n) if n < LARGE_PIECE_BYTES => Heard::Bytes(Bytes::copy_from_slice(&room[..n])),
+                Ok(n) => {
+                    room.truncate(n);
+                    Heard::Bytes(std::mem::take(room).into())
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Heard::Nothing,
+                // A terminal that everybody has left says EIO.
+                Err(_) => Heard::End,
+            }
         })
     }
 
