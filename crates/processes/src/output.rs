@@ -1,94 +1,23 @@
 //! What a process has said, numbered: a bounded ring that tells when something was lost, and how room in it
 //! slows the process down.
 
+mod kept;
+mod said;
+
+pub use kept::RETAINED_BYTES_MAX;
+pub use said::{Chunk, Event, Page, Seq, Stream};
+
 use crate::cage::Excess;
-use crate::screen::{Listening, Screen};
+use crate::screen::Screen;
 use crate::spec::Size;
 use bytes::Bytes;
-use std::collections::VecDeque;
+use kept::{Kept, RETAINED_CHUNKS_MAX};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
 
-/// The number of an event of a process. The first is 1.
-pub type Seq = u64;
-
-/// What is kept of one process's output.
-pub const RETAINED_BYTES_MAX: usize = 1 << 20;
-
-/// How many pieces are kept: one byte each would take far more memory than they hold.
-const RETAINED_CHUNKS_MAX: usize = 50_000;
-
 /// The largest piece: what a pipe holds.
 pub const CHUNK_BYTES_MAX: usize = 64 << 10;
-
-/// Where a piece of output came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
-    /// Standard output.
-    Stdout,
-    /// Standard error.
-    Stderr,
-    /// A terminal, which has only one.
-    Terminal,
-}
-
-/// A piece of output.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chunk {
-    /// Its number.
-    pub seq: Seq,
-    /// Where it came from.
-    pub stream: Stream,
-    /// What it says.
-    pub bytes: Bytes,
-}
-
-/// What a process did, in the order in which it is told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
-    /// It said something.
-    Output(Chunk),
-    /// It ended, 128 + n for signal n. What it said before has been told.
-    Exited {
-        /// Its number.
-        seq: Seq,
-        /// How.
-        code: i32,
-    },
-    /// Nothing more comes.
-    Closed {
-        /// Its number.
-        seq: Seq,
-    },
-}
-
-impl Event {
-    /// Its number.
-    pub const fn seq(&self) -> Seq {
-        match self {
-            Self::Output(chunk) => chunk.seq,
-            Self::Exited { seq, .. } | Self::Closed { seq } => *seq,
-        }
-    }
-}
-
-/// Output after some number, and how things stand.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
-    /// Whole pieces.
-    pub chunks: Vec<Chunk>,
-    /// The number after the last one given, or after the last event where all was given.
-    pub next_seq: Seq,
-    /// When the process ended, and how.
-    pub exited: Option<(Seq, i32)>,
-    /// When everything was said.
-    pub closed: Option<Seq>,
-    /// Bytes that came after the number asked for and are kept no more.
-    pub dropped_bytes: u64,
-    /// The first piece that is still kept.
-    pub first_seq: Option<Seq>,
-}
 
 /// All that a process has said and is kept.
 #[derive(Debug)]
@@ -103,29 +32,6 @@ pub struct Output {
     screen: Option<Mutex<Screen>>,
     /// Clients with a terminal of their own, which answers what programs ask.
     pub(crate) n_answerers: AtomicUsize,
-}
-
-#[derive(Debug, Default)]
-struct Kept {
-    chunks: VecDeque<Chunk>,
-    n_bytes: usize,
-    /// The last piece that its screen has heard, if it has one.
-    on_screen: Seq,
-    listening: Listening,
-    /// Whether the program has asked its terminal something that nobody has looked at.
-    has_asked: bool,
-    /// Bytes in pieces that nobody has released.
-    unreleased_bytes: usize,
-    released: Seq,
-    last: Seq,
-    exited: Option<(Seq, i32)>,
-    closed: Option<Seq>,
-    excess: Option<Excess>,
-    /// The last piece that was dropped, and how much was dropped up to it: pieces before it count, too.
-    dropped_seq: Seq,
-    dropped_bytes: u64,
-    /// How much was dropped, told by piece, for those who had heard some of it.
-    dropped_recently: VecDeque<(Seq, u64)>,
 }
 
 /// Tells those who wait that something was added.
@@ -343,54 +249,6 @@ impl Output {
     fn kept(&self) -> MutexGuard<'_, Kept> {
         // Every change is whole before the lock is let go.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// How many drops are remembered one by one; for a reader further behind the sum since is told.
-const DROPS_MAX: usize = 4_096;
-
-impl Kept {
-    /// Whether a piece could go if the screen had heard it. It then hears all there is at once, of which it may have to
-    /// hear little.
-    fn waits_for_screen(&self) -> bool {
-        let front = self.chunks.front().map_or(0, |chunk| chunk.seq);
-        self.must_make_room() && front <= self.released && front > self.on_screen
-    }
-
-    fn must_make_room(&self) -> bool {
-        self.n_bytes > RETAINED_BYTES_MAX || self.chunks.len() > RETAINED_CHUNKS_MAX
-    }
-
-    fn make_room(&mut self) {
-        while self.must_make_room() {
-            let Some(front) = self.chunks.front() else { return };
-            if front.seq > self.released || front.seq > self.on_screen {
-                return;
-            }
-            let (seq, n_bytes) = (front.seq, front.bytes.len());
-            self.chunks.pop_front();
-            self.n_bytes -= n_bytes;
-            self.dropped_bytes += n_bytes as u64;
-            self.dropped_seq = seq;
-            self.dropped_recently.push_back((seq, n_bytes as u64));
-            if self.dropped_recently.len() > DROPS_MAX {
-                self.dropped_recently.pop_front();
-            }
-        }
-    }
-
-    fn dropped_after(&self, after: Seq) -> u64 {
-        if after >= self.dropped_seq {
-            return 0;
-        }
-        match self.dropped_recently.front() {
-            Some((first, _)) if after + 1 >= *first => {
-                let is_after = |(seq, _): &&(Seq, u64)| *seq > after;
-                self.dropped_recently.iter().filter(is_after).map(|(_, n_bytes)| n_bytes).sum()
-            }
-            // All that was ever dropped: exact for a reader from the start, else the most it can be.
-            Some(_) | None => self.dropped_bytes,
-        }
     }
 }
 
