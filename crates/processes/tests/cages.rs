@@ -235,11 +235,20 @@ async fn a_family_that_uses_too_much_is_killed_and_the_reason_is_known() {
             Excess::Cpu,
         ),
         (
+            // Nobody of them lives long, and the parents of all of them are gone.
+            CageLimits { cpu_ms: Some(400), ..usual },
+            "for n in $(seq 100); do (sh -c 'n=0; while [ $n -lt 30000 ]; do n=$((n+1)); done' &); sleep 0.1; done",
+            Excess::Cpu,
+        ),
+        (
             CageLimits { processes: Some(20), ..usual },
             "while :; do sleep 1000 & done",
             Excess::Processes,
         ),
     ] {
+        // What a guardian's last family used is not counted against the next.
+        let process = house.spawn(&caged(&limited(limits), "true")).await.unwrap();
+        assert_eq!(Heard::new(&process).end().await.0, 0);
         let process = house.spawn(&caged(&limited(limits), script)).await.unwrap();
         let (code, _) = Heard::new(&process).end().await;
         assert_eq!((process.output().excess(), code), (Some(excess), 137), "{script}");

@@ -1,8 +1,8 @@
 //! A guardian: the parent of one program at a time and the adopter of all its orphans.
 
 use super::children::children;
-use super::{leader, usage, vfork, wait};
-use crate::cage::CageLimits;
+use super::usage::Meter;
+use super::{leader, vfork, wait};
 use crate::guardian_link::take_streams;
 use crate::order::{Order, REPORT_BYTES, Report, Wish};
 use nix::errno::Errno;
@@ -31,11 +31,10 @@ pub(super) fn run(link: OwnedFd, children: &SignalFd) -> i32 {
 fn serve(link: &UnixStream, children: &SignalFd) -> io::Result<()> {
     let (first, streams) = take_streams(link)?;
     let order = Order::read([first].as_slice().chain(link))?;
-    let limits = order.cage.as_ref().map(|cage| cage.limits);
-    let limits = limits.filter(|limits| *limits != CageLimits::default());
+    let meter = order.cage.as_ref().and_then(|cage| Meter::new(cage.limits));
     match start(order, streams) {
         Ok(leader) => {
-            Guardian { link, leader: Some(leader), group: leader, limits }.attend(children)
+            Guardian { link, leader: Some(leader), group: leader, meter }.attend(children)
         }
         Err(report) => (&*link).write_all(&report.to_bytes()),
     }
@@ -94,7 +93,7 @@ struct Guardian<'a> {
     /// The group it was born to lead.
     group: Pid,
     /// What it and all that it starts may use together.
-    limits: Option<CageLimits>,
+    meter: Option<Meter>,
 }
 
 /// How often a family with limits is looked at, in milliseconds: what a program can do wrong in that time is small.
@@ -103,9 +102,10 @@ const LOOK_EVERY_MS: u16 = 100;
 impl Guardian<'_> {
     fn attend(mut self, children: &SignalFd) -> io::Result<()> {
         self.report(Report::Started { pid: self.group.as_raw() })?;
-        let most = self.limits.map_or(PollTimeout::NONE, |_| PollTimeout::from(LOOK_EVERY_MS));
+        let most =
+            self.meter.as_ref().map_or(PollTimeout::NONE, |_| PollTimeout::from(LOOK_EVERY_MS));
         while let Ok((has_wish, _)) = wait(self.link, children, most) {
-            if let Some(excess) = self.limits.as_ref().and_then(usage::excess) {
+            if let Some(excess) = self.meter.as_ref().and_then(Meter::excess) {
                 // Whether that is heard or not, it is the end.
                 let _ = self.report(Report::Exceeded { excess });
                 break;
