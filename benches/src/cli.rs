@@ -2,10 +2,11 @@
 //! connect to it.
 
 use crate::directory::directory;
+use crate::durable::binary;
 use crate::durable::served::{Served, airlock};
 use crate::floor_process::CONNECT;
 use anyhow::{Context as _, Result, ensure};
-use bench::{Contender, Plan, Report, Target};
+use bench::{Contender, Plan, Report, Size, Target};
 use std::io::Read as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -16,7 +17,10 @@ const PLAN: Plan =
 /// What a person takes for at once.
 const FIRST_OUTPUT_NS_MAX: f64 = 30e6;
 
-/// Measures `--version` and `call`.
+/// What one file with everything in it may take.
+const BINARY_BYTES_MAX: f64 = 30e6;
+
+/// Measures `--version`, `call` and the binary itself.
 pub(crate) fn run() -> Result<Report> {
     let mut report = Report::default();
     let directory = directory()?;
@@ -42,6 +46,11 @@ pub(crate) fn run() -> Result<Report> {
     });
     report.add(PLAN.compare(call, floor())?, targets());
     served.stop()?;
+    report.add_size(Size {
+        name: "the binary that is all a user installs".to_owned(),
+        bytes: std::fs::metadata(binary()?)?.len() as f64,
+        bytes_max: Some(BINARY_BYTES_MAX),
+    });
     Ok(report)
 }
 
