@@ -131,20 +131,18 @@ async fn a_program_may_be_told_another_name() {
 async fn a_program_leads_its_session_with_three_descriptors_and_no_signal_blocked_or_ignored() {
     let house = start();
     for streams in [PIPES, TERMINAL] {
-        let script = "ps -o pid=,pgid=,sid= -p $$ | tr -s ' '; echo /proc/$$/fd/* | tr '\n' ' '; \
+        // Read while the shell waits and holds nothing else: it keeps a pipeline's pipe open for a moment.
+        let script = "ps -o pid=,pgid=,sid= -p $$ | tr -s ' '; ls /proc/$$/fd; \
              grep -E 'Sig(Blk|Ign)' /proc/$$/status | cut -f 2 | tr '\n' ' '";
         let (text, _) = told(&house, &shell(streams, script)).await;
-        let mut lines = text.lines();
-        let ids: Vec<&str> = lines.next().unwrap().split_whitespace().collect();
-        assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
-        let rest: Vec<&str> = lines.next().unwrap().split_whitespace().collect();
-        let descriptors: Vec<&str> =
-            rest.iter().filter_map(|word| word.rsplit_once("fd/")).map(|(_, n)| n).collect();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let [ids @ .., blocked, ignored] = words.as_slice() else { panic!("{text}") };
+        let (ids, descriptors) = ids.split_at(3);
+        assert!(ids.iter().all(|id| *id == ids[0]), "{text}");
         assert_eq!(descriptors, ["0", "1", "2"], "{text}");
         // The C library keeps two signals above the usual ones for itself.
-        let masks =
-            rest[rest.len() - 2..].iter().map(|mask| u64::from_str_radix(mask, 16).unwrap());
-        assert!(masks.clone().all(|mask| mask & 0x7fff_ffff == 0), "{text}");
+        let masks = [blocked, ignored].map(|mask| u64::from_str_radix(mask, 16).unwrap());
+        assert!(masks.iter().all(|mask| mask & 0x7fff_ffff == 0), "{text}");
     }
     house.shutdown().await;
 }
