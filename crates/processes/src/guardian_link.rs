@@ -42,7 +42,7 @@ pub(crate) enum Received {
 
 /// Receives without waiting.
 pub(crate) fn receive(control: &OwnedFd) -> nix::Result<Received> {
-    match receive_with(control) {
+    match receive_with(control, &mut [0]) {
         Ok((_, Some([link]))) => Ok(Received::Link(link)),
         Ok((0, None)) => Ok(Received::Gone),
         Ok((_, None)) | Err(Errno::EAGAIN | Errno::EINTR) => Ok(Received::Nothing),
@@ -65,7 +65,7 @@ pub(crate) async fn give(
 pub(crate) fn take_streams(link: &impl AsFd) -> io::Result<(u8, [OwnedFd; 3])> {
     let mut first = [0];
     loop {
-        match receive_into(link, &mut first) {
+        match receive_with(link, &mut first) {
             Ok((0, _)) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok((_, Some(streams))) => return Ok((first[0], streams)),
             // A wish for the family before, which was gone when it came.
@@ -86,12 +86,8 @@ fn send_with<const N: usize>(
     sendmsg::<()>(socket, &[IoSlice::new(bytes)], &rights, MsgFlags::MSG_NOSIGNAL, None)
 }
 
-fn receive_with<const N: usize>(socket: &impl AsFd) -> nix::Result<(usize, Option<[OwnedFd; N]>)> {
-    receive_into(socket, &mut [0])
-}
-
 /// How many bytes came, and the descriptors, where there were so many.
-fn receive_into<const N: usize>(
+fn receive_with<const N: usize>(
     socket: &impl AsFd,
     bytes: &mut [u8],
 ) -> nix::Result<(usize, Option<[OwnedFd; N]>)> {

@@ -1,8 +1,10 @@
 //! A guardian: the parent of one program at a time and the adopter of all its orphans.
 
 use super::children::children;
+use super::program::Plan;
 use super::usage::Meter;
-use super::{leader, vfork, wait};
+use super::{cage, vfork, wait};
+use crate::cage::Cage;
 use crate::guardian_link::take_streams;
 use crate::order::{Order, REPORT_BYTES, Report, Wish};
 use nix::errno::Errno;
@@ -32,7 +34,7 @@ fn serve(link: &UnixStream, children: &SignalFd) -> io::Result<()> {
     let (first, streams) = take_streams(link)?;
     let order = Order::read([first].as_slice().chain(link))?;
     let meter = order.cage.as_ref().and_then(|cage| Meter::new(cage.limits));
-    match start(order, streams) {
+    match start(&order, streams) {
         Ok(leader) => {
             Guardian { link, leader: Some(leader), group: leader, meter }.attend(children)
         }
@@ -41,11 +43,12 @@ fn serve(link: &UnixStream, children: &SignalFd) -> io::Result<()> {
 }
 
 /// Returns when the child has become the program or said why not.
-fn start(order: Order, streams: [OwnedFd; 3]) -> Result<Pid, Report> {
+fn start(order: &Order, streams: [OwnedFd; 3]) -> Result<Pid, Report> {
+    let plan = Plan::new(order, &streams).map_err(failed)?;
     match &order.cage {
-        None => vfork::start(&order, &streams).map_err(failed),
+        None => vfork::start(&plan).map_err(failed),
         // Building a cage takes memory, which a child that borrows ours must not do.
-        Some(_) => fork_leader(order, streams),
+        Some(cage) => fork_caged(&plan, cage, streams),
     }
 }
 
@@ -53,18 +56,14 @@ const fn failed(errno: Errno) -> Report {
     Report::Failed { errno: errno as i32 }
 }
 
-fn fork_leader(order: Order, streams: [OwnedFd; 3]) -> Result<Pid, Report> {
-    let (mut said, say) = io::pipe().map_err(|error| failed(errno(error)))?;
-    let guardian = nix::unistd::getpid();
+fn fork_caged(plan: &Plan, cage: &Cage, streams: [OwnedFd; 3]) -> Result<Pid, Report> {
+    let no_pipe = |error: io::Error| Errno::from_raw(error.raw_os_error().unwrap_or(libc::EINVAL));
+    let (mut said, say) = io::pipe().map_err(|error| failed(no_pipe(error)))?;
     // SAFETY: as in the warden: this process has one thread.
     match unsafe { fork() }.map_err(failed)? {
         ForkResult::Child => {
             drop(said);
-            let report = match leader::become_program(order, streams, guardian) {
-                (Some(wall), _) => Report::Uncaged { wall },
-                (None, error) => failed(errno(error)),
-            };
-            let _ = (&say).write_all(&report.to_bytes());
+            let _ = (&say).write_all(&become_caged(plan, cage).to_bytes());
             super::leave(127)
         }
         ForkResult::Parent { child } => {
@@ -82,8 +81,15 @@ fn fork_leader(order: Order, streams: [OwnedFd; 3]) -> Result<Pid, Report> {
     }
 }
 
-fn errno(error: io::Error) -> Errno {
-    Errno::from_raw(error.raw_os_error().unwrap_or(libc::EINVAL))
+/// Becomes the program in its cage; returns only with the reason why not.
+fn become_caged(plan: &Plan, cage: &Cage) -> Report {
+    if let Err(errno) = plan.settle() {
+        return failed(errno);
+    }
+    match cage::enter(cage) {
+        Ok(()) => failed(plan.enter()),
+        Err((wall, _)) => Report::Uncaged { wall },
+    }
 }
 
 struct Guardian<'a> {

@@ -7,7 +7,7 @@
 mod cage;
 mod children;
 mod guardian;
-mod leader;
+mod program;
 mod signals;
 mod usage;
 mod vfork;

@@ -1,0 +1,116 @@
+//! A program that is about to be: all that it takes, made ready by its guardian, and the steps of the child that becomes
+//! it. The child may be borrowing its parent's memory, so its steps call the system and take no memory.
+
+use super::signals::unblock;
+use crate::order::Order;
+use nix::errno::Errno;
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
+use nix::unistd::{Pid, getppid, setsid};
+use std::ffi::{CString, OsStr, OsString, c_char};
+use std::os::fd::{OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt as _;
+
+/// What a child needs to become a program.
+pub(super) struct Plan {
+    guardian: Pid,
+    has_terminal: bool,
+    streams: [RawFd; 3],
+    cwd: CString,
+    program: CString,
+    argv: Texts,
+    env: Texts,
+}
+
+impl Plan {
+    /// Reads an order. Our own search path becomes the program's.
+    pub(super) fn new(order: &Order, streams: &[OwnedFd; 3]) -> Result<Self, Errno> {
+        let program = order.argv.first().ok_or(Errno::EINVAL)?;
+        let arg0 = order.arg0.as_ref().unwrap_or(program);
+        let words = [arg0].into_iter().chain(&order.argv[1..]);
+        let path = order.env.iter().find(|(name, _)| name == "PATH");
+        search(path.map(|(_, path)| path.as_os_str()));
+        Ok(Self {
+            guardian: nix::unistd::getpid(),
+            has_terminal: order.has_terminal,
+            streams: streams.each_ref().map(std::os::fd::AsRawFd::as_raw_fd),
+            cwd: text(order.cwd.as_os_str())?,
+            program: text(program)?,
+            argv: Texts::new(words.map(|word| text(word)).collect::<Result<_, _>>()?),
+            env: Texts::new(order.env.iter().map(variable).collect::<Result<_, _>>()?),
+        })
+    }
+
+    /// What the list of its arguments takes.
+    pub(super) const fn argv_bytes(&self) -> usize {
+        size_of_val(self.argv.places.as_slice())
+    }
+
+    /// The child's first steps: a session of its own, with its terminal, that ends with its guardian.
+    pub(super) fn settle(&self) -> Result<(), Errno> {
+        setsid()?;
+        if self.has_terminal {
+            // Ctrl-C and hang-ups of this session come from it.
+            // SAFETY: the call takes a descriptor that we own and a number, and writes nothing.
+            Errno::result(unsafe { libc::ioctl(self.streams[0], libc::TIOCSCTTY, 0) })?;
+        }
+        set_pdeathsig(Signal::SIGKILL)?;
+        // It may have ended before the wish was made.
+        if getppid() == self.guardian { Ok(()) } else { Err(Errno::ESRCH) }
+    }
+
+    /// The last one: the child becomes the program, with all signals as usual. Returns only with the reason why not.
+    pub(super) fn enter(&self) -> Errno {
+        for (ours, theirs) in self.streams.into_iter().zip(0..) {
+            // SAFETY: both are numbers; ours is open, and above the standard ones, which guardians keep open.
+            if unsafe { libc::dup2(ours, theirs) } < 0 {
+                return Errno::last();
+            }
+        }
+        // SAFETY: the text ends with a zero and outlives the call.
+        if unsafe { libc::chdir(self.cwd.as_ptr()) } < 0 {
+            return Errno::last();
+        }
+        if let Err(errno) = unblock() {
+            return errno;
+        }
+        let (argv, env) = (self.argv.places.as_ptr(), self.env.places.as_ptr());
+        // Every descriptor but the three is closed by the system on the way.
+        // SAFETY: texts end with a zero, lists of them with nothing, and all are this plan's own.
+        unsafe { libc::execvpe(self.program.as_ptr(), argv, env) };
+        Errno::last()
+    }
+}
+
+/// Makes libc look for programs there, or where it does for those who say nothing.
+fn search(path: Option<&OsStr>) {
+    // SAFETY: this process has one thread, so nobody reads the environment meanwhile.
+    unsafe {
+        match path {
+            Some(path) => std::env::set_var("PATH", path),
+            None => std::env::remove_var("PATH"),
+        }
+    }
+}
+
+fn text(text: &OsStr) -> Result<CString, Errno> {
+    CString::new(text.as_bytes()).map_err(|_| Errno::EINVAL)
+}
+
+fn variable((name, value): &(OsString, OsString)) -> Result<CString, Errno> {
+    CString::new([name.as_bytes(), b"=", value.as_bytes()].concat()).map_err(|_| Errno::EINVAL)
+}
+
+/// Texts as the system wants them: their places, and nothing behind the last.
+struct Texts {
+    places: Vec<*const c_char>,
+    /// They stay where they are as long as this is there.
+    _texts: Vec<CString>,
+}
+
+impl Texts {
+    fn new(texts: Vec<CString>) -> Self {
+        let places = texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect();
+        Self { places, _texts: texts }
+    }
+}
