@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use processes::Processes;
-use server::exec_server::{Choice, Confines, ExecServer, PlainSandbox, Reach};
+use server::exec_server::{Choice, Confines, ExecServer, PlainSandbox, Reach, imposed_cage};
 use sources::ProcessTool;
 use sources::config::{ProcessNetwork, ProcessSandbox};
 use std::path::PathBuf;
@@ -32,18 +32,23 @@ impl Housing {
     /// Lets programs run commands, where the configuration wants it.
     pub(crate) fn offer(&self, catalogue: &Catalogue) -> anyhow::Result<()> {
         let Some(processes) = &self.processes else { return Ok(()) };
+        let Some(run) = self.said.run.clone() else { return Ok(()) };
         let here = std::env::current_dir().unwrap_or_else(|_| "/".into());
-        if let Some(tool) = ProcessTool::wanted(&self.said, processes, &here) {
-            catalogue.add(Arc::new(tool))?;
-        }
+        let cage = self.confines().as_ref().map(imposed_cage).transpose();
+        let cage = cage.map_err(anyhow::Error::msg)?;
+        catalogue.add(Arc::new(ProcessTool::new(run, processes, &here, cage)))?;
         Ok(())
     }
 
     /// The door for clients, where there is room for it.
     pub(crate) fn exec_server(&self) -> Option<ExecServer> {
         let processes = self.processes.clone()?;
-        let confines = self.said.sandbox.clone().map(confines);
-        Some(ExecServer::confined(processes, Choice::Auto, confines))
+        Some(ExecServer::confined(processes, Choice::Auto, self.confines()))
+    }
+
+    /// What every process is kept to, whoever starts it.
+    fn confines(&self) -> Option<Confines> {
+        self.said.sandbox.clone().map(confines)
     }
 
     /// Ends what is left.

@@ -35,7 +35,7 @@ pub use error::{Refused, SpawnError};
 pub use guardians::SPARES_MAX;
 pub use order::Signal;
 pub use output::{
-    CHUNK_BYTES_MAX, Changes, Chunk, Event, Output, Page, RETAINED_BYTES_MAX, Seq, Stream,
+    CHUNK_BYTES_MAX, Changes, Chunk, Event, Follower, Output, Page, RETAINED_BYTES_MAX, Seq, Stream,
 };
 pub use process::{End, InputRoom, Process};
 pub use processes::{Config, Processes, Program};

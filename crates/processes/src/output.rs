@@ -48,6 +48,32 @@ impl Changes {
     }
 }
 
+/// Hears every event in its order. What it has heard is needed no more: one process has one of these, or none.
+#[derive(Debug)]
+pub struct Follower<'a> {
+    output: &'a Output,
+    changes: Changes,
+    heard: Seq,
+}
+
+impl Follower<'_> {
+    /// The next event, when there is one. Nothing comes after the end. Dropping the future loses nothing.
+    pub async fn next(&mut self) -> Event {
+        loop {
+            // Others on this thread have their turn, however much is said.
+            tokio::task::consume_budget().await;
+            match self.output.next_after(self.heard) {
+                Some(event) => {
+                    self.heard = event.seq();
+                    self.output.release(self.heard);
+                    return event;
+                }
+                None => self.changes.next().await,
+            }
+        }
+    }
+}
+
 impl Output {
     pub(crate) fn new(terminal: Option<Size>) -> Self {
         // Where there is no screen none is waited for.
@@ -179,6 +205,11 @@ impl Output {
         kept.released = seq;
         drop(kept);
         self.room.notify_one();
+    }
+
+    /// Hears all of it from the beginning.
+    pub fn follow(&self) -> Follower<'_> {
+        Follower { output: self, changes: self.changes(), heard: 0 }
     }
 
     /// Whom to ask to be woken.

@@ -4,15 +4,12 @@
 mod heard;
 mod said;
 
-use crate::config::{ProcessNetwork, ProcessRun, ProcessSandbox, Processes as Said};
+use crate::config::ProcessRun;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use heard::Heard;
 use lifecycle::{Failure, FailureCode, Json, ToolPath};
-use processes::{
-    Access, Cage, CageLimits, End, Event, Excess, Input, Network, Output, Process, Processes, Rule,
-    SpawnError, Spec, Streams,
-};
+use processes::{Cage, End, Event, Excess, Input, Process, Processes, SpawnError, Spec, Streams};
 use said::Command;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -40,13 +37,11 @@ struct Setting {
 }
 
 impl ProcessTool {
-    /// The tool that the configuration wants, if it wants one. Commands start in `here` where no folder is named.
-    pub fn wanted(said: &Said, processes: &Processes, here: &Path) -> Option<Self> {
-        let run = said.run.clone()?;
+    /// The tool that the configuration wants. Commands are kept to `cage`, and start in `here` where no folder is named.
+    pub fn new(run: ProcessRun, processes: &Processes, here: &Path, cage: Option<Cage>) -> Self {
         let directory = run.directory.clone().unwrap_or_else(|| here.to_owned());
-        let cage = said.sandbox.as_ref().map(cage);
         let setting = Setting { processes: processes.clone(), run, directory, cage };
-        Some(Self { setting: Arc::new(setting) })
+        Self { setting: Arc::new(setting) }
     }
 }
 
@@ -136,8 +131,7 @@ async fn attend(
     request: &Request,
     time_max: Duration,
 ) -> Ended {
-    let (output, mut after) = (process.output(), 0);
-    let mut changes = output.changes();
+    let mut follower = process.output().follow();
     let deadline = tokio::time::sleep(time_max);
     tokio::pin!(deadline);
     let mut ended = Ended { code: 0, is_timed_out: false };
@@ -154,30 +148,15 @@ async fn attend(
                     request.progress.tell(words).await;
                 }
             }
-            event = next(output, &mut changes, after) => {
-                after = event.seq();
-                output.release(after);
-                match event {
-                    Event::Output(chunk) => heard.hear(chunk.stream, &chunk.bytes),
-                    Event::Exited { code, .. } => {
-                        (ended.code, has_exited) = (code, true);
-                        // What it left behind belongs to nobody.
-                        process.end(End::Kill);
-                    }
-                    Event::Closed { .. } => return ended,
+            event = follower.next() => match event {
+                Event::Output(chunk) => heard.hear(chunk.stream, &chunk.bytes),
+                Event::Exited { code, .. } => {
+                    (ended.code, has_exited) = (code, true);
+                    // What it left behind belongs to nobody.
+                    process.end(End::Kill);
                 }
-            }
-        }
-    }
-}
-
-async fn next(output: &Output, changes: &mut processes::Changes, after: u64) -> Event {
-    loop {
-        // Others on this thread have their turn, however much is said.
-        tokio::task::consume_budget().await;
-        match output.next_after(after) {
-            Some(event) => return event,
-            None => changes.next().await,
+                Event::Closed { .. } => return ended,
+            },
         }
     }
 }
@@ -231,24 +210,4 @@ fn not_started(error: SpawnError) -> Failure {
         }
     };
     Failure::new(FailureCode::Tool, format!("The command could not be started: {why}."))
-}
-
-/// What the configuration keeps commands to.
-fn cage(said: &ProcessSandbox) -> Cage {
-    // A link would be mounted over, and what it leads to left as it is.
-    let real = |path: &String| Path::new(path).canonicalize().unwrap_or_else(|_| path.into());
-    let at = |access| move |path: &String| Rule { path: real(path), access };
-    let root = Rule { path: "/".into(), access: Access::Read };
-    let written = said.writable.iter().map(at(Access::Write));
-    let hidden = said.hidden.iter().map(at(Access::Deny));
-    let network = match said.network {
-        ProcessNetwork::All => Network::All,
-        ProcessNetwork::Loopback => Network::Loopback,
-        ProcessNetwork::None => Network::None,
-    };
-    let (memory_bytes, cpu_ms, processes) = (said.memory_bytes, said.cpu_ms, said.processes);
-    let limits = CageLimits { memory_bytes, cpu_ms, processes };
-    // Of the same path the rule that forbids most counts, so a root that may be written has no other.
-    let root = (!said.writable.iter().any(|path| path == "/")).then_some(root);
-    Cage { rules: root.into_iter().chain(written).chain(hidden).collect(), network, limits }
 }

@@ -27,8 +27,11 @@ const DENIED: [&str; 5] = [
     "Cannot allocate memory",
 ];
 
+/// Where something starts that has no folder of its own.
+const NOWHERE: &str = "/";
+
 /// The cage that a sandbox means for a process that starts in `cwd` with this `TMPDIR`.
-pub(super) fn cage(
+fn cage(
     confines: &Confines,
     workspaces: &[String],
     cwd: &Path,
@@ -80,20 +83,32 @@ pub(super) fn of_files(
     }) {
         return Err("the sandbox does not say what its workspace is".into());
     }
-    let nowhere = Path::new("/");
-    let temporary = std::env::var("TMPDIR").ok();
-    let imposed = imposed.map(|confines| cage(confines, &[], nowhere, None)).transpose()?;
-    let asked = asked
-        .map(|asked| cage(&asked.confines, &asked.workspaces, nowhere, temporary.as_deref()))
-        .transpose()?;
+    kept_to(imposed, asked, Path::new(NOWHERE), std::env::var("TMPDIR").ok().as_deref())
+}
+
+/// What a process that starts in `cwd` with this `TMPDIR` is kept to: what is imposed, and what is asked for.
+pub(super) fn kept_to(
+    imposed: Option<&Confines>,
+    asked: Option<&Sandbox>,
+    cwd: &Path,
+    temporary: Option<&str>,
+) -> Result<Option<Cage>, String> {
+    let imposed = imposed.map(|confines| cage(confines, &[], cwd, None)).transpose()?;
+    let asked =
+        asked.map(|asked| cage(&asked.confines, &asked.workspaces, cwd, temporary)).transpose()?;
     Ok(match (imposed, asked) {
         (Some(imposed), Some(asked)) => Some(both(&imposed, &asked)),
         (imposed, asked) => imposed.or(asked),
     })
 }
 
+/// What is imposed on processes that no client starts.
+pub fn imposed_cage(confines: &Confines) -> Result<Cage, String> {
+    cage(confines, &[], Path::new(NOWHERE), None)
+}
+
 /// What both allow.
-pub(super) fn both(one: &Cage, other: &Cage) -> Cage {
+fn both(one: &Cage, other: &Cage) -> Cage {
     let rules = one.rules.iter().chain(&other.rules).map(|rule| {
         let least = |one, other| match (one, other) {
             (Access::Deny, _) | (_, Access::Deny) => Access::Deny,

@@ -21,7 +21,7 @@ const TIME_MAX: Duration = Duration::from_secs(60);
 const ASKED_BYTES_MAX: u64 = MESSAGE_BYTES_MAX as u64 + (1 << 20);
 
 /// The longest answer: the largest file in base64, and what stands around it.
-const ANSWER_BYTES_MAX: usize = (512 << 20) / 3 * 4 + (1 << 20);
+const ANSWER_BYTES_MAX: usize = files::FILE_BYTES_MAX as usize / 3 * 4 + (1 << 20);
 
 /// Does one request about files, if this process was started to do that. Call it first in `main`.
 pub fn enter_if_asked() -> Option<ExitCode> {
@@ -69,26 +69,15 @@ async fn done(processes: &Processes, cage: Cage, asked: Vec<u8>) -> files::Done 
     // One that has ended already says why by its silence.
     let _ = process.write(asked.into(), room);
     let _ = process.close_input();
-    let (output, mut after, mut said) = (process.output(), 0, vec![]);
-    let mut changes = output.changes();
-    loop {
-        match output.next_after(after) {
-            None => changes.next().await,
-            Some(event) => {
-                after = event.seq();
-                output.release(after);
-                match event {
-                    Event::Output(chunk) if chunk.stream == Stream::Stdout => {
-                        said.extend_from_slice(&chunk.bytes);
-                    }
-                    Event::Output(_) => {}
-                    Event::Exited { .. } => process.end(End::Kill),
-                    Event::Closed { .. } => break,
-                }
+    let (mut follower, mut said) = (process.output().follow(), vec![]);
+    while said.len() <= ANSWER_BYTES_MAX {
+        match follower.next().await {
+            Event::Output(chunk) if chunk.stream == Stream::Stdout => {
+                said.extend_from_slice(&chunk.bytes);
             }
-        }
-        if said.len() > ANSWER_BYTES_MAX {
-            break;
+            Event::Output(_) => {}
+            Event::Exited { .. } => process.end(End::Kill),
+            Event::Closed { .. } => break,
         }
     }
     let broken = |_| ErrorObject::new(INTERNAL, "the request broke in its sandbox");

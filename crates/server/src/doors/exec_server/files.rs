@@ -22,7 +22,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc;
 
 /// The largest file that is read at once.
-const FILE_BYTES_MAX: u64 = 512 << 20;
+pub(super) const FILE_BYTES_MAX: u64 = 512 << 20;
 /// Entries of one folder.
 const ENTRIES_MAX: usize = 50_000;
 /// How far a walk goes, whatever it asks for.

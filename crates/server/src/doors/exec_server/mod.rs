@@ -38,6 +38,7 @@ use axum::extract::ws::{WebSocket, WebSocketUpgrade};
 use axum::http::HeaderMap;
 use axum::http::header::ORIGIN;
 use axum::response::Response;
+pub use cage::imposed_cage;
 use processes::Processes;
 pub use protocols::exec_server::{Confines, PlainSandbox, Reach};
 use protocols::exec_server::{FRAME_BYTES_MAX, MESSAGE_BYTES_MAX};

@@ -22,14 +22,7 @@ pub(super) fn spec(params: &ExecParams, imposed: Option<&Confines>) -> Result<Sp
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let env = protocols::exec_server::environment(params.env_policy.as_ref(), own, &params.env);
     let temporary = env.get("TMPDIR").map(String::as_str);
-    let imposed = imposed.map(|confines| cage::cage(confines, &[], &cwd, None)).transpose()?;
-    let asked = asked
-        .map(|asked| cage::cage(&asked.confines, &asked.workspaces, &cwd, temporary))
-        .transpose()?;
-    let cage = match (imposed, asked) {
-        (Some(imposed), Some(asked)) => Some(cage::both(&imposed, &asked)),
-        (imposed, asked) => imposed.or(asked),
-    };
+    let cage = cage::kept_to(imposed, asked.as_ref(), &cwd, temporary)?;
     let size =
         params.size.map_or_else(Size::default, |size| Size { rows: size.rows, columns: size.cols });
     let streams = match (params.tty, params.pipe_stdin) {
