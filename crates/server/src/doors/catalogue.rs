@@ -342,6 +342,11 @@ pub(super) fn parse_slug(text: &str) -> Result<Slug, Problem> {
     Slug::parse(text).map_err(|bad| Problem::bad_request(format!("The slug is wrong: {bad}.")))
 }
 
+/// Whose it is, as a member says: everybody's, where it says nothing.
+pub(super) fn owner(members: &Members<'_>, name: &str) -> Result<String, Problem> {
+    Ok(member(members, name, "a string")?.unwrap_or_else(|| "org".to_owned()))
+}
+
 pub(super) fn looks(caller: &Caller) -> Result<(), Problem> {
     caller.may_run().map_err(|denied| Problem::denied(denied, ""))
 }

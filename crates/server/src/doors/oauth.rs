@@ -38,8 +38,7 @@ pub(crate) async fn start(
     let (slug, owner, name) = place(&members)?;
     let text = |name: &str| member::<String>(&members, name, "a string");
     if let Some(client) = text("client")? {
-        let client =
-            Some(format!("{}/{client}", text("clientOwner")?.unwrap_or_else(|| "org".into())));
+        let client = Some(format!("{}/{client}", catalogue::owner(&members, "clientOwner")?));
         let scopes: Option<Vec<String>> = member(&members, "scopes", "a list of strings")?;
         let scopes = scopes.unwrap_or_default();
         let oauth = Some(OAuth { client, scopes, ..OAuth::default() });
@@ -70,13 +69,13 @@ pub(crate) async fn complete(
 ) -> Result<Response, Problem> {
     administers(&caller)?;
     let members = members(&body)?;
-    let mut query = vec![];
-    for name in ["state", "code", "iss"] {
-        let value = member::<String>(&members, name, "a string")?;
-        query.extend(value.map(|value| (name.to_owned(), value)));
+    let text = |name: &str| member::<String>(&members, name, "a string");
+    let state = text("state")?.unwrap_or_default();
+    let mut query = vec![("state".to_owned(), state.clone())];
+    for name in ["code", "iss"] {
+        query.extend(text(name)?.map(|value| (name.to_owned(), value)));
     }
     let sources = catalogue::sources(&app)?;
-    let state = query.first().map(|(_, state)| state.clone()).unwrap_or_default();
     let view = sources.awaited(&state).await?;
     match (sources.returned(&query).await?, view) {
         (Returned::Done, Some(view)) => Ok(answer(StatusCode::OK, &shown(&view))),
@@ -149,6 +148,5 @@ pub(crate) async fn callback(
 fn place(members: &Members<'_>) -> Result<(Slug, String, String), Problem> {
     let text = |name: &str| member::<String>(members, name, "a string");
     let slug = catalogue::parse_slug(&text("integration")?.unwrap_or_default())?;
-    let owner = text("owner")?.unwrap_or_else(|| "org".into());
-    Ok((slug, owner, text("name")?.unwrap_or_else(|| "main".into())))
+    Ok((slug, catalogue::owner(members, "owner")?, text("name")?.unwrap_or_else(|| "main".into())))
 }

@@ -66,11 +66,8 @@ pub(crate) async fn remove(
     body: axum::body::Bytes,
 ) -> Result<Response, Problem> {
     administers(&caller)?;
-    let owner: Option<String> = match body.is_empty() {
-        true => None,
-        false => member(&members(&body)?, "owner", "a string")?,
-    };
-    let owner = owner.unwrap_or_else(|| "org".into());
+    let members = if body.is_empty() { Members::new() } else { members(&body)? };
+    let owner = catalogue::owner(&members, "owner")?;
     catalogue::sources(&app)?.remove_app(&owner, &slug).await?;
     Ok(answer(StatusCode::OK, &json!({ "removed": true })))
 }
@@ -127,7 +124,7 @@ fn kept(members: &Members<'_>) -> Result<Kept, Problem> {
         }
     };
     Ok(Kept {
-        owner: text("owner")?.unwrap_or_else(|| "org".into()),
+        owner: catalogue::owner(members, "owner")?,
         slug: text("slug")?.unwrap_or_default(),
         flow,
         authorization_url: text("authorizationUrl")?.unwrap_or_default(),
