@@ -5,9 +5,9 @@
 mod house;
 mod served;
 
-use house::{House, wait_for};
+use house::House;
 use serde_json::{Value, json};
-use served::airlock;
+use served::{airlock, wait_for};
 use std::path::Path;
 
 /// A server whose programs may run commands in a folder of their own, without asking where `asks` is false.

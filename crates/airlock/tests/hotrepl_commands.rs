@@ -9,6 +9,10 @@ use repl_spoken::{Spoken, spoken};
 use serde_json::{Value, json};
 use served::Served;
 
+fn names(list: &Value) -> Vec<&str> {
+    list.as_array().unwrap().iter().filter_map(|it| it["name"].as_str()).collect()
+}
+
 #[tokio::test]
 async fn commands_of_a_script_are_typed_timed_and_write_files() {
     let folder = tempfile::tempdir().unwrap();
@@ -32,12 +36,7 @@ async fn commands_of_a_script_are_typed_timed_and_write_files() {
         Served::start(&folder.path().join("data"), &["--repl-script", script.to_str().unwrap()]);
     let mut repl = spoken(&server).await;
     let listed = repl.ask(json!({"type": "commands_list"})).await;
-    let names: Vec<&str> = listed["commands"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(|it| it["name"].as_str())
-        .collect();
+    let names = names(&listed["commands"]);
     assert!(["demo.echo", "picky", "slow", "text.shout"].iter().all(|name| names.contains(name)));
     assert!(listed["since"].is_string());
     let misfit = repl.ask(call("text.shout", json!({"text": 5}))).await;
@@ -109,12 +108,7 @@ async fn jobs_files_and_the_journal_are_read_back_after_kill_9() {
     let journal = repl.ask(json!({"type": "journal_query", "kind": "eval", "limit": 1})).await;
     assert_eq!(journal["entries"][0]["code"], "1 + 41");
     let commands = repl.ask(json!({"type": "journal_query", "kind": "command"})).await;
-    let names: Vec<&str> = commands["entries"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(|it| it["name"].as_str())
-        .collect();
+    let names = names(&commands["entries"]);
     assert!(names.contains(&"demo.sleep") && names.contains(&"demo.artifact"), "{names:?}");
 }
 

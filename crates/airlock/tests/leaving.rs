@@ -11,29 +11,15 @@ mod traces;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use echo::Echo;
+use echo::{Echo, connect};
 use issuer::{Browser, Issuer};
 use repl_spoken::Spoken;
-use serde_json::{Value, json};
-use served::{Answer, Client, Served};
+use serde_json::json;
+use served::{Answer, Client, Served, good};
 use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
-use traces::{form, unseen, unseen_below};
-
-/// Nobody says this by chance, in any encoding.
-const CANARIES: [&str; 10] = [
-    "canary-Bearer/9fKq+Lm2",
-    "canary-Password/7Hd+Rw4",
-    "canary-Header/3Jx+Pz8uR",
-    "canary-Query/5Ny+Vb6aQz",
-    "canary-Cookie/1Tg+Sc0xW",
-    "canary-Environment/8Uv+Ke3",
-    "canary-Command/2Wa+Of7",
-    "canary-Handoff/6Yi+Mb5",
-    "canary-ClientSecret/4Xk+Wd9",
-    "canary-KnownSecret/7Rt+Qe1",
-];
+use traces::{CANARIES, form, unseen, unseen_below};
 
 /// One connection for each kind of secret.
 const NAMES: [&str; 11] = [
@@ -49,17 +35,6 @@ const NAMES: [&str; 11] = [
     "known",
     "device",
 ];
-
-fn good(answer: Answer) -> Value {
-    assert_eq!(answer.status, 200, "{answer:?}");
-    answer.json()
-}
-
-fn connect(admin: &Client, body: Value) -> Value {
-    let mut whole = json!({ "integration": "things", "owner": "org" });
-    whole.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
-    good(admin.post("/api/connections", &whole.to_string()))
-}
 
 /// Connections with values that somebody has.
 fn connect_values(admin: &Client, dir: &Path) {

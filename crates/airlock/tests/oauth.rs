@@ -9,9 +9,10 @@ mod served;
 mod traces;
 
 use echo::Echo;
-use guarded::{House, agreed, good, link, parameter, result, wait_for};
+use guarded::{House, agreed, link, parameter, result};
 use issuer::Browser;
 use serde_json::{Value, json};
+use served::{good, wait_for};
 use traces::unseen;
 
 const CALL: &str = "return (await tools.things.org.main.t.list({})).ok";

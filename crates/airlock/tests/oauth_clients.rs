@@ -8,10 +8,10 @@ mod npm;
 mod served;
 mod traces;
 
-use guarded::{House, agreed, good, link, parameter};
+use guarded::{House, agreed, link, parameter};
 use issuer::Browser;
 use serde_json::{Value, json};
-use served::Client;
+use served::{Client, good};
 
 const CALL: &str = "return (await tools.things.org.main.t.list({})).ok";
 const SECRET: &str = "canary-KnownSecret/7Rt+Qe1";

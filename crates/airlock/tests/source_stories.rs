@@ -6,8 +6,9 @@ mod house;
 mod served;
 mod web;
 
-use house::{House, api, wait_for};
+use house::{House, api};
 use serde_json::{Value, json};
+use served::wait_for;
 use std::path::PathBuf;
 use web::{Page, Web};
 

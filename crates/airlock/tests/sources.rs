@@ -6,9 +6,9 @@ mod house;
 mod npm;
 mod served;
 
-use house::{House, api, wait_for};
+use house::{House, api};
 use serde_json::json;
-use served::airlock;
+use served::{airlock, wait_for};
 use std::path::Path;
 
 const EVERYTHING: &str = "@modelcontextprotocol/server-everything/dist/index.js";

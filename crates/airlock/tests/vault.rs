@@ -5,36 +5,13 @@ mod echo;
 mod served;
 mod traces;
 
-use echo::Echo;
-use serde_json::{Value, json};
-use served::{Answer, Client, Served, airlock};
+use echo::{Echo, connect};
+use serde_json::json;
+use served::{Client, Served, airlock, good, wait_for};
 use std::os::unix::fs::PermissionsExt as _;
 use store::Records as _;
 use store::sqlite::SqliteStore;
-use traces::{files, unseen};
-
-/// Nobody says this by chance, in any encoding.
-const CANARIES: [&str; 8] = [
-    "canary-Bearer/9fKq+Lm2",
-    "canary-Password/7Hd+Rw4",
-    "canary-Header/3Jx+Pz8uR",
-    "canary-Query/5Ny+Vb6aQz",
-    "canary-Cookie/1Tg+Sc0xW",
-    "canary-Environment/8Uv+Ke3",
-    "canary-Command/2Wa+Of7",
-    "canary-Handoff/6Yi+Mb5",
-];
-
-fn good(answer: Answer) -> Value {
-    assert_eq!(answer.status, 200, "{answer:?}");
-    answer.json()
-}
-
-fn connect(admin: &Client, body: Value) -> Value {
-    let mut whole = json!({ "integration": "things", "owner": "org" });
-    whole.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
-    good(admin.post("/api/connections", &whole.to_string()))
-}
+use traces::{CANARIES, files, unseen};
 
 #[test]
 fn no_file_of_the_data_directory_holds_a_secret_and_old_ones_are_sealed() {
@@ -152,18 +129,6 @@ fn a_lost_key_gives_advice_and_destroys_nothing() {
         (result == true).then_some(result)
     });
     assert_eq!(ok, true);
-}
-
-#[track_caller]
-fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    let began = std::time::Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(began.elapsed().as_secs() < 60, "it did not happen");
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! tokens it refuses all others.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+use crate::served::{Client, good};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
@@ -15,6 +16,13 @@ type Guard = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// What would be enough for a request with a token that allows too little: scopes, with spaces between them.
 type Wishes = Box<dyn Fn(&str, &str) -> Option<String> + Send + Sync>;
+
+/// Makes a connection of the source `things`, which is this API.
+pub(crate) fn connect(admin: &Client, body: Value) -> Value {
+    let mut whole = json!({ "integration": "things", "owner": "org" });
+    whole.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
+    good(admin.post("/api/connections", &whole.to_string()))
+}
 
 /// A running API. It ends with the process: it holds nothing but a port.
 #[derive(Clone)]

@@ -3,10 +3,9 @@
 
 use crate::echo::Echo;
 use crate::issuer::{self, Browser, Issuer};
-use crate::served::{Answer, Client, Served};
+use crate::served::{Answer, Client, Served, good, wait_for};
 use crate::traces::{unseen, unseen_below};
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
 
 /// A guarded API, its authorization server, and a server of ours with a connection to it.
 pub(crate) struct House {
@@ -79,11 +78,6 @@ impl House {
     }
 }
 
-pub(crate) fn good(answer: Answer) -> Value {
-    assert_eq!(answer.status, 200, "{answer:?}");
-    answer.json()
-}
-
 /// The link that a paused execution shows.
 pub(crate) fn link(paused: &Answer) -> String {
     let told = paused.json();
@@ -104,18 +98,6 @@ pub(crate) fn result(client: &Client, execution: &str) -> Value {
         let shown = client.get(&format!("/api/executions/{execution}/result"));
         (shown.status == 200).then(|| shown.json()["result"].clone())
     })
-}
-
-#[track_caller]
-pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(began.elapsed() < Duration::from_secs(60), "it did not happen");
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }
 
 /// Somebody who agrees to whatever an execution asks, until it ends: what it returned, and how often it asked.

@@ -1,12 +1,8 @@
 //! A server with a configuration of its own, and what tests of sources ask of it.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
-use crate::served::{Client, Served, airlock};
+use crate::served::{Client, Served, airlock, wait_for};
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
-
-/// Longest wait for what happens by itself: reached only when it does not.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server with a configuration of its own.
 pub(crate) struct House {
@@ -71,19 +67,6 @@ impl House {
         let answer = self.admin().execute(code).json();
         assert_eq!(answer["status"], "completed", "{answer}");
         answer["structured"]["result"].clone()
-    }
-}
-
-/// What `look` finds, as soon as it does.
-#[track_caller]
-pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(began.elapsed() < PATIENCE, "it did not happen");
-        std::thread::sleep(Duration::from_millis(50));
     }
 }
 

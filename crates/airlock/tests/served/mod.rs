@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longest wait for anything: reached only by a server that hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -144,6 +144,29 @@ pub(crate) fn airlock(words: &[&str]) -> Command {
 pub(crate) struct Client {
     pub(crate) address: String,
     pub(crate) secret: String,
+}
+
+/// Longest wait for what happens by itself.
+const EVENT_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// What `look` finds, as soon as it does.
+#[track_caller]
+pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(began.elapsed() < EVENT_TIME_MAX, "it did not happen");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// What a request that went well came to.
+#[track_caller]
+pub(crate) fn good(answer: Answer) -> Value {
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.json()
 }
 
 /// What came back.

@@ -104,8 +104,8 @@ impl Server {
 fn commands(catalogue: &Catalogue) -> Processes {
     let program = processes::Program::At(env!("CARGO_BIN_EXE_airlock").into());
     let processes = Processes::start(&processes::Config { program }).unwrap();
-    let said = sources::config::File::parse("[processes.run]\n").unwrap().processes;
-    let tool = ProcessTool::wanted(&said, &processes, std::path::Path::new("/")).unwrap();
+    let run = sources::config::ProcessRun::default();
+    let tool = ProcessTool::new(run, &processes, std::path::Path::new("/"), None);
     catalogue.add(Arc::new(tool)).unwrap();
     processes
 }

@@ -6,6 +6,20 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use std::path::{Path, PathBuf};
 
+/// Nobody says this by chance, in any encoding.
+pub(crate) const CANARIES: [&str; 10] = [
+    "canary-Bearer/9fKq+Lm2",
+    "canary-Password/7Hd+Rw4",
+    "canary-Header/3Jx+Pz8uR",
+    "canary-Query/5Ny+Vb6aQz",
+    "canary-Cookie/1Tg+Sc0xW",
+    "canary-Environment/8Uv+Ke3",
+    "canary-Command/2Wa+Of7",
+    "canary-Handoff/6Yi+Mb5",
+    "canary-ClientSecret/4Xk+Wd9",
+    "canary-KnownSecret/7Rt+Qe1",
+];
+
 /// Shorter traces occur by chance.
 const TRACE_CHARS_MIN: usize = 12;
 
