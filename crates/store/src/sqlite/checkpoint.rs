@@ -1,7 +1,8 @@
 //! Moves the log into the file, beside the writer and not in its way.
 //!
-//! A helper thread copies most of it while the writer goes on; the writer copies the short rest between
-//! two batches, so that its next commit starts the log anew instead of lengthening it.
+//! A helper thread copies it while the writer goes on. A commit that finds all of it copied starts the log anew instead of
+//! lengthening it. Where commits never pause, none ever does: then the writer copies the short rest itself between two
+//! batches, which makes everybody wait for the disk, and therefore seldom.
 
 use super::format;
 use rusqlite::Connection;
@@ -15,7 +16,10 @@ use std::thread::JoinHandle;
 /// The log is moved when it has this many pages more than last time: 16 MiB.
 const PAGES_MAX: i32 = 4_096;
 
-/// A rest this short is left to the writer: about a millisecond.
+/// A log this long is ended whoever waits for it: 64 MiB.
+const PAGES_FORCED: i32 = 4 * PAGES_MAX;
+
+/// A rest this short is left to the writer: about a millisecond, and as long as the disk takes.
 const REST_PAGES_MAX: i32 = 256;
 
 /// Under constant load each round leaves less than the one before; this many are enough.
@@ -24,9 +28,23 @@ const ROUNDS_MAX: u32 = 8;
 /// The writer's side.
 pub(super) struct Checkpoints {
     pages: Arc<AtomicI32>,
+    /// How long the log was after the last look.
+    before: i32,
     next_at: i32,
     wanted: SyncSender<()>,
     copied: Receiver<()>,
+    stage: Stage,
+}
+
+/// What becomes of the log just now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// It grows.
+    Growing,
+    /// The helper copies it.
+    Copying,
+    /// The next commit starts it anew, and waits for the disk to do so.
+    Ending,
 }
 
 impl Checkpoints {
@@ -46,20 +64,37 @@ impl Checkpoints {
         let thread = std::thread::Builder::new()
             .name("store-log".into())
             .spawn(move || copy_when_wanted(&path, &wants, &copies))?;
-        Ok((Self { pages, next_at: PAGES_MAX, wanted, copied }, thread))
+        let stage = Stage::Ending; // the first commit of all starts a log
+        Ok((Self { pages, before: 0, next_at: PAGES_MAX, wanted, copied, stage }, thread))
+    }
+
+    /// Whether the next commit neither waits for the disk nor leaves anything to do after it.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.stage == Stage::Growing && !self.is_long()
     }
 
     /// Looks whether there is something to do; cheap when there is not.
     pub(super) fn after_commit(&mut self, conn: &Connection) {
+        let pages = self.pages.load(Ordering::Relaxed);
+        if pages < self.before {
+            self.next_at = PAGES_MAX; // it began anew
+        }
+        self.before = pages;
+        if self.stage == Stage::Ending {
+            self.stage = Stage::Growing;
+        }
         match self.copied.try_recv() {
-            Ok(()) => self.copy_rest(conn),
+            Ok(()) if pages >= PAGES_FORCED => self.copy_rest(conn),
+            Ok(()) => self.stage = Stage::Growing,
             // The helper is gone: better slow than an endless log.
             Err(TryRecvError::Disconnected) if self.is_long() => self.copy_rest(conn),
             Err(TryRecvError::Disconnected) => {}
             Err(TryRecvError::Empty) => {
                 if self.is_long() {
-                    self.next_at = self.pages.load(Ordering::Relaxed).saturating_add(PAGES_MAX);
-                    let _ = self.wanted.try_send(());
+                    self.next_at = pages.saturating_add(PAGES_MAX);
+                    if self.wanted.try_send(()).is_ok() {
+                        self.stage = Stage::Copying;
+                    }
                 }
             }
         }
@@ -78,6 +113,7 @@ impl Checkpoints {
     }
 
     fn copy_rest(&mut self, conn: &Connection) {
+        self.stage = Stage::Ending;
         match conn.wal_checkpoint_v2(None::<&str>, CheckpointMode::PASSIVE) {
             // All is copied: the next commit starts the log anew.
             Ok((log, copied)) if log == copied => self.next_at = PAGES_MAX,

@@ -24,7 +24,7 @@ pub(super) const STEPS: &[&str] =
 const CHECKED_BYTES_MAX: u64 = 4 << 20;
 
 /// How long a statement waits for somebody who looks at the file from outside.
-const BUSY_MAX: Duration = Duration::from_secs(5);
+pub(super) const BUSY_MAX: Duration = Duration::from_secs(5);
 
 /// The log keeps at most this much disk between checkpoints.
 const WAL_KEPT_BYTES_MAX: u64 = 64 << 20;

@@ -66,6 +66,13 @@ impl<T> Line<T> {
     /// Waits until there is something and takes what is there, within `max`; false when the line is
     /// closed and empty.
     pub(super) fn take(&self, max: Max, into: &mut Vec<T>) -> bool {
+        let there = self.wait();
+        self.take_now(max, into);
+        there
+    }
+
+    /// Waits until there is something; false when the line is closed and empty.
+    pub(super) fn wait(&self) -> bool {
         let mut waiting = self.lock();
         while waiting.items.is_empty() {
             if !waiting.open {
@@ -75,6 +82,18 @@ impl<T> Line<T> {
             waiting = self.arrived.wait(waiting).expect("nothing panics while it holds this lock");
             waiting.n_idle -= 1;
         }
+        true
+    }
+
+    /// Whether nothing waits and something may still come.
+    pub(super) fn is_clear(&self) -> bool {
+        let waiting = self.lock();
+        waiting.open && waiting.items.is_empty()
+    }
+
+    /// Takes what is there, within `max`.
+    pub(super) fn take_now(&self, max: Max, into: &mut Vec<T>) {
+        let mut waiting = self.lock();
         let mut taken = 0_usize;
         while into.len() < max.items
             && taken < max.bytes
@@ -84,7 +103,6 @@ impl<T> Line<T> {
             waiting.bytes -= bytes;
             into.push(item);
         }
-        true
     }
 
     /// Nobody joins from now on; what waits is still taken.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! append ──line──> writer ──one transaction for all that waits──> told, followers woken
+//!        ──by hand, where nothing waits and nothing must reach the disk──^
 //! read   ──line──> readers, a connection each
 //! ```
 
@@ -48,7 +49,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use watchers::Watchers;
-use writer::{WriteLine, Writer};
+use writer::{Placed, WriteLine, Writer};
 
 /// Reads are short; more threads than this would wait for the same disk.
 const READERS_MAX: usize = 2;
@@ -117,20 +118,21 @@ impl SqliteStore {
         let (files, file_threads) = Pool::start("store-files", 1, move || Ok(folder.clone()))?;
         others.extend(file_threads);
         others.push(log_thread);
-        let (writes, watchers) = (Arc::new(WriteLine::new()), Arc::new(Watchers::new()));
+        let watchers = Arc::new(Watchers::new());
         let recent = Arc::<Recent>::default();
         let writer = Writer {
             ledger: Ledger::new(conn),
-            line: Arc::clone(&writes),
             watchers: Arc::clone(&watchers),
             recent: Arc::clone(&recent),
             checkpoints,
             durability,
             syncing: None,
         };
+        let writes = Arc::new(WriteLine::new(writer));
+        let line = Arc::clone(&writes);
         let writer = std::thread::Builder::new()
             .name("store-write".into())
-            .spawn(move || writer.run())
+            .spawn(move || line.run())
             .map_err(StoreError::from)?;
         let running = Mutex::new(Some(Running { writer, others, owner, temporary }));
         let leases = Arc::default();
@@ -165,10 +167,12 @@ impl SqliteStore {
         write: Result<Write, StoreError>,
     ) -> BoxFuture<'static, Result<u64, StoreError>> {
         match write {
-            Ok(write) => {
-                let verdict = self.inner.writes.write(write);
-                Box::pin(async { verdict.await.map_err(|_| StoreError::Closed)? })
-            }
+            Ok(write) => match self.inner.writes.write(write) {
+                Placed::Done(verdict) => Box::pin(std::future::ready(verdict)),
+                Placed::InLine(verdict) => {
+                    Box::pin(async { verdict.await.map_err(|_| StoreError::Closed)? })
+                }
+            },
             Err(error) => Box::pin(std::future::ready(Err(error))),
         }
     }

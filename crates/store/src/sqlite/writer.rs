@@ -1,13 +1,16 @@
-//! The one writer: takes all that waits, writes it in one transaction, then tells everybody.
+//! The one writer: takes all that waits, writes it in one transaction, then tells everybody. What need not reach the disk
+//! and finds nobody before it is written where it comes from: waking the writer's thread and being woken by it would take
+//! longer than the writing.
 
 use super::checkpoint::Checkpoints;
-use super::format::Durability;
+use super::format::{BUSY_MAX, Durability};
 use super::ledger::{Ledger, Unwritten, Write};
 use super::line::{Line, Max, Refused};
 use super::recent::Recent;
 use super::watchers::Watchers;
 use crate::StoreError;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// Whoever waits for an append before the next has one in here. Only callers that do not wait can
@@ -17,6 +20,9 @@ const UNWRITTEN_MAX: Max = Max { items: 65_536, bytes: 256 << 20 };
 /// A transaction takes at most this much, or those who wait for its end would wait too long.
 const BATCH_MAX: Max = Max { items: 1_024, bytes: 8 << 20 };
 
+/// What is larger is left to the thread, also where nobody waits: whoever writes it himself does nothing else meanwhile.
+const BY_HAND_BYTES_MAX: usize = 64 << 10;
+
 /// Something to write, and who waits for it.
 pub(super) struct Job {
     write: Write,
@@ -25,29 +31,75 @@ pub(super) struct Job {
 
 type Verdict = Result<u64, StoreError>;
 
+/// What became of a write.
+pub(super) enum Placed {
+    Done(Verdict),
+    InLine(oneshot::Receiver<Verdict>),
+}
+
 /// Where writes are put in line.
-pub(super) struct WriteLine(Line<Job>);
+pub(super) struct WriteLine {
+    line: Line<Job>,
+    /// Held by whoever writes. What was taken out of the line is written before it is let go, so that nobody overtakes.
+    /// None once the thread has ended.
+    writer: Mutex<Option<Writer>>,
+}
 
 impl WriteLine {
-    pub(super) const fn new() -> Self {
-        Self(Line::new(UNWRITTEN_MAX))
+    pub(super) const fn new(writer: Writer) -> Self {
+        Self { line: Line::new(UNWRITTEN_MAX), writer: Mutex::new(Some(writer)) }
     }
 
-    /// Takes a place in line now; the answer comes when it is written.
-    pub(super) fn write(&self, write: Write) -> oneshot::Receiver<Verdict> {
+    /// Writes it now, or takes a place in line now; the answer comes when it is written.
+    pub(super) fn write(&self, mut write: Write) -> Placed {
+        if let Some(verdict) = self.by_hand(&mut write) {
+            return Placed::Done(verdict);
+        }
         let (done, verdict) = oneshot::channel();
         let bytes = write.bytes();
-        if let Err((job, refused)) = self.0.join(bytes, Job { write, done }) {
+        if let Err((job, refused)) = self.line.join(bytes, Job { write, done }) {
             job.tell(Err(match refused {
                 Refused::Closed => StoreError::Closed,
                 Refused::Full => StoreError::Other("too much waits to be written".into()),
             }));
         }
-        verdict
+        Placed::InLine(verdict)
+    }
+
+    /// Writes what is small and need not reach the disk, if nobody is before it. None: it is as it was.
+    fn by_hand(&self, write: &mut Write) -> Option<Verdict> {
+        let is_light = matches!(write, Write::Append(_)) && !write.synced();
+        if !is_light || write.bytes() > BY_HAND_BYTES_MAX {
+            return None;
+        }
+        match self.writer.try_lock().as_deref_mut() {
+            Ok(Some(writer)) if self.line.is_clear() => writer.write_now(write),
+            Ok(_) | Err(_) => None,
+        }
+    }
+
+    /// Writes until the line is closed and empty.
+    pub(super) fn run(&self) {
+        let _abandon = Abandon(self);
+        let mut jobs = Vec::new();
+        while self.line.wait() {
+            let mut writer = self.writer();
+            let Some(writer) = &mut *writer else { return };
+            self.line.take_now(BATCH_MAX, &mut jobs);
+            writer.write_all(&mut jobs);
+            writer.checkpoints.after_commit(&writer.ledger.conn);
+        }
+        if let Some(writer) = self.writer().take() {
+            writer.checkpoints.finish(&writer.ledger.conn);
+        }
     }
 
     pub(super) fn close(&self) {
-        self.0.close();
+        self.line.close();
+    }
+
+    fn writer(&self) -> MutexGuard<'_, Option<Writer>> {
+        self.writer.lock().expect("nothing panics while it holds this lock")
     }
 }
 
@@ -58,10 +110,9 @@ impl Job {
     }
 }
 
-/// The state of the writer's thread.
+/// The one who writes.
 pub(super) struct Writer {
     pub(super) ledger: Ledger,
-    pub(super) line: Arc<WriteLine>,
     pub(super) watchers: Arc<Watchers>,
     pub(super) recent: Arc<Recent>,
     pub(super) checkpoints: Checkpoints,
@@ -71,26 +122,28 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Writes until the line is closed and empty.
-    pub(super) fn run(mut self) {
-        let guard = Abandon(Arc::clone(&self.line));
-        let mut jobs = Vec::new();
-        while self.line.0.take(BATCH_MAX, &mut jobs) {
-            self.write_all(&mut jobs);
-            self.checkpoints.after_commit(&self.ledger.conn);
+    /// Writes one thing without waiting for anything. None: that cannot be, and it is as it was.
+    fn write_now(&mut self, write: &mut Write) -> Option<Verdict> {
+        if !self.checkpoints.is_at_rest() || self.wait_at_most(Duration::ZERO).is_err() {
+            return None;
         }
-        self.checkpoints.finish(&self.ledger.conn);
-        drop(guard);
+        let done = self.transact(std::iter::once(&*write));
+        let is_patient = self.wait_at_most(BUSY_MAX).is_ok();
+        debug_assert!(is_patient, "a time that could be set can be set back");
+        // Where it fails, the thread has the time to find out why.
+        let verdict = done.ok()?.swap_remove(0);
+        self.publish(write, &verdict);
+        Some(verdict)
     }
 
     /// One transaction for all; if that fails, one for each, so that each gets its own verdict.
     fn write_all(&mut self, jobs: &mut Vec<Job>) {
-        match self.transact(jobs) {
+        match self.transact(jobs.iter().map(|job| &job.write)) {
             Ok(verdicts) => self.tell(jobs, verdicts),
             Err(error) if jobs.len() == 1 => self.tell(jobs, vec![Err(error.into())]),
             Err(_) => {
                 for job in jobs.drain(..) {
-                    let verdict = match self.transact(std::slice::from_ref(&job)) {
+                    let verdict = match self.transact(std::iter::once(&job.write)) {
                         Ok(mut verdicts) => verdicts.swap_remove(0),
                         Err(error) => Err(error.into()),
                     };
@@ -102,40 +155,51 @@ impl Writer {
 
     fn tell(&self, jobs: &mut Vec<Job>, verdicts: Vec<Verdict>) {
         for (mut job, verdict) in jobs.drain(..).zip(verdicts) {
-            match (&mut job.write, &verdict) {
-                (Write::Append(rows), Ok(_)) => {
-                    let (execution, expected, last) = (rows.execution, rows.expected, rows.last());
-                    self.recent.keep(execution, expected, rows.take_entries());
-                    self.watchers.wake(execution, last);
-                }
-                (Write::Forget(execution), Ok(_)) => self.recent.forget(*execution),
-                _ => {}
-            }
+            self.publish(&mut job.write, &verdict);
             job.tell(verdict);
         }
     }
 
+    /// Shows what is written to those who follow.
+    fn publish(&self, write: &mut Write, verdict: &Verdict) {
+        match (write, verdict) {
+            (Write::Append(rows), Ok(_)) => {
+                let (execution, expected, last) = (rows.execution, rows.expected, rows.last());
+                self.recent.keep(execution, expected, rows.take_entries());
+                self.watchers.wake(execution, last);
+            }
+            (Write::Forget(execution), Ok(_)) => self.recent.forget(*execution),
+            _ => {}
+        }
+    }
+
     /// Writes all or nothing, except that a refused job leaves the others alone.
-    fn transact(&mut self, jobs: &[Job]) -> Result<Vec<Verdict>, rusqlite::Error> {
-        self.sync_if(jobs.iter().any(|job| job.write.synced()))?;
-        let done = self.attempt(jobs);
+    fn transact<'a>(
+        &mut self,
+        writes: impl Iterator<Item = &'a Write> + Clone,
+    ) -> Result<Vec<Verdict>, rusqlite::Error> {
+        self.sync_if(writes.clone().any(Write::synced))?;
+        let done = self.attempt(writes);
         if done.is_err() {
             self.undo();
         }
         done
     }
 
-    fn attempt(&mut self, jobs: &[Job]) -> Result<Vec<Verdict>, rusqlite::Error> {
+    fn attempt<'a>(
+        &mut self,
+        writes: impl Iterator<Item = &'a Write> + Clone,
+    ) -> Result<Vec<Verdict>, rusqlite::Error> {
         #[cfg(test)]
-        for job in jobs {
-            if let Write::Trouble(pragma) = &job.write {
+        for write in writes.clone() {
+            if let Write::Trouble(pragma) = write {
                 self.ledger.conn.execute_batch(pragma)?;
             }
         }
         self.ledger.conn.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-        let mut verdicts = Vec::with_capacity(jobs.len());
-        for job in jobs {
-            verdicts.push(match self.ledger.write(&job.write) {
+        let mut verdicts = Vec::new();
+        for write in writes {
+            verdicts.push(match self.ledger.write(write) {
                 Ok(answer) => Ok(answer),
                 Err(Unwritten::Refused(why)) => Err(why),
                 Err(Unwritten::Broken(error)) => return Err(error),
@@ -155,6 +219,11 @@ impl Writer {
         }
     }
 
+    /// How long a statement waits for somebody who looks at the file from outside.
+    fn wait_at_most(&self, time: Duration) -> rusqlite::Result<()> {
+        self.ledger.conn.busy_timeout(time)
+    }
+
     /// A commit is visible to readers only once it is as strong as its strongest job asks.
     fn sync_if(&mut self, synced: bool) -> Result<(), rusqlite::Error> {
         if self.durability == Durability::Nothing || self.syncing == Some(synced) {
@@ -168,10 +237,10 @@ impl Writer {
 }
 
 /// When the writer's thread ends, however it ends, nobody waits for it.
-struct Abandon(Arc<WriteLine>);
+struct Abandon<'a>(&'a WriteLine);
 
-impl Drop for Abandon {
+impl Drop for Abandon<'_> {
     fn drop(&mut self) {
-        self.0.0.abandon();
+        self.0.line.abandon();
     }
 }

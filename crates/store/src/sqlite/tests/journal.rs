@@ -3,6 +3,8 @@
 use super::*;
 use crate::sqlite::{OpenError, owner_of};
 use crate::{ListFilter, Listed};
+use futures_util::FutureExt as _;
+use std::time::Duration;
 
 #[tokio::test]
 async fn what_is_appended_is_read_back_also_after_reopening() {
@@ -51,6 +53,44 @@ async fn appends_made_without_waiting_are_written_in_the_order_of_the_calls() {
     for written in appended {
         written.await.unwrap();
     }
+    assert_eq!(all(&store, 1).await.len(), 5_000);
+}
+
+#[tokio::test]
+async fn what_is_small_and_finds_nobody_before_it_is_written_at_once_and_nothing_overtakes() {
+    let temp = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(temp.path()).unwrap();
+    write(&store, 1, vec![line(1, "the log begins")]).await.unwrap();
+    let at_once =
+        |seq, text: &str| store.append(append(1, vec![line(seq, text)], running())).now_or_never();
+    // Whoever is told by the writer's thread may be back before the thread has put its pen down.
+    let mut last = 2;
+    while !matches!(at_once(last, "small"), Some(Ok(()))) {
+        last += 1;
+        assert!(last < 1_000, "nothing is ever written at once");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(all(&store, 1).await.len() as u64, last);
+    drop(at_once(last + 1, &"large".repeat(20_000)));
+    let synced = append(1, vec![line(last + 2, "b")], running());
+    let synced = store.append(Append { strength: Strength::Synced, ..synced });
+    // Both before it may still wait; if it were written first it would be a conflict.
+    store.append(append(1, vec![line(last + 3, "c")], running())).await.unwrap();
+    synced.await.unwrap();
+    assert_eq!(all(&store, 1).await.len() as u64, last + 3);
+}
+
+#[tokio::test]
+async fn a_long_log_is_moved_into_the_file_also_where_nothing_ever_waits() {
+    let temp = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(temp.path()).unwrap();
+    let text = "x".repeat(30 << 10);
+    // More than twice what the log may hold, in appends that are each small.
+    for seq in 1..=5_000 {
+        write(&store, 1, vec![line(seq, &text)]).await.unwrap();
+    }
+    let log = std::fs::metadata(temp.path().join("store.db-wal")).unwrap().len();
+    assert!(log < 96 << 20, "{log}");
     assert_eq!(all(&store, 1).await.len(), 5_000);
 }
 

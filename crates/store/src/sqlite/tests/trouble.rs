@@ -3,6 +3,7 @@
 use super::*;
 use crate::Blobs;
 use crate::sqlite::ledger::Write;
+use futures_util::FutureExt as _;
 use std::path::Path;
 
 async fn tell_sqlite(store: &SqliteStore, pragma: &'static str) {
@@ -56,6 +57,20 @@ async fn a_file_that_became_read_only_says_so_and_is_forgiven() {
     assert_eq!(all(&store, 1).await, [line(1, "a")]);
     tell_sqlite(&store, "PRAGMA query_only = OFF").await;
     write(&store, 1, vec![line(2, "b")]).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_writer_from_outside_keeps_nobody_but_the_writer_waiting() {
+    let temp = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(temp.path()).unwrap();
+    write(&store, 1, vec![line(1, "a")]).await.unwrap();
+    let outside = rusqlite::Connection::open(temp.path().join("store.db")).unwrap();
+    outside.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut waits = store.append(append(1, vec![line(2, "b")], running()));
+    assert!((&mut waits).now_or_never().is_none());
+    outside.execute_batch("ROLLBACK").unwrap();
+    waits.await.unwrap();
+    assert_eq!(all(&store, 1).await, [line(1, "a"), line(2, "b")]);
 }
 
 #[tokio::test]
