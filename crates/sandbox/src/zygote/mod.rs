@@ -5,6 +5,7 @@
 #![expect(unsafe_code, reason = "clone, descriptor passing and pidfds have no safe interface")]
 
 mod child;
+mod code;
 mod control;
 mod pages;
 mod process;
@@ -26,6 +27,9 @@ use std::os::unix::net::UnixStream;
 /// The hidden verb that makes a program a zygote.
 pub(crate) const VERB: &str = "__zygote";
 
+/// What a zygote is told that will fork many runners: it takes more time and memory so that each of them costs less.
+pub(crate) const THOROUGH: &str = "thorough";
+
 /// Where the control socket lies once the standard descriptors are /dev/null.
 const CONTROL_DESCRIPTOR: u32 = 3;
 
@@ -42,7 +46,7 @@ pub struct Play<W> {
     pub warm: fn() -> W,
     /// What a copy of the zygote is asked to do, so that runners know beforehand which pages they will touch.
     pub rehearsal: &'static str,
-    /// Runs in every runner that will wait for its lease, inside the jail.
+    /// Runs in runners that will wait for their lease, inside the jail, where that saves time later.
     pub limber_up: fn(&W),
     /// Runs in every runner, inside the jail.
     pub serve: fn(W, UnixStream) -> i32,
@@ -56,12 +60,17 @@ pub fn enter_with<W>(play: Play<W>) {
     let Ok(control) = take_control() else { leave(NOT_STEERED) };
     signals::leave_stopping_to_the_server().expect("a signal that exists can be ignored");
     let world = (play.warm)();
-    let touched = match Touched::learn() {
+    let is_thorough = std::env::args_os().nth(2).as_deref() == Some(OsStr::new(THOROUGH));
+    let blocks = if is_thorough { code::of_this_process() } else { vec![] };
+    let touched = match Touched::learn(&blocks) {
         Ok(Learning::Copy(saying)) => {
             rehearse(play, world);
             leave(i32::from(saying.say().is_err()));
         }
-        Ok(Learning::Zygote(touched)) => touched,
+        Ok(Learning::Zygote(touched, starts)) => {
+            code::enlarge(&blocks, &starts);
+            touched
+        }
         Err(_) => Touched::default(),
     };
     let mapped_bytes = mapped_bytes();
@@ -79,7 +88,7 @@ pub fn enter_with<W>(play: Play<W>) {
         leave(NOT_SHUT);
     }
     let own_pid = std::process::id();
-    Zygote { control, runners: HashMap::new(), own_pid, mapped_bytes, touched }
+    Zygote { control, runners: HashMap::new(), own_pid, mapped_bytes, touched, is_thorough }
         .run(world, tier, play)
 }
 
@@ -89,6 +98,7 @@ struct Zygote {
     own_pid: u32,
     mapped_bytes: u64,
     touched: Touched,
+    is_thorough: bool,
 }
 
 impl Zygote {
@@ -102,7 +112,10 @@ impl Zygote {
                     Ok(Cloned::Runner) => child::serve(self.birth(order), link, |link| {
                         if order.will_wait {
                             self.touched.take_now();
-                            (play.limber_up)(&world);
+                            // Code in large pages needs no traps that could be taken beforehand.
+                            if !self.is_thorough {
+                                (play.limber_up)(&world);
+                            }
                         }
                         (play.serve)(world, link)
                     }),

@@ -4,6 +4,7 @@
 //! wait takes just those beforehand: one page at a time, on the way to the first result, costs a trap each; all that
 //! the zygote has would cost more than the program.
 
+use super::code::{self, Block};
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::os::unix::fs::FileExt as _;
@@ -35,31 +36,33 @@ type Range = (usize, usize);
 pub(super) enum Learning {
     /// The copy: runs the program, then says so.
     Copy(Saying),
-    /// The zygote, which knows now.
-    Zygote(Touched),
+    /// The zygote, which knows now. Second, the blocks of code that are worth large pages.
+    Zygote(Touched, Vec<usize>),
 }
 
 /// The copy's duty: to say what it touched.
 pub(super) struct Saying {
     ranges: Vec<Range>,
+    blocks: Vec<Block>,
     to: PipeWriter,
 }
 
 impl Touched {
-    /// Learns from a copy of this process. Where /proc is hidden nothing is learned.
-    pub(super) fn learn() -> io::Result<Learning> {
+    /// Learns from a copy of this process, also which of `blocks` it touches. Where /proc is hidden nothing is learned.
+    pub(super) fn learn(blocks: &[Block]) -> io::Result<Learning> {
         let ranges = writable(&std::fs::read_to_string("/proc/self/maps").unwrap_or_default());
         let (from, to) = io::pipe()?;
         // SAFETY: the process is single-threaded, so the copy finds every lock free.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
-            0 => Ok(Learning::Copy(Saying { ranges, to })),
+            0 => Ok(Learning::Copy(Saying { ranges, blocks: blocks.to_vec(), to })),
             copy => {
                 drop(to);
                 let heard = Self::hear(from);
                 // SAFETY: the copy is our child; its status is of no interest and not written.
                 unsafe { libc::waitpid(copy, std::ptr::null_mut(), 0) };
-                Ok(Learning::Zygote(heard.unwrap_or_default()))
+                let (touched, code) = heard.unwrap_or_default();
+                Ok(Learning::Zygote(touched, code))
             }
         }
     }
@@ -75,15 +78,20 @@ impl Touched {
         }
     }
 
-    fn hear(mut from: PipeReader) -> io::Result<Self> {
+    fn hear(mut from: PipeReader) -> io::Result<(Self, Vec<usize>)> {
         let mut said = Vec::new();
         from.read_to_end(&mut said)?;
-        let (words, _) = said.as_chunks::<ENTRY_BYTES>();
-        let pairs = words.as_chunks::<2>().0.iter();
-        let ranges =
-            pairs.map(|pair| pair.map(usize::from_ne_bytes).into()).collect::<Vec<Range>>();
+        let words =
+            said.as_chunks::<ENTRY_BYTES>().0.iter().map(|word| usize::from_ne_bytes(*word));
+        let words: Vec<usize> = words.collect();
+        let (n_blocks, words) = words.split_first().ok_or(io::ErrorKind::UnexpectedEof)?;
+        let (blocks, words) =
+            words.split_at_checked(*n_blocks).ok_or(io::ErrorKind::UnexpectedEof)?;
+        let ranges: Vec<Range> =
+            words.as_chunks::<2>().0.iter().copied().map(Range::from).collect();
         let bytes: usize = ranges.iter().map(|(start, end)| end - start).sum();
-        Ok(if bytes <= TOUCHED_BYTES_MAX { Self(ranges) } else { Self::default() })
+        let touched = if bytes <= TOUCHED_BYTES_MAX { Self(ranges) } else { Self::default() };
+        Ok((touched, blocks.to_vec()))
     }
 }
 
@@ -91,9 +99,12 @@ impl Saying {
     /// Says what this process has touched since it is a copy.
     pub(super) fn say(mut self) -> io::Result<()> {
         let pagemap = File::open("/proc/self/pagemap")?;
+        // Before anything else is run: what says it is code as well.
+        let blocks = code::touched(&pagemap, &self.blocks)?;
         let ranges = touched(&pagemap, &self.ranges)?.into_iter();
-        let said: Vec<u8> =
-            ranges.flat_map(|(start, end)| [start, end]).flat_map(usize::to_ne_bytes).collect();
+        let words = [blocks.len()].into_iter().chain(blocks);
+        let words = words.chain(ranges.flat_map(|(start, end)| [start, end]));
+        let said: Vec<u8> = words.flat_map(usize::to_ne_bytes).collect();
         self.to.write_all(&said)
     }
 }
@@ -160,7 +171,7 @@ mod tests {
         const PAGES: usize = 64;
         let mut memory = vec![1_u8; PAGES * PAGE_BYTES];
         let first = memory.as_ptr() as usize;
-        match Touched::learn().unwrap() {
+        match Touched::learn(&[]).unwrap() {
             Learning::Copy(saying) => {
                 memory[20 * PAGE_BYTES] = 2;
                 memory[40 * PAGE_BYTES] = 2;
@@ -168,7 +179,7 @@ mod tests {
                     && saying.say().is_ok();
                 super::super::leave(i32::from(!said));
             }
-            Learning::Zygote(touched) => {
+            Learning::Zygote(touched, _) => {
                 let is_learned = |page: usize| {
                     let at = first + page * PAGE_BYTES;
                     touched.0.iter().any(|(start, end)| (*start..*end).contains(&at))
