@@ -30,7 +30,7 @@ pub(super) fn run(runtime: &Runtime, report: &mut Report) -> Result<()> {
             for _ in 0..BATCH {
                 let mut lease = sandbox.lease(Demand::default()).await?;
                 lines::run(&mut lease, &execute).await?;
-                lease.finish().await;
+                lease.finish();
             }
             Ok(())
         })

@@ -112,7 +112,7 @@ impl Ready {
     /// Throws the used ones away and takes a new batch.
     async fn renewed(mut self) -> Result<Self> {
         for lease in self.used.drain(..) {
-            lease.finish().await;
+            lease.finish();
         }
         while self.sandbox.load().live_runners > 0 {
             tokio::time::sleep(LOOK_AGAIN).await;

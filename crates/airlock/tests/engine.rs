@@ -146,6 +146,31 @@ async fn a_call_whose_result_was_lost_becomes_a_question() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_calls_nothing_is_written_once_and_one_that_takes_long_is_there_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = ManualClock::at(Timestamp(1_700_000_000_000));
+    let house = House::open(folder.path(), |config| {
+        config.clock = Clock::Manual(clock.clone());
+    })
+    .await;
+    let before = house.mischief.n_appends.load(Ordering::SeqCst);
+    assert_eq!(value(&house.run("return 1", Limits::default()).await), "1");
+    assert_eq!(house.mischief.n_appends.load(Ordering::SeqCst), before + 1);
+    // It says nothing, not even that it began.
+    let engine = house.engine.clone();
+    let mut submitting = std::pin::pin!(engine.run("[].sort.call({ length: 2 ** 53 - 1 })"));
+    let silent = loop {
+        tokio::select! {
+            submitted = &mut submitting => break submitted.unwrap(),
+            () = tokio::time::sleep(Duration::from_millis(1)) => clock.advance(Duration::from_millis(1)),
+        }
+    };
+    assert_eq!(house.engine.look_up(silent).await.unwrap().state.phase, Phase::Running);
+    house.engine.cancel(silent, me()).await.unwrap();
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_pause_gives_its_runner_back_after_a_while_and_is_replayed_when_answered() {
     let folder = tempfile::tempdir().unwrap();
     let clock = ManualClock::at(Timestamp(1_700_000_000_000));

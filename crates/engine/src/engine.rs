@@ -9,7 +9,7 @@ use crate::policies::Policies;
 use crate::recover;
 use crate::registry::{Desk, Registry};
 use crate::reports::Reports;
-use futures_util::{Stream, StreamExt};
+use futures_util::{FutureExt, Stream, StreamExt};
 use lifecycle::{
     Answer, CallId, CallOutcome, CallerName, Convention, Entry, Event, ExecutionId, Intent, Json,
     LimitKind, Limits, Outcome, Program, QuestionId, Rejection, Rider, Seed, Seq, State, Terms,
@@ -138,7 +138,7 @@ impl Engine {
         match self.shared.registry.desk(execution) {
             Desk::Vacant(_, mailbox) => {
                 let actor = Actor::new(Arc::clone(&self.shared), execution, mailbox);
-                self.shared.tracker.spawn(actor.run(boot(intent, reply)));
+                self.shared.employ(actor, boot(intent, reply));
             }
             // Somebody wanted something of it before it began; whoever is there says what it is.
             Desk::Staffed(_) => return self.ask(execution, intent).await.map(|()| execution),
@@ -371,11 +371,16 @@ impl Engine {
 }
 
 impl Shared {
+    /// Gives an actor a task of its own. It is boxed first: what is spawned is moved several times, and it is large.
+    fn employ(&self, actor: Actor, boot: Boot) {
+        self.tracker.spawn(actor.run(boot).boxed());
+    }
+
     /// Puts an actor where there is none.
     pub(crate) fn activate(self: &Arc<Self>, execution: ExecutionId, boot: Boot) {
         if let Desk::Vacant(_, mailbox) = self.registry.desk(execution) {
             let actor = Actor::new(Arc::clone(self), execution, mailbox);
-            self.tracker.spawn(actor.run(boot));
+            self.employ(actor, boot);
         }
     }
 
@@ -393,7 +398,7 @@ impl Shared {
                 Desk::Staffed(sender) => sender,
                 Desk::Vacant(sender, mailbox) => {
                     let actor = Actor::new(Arc::clone(self), execution, mailbox);
-                    self.tracker.spawn(actor.run(Boot::Asked));
+                    self.employ(actor, Boot::Asked);
                     sender
                 }
             };

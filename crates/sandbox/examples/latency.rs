@@ -39,7 +39,7 @@ async fn waiting(sandbox: &Sandbox, rounds: usize) -> Result<(), LeaseError> {
         answers.push(told.elapsed());
         leases.push(asked.elapsed());
         faults.push(page_faults(&lease) - faults_before);
-        lease.finish().await;
+        lease.finish();
     }
     print("message to result, waiting runner", answers);
     print("lease, message, result", leases);
@@ -76,7 +76,7 @@ async fn busy(sandbox: &Sandbox, rounds: usize) -> Result<(), LeaseError> {
             for _ in 0..rounds {
                 let mut lease = sandbox.lease(Demand::default()).await?;
                 one_and_one(&mut lease).await;
-                lease.finish().await;
+                lease.finish();
             }
             Ok::<(), LeaseError>(())
         });

@@ -14,8 +14,9 @@ use tokio::io::Interest;
 /// Input that waits for a runner to read it. More than any execution may move in all.
 const UNSENT_BYTES_MAX: usize = 128 << 20;
 
-/// How much is read at once: what a socket holds.
-const READ_BYTES: usize = 64 << 10;
+/// How much is read at once, at first and at most: most programs say little, and a socket holds no more.
+const READ_BYTES_FIRST: usize = 4 << 10;
+const READ_BYTES_MAX: usize = 64 << 10;
 
 /// A leased runner. Dropping it kills the runner.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub struct Lease {
     shared: Arc<Shared>,
     caller: Option<String>,
     lines: Lines,
+    /// How much the next read asks for.
+    read_bytes: usize,
     unsent: Vec<u8>,
     /// How much of `unsent` is sent after all.
     sent: usize,
@@ -48,6 +51,7 @@ impl Lease {
             shared,
             caller,
             lines: Lines::new(MESSAGE_BYTES_MAX),
+            read_bytes: READ_BYTES_FIRST,
             unsent: Vec::new(),
             sent: 0,
             is_link_over: false,
@@ -104,11 +108,7 @@ impl Lease {
     }
 
     /// The execution is done: the runner is thrown away, or kept for the same caller where that is wanted.
-    #[expect(
-        clippy::unused_async,
-        reason = "the interface leaves room to wait for a runner to come to rest"
-    )]
-    pub async fn finish(mut self) {
+    pub fn finish(mut self) {
         let is_at_rest = self.exit.is_none()
             && !self.is_link_over
             && self.lines.is_empty()
@@ -162,9 +162,14 @@ impl Lease {
 
     fn read(&mut self) {
         let link = &self.runner.as_ref().expect("a lease has its runner until it is finished").link;
-        match link.try_read(self.lines.room(READ_BYTES)) {
+        match link.try_read(self.lines.room(self.read_bytes)) {
             Ok(0) => self.is_link_over = true,
-            Ok(n) => self.lines.filled(n),
+            Ok(n) => {
+                self.lines.filled(n);
+                if n >= self.read_bytes {
+                    self.read_bytes = READ_BYTES_MAX.min(2 * n);
+                }
+            }
             Err(nothing) if nothing.kind() == io::ErrorKind::WouldBlock => {}
             Err(_) => self.is_link_over = true,
         }

@@ -7,7 +7,7 @@ use crate::error::{LeaseError, StartError};
 use crate::jail::Tier;
 use crate::lease::Lease;
 use crate::nursery::Nursery;
-use crate::spawn;
+use crate::spawn::{self, Readiness};
 use crate::supervisor::Supervisor;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, oneshot};
@@ -61,7 +61,7 @@ impl Sandbox {
     /// Starts the zygote and the runners that wait. Fails where a required layer of the jail is missing.
     pub async fn start(config: Config) -> Result<Self, StartError> {
         let program = spawn::open(&config.program)?;
-        let first = spawn::zygote(&program).await?;
+        let first = spawn::zygote(&program, Readiness::Quick).await?;
         let (wishes, heard) = mpsc::channel(WISHES_MAX);
         let nursery = Arc::new(Nursery::new());
         let tasks = TaskTracker::new();
@@ -170,8 +170,9 @@ impl Shared {
         let mut kept = self.kept();
         kept.retain(|kept| !kept.runner.is_over() && self.nursery.trusts(&kept.runner));
         let fits = |kept: &Kept| kept.caller == caller && kept.runner.memory_bytes == memory_bytes;
-        let at = kept.iter().position(fits)?;
-        Some(kept.swap_remove(at).runner)
+        // The one that rested last is the quickest to be back at work.
+        let at = kept.iter().rposition(fits)?;
+        Some(kept.remove(at).runner)
     }
 
     fn release_kept(&self) {

@@ -77,7 +77,7 @@ async fn a_program_runs_in_the_jail_and_what_it_uses_needs_no_file() {
     ] {
         let mut runner = lease(&sandbox).await;
         assert_eq!(run(&mut runner, code).await, Ok(result.to_owned()), "{code}");
-        runner.finish().await;
+        runner.finish();
     }
     sandbox.shutdown().await;
 }
@@ -140,7 +140,7 @@ async fn a_kept_runner_remembers_nothing() {
     let mut first = sandbox.lease(demand.clone()).await.unwrap();
     let pid = first.pid();
     assert_eq!(run(&mut first, "globalThis.secret = 7; return secret").await, Ok("7".to_owned()));
-    first.finish().await;
+    first.finish();
     let mut again = sandbox.lease(demand).await.unwrap();
     assert_eq!(again.pid(), pid);
     assert_eq!(run(&mut again, "return typeof secret").await, Ok("\"undefined\"".to_owned()));

@@ -23,7 +23,7 @@ async fn round(n_leases: usize) {
         let mut runner = lease(&sandbox).await;
         assert_eq!(told(&mut runner, &format!("echo {n}")).await, Ok(n.to_string()));
         match n % 4 {
-            0 => runner.finish().await,
+            0 => runner.finish(),
             1 => drop(runner),
             2 => runner.push(b"leave\n").unwrap(),
             _ => runner.kill(),

@@ -173,7 +173,7 @@ async fn a_finished_runner_comes_back_to_its_caller_only_where_that_is_wanted() 
         let mut first = sandbox.lease(of("ann")).await.unwrap();
         assert_eq!(told(&mut first, "echo hello").await.unwrap(), "hello");
         let pid = first.pid();
-        first.finish().await;
+        first.finish();
         let other = sandbox.lease(of("bob")).await.unwrap();
         assert_ne!(other.pid(), pid);
         let again = sandbox.lease(of("ann")).await.unwrap();
@@ -188,7 +188,7 @@ async fn kept_runners_make_room_for_those_who_wait_and_restless_ones_are_not_kep
     let of = |name: &str| Demand { caller: Some(name.to_owned()), ..Demand::default() };
     let small = Config { reuse: true, memory_budget_bytes: MEMORY_BYTES_DEFAULT, ..config() };
     let sandbox = Sandbox::start(small).await.unwrap();
-    sandbox.lease(of("ann")).await.unwrap().finish().await;
+    sandbox.lease(of("ann")).await.unwrap().finish();
     assert_eq!(sandbox.load().live_runners, 1);
     let mut bobs = sandbox.lease(of("bob")).await.unwrap();
     bobs.push(b"echo unheard\necho line\n").unwrap();
@@ -202,7 +202,7 @@ async fn kept_runners_make_room_for_those_who_wait_and_restless_ones_are_not_kep
     bobs.push(b"spin\n").unwrap();
     bobs.kill();
     assert_eq!(end(&mut bobs).await, Exit::Killed);
-    bobs.finish().await;
+    bobs.finish();
     let next = sandbox.lease(of("bob")).await.unwrap();
     assert_ne!(next.pid(), pid);
     drop(next);

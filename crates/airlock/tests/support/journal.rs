@@ -4,7 +4,7 @@ use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::BoxStream;
 use lifecycle::{Entry, Event, ExecutionId, QuestionId, Seq, Timestamp};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use store::sqlite::SqliteStore;
 use store::{Append, Finished, Journal, ListFilter, Listed, StoreError};
 
@@ -15,6 +15,8 @@ pub(crate) struct Mischief {
     pub(crate) full: AtomicBool,
     /// Prepared programs read back as another program.
     pub(crate) twisted: AtomicBool,
+    /// Not wrong: how many appends there were.
+    pub(crate) n_appends: AtomicU32,
 }
 
 #[derive(Clone)]
@@ -30,6 +32,7 @@ impl Journal for Mischievous {
         if self.mischief.full.load(Ordering::SeqCst) {
             return async { Err(StoreError::Full) }.boxed();
         }
+        self.mischief.n_appends.fetch_add(1, Ordering::SeqCst);
         self.inner.append(append)
     }
 

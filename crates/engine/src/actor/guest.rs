@@ -153,8 +153,8 @@ impl Guest {
     }
 
     /// The program is over: the runner may be kept for the same caller.
-    pub(super) async fn finish(self) {
-        self.lease.finish().await;
+    pub(super) fn finish(self) {
+        self.lease.finish();
     }
 }
 

@@ -19,6 +19,9 @@ pub(super) const ENTRIES_PER_READ_MAX: usize = 1_000;
 /// Entries that wait for an append under way. More would make one append slow for everybody.
 const ENTRIES_HELD_MAX: usize = 256;
 
+/// How long the beginning of an execution waits for its program's first word before it is written by itself.
+const HELD_MS_MAX: u64 = 2;
+
 /// A guest that is this many appends ahead of the disk waits for it.
 const APPENDS_AHEAD_MAX: usize = 64;
 
@@ -33,6 +36,8 @@ pub(super) struct Ledger {
     last: Seq,
     /// Entries of this turn; they become one append.
     outbox: Vec<Entry>,
+    /// Until when the outbox may wait for what the program says first.
+    held_until: Option<Timestamp>,
     strength: Strength,
     appending: FuturesOrdered<BoxFuture<'static, Result<(), StoreError>>>,
     flushed: Gate,
@@ -70,6 +75,7 @@ impl Ledger {
             journal,
             last: Seq(0),
             outbox: vec![],
+            held_until: None,
             strength: Strength::Written,
             appending: FuturesOrdered::new(),
             flushed: Gate::default(),
@@ -119,11 +125,27 @@ impl Ledger {
         self.iterations = iterations;
     }
 
+    /// Keeps what is recorded back for a moment: most programs are over in less, and their beginning and their end are
+    /// then one append. Nobody hears of the execution meanwhile.
+    pub(super) fn hold(&mut self, now: Timestamp) {
+        self.held_until = Some(now.after_ms(HELD_MS_MAX));
+    }
+
+    /// Something has happened: what was held back goes with it.
+    pub(super) fn release(&mut self) {
+        self.held_until = None;
+    }
+
+    /// Until when something is held back.
+    pub(super) fn held_until(&self) -> Option<Timestamp> {
+        self.held_until
+    }
+
     /// Sends what is recorded to the journal, as one append. What nobody waits for joins the next
     /// append while one is under way: a chain of read-only calls costs few of them.
     pub(super) fn flush(&mut self) {
         let can_wait = self.strength == Strength::Written
-            && !self.appending.is_empty()
+            && (!self.appending.is_empty() || self.held_until.is_some())
             && self.outbox.len() < ENTRIES_HELD_MAX;
         if !can_wait {
             self.flush_now();

@@ -166,7 +166,10 @@ impl Actor {
 
     async fn boot(&mut self, boot: Boot) -> Result<(), Leave> {
         match boot {
-            Boot::Fresh(intent, reply) => self.request(intent, reply),
+            Boot::Fresh(intent, reply) => {
+                self.request(intent, reply);
+                self.ledger.hold(self.shared.config.clock.now());
+            }
             Boot::Chosen(intent, reply) => {
                 self.load().await?;
                 self.request(intent, reply);
@@ -189,6 +192,12 @@ impl Actor {
     async fn turns(&mut self) -> Leave {
         loop {
             self.act();
+            // A runner that is ready works while we write.
+            if let Some(lease) = self.launching.as_mut().and_then(FutureExt::now_or_never)
+                && let Err(error) = self.leased(lease).await
+            {
+                return Leave::Broken(error);
+            }
             self.ledger.flush();
             self.keep_time();
             if self.may_leave() {
@@ -203,6 +212,9 @@ impl Actor {
     }
 
     async fn take(&mut self, turn: Turn) -> Result<(), Leave> {
+        if !matches!(turn, Turn::Leased(_)) {
+            self.ledger.release();
+        }
         match turn {
             Turn::Kept(result) => {
                 result.map_err(Leave::Broken)?;
@@ -228,6 +240,7 @@ impl Actor {
     /// Waits for the next thing that happens.
     async fn wait(&mut self) -> Turn {
         let alarm = self.clockwork.next_wake(&self.ledger.state, self.guest.as_ref());
+        let alarm = alarm.into_iter().chain(self.ledger.held_until()).min();
         self.clockwork.arm(&self.shared.config.clock, alarm);
         let (warm, has_room) = (self.is_warm_pause(), self.ledger.has_room());
         let listen = async {

@@ -35,7 +35,7 @@ impl Actor {
         if matches!(intent, Intent::Answer { .. }) {
             return self.answer_all(vec![intent], reply);
         }
-        match self.would_accept(&intent) {
+        match self.is_known(&intent) {
             Ok(()) => self.decide_all(vec![intent], reply),
             Err(rejection) => drop(reply.send(Err(rejection.into()))),
         }
@@ -183,11 +183,18 @@ impl Actor {
         Some(admission)
     }
 
-    fn would_accept(&self, intent: &Intent) -> Result<(), Rejection> {
-        let state = &self.ledger.state;
-        if state.phase == Phase::Unborn && !matches!(intent, Intent::Start { .. }) {
-            return Err(Rejection::UnknownExecution(self.ledger.execution));
+    /// Of an execution that nobody started, nothing can be wanted but that it starts.
+    fn is_known(&self, intent: &Intent) -> Result<(), Rejection> {
+        match (self.ledger.state.phase, intent) {
+            (Phase::Unborn, Intent::Start { .. }) => Ok(()),
+            (Phase::Unborn, _) => Err(Rejection::UnknownExecution(self.ledger.execution)),
+            _ => Ok(()),
         }
+    }
+
+    fn would_accept(&self, intent: &Intent) -> Result<(), Rejection> {
+        self.is_known(intent)?;
+        let state = &self.ledger.state;
         let at = self.shared.config.clock.now();
         let moment = Moment { at, entropy: Uuid::nil() };
         decide(state, &self.shared.config.policies.live(), moment, intent.clone()).map(drop)

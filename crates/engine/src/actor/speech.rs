@@ -51,7 +51,7 @@ impl Actor {
             self.went_astray(rejection);
         }
         if let Some(guest) = guest {
-            self.shared.tracker.spawn(guest.finish());
+            guest.finish();
         }
     }
 

@@ -53,7 +53,7 @@ pub(crate) async fn answers(
             Err(problem) => return Ok(outbound::about(execution, problem.into_response())),
         };
         let attendant = Attendant { counts, ..Attendant::new(&answering, execution) };
-        wait::told(attendant, Until::AfterAll(questions), wait).await
+        wait::attended(attendant, Until::AfterAll(questions), wait).await
     })
     .await
 }

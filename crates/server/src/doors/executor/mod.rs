@@ -56,7 +56,7 @@ pub(crate) async fn execute(
         starting.metrics.count_start();
         let attendant =
             Attendant { approver, counts: true, ..Attendant::new(&starting, execution) };
-        wait::told(attendant, Until::START, wait).await
+        wait::attended(attendant, Until::START, wait).await
     })
     .await
 }
@@ -119,7 +119,7 @@ pub(crate) async fn resume(
             Err(problem) => return Ok(outbound::about(execution, problem.into_response())),
         };
         let attendant = Attendant { counts, ..Attendant::new(&resuming, execution) };
-        wait::told(attendant, Until::After(question), wait).await
+        wait::attended(attendant, Until::After(question), wait).await
     })
     .await
 }

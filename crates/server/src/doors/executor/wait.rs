@@ -123,7 +123,20 @@ pub(super) async fn unless_stopping<T>(
     }
 }
 
-/// Waits in a task of its own, so that approvals and counts go on when the client leaves.
+/// Waits so that approvals and counts go on when the client leaves or loses patience. Called where a client that leaves
+/// ends nothing: see [`detached`].
+pub(super) async fn attended(
+    attendant: Attendant,
+    until: Until,
+    wait: Option<Duration>,
+) -> Result<Response, Problem> {
+    match wait {
+        None => Ok(attendant.attend(until).await),
+        Some(_) => told(attendant, until, wait).await,
+    }
+}
+
+/// The same in a task of its own.
 pub(super) async fn told(
     attendant: Attendant,
     until: Until,

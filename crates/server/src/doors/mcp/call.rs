@@ -101,22 +101,18 @@ impl Call<'_> {
         self.proceed(Wanted { execution, until: Until::START, counts: true }).await
     }
 
-    /// Starts a program, to the end of starting, also when the client leaves in the middle.
+    /// Starts a program. It goes on also when the client leaves in the middle; then neither start nor end is counted.
     async fn start(&self, program: Program) -> Result<ExecutionId, Problem> {
+        let app = &self.visit.app;
         let caller = self.visit.caller.name.clone();
-        let app = Arc::clone(&self.visit.app);
-        let starting = async move {
-            let start = Start { program, caller, limits: app.engine.limits() };
-            let execution = tokio::select! {
-                biased; // what is done already is told
-                started = app.engine.submit(start) => started?,
-                () = app.stopping.cancelled() => return Err(Problem::stopping()),
-            };
-            app.metrics.count_start();
-            Ok(execution)
+        let start = Start { program, caller, limits: app.engine.limits() };
+        let execution = tokio::select! {
+            biased; // what is done already is told
+            started = app.engine.submit(start) => started?,
+            () = app.stopping.cancelled() => return Err(Problem::stopping()),
         };
-        let started = self.visit.app.tasks.spawn(starting).await;
-        started.unwrap_or_else(|panic| Err(Problem::broken(&panic)))
+        app.metrics.count_start();
+        Ok(execution)
     }
 
     /// Waits for what comes next, and tells it as this client can hear it.
