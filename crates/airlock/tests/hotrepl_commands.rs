@@ -182,6 +182,16 @@ async fn a_job_says_how_far_it_is_before_and_after_a_restart() {
         server = Served::start(folder.path(), &[]);
         repl = spoken(&server).await;
     }
+    // It takes the place of a job also in a server that did not begin it.
+    let call = json!({"type": "command_call", "name": "demo.sleep", "args": {"ms": 600_000}});
+    while repl.ask(status.clone()).await["progress"]["progress"].is_null() {}
+    for _ in 1..4 {
+        assert_eq!(repl.ask(call.clone()).await["type"], "job_accepted");
+    }
+    let refused = repl.ask(call).await;
+    assert_eq!(refused["error"]["code"], "jobConcurrencyLimit", "{refused}");
+    repl.ask(json!({"type": "job_cancel", "jobId": job})).await;
+    while repl.ask(status.clone()).await["type"] == "job_status_result" {}
     // A job in JavaScript says what it likes.
     let text = "Repl.command({ name: 'count', kind: 'job' }, (args, context) => {
         context.progress({ page: 3, of: 7 });

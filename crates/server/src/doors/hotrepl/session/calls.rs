@@ -343,12 +343,13 @@ impl Session {
         }));
     }
 
-    /// Jobs of this session that run.
+    /// Jobs of this session that run, also those that it began before a restart.
     pub(super) fn n_jobs(&self) -> usize {
         let of_catalogue =
             self.pending.values().filter(|it| matches!(it.purpose, Purpose::Job { .. })).count();
         let is_job = |task: &&Task| matches!(task.what, super::What::Job { .. });
-        of_catalogue + self.tasks.values().filter(is_job).count()
+        let of_guest = self.tasks.values().filter(is_job).count();
+        of_catalogue + of_guest + self.setting.shelf.n_left_by(&self.book)
     }
 }
 

@@ -217,6 +217,7 @@ impl Session {
 
     async fn run(mut self) {
         let stopping = self.setting.stopping.clone();
+        self.setting.shelf.is_taken_over().await;
         let mut sleep = Box::pin(tokio::time::sleep_until(self.alarm()));
         loop {
             self.wind(&mut sleep);

@@ -36,6 +36,8 @@ pub(in crate::doors::hotrepl) struct Job {
     pub(in crate::doors::hotrepl) view: JobView,
     pub(in crate::doors::hotrepl) started: Instant,
     pub(in crate::doors::hotrepl) doer: Doer,
+    /// The journal of the session that began it, where that was in another process.
+    left_by: Option<String>,
 }
 
 /// Who does a job.
@@ -84,13 +86,22 @@ struct KeptJob {
 
 impl Shelf {
     pub(in crate::doors::hotrepl) fn begin_job(&self, id: &str, doer: Doer) {
-        self.resume_job(id, doer, Instant::now());
+        let (view, started) = (JobView::running(), Instant::now());
+        self.jobs().known.insert(id.to_owned(), Job { view, started, doer, left_by: None });
     }
 
-    /// A job that began earlier, perhaps in another process.
-    pub(super) fn resume_job(&self, id: &str, doer: Doer, started: Instant) {
-        let job = Job { view: JobView::running(), started, doer };
+    /// A job that a session with this journal began in another process.
+    pub(super) fn resume_job(&self, id: &str, doer: Doer, started: Instant, book: String) {
+        let job = Job { view: JobView::running(), started, doer, left_by: Some(book) };
         self.jobs().known.insert(id.to_owned(), job);
+    }
+
+    /// Jobs of a session with this journal that began in another process and still run.
+    pub(in crate::doors::hotrepl) fn n_left_by(&self, book: &str) -> usize {
+        let is_left = |job: &&Job| {
+            job.view.state == JobState::Running && job.left_by.as_deref() == Some(book)
+        };
+        self.jobs().known.values().filter(is_left).count()
     }
 
     /// A job of this process, as it is now.

@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use store::{Blobs, Notes, Records};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 /// What all sessions share.
 pub(crate) struct Shelf {
@@ -31,6 +32,8 @@ pub(crate) struct Shelf {
     records: Arc<dyn Records>,
     notes: Arc<dyn Notes>,
     jobs: Mutex<Jobs>,
+    /// Cancelled once the jobs that earlier processes left are known.
+    taken_over: CancellationToken,
 }
 
 /// Where a shelf keeps things.
@@ -53,7 +56,8 @@ impl Shelf {
             n_max: FILES_MAX,
         };
         let jobs = Mutex::default();
-        Self { engine, clock, settings, files, commands, records, notes, jobs }
+        let taken_over = CancellationToken::new();
+        Self { engine, clock, settings, files, commands, records, notes, jobs, taken_over }
     }
 }
 

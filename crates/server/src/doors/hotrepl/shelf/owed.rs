@@ -31,6 +31,19 @@ pub(in crate::doors::hotrepl) struct Owed {
     pub(in crate::doors::hotrepl) name: String,
 }
 
+/// A job that an earlier process left.
+struct Left {
+    job: String,
+    /// None where it never began.
+    under_way: Option<Result<UnderWay, StoreError>>,
+}
+
+struct UnderWay {
+    owed: Owed,
+    execution: ExecutionId,
+    began: Timestamp,
+}
+
 impl Owed {
     /// The entry of a job that is over.
     pub(in crate::doors::hotrepl) fn entry(
@@ -77,15 +90,27 @@ impl Shelf {
         }
     }
 
+    /// Waits until the jobs that an earlier process left are known, which is a matter of a look into the store.
+    pub(in crate::doors::hotrepl) async fn is_taken_over(&self) {
+        self.taken_over.cancelled().await;
+    }
+
     /// Sees to the entries that an earlier process owed, as their jobs end.
     pub(in crate::doors::hotrepl) async fn pay_what_is_owed(&self) {
+        // Also where this is stopped half-way nobody waits for it.
+        let taken_over = self.taken_over.clone().drop_guard();
         let owed = self.records.all(OWED).await.unwrap_or_else(|error| {
             tracing::error!(%error, "could not read which jobs are under way");
             vec![]
         });
         // Those that this process knows it sees to itself.
         let earlier = owed.into_iter().filter(|record| self.job(&record.key, |_| ()).is_none());
-        let mut open: FuturesUnordered<_> = earlier.map(|record| self.pay(record)).collect();
+        let mut left = Vec::new();
+        for record in earlier {
+            left.push(self.take_over(record).await);
+        }
+        drop(taken_over);
+        let mut open: FuturesUnordered<_> = left.into_iter().map(|left| self.pay(left)).collect();
         while let Some(paid) = open.next().await {
             if let Err(error) = paid {
                 tracing::error!(%error, "could not write the entry of a job");
@@ -93,41 +118,47 @@ impl Shelf {
         }
     }
 
-    async fn pay(&self, Record { key: job, value, .. }: Record) -> Result<(), StoreError> {
-        let (owed, uuid) = (serde_json::from_str::<Owed>(&value), Uuid::try_parse(&job));
-        if let (Ok(owed), Ok(uuid)) = (owed, uuid)
-            && let Some((view, ended)) =
-                self.see_through(&job, ExecutionId::from_uuid(uuid)).await?
-            && !self.is_noted(&owed.book, &job).await?
-        {
-            let entry = owed.entry(view.duration_ms, view.error.as_ref(), timestamp(ended.0));
-            self.note(&owed.book, &entry, Some(&job)).await;
+    /// Takes a job of an earlier process over. One that never began has no end.
+    async fn take_over(&self, Record { key: job, value, .. }: Record) -> Left {
+        let mut left = Left { job, under_way: None };
+        let (Ok(owed), Ok(uuid)) =
+            (serde_json::from_str::<Owed>(&value), Uuid::try_parse(&left.job))
+        else {
+            return left;
+        };
+        let execution = ExecutionId::from_uuid(uuid);
+        let began = match self.engine.look_up(execution).await {
+            Ok(seen) => seen.state.origin.map(|origin| Ok(origin.at)),
+            Err(Error::Rejected(Rejection::UnknownExecution(_))) => None,
+            Err(error) => Some(Err(StoreError::Other(error.to_string()))),
+        };
+        if let Some(Ok(began)) = began {
+            let begun = CancellationToken::new();
+            begun.cancel();
+            let so_far = Duration::from_millis(self.clock.now().ms_since(began));
+            let started = Instant::now().checked_sub(so_far).unwrap_or_else(Instant::now);
+            let doer = Doer::Execution(execution, begun);
+            self.resume_job(&left.job, doer, started, owed.book.clone());
+        }
+        left.under_way = began.map(|began| began.map(|began| UnderWay { owed, execution, began }));
+        left
+    }
+
+    async fn pay(&self, Left { job, under_way }: Left) -> Result<(), StoreError> {
+        if let Some(under_way) = under_way {
+            let UnderWay { owed, execution, began } = under_way?;
+            if let Some((outcome, ended)) = self.end_of(execution).await? {
+                let view = JobView { duration_ms: ended.ms_since(began), ..ended_view(outcome) };
+                self.job_ended(&job, view.clone());
+                if !self.is_noted(&owed.book, &job).await? {
+                    let (took, error) = (view.duration_ms, view.error.as_ref());
+                    let entry = owed.entry(took, error, timestamp(ended.0));
+                    self.note(&owed.book, &entry, Some(&job)).await;
+                }
+            }
         }
         self.paid(&job).await;
         Ok(())
-    }
-
-    /// Waits until a job of an earlier process is over. One that never began has no end.
-    async fn see_through(
-        &self,
-        job: &str,
-        execution: ExecutionId,
-    ) -> Result<Option<(JobView, Timestamp)>, StoreError> {
-        let seen = match self.engine.look_up(execution).await {
-            Ok(seen) => seen,
-            Err(Error::Rejected(Rejection::UnknownExecution(_))) => return Ok(None),
-            Err(error) => return Err(StoreError::Other(error.to_string())),
-        };
-        let Some(origin) = seen.state.origin else { return Ok(None) };
-        let begun = CancellationToken::new();
-        begun.cancel();
-        let so_far = Duration::from_millis(self.clock.now().ms_since(origin.at));
-        let started = Instant::now().checked_sub(so_far).unwrap_or_else(Instant::now);
-        self.resume_job(job, Doer::Execution(execution, begun), started);
-        let Some((outcome, ended)) = self.end_of(execution).await? else { return Ok(None) };
-        let view = JobView { duration_ms: ended.ms_since(origin.at), ..ended_view(outcome) };
-        self.job_ended(job, view.clone());
-        Ok(Some((view, ended)))
     }
 
     async fn end_of(
