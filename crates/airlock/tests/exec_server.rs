@@ -395,8 +395,11 @@ async fn a_malformed_message_is_answered_to_nobody_and_the_connection_lives_on()
     }
 }
 
-/// How often a scripted model may come too late on a busy machine.
-const MODEL_STARTS_MAX: usize = 3;
+/// How often a scripted model may come too late on a busy machine, or ask codex before codex has asked us.
+const MODEL_STARTS_MAX: usize = 5;
+
+/// What codex tells a model while it is not yet connected.
+const NOT_CONNECTED: &str = "No usable execution environment is available.";
 
 #[test]
 fn the_real_codex_runs_its_commands_here_over_both_transports() {
@@ -415,6 +418,7 @@ fn the_real_codex_runs_its_commands_here_over_both_transports() {
         let script = script.to_str().unwrap();
         // The script gives its model half a second to listen. Where that was too short, nobody has been asked anything.
         for _ in 0..MODEL_STARTS_MAX {
+            let _ = std::fs::remove_dir_all(&out);
             match transport {
                 "socket" => exec_served::bash(
                     &conformance("e2e/run-real-client.sh"),
@@ -425,7 +429,8 @@ fn the_real_codex_runs_its_commands_here_over_both_transports() {
                     &[&codex, script, &out_text, AIRLOCK, "exec-server"],
                 ),
             }
-            if out.join("model.jsonl").exists() {
+            let told = std::fs::read_to_string(out.join("model.jsonl"));
+            if told.is_ok_and(|told| !told.contains(NOT_CONNECTED)) {
                 break;
             }
         }
