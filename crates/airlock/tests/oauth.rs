@@ -109,6 +109,21 @@ fn expiry_is_refreshed_once_for_everybody_and_revocation_asks_again() {
     }
     assert_eq!(house.issuer.n_refreshes(), before + 1, "two executions, one refresh");
 
+    // A server that cannot renew it just now has taken nothing back: it is renewed later, and nobody is asked.
+    until_over();
+    house.issuer.is_troubled(true);
+    let code = "const said = await tools.things.org.main.t.list({}); return said.error.code";
+    assert_eq!(agent.execute(code).result(), "oauth_refresh_failed");
+    house.issuer.is_troubled(false);
+    assert_eq!(agent.execute(CALL).result(), true);
+
+    // One that has forgotten who we are is told anew.
+    until_over();
+    house.issuer.forget_clients();
+    let asked = agent.execute(CALL);
+    assert_eq!(house.come_back(&house.agree(&link(&asked))).status, 200);
+    assert_eq!(result(&agent, &asked.execution()), true);
+
     // Over, and then revoked, in mid-execution: the second call of the program renews or asks, and goes on.
     let code = "const a = await tools.things.org.main.t.list({}); await tools.demo.ask({ text: 'x' }); \
                 const b = await tools.things.org.main.t.list({}); return [a.ok, b.ok]";

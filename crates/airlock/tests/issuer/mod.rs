@@ -63,6 +63,16 @@ impl Issuer {
         json(self.port, "/revoke-all");
     }
 
+    /// Forgets whoever introduced themselves, as servers do that keep them in memory and are started anew.
+    pub(crate) fn forget_clients(&self) {
+        json(self.port, "/forget-clients");
+    }
+
+    /// Whether it gives out no tokens for a while.
+    pub(crate) fn is_troubled(&self, troubled: bool) {
+        json(self.port, if troubled { "/trouble?on=1" } else { "/trouble?on=0" });
+    }
+
     /// Whether its person says no from now on.
     pub(crate) fn refuses(&self, refuses: bool) {
         json(self.port, if refuses { "/refuse?on=1" } else { "/refuse?on=0" });

@@ -48,6 +48,8 @@ provider.on("server_error", (_, error) => console.error(error));
 
 // Agrees, or not, without a page: the test is the person.
 let refuses = false;
+let troubled = false;
+const introduced = [];
 provider.use(async (ctx, next) => {
   if (ctx.path === "/count") {
     ctx.body = { refreshes };
@@ -70,6 +72,26 @@ provider.use(async (ctx, next) => {
   if (ctx.path === "/refuse") {
     refuses = ctx.query.on === "1";
     ctx.body = {};
+    return;
+  }
+  if (ctx.path === "/forget-clients") {
+    for (const id of introduced) await provider.Client.adapter.destroy(id);
+    ctx.body = {};
+    return;
+  }
+  if (ctx.path === "/reg" && ctx.method === "POST") {
+    await next();
+    if (ctx.body?.client_id) introduced.push(ctx.body.client_id);
+    return;
+  }
+  if (ctx.path === "/trouble") {
+    troubled = ctx.query.on === "1";
+    ctx.body = {};
+    return;
+  }
+  if (troubled && ctx.path === "/token") {
+    ctx.status = 503;
+    ctx.body = { error: "temporarily_unavailable" };
     return;
   }
   if (ctx.path === "/revoke-all") {

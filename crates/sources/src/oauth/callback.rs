@@ -2,7 +2,7 @@
 
 use super::grant::Grant;
 use super::token::Denied;
-use super::{Need, Purpose, begin, described, metadata, named, sentence};
+use super::{Need, Purpose, begin, client, described, metadata, named, sentence};
 use crate::config::Flow;
 use crate::proof::{Key, Trust};
 use crate::vault::VaultError;
@@ -132,6 +132,7 @@ impl Sources {
                 Ok(Returned::Done)
             }
             Err(Denied::Refused(why) | Denied::Failed(why)) => {
+                client::forget_if_unknown(&self.0.trust, &purpose.counter.client, &why).await?;
                 tracing::warn!(connection = key.shown(), why, "a code became no token");
                 Ok(Returned::Failed("the server gave no token for its code".into()))
             }

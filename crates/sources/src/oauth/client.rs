@@ -7,6 +7,7 @@ use super::{CALLBACK, vault_trouble};
 use crate::Sources;
 use crate::config::{Flow, OAuth};
 use crate::proof::{Held, Trust};
+use crate::vault::VaultError;
 use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use serde_json::{Value, json};
@@ -15,6 +16,9 @@ use tools::envelope::Trouble;
 use tools::http::{Outgoing, Reach};
 use tools::{CancelSignal, Credential, scrub};
 use url::Url;
+
+/// Where the vault keeps who we are at servers that we introduced ourselves to.
+const KEPT: &str = "client/";
 
 /// Where we publish who we are.
 const DOCUMENT: &str = "/api/oauth/client-id-metadata.json";
@@ -55,6 +59,25 @@ pub(super) async fn client(
     let text = serde_json::to_string(&client).unwrap_or_default();
     held.trust.vault.put(&name, &text).await.map_err(|error| vault_trouble(&error))?;
     Ok(client)
+}
+
+/// A server that no longer knows whom it once took must be told again who we are: next time we introduce ourselves anew.
+pub(super) async fn forget_if_unknown(
+    trust: &Trust,
+    client: &Client,
+    word: &str,
+) -> Result<(), VaultError> {
+    if word != "invalid_client" {
+        return Ok(());
+    }
+    for name in trust.vault.names(KEPT).await? {
+        let kept = trust.vault.get(&name).await?;
+        let kept = kept.and_then(|text| serde_json::from_str::<Client>(&text).ok());
+        if kept.is_some_and(|kept| kept.id == client.id) {
+            trust.vault.remove(&name).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Ourselves by the document that we publish, where the server reads it and can reach it.
@@ -145,5 +168,5 @@ fn kept_as(guard: &Guard, flow: Flow, redirect: Option<&Url>) -> String {
     let issuer = guard.server.issuer.as_deref().unwrap_or_else(|| guard.server.token.as_str());
     let whole = Sha256::digest(format!("{issuer} {flow:?} {redirect}").as_bytes());
     let hash: String = whole.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    format!("client/{hash}")
+    format!("{KEPT}{hash}")
 }

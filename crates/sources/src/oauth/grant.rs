@@ -194,9 +194,16 @@ async fn refreshed(held: &Held, grant: &Grant) -> Result<Option<Grant>, Trouble>
             Ok(Some(renewed))
         }
         // Expired or revoked: a person agrees anew.
-        Err(Denied::Refused(_)) => {
+        Err(Denied::Refused(word)) if word == "invalid_grant" => {
             let gone = Grant { refresh_token: None, ..grant.clone() };
             held.trust.keep_grant(&held.key, &gone).await.map_err(|error| vault_trouble(&error))?;
+            Ok(None)
+        }
+        // What is wrong is not the grant, and may be mended where we are known; until then a person can help.
+        Err(Denied::Refused(word)) => {
+            tracing::warn!(connection = held.key.shown(), word, "a token was not renewed");
+            let forgotten = client::forget_if_unknown(&held.trust, &grant.counter.client, &word);
+            forgotten.await.map_err(|error| vault_trouble(&error))?;
             Ok(None)
         }
         Err(Denied::Failed(why)) => Err(failed(&why)),

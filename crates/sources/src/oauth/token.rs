@@ -5,8 +5,8 @@ use super::grant::Grant;
 use crate::proof::Trust;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use reqwest::Method;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use reqwest::{Method, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tools::http::{Outgoing, Reach};
@@ -76,11 +76,7 @@ impl Counter {
         if text("token_type").is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {
             return Err(Denied::Failed("it sent a token that is no bearer token".into()));
         }
-        let life_ms = said["expires_in"].as_f64().map(|seconds| (seconds * 1_000.0) as i64);
-        let expires_at = life_ms.map(|life| {
-            let life = life.clamp(0, LIFE_MS_MAX);
-            asked_at + life - EARLY_MS_MAX.min(life / 4)
-        });
+        let expires_at = life_ms(&said).map(|life| asked_at + life - EARLY_MS_MAX.min(life / 4));
         Ok(Grant {
             access_token,
             refresh_token,
@@ -102,12 +98,7 @@ impl Counter {
         let sent =
             bounded(&trust.http).send(request, &Credential::none(), &CancelSignal::never()).await;
         let answer = sent.map_err(|error| Denied::Failed(error.to_string()))?;
-        let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-        match (answer.status.is_success(), said["error"].as_str()) {
-            (true, None) => Ok(said),
-            (_, Some(error)) => Err(Denied::Refused(error.chars().take(64).collect())),
-            (false, None) => Err(Denied::Failed(format!("it answered {}", answer.status))),
-        }
+        heard(answer.status, serde_json::from_slice(&answer.body).unwrap_or_default())
     }
 
     fn request(&self, to: &str, members: &[(&str, &str)]) -> Result<Outgoing, Denied> {
@@ -139,6 +130,34 @@ impl Counter {
     }
 }
 
+/// What an endpoint's answer means. A server in trouble has refused nothing, whatever it calls its trouble.
+fn heard(status: StatusCode, said: Value) -> Result<Value, Denied> {
+    let word = said["error"].as_str().map(|word| word.chars().take(64).collect::<String>());
+    match word {
+        None if status.is_success() => Ok(said),
+        None => Err(Denied::Failed(format!("it answered {status}"))),
+        Some(word) if will_pass(status, &word) => {
+            Err(Denied::Failed(format!("it answered {status}, {word}")))
+        }
+        Some(word) => Err(Denied::Refused(word)),
+    }
+}
+
+fn will_pass(status: StatusCode, word: &str) -> bool {
+    // What a device that asks too often is told, also with this status.
+    let is_for_devices = matches!(word, "authorization_pending" | "slow_down");
+    status.is_server_error()
+        || matches!(word, "server_error" | "temporarily_unavailable")
+        || (status == StatusCode::TOO_MANY_REQUESTS && !is_for_devices)
+}
+
+/// How long a token lives; some servers write the number as a text.
+fn life_ms(said: &Value) -> Option<i64> {
+    let life = &said["expires_in"];
+    let seconds = life.as_f64().or_else(|| life.as_str()?.trim().parse().ok())?;
+    Some(((seconds * 1_000.0) as i64).clamp(0, LIFE_MS_MAX))
+}
+
 /// Name and secret, each encoded as a form is (RFC 6749, 2.3.1).
 fn basic(id: &str, secret: &str) -> String {
     let encoded = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
@@ -148,9 +167,35 @@ fn basic(id: &str, secret: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn a_client_proves_itself_as_the_specification_says() {
         assert_eq!(basic("a b", "c:d"), format!("Basic {}", STANDARD.encode("a+b:c%3Ad")));
+    }
+
+    #[test]
+    fn a_server_in_trouble_has_refused_nothing() {
+        let is_refused = |status, word| {
+            let answer = heard(StatusCode::from_u16(status).unwrap(), json!({ "error": word }));
+            matches!(answer, Err(Denied::Refused(said)) if said == word)
+        };
+        assert!(is_refused(400, "invalid_grant") && is_refused(401, "invalid_client"));
+        assert!(is_refused(200, "bad_verification_code"), "some servers say no with a 200");
+        for status in [400, 403, 428, 429] {
+            assert!(is_refused(status, "slow_down") && is_refused(status, "authorization_pending"));
+        }
+        assert!(!is_refused(503, "temporarily_unavailable") && !is_refused(500, "invalid_grant"));
+        assert!(!is_refused(400, "temporarily_unavailable") && !is_refused(429, "rate_limited"));
+    }
+
+    #[test]
+    fn a_life_is_a_number_or_the_text_of_one() {
+        assert_eq!(life_ms(&json!({ "expires_in": 3600 })), Some(3_600_000));
+        assert_eq!(life_ms(&json!({ "expires_in": "3599" })), Some(3_599_000));
+        assert_eq!(life_ms(&json!({ "expires_in": -5 })), Some(0));
+        assert_eq!(life_ms(&json!({ "expires_in": 1e300 })), Some(LIFE_MS_MAX));
+        assert_eq!(life_ms(&json!({ "expires_in": "soon" })), None);
+        assert_eq!(life_ms(&json!({})), None);
     }
 }
