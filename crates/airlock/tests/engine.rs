@@ -170,6 +170,49 @@ async fn a_program_that_calls_nothing_is_written_once_and_one_that_takes_long_is
     house.close().await;
 }
 
+/// How far the runners of an engine have stepped back: the nice value of each.
+fn stepped_back(house: &House) -> Vec<i64> {
+    let zygote = i64::from(house.engine.sandbox().zygote_pid().unwrap());
+    let mut known = vec![];
+    for process in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Ok(pid) = process.file_name().to_string_lossy().parse::<i64>() else { continue };
+        let Ok(told) = std::fs::read_to_string(process.path().join("stat")) else { continue };
+        // After the name, which may hold anything: the parent is second, the nice value seventeenth.
+        let words: Vec<&str> = told.rsplit_once(')').unwrap().1.split_whitespace().collect();
+        known.push((pid, words[1].parse::<i64>().unwrap(), words[16].parse::<i64>().unwrap()));
+    }
+    let parent = |of: i64| known.iter().find(|(pid, ..)| *pid == of).map(|(_, parent, _)| *parent);
+    let is_ours =
+        |pid: i64| std::iter::successors(Some(pid), |pid| parent(*pid)).any(|it| it == zygote);
+    known.iter().filter(|(pid, ..)| is_ours(*pid)).map(|(.., nice)| *nice).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_is_busy_for_long_lets_others_go_first_and_one_that_waits_does_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = ManualClock::at(Timestamp(1_700_000_000_000));
+    let house = House::open(folder.path(), |config| {
+        config.clock = Clock::Manual(clock.clone());
+    })
+    .await;
+    let waits = "await tools.demo.sleep({ ms: 600_000 })";
+    let waits = house.submit(waits, Limits::default()).await;
+    house.until(waits, |event| matches!(event, Event::CallDispatched { .. })).await;
+    let busy = house.submit("console.log('x'); for (;;) {}", Limits::default()).await;
+    house.until(busy, |event| matches!(event, Event::Logged { .. })).await;
+    let n_back = || stepped_back(&house).into_iter().filter(|nice| *nice == 5).count();
+    assert_eq!(n_back(), 0, "it has only begun");
+    while n_back() == 0 {
+        clock.advance(Duration::from_millis(20));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(n_back(), 1, "one is busy and the other is not");
+    for execution in [waits, busy] {
+        house.engine.cancel(execution, me()).await.unwrap();
+    }
+    house.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pause_gives_its_runner_back_after_a_while_and_is_replayed_when_answered() {
     let folder = tempfile::tempdir().unwrap();

@@ -97,6 +97,12 @@ impl Lease {
         self.runner().process().cpu_time()
     }
 
+    /// The runner has been busy for long: from now on it lets others go first, and it is not kept for another program.
+    pub fn step_back(&mut self) {
+        self.caller = None;
+        self.runner().process().step_back();
+    }
+
     /// The runner's process number, for people; where /proc shows it.
     pub fn pid(&self) -> Option<i32> {
         self.runner().process().pid()

@@ -44,6 +44,23 @@ async fn a_spinning_runner_is_killed_and_a_kill_from_elsewhere_is_told_apart() {
 }
 
 #[tokio::test]
+async fn a_runner_that_steps_back_lets_others_go_first_and_is_not_kept() {
+    let sandbox = Sandbox::start(Config { reuse: true, ..config() }).await.unwrap();
+    let mine = || Demand { caller: Some("ann".into()), ..Demand::default() };
+    let mut busy = sandbox.lease(mine()).await.unwrap();
+    let pid = busy.pid().unwrap();
+    busy.step_back();
+    let told = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    // Sixteen after the name, which may hold anything.
+    let nice = told.rsplit_once(')').unwrap().1.split_whitespace().nth(16).unwrap();
+    assert_eq!(nice, "5", "{told}");
+    assert_eq!(self::told(&mut busy, "echo still here").await.unwrap(), "still here");
+    busy.finish();
+    assert_ne!(sandbox.lease(mine()).await.unwrap().pid(), Some(pid));
+    sandbox.shutdown().await;
+}
+
+#[tokio::test]
 async fn dropping_a_lease_ends_its_process() {
     let sandbox = start().await;
     let mut runner = lease(&sandbox).await;

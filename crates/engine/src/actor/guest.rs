@@ -35,6 +35,8 @@ pub(super) struct Guest {
     pub(super) replaying: bool,
     /// Processor time it had used when its own work began.
     cpu_before: Duration,
+    /// It has been busy for long and lets others go first.
+    has_stepped_back: bool,
 }
 
 /// What the guest's side has to say.
@@ -90,7 +92,8 @@ impl Guest {
         push(&mut lease, &execute);
         let replaying = state.prepared.is_some();
         let cpu_before = Duration::ZERO;
-        Some(Self { lease, delivered: InputIndex(0), rested: None, replaying, cpu_before })
+        let (delivered, has_stepped_back) = (InputIndex(0), false);
+        Some(Self { lease, delivered, rested: None, replaying, cpu_before, has_stepped_back })
     }
 
     /// Hands over the inputs among `entries`, in order.
@@ -144,6 +147,17 @@ impl Guest {
     pub(super) fn begin_own_work(&mut self) {
         self.replaying = false;
         self.cpu_before = self.lease.cpu_time().unwrap_or_default();
+    }
+
+    /// Whether it is busy, and has not been asked yet to let others go first.
+    pub(super) const fn is_in_the_way(&self) -> bool {
+        self.rested.is_none() && !self.has_stepped_back
+    }
+
+    /// Lets others go first from now on.
+    pub(super) fn step_back(&mut self) {
+        self.has_stepped_back = true;
+        self.lease.step_back();
     }
 
     /// Processor time its own work has used.

@@ -13,6 +13,10 @@ use lifecycle::{
 /// yields; this stops what does not.
 const CPU_GRACE_MS: u64 = 250;
 
+/// How long a program may be busy at a stretch before it lets others go first. Most are over long before; those that
+/// compute for longer do not make everybody else wait.
+const BUSY_MS_MAX: u64 = 100;
+
 /// Longest replay. It repeats in one go what took tools and people much longer.
 const REPLAY_MS_MAX: u64 = 120_000;
 
@@ -26,6 +30,8 @@ pub(super) struct Clockwork {
     cpu_check: Option<Timestamp>,
     /// When the present runner was given its program.
     began: Option<Timestamp>,
+    /// Until when a busy program need not let others go first.
+    busy_until: Option<Timestamp>,
     /// Since when the program waits for people.
     paused: Option<Timestamp>,
     alarm: Option<(Timestamp, BoxFuture<'static, ()>)>,
@@ -74,7 +80,7 @@ impl Clockwork {
             (Some(_) | None, _) => None,
         };
         let warm = self.paused.map(|paused| paused.after_ms(self.warm_pause_ms));
-        [due, active, replay, warm, self.cpu_check].into_iter().flatten().min()
+        [due, active, replay, warm, self.cpu_check, self.busy_until].into_iter().flatten().min()
     }
 }
 
@@ -91,6 +97,9 @@ impl Actor {
             let cpu_ms_max = self.ledger.state.limits().cpu_ms_max;
             self.clockwork.cpu_check = Some(now.after_ms(cpu_ms_max + CPU_GRACE_MS));
         }
+        let is_busy = self.guest.as_ref().is_some_and(Guest::is_in_the_way);
+        let busy_until = self.clockwork.busy_until.unwrap_or_else(|| now.after_ms(BUSY_MS_MAX));
+        self.clockwork.busy_until = is_busy.then_some(busy_until);
         self.clockwork.warm_pause_ms = self.shared.config.warm_pause_ms;
         match (self.is_warm_pause(), self.clockwork.paused) {
             (true, None) => self.clockwork.paused = Some(now),
@@ -105,6 +114,11 @@ impl Actor {
         if let Some(limit) = self.limit_reached(now) {
             let active_ms = self.clockwork.active_ms;
             return self.end(Intent::Expire { limit, active_ms });
+        }
+        if self.clockwork.busy_until.is_some_and(|until| now >= until)
+            && let Some(guest) = &mut self.guest
+        {
+            guest.step_back();
         }
         if self.replay_takes_too_long(now) {
             let what = "its replay, which takes too long".to_owned();
