@@ -12,8 +12,8 @@ use crate::reports::Reports;
 use futures_util::{FutureExt, Stream, StreamExt};
 use lifecycle::{
     Answer, CallId, CallOutcome, CallerName, Convention, Entry, Event, ExecutionId, Intent, Json,
-    LimitKind, Limits, Outcome, Program, QuestionId, Rejection, Rider, Seed, Seq, State, Terms,
-    Timestamp,
+    LimitKind, Limits, Outcome, Phase, Program, QuestionId, Rejection, Rider, Seed, Seq, State,
+    Terms, Timestamp,
 };
 use sandbox::Sandbox;
 use std::sync::Arc;
@@ -308,6 +308,11 @@ impl Engine {
     /// Executions that match, newest first.
     pub async fn list(&self, filter: ListFilter) -> Result<Vec<Listed>, Fault> {
         Ok(self.shared.config.journal.list(filter).await?)
+    }
+
+    /// How many executions are in a phase, counted up to `n_max`.
+    pub async fn count(&self, phase: Phase, n_max: usize) -> Result<usize, Fault> {
+        Ok(self.shared.config.journal.count(phase, n_max).await?)
     }
 
     /// Who may call what: the rules, and what they say now.

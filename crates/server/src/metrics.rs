@@ -13,7 +13,6 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
-use store::ListFilter;
 
 /// Paused executions are counted up to this many.
 const PAUSED_COUNTED_MAX: usize = 10_000;
@@ -136,9 +135,7 @@ pub(crate) async fn metrics(
     caller: Caller,
 ) -> Result<Response, Problem> {
     caller.may_administer().map_err(|denied| Problem::denied(denied, ""))?;
-    let phases = vec![Phase::Paused];
-    let filter = ListFilter { phases, caller: None, after: None, n_max: PAUSED_COUNTED_MAX };
-    let paused = app.engine.list(filter).await?.len();
+    let paused = app.engine.count(Phase::Paused, PAUSED_COUNTED_MAX).await?;
     let load = app.engine.load();
     let now = Now {
         live: app.engine.n_live() as u64,

@@ -2,7 +2,7 @@
 
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::BoxStream;
-use lifecycle::{Entry, Event, ExecutionId, QuestionId, Seq, Timestamp};
+use lifecycle::{Entry, Event, ExecutionId, Phase, QuestionId, Seq, Timestamp};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use store::sqlite::SqliteStore;
@@ -59,6 +59,10 @@ impl Journal for Mischievous {
 
     fn list(&self, filter: ListFilter) -> Answer<Vec<Listed>> {
         self.inner.list(filter)
+    }
+
+    fn count(&self, phase: Phase, n_max: usize) -> Answer<usize> {
+        self.inner.count(phase, n_max)
     }
 
     fn asked_by(&self, question: QuestionId) -> Answer<Option<ExecutionId>> {

@@ -39,7 +39,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use leases::Leases;
 use ledger::{Ledger, Write};
-use lifecycle::{Entry, ExecutionId, QuestionId, Seq, Timestamp};
+use lifecycle::{Entry, ExecutionId, Phase, QuestionId, Seq, Timestamp};
 use owner::Owner;
 use pool::Pool;
 use query::PageMax;
@@ -258,6 +258,10 @@ impl Journal for SqliteStore {
 
     fn list(&self, filter: ListFilter) -> BoxFuture<'static, Result<Vec<Listed>, StoreError>> {
         self.read(move |conn| query::list(conn, &filter))
+    }
+
+    fn count(&self, phase: Phase, n_max: usize) -> BoxFuture<'static, Result<usize, StoreError>> {
+        self.read(move |conn| query::count(conn, phase, n_max))
     }
 
     fn asked_by(

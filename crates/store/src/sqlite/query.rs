@@ -103,6 +103,16 @@ pub(super) fn list(conn: &Connection, filter: &ListFilter) -> Result<Vec<Listed>
     Ok(found)
 }
 
+/// How many executions are in a phase, up to `n_max`: a walk along an index, and no table is touched.
+pub(super) fn count(conn: &Connection, phase: Phase, n_max: usize) -> Result<usize, StoreError> {
+    let mut select = conn.prepare_cached(
+        "SELECT count(*) FROM (SELECT 1 FROM executions WHERE phase = ?1 LIMIT ?2)",
+    )?;
+    let n_max = i64::try_from(n_max).unwrap_or(i64::MAX);
+    let n = select.query_row([row::phase_number(phase), n_max], |row| row.get::<_, i64>(0))?;
+    Ok(usize::try_from(n).unwrap_or(usize::MAX))
+}
+
 /// Where an execution stands in the list. One that was forgotten has no place: start again.
 fn place(conn: &Connection, execution: ExecutionId) -> Result<(i64, [u8; 16]), StoreError> {
     let key = row::execution_key(execution);

@@ -183,6 +183,24 @@ async fn the_list_shows_where_an_execution_stands_now() {
 }
 
 #[tokio::test]
+async fn executions_of_a_phase_are_counted_up_to_a_number() {
+    let store = SqliteStore::temporary().unwrap();
+    for n in 1..=5 {
+        let phase = if n == 1 { Phase::Running } else { Phase::Paused };
+        let begun = append(n, vec![line(1, "a")], standing(phase, "ann", None));
+        store.append(begun).await.unwrap();
+    }
+    for (phase, n_max, n) in [
+        (Phase::Paused, 100, 4),
+        (Phase::Paused, 3, 3),
+        (Phase::Running, 100, 1),
+        (Phase::Parked, 100, 0),
+    ] {
+        assert_eq!(store.count(phase, n_max).await.unwrap(), n, "{phase:?}");
+    }
+}
+
+#[tokio::test]
 async fn the_next_due_is_the_earliest_paused_one_that_nobody_holds() {
     let store = SqliteStore::temporary().unwrap();
     assert_eq!(store.next_due().await.unwrap(), None);
