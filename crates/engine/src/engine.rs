@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::fault::{Error, Fault};
 use crate::policies::Policies;
 use crate::recover;
-use crate::registry::{Desk, Registry};
+use crate::registry::{Desk, Mailbox, Registry};
 use crate::reports::Reports;
 use futures_util::{FutureExt, Stream, StreamExt};
 use lifecycle::{
@@ -137,8 +137,7 @@ impl Engine {
         let intent = Intent::Start { program, caller, limits, seed, terms: Box::new(terms) };
         match self.shared.registry.desk(execution) {
             Desk::Vacant(_, mailbox) => {
-                let actor = Actor::new(Arc::clone(&self.shared), execution, mailbox);
-                self.shared.employ(actor, boot(intent, reply));
+                self.shared.employ(execution, mailbox, boot(intent, reply));
             }
             // Somebody wanted something of it before it began; whoever is there says what it is.
             Desk::Staffed(_) => return self.ask(execution, intent).await.map(|()| execution),
@@ -377,15 +376,15 @@ impl Engine {
 
 impl Shared {
     /// Gives an actor a task of its own. It is boxed first: what is spawned is moved several times, and it is large.
-    fn employ(&self, actor: Actor, boot: Boot) {
+    fn employ(self: &Arc<Self>, execution: ExecutionId, mailbox: Mailbox, boot: Boot) {
+        let actor = Actor::new(Arc::clone(self), execution, mailbox);
         self.tracker.spawn(actor.run(boot).boxed());
     }
 
     /// Puts an actor where there is none.
     pub(crate) fn activate(self: &Arc<Self>, execution: ExecutionId, boot: Boot) {
         if let Desk::Vacant(_, mailbox) = self.registry.desk(execution) {
-            let actor = Actor::new(Arc::clone(self), execution, mailbox);
-            self.employ(actor, boot);
+            self.employ(execution, mailbox, boot);
         }
     }
 
@@ -402,8 +401,7 @@ impl Shared {
             let sender = match self.registry.desk(execution) {
                 Desk::Staffed(sender) => sender,
                 Desk::Vacant(sender, mailbox) => {
-                    let actor = Actor::new(Arc::clone(self), execution, mailbox);
-                    self.employ(actor, Boot::Asked);
+                    self.employ(execution, mailbox, Boot::Asked);
                     sender
                 }
             };

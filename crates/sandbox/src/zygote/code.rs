@@ -3,18 +3,15 @@
 //! Pages of a file are mapped anew in every runner, a trap for a handful of them, and unmapped one by one when it ends.
 //! Large pages of the zygote's own are inherited with its page tables: one entry each, and no trap at all.
 
+use super::mapped::{Mapping, mappings, pages};
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::ptr;
 
 /// What a large page holds.
 const BLOCK_BYTES: usize = 2 << 20;
 
-const PAGE_BYTES: usize = 4 << 10;
-
-/// `/proc/self/pagemap`: one of these for each page, and what it says of one that is mapped.
-const ENTRY_BYTES: usize = 8;
+/// What `/proc/self/pagemap` says of a page that is mapped.
 const MAPPED: u64 = 1 << 63;
 
 /// A block of which a program touches less is not worth the memory. Sixteen pages are mapped in one trap.
@@ -30,15 +27,16 @@ pub(super) struct Block {
     is_code: bool,
 }
 
-/// Every block of this process that nobody writes to. None where /proc is hidden.
-pub(super) fn of_this_process() -> Vec<Block> {
-    blocks(&std::fs::read_to_string("/proc/self/maps").unwrap_or_default())
-}
-
-fn blocks(maps: &str) -> Vec<Block> {
-    maps.lines()
-        .filter_map(mapping)
-        .flat_map(|(start, end, is_code)| {
+/// Every block of a private part of a file that is only read.
+pub(super) fn blocks(maps: &str) -> Vec<Block> {
+    mappings(maps)
+        .filter(|mapping| mapping.name.starts_with('/'))
+        .filter_map(|Mapping { range, rights, .. }| match rights {
+            "r-xp" => Some((range, true)),
+            "r--p" => Some((range, false)),
+            _ => None,
+        })
+        .flat_map(|((start, end), is_code)| {
             let first = start.next_multiple_of(BLOCK_BYTES);
             let starts =
                 (first..end).step_by(BLOCK_BYTES).filter(move |at| at + BLOCK_BYTES <= end);
@@ -47,29 +45,12 @@ fn blocks(maps: &str) -> Vec<Block> {
         .collect()
 }
 
-/// A private part of a file that is only read: from where to where, and whether it is code.
-fn mapping(line: &str) -> Option<(usize, usize, bool)> {
-    let mut words = line.split_whitespace();
-    let (range, rights) = (words.next()?, words.next()?);
-    let is_code = match rights {
-        "r-xp" => true,
-        "r--p" => false,
-        _ => return None,
-    };
-    words.nth(3).filter(|name| name.starts_with('/'))?;
-    let (start, end) = range.split_once('-')?;
-    let address = |text| usize::from_str_radix(text, 16).ok();
-    Some((address(start)?, address(end)?, is_code))
-}
-
 /// Those of `blocks` that this process, a copy that has mapped nothing else, has touched most.
 pub(super) fn touched(pagemap: &File, blocks: &[Block]) -> io::Result<Vec<usize>> {
     let mut found = Vec::new();
-    let mut entries = vec![0; BLOCK_BYTES / PAGE_BYTES * ENTRY_BYTES];
     for block in blocks {
-        pagemap.read_exact_at(&mut entries, (block.start / PAGE_BYTES * ENTRY_BYTES) as u64)?;
-        let entries = entries.as_chunks::<ENTRY_BYTES>().0.iter();
-        let n = entries.filter(|entry| u64::from_ne_bytes(**entry) & MAPPED != 0).count();
+        let pages = pages(pagemap, (block.start, block.start + BLOCK_BYTES))?;
+        let n = pages.into_iter().filter(|page| page & MAPPED != 0).count();
         if n >= PAGES_TOUCHED_MIN {
             found.push((n, block.start));
         }
@@ -146,6 +127,7 @@ fn done(answer: libc::c_int) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::mapped::maps;
     use super::*;
     use std::io::Write as _;
     use std::os::fd::{AsRawFd as _, FromRawFd as _};
@@ -183,13 +165,13 @@ mod tests {
         let start = mapped(&file);
         let range = start as usize..start as usize + bytes.len();
         let is_here = |block: &Block| range.contains(&block.start);
-        let ours: Vec<Block> = of_this_process().into_iter().filter(is_here).collect();
+        let ours: Vec<Block> = blocks(&maps()).into_iter().filter(is_here).collect();
         assert!((2..=3).contains(&ours.len()), "{ours:?}");
         enlarge(&ours, &[ours[1].start]);
         // SAFETY: readable from end to end, whether it is still the file or a copy of it.
         let told = unsafe { std::slice::from_raw_parts(start.cast::<u8>(), bytes.len()) };
         assert!(told == bytes, "other bytes are there");
-        let left: Vec<Block> = of_this_process().into_iter().filter(is_here).collect();
+        let left: Vec<Block> = blocks(&maps()).into_iter().filter(is_here).collect();
         let thp = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
         if thp.is_ok_and(|thp| !thp.contains("[never]")) {
             assert_eq!(

@@ -7,6 +7,7 @@
 mod child;
 mod code;
 mod control;
+mod mapped;
 mod pages;
 mod process;
 mod signals;
@@ -61,7 +62,7 @@ pub fn enter_with<W>(play: Play<W>) {
     signals::leave_stopping_to_the_server().expect("a signal that exists can be ignored");
     let world = (play.warm)();
     let is_thorough = std::env::args_os().nth(2).as_deref() == Some(OsStr::new(THOROUGH));
-    let blocks = if is_thorough { code::of_this_process() } else { vec![] };
+    let blocks = if is_thorough { code::blocks(&mapped::maps()) } else { vec![] };
     let touched = match Touched::learn(&blocks) {
         Ok(Learning::Copy(saying)) => {
             rehearse(play, world);

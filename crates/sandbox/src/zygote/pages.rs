@@ -5,9 +5,9 @@
 //! the zygote has would cost more than the program.
 
 use super::code::{self, Block};
+use super::mapped::{PAGE_BYTES, Range, mappings, maps, pages};
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
-use std::os::unix::fs::FileExt as _;
 
 /// More than a program touches. What lies beyond is taken when it is touched, as always.
 const TOUCHED_BYTES_MAX: usize = 8 << 20;
@@ -15,22 +15,18 @@ const TOUCHED_BYTES_MAX: usize = 8 << 20;
 /// Address space that is looked at: more than a warm zygote has mapped.
 const MAPPED_BYTES_MAX: usize = 512 << 20;
 
-/// The only size of page on most machines; where pages are larger nothing is learned.
-const PAGE_BYTES: usize = 4 << 10;
-
 /// What may lie between two pages that are written: a system call more costs less than a copy more.
 const GAP_BYTES_MAX: usize = PAGE_BYTES;
 
-/// `/proc/self/pagemap`: one of these for each page.
-const ENTRY_BYTES: usize = 8;
-/// It is in memory, and nobody else has it mapped.
+/// What is sent from copy to zygote: one of these after the other.
+const WORD_BYTES: usize = size_of::<usize>();
+
+/// What `/proc/self/pagemap` says of a page that is in memory, and that nobody else has mapped.
 const OWN: u64 = 1 << 63 | 1 << 56;
 
 /// What a program writes to. What it reads of files is left to the traps: it would be mapped by the megabyte.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Touched(Vec<Range>);
-
-type Range = (usize, usize);
 
 /// Who goes on after [`Touched::learn`].
 pub(super) enum Learning {
@@ -50,7 +46,7 @@ pub(super) struct Saying {
 impl Touched {
     /// Learns from a copy of this process, also which of `blocks` it touches. Where /proc is hidden nothing is learned.
     pub(super) fn learn(blocks: &[Block]) -> io::Result<Learning> {
-        let ranges = writable(&std::fs::read_to_string("/proc/self/maps").unwrap_or_default());
+        let ranges = writable(&maps());
         let (from, to) = io::pipe()?;
         // SAFETY: the process is single-threaded, so the copy finds every lock free.
         match unsafe { libc::fork() } {
@@ -81,8 +77,7 @@ impl Touched {
     fn hear(mut from: PipeReader) -> io::Result<(Self, Vec<usize>)> {
         let mut said = Vec::new();
         from.read_to_end(&mut said)?;
-        let words =
-            said.as_chunks::<ENTRY_BYTES>().0.iter().map(|word| usize::from_ne_bytes(*word));
+        let words = said.as_chunks::<WORD_BYTES>().0.iter().map(|word| usize::from_ne_bytes(*word));
         let words: Vec<usize> = words.collect();
         let (n_blocks, words) = words.split_first().ok_or(io::ErrorKind::UnexpectedEof)?;
         let (blocks, words) =
@@ -112,11 +107,9 @@ impl Saying {
 /// The parts of `ranges` that are this process's own.
 fn touched(pagemap: &File, ranges: &[Range]) -> io::Result<Vec<Range>> {
     let mut found: Vec<Range> = Vec::new();
-    for (start, end) in ranges {
-        let mut entries = vec![0; (end - start) / PAGE_BYTES * ENTRY_BYTES];
-        pagemap.read_exact_at(&mut entries, (start / PAGE_BYTES * ENTRY_BYTES) as u64)?;
-        for (n, entry) in entries.as_chunks::<ENTRY_BYTES>().0.iter().enumerate() {
-            if u64::from_ne_bytes(*entry) & OWN == OWN {
+    for range @ (start, _) in ranges {
+        for (n, page) in pages(pagemap, *range)?.into_iter().enumerate() {
+            if page & OWN == OWN {
                 let page = start + n * PAGE_BYTES;
                 match found.last_mut() {
                     Some((first, last)) if *first >= *start && page - *last <= GAP_BYTES_MAX => {
@@ -133,22 +126,13 @@ fn touched(pagemap: &File, ranges: &[Range]) -> io::Result<Vec<Range>> {
 /// Every private, writable range.
 fn writable(maps: &str) -> Vec<Range> {
     let mut left = MAPPED_BYTES_MAX;
-    let ranges = maps.lines().filter_map(range).filter(|(start, end)| {
+    let writable = mappings(maps).filter(|mapping| mapping.rights == "rw-p");
+    let ranges = writable.map(|mapping| mapping.range).filter(|(start, end)| {
         let rest = left.checked_sub(end - start);
         left = rest.unwrap_or(left);
         rest.is_some()
     });
     ranges.collect()
-}
-
-fn range(line: &str) -> Option<Range> {
-    let (range, rest) = line.split_once(' ')?;
-    if !rest.starts_with("rw-p") {
-        return None;
-    }
-    let (start, end) = range.split_once('-')?;
-    let address = |text| usize::from_str_radix(text, 16).ok();
-    Some((address(start)?, address(end)?)).filter(|(start, end)| start < end)
 }
 
 #[cfg(test)]
