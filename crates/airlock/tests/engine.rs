@@ -7,9 +7,9 @@
 
 mod support;
 
-use engine::{Clock, Error, ManualClock};
+use engine::Error;
 use lifecycle::{
-    Answer, CallOutcome, Event, Json, Limits, Outcome, Phase, QuestionKind, Rejection, Timestamp,
+    Answer, CallOutcome, Event, Json, Limits, Outcome, Phase, QuestionKind, Rejection,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -148,11 +148,7 @@ async fn a_call_whose_result_was_lost_becomes_a_question() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_that_calls_nothing_is_written_once_and_one_that_takes_long_is_there_meanwhile() {
     let folder = tempfile::tempdir().unwrap();
-    let clock = ManualClock::at(Timestamp(1_700_000_000_000));
-    let house = House::open(folder.path(), |config| {
-        config.clock = Clock::Manual(clock.clone());
-    })
-    .await;
+    let (house, clock) = House::wound(folder.path(), |_| {}).await;
     let before = house.mischief.n_appends.load(Ordering::SeqCst);
     assert_eq!(value(&house.run("return 1", Limits::default()).await), "1");
     assert_eq!(house.mischief.n_appends.load(Ordering::SeqCst), before + 1);
@@ -190,11 +186,7 @@ fn stepped_back(house: &House) -> Vec<i64> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_that_is_busy_for_long_lets_others_go_first_and_one_that_waits_does_not() {
     let folder = tempfile::tempdir().unwrap();
-    let clock = ManualClock::at(Timestamp(1_700_000_000_000));
-    let house = House::open(folder.path(), |config| {
-        config.clock = Clock::Manual(clock.clone());
-    })
-    .await;
+    let (house, clock) = House::wound(folder.path(), |_| {}).await;
     let waits = "await tools.demo.sleep({ ms: 600_000 })";
     let waits = house.submit(waits, Limits::default()).await;
     house.until(waits, |event| matches!(event, Event::CallDispatched { .. })).await;
@@ -216,11 +208,7 @@ async fn a_program_that_is_busy_for_long_lets_others_go_first_and_one_that_waits
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pause_gives_its_runner_back_after_a_while_and_is_replayed_when_answered() {
     let folder = tempfile::tempdir().unwrap();
-    let clock = ManualClock::at(Timestamp(1_700_000_000_000));
-    let house = House::open(folder.path(), |config| {
-        config.clock = Clock::Manual(clock.clone());
-    })
-    .await;
+    let (house, clock) = House::wound(folder.path(), |_| {}).await;
     let execution = house.submit(ASKS, Limits::default()).await;
     let question = house.question(execution).await;
     assert_eq!(house.engine.n_live(), 1, "warm: an early answer finds its program ready");

@@ -8,8 +8,8 @@
 mod served;
 mod support;
 
-use engine::{Clock, ManualClock, Retention};
-use lifecycle::{ExecutionId, Limits, Rejection, Timestamp};
+use engine::Retention;
+use lifecycle::{ExecutionId, Limits, Rejection};
 use std::time::Duration;
 use support::{House, value};
 
@@ -31,9 +31,7 @@ async fn forgotten(house: &House, execution: ExecutionId) {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_over_is_forgotten_after_its_time_and_what_waits_is_not() {
     let folder = tempfile::tempdir().unwrap();
-    let clock = ManualClock::at(Timestamp(1_700_000_000_000));
-    let house = House::open(folder.path(), |config| {
-        config.clock = Clock::Manual(clock.clone());
+    let (house, clock) = House::wound(folder.path(), |config| {
         config.retention = Retention { age_ms_max: 3_600_000, ..Retention::default() };
     })
     .await;
@@ -61,9 +59,7 @@ async fn what_is_over_is_forgotten_after_its_time_and_what_waits_is_not() {
 #[tokio::test(flavor = "multi_thread")]
 async fn beyond_its_size_the_journal_forgets_the_oldest_first() {
     let folder = tempfile::tempdir().unwrap();
-    let clock = ManualClock::at(Timestamp(1_700_000_000_000));
-    let house = House::open(folder.path(), |config| {
-        config.clock = Clock::Manual(clock.clone());
+    let (house, clock) = House::wound(folder.path(), |config| {
         config.retention = Retention { bytes_max: 1 << 20, ..Retention::default() };
     })
     .await;

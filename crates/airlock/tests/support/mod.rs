@@ -3,12 +3,12 @@
 
 pub(crate) mod journal;
 
-use engine::{Config, Engine, Start};
+use engine::{Clock, Config, Engine, ManualClock, Start};
 use futures_util::StreamExt;
 use journal::{Mischief, Mischievous};
 use lifecycle::{
     Answer, CallerName, Convention, Event, ExecutionId, Limits, Outcome, Phase, Program, Question,
-    Seq,
+    Seq, Timestamp,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -26,6 +26,19 @@ impl House {
     /// Opens a house in `folder`; `change` adapts what it is made of.
     pub(crate) async fn open(folder: &Path, change: impl FnOnce(&mut Config)) -> Self {
         Self::open_with(folder, vec![], change).await
+    }
+
+    /// Opens a house whose clock stands still unless it is moved.
+    pub(crate) async fn wound(
+        folder: &Path,
+        change: impl FnOnce(&mut Config),
+    ) -> (Self, ManualClock) {
+        let clock = ManualClock::at(Timestamp(1_700_000_000_000));
+        let house = Self::open(folder, |config| {
+            config.clock = Clock::Manual(clock.clone());
+            change(config);
+        });
+        (house.await, clock)
     }
 
     /// Opens a house with more tools.
