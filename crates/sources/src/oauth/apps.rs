@@ -24,7 +24,7 @@ pub struct App {
     pub slug: String,
     /// How it gets tokens.
     pub flow: Flow,
-    /// Where a person agrees.
+    /// Where a person agrees; empty where nobody needs to.
     pub authorization_url: String,
     /// Where tokens are given.
     pub token_url: String,
@@ -59,7 +59,8 @@ impl App {
             Url::parse(text)
                 .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
         };
-        let agrees_nowhere = self.flow == Flow::Code && !is_address(&self.authorization_url);
+        let needs_none = self.flow != Flow::Code && self.authorization_url.is_empty();
+        let agrees_nowhere = !needs_none && !is_address(&self.authorization_url);
         match agrees_nowhere || !is_address(&self.token_url) {
             true => Err(wrong("authorizationUrl and tokenUrl are web addresses")),
             false if self.client_id.is_empty() => Err(wrong("clientId is missing")),
@@ -127,9 +128,11 @@ pub(crate) async fn named(held: Held) -> Result<Held, Trouble> {
     let app = text.and_then(|text| serde_json::from_str::<App>(&text).ok());
     let app = app.ok_or_else(|| trouble(&format!("there is no client {name}")))?;
     let said = held.connection.oauth.clone().unwrap_or_default();
+    // Where nobody needs to agree, none is kept.
+    let agrees_at = Some(app.authorization_url).filter(|url| !url.is_empty());
     let oauth = OAuth {
         flow: said.flow.or(Some(app.flow)),
-        authorization_url: said.authorization_url.or(Some(app.authorization_url)),
+        authorization_url: said.authorization_url.or(agrees_at),
         token_url: said.token_url.or(Some(app.token_url)),
         client_id: Some(app.client_id),
         client_secret: app.client_secret,

@@ -89,8 +89,9 @@ pub(super) fn resource(text: &str, asked: &Url) -> Result<Resource, String> {
     let said: Value = serde_json::from_str(text).map_err(|_| "it is not JSON".to_owned())?;
     let name = said["resource"].as_str().ok_or("it names no resource")?;
     let url = Url::parse(name).map_err(|_| "the resource it names is no address")?;
-    let inside = asked.path().starts_with(url.path().trim_end_matches('/'));
-    if url.origin() != asked.origin() || !inside {
+    let rest = asked.path().strip_prefix(url.path().trim_end_matches('/'));
+    let is_inside = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    if url.origin() != asked.origin() || !is_inside {
         return Err("it speaks for another resource".into());
     }
     let issuer =
@@ -111,12 +112,12 @@ pub(super) fn server_found_at(text: &str, place: &Url) -> Result<Server, String>
 }
 
 /// Reads a server's metadata. One that calls itself otherwise than it was asked for is not believed, and none of
-/// its addresses may be less guarded than its own.
-pub(super) fn server(text: &str, issuer: &str) -> Result<Server, String> {
+/// its addresses may be less guarded than its own. A slash at the end makes no other name of it: servers write one
+/// where the resources that name them do not, and the reverse. From here on, its own spelling counts.
+pub(super) fn server(text: &str, asked: &str) -> Result<Server, String> {
     let said: Value = serde_json::from_str(text).map_err(|_| "it is not JSON".to_owned())?;
-    if said["issuer"].as_str() != Some(issuer) {
-        return Err("it calls itself otherwise".into());
-    }
+    let is_asked = |name: &&str| name.trim_end_matches('/') == asked.trim_end_matches('/');
+    let issuer = said["issuer"].as_str().filter(is_asked).ok_or("it calls itself otherwise")?;
     let is_guarded = issuer.starts_with("https:");
     let address = |name: &str| -> Result<Option<Url>, String> {
         let Some(text) = said[name].as_str() else { return Ok(None) };
@@ -196,9 +197,14 @@ mod tests {
         let asked = url("https://a.example/mcp");
         assert!(resource(&said("https://a.example/mcp"), &asked).is_ok());
         assert!(resource(&said("https://a.example"), &asked).is_ok());
-        for other in
-            ["https://b.example/mcp", "https://a.example/other", "http://a.example/mcp", "x"]
-        {
+        assert!(resource(&said("https://a.example/mcp"), &url("https://a.example/mcp/v1")).is_ok());
+        for other in [
+            "https://b.example/mcp",
+            "https://a.example/other",
+            "https://a.example/mc",
+            "http://a.example/mcp",
+            "x",
+        ] {
             assert!(resource(&said(other), &asked).is_err(), "{other}");
         }
         assert!(resource("{}", &asked).is_err());
@@ -213,7 +219,9 @@ mod tests {
         };
         let fine = said("https://as.example", "https://as.example/token", &["S256"]).unwrap();
         assert_eq!((fine.names_itself, fine.secret_in_body), (false, false));
-        assert!(said("https://as.example/", "https://as.example/token", &["S256"]).is_err());
+        let slashed = said("https://as.example/", "https://as.example/token", &["S256"]).unwrap();
+        assert_eq!(slashed.issuer.as_deref(), Some("https://as.example/"), "its own spelling");
+        assert!(said("https://as.example/t", "https://as.example/token", &["S256"]).is_err());
         assert!(said("https://as.example", "http://as.example/token", &["S256"]).is_err());
         assert!(said("https://as.example", "file:///etc/passwd", &["S256"]).is_err());
         assert!(said("https://as.example", "https://as.example/token", &["plain"]).is_err());
