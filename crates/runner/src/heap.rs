@@ -8,7 +8,10 @@
     reason = "the engine takes its memory from C's functions; a copy of it is bytes"
 )]
 
+mod sizes;
+
 use rquickjs::allocator::Allocator;
+use sizes::{ALIGN, BLOCK_BYTES_MAX, N_SIZES, WORD_BYTES, fitting};
 use std::alloc::{GlobalAlloc as _, Layout, System};
 use std::cell::UnsafeCell;
 use std::ptr::{self, NonNull};
@@ -17,32 +20,40 @@ use std::rc::Rc;
 /// Holds a world and small programs. What larger ones need besides comes from the system, block by block.
 const REGION_BYTES: usize = 4 << 20;
 
-/// Blocks are handed out in multiples of this, and kept for reuse by size.
-const GRAIN_BYTES: usize = 64;
-/// Larger ones come from the system.
-const BLOCK_BYTES_MAX: usize = 64 << 10;
-const N_SIZES: usize = BLOCK_BYTES_MAX / GRAIN_BYTES + 1;
+/// Stands before every block: how many bytes its owner may use, which is even; one more for a block from the system.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Word(usize);
 
-/// What every block is aligned to, and what stands before each.
-const ALIGN: usize = 16;
-const HEADER_BYTES: usize = size_of::<Header>();
-const _: () = assert!(HEADER_BYTES.is_multiple_of(ALIGN));
+impl Word {
+    const OUTSIDE: usize = 1;
 
-/// Stands before every block.
+    const fn usable_bytes(self) -> usize {
+        self.0 & !Self::OUTSIDE
+    }
+
+    const fn is_outside(self) -> bool {
+        self.0 & Self::OUTSIDE != 0
+    }
+}
+
+/// Stands before every block from the system.
 #[repr(C, align(16))]
 struct Header {
-    /// What its owner may use.
-    usable_bytes: usize,
-    /// Neighbours in the list of blocks from the system. Null at the ends, and for blocks of the region.
+    /// Neighbours in the list of such blocks. Null at the ends.
     previous: *mut Self,
     next: *mut Self,
-    is_outside: bool,
+    padding: usize,
+    word: Word,
 }
+const HEADER_BYTES: usize = size_of::<Header>();
+const _: () = assert!(size_of::<Word>() == WORD_BYTES);
+const _: () = assert!(std::mem::offset_of!(Header, word) == HEADER_BYTES - WORD_BYTES);
 
 /// The books. Copied with the region.
 #[derive(Clone)]
 struct Books {
-    /// How much of the region has ever been handed out.
+    /// How much of the region has ever been handed out, words included.
     used_bytes: usize,
     /// Blocks that were given back, by size; each holds the next in its first bytes.
     free: Box<[*mut u8; N_SIZES]>,
@@ -70,7 +81,8 @@ impl Heap {
     pub(crate) fn new() -> Option<Self> {
         let region = map_region()?;
         let free = Box::new([ptr::null_mut(); N_SIZES]);
-        let books = Books { used_bytes: 0, free, outside: ptr::null_mut() };
+        // The first word stands right before the first place where a block may be.
+        let books = Books { used_bytes: ALIGN - WORD_BYTES, free, outside: ptr::null_mut() };
         Some(Self(Rc::new(Memory { region, books: UnsafeCell::new(books) })))
     }
 
@@ -97,50 +109,38 @@ impl Heap {
         // SAFETY: as in `picture`; both pieces of memory are at least so long, and are not the same.
         unsafe {
             let books = &mut *self.0.books.get();
+            let (region, known) = (self.0.region.as_ptr(), picture.bytes.len());
+            ptr::copy_nonoverlapping(picture.bytes.as_ptr(), region, known);
+            region.add(known).write_bytes(0, books.used_bytes - known);
             books.used_bytes = picture.books.used_bytes;
             books.free.copy_from_slice(&*picture.books.free);
-            ptr::copy_nonoverlapping(
-                picture.bytes.as_ptr(),
-                self.0.region.as_ptr(),
-                picture.bytes.len(),
-            );
         }
     }
 
     /// A block; null if there is no memory for it. The flag says whether all of it is zero.
     fn take(&self, bytes: usize) -> (*mut u8, bool) {
-        let Some(size) = bytes.checked_next_multiple_of(GRAIN_BYTES) else {
-            return (ptr::null_mut(), false);
-        };
         // SAFETY: as in `picture`.
         let books = unsafe { &mut *self.0.books.get() };
-        let (n, whole) = (size / GRAIN_BYTES, size + HEADER_BYTES);
-        if let Some(free) = books.free.get_mut(n) {
-            if !free.is_null() {
-                let block = *free;
-                // SAFETY: a block that was given back holds the address of the next one.
-                *free = unsafe { block.cast::<*mut u8>().read() };
-                return (block, false);
-            }
-            if whole <= REGION_BYTES - books.used_bytes {
-                let at = books.used_bytes;
-                books.used_bytes += whole;
-                let header = Header {
-                    usable_bytes: size,
-                    previous: ptr::null_mut(),
-                    next: ptr::null_mut(),
-                    is_outside: false,
-                };
-                // SAFETY: the region has `whole` bytes more from here on, and all sizes are multiples of the
-                // alignment.
-                unsafe {
-                    let place = self.0.region.as_ptr().add(at).cast::<Header>();
-                    place.write(header);
-                    return (place.add(1).cast(), false);
-                }
-            }
+        let Some((whole, n)) = fitting(bytes) else { return (take_outside(books, bytes), true) };
+        let free = &mut books.free[n];
+        if !free.is_null() {
+            let block = *free;
+            // SAFETY: a block that was given back holds the address of the next one.
+            *free = unsafe { block.cast::<*mut u8>().read() };
+            return (block, false);
         }
-        (take_outside(books, size), true)
+        if whole > REGION_BYTES - books.used_bytes {
+            return (take_outside(books, bytes), true);
+        }
+        let at = books.used_bytes;
+        books.used_bytes += whole;
+        // SAFETY: the region has `whole` bytes more from here on, which nobody has used since they were zeros; all sizes
+        // are multiples of the alignment.
+        unsafe {
+            let place = self.0.region.as_ptr().add(at).cast::<Word>();
+            place.write(Word(whole - WORD_BYTES));
+            (place.add(1).cast(), true)
+        }
     }
 }
 
@@ -151,8 +151,8 @@ impl Memory {
             let books = &mut *self.books.get();
             while let Some(header) = NonNull::new(books.outside) {
                 books.outside = header.as_ref().next;
-                System
-                    .dealloc(header.as_ptr().cast(), outside_layout(header.as_ref().usable_bytes));
+                let layout = outside_layout(header.as_ref().word.usable_bytes());
+                System.dealloc(header.as_ptr().cast(), layout);
             }
         }
     }
@@ -169,23 +169,16 @@ fn map_region() -> Option<NonNull<u8>> {
 }
 
 /// A zeroed block from the system.
-fn take_outside(books: &mut Books, size: usize) -> *mut u8 {
-    if size > isize::MAX as usize / 2 {
-        return ptr::null_mut();
-    }
+fn take_outside(books: &mut Books, bytes: usize) -> *mut u8 {
+    let Some(size) = outside_size(bytes) else { return ptr::null_mut() };
     // SAFETY: the layout has a size; what is written lies within it.
     unsafe {
         let header = System.alloc_zeroed(outside_layout(size)).cast::<Header>();
         if header.is_null() {
             return ptr::null_mut();
         }
-        let next = books.outside;
-        header.write(Header {
-            usable_bytes: size,
-            previous: ptr::null_mut(),
-            next,
-            is_outside: true,
-        });
+        let (previous, next) = (ptr::null_mut(), books.outside);
+        header.write(Header { previous, next, padding: 0, word: Word(size | Word::OUTSIDE) });
         enlist(books, header);
         header.add(1).cast()
     }
@@ -223,14 +216,27 @@ unsafe fn delist(books: &mut Books, header: *mut Header) {
     }
 }
 
+/// What is asked of the system for so many bytes; `None` if nobody has so many.
+fn outside_size(bytes: usize) -> Option<usize> {
+    let size = bytes.checked_next_multiple_of(ALIGN)?;
+    (size <= isize::MAX as usize / 2).then_some(size)
+}
+
 fn outside_layout(size: usize) -> Layout {
     Layout::from_size_align(size + HEADER_BYTES, ALIGN).expect("sizes are checked when taken")
 }
 
 /// # Safety
 /// `block` was handed out by a heap.
+unsafe fn word_of(block: *mut u8) -> Word {
+    // SAFETY: every block has a word before it.
+    unsafe { block.cast::<Word>().sub(1).read() }
+}
+
+/// # Safety
+/// `block` was handed out by a heap and is from the system.
 unsafe fn header_of(block: *mut u8) -> *mut Header {
-    // SAFETY: every block has a header before it.
+    // SAFETY: every such block has a header before it.
     unsafe { block.cast::<Header>().sub(1) }
 }
 
@@ -259,15 +265,14 @@ unsafe impl Allocator for Heap {
         // an address. Books as in `picture`.
         unsafe {
             let books = &mut *self.0.books.get();
-            let header = header_of(block);
-            let size = (*header).usable_bytes;
-            if (*header).is_outside {
+            let word = word_of(block);
+            if word.is_outside() {
+                let header = header_of(block);
                 delist(books, header);
-                System.dealloc(header.cast(), outside_layout(size));
-            } else {
-                let free = &mut books.free[size / GRAIN_BYTES];
-                block.cast::<*mut u8>().write(*free);
-                *free = block;
+                System.dealloc(header.cast(), outside_layout(word.usable_bytes()));
+            } else if let Some((_, n)) = fitting(word.usable_bytes()) {
+                block.cast::<*mut u8>().write(books.free[n]);
+                books.free[n] = block;
             }
         }
     }
@@ -278,11 +283,11 @@ unsafe impl Allocator for Heap {
         }
         // SAFETY: as in `dealloc`; the copy is as long as the shorter of the two.
         unsafe {
-            let header = header_of(block);
-            let old_size = (*header).usable_bytes;
-            if (*header).is_outside && new_size > BLOCK_BYTES_MAX {
-                return self.resize_outside(header, new_size);
+            let word = word_of(block);
+            if word.is_outside() && new_size > BLOCK_BYTES_MAX {
+                return self.resize_outside(header_of(block), new_size);
             }
+            let old_size = word.usable_bytes();
             if new_size <= old_size && new_size > old_size / 2 {
                 return block;
             }
@@ -300,7 +305,7 @@ unsafe impl Allocator for Heap {
             return 0;
         }
         // SAFETY: the caller asks for a block that a heap handed out.
-        unsafe { (*header_of(block)).usable_bytes }
+        unsafe { word_of(block) }.usable_bytes()
     }
 }
 
@@ -310,21 +315,16 @@ impl Heap {
     /// # Safety
     /// The block is from the system and in the list.
     unsafe fn resize_outside(&self, header: *mut Header, new_size: usize) -> *mut u8 {
-        let Some(size) = new_size.checked_next_multiple_of(GRAIN_BYTES) else {
-            return ptr::null_mut();
-        };
-        if size > isize::MAX as usize / 2 {
-            return ptr::null_mut();
-        }
+        let Some(size) = outside_size(new_size) else { return ptr::null_mut() };
         // SAFETY: as the caller says; the new size fits a layout. Books as in `picture`.
         unsafe {
             let books = &mut *self.0.books.get();
             delist(books, header);
-            let layout = outside_layout((*header).usable_bytes);
+            let layout = outside_layout((*header).word.usable_bytes());
             let moved = System.realloc(header.cast(), layout, size + HEADER_BYTES).cast::<Header>();
             let kept = if moved.is_null() { header } else { moved };
             if !moved.is_null() {
-                (*moved).usable_bytes = size;
+                (*moved).word = Word(size | Word::OUTSIDE);
             }
             (*kept).previous = ptr::null_mut();
             (*kept).next = books.outside;
@@ -409,6 +409,18 @@ mod tests {
         assert_eq!(read(again, 256), [0; 256]);
         assert!(heap.calloc(usize::MAX, 2).is_null());
         assert!(heap.alloc(usize::MAX).is_null());
+    }
+
+    #[test]
+    fn nothing_that_was_written_after_the_picture_is_left() {
+        let mut heap = Heap::new().unwrap();
+        heap.alloc(40);
+        let picture = heap.picture().unwrap();
+        let since = heap.alloc(3_000);
+        write(since, 5, 3_000);
+        // SAFETY: what was handed out since is only looked at, and lies in the region.
+        unsafe { heap.restore(&picture) };
+        assert_eq!(read(since, 3_000), [0; 3_000]);
     }
 
     proptest::proptest! {

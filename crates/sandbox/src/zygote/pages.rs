@@ -15,9 +15,6 @@ const TOUCHED_BYTES_MAX: usize = 8 << 20;
 /// Address space that is looked at: more than a warm zygote has mapped.
 const MAPPED_BYTES_MAX: usize = 512 << 20;
 
-/// What may lie between two pages that are written: a system call more costs less than a copy more.
-const GAP_BYTES_MAX: usize = PAGE_BYTES;
-
 /// What is sent from copy to zygote: one of these after the other.
 const WORD_BYTES: usize = size_of::<usize>();
 
@@ -111,10 +108,9 @@ fn touched(pagemap: &File, ranges: &[Range]) -> io::Result<Vec<Range>> {
         for (n, page) in pages(pagemap, *range)?.into_iter().enumerate() {
             if page & OWN == OWN {
                 let page = start + n * PAGE_BYTES;
+                // Only neighbours: a system call more costs less than a copy more.
                 match found.last_mut() {
-                    Some((first, last)) if *first >= *start && page - *last <= GAP_BYTES_MAX => {
-                        *last = page + PAGE_BYTES;
-                    }
+                    Some((_, last)) if *last == page => *last += PAGE_BYTES,
                     _ => found.push((page, page + PAGE_BYTES)),
                 }
             }
