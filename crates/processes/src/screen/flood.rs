@@ -2,7 +2,7 @@
 //!
 //! A program that prints a megabyte leaves a screen and its scrollback; an emulator that hears all of it takes longer
 //! than everything else on the way. Skipping is exact: between two ends of lines, with nothing but text between them,
-//! and enough lines behind them to fill all that is kept.
+//! and enough lines behind them to fill all that is kept, on a screen that scrolls as a whole.
 
 use bytes::Bytes;
 use std::ops::Range;

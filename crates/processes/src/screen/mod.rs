@@ -2,6 +2,7 @@
 
 mod asked;
 mod flood;
+mod letters;
 mod snapshot;
 mod translate;
 
@@ -109,19 +110,23 @@ impl Screen {
         self.unheard.extend_from_slice(pieces);
         let rows_kept = SCROLLBACK_ROWS_MAX + usize::from(self.size.rows);
         let Some(unseen) = flood::unseen(&self.unheard, rows_kept) else { return self.finish() };
-        let (mut start, mut seen) = (0, vec![]);
-        for piece in std::mem::take(&mut self.unheard) {
-            let end = start + piece.len();
-            self.say(&piece[..unseen.start.clamp(start, end) - start]);
-            if unseen.end < end {
-                seen.push(piece.slice(unseen.end.max(start) - start..));
-            }
-            start = end;
+        self.hear(unseen.start);
+        // Lines that leave only a part of the screen leave something behind.
+        let Parts { emulator, translator } = self.parts();
+        if !translator.scrolls_all(emulator) {
+            return self.finish();
         }
-        self.unheard = seen;
+        skip(&mut self.unheard, unseen.len());
         // Long lines are heard now, so that not much is kept.
-        if start - unseen.end > UNHEARD_BYTES_MAX {
+        if self.unheard.iter().map(Bytes::len).sum::<usize>() > UNHEARD_BYTES_MAX {
             self.finish();
+        }
+    }
+
+    /// Hears so many bytes of what was noted.
+    fn hear(&mut self, n_bytes: usize) {
+        for piece in skip(&mut self.unheard, n_bytes) {
+            self.say(&piece);
         }
     }
 
@@ -150,6 +155,7 @@ impl Screen {
         let (rows, columns) = numbers(self.size);
         let Some(parts) = &mut self.parts else { return };
         let resized = catch_unwind(AssertUnwindSafe(|| parts.emulator.set_size(rows, columns)));
+        parts.translator.forget_regions();
         if resized.is_err() {
             self.parts = None;
         }
@@ -206,6 +212,20 @@ impl Screen {
     }
 }
 
+/// Takes so many bytes off the front.
+fn skip(pieces: &mut Vec<Bytes>, mut n_bytes: usize) -> Vec<Bytes> {
+    let mut n_whole = 0;
+    while let Some(piece) = pieces.get(n_whole).filter(|piece| piece.len() <= n_bytes) {
+        n_bytes -= piece.len();
+        n_whole += 1;
+    }
+    let mut taken: Vec<Bytes> = pieces.drain(..n_whole).collect();
+    if let Some(piece) = pieces.first_mut().filter(|_| n_bytes > 0) {
+        taken.push(piece.split_to(n_bytes));
+    }
+    taken
+}
+
 fn bounded(size: Size) -> Size {
     Size { rows: size.rows.clamp(1, ROWS_MAX), columns: size.columns.clamp(1, COLUMNS_MAX) }
 }
@@ -220,8 +240,12 @@ impl Emulator for vt100::Parser<Told> {
         Self::process(self, bytes);
     }
 
-    fn column(&self) -> u16 {
-        self.screen().cursor_position().1
+    fn cursor(&self) -> (u16, u16) {
+        self.screen().cursor_position()
+    }
+
+    fn is_alternate(&self) -> bool {
+        self.screen().alternate_screen()
     }
 
     fn size(&self) -> (u16, u16) {

@@ -53,6 +53,11 @@ fn the_cursor_goes_where_it_is_told_and_no_further() {
     check("ab\x1bDc\x1bEd", &["ab", "  c", "d"], (2, 1));
     check("a\r\nb\x1bMc", &["ac", "b"], (0, 2));
     check("\x1b[2Ea\x1b[Fb", &["", "b", "a"], (1, 1));
+    // Behind the last column, a row is left from its last one.
+    check("\x1b[2;1H0123456789\x1b[AY", &["         Y", "0123456789"], (0, 9));
+    check("0123456789\x1b[BY", &["0123456789", "         Y"], (1, 9));
+    check("0123456789\x1b[3dY", &["0123456789", "", "         Y"], (2, 9));
+    check("0123456789\x1b[2eY", &["0123456789", "", "         Y"], (2, 9));
 }
 
 #[test]
@@ -106,12 +111,17 @@ fn lines_and_boxes_are_drawn() {
 fn the_edge_holds_where_wrapping_is_off() {
     check("\x1b[?7l0123456789abc", &["012345678c"], (0, 9));
     check("\x1b[?7l0123456789abc\x1b[?7hde", &["012345678d", "e"], (1, 1));
+    check("\x1b[?7l012345678漢z", &["012345678z"], (0, 9));
 }
 
 #[test]
 fn the_alternate_screen_gives_the_first_one_back() {
     check("main\x1b[?1049h\x1b[Hother\x1b[?1049l", &["main"], (0, 4));
-    check("main\x1b[?1047h\x1b[Hother\x1b[?1047l", &["main"], (0, 4));
+    check("main\x1b[?1047h\x1b[Hother\x1b[?1047l", &["main"], (0, 5));
+    check("main\x1b[?47h\x1b[Hother\x1b[?47l", &["main"], (0, 5));
+    check("ab\x1b[?1049hx", &["  x"], (0, 3));
+    check("ab\x1b[?47hx", &["  x"], (0, 3));
+    check("ab\x1b[?1047hx", &["  x"], (0, 3));
     let mut screen = shown("main\x1b[?1049h\x1b[Hother");
     let snapshot = screen.snapshot(0);
     assert_eq!((snapshot.is_alternate, snapshot.rows[0].text.as_str()), (true, "other"));
@@ -297,6 +307,10 @@ fn a_flood_leaves_what_it_would_leave_if_all_of_it_were_heard() {
         "",
         "in the middle",
         "\x1b[3;6r\x1b[4;1H",
+        "\x1b[4;10rH1\r\nH2\r\nH3\r\n",
+        "\x1b[1;5r\x1b[10;1H",
+        "\x1b[1;5r\x1b[10;1H\x1b[?47h\x1b[r\x1b[?47l",
+        "\x1b[2;5r\x1b[10;1H\x1b[!p",
         "\x1b[?1049h\x1b[2;2H",
         "\x1b]0;a title without an end",
         "\x1b[31",

@@ -1,6 +1,7 @@
 //! What programs say to terminals and our emulator does not know, said in words that it does: line drawing, tab stops,
 //! inserting, writing at the edge without wrapping. Everything else passes as it is.
 
+use super::letters::{Letters, drawn};
 use memchr::memchr3;
 use unicode_width::UnicodeWidthChar as _;
 
@@ -15,10 +16,15 @@ const TAB: u8 = 9;
 /// What a translator speaks to.
 pub(super) trait Emulator {
     fn process(&mut self, bytes: &[u8]);
-    /// The column of the cursor, counted from 0; the width itself behind the last one.
-    fn column(&self) -> u16;
+    /// Row and column of the cursor, counted from 0; behind the last column, the width itself.
+    fn cursor(&self) -> (u16, u16);
     fn size(&self) -> (u16, u16);
+    fn is_alternate(&self) -> bool;
     fn clear_scrollback(&mut self);
+
+    fn column(&self) -> u16 {
+        self.cursor().1
+    }
 }
 
 /// How far the text is.
@@ -33,27 +39,18 @@ enum At {
     },
 }
 
-/// The characters that letters stand for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Letters {
-    is_drawing: [bool; 2],
-    is_shifted: bool,
-}
-
-impl Letters {
-    const fn are_drawn(self) -> bool {
-        self.is_drawing[self.is_shifted as usize]
-    }
-}
-
 #[derive(Debug)]
 pub(super) struct Translator {
     at: At,
     held: Vec<u8>,
+    /// The first bytes of a letter whose others have not come, where letters are looked at one by one.
+    begun: Vec<u8>,
     letters: Letters,
     saved: Letters,
     inserts: bool,
     wraps: bool,
+    /// Whether only a part of the screen scrolls; second, of the alternate one.
+    has_region: [bool; 2],
     /// The columns where a tab stops, where they are not every eighth.
     tabs: Option<Vec<u16>>,
 }
@@ -64,10 +61,12 @@ impl Default for Translator {
         Self {
             at: At::Text,
             held: vec![],
+            begun: vec![],
             letters,
             saved: letters,
             inserts: false,
             wraps: true,
+            has_region: [false; 2],
             tabs: None,
         }
     }
@@ -86,14 +85,24 @@ impl Translator {
         }
     }
 
+    /// Whether line after line leaves nothing of what was there before.
+    pub(super) fn scrolls_all(&self, to: &impl Emulator) -> bool {
+        !self.has_region[usize::from(to.is_alternate())]
+    }
+
+    /// A screen of another size scrolls as a whole.
+    pub(super) const fn forget_regions(&mut self) {
+        self.has_region = [false; 2];
+    }
+
     /// Text up to the next sequence that means something to us; how much it was.
     fn text(&mut self, bytes: &[u8], to: &mut impl Emulator) -> usize {
         let end = match self.is_plain() {
             true => plain_end(bytes),
             false => text_end(bytes),
         };
-        if end > 0 {
-            self.write(&bytes[..end], to);
+        if end > 0 || !self.begun.is_empty() {
+            self.write(&bytes[..end], end == bytes.len(), to);
         }
         match bytes.get(end) {
             None => end,
@@ -115,13 +124,21 @@ impl Translator {
         !self.letters.are_drawn() && !self.inserts && self.wraps && self.tabs.is_none()
     }
 
-    fn write(&self, text: &[u8], to: &mut impl Emulator) {
+    /// Writes a text, which may go on if nothing else came after it.
+    fn write(&mut self, text: &[u8], goes_on: bool, to: &mut impl Emulator) {
         if self.is_plain() {
             return to.process(text);
         }
-        for piece in text.utf8_chunks() {
+        let begun = std::mem::take(&mut self.begun);
+        let whole = if begun.is_empty() { text } else { &[&begun, text].concat() };
+        let mut pieces = whole.utf8_chunks().peekable();
+        while let Some(piece) = pieces.next() {
             piece.valid().chars().for_each(|c| self.write_char(c, to));
-            to.process(piece.invalid());
+            if goes_on && pieces.peek().is_none() && is_begun(piece.invalid()) {
+                self.begun = piece.invalid().to_vec();
+            } else {
+                to.process(piece.invalid());
+            }
         }
     }
 
@@ -131,11 +148,16 @@ impl Translator {
             return go_to_column(column, to);
         }
         let c = if self.letters.are_drawn() { drawn(c) } else { c };
+        let (_, columns) = to.size();
+        let width = c.width().unwrap_or(1);
+        if !self.wraps && width > 1 && usize::from(to.column()) + width > columns.into() {
+            // There is no room for it, and no other row to go to.
+            return;
+        }
         if self.inserts && !c.is_control() {
-            to.process(format!("\x1b[{}@", c.width().unwrap_or(1)).as_bytes());
+            to.process(format!("\x1b[{width}@").as_bytes());
         }
         to.process(c.encode_utf8(&mut [0; 4]).as_bytes());
-        let (_, columns) = to.size();
         if !self.wraps && to.column() >= columns {
             go_to_column(columns - 1, to);
         }
@@ -205,7 +227,10 @@ impl Translator {
             b"D" => to.process(b"\n"),
             b"E" => to.process(b"\r\n"),
             b"H" => self.set_tab(to),
-            b"#8" => fill(to),
+            b"#8" => {
+                self.has_region[usize::from(to.is_alternate())] = false;
+                fill(to);
+            }
             b"7" => {
                 self.saved = self.letters;
                 to.process(whole);
@@ -248,9 +273,10 @@ impl Translator {
                 }
                 go_to_column(column, to);
             }
-            (_, b'r') => set_region(parameters, whole, to),
+            (_, b'r') => self.set_region(parameters, whole, to),
             (_, b'a') => to.process(format!("\x1b[{}C", number()).as_bytes()),
-            (_, b'e') => to.process(format!("\x1b[{}B", number()).as_bytes()),
+            (_, b'A' | b'B' | b'd') => go_vertically(whole, to),
+            (_, b'e') => go_vertically(format!("\x1b[{}B", number()).as_bytes(), to),
             // A few bytes must not cost a million characters: nobody repeats one over more than a line.
             (_, b'b') => {
                 let n = number().min(to.size().1);
@@ -263,6 +289,8 @@ impl Translator {
     /// Modes that are set or reset together.
     fn modes(&mut self, modes: &[u8], last: u8, whole: &[u8], to: &mut impl Emulator) {
         let is_set = last == b'h';
+        let (cursor, was_alternate) = (to.cursor(), to.is_alternate());
+        let mut gives_cursor_back = false;
         for mode in modes.split(|byte| *byte == b';') {
             match (mode, is_set) {
                 (b"7", _) => self.wraps = is_set,
@@ -270,10 +298,30 @@ impl Translator {
                 (b"1048", false) => self.escape(b"8", b"\x1b8", to),
                 (b"1047", true) => to.process(b"\x1b[?47h"),
                 (b"1047", false) => to.process(b"\x1b[2J\x1b[?47l"),
+                (b"1049", true) => self.has_region[1] = false,
+                (b"1049", false) => gives_cursor_back = true,
                 _ => {}
             }
         }
         to.process(whole);
+        // Both screens share one cursor, but for who asked to have it back.
+        if to.is_alternate() != was_alternate && !gives_cursor_back {
+            let (row, column) = (cursor.0 + 1, cursor.1 + 1);
+            to.process(format!("\x1b[{row};{column}H").as_bytes());
+        }
+    }
+
+    /// A region that makes sense takes the cursor home; any other is not one.
+    fn set_region(&mut self, parameters: &[u8], whole: &[u8], to: &mut impl Emulator) {
+        let mut numbers = parameters.split(|byte| *byte == b';').map(first_number);
+        let top = numbers.next().unwrap_or(0).max(1);
+        let (rows, _) = to.size();
+        let bottom = numbers.next().filter(|bottom| *bottom > 0).unwrap_or(rows).min(rows);
+        if top < bottom && !parameters.starts_with(b"?") {
+            self.has_region[usize::from(to.is_alternate())] = (top, bottom) != (1, rows);
+            to.process(whole);
+            to.process(b"\x1b[H");
+        }
     }
 
     /// Back to how a terminal starts, but for what stands on it.
@@ -281,6 +329,7 @@ impl Translator {
         self.letters = Letters::default();
         self.saved = self.letters;
         (self.inserts, self.wraps) = (false, true);
+        self.has_region[usize::from(to.is_alternate())] = false;
         to.process(b"\x1b7\x1b[?6l\x1b[r\x1b8\x1b[m\x1b[?1l\x1b>\x1b[?25h");
     }
 
@@ -314,6 +363,11 @@ impl Translator {
     }
 }
 
+/// Whether more bytes could make a letter of these.
+fn is_begun(bytes: &[u8]) -> bool {
+    str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
+}
+
 fn text_end(bytes: &[u8]) -> usize {
     memchr3(ESC, SHIFT_OUT, SHIFT_IN, bytes).unwrap_or(bytes.len())
 }
@@ -335,26 +389,12 @@ fn known_sequence(bytes: &[u8]) -> Option<usize> {
     let is_last = |byte: &u8| !(0x20..0x40).contains(byte);
     let at = rest.iter().take(SEQUENCE_BYTES_MAX - 2).position(is_last)?;
     let passes = match (&rest[..at], rest[at]) {
-        (_, b'm' | b'H' | b'K' | b'A' | b'B' | b'C' | b'D' | b'G' | b'd' | b'X' | b'P' | b'@') => {
-            true
-        }
+        (_, b'm' | b'H' | b'K' | b'C' | b'D' | b'G' | b'X' | b'P' | b'@') => true,
         (parameters, b'J') => parameters != b"3",
         (parameters, b'h' | b'l') => parameters == b"?25",
         _ => false,
     };
     passes.then_some(at + 3)
-}
-
-/// A region that makes sense takes the cursor home; any other is not one.
-fn set_region(parameters: &[u8], whole: &[u8], to: &mut impl Emulator) {
-    let mut numbers = parameters.split(|byte| *byte == b';').map(first_number);
-    let top = numbers.next().unwrap_or(0).max(1);
-    let (rows, _) = to.size();
-    let bottom = numbers.next().filter(|bottom| *bottom > 0).unwrap_or(rows).min(rows);
-    if top < bottom && !parameters.starts_with(b"?") {
-        to.process(whole);
-        to.process(b"\x1b[H");
-    }
 }
 
 fn usual_tabs(columns: u16) -> Vec<u16> {
@@ -363,6 +403,15 @@ fn usual_tabs(columns: u16) -> Vec<u16> {
 
 fn go_to_column(column: u16, to: &mut impl Emulator) {
     to.process(format!("\x1b[{}G", column + 1).as_bytes());
+}
+
+/// Behind the last column there is nothing: whoever leaves the row from there leaves it from the last one.
+fn go_vertically(sequence: &[u8], to: &mut impl Emulator) {
+    let (_, columns) = to.size();
+    if to.column() >= columns {
+        go_to_column(columns - 1, to);
+    }
+    to.process(sequence);
 }
 
 /// Fills the screen, to see whether it is straight.
@@ -379,42 +428,4 @@ fn fill(to: &mut impl Emulator) {
 fn first_number(parameters: &[u8]) -> u16 {
     let digits = parameters.iter().take_while(|byte| byte.is_ascii_digit());
     digits.fold(0_u16, |n, digit| n.saturating_mul(10).saturating_add(u16::from(digit - b'0')))
-}
-
-/// What a letter of the set of lines and boxes looks like.
-const fn drawn(c: char) -> char {
-    match c {
-        '`' => '◆',
-        'a' => '▒',
-        'b' => '␉',
-        'c' => '␌',
-        'd' => '␍',
-        'e' => '␊',
-        'f' => '°',
-        'g' => '±',
-        'h' => '␤',
-        'i' => '␋',
-        'j' => '┘',
-        'k' => '┐',
-        'l' => '┌',
-        'm' => '└',
-        'n' => '┼',
-        'o' => '⎺',
-        'p' => '⎻',
-        'q' => '─',
-        'r' => '⎼',
-        's' => '⎽',
-        't' => '├',
-        'u' => '┤',
-        'v' => '┴',
-        'w' => '┬',
-        'x' => '│',
-        'y' => '≤',
-        'z' => '≥',
-        '{' => 'π',
-        '|' => '≠',
-        '}' => '£',
-        '~' => '·',
-        other => other,
-    }
 }
