@@ -1,18 +1,21 @@
 //! Blots known secrets out of whatever leaves the trusted side: results, questions, logs, answers of the server. A
 //! secret is known from the moment in which somebody enters or resolves it, so nothing is sent before it is known.
 
+mod decoded;
+mod finder;
+mod look;
 mod stream;
 mod variants;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use finder::Finder;
 use lifecycle::{Failure, Json, Wish};
+use look::Look;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 pub use stream::Stream;
-use variants::variants;
 
 /// What stands where a secret stood. No sign of it means anything in JSON, HTML or a log.
 pub const BLOT: &str = "[redacted]";
@@ -20,8 +23,17 @@ pub const BLOT: &str = "[redacted]";
 /// Values shorter than this occur by chance; blotting them out would maim innocent text.
 pub const SECRET_BYTES_MIN: usize = 6;
 
+/// The longest secret that is taken. Nobody's key or token is longer, and a header would not hold it.
+pub const SECRET_BYTES_MAX: usize = 64 << 10;
+
 /// Secrets that are remembered; the oldest give way. People have dozens, and tokens that were renewed expire.
 const SECRETS_MAX: usize = 2_000;
+/// What all of them may take.
+const SECRETS_BYTES_MAX: usize = 4 << 20;
+
+/// Secrets that were learnt last are looked for apart from all others: to make ready for all takes long, and tokens
+/// come one by one.
+const RECENT_MAX: usize = 32;
 
 /// Secrets that this process has met. A cache, not the truth: what is forgotten is learnt when it is next used.
 fn known() -> &'static RwLock<Known> {
@@ -33,15 +45,33 @@ fn known() -> &'static RwLock<Known> {
 struct Known {
     secrets: HashSet<Arc<str>>,
     by_age: VecDeque<Arc<str>>,
-    /// Finds every variant of every secret; made when something is first looked through.
-    finder: OnceLock<Option<AhoCorasick>>,
-    /// The same variants, sorted.
-    needles: OnceLock<Vec<Vec<u8>>>,
+    n_bytes: usize,
+    /// Those that were learnt last, and all others; each made ready when something is first looked through.
+    recent: Layer,
+    settled: Layer,
 }
 
-/// Remembers a secret for as long as this process lives.
+/// Some of the secrets.
+#[derive(Default)]
+struct Layer {
+    secrets: Vec<Arc<str>>,
+    finder: OnceLock<Option<Arc<Finder>>>,
+}
+
+impl Layer {
+    fn of(secrets: Vec<Arc<str>>) -> Self {
+        Self { secrets, finder: OnceLock::new() }
+    }
+
+    fn finder(&self) -> Option<Arc<Finder>> {
+        self.finder.get_or_init(|| Finder::of(&self.secrets).map(Arc::new)).clone()
+    }
+}
+
+/// Remembers a secret for as long as this process lives. Of a longer one than anybody takes, the beginning.
 pub fn learn(secret: &str) {
     let secret = secret.trim();
+    let secret = &secret[..secret.floor_char_boundary(SECRET_BYTES_MAX)];
     if secret.len() < SECRET_BYTES_MIN || read(|known| known.secrets.contains(secret)) {
         return;
     }
@@ -64,7 +94,7 @@ pub fn text(text: &str) -> Cow<'_, str> {
 
 /// The bytes without known secrets.
 pub fn bytes(bytes: &[u8]) -> Cow<'_, [u8]> {
-    read(|known| known.blotted(bytes))
+    look().blotted(bytes)
 }
 
 /// The value without known secrets, also those that are written with escapes.
@@ -72,27 +102,17 @@ pub fn json(value: Json) -> Json {
     if knows_nothing() {
         return value;
     }
-    let escaped = value.text().contains('\\');
     let replaced = match text(value.text()) {
-        Cow::Borrowed(_) if !escaped => return value,
-        Cow::Borrowed(text) => text.to_owned(),
+        Cow::Borrowed(_) => return value,
         Cow::Owned(text) => text,
     };
-    let changed = replaced != value.text();
-    if changed
-        && !escaped
-        && let Ok(json) = Json::parse(replaced.clone())
-    {
+    if let Ok(json) = Json::parse(replaced) {
         return json;
     }
-    // Escapes hide secrets from a look at the text, and a secret may have been a number.
-    let Ok(mut walked) = serde_json::from_str::<Value>(value.text()) else {
-        return Json::parse(replaced).unwrap_or_else(|_| Json::null());
-    };
-    match (walk(&mut walked), changed) {
-        (false, false) => value,
-        (_, _) => Json::from_value(&walked).unwrap_or_else(|_| Json::null()),
-    }
+    // The secret was a number, or stood across the border of a text.
+    let Ok(mut walked) = serde_json::from_str::<Value>(value.text()) else { return Json::null() };
+    walk(&mut walked);
+    Json::from_value(&walked).unwrap_or_else(|_| Json::null())
 }
 
 /// The failure without known secrets.
@@ -136,84 +156,58 @@ fn read<T>(look: impl FnOnce(&Known) -> T) -> T {
     look(&known().read().unwrap_or_else(PoisonError::into_inner))
 }
 
+/// What is known now, to look for it. Nobody waits for whoever looks.
+fn look() -> Look {
+    read(|known| Look::with([known.recent.finder(), known.settled.finder()]))
+}
+
 impl Known {
     fn learn(&mut self, secret: &str) {
         let secret: Arc<str> = secret.into();
         if !self.secrets.insert(Arc::clone(&secret)) {
             return;
         }
-        self.by_age.push_back(secret);
-        if self.by_age.len() > SECRETS_MAX
+        self.n_bytes += secret.len();
+        self.by_age.push_back(Arc::clone(&secret));
+        let is_over =
+            |known: &Self| known.by_age.len() > SECRETS_MAX || known.n_bytes > SECRETS_BYTES_MAX;
+        while is_over(self)
             && let Some(oldest) = self.by_age.pop_front()
         {
+            self.n_bytes -= oldest.len();
             self.secrets.remove(&oldest);
         }
-        (self.finder, self.needles) = (OnceLock::new(), OnceLock::new());
-    }
-
-    fn needles(&self) -> &[Vec<u8>] {
-        self.needles.get_or_init(|| {
-            let mut needles: Vec<_> =
-                self.secrets.iter().flat_map(|secret| variants(secret)).collect();
-            needles.sort_unstable();
-            needles
-        })
-    }
-
-    fn finder(&self) -> Option<&AhoCorasick> {
-        let make = || {
-            let needles = self.needles();
-            let longest = MatchKind::LeftmostLongest;
-            AhoCorasick::builder().match_kind(longest).build(needles).ok()
-        };
-        self.finder.get_or_init(|| if self.secrets.is_empty() { None } else { make() }).as_ref()
-    }
-
-    fn blotted<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
-        let Some(finder) = self.finder() else { return Cow::Borrowed(bytes) };
-        let mut found = finder.find_iter(bytes).peekable();
-        if found.peek().is_none() {
-            return Cow::Borrowed(bytes);
+        let mut recent = std::mem::take(&mut self.recent.secrets);
+        recent.push(secret);
+        if recent.len() > RECENT_MAX {
+            self.settled = Layer::of(self.by_age.iter().cloned().collect());
+            recent = vec![];
         }
-        let (mut blotted, mut end) = (vec![], 0);
-        for place in found {
-            blotted.extend_from_slice(&bytes[end..place.start()]);
-            blotted.extend_from_slice(BLOT.as_bytes());
-            end = place.end();
-        }
-        blotted.extend_from_slice(&bytes[end..]);
-        Cow::Owned(blotted)
+        self.recent = Layer::of(recent);
     }
 }
 
-/// Blots secrets out of every name, text and number. Says whether there was one.
-fn walk(value: &mut Value) -> bool {
+/// Blots secrets out of every name, text and number.
+fn walk(value: &mut Value) {
     match value {
-        Value::Null | Value::Bool(_) => false,
+        Value::Null | Value::Bool(_) => {}
         Value::Number(number) => {
-            let shown = number.to_string();
-            let is_secret = matches!(text(&shown), Cow::Owned(_));
-            if is_secret {
+            if matches!(text(&number.to_string()), Cow::Owned(_)) {
                 *value = BLOT.into();
             }
-            is_secret
         }
-        Value::String(said) => match text(said) {
-            Cow::Borrowed(_) => false,
-            Cow::Owned(blotted) => {
+        Value::String(said) => {
+            if let Cow::Owned(blotted) = text(said) {
                 *said = blotted;
-                true
             }
-        },
-        Value::Array(items) => items.iter_mut().fold(false, |found, item| walk(item) | found),
+        }
+        Value::Array(items) => items.iter_mut().for_each(walk),
         Value::Object(members) => {
-            let named = members.keys().any(|name| matches!(text(name), Cow::Owned(_)));
-            if named {
-                let old = std::mem::take(members);
-                members
-                    .extend(old.into_iter().map(|(name, value)| (text(&name).into_owned(), value)));
-            }
-            members.values_mut().fold(named, |found, member| walk(member) | found)
+            let old = std::mem::take(members).into_iter();
+            members.extend(old.map(|(name, mut value)| {
+                walk(&mut value);
+                (text(&name).into_owned(), value)
+            }));
         }
     }
 }
@@ -235,6 +229,24 @@ mod tests {
         let mut log = Scrubbed(vec![]);
         log.write_all(b"token=scrub-canary%2FA%2Bb%22c\n").unwrap();
         assert_eq!(log.0, b"token=[redacted]\n");
+    }
+
+    #[test]
+    fn it_does_not_matter_who_escaped_it_and_how() {
+        learn("escape-canary1/a=b&c \u{e9}");
+        for written in [
+            "escape-canary1/a%3Db%26c%20%C3%A9",
+            "escape-canary1%2fa=b&c+%c3%a9",
+            "%65%73cape-canary1/a=b&c \u{e9}",
+            "escape-canary1&#x2F;a&#61;b&amp;c \u{e9}",
+            r"escape-canary1\/a=b\u0026c \u00e9",
+            r"escape-canary1\\/a=b%5Cu0026c%20\u00e9",
+            "escape-canary1/a=b&c \u{c3}\u{a9}",
+            "ZXNjYXBlLWNhbmFyeTEvYT1iJmMgw6k%3D",
+        ] {
+            let shown = text(written);
+            assert!(shown.starts_with(BLOT), "{written}: {shown}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The same for what comes in pieces: a secret may begin in one and end in the next.
 
-use super::{Known, read};
+use super::{Look, look};
 
 /// What comes in pieces. Holds back what may be the beginning of a secret until it is known whether it is.
 #[derive(Debug, Default)]
@@ -12,41 +12,24 @@ impl Stream {
     /// The next piece goes in; what can be passed on comes out, without known secrets.
     pub fn pass(&mut self, piece: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(piece);
-        read(|known| {
-            let rest = self.held.split_off(known.n_certain(&self.held));
-            let certain = std::mem::replace(&mut self.held, rest);
-            known.blotted(&certain).into_owned()
-        })
+        let look = look();
+        let rest = self.held.split_off(n_certain(&look, &self.held));
+        let certain = std::mem::replace(&mut self.held, rest);
+        look.blotted(&certain).into_owned()
     }
 
     /// Nothing more comes: the rest.
     pub fn finish(&mut self) -> Vec<u8> {
-        let rest = std::mem::take(&mut self.held);
-        read(|known| known.blotted(&rest).into_owned())
+        look().blotted(&std::mem::take(&mut self.held)).into_owned()
     }
 }
 
-impl Known {
-    /// How many bytes belong to no secret that goes on behind their end.
-    fn n_certain(&self, bytes: &[u8]) -> usize {
-        let Some(finder) = self.finder() else { return bytes.len() };
-        let needles = self.needles();
-        let first = bytes.len().saturating_sub(finder.max_pattern_len().saturating_sub(1));
-        let may_begin_at = |at: &usize| {
-            let end = &bytes[*at..];
-            let next = needles.partition_point(|needle| needle.as_slice() <= end);
-            needles.get(next).is_some_and(|needle| needle.starts_with(end))
-        };
-        let next_from = |at: usize| (at..bytes.len()).find(may_begin_at).unwrap_or(bytes.len());
-        let mut n_certain = next_from(first);
-        // A secret that is whole may end as it begins: it is not torn apart for the sake of the next one.
-        for whole in finder.find_iter(bytes) {
-            if whole.start() < n_certain && n_certain < whole.end() {
-                n_certain = next_from(whole.end());
-            }
-        }
-        n_certain
-    }
+/// How many bytes belong to no secret that goes on behind their end.
+fn n_certain(look: &Look, bytes: &[u8]) -> usize {
+    let n_certain = look.open_from(bytes);
+    // A secret that is whole may end as another begins: it is not torn apart.
+    let torn = look.find(bytes).into_iter().find(|found| found.contains(&n_certain));
+    torn.map_or(n_certain, |found| found.start)
 }
 
 #[cfg(test)]
@@ -70,6 +53,31 @@ mod tests {
             let expected = "stream-can [redacted] [redacted]twice-a-day- stream-canary-01234567";
             assert_eq!(passed, expected, "{n_bytes}");
         }
+    }
+
+    #[test]
+    fn one_that_is_escaped_is_blotted_out_however_it_is_cut() {
+        learn("stream/canary/escaped");
+        let said = br"a \/stream%2Fcanary\u002fescaped & &#47;stream&#x2f;canary&sol;escaped% b%";
+        for n_bytes in 1..said.len() {
+            let mut stream = Stream::default();
+            let mut passed: Vec<u8> =
+                said.chunks(n_bytes).flat_map(|piece| stream.pass(piece)).collect();
+            passed.extend(stream.finish());
+            let expected = r"a \/[redacted] & &#47;[redacted]% b%";
+            assert_eq!(String::from_utf8(passed).unwrap(), expected, "{n_bytes}");
+        }
+    }
+
+    #[test]
+    fn a_very_long_one_is_held_until_its_end() {
+        let secret: String = (0..3_000).map(|n| char::from(b'a' + (n * n % 19) as u8)).collect();
+        learn(&secret);
+        let (mut stream, said) = (Stream::default(), format!("<{secret}>"));
+        let mut passed: Vec<u8> =
+            said.as_bytes().chunks(400).flat_map(|piece| stream.pass(piece)).collect();
+        passed.extend(stream.finish());
+        assert_eq!(String::from_utf8(passed).unwrap(), "<[redacted]>");
     }
 
     #[test]
