@@ -94,12 +94,14 @@ impl Sources {
         if let Some(missing) = wanted.fields.iter().find(|field| !values.contains_key(*field)) {
             return Err(SourceError::Wrong(format!("{missing} is missing")));
         }
-        // Of those who send at the same time, one is let in.
-        let Some(visit) = self.0.trust.end(state).await? else { return Ok(false) };
         let mut connection = (*held.connection).clone();
         let texts = values.into_iter().map(|(name, value)| (name, Text::Plain(value)));
         connection.values.extend(texts);
         connection.template = Some(connection.kind().to_owned());
+        // What cannot be taken does not use the address up.
+        connection.check().map_err(SourceError::Wrong)?;
+        // Of those who send at the same time, one is let in.
+        let Some(visit) = self.0.trust.end(state).await? else { return Ok(false) };
         self.connect(&held.key.slug, &held.key.name, connection).await?;
         self.0.trust.wake(visit, &Answer::Accept { content: None });
         Ok(true)

@@ -4,6 +4,7 @@
 mod ages;
 mod change;
 pub mod config;
+mod connecting;
 mod handoff;
 mod health;
 mod kept;

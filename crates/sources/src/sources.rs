@@ -16,14 +16,11 @@ use tokio::sync::{self, Mutex};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tools::http::HttpClient;
-use tools::{Change, ConnectionName, Credential, Minding, Slug};
+use tools::{Change, Credential, Minding, Slug};
 use url::Url;
 
 /// Sources and connections, configured and kept: people do not have more.
 const SOURCES_MAX: usize = 1_000;
-
-/// Connections of one source: people have a handful, and each has every tool of its source.
-const CONNECTIONS_MAX: usize = 100;
 
 /// What sources are made of.
 #[derive(Clone)]
@@ -270,43 +267,6 @@ impl Sources {
             self.forget(slug, entry).await;
         }
         Ok(())
-    }
-
-    /// Binds a source by one more credential; one of the same name gives way.
-    pub async fn connect(
-        &self,
-        slug: &Slug,
-        name: &str,
-        mut connection: Connection,
-    ) -> Result<ConnectionView, SourceError> {
-        let name = ConnectionName::normalised(name)
-            .ok_or_else(|| SourceError::Wrong("a connection's name begins with a letter".into()))?;
-        connection.check().map_err(SourceError::Wrong)?;
-        let mut known = self.0.known.lock().await;
-        let entry = known.get_mut(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;
-        let place = (connection.owner_name().to_owned(), name.as_str().to_owned());
-        let before = entry.connections.get(&place);
-        if before.is_some_and(|(_, is_configured)| *is_configured) {
-            return Err(SourceError::Configured(format!("{slug}.{}.{name}", place.0)));
-        }
-        if entry.connections.len() >= CONNECTIONS_MAX && before.is_none() {
-            let why = format!("a source has {CONNECTIONS_MAX} connections at most");
-            return Err(SourceError::Wrong(why));
-        }
-        let replaced = before.map(|(connection, _)| connection.sealed()).unwrap_or_default();
-        let vault = &self.0.setup.vault;
-        kept::sealed(vault, &mut connection).await?;
-        let records = &*self.0.setup.records;
-        let key = format!("{slug}/{}/{name}", place.0);
-        kept::put(records, kept::CONNECTION, &key, &connection).await?;
-        let kept = connection.sealed();
-        for name in replaced.iter().filter(|name| !kept.contains(name)) {
-            vault.remove(name).await?;
-        }
-        let view = view(slug, name.as_str(), &connection);
-        entry.connections.insert(place, (connection, false));
-        self.0.setup.engine.catalogue().bind(slug, entry.bound(&self.0.trust, slug));
-        Ok(view)
     }
 
     /// Forgets what a connection has in records and in the vault.

@@ -12,7 +12,7 @@ use axum::response::Response;
 use protocols::executor::{BadBody, Members, member, members};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sources::config::Text;
+use sources::config::{OAuth, Text};
 use sources::{ConnectionView, Offer};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -55,11 +55,15 @@ pub(crate) async fn create(
     made.owner = text("owner")?;
     made.description = text("description")?;
     made.health = text("health")?;
-    let view = sources.connect(&slug, &name, made).await?;
-    let mut told = shown(&view);
-    if is_handed_off {
-        told["url"] = sources.hand_off(&slug, &view.owner, &view.name).await?.into();
+    if !is_handed_off {
+        let view = sources.connect(&slug, &name, made).await?;
+        return Ok(answer(StatusCode::OK, &shown(&view)));
     }
+    let handed_off =
+        async |view: &ConnectionView| sources.hand_off(&slug, &view.owner, &view.name).await;
+    let (view, url) = sources.connect_and(&slug, &name, made, handed_off).await?;
+    let mut told = shown(&view);
+    told["url"] = url.into();
     Ok(answer(StatusCode::OK, &told))
 }
 
@@ -216,8 +220,19 @@ fn offer(members: &Members<'_>) -> Result<Offer, Problem> {
     let values: Option<BTreeMap<String, String>> =
         member(members, "values", "an object of strings").map_err(bad)?;
     let from: Option<From> = member(members, "from", "{provider, id}").map_err(bad)?;
-    if value.is_some() && from.is_some() {
-        return Err(wrong("Either \"value\" or \"from\" says what the secret is.".into()));
+    let handoff: Option<bool> = member(members, "handoff", "true or false").map_err(bad)?;
+    let is_handed_off = handoff.unwrap_or(false);
+    let template: Option<String> = member(members, "template", "a string").map_err(bad)?;
+    let oauth: Option<OAuth> =
+        member(members, "oauth", "a table as in airlock.toml").map_err(bad)?;
+    let is_oauth = oauth.is_some() || template.as_deref() == Some("oauth");
+    let ways = [value.is_some(), from.is_some(), is_handed_off, is_oauth];
+    if ways.iter().filter(|is_given| **is_given).count() > 1 {
+        let why = "One of \"value\", \"from\", \"oauth\" and \"handoff\" says where the secret comes from.";
+        return Err(wrong(why.into()));
+    }
+    if value.as_deref() == Some("") || from.as_ref().is_some_and(|from| from.id.is_empty()) {
+        return Err(wrong("The secret is empty: say what it is, or where it is.".into()));
     }
     let elsewhere = match from {
         None => None,
@@ -229,13 +244,12 @@ fn offer(members: &Members<'_>) -> Result<Offer, Problem> {
             })?)
         }
     };
-    let handoff: Option<bool> = member(members, "handoff", "true or false").map_err(bad)?;
     Ok(Offer {
-        template: member(members, "template", "a string").map_err(bad)?,
+        template,
         value: value.map(Text::Plain).or(elsewhere),
         values: values.unwrap_or_default().into_iter().map(plain).collect(),
-        oauth: member(members, "oauth", "a table as in airlock.toml").map_err(bad)?,
-        is_handed_off: handoff.unwrap_or(false),
+        oauth,
+        is_handed_off,
     })
 }
 

@@ -14,7 +14,7 @@ use axum::response::{Html, IntoResponse as _, Response};
 use protocols::executor::{Members, member, members};
 use serde_json::json;
 use sources::config::OAuth;
-use sources::{Begun, Offer, Returned};
+use sources::{Begun, ConnectionView, Offer, Returned};
 use std::sync::Arc;
 use tools::Slug;
 
@@ -37,7 +37,7 @@ pub(crate) async fn start(
     let sources = catalogue::sources(&app)?;
     let (slug, owner, name) = place(&members)?;
     let text = |name: &str| member::<String>(&members, name, "a string");
-    if let Some(client) = text("client")? {
+    let begun = if let Some(client) = text("client")? {
         let client = Some(format!("{}/{client}", catalogue::owner(&members, "clientOwner")?));
         let scopes: Option<Vec<String>> = member(&members, "scopes", "a list of strings")?;
         let scopes = scopes.unwrap_or_default();
@@ -45,10 +45,14 @@ pub(crate) async fn start(
         let offer = Offer { template: text("template")?, oauth, ..Offer::default() };
         let mut made = sources.offered(&slug, offer).map_err(|why| Problem::tagged(START, why))?;
         made.owner = Some(owner.clone());
-        sources.connect(&slug, &name, made).await?;
-    }
-    let begun =
-        sources.authorize(&slug, &owner, &name).await.map_err(|error| said(error, START))?;
+        let authorized =
+            async |view: &ConnectionView| sources.authorize(&slug, &view.owner, &view.name).await;
+        let done = sources.connect_and(&slug, &name, made, authorized).await;
+        done.map(|(_, begun)| begun)
+    } else {
+        sources.authorize(&slug, &owner, &name).await
+    };
+    let begun = begun.map_err(|error| said(error, START))?;
     let told = match begun {
         Begun::Visit { url, state } => {
             json!({ "status": "redirect", "url": url, "authorizationUrl": url, "state": state })

@@ -253,9 +253,13 @@ impl Connection {
             self.oauth.is_some(),
             self.template.is_some(),
         ];
-        match ways.iter().filter(|is_given| **is_given).count() {
-            0 | 1 => Ok(()),
-            _ => Err("a connection has one of bearer, basic, template and oauth".into()),
+        if ways.iter().filter(|is_given| **is_given).count() > 1 {
+            return Err("a connection has one of bearer, basic, template and oauth".into());
+        }
+        let is_too_long = |text: &mut Text| matches!(text, Text::Plain(value) if value.len() as u64 > VALUE_BYTES_MAX);
+        match self.clone().texts().any(is_too_long) {
+            true => Err(format!("a secret has {VALUE_BYTES_MAX} bytes at most")),
+            false => Ok(()),
         }
     }
 

@@ -19,6 +19,9 @@ const EARLY_MS_MAX: i64 = 30_000;
 /// Longest life of a token that is believed.
 const LIFE_MS_MAX: i64 = 366 * 24 * 3_600 * 1_000;
 
+/// The longest token that is taken: what is longer could neither be sent nor blotted out.
+const TOKEN_BYTES_MAX: usize = scrub::SECRET_BYTES_MAX;
+
 /// Who we are at an authorization server.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Client {
@@ -69,8 +72,13 @@ impl Counter {
         let text = |name: &str| said[name].as_str().map(str::to_owned);
         let access_token = text("access_token").filter(|token| !token.is_empty());
         let access_token = access_token.ok_or_else(|| Denied::Failed("it sent no token".into()))?;
-        scrub::learn(&access_token);
         let refresh_token = text("refresh_token");
+        if access_token.len().max(refresh_token.as_ref().map_or(0, String::len)) > TOKEN_BYTES_MAX {
+            return Err(Denied::Failed(format!(
+                "it sent more than {TOKEN_BYTES_MAX} bytes as a token"
+            )));
+        }
+        scrub::learn(&access_token);
         // What says who the person is goes nowhere, and is known all the same.
         refresh_token.iter().chain(&text("id_token")).for_each(|token| scrub::learn(token));
         if text("token_type").is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {

@@ -1,0 +1,103 @@
+//! A source gets one more credential, or another in place of one: nothing is let go before the new one holds.
+
+use crate::config::Connection;
+use crate::known::{ConnectionView, view};
+use crate::{SourceError, Sources, kept};
+use tools::{ConnectionName, Slug};
+
+/// Connections of one source: people have a handful, and each has every tool of its source.
+const CONNECTIONS_MAX: usize = 100;
+
+/// What a connection took the place of.
+struct Replaced {
+    owner: String,
+    name: String,
+    before: Option<Connection>,
+}
+
+impl Sources {
+    /// Binds a source by one more credential; one of the same name gives way.
+    pub async fn connect(
+        &self,
+        slug: &Slug,
+        name: &str,
+        connection: Connection,
+    ) -> Result<ConnectionView, SourceError> {
+        let (view, replaced) = self.exchange(slug, name, connection).await?;
+        self.let_go(slug, &replaced).await?;
+        Ok(view)
+    }
+
+    /// The same, where more has to be done with it: if that fails, all is as it was.
+    pub async fn connect_and<T, E: From<SourceError>>(
+        &self,
+        slug: &Slug,
+        name: &str,
+        connection: Connection,
+        then: impl AsyncFnOnce(&ConnectionView) -> Result<T, E>,
+    ) -> Result<(ConnectionView, T), E> {
+        let (view, replaced) = self.exchange(slug, name, connection).await?;
+        match then(&view).await {
+            Ok(done) => {
+                self.let_go(slug, &replaced).await?;
+                Ok((view, done))
+            }
+            Err(error) => {
+                self.take_back(slug, replaced).await?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Puts a connection in its place. The secrets of what was there stay in the vault.
+    async fn exchange(
+        &self,
+        slug: &Slug,
+        name: &str,
+        mut connection: Connection,
+    ) -> Result<(ConnectionView, Replaced), SourceError> {
+        let name = ConnectionName::normalised(name)
+            .ok_or_else(|| SourceError::Wrong("a connection's name begins with a letter".into()))?;
+        connection.check().map_err(SourceError::Wrong)?;
+        let mut known = self.0.known.lock().await;
+        let entry = known.get_mut(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;
+        let (owner, name) = (connection.owner_name().to_owned(), name.as_str().to_owned());
+        let place = (owner.clone(), name.clone());
+        let before = entry.connections.get(&place);
+        if before.is_some_and(|(_, is_configured)| *is_configured) {
+            return Err(SourceError::Configured(format!("{slug}.{owner}.{name}")));
+        }
+        if entry.connections.len() >= CONNECTIONS_MAX && before.is_none() {
+            let why = format!("a source has {CONNECTIONS_MAX} connections at most");
+            return Err(SourceError::Wrong(why));
+        }
+        let before = before.map(|(connection, _)| connection.clone());
+        kept::sealed(&self.0.setup.vault, &mut connection).await?;
+        let key = format!("{slug}/{owner}/{name}");
+        kept::put(&*self.0.setup.records, kept::CONNECTION, &key, &connection).await?;
+        let view = view(slug, &name, &connection);
+        entry.connections.insert(place, (connection, false));
+        self.0.setup.engine.catalogue().bind(slug, entry.bound(&self.0.trust, slug));
+        Ok((view, Replaced { owner, name, before }))
+    }
+
+    /// Forgets the secrets of what gave way.
+    async fn let_go(&self, slug: &Slug, replaced: &Replaced) -> Result<(), SourceError> {
+        let now = self.connection(slug, &replaced.owner, &replaced.name).await;
+        let needed = now.map(|connection| connection.sealed()).unwrap_or_default();
+        let before = replaced.before.as_ref().map(Connection::sealed).unwrap_or_default();
+        for name in before.iter().filter(|name| !needed.contains(name)) {
+            self.0.setup.vault.remove(name).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes it what it was.
+    async fn take_back(&self, slug: &Slug, replaced: Replaced) -> Result<(), SourceError> {
+        let Replaced { owner, name, before } = replaced;
+        match before {
+            None => self.disconnect(slug, &owner, &name).await.map(drop),
+            Some(before) => self.connect(slug, &name, before).await.map(drop),
+        }
+    }
+}
