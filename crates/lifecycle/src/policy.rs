@@ -183,11 +183,19 @@ pub enum BadPattern {
     /// Line breaks and the like.
     #[error("a pattern has no control characters")]
     ControlCharacter,
+    /// ` a.b`.
+    #[error("a pattern has no spaces at its ends")]
+    Space,
 }
 
 impl Pattern {
-    /// Checks a pattern once, where it enters.
+    /// Checks a pattern once, where it enters. The word `tools.` before it is not part of it: people take paths over from
+    /// programs, and no path begins with it.
     pub fn parse(text: &str) -> Result<Self, BadPattern> {
+        let text = text.strip_prefix("tools.").unwrap_or(text);
+        if text.trim() != text {
+            return Err(BadPattern::Space);
+        }
         if text == "*" {
             return Ok(Self(vec![Segment::AnyRest]));
         }
@@ -292,12 +300,16 @@ mod tests {
             ("a.*.c", "a.b.c", true),
             ("a.*.c", "a.b.b.c", false),
             ("a.*.c", "a.c", false),
+            ("tools.a.b", "a.b", true),
+            ("tools.*", "a.b", true),
+            ("tools.a.*", "a.b.c", true),
+            ("tools.a.b", "a.c", false),
         ];
         for (pattern, tool, expected) in cases {
             let parsed = Pattern::parse(pattern).unwrap();
             let matched = parsed.matches(&ToolPath::parse(tool).unwrap());
             assert_eq!((pattern, tool, matched), (pattern, tool, expected));
-            assert_eq!(parsed.to_string(), pattern);
+            assert_eq!(parsed.to_string(), pattern.strip_prefix("tools.").unwrap_or(pattern));
         }
     }
 
@@ -308,7 +320,10 @@ mod tests {
         assert_eq!(Pattern::parse("*.a"), Err(BadPattern::LeadingWildcard));
         assert_eq!(Pattern::parse("a.b*"), Err(BadPattern::PartialWildcard));
         assert_eq!(Pattern::parse("**"), Err(BadPattern::PartialWildcard));
-        assert_eq!(Pattern::parse("a.\n"), Err(BadPattern::ControlCharacter));
+        assert_eq!(Pattern::parse("a.\u{7}"), Err(BadPattern::ControlCharacter));
+        assert_eq!(Pattern::parse(" a.b"), Err(BadPattern::Space));
+        assert_eq!(Pattern::parse("a.b\n"), Err(BadPattern::Space));
+        assert_eq!(Pattern::parse("tools."), Err(BadPattern::EmptySegment));
         assert_eq!(Pattern::parse(&"a".repeat(513)), Err(BadPattern::TooLong));
     }
 
