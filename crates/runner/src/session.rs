@@ -20,6 +20,7 @@ use rquickjs::function::Args;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Array, Ctx, FromJs, Function, Persistent, Promise, Value};
 use std::borrow::Cow;
+use std::cell::RefCell;
 
 /// How the program's frames are named in stacks.
 pub(crate) const PROGRAM_FILE_NAME: &str = "program.js";
@@ -67,7 +68,10 @@ pub(crate) fn run(world: &World, order: &Order, inbox: &mut Inbox) -> End {
 
 fn run_to_end(world: &World, order: &Order, inbox: &mut Inbox) -> Ending {
     world.limit_memory(order.memory_bytes);
-    world.context.with(|ctx| Session { world, ctx: &ctx, host: &world.host, order }.run(inbox))
+    let ended = RefCell::default();
+    world
+        .context
+        .with(|ctx| Session { world, ctx: &ctx, host: &world.host, order, ended }.run(inbox))
 }
 
 fn ready_text(order: &Order) -> Result<Cow<'_, str>, SyntaxProblem> {
@@ -144,6 +148,8 @@ struct Session<'s, 'js> {
     ctx: &'s Ctx<'js>,
     host: &'s Host,
     order: &'s Order,
+    /// How it ended, where calls are still under way that were made while its value was written down.
+    ended: RefCell<Option<Ending>>,
 }
 
 impl<'js> Session<'_, 'js> {
@@ -349,15 +355,29 @@ impl<'js> Session<'_, 'js> {
         if self.host.crashed.get() {
             return Some(Ending::Crashed);
         }
-        let calls = !self.host.calls.borrow().is_empty();
+        let calls = self.has_calls();
         let timers = !self.host.timers.borrow().is_empty();
         let waits = self.order.waits_for_calls();
         match main.state() {
             PromiseState::Pending if calls || timers => None,
             PromiseState::Pending => Some(Ending::Failed(failure::plain("stuck", STUCK))),
             PromiseState::Resolved | PromiseState::Rejected if waits && calls => None,
-            PromiseState::Resolved | PromiseState::Rejected => Some(self.settled(main)),
+            PromiseState::Resolved | PromiseState::Rejected => {
+                let ended = self.ended.take().unwrap_or_else(|| self.settled(main));
+                // To write the value down ran code of the guest's, once.
+                match waits && self.has_calls() {
+                    true => {
+                        self.ended.replace(Some(ended));
+                        None
+                    }
+                    false => Some(ended),
+                }
+            }
         }
+    }
+
+    fn has_calls(&self) -> bool {
+        !self.host.calls.borrow().is_empty()
     }
 
     /// A deadline passes also while nothing runs.

@@ -23,12 +23,16 @@
     }
   };
   const call = (provider, tool, argument) =>
-    issue((id) => {
-      const json = jsonOf(argument);
-      if (json === undefined) return failed("serialization_error", NO_JSON);
-      const refusal = host.callHosted(id, provider, tool, json);
-      return refusal === undefined || refusal === null ? undefined : failed("serialization_error", refusal);
-    });
+    issue(
+      () => {
+        const json = jsonOf(argument);
+        return json === undefined ? failed("serialization_error", NO_JSON) : json;
+      },
+      (id, json) => {
+        const refusal = host.callHosted(id, provider, tool, json);
+        return refusal === undefined || refusal === null ? undefined : failed("serialization_error", refusal);
+      },
+    );
 
   const set = (object, name, value) =>
     defineProperty(object, name, { __proto__: null, value, writable: true, enumerable: true, configurable: true });

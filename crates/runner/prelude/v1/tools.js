@@ -13,11 +13,17 @@
   const calls = create(null);
   let nCalls = 0;
 
-  // A promise of what `send` asks for under a new number; if it answers with an error, there is no call.
-  const issue = (send) =>
+  // A promise of what `send` asks for under a new number; if it answers with an error, there is no call. To write the
+  // arguments down runs code of the guest's, which may call: the number is taken after it.
+  const issue = (write, send) =>
     new NativePromise((resolve, reject) => {
+      const written = write();
+      if (typeof written !== "string") {
+        reject(written);
+        return;
+      }
       const id = nCalls + 1;
-      const refusal = send(id);
+      const refusal = send(id, written);
       if (refusal !== undefined) {
         reject(refusal);
         return;
@@ -27,16 +33,20 @@
     });
 
   const call = (path, args) =>
-    issue((id) => {
-      let json;
-      try {
-        json = stringify(args.length === 0 ? null : args[0]);
-      } catch (error) {
-        return unserializable("the arguments of tools." + path, error);
-      }
-      const refusal = host.call(id, toWellFormed(path), json === undefined ? "null" : json);
-      return refusal === undefined || refusal === null ? undefined : failed("validation", refusal);
-    });
+    issue(
+      () => {
+        try {
+          const json = stringify(args.length === 0 ? null : args[0]);
+          return json === undefined ? "null" : json;
+        } catch (error) {
+          return unserializable("the arguments of tools." + path, error);
+        }
+      },
+      (id, json) => {
+        const refusal = host.call(id, toWellFormed(path), json);
+        return refusal === undefined || refusal === null ? undefined : failed("validation", refusal);
+      },
+    );
 
   const takeCall = (id) => {
     const pending = calls[id];

@@ -174,6 +174,29 @@ fn calls_nobody_awaits_are_waited_for() {
 }
 
 #[test]
+fn a_call_that_is_made_while_arguments_are_written_is_one_of_its_own() {
+    let code = "const n = { toJSON() { tools.inner(); return 'n' } }; await tools.outer({ n })";
+    let mut guest = Guest::running(code);
+    assert_eq!(
+        guest.until("idle"),
+        ["started", "call 1 inner null", r#"call 2 outer {"n":"n"}"#, "idle 0"]
+    );
+    guest.resolve(2, "7", 0);
+    assert_eq!(guest.until("idle"), ["idle 1"]);
+    guest.resolve(1, "null", 0);
+    assert_eq!(guest.until("done"), ["done 7"]);
+}
+
+#[test]
+fn a_call_that_is_made_while_the_result_is_written_is_waited_for() {
+    let code = "let n = 0; ({ toJSON() { n += 1; tools.late(n); return n } })";
+    let mut guest = Guest::running(code);
+    assert_eq!(guest.until("idle"), ["started", "call 1 late 1", "idle 0"]);
+    guest.resolve(1, "null", 0);
+    assert_eq!(guest.until("done"), ["done 1"]);
+}
+
+#[test]
 fn calls_nobody_awaits_are_forgotten_where_that_is_the_rule() {
     let mut guest = Guest::new();
     guest.execute(&Run { unawaited: Unawaited::Forget, ..Run::new("tools.a(); 'value'") });
