@@ -9,8 +9,9 @@ use crate::reach::Reach;
 use crate::{Exit, data_directory, duration, exit, input, print, serve};
 use ask::Asking;
 use clap::ArgGroup;
-use lifecycle::{Limits, Outcome};
-use serde_json::{Value, json};
+use lifecycle::{Json, Limits, Outcome};
+use serde::Serialize;
+use serde_json::value::RawValue;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -116,7 +117,7 @@ pub(crate) fn run(args: Args) -> Exit {
         is_told: !args.json,
     }) {
         Ok(ending) if args.json => {
-            print::json(&as_json(&ending));
+            print::json(&Told::of(&ending));
             exit(&ending)
         }
         Ok(ending) => tell(&ending),
@@ -143,20 +144,30 @@ fn on_server(args: &Args, source: &str) -> Exit {
     })
 }
 
-/// As a server would put it.
-fn as_json(ending: &Ending) -> Value {
-    let logs = &ending.logs;
-    match &ending.outcome {
-        Outcome::Completed { value } => {
-            let value = value.as_ref().map(|value| serde_json::from_str::<Value>(value.text()));
-            let value = value.transpose().ok().flatten();
-            json!({ "status": "completed", "result": value, "logs": logs })
-        }
-        Outcome::Failed(failure) => {
-            json!({ "status": "error", "error": print::named(failure), "logs": logs })
-        }
-        Outcome::Cancelled { .. } => {
-            json!({ "status": "error", "error": "The execution was cancelled.", "logs": logs })
+/// How a program ended, as a server would put it. A result is passed on as it was written: not every parser takes how deep
+/// it is, or half a letter in it.
+#[derive(Serialize)]
+struct Told<'e> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    logs: &'e [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'e RawValue>,
+    status: &'static str,
+}
+
+impl<'e> Told<'e> {
+    fn of(ending: &'e Ending) -> Self {
+        let logs = &ending.logs;
+        let failed =
+            |error: String| Self { error: Some(error), logs, result: None, status: "error" };
+        match &ending.outcome {
+            Outcome::Completed { value } => {
+                let result = value.as_ref().map_or(RawValue::NULL, Json::raw);
+                Self { error: None, logs, result: Some(result), status: "completed" }
+            }
+            Outcome::Failed(failure) => failed(print::named(failure)),
+            Outcome::Cancelled { .. } => failed("The execution was cancelled.".into()),
         }
     }
 }

@@ -113,14 +113,15 @@ pub(super) fn count(conn: &Connection, phase: Phase, n_max: usize) -> Result<usi
     Ok(usize::try_from(n).unwrap_or(usize::MAX))
 }
 
-/// Where an execution stands in the list. One that was forgotten has no place: start again.
+/// Where an execution stands in the list. One that was forgotten stood where its name says: it begins with the moment.
 fn place(conn: &Connection, execution: ExecutionId) -> Result<(i64, [u8; 16]), StoreError> {
     let key = row::execution_key(execution);
     let created = conn
         .prepare_cached("SELECT created FROM executions WHERE id = ?1")?
         .query_row([key], |row| row.get(0))
         .optional()?;
-    created.map(|created| (created, key)).ok_or(StoreError::Conflict)
+    let named = || key[..6].iter().fold(0, |ms, byte| ms << 8 | i64::from(*byte));
+    Ok((created.unwrap_or_else(named), key))
 }
 
 fn list_phase(
