@@ -104,6 +104,66 @@ async fn a_guardian_that_is_killed_takes_its_family_along() {
     house.shutdown().await;
 }
 
+/// Chains of processes of which each forks the next, gives it a session of its own and ends soon. They write a byte for
+/// each into a file and end when there are 2,000.
+const CHAINS: &str = "
+import os, sys, time
+count = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+def chain():
+    while os.fstat(count).st_size < 2000:
+        os.write(count, b'x')
+        if os.fork():
+            time.sleep(0.02)
+            os._exit(0)
+        os.setsid()
+    os._exit(0)
+for _ in range(16):
+    if os.fork() == 0:
+        chain()
+while os.fstat(count).st_size < 200:
+    time.sleep(0.001)
+print(f'guard={os.getppid()}', flush=True)
+time.sleep(1000)";
+
+#[tokio::test]
+async fn those_who_multiply_are_overtaken_whoever_ends_them() {
+    for way in ["asked", "guardian killed", "server gone"] {
+        let house = start();
+        let folder = tempfile::tempdir().unwrap();
+        let count = folder.path().join("count");
+        let argv = ["python3", "-c", CHAINS, count.to_str().unwrap()];
+        let process = house.spawn(&spec(PIPES, &argv)).await.unwrap();
+        let mut heard = Heard::new(&process);
+        let guardian = heard.number("guard").await;
+        match way {
+            "asked" => process.end(End::Kill),
+            "guardian killed" => kill(guardian),
+            _ => house.shutdown().await,
+        }
+        // All of them hold the streams, which close after the last.
+        assert_eq!(heard.end().await.0, 137);
+        let n_forks = std::fs::metadata(&count).unwrap().len();
+        assert!(n_forks < 2_000, "{way}: {n_forks}");
+        house.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_process_whose_first_thread_has_ended_is_no_zombie() {
+    let house = start();
+    let script = "
+import ctypes, threading, time
+threading.Thread(target=lambda: (print('ready=1', flush=True), time.sleep(1000))).start()
+ctypes.CDLL(None).pthread_exit(None)";
+    let process = house.spawn(&spec(PIPES, &["python3", "-c", script])).await.unwrap();
+    let mut heard = Heard::new(&process);
+    heard.number("ready").await;
+    process.end(End::Kill);
+    assert_eq!(heard.end().await.0, 137);
+    process.gone().await;
+    house.shutdown().await;
+}
+
 #[tokio::test]
 async fn a_guardian_that_is_killed_while_it_waits_is_not_missed() {
     let house = start();

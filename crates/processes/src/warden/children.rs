@@ -1,6 +1,7 @@
 //! Who is a child of this process right now. None of them can be mistaken: their numbers are not given to
 //! others before they are reaped, and only this process reaps them.
 
+use super::stat::Stat;
 use nix::unistd::Pid;
 
 /// The children of this process.
@@ -18,27 +19,23 @@ pub(super) fn children() -> impl Iterator<Item = Pid> {
 /// The children of any process, of all its threads.
 pub(super) fn children_of(pid: u32) -> Vec<u32> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return vec![] };
-    let listed = threads
-        .flatten()
-        .map(|thread| std::fs::read_to_string(thread.path().join("children")).unwrap_or_default());
-    let pids = |listed: String| -> Vec<u32> {
-        listed.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
-    };
-    listed.flat_map(pids).collect()
+    let threads = threads.filter_map(|thread| thread.ok()?.file_name().to_str()?.parse().ok());
+    threads.flat_map(|thread| children_of_thread(pid, thread)).collect()
+}
+
+/// The children of one thread of any process.
+pub(super) fn children_of_thread(pid: u32, thread: u32) -> Vec<u32> {
+    let listed = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/children"));
+    let listed = listed.unwrap_or_default();
+    listed.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
 /// All processes whose parent is `own`.
 fn searched(own: u32) -> Vec<i32> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return vec![] };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
-    pids.filter(|pid| parent(*pid) == Some(own)).collect()
-}
-
-fn parent(pid: i32) -> Option<u32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name before it is the program's own and may hold anything, but no text after its last bracket.
-    let (_, after_name) = stat.rsplit_once(')')?;
-    after_name.split_ascii_whitespace().nth(1)?.parse().ok()
+    let parent = |pid: &i32| Stat::of(pid.unsigned_abs()).map(|stat| stat.parent);
+    pids.filter(|pid| parent(pid) == Some(own)).collect()
 }
 
 #[cfg(test)]

@@ -1,15 +1,16 @@
 //! A guardian: the parent of one program at a time and the adopter of all its orphans.
 
 use super::children::children;
+use super::family::Family;
 use super::program::Plan;
 use super::usage::Meter;
-use super::{cage, vfork, wait};
+use super::{cage, hear_an_end, vfork, wait};
 use crate::cage::Cage;
 use crate::guardian_link::take_streams;
 use crate::order::{Order, REPORT_BYTES, Report, Wish};
 use nix::errno::Errno;
 use nix::poll::PollTimeout;
-use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::signal::{Signal, killpg};
 use nix::sys::signalfd::SignalFd;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
@@ -116,14 +117,14 @@ impl Guardian<'_> {
                 let _ = self.report(Report::Exceeded { excess });
                 break;
             }
-            if self.reap(WaitPidFlag::WNOHANG).is_none() {
+            if self.reap().is_none() {
                 return self.report(Report::Empty);
             }
             if has_wish && !self.hear() {
                 break;
             }
         }
-        self.end()
+        self.end(children)
     }
 
     /// One wish. False when all shall end: because it is wished, or because there is nobody to wish.
@@ -146,19 +147,16 @@ impl Guardian<'_> {
         }
     }
 
-    /// Takes note of who has ended; `None` when nobody is left.
-    fn reap(&mut self, how: WaitPidFlag) -> Option<()> {
+    /// Takes note of all who have ended; `None` when nobody is left.
+    fn reap(&mut self) -> Option<()> {
         loop {
-            match waitpid(None, Some(how)) {
+            match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
                 Ok(WaitStatus::StillAlive) => return Some(()),
                 Ok(WaitStatus::Exited(pid, code)) => self.ended(pid, code),
                 Ok(WaitStatus::Signaled(pid, signal, _)) => self.ended(pid, 128 + signal as i32),
                 Ok(_) | Err(Errno::EINTR) => {}
                 // There are no children.
                 Err(_) => return None,
-            }
-            if !how.contains(WaitPidFlag::WNOHANG) {
-                return Some(());
             }
         }
     }
@@ -173,17 +171,16 @@ impl Guardian<'_> {
 
     /// Kills everybody. Whoever loses a parent becomes our child and is killed in turn, so this ends when
     /// the last descendant has.
-    fn end(mut self) -> io::Result<()> {
+    fn end(mut self, ends: &SignalFd) -> io::Result<()> {
         if self.leader.is_some() {
             let _ = killpg(self.group, Signal::SIGKILL);
         }
-        loop {
-            for child in children() {
-                let _ = kill(child, Signal::SIGKILL);
-            }
-            if self.reap(WaitPidFlag::empty()).is_none() {
-                break;
-            }
+        // All who have ended are reaped before the others are looked at: a look costs as much as there are.
+        while self.reap().is_some() {
+            let mut family = Family::new();
+            while family.stop(children()) && self.reap().is_some() {}
+            family.kill();
+            hear_an_end(ends);
         }
         self.report(Report::Empty)
     }

@@ -6,17 +6,19 @@
 
 mod cage;
 mod children;
+mod family;
 mod guardian;
 mod program;
 mod signals;
+mod stat;
 mod usage;
 mod vfork;
 
 use crate::guardian_link::{Received, receive};
 use children::children;
+use family::Family;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{Signal, kill};
 use nix::sys::signalfd::SignalFd;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
@@ -53,6 +55,8 @@ struct Warden {
     control: OwnedFd,
     children: SignalFd,
     guardians: HashSet<Pid>,
+    /// Whether somebody was left to us by a guardian that was killed.
+    has_orphans: bool,
 }
 
 impl Warden {
@@ -64,16 +68,21 @@ impl Warden {
         let _ = nix::unistd::setsid();
         nix::sys::prctl::set_child_subreaper(true)?;
         let children = signals::hear_children_only()?;
-        Ok(Self { control, children, guardians: HashSet::new() })
+        Ok(Self { control, children, guardians: HashSet::new(), has_orphans: false })
     }
 
     /// Serves until the server is gone.
     fn run(mut self) -> i32 {
         loop {
-            if wait(&self.control, &self.children, PollTimeout::NONE).is_err() {
+            let orphans = PollTimeout::from(AN_END_MS_MAX);
+            let most = if self.has_orphans { orphans } else { PollTimeout::NONE };
+            if wait(&self.control, &self.children, most).is_err() {
                 return 1;
             }
-            self.reap();
+            let _ = self.reap();
+            if self.has_orphans {
+                self.kill_orphans();
+            }
             match receive(&self.control) {
                 Ok(Received::Link(link)) => self.fork_guardian(link),
                 Ok(Received::Nothing) => {}
@@ -103,35 +112,42 @@ impl Warden {
         }
     }
 
-    fn reap(&mut self) {
-        let mut has_orphans = false;
-        while let Ok(status) = waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-            let Some(pid) = status.pid() else { break };
-            let is_guardian = self.guardians.remove(&pid);
-            // A guardian that was killed leaves orphans to us; so does each orphan that we kill.
-            has_orphans |= !is_guardian || matches!(status, WaitStatus::Signaled(..));
-        }
-        if has_orphans {
-            self.kill_orphans();
+    /// Takes note of all who have ended; `None` when nobody is left.
+    fn reap(&mut self) -> Option<()> {
+        loop {
+            match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+                Ok(WaitStatus::StillAlive) => return Some(()),
+                Ok(status) => {
+                    let is_guardian = status.pid().is_some_and(|pid| self.guardians.remove(&pid));
+                    // A guardian that was killed leaves orphans to us; so does each orphan that we kill.
+                    self.has_orphans |= !is_guardian || matches!(status, WaitStatus::Signaled(..));
+                }
+                Err(Errno::EINTR) => {}
+                // There are no children.
+                Err(_) => return None,
+            }
         }
     }
 
     /// The server is gone. Each guardian sees the same and clears up after itself; none becomes a zombie.
     fn end(&mut self) -> i32 {
-        self.kill_orphans();
-        while let Ok(status) = waitpid(None, None) {
-            if let Some(pid) = status.pid() {
-                self.guardians.remove(&pid);
-            }
+        while self.reap().is_some() {
             self.kill_orphans();
+            hear_an_end(&self.children);
         }
         0
     }
 
-    fn kill_orphans(&self) {
-        for orphan in children().filter(|pid| !self.guardians.contains(pid)) {
-            let _ = kill(orphan, Signal::SIGKILL);
-        }
+    fn kill_orphans(&mut self) {
+        let mut family = Family::new();
+        while family.stop(self.orphans()) && self.reap().is_some() {}
+        family.kill();
+        let is_anybody_left = self.orphans().next().is_some();
+        self.has_orphans = is_anybody_left;
+    }
+
+    fn orphans(&self) -> impl Iterator<Item = Pid> {
+        children().filter(|child| !self.guardians.contains(child))
     }
 }
 
@@ -152,6 +168,17 @@ fn wait(one: &impl AsFd, other: &SignalFd, most: PollTimeout) -> nix::Result<(bo
     // Whoever ended is found by waiting; the signals themselves say nothing more.
     while let Ok(Some(_)) = other.read_signal() {}
     Ok((one, other_ready))
+}
+
+/// How long nobody's end is waited for, in milliseconds, before everybody is looked at again: the list of children
+/// misses some while others end.
+const AN_END_MS_MAX: u16 = 100;
+
+/// Waits until a child has ended.
+fn hear_an_end(children: &SignalFd) {
+    let mut watched = [PollFd::new(children.as_fd(), PollFlags::POLLIN)];
+    let _ = poll(&mut watched, PollTimeout::from(AN_END_MS_MAX));
+    while let Ok(Some(_)) = children.read_signal() {}
 }
 
 /// Closes what whoever started the server left open; no program of ours shall find it.
