@@ -147,7 +147,26 @@ const CALLS: &[(&str, &str)] = &[
     ("send by UDP", "s.socket(s.AF_INET, s.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', PORT))"),
     ("connect to a socket with a name", "s.socket(s.AF_UNIX).connect('PATH')"),
     ("connect to an abstract socket", "s.socket(s.AF_UNIX).connect('\\0airlock-abstract-PORT')"),
-    ("send to a socket with a name", "s.socket(s.AF_UNIX, s.SOCK_DGRAM).sendto(b'x', 'PATH')"),
+    (
+        "send to a socket with a name",
+        "s.socket(s.AF_UNIX, s.SOCK_DGRAM).sendto(b'x', 'PATH.datagrams')",
+    ),
+    (
+        "send to a socket with a name from one of a pair",
+        "s.socketpair(s.AF_UNIX, s.SOCK_DGRAM)[0].sendto(b'x', 'PATH.datagrams')",
+    ),
+    (
+        "connect one of a pair to a socket with a name",
+        "s.socketpair(s.AF_UNIX, s.SOCK_RAW)[0].connect('PATH.datagrams')",
+    ),
+    (
+        "connect one of a pair of streams anew",
+        "s.socketpair(s.AF_UNIX, s.SOCK_STREAM)[0].connect('PATH')",
+    ),
+    (
+        "connect one of a pair of packets anew",
+        "s.socketpair(s.AF_UNIX, s.SOCK_SEQPACKET)[0].connect('PATH.packets')",
+    ),
     ("ask the kernel about networks", "s.socket(s.AF_NETLINK, s.SOCK_RAW, 0).bind((0, 0))"),
     ("see all packets", "s.socket(s.AF_PACKET, s.SOCK_RAW)"),
 ];
@@ -161,6 +180,9 @@ async fn every_named_way_to_reach_somebody_fails_and_a_loopback_of_its_own_works
     let port = listener.local_addr().unwrap().port().to_string();
     let path = folder.path().join("socket");
     let _named = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let datagrams =
+        std::os::unix::net::UnixDatagram::bind(path.with_extension("datagrams")).unwrap();
+    let _packets = packets(&path.with_extension("packets"));
     let name = format!("airlock-abstract-{port}");
     let name = std::os::unix::net::SocketAddr::from_abstract_name(name).unwrap();
     let _abstract = std::os::unix::net::UnixListener::bind_addr(&name).unwrap();
@@ -181,6 +203,8 @@ async fn every_named_way_to_reach_somebody_fails_and_a_loopback_of_its_own_works
             );
         }
     }
+    datagrams.set_nonblocking(true).unwrap();
+    assert!(datagrams.recv(&mut [0]).is_err(), "nothing came");
     let own = "python3 -c \"import socket as s; l = s.create_server(('127.0.0.1', 0)); \
                c = s.create_connection(l.getsockname()); l.accept()[0].send(b'hi'); print(c.recv(2))\"";
     let loopback = Cage { network: Network::Loopback, ..cage(folder.path()) };
@@ -190,6 +214,125 @@ async fn every_named_way_to_reach_somebody_fails_and_a_loopback_of_its_own_works
     let call =
         format!("python3 -c \"import socket as s; s.create_connection(('127.0.0.1', {port}))\"");
     assert_eq!(said(&house, &open, &call).await, (String::new(), 0));
+    house.shutdown().await;
+}
+
+/// A socket with a name that takes connections of packets.
+fn packets(path: &Path) -> std::os::fd::OwnedFd {
+    use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, UnixAddr};
+    use std::os::fd::AsRawFd as _;
+    let kind = SockType::SeqPacket;
+    let socket =
+        nix::sys::socket::socket(AddressFamily::Unix, kind, SockFlag::empty(), None).unwrap();
+    nix::sys::socket::bind(socket.as_raw_fd(), &UnixAddr::new(path).unwrap()).unwrap();
+    nix::sys::socket::listen(&socket, Backlog::new(1).unwrap()).unwrap();
+    socket
+}
+
+#[tokio::test]
+async fn pairs_of_sockets_work_where_they_lead_nowhere_else() {
+    let house = start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("packets");
+    let _packets = packets(&path);
+    let script = format!(
+        "python3 -c \"
+import errno, socket as s
+for kind in s.SOCK_STREAM, s.SOCK_SEQPACKET:
+    one, other = s.socketpair(s.AF_UNIX, kind | s.SOCK_CLOEXEC)
+    one.send(b'hi')
+    print(other.recv(2))
+try: one.connect('{}')
+except OSError as error: print(errno.errorcode[error.errno])\"",
+        path.display()
+    );
+    for network in [Network::None, Network::Loopback] {
+        let cage = Cage { network, ..cage(folder.path()) };
+        assert_eq!(said(&house, &cage, &script).await, ("b'hi'\nb'hi'\nEISCONN\n".into(), 0));
+    }
+    house.shutdown().await;
+}
+
+/// Ways to change or look into another process, as Python says them.
+const MEDDLING: &[(&str, &str)] = &[
+    ("change its limits", "resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, 3))"),
+    ("change its priority", "os.setpriority(os.PRIO_PROCESS, pid, 19)"),
+    ("change the priority of its group", "os.setpriority(os.PRIO_PGRP, pid, 19)"),
+    ("change the priority of a user", "os.setpriority(os.PRIO_USER, 54321, 19)"),
+    ("change its priority on disks", "call(SYS_ioprio_set, 1, pid, 3 << 13)"),
+    ("change a user's priority on disks", "call(SYS_ioprio_set, 3, 54321, 3 << 13)"),
+    ("choose its processors", "os.sched_setaffinity(pid, os.sched_getaffinity(0))"),
+    ("choose its scheduler", "os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))"),
+    ("signal it", "os.kill(pid, 9)"),
+    ("signal a thread of it", "call(SYS_tgkill, pid, pid, 9)"),
+    ("signal it by a descriptor", "signal.pidfd_send_signal(os.pidfd_open(pid), 9)"),
+    ("queue a signal", "call(SYS_rt_sigqueueinfo, pid, 9, ctypes.create_string_buffer(128))"),
+    ("take a descriptor of it", "call(SYS_pidfd_getfd, os.pidfd_open(pid), 0, 0)"),
+    ("compare it", "call(SYS_kcmp, pid, os.getpid(), 1, 0, 0)"),
+    ("move its memory", "call(SYS_migrate_pages, pid, 8, place, place)"),
+    ("read its memory", "call(SYS_process_vm_readv, pid, place, 1, place, 1, 0)"),
+    ("watch it", "call(SYS_perf_event_open, 0, pid, -1, -1, 0)"),
+    ("make a ring for calls", "call(SYS_io_uring_setup, 1, ctypes.create_string_buffer(120))"),
+    ("use the numbers of x32", "call(0x40000000 + 39)"),
+];
+
+/// What they need.
+const TOOLS: &str = "
+import ctypes, os, resource, signal, sys
+pid, libc = int(sys.argv[1]), ctypes.CDLL(None, use_errno=True)
+place = (ctypes.c_size_t * 2)(1 << 12, 8)
+def call(*arguments):
+    wide = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
+    if libc.syscall(*wide) == -1:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+";
+
+#[tokio::test]
+async fn every_named_way_to_meddle_with_another_process_fails() {
+    let house = start();
+    let folder = tempfile::tempdir().unwrap();
+    let neighbour = house.spawn(&shell(PIPES, "sleep 1000")).await.unwrap();
+    let pid = neighbour.pid();
+    let limits = || std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+    let before = limits();
+    let mut numbers = String::new();
+    for (name, number) in [
+        ("ioprio_set", libc::SYS_ioprio_set),
+        ("tgkill", libc::SYS_tgkill),
+        ("rt_sigqueueinfo", libc::SYS_rt_sigqueueinfo),
+        ("pidfd_getfd", libc::SYS_pidfd_getfd),
+        ("kcmp", libc::SYS_kcmp),
+        ("migrate_pages", libc::SYS_migrate_pages),
+        ("process_vm_readv", libc::SYS_process_vm_readv),
+        ("perf_event_open", libc::SYS_perf_event_open),
+        ("io_uring_setup", libc::SYS_io_uring_setup),
+    ] {
+        numbers += &format!("SYS_{name} = {number}\n");
+    }
+    let tried = async |call: &str| {
+        let script = format!("{TOOLS}{numbers}{call}");
+        let spec = suite::spec(PIPES, &["python3", "-c", &script, &pid.to_string()]);
+        told(&house, &Spec { cage: Some(cage(folder.path())), ..spec }).await
+    };
+    for (name, call) in MEDDLING {
+        if cfg!(not(target_arch = "x86_64")) && name.contains("x32") {
+            continue;
+        }
+        let (text, code) = tried(call).await;
+        assert_eq!((name, code, text.contains("PermissionError")), (name, 1, true), "{text}");
+    }
+    assert_eq!(limits(), before);
+    assert!(neighbour.output().exit_code().is_none());
+    let own = "
+resource.prlimit(pid, resource.RLIMIT_NOFILE)
+resource.prlimit(0, resource.RLIMIT_NOFILE, (64, 64))
+resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))
+os.sched_setaffinity(0, os.sched_getaffinity(0))
+os.setpriority(os.PRIO_PROCESS, 0, 5)
+print(os.nice(1))";
+    assert_eq!(tried(own).await, ("6\n".into(), 0));
+    neighbour.end(processes::End::Kill);
+    neighbour.gone().await;
     house.shutdown().await;
 }
 
@@ -257,5 +400,33 @@ async fn a_family_that_uses_too_much_is_killed_and_the_reason_is_known() {
     let one = "python3 -c 'bytearray(1 << 30)' 2>&1 | grep -o MemoryError";
     let limits = CageLimits { memory_bytes: Some(256 << 20), ..usual };
     assert_eq!(said(&house, &limited(limits), one).await, ("MemoryError\n".into(), 0));
+    house.shutdown().await;
+}
+
+#[tokio::test]
+async fn memory_that_is_nobodys_is_not_to_be_had_where_memory_is_limited() {
+    let house = start();
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!(
+        "python3 -c \"
+import ctypes, errno, os
+def tried(call):
+    try: print(call() >= 0)
+    except OSError as error: print(errno.errorcode[error.errno])
+libc = ctypes.CDLL(None, use_errno=True)
+def shared(n_bytes):
+    answer = libc.syscall({}, 0, ctypes.c_size_t(n_bytes), 0o1600)
+    if answer < 0: raise OSError(ctypes.get_errno(), '')
+    return answer
+tried(lambda: os.memfd_create('x'))
+tried(lambda: shared(1 << 20))
+tried(lambda: shared(4096))\"",
+        libc::SYS_shmget
+    );
+    let limits = CageLimits { memory_bytes: Some(256 << 20), ..CageLimits::default() };
+    let limited = Cage { limits, ..cage(folder.path()) };
+    assert_eq!(said(&house, &limited, &script).await, ("ENOSYS\nENOSYS\nTrue\n".into(), 0));
+    let free = cage(folder.path());
+    assert_eq!(said(&house, &free, &script).await, ("True\nTrue\nTrue\n".into(), 0));
     house.shutdown().await;
 }

@@ -1,6 +1,6 @@
 //! System calls that nobody in a cage needs: new walls, other worlds, and what the kernel has had most trouble with.
 
-use crate::cage::Network;
+use crate::cage::{Cage, Network};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule,
@@ -44,14 +44,49 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_userfaultfd,
 ];
 
+/// Changes to a process by its number, which is the first argument. Nobody but oneself has the number 0.
+const OF_OTHERS: [libc::c_long; 4] = [
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+];
+
+/// Shared memory of this size is not worth hiding something in.
+const SHARED_BYTES_MAX: u64 = 4_096;
+
 /// Installs the filters; they hold for all that is started from here.
-pub(super) fn install(network: Network) -> io::Result<()> {
-    // Its flags lie in memory, where no filter can see them. Libraries know kernels without it and use clone.
-    apply(&program([(libc::SYS_clone3, vec![])].into(), libc::ENOSYS)?)?;
+pub(super) fn install(cage: &Cage) -> io::Result<()> {
+    #[cfg(target_arch = "x86_64")]
+    apply(&only_one_abi())?;
+    apply(&program(unknown(cage.limits.memory_bytes.is_some())?, libc::ENOSYS)?)?;
     let mut rules: BTreeMap<_, _> = REFUSED.iter().map(|call| (*call, vec![])).collect();
     // A terminal is written to by whoever holds it, not by those inside.
     rules.insert(libc::SYS_ioctl, vec![is(1, libc::TIOCSTI)?]);
-    // New worlds: in a namespace of its own a program would be somebody again.
+    rules.insert(libc::SYS_clone, new_worlds()?);
+    rules.extend(others()?);
+    rules.extend(sockets(cage.network)?);
+    apply(&program(rules, libc::EPERM)?)
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// What programs are told this kernel does not have; they know older ones and do without.
+fn unknown(has_memory_limit: bool) -> io::Result<Rules> {
+    // Its flags lie in memory, where no filter can see them. Libraries use clone.
+    let mut rules = Rules::from([(libc::SYS_clone3, vec![])]);
+    if has_memory_limit {
+        // Memory that is nobody's while it is not mapped, so that no look at processes finds it.
+        rules.insert(libc::SYS_memfd_create, vec![]);
+        rules.insert(libc::SYS_memfd_secret, vec![]);
+        let large = condition(1, SeccompCmpArgLen::Qword, SeccompCmpOp::Gt, SHARED_BYTES_MAX)?;
+        rules.insert(libc::SYS_shmget, vec![rule(vec![large])?]);
+    }
+    Ok(rules)
+}
+
+/// In a namespace of its own a program would be somebody again.
+fn new_worlds() -> io::Result<Vec<SeccompRule>> {
     let worlds = [
         libc::CLONE_NEWUSER,
         libc::CLONE_NEWNS,
@@ -61,22 +96,65 @@ pub(super) fn install(network: Network) -> io::Result<()> {
         libc::CLONE_NEWUTS,
         libc::CLONE_NEWCGROUP,
     ];
-    let has = |flag: libc::c_int| has(0, flag as u64);
-    rules.insert(libc::SYS_clone, worlds.into_iter().map(has).collect::<io::Result<_>>()?);
-    match network {
-        Network::All => {}
-        // Sockets with names in the file system lead out of any network; pairs do not.
-        Network::Loopback => {
-            rules.insert(libc::SYS_socket, vec![is_none_of(0, &[libc::AF_INET, libc::AF_INET6])?]);
-        }
-        Network::None => {
-            rules.insert(libc::SYS_socket, vec![]);
-        }
-    }
-    apply(&program(rules, libc::EPERM)?)
+    worlds.into_iter().map(|flag| has(0, flag as u64)).collect()
 }
 
-fn program(rules: BTreeMap<i64, Vec<SeccompRule>>, errno: libc::c_int) -> io::Result<BpfProgram> {
+/// Limits, priorities and processors of others: the kernel asks for the same user only, and the server is that.
+fn others() -> io::Result<Rules> {
+    let mut rules = Rules::new();
+    for call in OF_OTHERS {
+        rules.insert(call, vec![is_none_of(0, &[0])?]);
+    }
+    // Anybody's limits may be asked for.
+    let of_another = condition(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, 0)?;
+    let is_changed = condition(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
+    rules.insert(libc::SYS_prlimit64, vec![rule(vec![of_another, is_changed])?]);
+    /// `IOPRIO_WHO_USER`.
+    const IO_OF_USER: u64 = 3;
+    let of_user =
+        [(libc::SYS_setpriority, u64::from(libc::PRIO_USER)), (libc::SYS_ioprio_set, IO_OF_USER)];
+    for (call, user) in of_user {
+        rules.insert(call, vec![is_none_of(1, &[0])?, is(0, user)?]);
+    }
+    Ok(rules)
+}
+
+/// Sockets with names in the file system lead out of any network. Pairs do not, except those of kinds that take an
+/// address with every message.
+fn sockets(network: Network) -> io::Result<Rules> {
+    let sockets = match network {
+        Network::All => return Ok(Rules::new()),
+        Network::Loopback => vec![is_none_of(0, &[libc::AF_INET, libc::AF_INET6])?],
+        Network::None => vec![],
+    };
+    /// Flags stand beside the kind.
+    const KIND: u64 = 0xf;
+    let bound =
+        [libc::SOCK_STREAM, libc::SOCK_SEQPACKET].map(|kind| u64::from(kind.unsigned_abs()));
+    let other = (0..=KIND).filter(|kind| !bound.contains(kind));
+    let is_kind = |kind| {
+        rule(vec![condition(1, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(KIND), kind)?])
+    };
+    let pairs = other.map(is_kind).collect::<io::Result<_>>()?;
+    Ok(Rules::from([(libc::SYS_socket, sockets), (libc::SYS_socketpair, pairs)]))
+}
+
+/// Refuses calls by the numbers of x32, of which the other filters know nothing: kernels that have it take the same calls
+/// by both.
+#[cfg(target_arch = "x86_64")]
+fn only_one_abi() -> BpfProgram {
+    const X32: u32 = 0x4000_0000;
+    let step = |code: u32, jt, jf, k| seccompiler::sock_filter { code: code as u16, jt, jf, k };
+    vec![
+        // The number of the call lies first.
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        step(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, X32),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ]
+}
+
+fn program(rules: Rules, errno: libc::c_int) -> io::Result<BpfProgram> {
     let refused = SeccompAction::Errno(errno.unsigned_abs());
     let arch = std::env::consts::ARCH.try_into().map_err(io::Error::other)?;
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, arch);
@@ -88,23 +166,29 @@ fn apply(program: &BpfProgram) -> io::Result<()> {
 }
 
 fn is(argument: u8, value: u64) -> io::Result<SeccompRule> {
-    let condition =
-        SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value);
-    rule(vec![condition.map_err(io::Error::other)?])
+    rule(vec![condition(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)?])
 }
 
 fn has(argument: u8, bits: u64) -> io::Result<SeccompRule> {
     let all = SeccompCmpOp::MaskedEq(bits);
-    let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Qword, all, bits);
-    rule(vec![condition.map_err(io::Error::other)?])
+    rule(vec![condition(argument, SeccompCmpArgLen::Qword, all, bits)?])
 }
 
 fn is_none_of(argument: u8, values: &[libc::c_int]) -> io::Result<SeccompRule> {
     let is_not = |value: &libc::c_int| {
-        let (length, value) = (SeccompCmpArgLen::Dword, u64::from(value.unsigned_abs()));
-        SeccompCondition::new(argument, length, SeccompCmpOp::Ne, value).map_err(io::Error::other)
+        let value = u64::from(value.unsigned_abs());
+        condition(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value)
     };
     rule(values.iter().map(is_not).collect::<io::Result<_>>()?)
+}
+
+fn condition(
+    argument: u8,
+    length: SeccompCmpArgLen,
+    comparison: SeccompCmpOp,
+    value: u64,
+) -> io::Result<SeccompCondition> {
+    SeccompCondition::new(argument, length, comparison, value).map_err(io::Error::other)
 }
 
 fn rule(conditions: Vec<SeccompCondition>) -> io::Result<SeccompRule> {

@@ -19,7 +19,7 @@ pub(super) fn enter(cage: &Cage) -> Result<(), (Wall, io::Error)> {
     rights::limit(&cage.limits).map_err(at(Wall::Privileges))?;
     rights::give_up().map_err(at(Wall::Privileges))?;
     rights::landlock(&cage.ordered()).map_err(at(Wall::Landlock))?;
-    filter::install(cage.network).map_err(at(Wall::Filter))
+    filter::install(cage).map_err(at(Wall::Filter))
 }
 
 /// Users keep their number and lose all power over what is not theirs.
