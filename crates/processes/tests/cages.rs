@@ -384,6 +384,20 @@ async fn a_family_that_uses_too_much_is_killed_and_the_reason_is_known() {
             Excess::Cpu,
         ),
         (
+            // Nobody reaps them, so nobody accounts for them.
+            CageLimits { cpu_ms: Some(1_000), ..usual },
+            "exec python3 -c \"
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for _ in range(10):
+    if os.fork() == 0:
+        while time.process_time() < 0.5: pass
+        os._exit(0)
+    try: os.wait()
+    except ChildProcessError: pass\"",
+            Excess::Cpu,
+        ),
+        (
             CageLimits { processes: Some(20), ..usual },
             "while :; do sleep 1000 & done",
             Excess::Processes,

@@ -112,7 +112,7 @@ impl Guardian<'_> {
         let most =
             self.meter.as_ref().map_or(PollTimeout::NONE, |_| PollTimeout::from(LOOK_EVERY_MS));
         while let Ok((has_wish, _)) = wait(self.link, children, most) {
-            if let Some(excess) = self.meter.as_ref().and_then(Meter::excess) {
+            if let Some(excess) = self.meter.as_mut().and_then(Meter::excess) {
                 // Whether that is heard or not, it is the end.
                 let _ = self.report(Report::Exceeded { excess });
                 break;

@@ -1,4 +1,4 @@
-//! What the system says of a process: who is its parent, and whether it still runs.
+//! What the system says of a process: who is its parent, how long it ran, and whether it still does.
 
 /// A process at one moment.
 pub(super) struct Stat {
@@ -8,6 +8,10 @@ pub(super) struct Stat {
     pub(super) n_threads: u64,
     /// When it began. A number is given again, but not with the same time.
     pub(super) begun: u64,
+    /// Time on processors, as a user and in the system together.
+    pub(super) own_ticks: u64,
+    /// That of children that it has reaped, and of theirs.
+    pub(super) reaped_ticks: u64,
 }
 
 impl Stat {
@@ -25,6 +29,8 @@ impl Stat {
             n_threads,
             parent: u32::try_from(number(1)?).ok()?,
             begun: number(19)?,
+            own_ticks: number(11)? + number(12)?,
+            reaped_ticks: number(13)? + number(14)?,
         })
     }
 }

@@ -1,7 +1,9 @@
 //! What a family of processes uses, for guardians of those that have limits.
 
 use super::children::children_of;
+use super::stat::Stat;
 use crate::cage::{CageLimits, Excess};
+use std::collections::HashMap;
 
 /// How much of a family is looked at: more are too many anyway.
 const FAMILY_MAX: usize = 10_000;
@@ -11,24 +13,35 @@ pub(super) struct Meter {
     limits: CageLimits,
     /// What those had used who were reaped here before it came.
     ticks_before: u64,
+    /// What each of those had used who were there at the last look, by number and when it began.
+    seen: HashMap<(u32, u64), u64>,
+    /// What those had used at the last look at them who are gone.
+    ticks_gone: u64,
 }
 
 impl Meter {
     /// None where there is nothing to look at.
     pub(super) fn new(limits: CageLimits) -> Option<Self> {
-        (limits != CageLimits::default()).then(|| Self { limits, ticks_before: reaped_ticks() })
+        let fresh = || {
+            let ticks_before = reaped_ticks();
+            Self { limits, ticks_before, seen: HashMap::new(), ticks_gone: 0 }
+        };
+        (limits != CageLimits::default()).then(fresh)
     }
 
     /// What was used too much, if anything.
-    pub(super) fn excess(&self) -> Option<Excess> {
-        let (mut unseen, mut n_processes, mut n_pages) =
-            (children_of(std::process::id()), 0_u64, 0_u64);
+    pub(super) fn excess(&mut self) -> Option<Excess> {
+        let mut unseen = children_of(std::process::id());
+        let (mut n_processes, mut n_pages, mut seen) = (0_u64, 0_u64, HashMap::new());
         // Whoever lost its parent was reaped here; what it used counts all the same.
         let mut n_ticks = reaped_ticks().saturating_sub(self.ticks_before);
         while let Some(pid) = unseen.pop() {
             n_processes += 1;
             n_pages += resident_pages(pid);
-            n_ticks += ticks(pid);
+            if let Some(stat) = Stat::of(pid) {
+                n_ticks += stat.own_ticks + stat.reaped_ticks;
+                seen.insert((pid, stat.begun), stat.own_ticks);
+            }
             if unseen.len() < FAMILY_MAX {
                 unseen.extend(children_of(pid));
             }
@@ -36,7 +49,7 @@ impl Meter {
         // SAFETY: it takes a number and gives one; both names are known everywhere.
         let number = |name| unsafe { libc::sysconf(name) }.max(1).unsigned_abs();
         let memory_bytes = n_pages * number(libc::_SC_PAGESIZE);
-        let cpu_ms = n_ticks * 1_000 / number(libc::_SC_CLK_TCK);
+        let cpu_ms = self.ticks(n_ticks, seen) * 1_000 / number(libc::_SC_CLK_TCK);
         let is_over = |most: Option<u64>, used: u64| most.is_some_and(|most| used > most);
         if is_over(self.limits.memory_bytes, memory_bytes) {
             return Some(Excess::Memory);
@@ -45,6 +58,15 @@ impl Meter {
             return Some(Excess::Cpu);
         }
         is_over(self.limits.processes, n_processes).then_some(Excess::Processes)
+    }
+
+    /// Time on processors, of two ways to count it the one that finds more. Parents account for children that they reaped,
+    /// however short they lived; what was seen also counts where a parent had its children reaped by nobody.
+    fn ticks(&mut self, accounted: u64, seen: HashMap<(u32, u64), u64>) -> u64 {
+        let before = std::mem::replace(&mut self.seen, seen);
+        let gone = before.iter().filter(|(process, _)| !self.seen.contains_key(process));
+        self.ticks_gone += gone.map(|(_, ticks)| ticks).sum::<u64>();
+        accounted.max(self.ticks_gone + self.seen.values().sum::<u64>())
     }
 }
 
@@ -55,26 +77,7 @@ fn resident_pages(pid: u32) -> u64 {
     words.get(1).copied().unwrap_or(0)
 }
 
-/// Time on processors: its own, and that of children who have ended.
-fn ticks(pid: u32) -> u64 {
-    times(pid).iter().sum()
-}
-
 /// That of children of this process who have ended.
 fn reaped_ticks() -> u64 {
-    let [_, _, user, system] = times(std::process::id());
-    user + system
-}
-
-/// Of its own as a user and in the system, and of children who have ended, the same.
-fn times(pid: u32) -> [u64; 4] {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let mut times = [0; 4];
-    if let Some((_, after_name)) = stat.rsplit_once(')') {
-        let words = after_name.split_ascii_whitespace().skip(11);
-        for (time, word) in times.iter_mut().zip(words) {
-            *time = word.parse().unwrap_or(0);
-        }
-    }
-    times
+    Stat::of(std::process::id()).map_or(0, |stat| stat.reaped_ticks)
 }
