@@ -30,7 +30,8 @@ pub enum Access {
     Read,
     /// Anything.
     Write,
-    /// Nothing.
+    /// Nothing. It holds for what is there when the program starts: a file or folder that is renamed to this path later can
+    /// be seen, but not what changes inside a folder that is denied.
     Deny,
 }
 

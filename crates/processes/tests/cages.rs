@@ -5,7 +5,7 @@ mod suite;
 
 use processes::{Access, Cage, CageLimits, Excess, Network, Processes, Rule, Spec};
 use std::path::Path;
-use suite::{Heard, PIPES, TERMINAL, shell, start, told};
+use suite::{Heard, PIPED, PIPES, TERMINAL, shell, start, told};
 
 fn rule(path: impl AsRef<Path>, access: Access) -> Rule {
     Rule { path: path.as_ref().to_owned(), access }
@@ -137,6 +137,68 @@ async fn longer_paths_count_more_and_what_is_denied_cannot_be_seen() {
     };
     let (text, code) = said(&house, &nothing, &format!("cat {path}/file || cat /etc/passwd")).await;
     assert!(code != 0 && text.contains("Permission denied"), "{text}");
+    house.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_hidden_folder_stays_hidden_when_what_is_inside_is_replaced() {
+    let house = start();
+    let folder = tempfile::tempdir().unwrap();
+    let (secret, key) = (folder.path().join("secret"), folder.path().join("key"));
+    std::fs::create_dir(&secret).unwrap();
+    for path in [&secret.join("key"), &key] {
+        std::fs::write(path, "old").unwrap();
+    }
+    let mut cage = cage(Path::new("/dev/null"));
+    cage.rules.extend([rule(&secret, Access::Deny), rule(&key, Access::Deny)]);
+    let path = folder.path().display();
+    let script = format!("cd {path}; echo ready; read x; cat secret/key 2>/dev/null || cat key");
+    let spec = Spec { cage: Some(cage), ..shell(PIPED, &script) };
+    let process = house.spawn(&spec).await.unwrap();
+    let mut heard = Heard::new(&process);
+    heard.until("ready").await;
+    for path in [&secret.join("key"), &key] {
+        std::fs::write(path.with_extension("new"), "new").unwrap();
+        std::fs::rename(path.with_extension("new"), path).unwrap();
+    }
+    process.close_input().unwrap();
+    heard.end().await;
+    // A known limit: what takes the place of a hidden file is not hidden.
+    assert_eq!(heard.text, "ready\nnew");
+    house.shutdown().await;
+}
+
+/// Where the mounts of the next test are, for the one of it that sees them.
+const MOUNTS: &str = "AIRLOCK_TEST_MOUNTS";
+
+#[tokio::test]
+async fn mounts_below_a_writable_folder_are_as_writable_as_they_were() {
+    let house = start();
+    let Some(folder) = std::env::var_os(MOUNTS) else {
+        // Whoever may not mount may do so in a world of its own.
+        let folder = tempfile::tempdir().unwrap();
+        let own = std::env::current_exe().unwrap();
+        let script = format!(
+            "cd {} && mkdir 'a b' read only proc && mount -t tmpfs none 'a b' && mount -t tmpfs none read && \
+             mount -t tmpfs -o ro none only && mount --rbind /proc proc && {MOUNTS}=$PWD exec {} --exact \
+             mounts_below_a_writable_folder_are_as_writable_as_they_were",
+            folder.path().display(),
+            own.display()
+        );
+        let (text, code) =
+            told(&house, &suite::spec(PIPES, &["unshare", "-rm", "sh", "-c", &script])).await;
+        assert_eq!(code, 0, "{text}");
+        return house.shutdown().await;
+    };
+    let folder = Path::new(&folder);
+    let mut cage = cage(folder);
+    cage.rules.push(rule(folder.join("read"), Access::Read));
+    let script = format!(
+        "exec 2>/dev/null; cd {}; for place in . 'a b' read only; do touch \"$place/x\" && echo $place; done; \
+         echo x > proc/self/comm && echo proc",
+        folder.display()
+    );
+    assert_eq!(said(&house, &cage, &script).await.0, ".\na b\n");
     house.shutdown().await;
 }
 

@@ -3,13 +3,13 @@
 
 use super::check;
 use crate::cage::{Access, Rule};
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Devices that every program may use.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
@@ -23,8 +23,16 @@ const LINKS: [(&str, &str); 5] = [
     ("pts/ptmx", "/dev/ptmx"),
 ];
 
+/// File systems that hold files. What is mounted below a folder that may be written is as writable as it was if it is one of
+/// these: others are ways to talk to the kernel, which listens to root even without capabilities.
+const OF_FILES: [&str; 18] = [
+    "9p", "bcachefs", "btrfs", "cifs", "exfat", "ext2", "ext3", "ext4", "f2fs", "nfs", "nfs4",
+    "ntfs3", "overlay", "tmpfs", "vfat", "virtiofs", "xfs", "zfs",
+];
+
 /// Lays rules over the file system, in this order.
 pub(super) fn lay(rules: &[Rule]) -> io::Result<()> {
+    let written = written_mounts()?;
     mount(None, "/", None, libc::MS_REC | libc::MS_PRIVATE, None)?;
     let rules: Vec<&Rule> = rules.iter().filter(|rule| rule.path.exists()).collect();
     for rule in rules.iter().filter(|rule| rule.path != Path::new("/")) {
@@ -32,17 +40,58 @@ pub(super) fn lay(rules: &[Rule]) -> io::Result<()> {
     }
     let everything = libc::AT_RECURSIVE as libc::c_uint;
     set_read_only(Path::new("/"), everything, true)?;
-    for rule in rules {
+    for rule in &rules {
         match rule.access {
             Access::Read => {}
-            Access::Write => set_read_only(&rule.path, 0, false)?,
+            Access::Write => {
+                set_read_only(&rule.path, 0, false)?;
+                for mount in written.iter().filter(|mount| governs(rule, &rules, mount)) {
+                    // One that lies below another cannot be reached by its path, and stays as it is.
+                    let _ = set_read_only(mount, 0, false);
+                }
+            }
             Access::Deny => hide(&rule.path)?,
         }
     }
     make_devices()
 }
 
-/// Puts nothing where something was.
+/// Whether it is this rule that says what may be done with a place below its own.
+fn governs(rule: &Rule, rules: &[&Rule], place: &Path) -> bool {
+    let longest = rules.iter().rev().find(|rule| place.starts_with(&rule.path));
+    longest.is_some_and(|longest| std::ptr::eq(*longest, rule) && place != rule.path)
+}
+
+/// Where something is mounted that holds files and may be written.
+fn written_mounts() -> io::Result<Vec<PathBuf>> {
+    let mounts = std::fs::read("/proc/self/mountinfo")?;
+    let written = |line: &[u8]| {
+        let words: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
+        let (place, options) = (words.get(4)?, words.get(5)?);
+        // A number of words that varies ends with this one.
+        let kind = words.get(words.iter().position(|word| word == b"-")? + 1)?;
+        let is_of_files = OF_FILES.iter().any(|known| known.as_bytes() == *kind);
+        let is_written = options.split(|byte| *byte == b',').any(|option| option == b"rw");
+        (is_of_files && is_written).then(|| PathBuf::from(OsString::from_vec(unescaped(place))))
+    };
+    Ok(mounts.split(|byte| *byte == b'\n').filter_map(written).collect())
+}
+
+/// Blanks and the like are written as a backslash and three digits.
+fn unescaped(mut text: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(text.len());
+    while let [first, rest @ ..] = text {
+        let digits = rest.get(..3).filter(|_| *first == b'\\');
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        plain.push(byte.unwrap_or(*first));
+        text = if byte.is_some() { &rest[3..] } else { rest };
+    }
+    plain
+}
+
+/// Puts nothing where something was. It covers what is there now: what takes its place outside is not covered, so whoever
+/// hides a file that others replace hides the folder that holds it.
 fn hide(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         let flags = libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
