@@ -127,7 +127,7 @@ time.sleep(1000)";
 
 #[tokio::test]
 async fn those_who_multiply_are_overtaken_whoever_ends_them() {
-    for way in ["asked", "guardian killed", "server gone"] {
+    for way in ["asked", "guardian killed", "house closed"] {
         let house = start();
         let folder = tempfile::tempdir().unwrap();
         let count = folder.path().join("count");
@@ -146,6 +146,42 @@ async fn those_who_multiply_are_overtaken_whoever_ends_them() {
         assert!(n_forks < 2_000, "{way}: {n_forks}");
         house.shutdown().await;
     }
+}
+
+/// Where the chains of the next test count, for the one of it that is the server.
+const COUNT: &str = "AIRLOCK_TEST_COUNT";
+
+#[tokio::test]
+async fn those_who_multiply_are_overtaken_when_the_server_is_killed() {
+    use std::io::Write as _;
+    let house = start();
+    if let Some(count) = std::env::var_os(COUNT) {
+        let argv = ["python3", "-c", CHAINS, count.to_str().unwrap()];
+        let process = house.spawn(&spec(PIPES, &argv)).await.unwrap();
+        let mut heard = Heard::new(&process);
+        heard.number("guard").await;
+        writeln!(std::io::stdout(), "\nready=1").unwrap();
+        heard.end().await;
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let count = folder.path().join("count");
+    let (own, name) = (
+        std::env::current_exe().unwrap(),
+        "those_who_multiply_are_overtaken_when_the_server_is_killed",
+    );
+    let mut server = spec(PIPES, &[own.to_str().unwrap(), "--exact", name, "--nocapture"]);
+    server.env.push((COUNT.into(), count.clone().into()));
+    let process = house.spawn(&server).await.unwrap();
+    let mut heard = Heard::new(&process);
+    heard.number("ready").await;
+    kill(process.pid());
+    heard.end().await;
+    // Its warden and guardians fall to ours, and go when they have nobody any more.
+    process.gone().await;
+    let n_forks = std::fs::metadata(&count).unwrap().len();
+    assert!(n_forks < 2_000, "{n_forks}");
+    house.shutdown().await;
 }
 
 #[tokio::test]
