@@ -2,9 +2,11 @@
 #![allow(dead_code, reason = "each test program uses its own part")]
 
 use processes::{
-    Config, Event, Input, Process, Processes, Program, Seq, Size, Spec, Stream, Streams,
+    Access, Cage, CageLimits, Config, Event, Input, Network, Process, Processes, Program, Rule,
+    Seq, Size, Spec, Stream, Streams,
 };
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 /// A test that waits longer waits for something that never comes.
@@ -116,9 +118,27 @@ pub(crate) async fn told(house: &Processes, spec: &Spec) -> (String, i32) {
 /// Waits until a process is gone: neither alive nor a zombie of ours.
 pub(crate) async fn gone(pid: i32) {
     let wait = async {
-        while std::path::Path::new(&format!("/proc/{pid}")).exists() {
+        while Path::new(&format!("/proc/{pid}")).exists() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
     tokio::time::timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("{pid} is still there"));
+}
+
+pub(crate) fn rule(path: impl AsRef<Path>, access: Access) -> Rule {
+    Rule { path: path.as_ref().to_owned(), access }
+}
+
+/// Everything can be read, this folder written, and nobody spoken to.
+pub(crate) fn cage(folder: &Path) -> Cage {
+    let rules = vec![rule("/", Access::Read), rule(folder, Access::Write)];
+    Cage { rules, network: Network::None, limits: CageLimits::default() }
+}
+
+pub(crate) fn caged(cage: &Cage, script: &str) -> Spec {
+    Spec { cage: Some(cage.clone()), ..shell(PIPES, script) }
+}
+
+pub(crate) async fn said(house: &Processes, cage: &Cage, script: &str) -> (String, i32) {
+    told(house, &caged(cage, script)).await
 }
