@@ -16,6 +16,9 @@ use tokio_util::sync::DropGuard;
 /// What may wait for a program that does not read.
 const INPUT_BYTES_MAX: usize = 8 << 20;
 
+/// What the smallest write counts as, so that there are not too many of them.
+const WRITE_BYTES_MIN: usize = 256;
+
 /// Wishes that may wait for a pump, which never waits for anybody: never reached.
 pub(crate) const WISHES_MAX: usize = 1_024;
 
@@ -129,7 +132,8 @@ impl Process {
         }
     }
 
-    /// Lets the program see the end of its input, after what was written. A terminal is sent Ctrl-D.
+    /// Lets the program see the end of its input, after what was written. A terminal is sent Ctrl-D, twice
+    /// where a line was begun.
     pub fn close_input(&self) -> Result<(), Refused> {
         if !self.has_input() {
             return Err(Refused::Closed);
@@ -185,5 +189,5 @@ impl Process {
 
 fn permits(n_bytes: usize) -> u32 {
     // One write may be larger than all room: it then waits for all of it.
-    u32::try_from(n_bytes.clamp(1, INPUT_BYTES_MAX)).unwrap_or(u32::MAX)
+    u32::try_from(n_bytes.clamp(WRITE_BYTES_MIN, INPUT_BYTES_MAX)).unwrap_or(u32::MAX)
 }

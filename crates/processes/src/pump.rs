@@ -22,8 +22,14 @@ const KILLED: i32 = 137;
 /// itself after them, except where a background child keeps it.
 const LAST_WORDS_TIME: Duration = Duration::from_millis(100);
 
-/// What ends a line, and a terminal's input.
+/// What ends a terminal's input.
 const CTRL_D: &[u8] = &[4];
+
+/// The same where a line was begun: the first only gives the program what was typed so far.
+const TWICE_CTRL_D: &[u8] = &[4, 4];
+
+/// After these nothing of a line is left: its two ends, Ctrl-D, and what throws it away: Ctrl-C, Ctrl-U, Ctrl-Z, Ctrl-\.
+const NO_LINE: &[u8] = b"\n\r\x04\x03\x15\x1a\x1c";
 
 pub(crate) struct Pump {
     /// The way to the guardian, as long as somebody of the process's family lives.
@@ -37,6 +43,8 @@ pub(crate) struct Pump {
     input: Option<Sink>,
     is_terminal: bool,
     unwritten: VecDeque<(Bytes, Option<OwnedSemaphorePermit>)>,
+    /// Whether a line was begun and not ended.
+    has_begun_line: bool,
     closes_input: bool,
     phase: Phase,
     kill_at: Option<Instant>,
@@ -86,6 +94,7 @@ impl Pump {
             input: ends.input,
             is_terminal: ends.terminal.is_some(),
             unwritten: VecDeque::new(),
+            has_begun_line: false,
             closes_input: false,
             phase: Phase::Running,
             kill_at: None,
@@ -120,11 +129,12 @@ impl Pump {
         match wanted {
             Wanted::Write(bytes, room) => {
                 if self.input.is_some() && !self.closes_input {
-                    self.unwritten.push_back((bytes, Some(room)));
+                    self.enter(bytes, Some(room));
                 }
             }
             Wanted::CloseInput if self.is_terminal => {
-                self.unwritten.push_back((Bytes::from_static(CTRL_D), None));
+                let end = if self.has_begun_line { TWICE_CTRL_D } else { CTRL_D };
+                self.enter(Bytes::from_static(end), None);
             }
             Wanted::CloseInput => self.closes_input = true,
             Wanted::Signal(signal) => self.wish(Wish::Signal(signal)),
@@ -135,6 +145,13 @@ impl Pump {
                 self.kill_at = Some(self.kill_at.map_or(kill_at, |at| at.min(kill_at)));
             }
         }
+    }
+
+    fn enter(&mut self, bytes: Bytes, room: Option<OwnedSemaphorePermit>) {
+        // What is empty is not written: nobody could tell that it was.
+        let Some(last) = bytes.last() else { return };
+        self.has_begun_line = !NO_LINE.contains(last);
+        self.unwritten.push_back((bytes, room));
     }
 
     /// Nobody wants the process any more: it is killed, and nobody waits for room.
@@ -209,7 +226,7 @@ impl Pump {
     /// Answers what the program has asked its terminal, unless somebody's own terminal does.
     fn answer(&mut self) {
         if let (Some(answers), Some(_)) = (self.output.answers(), &self.input) {
-            self.unwritten.push_back((answers.into(), None));
+            self.enter(answers.into(), None);
         }
     }
 

@@ -194,6 +194,27 @@ async fn input_is_read_in_order_and_its_end_is_seen() {
 }
 
 #[tokio::test]
+async fn the_end_of_a_terminals_input_is_seen_in_the_middle_of_a_line_and_ends_one_program() {
+    let house = start();
+    // What comes after the end of input is read by the next program, not ended with the first.
+    let script = "cat; echo; echo first; cat; echo second";
+    for typed in ["", "abc", "abc\n", "abc\r", "abc\u{15}"] {
+        let process = house.spawn(&shell(TERMINAL, script)).await.unwrap();
+        let mut heard = Heard::new(&process);
+        let room = process.input_room(typed.len()).await;
+        process.write(typed.into(), room).unwrap();
+        process.close_input().unwrap();
+        heard.until("first\r\n").await;
+        let room = process.input_room(5).await;
+        process.write(Bytes::from_static(b"more\n"), room).unwrap();
+        process.close_input().unwrap();
+        assert_eq!(heard.end().await.0, 0);
+        assert!(heard.text.ends_with("more\r\nmore\r\nsecond\r\n"), "{typed:?}: {}", heard.text);
+    }
+    house.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_program_that_does_not_read_fills_its_room_and_can_still_be_ended() {
     let house = start();
     for streams in [PIPED, TERMINAL] {
