@@ -102,6 +102,131 @@ async fn a_child_that_does_not_read_holds_up_nothing() {
     }
 }
 
+/// A greeted client with a program that reads nothing, or only when its input begins to end.
+async fn with_program(server: &Served, script: &str) -> Raw {
+    let mut client = Raw::connect(&server.url).await;
+    client.greet(json!({"clientName": "t", "resumeSessionId": null})).await;
+    let params = json!({
+        "processId": "p", "argv": ["/bin/sh", "-c", script], "cwd": "/tmp", "env": {"PATH": "/usr/bin:/bin"},
+        "tty": false, "pipeStdin": true,
+    });
+    client.ask("process/start", params).await;
+    client
+}
+
+/// Asks for something without waiting for the answer.
+async fn ask_ahead(client: &mut Raw, id: i64, method: &str, params: Value) {
+    client.send(&json!({"id": id, "method": method, "params": params}).to_string()).await;
+}
+
+fn write_of(n_bytes: usize, write_id: i64) -> Value {
+    json!({"processId": "p", "chunk": ByteChunk(vec![b'y'; n_bytes]), "writeId": write_id.to_string()})
+}
+
+/// The ids of requests that were answered, by what they were answered.
+async fn answers(client: &mut Raw, n: usize) -> BTreeMap<String, Vec<i64>> {
+    let mut answers: BTreeMap<String, Vec<i64>> = BTreeMap::new();
+    while answers.values().map(Vec::len).sum::<usize>() < n {
+        let note = client.note().await;
+        let Some(id) = note["id"].as_i64() else { continue };
+        let what = match note["error"]["message"].as_str() {
+            Some(why) => why.to_owned(),
+            None => note["result"].to_string(),
+        };
+        answers.entry(what).or_default().push(id);
+    }
+    answers
+}
+
+const ACCEPTED: &str = r#"{"status":"accepted"}"#;
+
+#[tokio::test]
+async fn however_much_waits_for_a_child_that_does_not_read_its_connection_answers() {
+    let server = Served::start(&[]);
+    let mut client = with_program(&server, "exec sleep 1000").await;
+    for id in 1_001..=1_009 {
+        ask_ahead(&mut client, id, "process/write", write_of(1 << 20, id)).await;
+    }
+    for id in 1_010..=2_109 {
+        ask_ahead(&mut client, id, "process/write", write_of(1, id)).await;
+    }
+    assert_eq!(client.ask("environment/status", json!({})).await, json!({"status": "ready"}));
+    // Eight are on their way, 128 wait, and the others hear why they do not.
+    let full =
+        "too much is waiting to be read by process p: 128 writes or 16 MiB; wait for an answer";
+    let told = BTreeMap::from([
+        (ACCEPTED.to_owned(), (1_001..=1_008).collect()),
+        (full.to_owned(), (1_137..=2_109).collect()),
+    ]);
+    assert_eq!(answers(&mut client, 8 + 973).await, told);
+    // A write that was refused was not done: it can be tried again, and is refused again.
+    ask_ahead(&mut client, 3_000, "process/write", write_of(1, 2_109)).await;
+    let told = BTreeMap::from([(full.to_owned(), vec![3_000])]);
+    assert_eq!(answers(&mut client, 1).await, told);
+    let ended = client.ask("process/terminate", json!({"processId": "p"})).await;
+    assert_eq!(ended, json!({"running": true}));
+    let told = BTreeMap::from([(ACCEPTED.to_owned(), (1_009..=1_136).collect())]);
+    assert_eq!(answers(&mut client, 128).await, told);
+}
+
+#[tokio::test]
+async fn however_many_polls_wait_their_connection_answers() {
+    let server = Served::start(&[]);
+    let mut client = with_program(&server, "exec sleep 1000").await;
+    for id in 1_001..=2_100 {
+        let (method, params) = match id % 3 {
+            0 => ("process/read", json!({"processId": "p", "waitMs": 600_000})),
+            1 => ("process/wait", json!({"processId": "p"})),
+            _ => ("process/waitFor", json!({"processId": "p", "exit": true})),
+        };
+        ask_ahead(&mut client, id, method, params).await;
+    }
+    assert_eq!(client.ask("environment/status", json!({})).await, json!({"status": "ready"}));
+    let why = "1024 requests of this connection wait already, and no more can; wait for an answer";
+    let told = BTreeMap::from([(why.to_owned(), (2_025..=2_100).collect())]);
+    assert_eq!(answers(&mut client, 76).await, told);
+    let ended = client.ask("process/terminate", json!({"processId": "p"})).await;
+    assert_eq!(ended, json!({"running": true}));
+    let n_told: usize = answers(&mut client, 1_024).await.values().map(Vec::len).sum();
+    assert_eq!(n_told, 1_024);
+}
+
+#[tokio::test]
+async fn the_end_of_input_comes_after_all_that_was_written_before_it() {
+    let server = Served::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let (at, is_asked) = (folder.path().join("go"), folder.path().join("go").display().to_string());
+    let script = format!("until [ -e {is_asked} ]; do sleep 0.01; done; wc -c");
+    let mut client = with_program(&server, &script).await;
+    for id in 1_001..=1_012 {
+        ask_ahead(&mut client, id, "process/write", write_of(1 << 20, id)).await;
+    }
+    ask_ahead(&mut client, 1_013, "process/closeStdin", json!({"processId": "p"})).await;
+    // After the end nothing more is taken, and what was taken is not taken twice.
+    ask_ahead(&mut client, 1_014, "process/write", write_of(1, 1_014)).await;
+    ask_ahead(&mut client, 1_015, "process/write", write_of(1 << 20, 1_012)).await;
+    let told = BTreeMap::from([
+        (ACCEPTED.to_owned(), (1_001..=1_008).chain([1_015]).collect()),
+        (r#"{"status":"stdinClosed"}"#.to_owned(), vec![1_014]),
+    ]);
+    assert_eq!(answers(&mut client, 10).await, told);
+    std::fs::write(at, "").unwrap();
+    let mut said = vec![];
+    let mut answered = vec![];
+    loop {
+        let note = client.note().await;
+        match note["method"].as_str() {
+            Some("process/output") => said.extend(bytes_of(&note["params"])),
+            Some("process/closed") => break,
+            Some(_) => {}
+            None => answered.push((note["id"].clone(), note["error"].clone())),
+        }
+    }
+    assert_eq!(String::from_utf8(said).unwrap().trim(), (12 << 20).to_string());
+    let expected: Vec<_> = (1_009..=1_013).map(|id| (json!(id), Value::Null)).collect();
+    assert_eq!(answered, expected);
+}
+
 #[tokio::test]
 async fn a_long_poll_holds_up_nothing() {
     let server = Served::start(&[]);

@@ -372,7 +372,7 @@ impl Connection {
         let (entry, steward) = self.entry(session, true, true);
         entries.insert(id.clone(), entry);
         drop(entries);
-        let viewer = Viewer::new(shared, params.read_only);
+        let mut viewer = Viewer::new(shared, params.read_only);
         let answers_queries = params.answers_queries && !params.read_only;
         if let Some(size) = params.size.filter(|_| !params.read_only) {
             viewer.resize(size_of(size));

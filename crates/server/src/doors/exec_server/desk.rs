@@ -1,6 +1,7 @@
 //! What a steward knows of its process: what was told of it, what is to be written to it, and the answers to what is
 //! asked of it.
 
+use super::input::{Input, refused};
 use super::outbox::{Outbox, Reply};
 use super::reading::{self, Manner, denied, stream};
 use super::screen;
@@ -8,15 +9,13 @@ use super::session::Client;
 use super::shared::Viewer;
 use super::steward::{Ask, REMEMBERED_TIME};
 use crate::tasks::Tasks;
-use processes::{Answerer, End, Event, InputRoom, Output, Process, Refused, Seq, Size};
+use processes::{Answerer, End, Event, Output, Process, Seq, Size};
 use protocols::exec_server::{
     Dialect, OutputMode, ProcessSignal, ReadParams, TerminalSize, TerminateParams,
-    TerminateResponse, WriteParams, WriteResponse, WriteStatus, closed_line, exited_line,
-    output_line, quoted, repaint_line,
+    TerminateResponse, closed_line, exited_line, output_line, quoted, repaint_line,
 };
 use protocols::json_rpc::{ErrorObject, INVALID_REQUEST};
 use serde_json::json;
-use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
@@ -24,12 +23,6 @@ use tokio::time::Instant;
 
 /// A client that came back reads what it missed within this time; then it is not kept for it.
 const MISSED_TIME: Duration = Duration::from_secs(10);
-
-/// Ids of writes that are remembered.
-const WRITE_IDS_MAX: usize = 4_096;
-
-/// Writes that wait for a program that does not read.
-const WRITES_MAX: usize = 1_024;
 
 /// How long a process that was asked to end may take unless something else is said.
 const GRACE_MS: u64 = 2_000;
@@ -55,9 +48,7 @@ pub(super) struct Desk {
     pub(super) told: Seq,
     /// Room for the next event.
     pub(super) room: Option<OwnedSemaphorePermit>,
-    writes: VecDeque<(bytes::Bytes, bool, Reply)>,
-    write_ids: VecDeque<String>,
-    known_writes: HashSet<String>,
+    pub(super) input: Input,
     pub(super) missed: Option<(Instant, Seq)>,
     pub(super) forget_at: Option<Instant>,
     tasks: Tasks,
@@ -72,6 +63,7 @@ impl Desk {
     ) -> Self {
         Self {
             name: quoted(&process_id),
+            input: Input::new(process_id.clone(), process.clone()),
             process_id,
             process,
             mode: OutputMode::Push,
@@ -84,9 +76,6 @@ impl Desk {
             n_attached: 0,
             told: 0,
             room: None,
-            writes: VecDeque::new(),
-            write_ids: VecDeque::new(),
-            known_writes: HashSet::new(),
             missed: None,
             forget_at: None,
             tasks,
@@ -155,6 +144,9 @@ impl Desk {
     pub(super) fn attached(&mut self, client: Client) {
         self.outbox = client.outbox;
         self.room = None;
+        if let Some(viewer) = &mut self.viewer {
+            viewer.is_there(self.outbox.is_some());
+        }
         let answers = self.answers_queries && self.outbox.is_some();
         self.answerer = answers.then(|| self.process.answered_elsewhere());
         // Nobody is there who could read it in time.
@@ -197,7 +189,7 @@ impl Desk {
         }
         match ask {
             Ask::Read(params, reply) => self.read(params, reply),
-            Ask::Write(params, reply) => self.write(params, reply),
+            Ask::Write(params, reply) => self.input.write(params, reply),
             Ask::Terminate(params, dialect, reply) => self.terminate(&params, dialect, reply),
             Ask::Signal(signal, reply) => {
                 self.process.signal(signal_of(signal));
@@ -205,38 +197,28 @@ impl Desk {
             }
             Ask::Resize(TerminalSize { rows, cols }, reply) => {
                 let size = Size { rows, columns: cols };
-                let resized = match &self.viewer {
+                let resized = match &mut self.viewer {
                     Some(viewer) => {
                         viewer.resize(size);
                         Ok(())
                     }
                     None => self.process.resize(size),
                 };
-                reply.give(resized.map(|()| json!({})).map_err(|refused| self.refused(refused)));
+                let refused = |why| refused(&self.process_id, why);
+                reply.give(resized.map(|()| json!({})).map_err(refused));
             }
-            Ask::CloseStdin(reply) => {
-                let closed = self.process.close_input();
-                reply.give(closed.map(|()| json!({})).map_err(|refused| self.refused(refused)));
-            }
+            Ask::CloseStdin(reply) => self.input.close(reply),
             Ask::Wait(wait_ms, reply) => {
-                let output = Arc::clone(self.output());
-                self.tasks.spawn(reading::wait(output, wait_ms, reply));
+                if let Some(reply) = reply.waiting() {
+                    let output = Arc::clone(self.output());
+                    self.tasks.spawn(reading::wait(output, wait_ms, reply));
+                }
             }
             Ask::WaitFor(params, reply) => {
                 screen::wait_for(self.output(), params, &self.tasks, reply);
             }
             Ask::Screen(params, reply) => screen::show(self.output(), &params, reply),
         }
-    }
-
-    fn refused(&self, refused: Refused) -> ErrorObject {
-        let id = &self.process_id;
-        let message = match refused {
-            Refused::Closed => format!("stdin is closed for process {id}"),
-            Refused::Full => format!("too much is waiting to be read by process {id}"),
-            Refused::NoTerminal => format!("process {id} has no terminal"),
-        };
-        ErrorObject::new(INVALID_REQUEST, message)
     }
 
     fn terminate(&self, params: &TerminateParams, dialect: Dialect, reply: Reply) {
@@ -249,56 +231,6 @@ impl Desk {
             },
         });
         reply.send(&TerminateResponse { running: was_running || dialect == Dialect::Seed });
-    }
-
-    fn write(&mut self, params: WriteParams, reply: Reply) {
-        let WriteParams { chunk, write_id, .. } = params;
-        let is_seed = write_id.is_none();
-        if !self.process.has_input() {
-            match is_seed {
-                true => reply.fail(&self.refused(Refused::Closed)),
-                false => reply.send(&status(WriteStatus::StdinClosed)),
-            }
-            return;
-        }
-        if let Some(id) = write_id {
-            if !self.known_writes.insert(id.clone()) {
-                reply.send(&accepted(false));
-                return;
-            }
-            self.write_ids.push_back(id);
-            if self.write_ids.len() > WRITE_IDS_MAX
-                && let Some(oldest) = self.write_ids.pop_front()
-            {
-                self.known_writes.remove(&oldest);
-            }
-        }
-        if self.writes.len() >= WRITES_MAX {
-            reply.fail(&self.refused(Refused::Full));
-            return;
-        }
-        self.writes.push_back((chunk.0.into(), is_seed, reply));
-        // Where there is room there is no need to wait for it.
-        while let Some((bytes, ..)) = self.writes.front() {
-            let Some(room) = self.process.try_input_room(bytes.len()) else { return };
-            self.write_next(room);
-        }
-    }
-
-    pub(super) fn write_next(&mut self, room: InputRoom) {
-        let Some((bytes, is_seed, reply)) = self.writes.pop_front() else { return };
-        match self.process.write(bytes, room) {
-            Ok(()) => reply.send(&accepted(is_seed)),
-            Err(refused) => reply.fail(&self.refused(refused)),
-        }
-    }
-
-    /// Room for the next write; never when none waits.
-    pub(super) async fn input_room(&self) -> InputRoom {
-        match self.writes.front() {
-            Some((bytes, ..)) => self.process.input_room(bytes.len()).await,
-            None => std::future::pending().await,
-        }
     }
 
     /// The process's turn to tell its next event; never when there is none or nobody to tell.
@@ -320,7 +252,9 @@ impl Desk {
             Ok(next) => self.has_read(after, next),
             Err(reply) => {
                 self.has_read(after, after + 1);
-                self.tasks.spawn(reading::read_later(output, params, manner, reply));
+                if let Some(reply) = reply.waiting() {
+                    self.tasks.spawn(reading::read_later(output, params, manner, reply));
+                }
             }
         }
     }
@@ -336,15 +270,6 @@ impl Desk {
             self.missed = None;
         }
     }
-}
-
-const fn accepted(is_seed: bool) -> WriteResponse {
-    let accepted = if is_seed { Some(true) } else { None };
-    WriteResponse { accepted, status: Some(WriteStatus::Accepted) }
-}
-
-pub(super) const fn status(status: WriteStatus) -> WriteResponse {
-    WriteResponse { accepted: None, status: Some(status) }
 }
 
 const fn signal_of(signal: ProcessSignal) -> processes::Signal {

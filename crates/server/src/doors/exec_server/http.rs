@@ -42,6 +42,8 @@ pub(super) struct Streams(Arc<Mutex<HashSet<String>>>);
 
 impl Streams {
     pub(super) fn request(&self, tasks: &Tasks, params: HttpRequestParams, reply: Reply) {
+        // The other server takes as long as it takes.
+        let Some(reply) = reply.waiting() else { return };
         let streams = self.clone();
         let id = params.request_id.clone();
         if params.stream_response && !streams.begin(&id) {

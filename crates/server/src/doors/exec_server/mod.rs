@@ -9,6 +9,7 @@ mod environment;
 mod environment_config;
 mod files;
 mod http;
+mod input;
 mod listen;
 mod outbox;
 mod reading;

@@ -3,7 +3,7 @@
 
 use super::transport::Outgoing;
 use processes::{Output, Seq};
-use protocols::json_rpc::{self, ErrorObject, Id};
+use protocols::json_rpc::{self, ErrorObject, INVALID_REQUEST, Id};
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,8 +12,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Requests that are being worked on; the next one is not read before one is answered.
-pub(super) const REQUESTS_MAX: usize = 1_024;
+/// Requests that are being worked on, or whose answers are not sent yet; the next one is not read before one is through.
+pub(super) const REQUESTS_MAX: usize = 2_048;
+
+/// Requests of these that wait for somebody: for a process to say or read something, for another server. One more is
+/// refused, so that there is always room for those that need nobody, such as `process/terminate`.
+const WAITING_MAX: usize = 1_024;
 
 /// Bytes of notifications that wait for a slow client; its processes wait with them.
 const NOTIFIED_BYTES_MAX: usize = 1 << 20;
@@ -54,6 +58,7 @@ impl Told {
 pub(super) struct Outbox {
     lines: mpsc::Sender<Line>,
     requests: Arc<Semaphore>,
+    waiting: Arc<Semaphore>,
     notified: Arc<Semaphore>,
 }
 
@@ -64,6 +69,7 @@ impl Outbox {
         let outbox = Self {
             lines,
             requests: Arc::new(Semaphore::new(REQUESTS_MAX)),
+            waiting: Arc::new(Semaphore::new(WAITING_MAX)),
             notified: Arc::new(Semaphore::new(NOTIFIED_BYTES_MAX)),
         };
         (outbox, Unsent(unsent))
@@ -128,11 +134,26 @@ pub(super) struct Reply {
     id: Id,
     outbox: Outbox,
     room: OwnedSemaphorePermit,
+    /// Held while the request waits for somebody.
+    waiting: Option<OwnedSemaphorePermit>,
 }
 
 impl Reply {
     pub(super) const fn new(id: Id, outbox: Outbox, room: OwnedSemaphorePermit) -> Self {
-        Self { id, outbox, room }
+        Self { id, outbox, room, waiting: None }
+    }
+
+    /// For a request that may wait for somebody, however long that takes. None where too many wait: it is answered.
+    pub(super) fn waiting(mut self) -> Option<Self> {
+        if let Ok(waiting) = Arc::clone(&self.outbox.waiting).try_acquire_owned() {
+            self.waiting = Some(waiting);
+            return Some(self);
+        }
+        let text = format!(
+            "{WAITING_MAX} requests of this connection wait already, and no more can; wait for an answer"
+        );
+        self.fail(&ErrorObject::new(INVALID_REQUEST, text));
+        None
     }
 
     pub(super) fn send<T: Serialize>(self, result: &T) {

@@ -132,6 +132,7 @@ pub(super) fn wait_for(output: &Arc<Output>, params: WaitForParams, tasks: &Task
         Ok(wanted) => wanted,
         Err(error) => return reply.fail(&error),
     };
+    let Some(reply) = reply.waiting() else { return };
     let output = Arc::clone(output);
     tasks.spawn(async move {
         let outbox = reply.outbox().clone();

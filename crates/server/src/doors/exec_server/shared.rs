@@ -97,29 +97,47 @@ impl Shareds {
     }
 }
 
-/// One who looks at a terminal. Dropped when it looks away.
+/// One who looks at a terminal. It counts while its client is there, and not once it is dropped.
 #[derive(Debug)]
 pub(super) struct Viewer {
     pub(super) shared: Arc<Shared>,
     pub(super) is_read_only: bool,
     number: u64,
+    /// How large its window is, where that matters.
+    size: Option<Size>,
+    is_there: bool,
 }
 
 impl Viewer {
     pub(super) fn new(shared: Arc<Shared>, is_read_only: bool) -> Self {
         let number = shared.next_viewer.fetch_add(1, Ordering::Relaxed);
         shared.n_viewers.fetch_add(1, Ordering::Relaxed);
-        Self { shared, is_read_only, number }
+        Self { shared, is_read_only, number, size: None, is_there: true }
     }
 
     /// Says how large its window is. The terminal is as large as fits into all windows that may type.
-    pub(super) fn resize(&self, size: Size) {
-        self.sizes(|sizes| sizes.insert(self.number, size));
+    pub(super) fn resize(&mut self, size: Size) {
+        self.size = Some(size);
+        self.fit();
     }
 
-    fn sizes<T>(&self, change: impl FnOnce(&mut BTreeMap<u64, Size>) -> T) {
+    /// Its client is cut off, or back: a window that nobody looks through is none.
+    pub(super) fn is_there(&mut self, is_there: bool) {
+        match (self.is_there, is_there) {
+            (false, true) => self.shared.n_viewers.fetch_add(1, Ordering::Relaxed),
+            (true, false) => self.shared.n_viewers.fetch_sub(1, Ordering::Relaxed),
+            (true, true) | (false, false) => return,
+        };
+        self.is_there = is_there;
+        self.fit();
+    }
+
+    fn fit(&self) {
         let mut sizes = self.shared.sizes.lock().unwrap_or_else(PoisonError::into_inner);
-        change(&mut sizes);
+        match self.size.filter(|_| self.is_there) {
+            Some(size) => sizes.insert(self.number, size),
+            None => sizes.remove(&self.number),
+        };
         let rows = sizes.values().map(|size| size.rows).min();
         let columns = sizes.values().map(|size| size.columns).min();
         if let (Some(rows), Some(columns)) = (rows, columns) {
@@ -130,8 +148,7 @@ impl Viewer {
 
 impl Drop for Viewer {
     fn drop(&mut self) {
-        self.shared.n_viewers.fetch_sub(1, Ordering::Relaxed);
-        self.sizes(|sizes| sizes.remove(&self.number));
+        self.is_there(false);
     }
 }
 

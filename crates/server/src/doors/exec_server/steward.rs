@@ -2,7 +2,8 @@
 //! order. It never waits for a client or for a program that does not read.
 
 use super::ExecServer;
-use super::desk::{Desk, status};
+use super::desk::Desk;
+use super::input::status;
 use super::outbox::Reply;
 use super::session::Session;
 use super::shared::{Shared, Viewer};
@@ -128,7 +129,7 @@ impl Steward {
         desk.answers_queries = start.answers_queries;
         if let Some((owner, name)) = start.name {
             let shared = server.shared.shareds.add(&owner, &name, desk.process.clone());
-            let viewer = Viewer::new(Arc::clone(&shared), false);
+            let mut viewer = Viewer::new(Arc::clone(&shared), false);
             if let Some(size) = start.spec.streams.size() {
                 viewer.resize(size);
             }
@@ -157,7 +158,7 @@ impl Steward {
                     Some(ask) => desk.answer(ask),
                     None => return,
                 },
-                room = desk.input_room() => desk.write_next(room),
+                room = desk.input.room() => desk.input.go_on(room),
                 room = desk.turn() => desk.room = Some(room),
                 () = changes.next() => {}
                 () = at(desk.missed.map(|(at, _)| at)) => desk.stop_keeping(),

@@ -1,0 +1,194 @@
+//! What is written to one process, in the order in which it was asked for: writes that wait until its program reads, and
+//! the end of its input behind them.
+
+use super::outbox::Reply;
+use bytes::Bytes;
+use processes::{InputRoom, Process, Refused};
+use protocols::exec_server::{WriteParams, WriteResponse, WriteStatus};
+use protocols::json_rpc::{ErrorObject, INVALID_REQUEST};
+use serde_json::json;
+use std::collections::{HashSet, VecDeque};
+
+/// Ids of writes that are remembered.
+const WRITE_IDS_MAX: usize = 4_096;
+
+/// Writes that wait for a program that does not read: far fewer than a connection has requests.
+const WRITES_MAX: usize = 128;
+
+/// One more may wait while those that do have less than this.
+const WAITING_BYTES_MAX: usize = 16 << 20;
+
+/// The input of a process, as far as it is asked for.
+#[derive(Debug)]
+pub(super) struct Input {
+    process_id: String,
+    process: Process,
+    waiting: VecDeque<Waiting>,
+    waiting_bytes: usize,
+    /// Whether its end is among what waits; a terminal goes on after it.
+    has_end: bool,
+    ids: VecDeque<String>,
+    known: HashSet<String>,
+}
+
+#[derive(Debug)]
+enum Waiting {
+    Write(Write, Reply),
+    End(Reply),
+}
+
+#[derive(Debug)]
+struct Write {
+    bytes: Bytes,
+    /// The first document's clients give none.
+    id: Option<String>,
+}
+
+impl Input {
+    pub(super) fn new(process_id: String, process: Process) -> Self {
+        Self {
+            process_id,
+            process,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            has_end: false,
+            ids: VecDeque::new(),
+            known: HashSet::new(),
+        }
+    }
+
+    /// `process/write`. It is answered when the bytes are on their way to the program.
+    pub(super) fn write(&mut self, params: WriteParams, reply: Reply) {
+        let write = Write { bytes: params.chunk.0.into(), id: params.write_id };
+        if write.id.as_ref().is_some_and(|id| self.knows(id)) {
+            return reply.send(&accepted(&write));
+        }
+        if self.has_end || !self.process.has_input() {
+            return match write.id {
+                None => reply.fail(&refused(&self.process_id, Refused::Closed)),
+                Some(_) => reply.send(&status(WriteStatus::StdinClosed)),
+            };
+        }
+        // Where there is room there is no need to wait for it.
+        if self.waiting.is_empty()
+            && let Some(room) = self.process.try_input_room(write.bytes.len())
+        {
+            return self.enter(write, reply, room);
+        }
+        if self.waiting.len() >= WRITES_MAX || self.waiting_bytes >= WAITING_BYTES_MAX {
+            return reply.fail(&self.full());
+        }
+        if let Some(reply) = reply.waiting() {
+            self.waiting_bytes += write.bytes.len();
+            self.waiting.push_back(Waiting::Write(write, reply));
+        }
+    }
+
+    /// `process/closeStdin`. It is answered when everything before it is on its way.
+    pub(super) fn close(&mut self, reply: Reply) {
+        if self.has_end || !self.process.has_input() {
+            return reply.fail(&refused(&self.process_id, Refused::Closed));
+        }
+        if self.waiting.is_empty() {
+            return self.end(reply);
+        }
+        // However many writes wait, there is room for one end.
+        if self.waiting.len() > WRITES_MAX {
+            return reply.fail(&self.full());
+        }
+        if let Some(reply) = reply.waiting() {
+            self.has_end = !self.process.has_terminal();
+            self.waiting.push_back(Waiting::End(reply));
+        }
+    }
+
+    /// Room for the first that waits; never when none does.
+    pub(super) async fn room(&self) -> InputRoom {
+        match self.waiting.front() {
+            Some(Waiting::Write(write, _)) => self.process.input_room(write.bytes.len()).await,
+            // An end needs none, and never comes first.
+            Some(Waiting::End(_)) | None => std::future::pending().await,
+        }
+    }
+
+    /// There is room for the first that waits; whatever else can be done now is done as well.
+    pub(super) fn go_on(&mut self, room: InputRoom) {
+        let mut room = Some(room);
+        while let Some(next) = self.waiting.pop_front() {
+            match next {
+                Waiting::End(reply) => self.end(reply),
+                Waiting::Write(write, reply) => {
+                    let now = || self.process.try_input_room(write.bytes.len());
+                    let Some(room) = room.take().or_else(now) else {
+                        return self.waiting.push_front(Waiting::Write(write, reply));
+                    };
+                    self.waiting_bytes -= write.bytes.len();
+                    self.enter(write, reply, room);
+                }
+            }
+        }
+    }
+
+    fn enter(&mut self, write: Write, reply: Reply, room: InputRoom) {
+        match self.process.write(write.bytes.clone(), room) {
+            Ok(()) => {
+                reply.send(&accepted(&write));
+                // Not before: one that was refused may be tried again.
+                self.remember(write.id);
+            }
+            Err(why) => reply.fail(&refused(&self.process_id, why)),
+        }
+    }
+
+    fn end(&self, reply: Reply) {
+        let closed = self.process.close_input();
+        reply.give(closed.map(|()| json!({})).map_err(|why| refused(&self.process_id, why)));
+    }
+
+    /// Whether a write has this id that was done, or will be.
+    fn knows(&self, id: &String) -> bool {
+        let is_it = |waiting: &Waiting| match waiting {
+            Waiting::Write(write, _) => write.id.as_ref() == Some(id),
+            Waiting::End(_) => false,
+        };
+        self.known.contains(id) || self.waiting.iter().any(is_it)
+    }
+
+    fn remember(&mut self, id: Option<String>) {
+        let Some(id) = id else { return };
+        self.known.insert(id.clone());
+        self.ids.push_back(id);
+        if self.ids.len() > WRITE_IDS_MAX
+            && let Some(oldest) = self.ids.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+    }
+
+    fn full(&self) -> ErrorObject {
+        refused(&self.process_id, Refused::Full)
+    }
+}
+
+/// Why something about its input or its terminal was not done.
+pub(super) fn refused(process_id: &str, why: Refused) -> ErrorObject {
+    let message = match why {
+        Refused::Closed => format!("stdin is closed for process {process_id}"),
+        Refused::Full => format!(
+            "too much is waiting to be read by process {process_id}: {WRITES_MAX} writes or {} MiB; \
+             wait for an answer",
+            WAITING_BYTES_MAX >> 20
+        ),
+        Refused::NoTerminal => format!("process {process_id} has no terminal"),
+    };
+    ErrorObject::new(INVALID_REQUEST, message)
+}
+
+const fn accepted(write: &Write) -> WriteResponse {
+    let accepted = if write.id.is_none() { Some(true) } else { None };
+    WriteResponse { accepted, status: Some(WriteStatus::Accepted) }
+}
+
+pub(super) const fn status(status: WriteStatus) -> WriteResponse {
+    WriteResponse { accepted: None, status: Some(status) }
+}
