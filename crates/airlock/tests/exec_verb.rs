@@ -7,8 +7,9 @@ mod tmux;
 use client::exec_server::{
     AttachParams, ExecServerEvent, TerminalSize, WaitForParams, WaitForReason, exec_params,
 };
-use exec_served::{AIRLOCK, Served, connected};
+use exec_served::{AIRLOCK, Raw, Served, connected};
 use serde_json::json;
+use std::io::{BufRead as _, Read as _, Write as _};
 use tmux::{Tmux, has};
 
 /// A shell in tmux whose prompt is a dollar, and where `exec` is the verb.
@@ -196,20 +197,152 @@ async fn what_a_program_asks_its_terminal_is_answered_once_by_the_server_or_by_t
     }
 }
 
-#[test]
-fn without_a_terminal_a_command_gets_pipes() {
-    use std::io::Write as _;
+#[tokio::test(flavor = "multi_thread")]
+async fn a_window_that_was_left_does_not_keep_a_terminal_small_and_is_back_with_its_client() {
     let server = Served::start(&[]);
-    #[expect(clippy::disallowed_methods, reason = "the test waits for it")]
-    let mut child = std::process::Command::new(AIRLOCK)
-        .args(["exec", "--url", &server.url, "--", "sh", "-c", "cat; echo wrong >&2; exit 9"])
+    let mut first = Raw::connect(&server.url).await;
+    let hello = first.greet(json!({"clientName": "t", "resumeSessionId": null})).await;
+    let params = json!({
+        "processId": "p", "argv": ["cat"], "cwd": "/", "env": {}, "tty": true, "name": "w",
+        "size": {"rows": 15, "cols": 60},
+    });
+    first.ask("process/start", params).await;
+    let other = connected(&server).await;
+    let viewers = async || other.terminals().await.unwrap().terminals[0].viewers;
+    assert_eq!(viewers().await, 1);
+    drop(first);
+    // Its session is still kept.
+    while viewers().await > 0 {
+        tokio::task::yield_now().await;
+    }
+    let attach = AttachParams {
+        process_id: "mine".into(),
+        name: "w".into(),
+        read_only: false,
+        answers_queries: false,
+        size: Some(TerminalSize { rows: 40, cols: 120 }),
+    };
+    let attached = other.attach(&attach).await.unwrap();
+    assert_eq!((attached.size, viewers().await), (TerminalSize { rows: 40, cols: 120 }, 1));
+    // Whoever comes back to its session has its window again.
+    let mut second = Raw::connect(&server.url).await;
+    let session = &hello["sessionId"];
+    second.greet_again(json!({"clientName": "t", "resumeSessionId": session})).await;
+    let screen = second.ask("process/screen", json!({"processId": "p"})).await;
+    assert_eq!((&screen["size"], viewers().await), (&json!({"rows": 15, "cols": 60}), 2));
+}
+
+fn is_there(pid: &str) -> bool {
+    std::path::Path::new("/proc").join(pid.trim()).exists()
+}
+
+fn kill(signal: &str, pid: u32) {
+    #[expect(clippy::disallowed_methods, reason = "it is waited for")]
+    let sent = std::process::Command::new("kill").args([signal, &pid.to_string()]).status();
+    assert!(sent.unwrap().success());
+}
+
+/// The verb with pipes.
+fn piped(server: &Served, words: &[&str]) -> std::process::Child {
+    #[expect(clippy::disallowed_methods, reason = "every caller waits for it")]
+    std::process::Command::new(AIRLOCK)
+        .args(["exec", "--url", &server.url])
+        .args(words)
+        .env_remove("AIRLOCK_TOKEN")
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
         .spawn()
-        .unwrap();
+        .unwrap()
+}
+
+#[test]
+fn without_a_terminal_a_command_gets_pipes() {
+    let server = Served::start(&[]);
+    let mut child = piped(&server, &["--", "sh", "-c", "cat; echo wrong >&2; exit 9"]);
     child.stdin.take().unwrap().write_all(b"through\n").unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.stdout.as_slice(), output.status.code()), (&b"through\n"[..], Some(9)));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "wrong\n");
+}
+
+#[test]
+fn a_command_that_talks_and_does_not_read_is_heard_although_more_comes_in_than_fits() {
+    let server = Served::start(&[]);
+    let mut child = piped(&server, &["--", "sh", "-c", "yes | head -c 5000000; exit 5"]);
+    let mut stdin = child.stdin.take().unwrap();
+    // More than all that waits for the command on the way; the rest is nobody's.
+    let pouring = std::thread::spawn(move || drop(stdin.write_all(&vec![0; 20_000_000])));
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.stdout.len(), output.status.code()), (5_000_000, Some(5)));
+    pouring.join().unwrap();
+}
+
+#[test]
+fn what_ends_the_verb_ends_its_command_which_is_heard_to_its_end() {
+    let server = Served::start(&[]);
+    for (signal, name) in [("-TERM", "TERM"), ("-HUP", "HUP"), ("-INT", "INT")] {
+        let script =
+            format!("trap 'echo bye; exit 4' {name}; echo $$; while :; do sleep 0.02; done");
+        let mut child = piped(&server, &["--", "sh", "-c", &script]);
+        let mut said = std::io::BufReader::new(child.stdout.take().unwrap());
+        let mut pid = String::new();
+        said.read_line(&mut pid).unwrap();
+        kill(signal, child.id());
+        let mut rest = String::new();
+        said.read_to_string(&mut rest).unwrap();
+        let code = child.wait().unwrap().code();
+        assert_eq!((name, rest.as_str(), code), (name, "bye\n", Some(4)));
+        assert!(!is_there(&pid), "{name}");
+    }
+}
+
+#[test]
+fn a_command_that_nobody_listens_to_any_more_is_ended() {
+    let server = Served::start(&[]);
+    let mut child = piped(&server, &["--", "sh", "-c", "echo $$; exec yes"]);
+    let mut said = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut pid = String::new();
+    said.read_line(&mut pid).unwrap();
+    drop(said);
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert!(!is_there(&pid));
+    // Nor does one go on that nobody listens to yet, when the verb is told to end twice.
+    let mut child = piped(&server, &["--", "sh", "-c", "trap '' TERM; echo $$ >&2; exec yes"]);
+    let mut complained = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut pid = String::new();
+    complained.read_line(&mut pid).unwrap();
+    kill("-TERM", child.id());
+    while child.try_wait().unwrap().is_none() {
+        kill("-TERM", child.id());
+        std::thread::yield_now();
+    }
+    assert!(!is_there(&pid));
+}
+
+#[test]
+fn a_name_is_refused_where_there_is_no_terminal_to_have_it() {
+    let server = Served::start(&[]);
+    let output = piped(&server, &["--name", "work", "--", "true"]).wait_with_output().unwrap();
+    assert_eq!(
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()),
+        (
+            Some(2),
+            "airlock: --name is for a terminal, and there is none here; without it the command gets pipes\n"
+        )
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_reach_a_command_that_talks_without_end() {
+    if !has(&["tmux"]) {
+        return;
+    }
+    let server = Served::start(&[]);
+    let tmux = shell(24, 100);
+    tmux.enters(&line(&server, "-- seq -f =%.0f= 1 1000000000; echo code=$?"));
+    // Two lines of it: until then a key is for the verb itself.
+    tmux.sees("=\n=");
+    tmux.types(&["C-c"]);
+    tmux.sees("code=130");
 }

@@ -1,0 +1,290 @@
+//! One command at a server, with this terminal or these pipes as its own: what is typed goes there while what it says is
+//! shown here. Neither waits for the other: a command may read only after it was heard, or say something only after it
+//! has read.
+
+use super::Args;
+use super::raw::{Input, RawMode, size};
+use crate::{Exit, print};
+use anyhow::{Context as _, bail};
+use client::exec_server::{
+    AttachParams, EnvPolicy, EnvironmentBase, Events, ExecOutputStream, ExecServerClient,
+    ExecServerError, ExecServerEvent, ProcessSignal, TerminateParams, exec_params,
+};
+use std::future::pending;
+use std::io::{self, Write as _};
+use std::pin::Pin;
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::timeout;
+
+/// The key that leaves a terminal with a name: Ctrl-].
+const LEAVE: u8 = 0x1d;
+
+/// How long a command that is to end may take; the server kills it before.
+const ENDING_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// What undoes whatever a program has done to this terminal: its screen, its keys, its mouse, its looks.
+const UNDO: &[u8] = b"\x1b[?1049l\x1b[?2004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1l\x1b>\x1b[?25h\x1b[m\r\n";
+
+/// One command at a server.
+pub(super) struct Visit {
+    pub(super) client: ExecServerClient,
+    pub(super) id: String,
+    /// Whether it goes on without us.
+    pub(super) can_leave: bool,
+}
+
+/// How a visit ended.
+enum Ended {
+    /// With the command.
+    Done(Exit),
+    /// Somebody typed that it shall.
+    Left,
+    /// By a signal.
+    Told,
+}
+
+impl Visit {
+    async fn params(&self, args: &Args) -> anyhow::Result<client::exec_server::ExecParams> {
+        let info = self.client.environment_info().await.context("ask the server about itself")?;
+        let words: Vec<&str> = args.command.iter().map(String::as_str).collect();
+        let here = std::env::current_dir().ok().and_then(|here| here.to_str().map(str::to_owned));
+        let is_here = |url: &str| url.contains("//127.") || url.contains("//[::1]");
+        let here = here.filter(|_| args.url.as_deref().is_none_or(is_here));
+        let cwd = args.cwd.clone().or(here).unwrap_or(info.cwd);
+        let mut params = exec_params(&self.id, &words, &cwd);
+        params.env.clear();
+        // A terminal is described by whoever looks at it.
+        for name in ["TERM", "COLORTERM", "LANG", "LC_ALL"] {
+            if let Ok(value) = std::env::var(name) {
+                params.env.insert(name.into(), value);
+            }
+        }
+        params.env_policy = Some(EnvPolicy {
+            inherit: EnvironmentBase::All,
+            ignore_default_excludes: true,
+            exclude: vec![],
+            set: std::collections::BTreeMap::new(),
+            include_only: vec![],
+        });
+        Ok(params)
+    }
+
+    /// A new terminal.
+    pub(super) async fn begin(self, args: &Args, events: Events) -> anyhow::Result<Exit> {
+        let mut params = self.params(args).await?;
+        (params.tty, params.size, params.name) = (true, Some(size()), args.name.clone());
+        params.answers_queries = true;
+        self.client.exec(params).await.context("start the command")?;
+        self.attend(events, false).await
+    }
+
+    /// A terminal that is there.
+    pub(super) async fn come_back(self, args: &Args, events: Events) -> anyhow::Result<Exit> {
+        let params = AttachParams {
+            process_id: self.id.clone(),
+            name: args.name.clone().unwrap_or_default(),
+            read_only: args.read_only,
+            answers_queries: !args.read_only,
+            size: Some(size()),
+        };
+        let attached = self.client.attach(&params).await.context("come back to the terminal")?;
+        show(ExecOutputStream::Pty, attached.paint.0).await?;
+        self.attend(events, args.read_only).await
+    }
+
+    /// Without a terminal here: input, output and errors as they are.
+    pub(super) async fn pipe(self, args: &Args, events: Events) -> anyhow::Result<Exit> {
+        let mut params = self.params(args).await?;
+        params.pipe_stdin = true;
+        self.client.exec(params).await.context("start the command")?;
+        let ended = self.stay(hear_pipes(events), self.feed(Input::start())).await;
+        Ok(match ended? {
+            Ended::Done(exit) => exit,
+            Ended::Left | Ended::Told => Exit::Interrupted,
+        })
+    }
+
+    async fn attend(self, events: Events, is_read_only: bool) -> anyhow::Result<Exit> {
+        let _raw = RawMode::enter().context("take over this terminal")?;
+        let typing = self.type_in(Input::start(), is_read_only);
+        let ended = self.stay(hear_terminal(events), typing).await;
+        if !matches!(ended, Ok(Ended::Done(_))) {
+            // A terminal that is gone shows nothing any more.
+            let _ = show(ExecOutputStream::Pty, UNDO.to_vec()).await;
+        }
+        Ok(match ended? {
+            Ended::Done(exit) => exit,
+            Ended::Told => Exit::Interrupted,
+            Ended::Left => {
+                print::note("left; the terminal goes on");
+                Exit::Good
+            }
+        })
+    }
+
+    /// Stays until the command has ended or is left. One that does not go on without us ends with us.
+    async fn stay(
+        &self,
+        hearing: impl Future<Output = anyhow::Result<Exit>>,
+        typing: impl Future<Output = anyhow::Result<()>>,
+    ) -> anyhow::Result<Ended> {
+        let mut signals = Signals::listen()?;
+        let mut hearing = Box::pin(hearing);
+        let ended = tokio::select! {
+            ended = &mut hearing => ended.map(Ended::Done),
+            left = typing => left.map(|()| Ended::Left),
+            signal = signals.next() => match self.can_leave {
+                true => Ok(Ended::Told),
+                false => self.end_by(signal, hearing.as_mut(), &mut signals).await,
+            },
+        };
+        // Whoever is not heard any more holds up no answer.
+        drop(hearing);
+        if !self.can_leave && !matches!(ended, Ok(Ended::Done(_))) {
+            let _ = timeout(ENDING_TIME_MAX, self.end()).await;
+        }
+        ended
+    }
+
+    /// Ends the command, and waits until it has ended.
+    async fn end(&self) -> Result<(), ExecServerError> {
+        self.client.terminate(&self.id).await?;
+        self.client.wait(&self.id).await.map(drop)
+    }
+
+    /// Gives the command the signal that we got and hears what it still says, unless that takes too long or another comes.
+    async fn end_by(
+        &self,
+        signal: ProcessSignal,
+        hearing: Pin<&mut impl Future<Output = anyhow::Result<Exit>>>,
+        signals: &mut Signals,
+    ) -> anyhow::Result<Ended> {
+        let (process_id, signal) = (self.id.clone(), Some(signal));
+        let asking =
+            self.client.terminate_with(TerminateParams { process_id, signal, grace_ms: None });
+        let asking = async {
+            let _ = asking.await;
+            pending::<()>().await;
+        };
+        tokio::select! {
+            ended = hearing => ended.map(Ended::Done),
+            _ = timeout(ENDING_TIME_MAX, asking) => Ok(Ended::Told),
+            _ = signals.next() => Ok(Ended::Told),
+        }
+    }
+
+    /// Sends what comes in, then that nothing more does.
+    async fn feed(&self, mut input: Input) -> anyhow::Result<()> {
+        while let Some(bytes) = input.next().await {
+            // One that has ended or reads no more does not mind; what it says tells.
+            let _ = self.client.write(&self.id, bytes).await;
+        }
+        let _ = self.client.close_stdin(&self.id).await;
+        pending().await
+    }
+
+    /// Sends keys and sizes until the terminal is left.
+    async fn type_in(&self, mut input: Input, is_read_only: bool) -> anyhow::Result<()> {
+        let mut resized = signal(SignalKind::window_change())?;
+        let mut is_open = true;
+        loop {
+            tokio::select! {
+                keys = input.next(), if is_open => match keys {
+                    Some(keys) => if self.typed(&keys, is_read_only).await? { return Ok(()) },
+                    None => is_open = false,
+                },
+                // One that has just ended does not mind.
+                _ = resized.recv() => if !is_read_only {
+                    let _ = self.client.resize(&self.id, size()).await;
+                },
+            }
+        }
+    }
+
+    /// Sends keys; whether the terminal was left.
+    async fn typed(&self, keys: &[u8], is_read_only: bool) -> anyhow::Result<bool> {
+        let left = keys.iter().position(|key| *key == LEAVE).filter(|_| self.can_leave);
+        let keys = &keys[..left.unwrap_or(keys.len())];
+        // Whoever only looks leaves as one leaves anything.
+        let is_left =
+            left.is_some() || is_read_only && keys.iter().any(|key| [3, b'q'].contains(key));
+        if !is_read_only && !keys.is_empty() {
+            self.client.write(&self.id, keys).await.context("send what was typed")?;
+        }
+        Ok(is_left)
+    }
+}
+
+/// What ends programs.
+struct Signals {
+    hang_up: Signal,
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        Ok(Self {
+            hang_up: signal(SignalKind::hangup())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) -> ProcessSignal {
+        tokio::select! {
+            _ = self.hang_up.recv() => ProcessSignal::Hangup,
+            _ = self.interrupt.recv() => ProcessSignal::Interrupt,
+            _ = self.terminate.recv() => ProcessSignal::Terminate,
+        }
+    }
+}
+
+/// Shows what a terminal says, until its command ends.
+async fn hear_terminal(mut events: Events) -> anyhow::Result<Exit> {
+    loop {
+        match events.next().await {
+            Some(ExecServerEvent::OutputDelta(output)) => {
+                show(output.stream, output.chunk.0).await?;
+            }
+            Some(ExecServerEvent::Exited(exited)) => return Ok(code(exited.exit_code)),
+            Some(ExecServerEvent::Closed(_) | ExecServerEvent::Lost { .. }) => {}
+            None => bail!("stay connected"),
+        }
+    }
+}
+
+/// Passes on what a command says, until it has ended and so has what it left in the background.
+async fn hear_pipes(mut events: Events) -> anyhow::Result<Exit> {
+    let mut ended = Exit::Failed;
+    loop {
+        match events.next().await {
+            Some(ExecServerEvent::OutputDelta(output)) => {
+                show(output.stream, output.chunk.0).await?;
+            }
+            Some(ExecServerEvent::Exited(exited)) => ended = code(exited.exit_code),
+            Some(ExecServerEvent::Closed(_)) => return Ok(ended),
+            Some(ExecServerEvent::Lost { bytes, .. }) => {
+                print::note(&format!("{bytes} bytes were lost"));
+            }
+            None => bail!("stay connected"),
+        }
+    }
+}
+
+/// Shows it from another thread: where nobody reads what is shown, a signal still ends us.
+async fn show(stream: ExecOutputStream, bytes: Vec<u8>) -> anyhow::Result<()> {
+    let showing = tokio::task::spawn_blocking(move || match stream {
+        ExecOutputStream::Stderr => io::stderr().write_all(&bytes),
+        ExecOutputStream::Stdout | ExecOutputStream::Pty => {
+            let mut stdout = io::stdout().lock();
+            stdout.write_all(&bytes).and_then(|()| stdout.flush())
+        }
+    });
+    showing.await?.context("show what came")
+}
+
+fn code(code: i32) -> Exit {
+    Exit::Code(u8::try_from(code).unwrap_or(1))
+}
