@@ -1,5 +1,6 @@
 //! One client at a session: frames in, frames out, neither waiting for the other.
 
+use super::discreet;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, close_code};
 use futures_util::{Sink as _, Stream as _};
 use protocols::hotrepl::Profile;
@@ -59,7 +60,7 @@ impl Client {
 
     /// Says something, as soon as the socket takes it.
     pub(super) fn say(&mut self, frame: &FromServer) {
-        let text = frame.encode();
+        let text = discreet::frame(frame);
         self.unsent_bytes += text.len();
         self.unsent.push_back(Message::Text(text.into()));
         if self.unsent.len() > UNSENT_FRAMES_MAX || self.unsent_bytes > UNSENT_BYTES_MAX {

@@ -1,5 +1,6 @@
 //! The outside of a session's runner: what it is told, what it says, when it is given up.
 
+use super::discreet;
 use engine::Clock;
 use lifecycle::Seed;
 use protocols::execbox::ToRunner;
@@ -345,7 +346,7 @@ fn owned(said: FromSession<'_>) -> Heard {
         FromSession::TimerCleared(timer) => return Heard::TimerCleared(timer),
         FromSession::Rested { lines } => return Heard::Rested { lines },
         FromSession::Ended(Ended { task, outcome, fouled }) => {
-            Said::Ended { task, outcome: owned_outcome(outcome), fouled }
+            Said::Ended { task, outcome: discreet::outcome(owned_outcome(outcome)), fouled }
         }
         FromSession::Completed(completed) => Said::Completed {
             task: completed.task,

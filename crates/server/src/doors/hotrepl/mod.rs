@@ -3,6 +3,7 @@
 mod call;
 mod client;
 mod completion;
+mod discreet;
 mod evaluator;
 mod session;
 mod shelf;

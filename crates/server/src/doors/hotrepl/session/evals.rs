@@ -1,13 +1,14 @@
 //! Evals: one at a time, in the order in which they came.
 
 use super::{Session, Task, What};
+use crate::doors::hotrepl::discreet;
 use crate::doors::hotrepl::evaluator::{Failed, Outcome};
 use crate::doors::hotrepl::shelf::millis;
 use crate::doors::hotrepl::words::{self, Stop};
 use crate::doors::hotrepl::{EVAL_TIME, EVAL_TIME_MAX, QUEUED_MAX};
 use protocols::execbox::session::{Eval, ToSession};
 use protocols::hotrepl::RESULT_BYTES_MAX;
-use protocols::hotrepl::outbound::{carried, cut};
+use protocols::hotrepl::outbound::carried;
 use protocols::hotrepl::wire::{
     ErrorEnvelope, EvalError, EvalResult, FromServer, JournalEntry, JournalKind, ResetResult,
 };
@@ -140,7 +141,7 @@ impl Session {
             id: open.id.clone(),
             kind: JournalKind::Eval,
             name: None,
-            code: Some(cut(code, code.len(), CODE_BYTES_MAX)),
+            code: Some(discreet::shortened(code, CODE_BYTES_MAX)),
             success: error.is_none(),
             duration_ms,
             error_kind: error.map(|error| error.kind),
@@ -216,5 +217,5 @@ impl Session {
 
 /// What was printed, if anything.
 fn stdout(printed: &str) -> Option<String> {
-    (!printed.is_empty()).then(|| cut(printed, printed.len(), RESULT_BYTES_MAX))
+    (!printed.is_empty()).then(|| discreet::printed(printed))
 }

@@ -3,6 +3,7 @@
 use super::commands::checked;
 use super::{Brought, Note, Session, Task, What};
 use crate::doors::hotrepl::JOBS_MAX;
+use crate::doors::hotrepl::discreet;
 use crate::doors::hotrepl::evaluator::Outcome;
 use crate::doors::hotrepl::shelf::{Doer, JobView, Shelf, lost_job};
 use crate::doors::hotrepl::words::{self, Stop};
@@ -144,7 +145,7 @@ impl Session {
     pub(super) fn progressed(&mut self, task: u64, value: &str) {
         if let Some(Task { what: What::Job { job, .. }, .. }) = self.tasks.get(&task)
             && value.len() <= protocols::hotrepl::RESULT_BYTES_MAX
-            && let Ok(value) = serde_json::from_str::<Value>(value)
+            && let Ok(value) = serde_json::from_str::<Value>(&discreet::value(value))
         {
             self.setting.shelf.job(job, |job| job.view.progress = Some(value));
         }

@@ -1,6 +1,7 @@
 //! What was done lately, as a session's journal tells it.
 
 use super::Shelf;
+use crate::doors::hotrepl::discreet;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
 use lifecycle::Timestamp;
@@ -38,7 +39,7 @@ impl Shelf {
         entry: &JournalEntry,
         job: Option<&str>,
     ) -> Noted {
-        let line = serde_json::to_string(&Line { entry, job });
+        let line = serde_json::to_string(&Line { entry: &discreet::entry(entry), job });
         let line = line.expect("an entry has no failing members");
         let noted = self.notes.note(&place(book, entry.kind), line, ENTRIES_MAX);
         let told = |written: Result<(), StoreError>| {

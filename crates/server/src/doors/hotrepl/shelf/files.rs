@@ -1,5 +1,6 @@
 //! Files that commands wrote: each is kept for a while and opened by a capability of its own.
 
+use crate::doors::hotrepl::discreet;
 use engine::Clock;
 use protocols::hotrepl::wire::{ArtifactRef, Artifacts};
 use serde::{Deserialize, Serialize};
@@ -37,6 +38,15 @@ pub(in crate::doors::hotrepl) struct NewFile {
     pub(in crate::doors::hotrepl) bytes: Vec<u8>,
 }
 
+impl NewFile {
+    /// The same without known secrets.
+    fn discreet(self) -> Self {
+        let Self { name, content_type, bytes } = self;
+        let (name, content_type) = (discreet::text(&name), discreet::text(&content_type));
+        Self { name, content_type, bytes: discreet::bytes(bytes) }
+    }
+}
+
 /// A file as it is kept.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(in crate::doors::hotrepl) struct KeptFile {
@@ -54,7 +64,9 @@ impl Files {
         host: &str,
     ) -> Result<Artifacts, StoreError> {
         let mut artifacts = Artifacts::new();
-        for NewFile { name, content_type, bytes } in files {
+        for file in files {
+            // Before it is hashed: whoever opens it is shown no more than this.
+            let NewFile { name, content_type, bytes } = file.discreet();
             let byte_size = bytes.len() as u64;
             let sha256 = self.blobs.keep(bytes).await?;
             let capability = Uuid::new_v4().simple().to_string();
