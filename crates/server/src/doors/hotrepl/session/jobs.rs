@@ -180,11 +180,7 @@ impl Session {
                 Ok(artifacts) => view.artifacts = artifacts,
                 Err(error) => tracing::error!(%error, "could not keep a job's files"),
             }
-            let view = shelf.end_job(&job, view.clone()).unwrap_or(view);
-            if let Err(error) = shelf.keep_job(&job, &view).await {
-                tracing::error!(%error, "could not write a job's outcome down");
-            }
-            Brought::Job(Box::new(Ended { job, id, name, view }))
+            end(&shelf, job, id, name, view).await
         }));
     }
 
@@ -210,15 +206,19 @@ impl Session {
             Some(Stop::Reset) | None => lost_job(),
         };
         let shelf = Arc::clone(&self.setting.shelf);
-        let view = shelf.end_job(job, view.clone()).unwrap_or(view);
         let (job, id, name) = (job.clone(), open.id.clone(), name.clone());
-        self.errands.push(Box::pin(async move {
-            if let Err(error) = shelf.keep_job(&job, &view).await {
-                tracing::error!(%error, "could not write a job's outcome down");
-            }
-            Brought::Job(Box::new(Ended { job, id, name, view }))
-        }));
+        self.errands.push(Box::pin(async move { end(&shelf, job, id, name, view).await }));
     }
+}
+
+/// Ends a job. Written down before anybody hears of it: after a crash it must not be found lost.
+async fn end(shelf: &Shelf, job: String, id: String, name: String, view: JobView) -> Brought {
+    let view = shelf.timed_job(&job, view);
+    if let Err(error) = shelf.keep_job(&job, &view).await {
+        tracing::error!(%error, "could not write a job's outcome down");
+    }
+    shelf.job_ended(&job, view.clone());
+    Brought::Job(Box::new(Ended { job, id, name, view }))
 }
 
 /// Ends a job that another process began; says how far it was.

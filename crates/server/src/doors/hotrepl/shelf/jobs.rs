@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{MutexGuard, PoisonError};
-use store::StoreError;
+use store::{Records, StoreError};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -133,12 +133,17 @@ impl Shelf {
 
     /// A job is over now.
     pub(in crate::doors::hotrepl) fn end_job(&self, id: &str, view: JobView) -> Option<JobView> {
-        let duration_ms = self.job(id, |job| millis(job.started.elapsed()))?;
-        self.job_ended(id, JobView { duration_ms, ..view })
+        self.job_ended(id, self.timed_job(id, view))
+    }
+
+    /// How a job ended, and how long it took until now.
+    pub(in crate::doors::hotrepl) fn timed_job(&self, id: &str, view: JobView) -> JobView {
+        let duration_ms = self.job(id, |job| millis(job.started.elapsed())).unwrap_or_default();
+        JobView { duration_ms, ..view }
     }
 
     /// A job is over and took as long as the view says; what is said of it first stands.
-    pub(super) fn job_ended(&self, id: &str, view: JobView) -> Option<JobView> {
+    pub(in crate::doors::hotrepl) fn job_ended(&self, id: &str, view: JobView) -> Option<JobView> {
         let mut jobs = self.jobs();
         let job = jobs.known.get_mut(id).filter(|job| job.view.state == JobState::Running)?;
         job.view = view.clone();
@@ -157,12 +162,8 @@ impl Shelf {
         id: &str,
         view: &JobView,
     ) -> Result<(), StoreError> {
-        let known = self.records.get(JOBS, id).await?;
-        let version = known.map_or(0, |record| record.version);
         let kept = KeptJob { created: self.clock.now().0, view: view.clone() };
-        let text = serde_json::to_string(&kept).map_err(|e| StoreError::Other(e.to_string()))?;
-        self.records.put(JOBS, id, text, version).await?;
-        if version == 0 {
+        if put_job(self.records.as_ref(), id, &kept).await? {
             self.prune_jobs().await?;
         }
         Ok(())
@@ -177,7 +178,11 @@ impl Shelf {
         all.sort_by_cached_key(|record| created(&record.value));
         let n_gone = all.len() - KEPT_JOBS_MAX;
         for record in all.into_iter().take(n_gone) {
-            self.records.remove(JOBS, &record.key, record.version).await?;
+            match self.records.remove(JOBS, &record.key, record.version).await {
+                // Somebody else is at it.
+                Ok(()) | Err(StoreError::Conflict) => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(())
     }
@@ -209,6 +214,24 @@ impl Shelf {
     }
 }
 
+/// Puts what is known of a job in its place; says whether it is the first that is. A job's beginning and its end are
+/// written by errands that do not wait for each other: whoever is second looks again, and what has ended does not run.
+async fn put_job(records: &dyn Records, id: &str, kept: &KeptJob) -> Result<bool, StoreError> {
+    let text = serde_json::to_string(kept).map_err(|e| StoreError::Other(e.to_string()))?;
+    loop {
+        let known = records.get(JOBS, id).await?;
+        if kept.view.state == JobState::Running && known.is_some() {
+            return Ok(false);
+        }
+        let version = known.map_or(0, |record| record.version);
+        match records.put(JOBS, id, text.clone(), version).await {
+            Ok(_) => return Ok(version == 0),
+            Err(StoreError::Conflict) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 /// What is told of a job that does not say how far it is.
 fn elapsed(ms: u64) -> Value {
     json!({ "elapsedMs": ms })
@@ -230,5 +253,85 @@ pub(in crate::doors::hotrepl) fn ended_view(outcome: Outcome) -> JobView {
             JobView { state: JobState::Cancelled, error: Some(error), ..JobView::running() }
         }
         Err(error) => JobView { state: JobState::Failed, error: Some(error), ..JobView::running() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::future::BoxFuture;
+    use std::sync::Mutex;
+    use store::Record;
+    use store::sqlite::SqliteStore;
+
+    fn kept(state: JobState) -> KeptJob {
+        KeptJob { created: 0, view: JobView { state, ..JobView::running() } }
+    }
+
+    async fn state(records: &SqliteStore) -> JobState {
+        let record = records.get(JOBS, "job").await.unwrap().unwrap();
+        serde_json::from_str::<KeptJob>(&record.value).unwrap().view.state
+    }
+
+    /// A store in which somebody else writes whenever one has looked.
+    struct Contested {
+        store: SqliteStore,
+        rival: Mutex<Option<KeptJob>>,
+    }
+
+    impl Records for Contested {
+        fn get(
+            &self,
+            kind: &'static str,
+            key: &str,
+        ) -> BoxFuture<'static, Result<Option<Record>, StoreError>> {
+            let seen = self.store.get(kind, key);
+            let rival = self.rival.lock().unwrap().take();
+            let written = rival
+                .map(|kept| self.store.put(kind, key, serde_json::to_string(&kept).unwrap(), 0));
+            Box::pin(async move {
+                let seen = seen.await;
+                if let Some(written) = written {
+                    written.await?;
+                }
+                seen
+            })
+        }
+
+        fn put(
+            &self,
+            kind: &'static str,
+            key: &str,
+            value: String,
+            expected: u64,
+        ) -> BoxFuture<'static, Result<u64, StoreError>> {
+            self.store.put(kind, key, value, expected)
+        }
+
+        fn remove(
+            &self,
+            kind: &'static str,
+            key: &str,
+            expected: u64,
+        ) -> BoxFuture<'static, Result<(), StoreError>> {
+            self.store.remove(kind, key, expected)
+        }
+
+        fn all(&self, kind: &'static str) -> BoxFuture<'static, Result<Vec<Record>, StoreError>> {
+            self.store.all(kind)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_job_that_is_over_stays_so_whoever_writes_first() {
+        let ends = [(JobState::Done, JobState::Running), (JobState::Running, JobState::Done)];
+        for (mine, theirs) in ends {
+            let rival = Mutex::new(Some(kept(theirs)));
+            let records = Contested { store: SqliteStore::temporary().unwrap(), rival };
+            put_job(&records, "job", &kept(mine)).await.unwrap();
+            assert_eq!(state(&records.store).await, JobState::Done, "{mine:?} after {theirs:?}");
+            put_job(&records, "job", &kept(JobState::Running)).await.unwrap();
+            assert_eq!(state(&records.store).await, JobState::Done);
+        }
     }
 }
