@@ -43,3 +43,29 @@ async fn a_job_that_was_told_to_be_done_is_done_after_a_restart() {
         assert_eq!(told, (&json!("done"), &json!({"n": n})));
     }
 }
+
+#[tokio::test]
+async fn an_output_without_json_is_a_failure_that_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::start(folder.path(), &[]);
+    let mut repl = spoken(&server).await;
+    for (name, output) in [
+        ("big", "({ n: 1n })"),
+        ("round", "(() => { const a = {}; a.a = a; return a })()"),
+        ("getter", "({ get x() { throw new RangeError('not this') } })"),
+    ] {
+        repl.value(&format!("Repl.command({{ name: '{name}' }}, () => {output}); 0")).await;
+        repl.value(&format!(
+            "Repl.command({{ name: '{name}.job', kind: 'job' }}, () => {output}); 0"
+        ))
+        .await;
+        let failed = repl.ask(call(name, json!({}))).await["error"].clone();
+        let job = repl.ask(call(&format!("{name}.job"), json!({}))).await["jobId"].clone();
+        assert_eq!(ended(&mut repl, &job).await["error"], failed);
+        assert_eq!(failed["code"], "handlerException", "{failed}");
+        let message = failed["message"].as_str().unwrap();
+        let begins = "TypeError: the output of the command has no JSON: ";
+        assert!(message.starts_with(begins), "{message}");
+        assert!(name != "getter" || message.ends_with("RangeError: not this"), "{message}");
+    }
+}

@@ -13,7 +13,7 @@
   const { sort } = kit.Array;
   const { shift, slice: slices } = kit.Array.self.prototype;
   const { inspect, className } = kit.load("show");
-  const { describe, isObject, ownData, textOr } = kit.load("errors");
+  const { describe, isExhaustion, isObject, ownData, textOr } = kit.load("errors");
 
   const DEPTH_MAX = 64; // of a value that is shown: what lies deeper is named
   const NAMES_MAX = 500; // that are told at once
@@ -48,7 +48,7 @@
       try {
         return run();
       } catch (error) {
-        if (kit.load("errors").isExhaustion(error)) throw error;
+        if (isExhaustion(error)) throw error;
         out.put(stringify("[" + textOr(NOTHING, () => "threw " + NativeString(error)) + "]"));
         return undefined;
       }
@@ -264,8 +264,15 @@
       new NativePromise((resolve, reject) => {
         const handler = commands[name];
         const done = new NativePromise((settle) => settle(apply(handler, undefined, [args, contextOf(task)])));
+        // What is thrown in here would be thrown at nobody: the task would wait for ever.
         promiseThen(done, (output) => {
-          const json = stringify(output);
+          let json;
+          try {
+            json = stringify(output);
+          } catch (error) {
+            reject(isExhaustion(error) ? error : new NativeTypeError("the output of the command has no JSON: " + textOr(NOTHING, () => NativeString(error))));
+            return;
+          }
           resolve(json === undefined ? "{}" : json);
         }, reject);
       });
