@@ -72,7 +72,8 @@ impl Where {
 
     /// A server's address with the session that is meant.
     pub(crate) fn address(&self, url: &str) -> String {
-        let Some(name) = &self.session else { return url.to_owned() };
+        let url = rooted(url);
+        let Some(name) = &self.session else { return url };
         let separator = if url.contains('?') { '&' } else { '?' };
         let name: String = form(name);
         format!("{url}{separator}session={name}")
@@ -91,6 +92,14 @@ fn discovered() -> anyhow::Result<String> {
         1 => Ok(living.remove(0)),
         _ => anyhow::bail!("several servers run; name one with --url: {}", living.join(", ")),
     }
+}
+
+/// An address with a path: without one, a query would be sent in its place.
+fn rooted(url: &str) -> String {
+    let authority = url.find("://").map_or(0, |at| at + "://".len());
+    let end = url[authority..].find(['/', '?', '#']).map_or(url.len(), |at| authority + at);
+    let (server, rest) = url.split_at(end);
+    if rest.starts_with('/') { url.to_owned() } else { format!("{server}/{rest}") }
 }
 
 /// A text as a value of a query.
@@ -206,4 +215,22 @@ fn told(error: &ReplError) -> String {
         told.push_str(stack);
     }
     told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rooted;
+
+    #[test]
+    fn an_address_has_a_path_before_its_query() {
+        for (given, told) in [
+            ("ws://127.0.0.1:1", "ws://127.0.0.1:1/"),
+            ("ws://127.0.0.1:1?values=native", "ws://127.0.0.1:1/?values=native"),
+            ("ws://127.0.0.1:1?a=/b", "ws://127.0.0.1:1/?a=/b"),
+            ("ws://[::1]:1/", "ws://[::1]:1/"),
+            ("ws://h/repl?session=a", "ws://h/repl?session=a"),
+        ] {
+            assert_eq!(rooted(given), told);
+        }
+    }
 }

@@ -62,6 +62,12 @@ async fn the_lone_server_speaks_at_every_path_and_says_where_the_door_is_when_an
     let journal = airlock(&["journal", "--url", &server.url, "--json"]).output().unwrap();
     let line: Value = serde_json::from_slice(&journal.stdout).unwrap();
     assert_eq!((&line["code"], &line["success"]), (&json!("1 + 1"), &json!(true)));
+    let named = format!("{}/?session=a%20b", server.url);
+    ReplClient::connect(&named, None).await.unwrap().eval("2 + 2", None).await.unwrap();
+    let words = ["journal", "--url", &server.url, "--session", "a b", "--json"];
+    let journal = airlock(&words).output().unwrap();
+    let line: Value = serde_json::from_slice(&journal.stdout).unwrap();
+    assert_eq!(line["code"], "2 + 2");
 }
 
 #[tokio::test]
