@@ -21,6 +21,8 @@
   const HISTORY_MAX = 100; // texts that are remembered
   const CODE_CHARS_MAX = 1024; // of a text that is remembered
   const COMMANDS_MAX = 256; // that one session registers
+  const COMMAND_CHARS_MAX = 128; // of a command's name
+  const OURS = "configured:"; // begins the names of commands that the server puts here
   const NOTHING = "a value that cannot be shown";
 
   return (session, elementsMax, charsMax) => {
@@ -213,11 +215,26 @@
       if (!isObject(value) || isArray(value)) throw new NativeTypeError(name + " must be a JSON Schema, an object");
       return value;
     };
+    // Words of letters, digits, "_" and "-", with dots between them.
+    const isCommandName = (name) => {
+      let isWord = false;
+      for (let at = 0; at < name.length; at += 1) {
+        const c = charCodeAt(name, at);
+        const belongs = (c >= 65 && c <= 90) || (c >= 97 && c <= 122) || (c >= 48 && c <= 57) || c === 95 || c === 45;
+        if (!belongs && !(c === 46 && isWord)) return false;
+        isWord = belongs;
+      }
+      return isWord && name.length <= COMMAND_CHARS_MAX;
+    };
     const command = (given, handler) => {
       if (!isObject(given) || !isText(given.name) || given.name === "") throw new NativeTypeError("a command needs a name, a text");
       if (typeof handler !== "function") throw new NativeTypeError("a command needs a function to run");
       const { name, kind = "sync", version = 1, mutatesState = false, replace = false } = given;
+      if (!isText(name) || (indexOf(name, OURS) !== 0 && !isCommandName(name))) {
+        throw new NativeTypeError('the name of a command is words of letters, digits, "_" and "-" with dots between them, at most ' + COMMAND_CHARS_MAX + " characters");
+      }
       if (kind !== "sync" && kind !== "job") throw new NativeTypeError('the kind of a command is "sync" or "job"');
+      if (typeof version !== "number" || !(version >= 1) || version % 1 !== 0) throw new NativeTypeError("the version of a command is a whole number from 1 on");
       const isNew = commands[name] === undefined;
       if (!isNew && replace !== true) throw new NativeError("there is a command " + name + " already; replace: true takes its place");
       if (isNew && nCommands >= COMMANDS_MAX) throw new NativeError("a session registers at most " + COMMANDS_MAX + " commands");
@@ -227,7 +244,7 @@
         outputSchema: schemaOf(given.outputSchema, "outputSchema"),
         artifactsSchema: schemaOf(given.artifactsSchema, "artifactsSchema"),
       });
-      if (!session.registered(json)) throw new NativeError("the command's descriptor is too large");
+      if (!session.registered(json)) throw new NativeError("the command's descriptor is too large or nested too deeply");
       commands[name] = handler;
       if (isNew) nCommands += 1;
       return {

@@ -8,9 +8,15 @@ use rquickjs::prelude::Func;
 use rquickjs::{Ctx, Object, Value};
 use std::rc::Rc;
 
+/// Largest descriptor of a command. The server takes no larger one.
+const DESCRIPTOR_BYTES_MAX: usize = 256 << 10;
+
 impl Host {
     fn registered(&self, json: &str) -> bool {
-        let descriptor = payload(json);
+        let fits = json.len() <= DESCRIPTOR_BYTES_MAX
+            // Nested too deeply, the server could not read it.
+            && serde_json::from_str::<serde_json::Value>(json).is_ok();
+        let descriptor = payload(json).filter(|_| fits);
         if let Some(descriptor) = descriptor {
             say(&self.outbox, &FromSession::Registered(descriptor));
         }

@@ -12,10 +12,9 @@ use protocols::execbox::session::{Invoke, ToSession};
 use protocols::execbox::wire::RawJson;
 use protocols::hotrepl::outbound::{envelope, trouble};
 use protocols::hotrepl::wire::{
-    Artifacts, AssemblyReload, CommandDescribeResult, CommandDescriptor, CommandKind,
-    CommandSummary, CommandsListResult, ErrorEnvelope, ErrorKind, FromServer,
+    Artifacts, CommandDescribeResult, CommandDescriptor, CommandKind, CommandSummary,
+    CommandsListResult, ErrorEnvelope, ErrorKind, FromServer,
 };
-use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,14 +22,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tools::Found;
 
-/// Longest name of a command.
-const NAME_BYTES_MAX: usize = 128;
-
-/// Largest descriptor that a guest registers.
-const DESCRIPTOR_BYTES_MAX: usize = 256 << 10;
-
-/// Commands that one session registers.
-const COMMANDS_MAX: usize = 256;
+/// Longest name of a command, and of a file or its type.
+pub(super) const NAME_BYTES_MAX: usize = 128;
 
 /// Files that one command writes.
 const FILES_MAX: usize = 64;
@@ -41,13 +34,6 @@ const FILES_BYTES_MAX: usize = 64 << 20;
 /// The command that writes a file, where there are demonstrations.
 const DEMO_ARTIFACT: &str = "demo.artifact";
 
-/// A command of the guest's.
-pub(super) struct Registered {
-    descriptor: CommandDescriptor,
-    input_schema: Option<Value>,
-    output_schema: Option<Value>,
-}
-
 /// A command that the evaluator does, as a client called it.
 pub(super) struct GuestCalled {
     pub(super) id: String,
@@ -57,6 +43,8 @@ pub(super) struct GuestCalled {
     pub(super) kind: CommandKind,
     pub(super) input: Option<Value>,
     pub(super) output: Option<Value>,
+    /// Why nothing can be held against its schemas.
+    pub(super) flaw: Option<String>,
     pub(super) timeout: Option<Duration>,
 }
 
@@ -68,23 +56,6 @@ pub(super) struct Ended {
     started: Instant,
     result: Result<Value, ErrorEnvelope>,
     artifacts: Artifacts,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Claimed {
-    name: String,
-    kind: CommandKind,
-    #[serde(default)]
-    version: Option<f64>,
-    #[serde(default)]
-    mutates_state: bool,
-    #[serde(default)]
-    input_schema: Option<Value>,
-    #[serde(default)]
-    output_schema: Option<Value>,
-    #[serde(default)]
-    artifacts_schema: Option<Value>,
 }
 
 impl Session {
@@ -156,6 +127,7 @@ impl Session {
                     kind: registered.descriptor.summary.kind,
                     input: registered.input_schema.clone(),
                     output: registered.output_schema.clone(),
+                    flaw: registered.flaw().map(str::to_owned),
                     id,
                     name,
                     timeout,
@@ -171,52 +143,10 @@ impl Session {
 
     // ---- Commands of the guest's ----
 
-    pub(super) fn register(&mut self, descriptor: &str) {
-        if descriptor.len() > DESCRIPTOR_BYTES_MAX || self.commands.len() >= COMMANDS_MAX {
-            return;
-        }
-        let Ok(claimed) = serde_json::from_str::<Claimed>(descriptor) else { return };
-        if !is_name(&claimed.name) {
-            return;
-        }
-        let Claimed { name, kind, version, mutates_state, .. } = claimed;
-        let any = || json!({ "type": "object" });
-        let major_version = version.filter(|version| *version >= 1.0).map_or(1, |it| it as u64);
-        let summary = CommandSummary { name: name.clone(), major_version, kind, mutates_state };
-        let registered = Registered {
-            descriptor: CommandDescriptor {
-                summary,
-                input_schema: claimed.input_schema.clone().unwrap_or_else(any),
-                output_schema: claimed.output_schema.clone().unwrap_or_else(|| json!({})),
-                artifacts_schema: claimed.artifacts_schema.unwrap_or_else(any),
-                cancellation: Some("hardAbort".into()),
-            },
-            input_schema: claimed.input_schema,
-            output_schema: claimed.output_schema,
-        };
-        self.commands.insert(name.clone(), registered);
-        self.say_commands_changed(&name, "registered");
-    }
-
-    pub(super) fn unregister(&mut self, name: &str) {
-        if self.commands.remove(name).is_some() {
-            self.say_commands_changed(name, "removed");
-        }
-    }
-
-    /// Clients keep the list until they hear this.
-    fn say_commands_changed(&mut self, name: &str, what: &str) {
-        let message = format!("The command {name} was {what}.");
-        let reload = AssemblyReload { assembly: Some("commands".into()), message };
-        self.say(&FromServer::AssemblyReload(reload));
-    }
-
     /// Calls a handler in the evaluator; `text` is put there first, if it is not there.
     pub(super) fn call_guest(&mut self, called: GuestCalled, text: Option<&str>, args: &str) {
-        let GuestCalled { id, name, handler, kind, input, output, timeout } = called;
-        if let Some(why) = misfit(input.as_ref(), args) {
-            let error = envelope(ErrorKind::ValidationFailed, "argsSchemaViolation", why.clone());
-            let error = error.with_details(json!({ "errors": [why] }));
+        let GuestCalled { id, name, handler, kind, input, output, flaw, timeout } = called;
+        if let Some(error) = unfit(flaw, input.as_ref(), args) {
             self.note_command(&id, &name, 0, Some(&error));
             return self.say(&command_result(id, Err(error), Artifacts::new(), 0));
         }
@@ -339,6 +269,16 @@ pub(super) fn checked(
     }
 }
 
+/// Why a command is not called at all.
+fn unfit(flaw: Option<String>, input: Option<&Value>, args: &str) -> Option<ErrorEnvelope> {
+    if let Some(flaw) = flaw {
+        return Some(envelope(ErrorKind::Internal, "handlerFailed", flaw));
+    }
+    let why = misfit(input, args)?;
+    let error = envelope(ErrorKind::ValidationFailed, "argsSchemaViolation", why.clone());
+    Some(error.with_details(json!({ "errors": [why] })))
+}
+
 fn misfit(schema: Option<&Value>, json: &str) -> Option<String> {
     let schema = Json::from_value(schema?).ok()?;
     tools::misfit(&schema, &Json::parse(json.to_owned()).ok()?)
@@ -348,13 +288,6 @@ pub(super) fn unknown(name: &str) -> ErrorEnvelope {
     let mut shown = name.to_owned();
     shown.truncate(shown.floor_char_boundary(NAME_BYTES_MAX));
     envelope(ErrorKind::UnknownCommand, "unknownCommand", format!("There is no command {shown}."))
-}
-
-fn is_name(name: &str) -> bool {
-    let is_word = |word: &str| {
-        !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
-    };
-    name.len() <= NAME_BYTES_MAX && name.split('.').all(is_word)
 }
 
 /// A tool as a command.

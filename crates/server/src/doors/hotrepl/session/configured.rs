@@ -105,8 +105,9 @@ impl Session {
             },
             ReplDeed::Code { text, input, output, .. } => {
                 let handler = handler(&name);
-                let called =
-                    GuestCalled { id, name, handler, kind: kind(job), input, output, timeout };
+                // Its schemas were looked at when the configuration was read.
+                let (kind, flaw) = (kind(job), None);
+                let called = GuestCalled { id, name, handler, kind, input, output, flaw, timeout };
                 self.call_guest(called, Some(&text), &args);
             }
         }

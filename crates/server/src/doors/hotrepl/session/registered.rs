@@ -1,0 +1,141 @@
+//! Commands that a guest registers. The runner tells it at once what is wrong with a name or a size; what is wrong with a
+//! schema is known here alone, and told whoever registers or calls.
+
+use super::commands::NAME_BYTES_MAX;
+use super::{Session, What};
+use protocols::hotrepl::wire::{
+    AssemblyReload, CommandDescriptor, CommandKind, CommandSummary, FromServer,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::OnceLock;
+
+/// Largest descriptor that a guest registers.
+const DESCRIPTOR_BYTES_MAX: usize = 256 << 10;
+
+/// Largest descriptor whose schemas are looked at when it is registered. A guest may register as fast as it can, and looking
+/// is our time, not its own; larger ones are looked at when somebody calls.
+const LOOKED_AT_BYTES_MAX: usize = 8 << 10;
+
+/// Commands that one session registers.
+const COMMANDS_MAX: usize = 256;
+
+/// A command of the guest's.
+pub(super) struct Registered {
+    pub(super) descriptor: CommandDescriptor,
+    pub(super) input_schema: Option<Value>,
+    pub(super) output_schema: Option<Value>,
+    flaw: OnceLock<Option<String>>,
+}
+
+impl Registered {
+    /// Why nothing can be held against its schemas: then it is never called.
+    pub(super) fn flaw(&self) -> Option<&str> {
+        self.flaw.get_or_init(|| self.find_flaw()).as_deref()
+    }
+
+    fn find_flaw(&self) -> Option<String> {
+        let schemas = [("inputSchema", &self.input_schema), ("outputSchema", &self.output_schema)];
+        let flawed = |(member, schema): (&'static str, &Option<Value>)| {
+            Some((member, flaw(schema.as_ref()?)?))
+        };
+        let (member, why) = schemas.into_iter().find_map(flawed)?;
+        let name = &self.descriptor.summary.name;
+        let what = format!("The command {name} cannot be called: its {member}");
+        Some(format!("{what} is no usable JSON Schema: {why}"))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Claimed {
+    name: String,
+    kind: CommandKind,
+    #[serde(default)]
+    version: Option<f64>,
+    #[serde(default)]
+    mutates_state: bool,
+    #[serde(default)]
+    input_schema: Option<Value>,
+    #[serde(default)]
+    output_schema: Option<Value>,
+    #[serde(default)]
+    artifacts_schema: Option<Value>,
+}
+
+impl Session {
+    pub(super) fn register(&mut self, descriptor: &str) {
+        // The runner keeps to the same limits, unless it is not ours any more.
+        if descriptor.len() > DESCRIPTOR_BYTES_MAX {
+            return;
+        }
+        let Ok(claimed) = serde_json::from_str::<Claimed>(descriptor) else { return };
+        let name = claimed.name.clone();
+        let has_room = self.commands.len() < COMMANDS_MAX || self.commands.contains_key(&name);
+        if !is_name(&name) || !has_room {
+            return;
+        }
+        let registered = registered(claimed);
+        if descriptor.len() <= LOOKED_AT_BYTES_MAX
+            && let Some(flaw) = registered.flaw()
+        {
+            self.tell_flaw(flaw);
+        }
+        self.commands.insert(name.clone(), registered);
+        self.say_commands_changed(&name, "registered");
+    }
+
+    /// Whoever registers a command hears of it now, not when it is called.
+    fn tell_flaw(&mut self, flaw: &str) {
+        if self.tasks.values().any(|task| matches!(task.what, What::Script)) {
+            tracing::warn!(flaw, "a script of the REPL registers a command");
+        }
+        if let Some(task) = self.running_eval {
+            self.print(task, flaw);
+        }
+    }
+
+    pub(super) fn unregister(&mut self, name: &str) {
+        if self.commands.remove(name).is_some() {
+            self.say_commands_changed(name, "removed");
+        }
+    }
+
+    /// Clients keep the list until they hear this.
+    fn say_commands_changed(&mut self, name: &str, what: &str) {
+        let message = format!("The command {name} was {what}.");
+        let reload = AssemblyReload { assembly: Some("commands".into()), message };
+        self.say(&FromServer::AssemblyReload(reload));
+    }
+}
+
+fn registered(claimed: Claimed) -> Registered {
+    let Claimed { name, kind, version, mutates_state, .. } = claimed;
+    let (input_schema, output_schema) = (claimed.input_schema, claimed.output_schema);
+    let any = || json!({ "type": "object" });
+    let object = |schema: Option<&Value>| schema.filter(|it| it.is_object()).cloned();
+    let major_version = version.filter(|version| *version >= 1.0).map_or(1, |it| it as u64);
+    let descriptor = CommandDescriptor {
+        summary: CommandSummary { name, major_version, kind, mutates_state },
+        input_schema: object(input_schema.as_ref()).unwrap_or_else(any),
+        output_schema: object(output_schema.as_ref()).unwrap_or_else(|| json!({})),
+        artifacts_schema: object(claimed.artifacts_schema.as_ref()).unwrap_or_else(any),
+        cancellation: Some("hardAbort".into()),
+    };
+    Registered { descriptor, input_schema, output_schema, flaw: OnceLock::new() }
+}
+
+/// What is wrong with a schema, if anything is.
+fn flaw(schema: &Value) -> Option<String> {
+    if !schema.is_object() {
+        return Some("it is no object".to_owned());
+    }
+    tools::schema_defect(schema)
+}
+
+fn is_name(name: &str) -> bool {
+    let is_word = |word: &str| {
+        !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+    };
+    name.len() <= NAME_BYTES_MAX && name.split('.').all(is_word)
+}
