@@ -122,6 +122,29 @@ async fn definitions_stay_and_can_be_made_again() {
 }
 
 #[tokio::test]
+async fn a_text_that_only_the_engine_cannot_compile_is_no_program_either() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::start(folder.path(), &[]);
+    let mut repl = spoken(&server).await;
+    for code in ["@dec class D {}", "using a = null", "'use strict'; 010"] {
+        let error = repl.eval(code).await["error"].clone();
+        assert_eq!(
+            (&error["kind"], &error["code"]),
+            (&json!("validation_failed"), &json!("compileError")),
+            "{error}"
+        );
+        assert!(error["message"].as_str().unwrap().starts_with("(1,"), "{error}");
+    }
+    // What runs and throws the same is another matter.
+    let error = repl.eval("throw new SyntaxError('mine')").await["error"].clone();
+    assert_eq!(
+        (&error["code"], &error["message"]),
+        (&json!("runtimeException"), &json!("SyntaxError: mine"))
+    );
+    assert_eq!(repl.eval("JSON.parse('(')").await["error"]["code"], "runtimeException");
+}
+
+#[tokio::test]
 async fn code_that_does_not_yield_is_stopped_and_says_that_its_definitions_are_lost() {
     let folder = tempfile::tempdir().unwrap();
     let server = Served::start(folder.path(), &[]);

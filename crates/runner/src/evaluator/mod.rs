@@ -149,8 +149,11 @@ impl<'s, 'js> Evaluator<'s, 'js> {
         let mut options = EvalOptions::default();
         (options.strict, options.promise) = (false, true);
         options.filename = Some(PROGRAM_FILE_NAME.to_owned());
-        let begun = self.ctx.eval_with_options::<Promise<'js>, _>(script, options);
-        self.follow(eval.task, begun, false);
+        match self.ctx.eval_with_options::<Promise<'js>, _>(script, options) {
+            // What runs and throws rejects its promise: this did not come so far.
+            Err(_) => self.end_at_once(eval.task, verdict::uncompiled(self.threw(false))),
+            begun @ Ok(_) => self.follow(eval.task, begun, false),
+        }
     }
 
     fn invoke(&mut self, invoke: &Invoke<'_>) {
@@ -186,10 +189,15 @@ impl<'s, 'js> Evaluator<'s, 'js> {
             }
             Err(_) => {
                 let outcome = self.threw(is_command);
-                self.finish_turn();
-                self.end(task, outcome);
+                self.end_at_once(task, outcome);
             }
         }
+    }
+
+    /// A task that never waited for anything is over.
+    fn end_at_once(&mut self, task: u64, outcome: TaskOutcome<'static>) {
+        self.finish_turn();
+        self.end(task, outcome);
     }
 
     /// Runs what the turn left to run, then says which tasks are over.

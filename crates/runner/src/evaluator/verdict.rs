@@ -3,6 +3,7 @@
 use super::plain;
 use crate::failure::{Described, Shifts};
 use crate::prepare::SyntaxProblem;
+use crate::session::PROGRAM_FILE_NAME;
 use protocols::execbox::session::{TaskFailed, TaskOutcome, Valued, Why};
 use rquickjs::Value;
 
@@ -33,6 +34,21 @@ pub(super) fn syntax(problems: &[SyntaxProblem]) -> Outcome {
         })
         .collect();
     failed(Why::Syntax, lines.join("\n"))
+}
+
+/// What the engine says of a text that only it cannot compile, in the words in which our own parser would have said it.
+pub(super) fn uncompiled(outcome: Outcome) -> Outcome {
+    let TaskOutcome::Failed(failed) = &outcome else { return outcome };
+    let Some(message) = failed.message.strip_prefix("SyntaxError: ") else { return outcome };
+    let (line, column) = failed.stack.as_deref().and_then(first_place).unwrap_or((1, 1));
+    syntax(&[SyntaxProblem { message: message.to_owned(), line, column }])
+}
+
+/// The line and the column that the innermost frame of a stack names.
+fn first_place(stack: &str) -> Option<(usize, usize)> {
+    let (_, place) = stack.lines().next()?.split_once(PROGRAM_FILE_NAME)?;
+    let mut numbers = place.split(|c: char| !c.is_ascii_digit()).filter(|it| !it.is_empty());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 /// What needs no look by the prelude.
