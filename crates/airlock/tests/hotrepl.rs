@@ -5,13 +5,16 @@ mod repl_spoken;
 mod served;
 
 use client::repl::ReplClient;
+use futures_util::{SinkExt as _, StreamExt as _};
 use repl_spoken::{Spoken, conformance, repl_url, spoken, token};
 use serde_json::{Value, json};
 use served::Served;
 use std::path::Path;
 use std::process::Command;
 use tokio_tungstenite::tungstenite::Error as SocketError;
+use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 // ---- Conformance ----
 
@@ -270,6 +273,36 @@ async fn a_watch_says_that_it_is_over_whatever_ends_it() {
 }
 
 // ---- Limits ----
+
+#[tokio::test]
+async fn a_frame_that_is_too_long_to_be_read_is_answered_and_closes_with_its_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::start(folder.path(), &["--no-auth"]);
+    let (socket, _) = tokio_tungstenite::connect_async(repl_url(&server)).await.unwrap();
+    let (mut out, mut heard) = socket.split();
+    // Nobody reads it to its end.
+    let sending = async {
+        let _ = out.send(Message::Text("x".repeat(17 << 20).into())).await;
+        std::future::pending().await
+    };
+    let hearing = async {
+        let mut last = Value::Null;
+        loop {
+            match heard.next().await.unwrap().unwrap() {
+                Message::Text(text) => last = serde_json::from_str(&text).unwrap(),
+                Message::Close(frame) => {
+                    break (last["error"]["code"].clone(), frame.unwrap().code);
+                }
+                Message::Binary(_) | Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
+            }
+        }
+    };
+    let told = tokio::select! {
+        told = hearing => told,
+        () = sending => unreachable!("it never ends"),
+    };
+    assert_eq!(told, (json!("messageTooLarge"), CloseCode::Size));
+}
 
 #[tokio::test]
 async fn every_limit_of_the_handshake_is_enforced() {

@@ -39,6 +39,8 @@ pub(super) enum Heard {
     Frame(Utf8Bytes),
     /// A frame that is no text at all.
     Noise,
+    /// A frame that is too long to be read; what follows it cannot be read either.
+    TooLong,
     /// Nothing more will come.
     Gone,
 }
@@ -75,10 +77,25 @@ impl Client {
 
     /// Says the last word, closes, and waits a little until that is heard.
     pub(super) async fn dismiss(mut self) {
-        let frame = CloseFrame { code: close_code::NORMAL, reason: Utf8Bytes::default() };
-        self.unsent.push_back(Message::Close(Some(frame)));
+        self.close(close_code::NORMAL);
         let heard = async { while !matches!(self.listen().await, Heard::Gone) {} };
         let _ = tokio::time::timeout(FAREWELL_MAX, heard).await;
+    }
+
+    /// The same for one that sends too much at once. It is not listened to, but may be in the middle of sending: cut
+    /// off now it would hear of that and not of the reason.
+    pub(super) async fn dismiss_unheard(mut self) {
+        self.close(close_code::SIZE);
+        let said = std::future::poll_fn(|context| match self.write(context) {
+            Ok(()) => Poll::<()>::Pending,
+            Err(_) => Poll::Ready(()),
+        });
+        let _ = tokio::time::timeout(FAREWELL_MAX, said).await;
+    }
+
+    fn close(&mut self, code: u16) {
+        let frame = CloseFrame { code, reason: Utf8Bytes::default() };
+        self.unsent.push_back(Message::Close(Some(frame)));
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Heard> {
@@ -92,6 +109,7 @@ impl Client {
                     Poll::Ready(Utf8Bytes::try_from(bytes).map_or(Heard::Noise, Heard::Frame))
                 }
                 Poll::Ready(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => continue,
+                Poll::Ready(Some(Err(error))) if is_too_long(&error) => Poll::Ready(Heard::TooLong),
                 Poll::Ready(Some(Ok(Message::Close(_)) | Err(_)) | None) => {
                     Poll::Ready(Heard::Gone)
                 }
@@ -122,4 +140,9 @@ impl Client {
         }
         Ok(())
     }
+}
+
+fn is_too_long(error: &axum::Error) -> bool {
+    let why = std::error::Error::source(error).and_then(|why| why.downcast_ref());
+    matches!(why, Some(tokio_tungstenite::tungstenite::Error::Capacity(_)))
 }

@@ -3,10 +3,10 @@
 use super::{Attach, Brought, ERRANDS_MAX, Session, What};
 use crate::doors::hotrepl::client::{Client, Heard};
 use crate::doors::hotrepl::{QUEUED_MAX, handshake};
-use protocols::hotrepl::Profile;
 use protocols::hotrepl::inbound::{Request, Wish, decode};
 use protocols::hotrepl::outbound::{envelope, trouble};
 use protocols::hotrepl::wire::{ErrorKind, FromServer, SessionEvicted};
+use protocols::hotrepl::{MESSAGE_BYTES_MAX, Profile};
 use tokio::time::Instant;
 
 impl Session {
@@ -45,6 +45,15 @@ impl Session {
                 let error =
                     envelope(ErrorKind::InvalidRequest, "malformedJson", "The frame is not text.");
                 self.say(&trouble(None, error));
+            }
+            Heard::TooLong => {
+                let message = format!("A frame has at most {MESSAGE_BYTES_MAX} bytes.");
+                let error = envelope(ErrorKind::InvalidRequest, "messageTooLarge", message);
+                self.say(&trouble(None, error));
+                if let Some(client) = self.client.take() {
+                    self.setting.tasks.spawn(client.dismiss_unheard());
+                }
+                self.leave(None);
             }
             Heard::Gone => self.leave(None),
         }
