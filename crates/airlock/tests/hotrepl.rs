@@ -305,6 +305,20 @@ async fn a_frame_that_is_too_long_to_be_read_is_answered_and_closes_with_its_rea
 }
 
 #[tokio::test]
+async fn arguments_that_do_not_fit_a_tool_are_listed_as_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::start(folder.path(), &[]);
+    let mut repl = spoken(&server).await;
+    let args = json!({"a": "x", "b": 1});
+    let call = json!({"type": "command_call", "name": "demo.add", "args": args});
+    let details = repl.ask(call).await["error"]["details"].clone();
+    let message = "value is not of type \"number\"";
+    let issues = json!([{"path": "/a", "message": message}]);
+    let errors = json!([format!("at /a: {message}")]);
+    assert_eq!(details, json!({"issues": issues, "errors": errors}));
+}
+
+#[tokio::test]
 async fn every_limit_of_the_handshake_is_enforced() {
     let folder = tempfile::tempdir().unwrap();
     let server = Served::start(folder.path(), &[]);

@@ -174,7 +174,24 @@ pub(super) fn tool_failed(failure: &Failure) -> ErrorEnvelope {
     };
     let error = envelope(kind, code, failure.message.clone());
     match failure.details.as_ref().and_then(|json| serde_json::from_str(json.text()).ok()) {
-        Some(details) => error.with_details(details),
+        Some(mut details) => {
+            list_errors(&mut details);
+            error.with_details(details)
+        }
         None => error,
     }
+}
+
+/// Beside the catalogue's issues, the same as the sentences that this protocol calls errors.
+fn list_errors(details: &mut Value) {
+    let Value::Object(members) = details else { return };
+    let Some(Value::Array(issues)) = members.get("issues") else { return };
+    let text = |issue: &Value, name: &str| issue.get(name)?.as_str().map(str::to_owned);
+    let sentence = |issue: &Value| {
+        let message = text(issue, "message")?;
+        let path = text(issue, "path").filter(|path| !path.is_empty());
+        Some(Value::from(path.map_or(message.clone(), |path| format!("at {path}: {message}"))))
+    };
+    let errors: Vec<Value> = issues.iter().filter_map(sentence).collect();
+    members.entry("errors").or_insert(errors.into());
 }
