@@ -179,8 +179,13 @@ async fn polls_and_lists_are_answered_while_an_eval_computes() {
     }
     repl.ask(json!({"type": "commands_list"})).await;
     repl.ask(json!({"type": "journal_query"})).await;
+    let names = repl.ask(json!({"type": "complete", "code": "tools.demo.ec"})).await;
+    assert_eq!(names["completions"], json!(["echo"]));
+    // Names that only the evaluator knows wait for it.
+    let waiting = repl.send(json!({"type": "complete", "code": "JSON.pa"})).await;
     repl.send(json!({"type": "cancel", "targetId": busy})).await;
     assert_eq!(repl.answer(&busy).await["error"]["code"], "evalCancelled");
+    assert_eq!(repl.answer(&waiting).await["completions"], json!(["parse"]));
     let ended = repl.ask(json!({"type": "job_cancel", "jobId": job})).await;
     assert_eq!(ended["accepted"], true);
 }
