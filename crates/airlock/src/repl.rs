@@ -156,27 +156,34 @@ fn run(args: &Args) -> anyhow::Result<Exit> {
 fn converse(runtime: &Runtime, client: &ReplClient, prompt: &mut Prompt) -> anyhow::Result<Exit> {
     let mut dots = Dots::default();
     loop {
-        let text = match prompt.read()? {
+        let (text, is_last) = match prompt.read()? {
             Line::Text(text) if text.trim().is_empty() => continue,
-            Line::Text(text) => text,
+            Line::Text(text) => (text, false),
+            Line::Last(text) => (text, true),
             Line::Interrupted => continue,
             Line::Over => return Ok(Exit::Good),
         };
         prompt.remember(&text);
-        let done = match text.trim().strip_prefix('.') {
-            Some(".exit" | "exit") => return Ok(Exit::Good),
-            Some(dotted) if dots::is_one(dotted) => {
-                runtime.block_on(dots.run(client, dotted.trim()))
-            }
-            Some(_) | None => runtime.block_on(evaluate(client, &text)),
+        if matches!(text.trim(), "..exit" | ".exit") {
+            return Ok(Exit::Good);
+        }
+        let done = match dots::behind_dot(&text) {
+            Some(dotted) => runtime.block_on(dots.run(client, dotted)),
+            None => runtime.block_on(evaluate(client, &text)),
         };
         match done {
+            Ok(()) if is_last => return Ok(Exit::Good),
             Ok(()) => dots.note(&text),
             Err(error @ (ReplError::Evicted | ReplError::Closed)) => {
                 print::note(&error.to_string());
                 return Ok(Exit::Failed);
             }
-            Err(error) => print::complaint(&told(&error)),
+            Err(error) => {
+                print::complaint(&told(&error));
+                if is_last {
+                    return Ok(Exit::Failed);
+                }
+            }
         }
     }
 }

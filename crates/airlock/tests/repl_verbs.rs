@@ -124,6 +124,30 @@ async fn a_server_is_found_by_its_document_which_goes_with_it() {
     assert!(documents().iter().all(|it| it["url"] != first.url.as_str()));
 }
 
+/// What a prompt prints, complains of and ends with, where its input is a file.
+fn fed(lines: &str) -> (String, String, bool) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("input");
+    std::fs::write(&file, lines).unwrap();
+    let mut command = airlock(&["repl", "--demo", "--data-dir", folder.path().to_str().unwrap()]);
+    let output = command.stdin(std::fs::File::open(&file).unwrap()).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (text(output.stdout), text(output.stderr), output.status.success())
+}
+
+#[test]
+fn a_text_that_the_input_leaves_open_is_evaluated_and_no_line_is_swallowed() {
+    let (printed, complaints, is_good) = fed("1 + 41\n[1,\n2");
+    assert!(printed.contains("42") && complaints.contains("(2,2): error"), "{printed}{complaints}");
+    assert!(!is_good);
+    // The bracket is one to the prompt, which does not know the language.
+    let (printed, _, is_good) = fed("/[(]/.test('(')\n");
+    assert!(printed.contains("true") && is_good, "{printed}");
+    let (printed, complaints, is_good) = fed(".run demo.echo {bad\n1 + 41\n");
+    assert!(complaints.contains("must be a JSON object"), "{complaints}");
+    assert!(printed.contains("42") && is_good, "{printed}");
+}
+
 /// A running `airlock repl-server`. Dropping it kills it.
 struct Lone {
     child: std::process::Child,

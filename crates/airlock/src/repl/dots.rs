@@ -30,10 +30,11 @@ const HELP: &str = "\
 const NAMES: [&str; 10] =
     ["help", "reset", "save", "load", "watch", "commands", "run", "jobs", "cancel", "journal"];
 
-/// Whether a text behind a dot is one of these; `.5` is a number.
-pub(super) fn is_one(dotted: &str) -> bool {
+/// What stands behind the dot, where a text is one of these; `.5` is a number.
+pub(super) fn behind_dot(text: &str) -> Option<&str> {
+    let dotted = text.trim().strip_prefix('.')?;
     let name = dotted.split_whitespace().next().unwrap_or_default();
-    NAMES.contains(&name)
+    NAMES.contains(&name).then_some(dotted)
 }
 
 /// What the prompt remembers for them.

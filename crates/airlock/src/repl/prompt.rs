@@ -1,5 +1,6 @@
 //! The line editor: history, lines that go on, colours, and names from the server.
 
+use super::dots;
 use super::scan::{Kind, is_open, pieces};
 use client::repl::ReplClient;
 use rustyline::completion::Completer;
@@ -10,6 +11,8 @@ use rustyline::history::FileHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -32,6 +35,8 @@ pub(super) struct Prompt {
 /// What a user did.
 pub(super) enum Line {
     Text(String),
+    /// The input ended, and this before it did.
+    Last(String),
     /// Ctrl-C: what was typed is dropped.
     Interrupted,
     /// Ctrl-D, or the end of the input.
@@ -49,7 +54,8 @@ impl Prompt {
             .max_history_size(HISTORY_MAX)?
             .build();
         let mut editor = Editor::with_config(config)?;
-        editor.set_helper(Some(Assistant { client: client.clone(), runtime: runtime.clone() }));
+        let (client, runtime) = (client.clone(), runtime.clone());
+        editor.set_helper(Some(Assistant { client, runtime, unfinished: RefCell::default() }));
         if let Some(file) = &history {
             // The first time there is none.
             let _ = editor.load_history(file);
@@ -61,9 +67,15 @@ impl Prompt {
         match self.editor.readline(PROMPT) {
             Ok(text) => Ok(Line::Text(text)),
             Err(ReadlineError::Interrupted) => Ok(Line::Interrupted),
-            Err(ReadlineError::Eof) => Ok(Line::Over),
+            Err(ReadlineError::Eof) => Ok(self.unfinished().map_or(Line::Over, Line::Last)),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// What a file or a pipe left open. In a terminal nobody can end the input in the middle of a text.
+    fn unfinished(&self) -> Option<String> {
+        let text = self.editor.helper()?.unfinished.take();
+        (!text.is_empty() && !std::io::stdin().is_terminal()).then_some(text)
     }
 
     pub(super) fn remember(&mut self, text: &str) {
@@ -83,6 +95,8 @@ impl Prompt {
 struct Assistant {
     client: ReplClient,
     runtime: Handle,
+    /// The text that goes on in the next line, if there is one.
+    unfinished: RefCell<String>,
 }
 
 impl Helper for Assistant {}
@@ -142,7 +156,10 @@ const fn colour(kind: Kind) -> Option<&'static str> {
 
 impl Validator for Assistant {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        let goes_on = is_open(context.input());
+        let text = context.input();
+        // What is for the prompt is one line: a bracket in it is not ours to count.
+        let goes_on = dots::behind_dot(text).is_none() && is_open(text);
+        *self.unfinished.borrow_mut() = if goes_on { text.to_owned() } else { String::new() };
         Ok(if goes_on { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
     }
 }
