@@ -367,7 +367,10 @@ async fn whoever_comes_too_late_is_not_expected_any_more() {
     assert!(!sources.enter(&state(&url), entered()).await.unwrap());
     let again = sources.hand_off(&slug, "org", "main").await.unwrap();
     assert_ne!(again, url, "a new link is asked for");
-    assert!(sources.enter(&state(&again), entered()).await.unwrap());
+    let too_long = [("value".to_owned(), "q".repeat((64 << 10) + 1))].into();
+    let refused = sources.enter(&state(&again), too_long).await.unwrap_err();
+    assert!(refused.to_string().contains("65536 bytes at most"), "{refused}");
+    assert!(sources.enter(&state(&again), entered()).await.unwrap(), "which uses nothing up");
     assert!(!sources.enter(&state(&again), entered()).await.unwrap(), "and is good once");
 
     let oauth = OAuth {

@@ -94,6 +94,43 @@ fn a_client_is_kept_by_name_used_and_forgotten_and_its_secret_is_never_shown() {
 }
 
 #[test]
+fn a_connection_that_cannot_be_made_leaves_the_one_that_was_there() {
+    let house = House::open(3_600, &[]);
+    let admin = house.admin();
+    let place = "/api/connections/org/things/main";
+    let made = |body: Value| {
+        let mut whole = json!({ "integration": "things", "name": "main" });
+        whole.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
+        admin.post("/api/connections", &whole.to_string())
+    };
+    good(made(json!({ "template": "bearer", "value": SECRET })));
+    let before = good(admin.get(place));
+    let sealed = || good(admin.get("/api/vault"))["secrets"].clone();
+    let n_sealed = sealed();
+    let body = json!({ "integration": "things", "name": "main", "client": "nobody" }).to_string();
+    let refused = admin.post("/api/oauth/start", &body);
+    assert_eq!(refused.json()["_tag"], "OAuthStartError", "{refused:?}");
+    for wrong in [
+        json!({ "template": "oauth", "handoff": true }),
+        json!({ "template": "oauth", "value": "a secret too much" }),
+        json!({ "template": "bearer", "value": "two of them", "handoff": true }),
+        json!({ "template": "bearer", "value": "" }),
+        json!({ "template": "bearer", "from": { "provider": "env", "id": "" } }),
+        json!({ "template": "bearer", "value": "q".repeat((64 << 10) + 1) }),
+    ] {
+        let refused = made(wrong.clone());
+        assert_eq!(refused.status, 400, "{wrong} {refused:?}");
+    }
+    assert_eq!((good(admin.get(place)), sealed()), (before, n_sealed));
+    // One that is allowed to be so long holds nobody up, also where it repeats itself.
+    good(made(json!({ "template": "bearer", "value": "q".repeat(64 << 10) })));
+    assert_eq!(good(admin.get(place))["template"], "bearer");
+    let body = json!({ "integration": "things", "name": "new", "client": "nobody" }).to_string();
+    assert_eq!(admin.post("/api/oauth/start", &body).status, 400);
+    assert_eq!(admin.get("/api/connections/org/things/new").status, 404, "and none was made");
+}
+
+#[test]
 fn a_server_that_reads_documents_reads_ours_and_others_are_introduced() {
     let house = House::open(3_600, &["--public-url", "https://airlock.example"]);
     let (admin, agent) = (house.admin(), house.served.client("run"));

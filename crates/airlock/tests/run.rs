@@ -115,6 +115,18 @@ fn a_value_is_printed_as_json() {
 }
 
 #[test]
+fn every_value_is_passed_on_as_it_is() {
+    let deep = "let a = []; for (let i = 0; i < 200; i++) a = [a]; a";
+    let nested = format!("{}{}", "[".repeat(201), "]".repeat(201));
+    for (code, value) in
+        [(deep, nested.as_str()), ("'\\ud800'", r#""\ud800""#), ("undefined", "null")]
+    {
+        let told = format!("{{\"logs\":[],\"result\":{value},\"status\":\"completed\"}}\n");
+        assert_eq!(airlock(&["run", "--json", "-e", code]), seen(0, &told, ""));
+    }
+}
+
+#[test]
 fn undefined_prints_nothing() {
     assert_eq!(eval("const x = 1"), seen(0, "", ""));
 }
