@@ -408,6 +408,25 @@ async fn socket(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_secret_that_a_guest_puts_together_leaves_by_no_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(folder.path(), &[]);
+    let passphrase = json!({ "passphrase": "correct horse battery" }).to_string();
+    assert_eq!(served.client("admin").post("/api/vault/export", &passphrase).status, 200);
+    let mut socket = socket(&served).await;
+    let code =
+        "console.log('correct ho' + 'rse battery'); return ['correct ho', 'rse battery'].join('')";
+    let execute = json!({ "type": "execute", "sessionId": "s_shy", "code": code });
+    socket.send(Message::text(execute.to_string())).await.unwrap();
+    let mut told = String::new();
+    while !told.contains("\"final\"") {
+        let Message::Text(text) = socket.next().await.unwrap().unwrap() else { continue };
+        told.push_str(&text);
+    }
+    assert!(told.contains("[redacted]") && !told.contains("horse battery"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn several_sessions_share_a_socket() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(folder.path(), &[]);

@@ -10,6 +10,7 @@ use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use http_body_util::BodyExt as _;
+use lifecycle::Json;
 use std::borrow::Cow;
 use tools::scrub;
 
@@ -44,9 +45,33 @@ pub(crate) async fn discreet(request: Request, next: Next) -> Response {
     }
 }
 
+/// The same for a frame or a line of JSON, which it stays: for what leaves by a socket, or sealed.
+pub(crate) fn frame(text: Vec<u8>) -> Vec<u8> {
+    if scrub::knows_nothing() {
+        return text;
+    }
+    let Cow::Owned(blotted) = scrub::bytes(&text) else { return text };
+    let whole = String::from_utf8(text).ok().and_then(|text| Json::parse(text).ok());
+    whole.map_or(blotted, |whole| scrub::json(whole).text().to_owned().into_bytes())
+}
+
 fn blotted(piece: Bytes) -> Bytes {
     match scrub::bytes(&piece) {
         Cow::Borrowed(_) => piece,
         Cow::Owned(blotted) => blotted.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_without_its_secrets_is_json() {
+        scrub::learn("7316498520");
+        let told = |text: &str| String::from_utf8(frame(text.into())).unwrap();
+        assert_eq!(told(r#"{"a":7316498520}"#), r#"{"a":"[redacted]"}"#);
+        assert_eq!(told(r#"{"a":"x 73164\u00398520"}"#), r#"{"a":"x [redacted]"}"#);
+        assert_eq!(told(r#"{"a": 1}"#), r#"{"a": 1}"#);
     }
 }

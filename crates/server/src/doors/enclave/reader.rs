@@ -3,6 +3,7 @@
 use super::sessions::{Reading, random};
 use super::tape::End;
 use crate::app::App;
+use crate::discreet;
 use bytes::Bytes;
 use engine::Fault;
 use futures_util::future::FutureExt as _;
@@ -268,16 +269,18 @@ impl Reader {
     }
 
     fn line(&mut self, told: &Told, lines: &mut Vec<u8>) -> Result<(), Broken> {
+        let mut inner = vec![];
+        told.write(&self.session, &mut inner);
+        // Once it is sealed nobody sees what is in it, and a socket is not looked through.
+        let inner = discreet::frame(inner);
         match &mut self.sealer {
             // The first event carries what it takes to open the others.
             Some(sealer) if told.kind != protocols::enclave::Kind::SessionInit => {
-                let mut inner = vec![];
-                told.write(&self.session, &mut inner);
                 let envelope = sealer.seal(told.seq, &inner).map_err(|_| Broken)?;
                 serde_json::to_writer(&mut *lines, &envelope)
                     .expect("an envelope is made of texts");
             }
-            Some(_) | None => told.write(&self.session, lines),
+            Some(_) | None => lines.extend_from_slice(&inner),
         }
         lines.push(b'\n');
         Ok(())
