@@ -53,6 +53,21 @@ fn in_native_mode_the_client_shows_forms_and_links() {
 }
 
 #[test]
+fn a_form_whose_answer_does_not_fit_is_shown_again_with_the_reason() {
+    told("misfit");
+}
+
+#[test]
+fn a_client_that_cannot_show_its_form_is_sent_to_the_page() {
+    told("unshown");
+}
+
+#[test]
+fn everything_that_is_asked_is_asked_at_once() {
+    told("together");
+}
+
+#[test]
 fn a_client_without_elicitation_is_told_what_to_do() {
     told("lacking");
 }

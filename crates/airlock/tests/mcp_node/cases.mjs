@@ -1,14 +1,11 @@
 // Each case is a sentence that the Rust side names; it throws where the sentence is not true.
 import assert from 'node:assert/strict';
-import { answer, call, config, eras, execute, link, post, ways } from './link.mjs';
-
-const ask = 'return await tools.demo.ask({ text: "go?" })';
-const text = (result) => result.content[0].text;
-const every = async (test) => {
-  for (const era of eras) for (const way of ways) await test({ era, way });
-};
+import { answer, ask, call, config, eras, every, execute, link, post, startAsking, text, ways } from './link.mjs';
+import { questions } from './questions.mjs';
 
 const cases = {
+  ...questions,
+
   // Model mode: the model is told, asks the person, and brings the answer.
   async model() {
     await every(async (how) => {
@@ -361,14 +358,6 @@ const cases = {
     }
   },
 };
-
-async function startAsking(client) {
-  let told = await execute(client, ask);
-  while (told.structuredContent.status === 'running') {
-    told = await call(client, 'resume', { executionId: told.structuredContent.executionId });
-  }
-  return told.structuredContent.executionId;
-}
 
 /// Waits until the newest execution is as wished.
 async function newest(how, wished) {

@@ -11,6 +11,13 @@ export const config = JSON.parse(process.argv[3]);
 export const eras = ['2025-06-18', '2025-11-25', '2026-07-28'];
 export const ways = ['http', 'stdio'];
 
+/// A program that asks, and helpers to tell cases with.
+export const ask = 'return await tools.demo.ask({ text: "go?" })';
+export const text = (result) => result.content[0].text;
+export const every = async (test) => {
+  for (const era of eras) for (const way of ways) await test({ era, way });
+};
+
 const info = { name: 'airlock-tests', version: '1' };
 
 /// A connected client. `elicit` answers what the server asks; its absence is a client without elicitation.
@@ -94,11 +101,20 @@ export async function post(method, params, { query = '', token = config.token, c
 }
 
 /// Answers a question at Executor's HTTP door.
-export async function answer(id, action, token = config.admin) {
+export async function answer(id, action, more = {}) {
   const response = await fetch(`${config.url}/api/executions/${id}/resume`, {
     method: 'POST',
-    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-    body: JSON.stringify({ action }),
+    headers: { Authorization: `Bearer ${config.admin}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ action, ...more }),
   });
   return response.json();
+}
+
+/// Starts a program that asks; the id of its question.
+export async function startAsking(client, tool = 'resume') {
+  let told = await execute(client, ask);
+  while (told.structuredContent.status === 'running') {
+    told = await call(client, tool, { executionId: told.structuredContent.executionId });
+  }
+  return told.structuredContent.executionId;
 }

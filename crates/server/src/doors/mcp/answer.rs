@@ -30,6 +30,11 @@ pub(super) async fn give(
     given.unwrap_or_else(|panic| Err(Problem::broken(&panic)))
 }
 
+/// Whether what was filled in does not fit the question, which stays open.
+pub(super) fn is_misfit(problem: &Problem) -> bool {
+    problem.tag() == "BadRequestError"
+}
+
 /// What a model says in `resume`: an action, and content as JSON text or as an object.
 pub(super) fn said(action: &str, content: Option<&Value>) -> Result<Answer, Problem> {
     match action {

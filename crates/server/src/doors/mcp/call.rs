@@ -1,8 +1,9 @@
 //! The tools: `execute`, `resume`, `wait`, `skills`.
 
+use super::forms::Misfits;
 use super::listen::{Progress, Wanted, caught_up, listen};
 use super::narration::{Narration, Until};
-use super::native::{Stop, fallback};
+use super::native::{Shown, Stop};
 use super::visit::{Manner, Visit, is_stateless};
 use super::{answer, content, direct, prompt, tasks};
 use crate::error::Problem;
@@ -53,6 +54,7 @@ pub(super) async fn call(
                 Ok(wanted) => call.proceed(wanted).await,
                 Err(Stop::Protocol(error)) => return Err(error),
                 Err(Stop::Problem(problem)) => Err(problem),
+                Err(Stop::Told(told)) => Ok(*told),
             }
         }
         // Starting anew would make every call of the program twice.
@@ -68,7 +70,7 @@ pub(super) async fn call(
             }
         },
     };
-    Ok(told.unwrap_or_else(|problem| content::refused(&problem).into()))
+    Ok(told.unwrap_or_else(|problem| content::refused(&problem, None).into()))
 }
 
 impl Call<'_> {
@@ -115,8 +117,19 @@ impl Call<'_> {
         Ok(execution)
     }
 
-    /// Waits for what comes next, and tells it as this client can hear it.
-    async fn proceed(&self, mut wanted: Wanted) -> Result<CallToolResponse, Problem> {
+    /// Waits for what comes next, and tells it as this client can hear it. From here on a "no" names the
+    /// execution: whoever ran the program again would do twice what it did.
+    async fn proceed(&self, wanted: Wanted) -> Result<CallToolResponse, Problem> {
+        let told = self.follow(wanted).await;
+        Ok(told.unwrap_or_else(|problem| self.refused(wanted.execution, &problem)))
+    }
+
+    /// A "no" about an execution that is there.
+    pub(super) fn refused(&self, execution: ExecutionId, problem: &Problem) -> CallToolResponse {
+        content::refused(problem, Some((execution, self.manner))).into()
+    }
+
+    async fn follow(&self, mut wanted: Wanted) -> Result<CallToolResponse, Problem> {
         let execution = wanted.execution;
         loop {
             let progress = Progress::wished(self.context);
@@ -134,17 +147,31 @@ impl Call<'_> {
             tracing::debug!(target: "mcp", %execution, %question, "paused");
             let forms = match self.manner {
                 Manner::Model => return Ok(content::paused(asked).into()),
-                Manner::Browser => {
-                    return Ok(content::approval_required(&self.visit.origin, question).into());
+                Manner::Browser => return Ok(self.sent_to_page(question, None)),
+                Manner::Retry(forms) => {
+                    match self.needed(execution, forms, &Misfits::new()).await? {
+                        Some(needed) => return Ok(needed),
+                        // Somebody else was quicker.
+                        None => wanted = Wanted { until: Until::After(question), ..wanted },
+                    }
+                    continue;
                 }
-                Manner::Retry(forms) => return self.needed(execution, &narration, forms).await,
                 Manner::Form(forms) => forms,
             };
             match self.show(execution, asked, forms).await? {
-                Some(counts) => wanted = Wanted { until: Until::After(question), counts, ..wanted },
-                None => return Ok(fallback(asked)),
+                Shown::Answered { counts } => {
+                    wanted = Wanted { until: Until::After(question), counts, ..wanted };
+                }
+                Shown::Open { misfit } => {
+                    return Ok(self.sent_to_page(question, misfit.as_deref()));
+                }
             }
         }
+    }
+
+    /// Tells a model where the person decides.
+    fn sent_to_page(&self, question: QuestionId, why: Option<&str>) -> CallToolResponse {
+        content::approval_required(&self.visit.origin, question, self.manner, why).into()
     }
 
     /// How long this client is kept waiting. One that has tasks is given one soon.
@@ -166,13 +193,15 @@ impl Call<'_> {
         if self.has_tasks() {
             return Ok(tasks::created(self.visit, execution).await?.into());
         }
-        Ok(match (self.manner, wanted.until) {
-            (Manner::Browser, Until::After(question)) => {
-                content::approval_required(&self.visit.origin, question)
+        let narration = caught_up(&self.visit.app, execution).await?;
+        let asked = narration.account.open().next();
+        Ok(match (self.manner, asked) {
+            (_, None) => content::running(execution, self.manner).into(),
+            (Manner::Model, Some(asked)) => content::paused(asked).into(),
+            (Manner::Browser | Manner::Form(_) | Manner::Retry(_), Some(asked)) => {
+                self.sent_to_page(asked.question.id, None)
             }
-            _ => content::running(execution, self.manner),
-        }
-        .into())
+        })
     }
 
     async fn resume(&self) -> Result<CallToolResponse, Problem> {

@@ -162,11 +162,21 @@ fn plain(text: &str) -> Option<Value> {
 }
 
 /// A question, to a model that sends the person to a page.
-pub(super) fn approval_required(origin: &str, question: QuestionId) -> CallToolResult {
+pub(super) fn approval_required(
+    origin: &str,
+    question: QuestionId,
+    manner: Manner,
+    why: Option<&str>,
+) -> CallToolResult {
     let url = format!("{origin}/resume/{question}");
-    let prompt = "Tell the user to decide on this page, and show them the link. Then call `resume` with this \
-                  executionId; it waits for their decision.";
-    let text = format!("User approval required.\n\n{url}\n\n{prompt}\n\nexecutionId: {question}");
+    let prompt = format!(
+        "Tell the user to decide on this page, and show them the link. Then call `{}` with this \
+         executionId; it waits for their decision.",
+        waiter(manner)
+    );
+    let why = why.map(|why| format!("{why}\n\n")).unwrap_or_default();
+    let text =
+        format!("{why}User approval required.\n\n{url}\n\n{prompt}\n\nexecutionId: {question}");
     let structured = json!({
         "status": "user_approval_required",
         "executionId": question,
@@ -178,12 +188,9 @@ pub(super) fn approval_required(origin: &str, question: QuestionId) -> CallToolR
 
 /// Neither asks nor has ended, and the client has waited long enough.
 pub(super) fn running(execution: ExecutionId, manner: Manner) -> CallToolResult {
-    let tool = match manner {
-        Manner::Model | Manner::Browser => "resume",
-        Manner::Form(_) | Manner::Retry(_) => "wait",
-    };
     let prompt = format!(
-        "The program goes on. Call `{tool}` with this executionId to wait for its result; do not run it again."
+        "The program goes on. Call `{}` with this executionId to wait for its result; do not run it again.",
+        waiter(manner)
     );
     let text = format!("Still running.\n\n{prompt}\n\nexecutionId: {execution}");
     let structured =
@@ -191,8 +198,17 @@ pub(super) fn running(execution: ExecutionId, manner: Manner) -> CallToolResult 
     result(vec![ContentBlock::text(text)], structured, false)
 }
 
-/// A "no", with what to do next.
-pub(super) fn refused(problem: &Problem) -> CallToolResult {
+/// The tool that waits.
+const fn waiter(manner: Manner) -> &'static str {
+    match manner {
+        Manner::Model | Manner::Browser => "resume",
+        Manner::Form(_) | Manner::Retry(_) => "wait",
+    }
+}
+
+/// A "no", with what to do next. Within an execution that is not to call again: the program would do twice
+/// what it did.
+pub(super) fn refused(problem: &Problem, within: Option<(ExecutionId, Manner)>) -> CallToolResult {
     let (status, recovery) = match problem.tag() {
         "ExecutionNotFoundError" => ("execution_not_found", "re_execute"),
         "ForbiddenError" => ("execution_forbidden", "ask_user"),
@@ -202,14 +218,19 @@ pub(super) fn refused(problem: &Problem) -> CallToolResult {
         "ConflictError" => ("execution_conflict", "ask_user"),
         _ => ("internal_error", "retry"),
     };
-    let next = match recovery {
-        "re_execute" => "Run `execute` again with the whole program.",
-        "ask_user" => "Tell the user.",
-        "correct_arguments" => "Correct the arguments and call again.",
-        _ => "Try again in a moment.",
+    let next = match (recovery, within) {
+        ("re_execute", _) => "Run `execute` again with the whole program.".into(),
+        ("ask_user", _) => "Tell the user.".into(),
+        (_, Some((execution, manner))) => {
+            let tool = waiter(manner);
+            format!("Call `{tool}` with executionId {execution} in a moment; do not run it again.")
+        }
+        ("correct_arguments", None) => "Correct the arguments and call again.".into(),
+        (_, None) => "Try again in a moment.".to_owned(),
     };
     let mut structured = json!({ "status": status, "recovery": recovery });
-    if let Some(id) = problem.execution_id() {
+    let within = within.map(|(execution, _)| execution.to_string());
+    if let Some(id) = problem.execution_id().map(str::to_owned).or(within) {
         structured["executionId"] = id.into();
     }
     if let Some(id) = problem.trace_id() {

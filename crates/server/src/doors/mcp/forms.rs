@@ -1,16 +1,22 @@
 //! Questions as a client shows them itself: a form, or a link to follow.
 
+use super::answer;
 use super::content::interaction;
-use super::visit::{Forms, Visit};
-use lifecycle::QuestionId;
+use super::visit::{Forms, Manner, Visit};
+use lifecycle::{Answer, Json, QuestionId, QuestionKind};
 use protocols::executor::{Account, Asked};
 use rmcp::model::{
-    ElicitRequest, ElicitRequestParams, ElicitationSchema, InputRequest, InputRequests,
+    ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationSchema, InputRequest,
+    InputRequests, InputResponses,
 };
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// Questions put to a client at once.
 const QUESTIONS_MAX: usize = 20;
+
+/// Why what was filled in does not fit, question by question.
+pub(super) type Misfits = BTreeMap<QuestionId, String>;
 
 /// What a client's yes means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,21 +27,82 @@ pub(super) enum Yes {
     Visits,
 }
 
-/// The question in the client's words, and what its yes means.
-pub(super) fn request(visit: &Visit, asked: &Asked, forms: Forms) -> (ElicitRequestParams, Yes) {
+/// The question in the client's words, and what its yes means. A misfit is told before it.
+pub(super) fn request(
+    visit: &Visit,
+    asked: &Asked,
+    forms: Forms,
+    misfit: Option<&str>,
+) -> (ElicitRequestParams, Yes) {
     let id = asked.question.id;
-    let shown = interaction(asked).unwrap_or_default();
-    let message = asked.question.message.clone();
-    if let Some(url) = shown["url"].as_str() {
-        return (linked(message, url, id, forms), Yes::Answers);
-    }
-    match drawable(&shown["requestedSchema"]).filter(|_| forms.form) {
-        Some(schema) => (form(message, schema), Yes::Answers),
-        None => {
+    let message = match misfit {
+        Some(why) => format!("{why}\n\n{}", asked.question.message),
+        None => asked.question.message.clone(),
+    };
+    match drawn(asked, forms) {
+        Drawn::Link(url) => (linked(message, &url, id, forms), Yes::Answers),
+        Drawn::Form(schema) => (form(message, schema), Yes::Answers),
+        Drawn::Page => {
             let page = format!("{}/resume/{id}", visit.origin);
             (linked(message, &page, id, forms), Yes::Visits)
         }
     }
+}
+
+/// How a question looks to a client.
+enum Drawn {
+    /// A link that somebody asks the person to follow.
+    Link(String),
+    Form(ElicitationSchema),
+    /// A link to the page where it can be answered.
+    Page,
+}
+
+fn drawn(asked: &Asked, forms: Forms) -> Drawn {
+    let shown = interaction(asked).unwrap_or_default();
+    if let Some(url) = shown["url"].as_str() {
+        return Drawn::Link(url.to_owned());
+    }
+    drawable(&shown["requestedSchema"]).filter(|_| forms.form).map_or(Drawn::Page, Drawn::Form)
+}
+
+/// What a client's form says to a question; none where the person went to its page.
+pub(super) fn meant(asked: &Asked, forms: Forms, form: &ElicitResult) -> Option<Answer> {
+    let answer = answer::of_form(form);
+    let visits = || matches!(drawn(asked, forms), Drawn::Page);
+    let is_yes = matches!(answer, Answer::Accept { .. });
+    (!(is_yes && visits())).then_some(answer)
+}
+
+/// What a client says to questions that were asked; nothing where the person went to a page.
+pub(super) fn brought(
+    account: &Account,
+    manner: Manner,
+    responses: &InputResponses,
+) -> Vec<(QuestionId, Option<Answer>)> {
+    let forms = match manner {
+        Manner::Form(forms) | Manner::Retry(forms) => forms,
+        Manner::Model | Manner::Browser => Forms { form: true, url: true },
+    };
+    let read = |(id, form): (&String, &Value)| {
+        let asked = account.question(id.parse().ok()?)?;
+        let form = serde_json::from_value(form.clone()).ok()?;
+        Some((asked.question.id, meant(asked, forms, &form)))
+    };
+    responses.iter().filter_map(read).collect()
+}
+
+/// What does not fit of what was brought. Questions that are no forms take whatever comes.
+pub(super) fn misfits(account: &Account, brought: &[(QuestionId, Option<Answer>)]) -> Misfits {
+    let nothing = Json::parse("{}".to_owned()).expect("an empty object is JSON");
+    let misfit = |(question, answer): &(QuestionId, Option<Answer>)| {
+        let Some(Answer::Accept { content }) = answer else { return None };
+        let asked = account.question(*question).filter(|asked| asked.is_open())?;
+        let QuestionKind::Form { schema } = &asked.question.kind else { return None };
+        let why = tools::misfit(schema, content.as_ref().unwrap_or(&nothing))?;
+        Some((*question, format!("The answer does not fit the question: {why}.")))
+    };
+    brought.iter().filter_map(misfit).collect()
 }
 
 /// A link; where the client has none, a form that shows it.
@@ -78,10 +145,16 @@ fn drawable(schema: &Value) -> Option<ElicitationSchema> {
 }
 
 /// Every open question at once, each under its own id.
-pub(super) fn requests(visit: &Visit, account: &Account, forms: Forms) -> InputRequests {
+pub(super) fn requests(
+    visit: &Visit,
+    account: &Account,
+    forms: Forms,
+    misfits: &Misfits,
+) -> InputRequests {
     let open = account.open().take(QUESTIONS_MAX);
     open.map(|asked| {
-        let (params, _) = request(visit, asked, forms);
+        let misfit = misfits.get(&asked.question.id).map(String::as_str);
+        let (params, _) = request(visit, asked, forms, misfit);
         (asked.question.id.to_string(), InputRequest::Elicitation(ElicitRequest::new(params)))
     })
     .collect()

@@ -3,22 +3,28 @@
 
 use super::answer;
 use super::call::Call;
-use super::content;
-use super::forms::{self, Yes};
+use super::forms::{self, Misfits};
 use super::listen::{Wanted, caught_up};
 use super::narration::{Narration, Until};
 use super::seal::{Bad, State, binding};
-use super::visit::Forms;
+use super::visit::{Forms, Manner};
 use crate::app::App;
 use crate::error::Problem;
 use futures_util::StreamExt as _;
-use lifecycle::{ExecutionId, QuestionId, Seq};
+use lifecycle::{Answer, ExecutionId, QuestionId, Seq};
 use protocols::executor::Asked;
-use rmcp::model::{CallToolResponse, ElicitResult, ErrorData, InputRequiredResult, InputResponses};
+use rmcp::model::{
+    CallToolResponse, ElicitRequestParams, ElicitResult, ErrorData, InputRequiredResult,
+    InputResponses, JsonObject, MetaObject,
+};
 use std::time::Duration;
 
 /// How long a person may look at a form. The question stays open after that.
 const FORM_TIME_MAX: Duration = Duration::from_secs(600);
+
+/// How often a form is shown in the middle of a call while what is filled in does not fit. A client that
+/// answers without a person would go on for ever.
+const SHOWS_MAX: u32 = 3;
 
 /// Why a retry goes no further.
 pub(super) enum Stop {
@@ -26,6 +32,16 @@ pub(super) enum Stop {
     Protocol(ErrorData),
     /// A result that says no.
     Problem(Problem),
+    /// What is told instead.
+    Told(Box<CallToolResponse>),
+}
+
+/// What came of showing a question in the middle of a call.
+pub(super) enum Shown {
+    /// It is answered, or will be on its page; whether the answer was given here.
+    Answered { counts: bool },
+    /// The client could not show it, or nothing that it brought fits: why, then.
+    Open { misfit: Option<String> },
 }
 
 impl From<Problem> for Stop {
@@ -35,58 +51,71 @@ impl From<Problem> for Stop {
 }
 
 impl Call<'_> {
-    /// Shows the question in the middle of the call. None where the client could not, after all;
-    /// otherwise whether an answer was given here.
+    /// Shows the question in the middle of the call, and again with the reason where the answer does not fit.
     pub(super) async fn show(
         &self,
         execution: ExecutionId,
         asked: &Asked,
         forms: Forms,
-    ) -> Result<Option<bool>, Problem> {
+    ) -> Result<Shown, Problem> {
         let question = asked.question.id;
-        let (params, yes) = forms::request(self.visit, asked, forms);
-        let peer = &self.context.peer;
-        let showing = peer.create_elicitation_with_timeout(params, Some(FORM_TIME_MAX));
-        let filled = tokio::select! {
-            filled = showing => filled,
-            () = settled(&self.visit.app, execution, question) => return Ok(Some(false)),
-            () = self.visit.app.stopping.cancelled() => return Err(Problem::stopping()),
-        };
-        match filled {
-            Ok(form) => self.take(question, &form, yes).await.map(Some),
-            Err(error) => {
-                tracing::debug!(target: "mcp", %question, %error, "the client showed no form");
-                Ok(None)
+        let mut misfit = None;
+        for _ in 0..SHOWS_MAX {
+            let (params, _) = forms::request(self.visit, asked, forms, misfit.as_deref());
+            let filled = tokio::select! {
+                filled = self.filled(params) => filled,
+                () = settled(&self.visit.app, execution, question) => {
+                    return Ok(Shown::Answered { counts: false });
+                }
+                () = self.visit.app.stopping.cancelled() => return Err(Problem::stopping()),
+            };
+            let Some(form) = filled else { break };
+            let Some(answer) = forms::meant(asked, forms, &form) else {
+                return Ok(Shown::Answered { counts: false });
+            };
+            match answer::give(self.visit, question, answer).await {
+                Err(problem) if answer::is_misfit(&problem) => {
+                    misfit = Some(problem.message().to_owned());
+                }
+                given => return given.map(|counts| Shown::Answered { counts }),
             }
         }
+        Ok(Shown::Open { misfit })
     }
 
-    async fn take(
-        &self,
-        question: QuestionId,
-        form: &ElicitResult,
-        yes: Yes,
-    ) -> Result<bool, Problem> {
-        match (answer::of_form(form), yes) {
-            (lifecycle::Answer::Accept { .. }, Yes::Visits) => Ok(false),
-            (answer, _) => answer::give(self.visit, question, answer).await,
-        }
+    /// What the client's person says; none where the client could not ask, after all.
+    async fn filled(&self, params: ElicitRequestParams) -> Option<ElicitResult> {
+        let peer = &self.context.peer;
+        let filled = peer.create_elicitation_with_timeout(params, Some(FORM_TIME_MAX)).await;
+        filled
+            .inspect_err(
+                |error| tracing::debug!(target: "mcp", %error, "the client showed no form"),
+            )
+            .ok()
     }
 
-    /// Tells the client what is needed, and what to send along.
+    /// Tells the client what is needed, and what to send along. None where nothing is, by now.
     pub(super) async fn needed(
         &self,
         execution: ExecutionId,
-        narration: &Narration,
         forms: Forms,
-    ) -> Result<CallToolResponse, Problem> {
-        let requests = forms::requests(self.visit, &narration.account, forms);
-        let questions = requests.keys().flat_map(|id| id.parse()).collect();
+        misfits: &Misfits,
+    ) -> Result<Option<CallToolResponse>, Problem> {
         let app = &self.visit.app;
+        // The waiting has ended at the first question; by now there may be more.
+        let narration = caught_up(app, execution).await?;
+        let requests = forms::requests(self.visit, &narration.account, forms, misfits);
+        if requests.is_empty() {
+            return Ok(None);
+        }
+        let questions = requests.keys().flat_map(|id| id.parse()).collect();
         let state = State::new(execution, questions, app.clock.now())?;
         let binding = binding(&self.visit.caller.name, &self.tool, &self.args);
         let sealed = app.mcp.seal.close(&binding, &state).await?;
-        Ok(InputRequiredResult::new(Some(requests), Some(sealed)).into())
+        let mut needed = InputRequiredResult::new(Some(requests), Some(sealed));
+        let execution = ("executionId".to_owned(), execution.to_string().into());
+        needed.meta = Some(MetaObject(JsonObject::from_iter([execution])));
+        Ok(Some(needed.into()))
     }
 
     /// The second half of a call: what the client brought is given as answers, and the wait goes on.
@@ -109,33 +138,55 @@ impl Call<'_> {
         if state.questions.iter().any(is_ours) {
             return Err(refused(Bad::Used, Some(execution)));
         }
-        let forms: Vec<(QuestionId, ElicitResult)> = state
-            .questions
-            .iter()
-            .filter_map(|question| {
-                let form = responses.get(&question.to_string())?.clone();
-                Some((*question, serde_json::from_value(form).ok()?))
-            })
-            .collect();
+        let mut brought = forms::brought(&narration.account, self.manner, responses);
+        brought.retain(|(question, _)| state.questions.contains(question));
+        let until = Until::Now(narration.account.last());
         let unanswered = narration.account.open().next().is_some();
-        if forms.is_empty() && unanswered {
+        if brought.is_empty() && unanswered {
             // Nothing we asked for: ask again, with a state of its own.
-            return Ok(Wanted { execution, until: Until::Now(Seq(0)), counts: false });
+            return Ok(Wanted { execution, until, counts: false });
+        }
+        // All of it is looked at before any of it counts: what does not fit is asked for again.
+        let misfits = forms::misfits(&narration.account, &brought);
+        if !misfits.is_empty() {
+            return self.again(Wanted { execution, until, counts: false }, &misfits).await;
         }
         if !app.mcp.seal.use_up(&state, now) {
             return Err(refused(Bad::Used, Some(execution)));
         }
-        let mut until = Until::Now(narration.account.last());
-        let mut counts = false;
-        for (question, form) in forms {
-            let asked = narration.account.question(question);
-            let forms = Forms { form: true, url: true };
-            let yes =
-                asked.map_or(Yes::Answers, |asked| forms::request(self.visit, asked, forms).1);
-            counts |= self.take(question, &form, yes).await?;
-            until = Until::After(question);
+        let wanted = Wanted { execution, until, counts: false };
+        self.given(wanted, brought).await
+    }
+
+    async fn given(
+        &self,
+        mut wanted: Wanted,
+        brought: Vec<(QuestionId, Option<Answer>)>,
+    ) -> Result<Wanted, Stop> {
+        let mut misfits = Misfits::new();
+        for (question, answer) in brought {
+            wanted.until = Until::After(question);
+            let Some(answer) = answer else { continue };
+            match answer::give(self.visit, question, answer).await {
+                Ok(counts) => wanted.counts |= counts,
+                Err(problem) if answer::is_misfit(&problem) => {
+                    misfits.insert(question, problem.message().to_owned());
+                }
+                Err(problem) => {
+                    return Err(Stop::Told(Box::new(self.refused(wanted.execution, &problem))));
+                }
+            }
         }
-        Ok(Wanted { execution, until, counts })
+        if misfits.is_empty() { Ok(wanted) } else { self.again(wanted, &misfits).await }
+    }
+
+    /// Asks again for what did not fit, with a state of its own.
+    async fn again(&self, wanted: Wanted, misfits: &Misfits) -> Result<Wanted, Stop> {
+        let Manner::Retry(forms) = self.manner else { return Ok(wanted) };
+        match self.needed(wanted.execution, forms, misfits).await? {
+            Some(needed) => Err(Stop::Told(Box::new(needed))),
+            None => Ok(wanted),
+        }
     }
 }
 
@@ -165,9 +216,4 @@ async fn settled(app: &App, execution: ExecutionId, question: QuestionId) {
             return;
         }
     }
-}
-
-/// What a client whose form failed is told: the model asks instead.
-pub(super) fn fallback(asked: &Asked) -> CallToolResponse {
-    content::paused(asked).into()
 }

@@ -3,12 +3,12 @@
 
 use super::answer;
 use super::content;
-use super::forms;
+use super::forms::{self, Misfits};
 use super::listen::caught_up;
 use super::narration::Narration;
 use super::visit::{Manner, Visit};
 use crate::error::Problem;
-use lifecycle::{ExecutionId, QuestionId, Rejection, Timestamp, Utc};
+use lifecycle::{ExecutionId, Rejection, Timestamp, Utc};
 use protocols::executor::Told;
 use rmcp::model::{
     CallToolResult, CreateTaskResult, DetailedTask, ErrorData, InputResponses, JsonObject, Task,
@@ -53,11 +53,14 @@ pub(super) async fn update(
     if !matches!(may, Some(Ok(()))) {
         return Err(ErrorData::invalid_params("this caller may not answer", None));
     }
-    let open: Vec<QuestionId> = narration.account.open().map(|asked| asked.question.id).collect();
-    for question in open {
-        let form = responses.get(&question.to_string()).cloned();
-        let Some(form) = form.and_then(|form| serde_json::from_value(form).ok()) else { continue };
-        let given = answer::give(&visit, question, answer::of_form(&form)).await;
+    let brought = forms::brought(&narration.account, visit.manner(context), &responses);
+    // All of it is looked at before any of it counts.
+    if let Some((question, why)) = forms::misfits(&narration.account, &brought).pop_first() {
+        return Err(ErrorData::invalid_params(format!("{question}: {why}"), None));
+    }
+    for (question, answer) in brought {
+        let Some(answer) = answer else { continue };
+        let given = answer::give(&visit, question, answer).await;
         given.map_err(|problem| ErrorData::invalid_params(problem.message().to_owned(), None))?;
     }
     Ok(())
@@ -106,7 +109,7 @@ fn payload(
     let result = match (narration.account.now(), manner) {
         (None, _) => return TaskPayload::Working,
         (Some(Told::Asked(_)), Manner::Form(forms) | Manner::Retry(forms)) => {
-            let input_requests = forms::requests(visit, &narration.account, forms);
+            let input_requests = forms::requests(visit, &narration.account, forms, &Misfits::new());
             return TaskPayload::InputRequired { input_requests };
         }
         (Some(Told::Over(lifecycle::Outcome::Cancelled { .. })), _) => {
@@ -114,10 +117,10 @@ fn payload(
         }
         (Some(Told::Asked(asked)), Manner::Model) => content::paused(asked),
         (Some(Told::Asked(asked)), Manner::Browser) => {
-            content::approval_required(&visit.origin, asked.question.id)
+            content::approval_required(&visit.origin, asked.question.id, manner, None)
         }
         (Some(Told::Over(outcome)), _) => content::over(execution, narration, outcome),
-        (Some(Told::Parked), _) => content::refused(&Problem::parked(execution)),
+        (Some(Told::Parked), _) => content::refused(&Problem::parked(execution), None),
     };
     TaskPayload::Completed { result: object(&result) }
 }
