@@ -118,6 +118,63 @@ fn the_log_tells_of_capabilities_pauses_and_answers_where_a_variable_asks_for_it
 }
 
 #[test]
+fn what_cannot_be_passed_on_is_answered_and_the_rest_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let served = Served::start(dir.path(), &[]);
+    let token = fs::read_to_string(served.data_dir.join("tokens/run")).unwrap();
+    let mut bridge = Bridge::open(dir.path(), &served.url, token.trim());
+    let call = |id: u32, code: &str| {
+        let params = json!({ "name": "execute", "arguments": { "code": code } });
+        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string()
+    };
+    let (long, large) = (call(8, &"x".repeat(5 << 20)), call(10, &"x".repeat(3 << 20)));
+    type Told = (Value, Option<i64>, Option<&'static str>);
+    let nobody = |code: i64| (Value::Null, Some(code), None);
+    let lone =
+        br#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"\ud83d"}}"#.as_slice();
+    let cases: [(&[u8], Told); 6] = [
+        (b"[", nobody(-32_700)),
+        (b"[]", nobody(-32_600)),
+        (br#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, nobody(-32_600)),
+        (lone, (json!(7), None, Some("half a surrogate pair"))),
+        (long.as_bytes(), (json!(8), None, Some("more than 4194304 bytes"))),
+        (
+            b"{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\",\"params\":\"\xff\"}",
+            (json!(9), Some(-32_600), None),
+        ),
+    ];
+    let slow = call(3, "await tools.demo.sleep({ ms: 300 }); return 5");
+    writeln!(bridge.says, "{slow}").unwrap();
+    let mut answers = vec![];
+    let hear = |bridge: &mut Bridge| {
+        serde_json::from_str::<Value>(&bridge.hears.next().unwrap().unwrap()).unwrap()
+    };
+    for (line, _) in &cases {
+        bridge.says.write_all(line).unwrap();
+        bridge.says.write_all(b"\n").unwrap();
+    }
+    for _ in 0..=cases.len() {
+        answers.push(hear(&mut bridge));
+    }
+    let at = answers.iter().position(|answer| answer["id"] == 3).unwrap();
+    assert_eq!(answers.remove(at)["result"]["structuredContent"]["result"], 5, "it goes on");
+    for ((_, (id, code, why)), answer) in cases.iter().zip(&answers) {
+        assert_eq!((&answer["id"], answer["error"]["code"].as_i64()), (id, *code), "{answer}");
+        let text = answer["result"]["content"][0]["text"].as_str();
+        assert!(why.is_none_or(|why| text.unwrap().contains(why)), "{answer}");
+    }
+    writeln!(bridge.says, "{large}").unwrap();
+    let refused = hear(&mut bridge);
+    let text = "Error: the server refused this: The body is larger than 2097152 bytes, the most that is taken. \
+                Nothing was started. Correct the arguments and call again.";
+    assert_eq!(refused["result"]["content"][0]["text"], text);
+    assert_eq!(refused["result"]["structuredContent"]["recovery"], "correct_arguments");
+    bridge.close();
+    let listed = served.client("admin").get("/api/executions").json();
+    assert_eq!(listed["executions"].as_array().unwrap().len(), 1, "nothing else was started");
+}
+
+#[test]
 fn a_server_that_is_named_is_spoken_to_and_none_is_started() {
     let dir = tempfile::tempdir().unwrap();
     let served = Served::start(&dir.path().join("there"), &[]);

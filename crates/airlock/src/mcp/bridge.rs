@@ -2,19 +2,19 @@
 //! stack; what is passed on here is bytes, so nothing that either side says is lost on the way. A
 //! server that went away is looked for, or started again, before a message is given up.
 
+mod lines;
+
 use super::Link;
 use client::{Error, McpClient, McpHead, McpSaid};
 use lifecycle::Json;
+use lines::{Head, Line, Message};
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::io::{self, BufRead, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{RwLock, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
-
-/// Longest message from a client: as long as the server takes, and room for JSON around it.
-const LINE_BYTES_MAX: u64 = 4 << 20;
 
 /// Requests under way at a time; the next is read when one is answered.
 const IN_FLIGHT_MAX: usize = 64;
@@ -64,7 +64,7 @@ pub(super) async fn run(link: Link) -> Result<(), String> {
             passing.join_next().await;
         }
         while passing.try_join_next().is_some() {}
-        bridge.hear(&line?, &mut passing).await;
+        bridge.hear(line, &mut passing).await;
     }
     // A client that wrote all it had to say may still read.
     let all = async { while passing.join_next().await.is_some() {} };
@@ -77,31 +77,18 @@ pub(super) async fn run(link: Link) -> Result<(), String> {
 }
 
 /// Lines from stdin, read in a thread: such a read cannot be called off.
-fn stdin() -> mpsc::Receiver<Result<String, String>> {
-    let (lines, read) = mpsc::channel(1);
+fn stdin() -> mpsc::Receiver<Line> {
+    let (heard, read) = mpsc::channel(1);
     std::thread::spawn(move || {
         let mut stdin = io::stdin().lock();
-        while let Some(line) = next_line(&mut stdin).transpose() {
-            let is_broken = line.is_err();
-            if lines.blocking_send(line).is_err() || is_broken {
+        // A stdin that breaks has ended: what is under way is answered all the same.
+        while let Ok(Some(line)) = lines::next_line(&mut stdin) {
+            if heard.blocking_send(line).is_err() {
                 break;
             }
         }
     });
     read
-}
-
-/// A line; none at the end. One that is too long ends the conversation: nobody could answer it.
-fn next_line(from: &mut impl BufRead) -> Result<Option<String>, String> {
-    let mut line = String::new();
-    let n_bytes = from.take(LINE_BYTES_MAX).read_line(&mut line).map_err(|e| e.to_string())?;
-    match n_bytes as u64 {
-        0 => Ok(None),
-        LINE_BYTES_MAX if !line.ends_with('\n') => {
-            Err(format!("a message has more than {LINE_BYTES_MAX} bytes"))
-        }
-        _ => Ok(Some(line)),
-    }
 }
 
 /// One write per line. When nobody reads any more, the rest is dropped.
@@ -120,30 +107,29 @@ async fn found(link: &Link) -> Result<McpClient, String> {
 }
 
 impl Bridge {
-    async fn hear(self: &Arc<Self>, line: &str, under_way: &mut JoinSet<()>) {
-        let line = line.trim();
-        if line.is_empty() {
-            return;
-        }
-        let Ok(message) = Json::parse(line.to_owned()) else {
-            self.say(&error(&Value::Null, -32_700, "this is not JSON")).await;
-            return;
+    async fn hear(self: &Arc<Self>, line: Line, under_way: &mut JoinSet<()>) {
+        let message = match &line {
+            Line::Whole(line) if line.trim().is_empty() => return,
+            Line::Whole(line) => lines::read(line.trim()),
+            Line::Odd(head, why) => Err(head.refused(lines::NO_REQUEST, why)),
         };
-        let looked_at: Value = serde_json::from_str(message.text()).unwrap_or_default();
-        let id = looked_at["id"].clone();
-        let method = looked_at["method"].as_str().unwrap_or_default().to_owned();
-        if method == "notifications/cancelled" {
-            self.call_off(&looked_at["params"]["requestId"]);
+        let message = match message {
+            Ok(message) => message,
+            Err(answer) => return self.say(&answer).await,
+        };
+        if let Some(id) = &message.called_off {
+            self.call_off(id);
         }
-        let passing = Arc::clone(self).pass(message, id.clone(), method.clone());
-        if id.is_null() || method.is_empty() || method == "initialize" {
+        let head = message.head.clone();
+        let passing = Arc::clone(self).pass(message);
+        if !head.asks() || head.method == "initialize" {
             // What follows may depend on it.
             passing.await;
         } else {
             let handle = under_way.spawn(passing);
             let mut calls = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
             calls.retain(|_, call| !call.is_finished());
-            calls.insert(id.to_string(), handle);
+            calls.insert(head.id.to_string(), handle);
         }
     }
 
@@ -156,18 +142,15 @@ impl Bridge {
     }
 
     /// Passes one message on, and back what is said to it.
-    async fn pass(self: Arc<Self>, message: Json, id: Value, method: String) {
-        let said = match self.sent(&message, &method).await {
-            Ok(said) => said,
-            Err(why) => {
-                if !id.is_null() && !method.is_empty() {
-                    self.say(&lost(&id, &method, &why)).await;
-                }
-                return;
-            }
+    async fn pass(self: Arc<Self>, message: Message) {
+        let relayed = match self.sent(&message.text, &message.head.method).await {
+            Ok(said) => self.relay(said, &message).await,
+            Err(why) => Err(No::Lost(why)),
         };
-        if let Err(why) = self.relay(said, &message, &id, &method).await {
-            self.say(&lost(&id, &method, &why)).await;
+        if let Err(no) = relayed
+            && message.head.asks()
+        {
+            self.say(&no.told(&message.head)).await;
         }
     }
 
@@ -212,34 +195,35 @@ impl Bridge {
     }
 
     /// What the server says, message by message.
-    async fn relay(
-        &self,
-        mut said: McpSaid,
-        message: &Json,
-        id: &Value,
-        method: &str,
-    ) -> Result<(), String> {
-        let mut is_answered = id.is_null() || method.is_empty();
-        while let Some(text) = said.next().await? {
-            let Ok(value) = serde_json::from_str::<Value>(&text) else {
-                // A "no" that is no message: from the guard, or from something in between.
-                return if is_answered { Ok(()) } else { Err(format!("{} {text}", said.status)) };
-            };
+    async fn relay(&self, mut said: McpSaid, message: &Message) -> Result<(), No> {
+        let Head { id, method } = &message.head;
+        let mut is_answered = !message.head.asks();
+        while let Some(text) = said.next().await.map_err(No::Lost)? {
+            let value = lines::glance(&text);
             if value["jsonrpc"] != "2.0" {
+                // A "no" that is no message: from the guard, or from something in between.
                 let why = value["message"].as_str().unwrap_or(&text).to_owned();
-                return if is_answered { Ok(()) } else { Err(why) };
+                return if is_answered { Ok(()) } else { Err(No::of(said.status, why)) };
             }
             if method == "initialize" && value["result"].is_object() {
                 let mut far = self.far.write().await;
                 let version = value["result"]["protocolVersion"].as_str().map(str::to_owned);
                 far.head = McpHead { session: said.session.clone(), version };
-                far.hello = Some(message.clone());
+                far.hello = Some(message.text.clone());
+            }
+            if !is_answered && value["id"].is_null() && value["error"].is_object() {
+                // It could not read whom it answers.
+                let code = value["error"]["code"].as_i64().unwrap_or(SERVER_ERROR);
+                let why = value["error"]["message"].as_str().unwrap_or_default();
+                self.say(&lines::error(id, code, why)).await;
+                return Ok(());
             }
             is_answered |= value["id"] == *id && value["method"].is_null();
             // Outside of strings a line end is nothing, and inside there is none: the text is passed on as it is.
             self.say(&text).await;
         }
-        if is_answered { Ok(()) } else { Err("the server ended the conversation".into()) }
+        let ended = || No::Lost("the server ended the conversation".into());
+        if is_answered { Ok(()) } else { Err(ended()) }
     }
 
     async fn say(&self, line: &str) {
@@ -249,22 +233,46 @@ impl Bridge {
     }
 }
 
-fn error(id: &Value, code: i64, message: &str) -> String {
-    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }).to_string()
+/// Why a request has no answer of the server's own.
+enum No {
+    /// The server took it for nothing: nothing was begun.
+    Refused { status: u16, why: String },
+    /// It may have been heard.
+    Lost(String),
 }
 
-/// What is said where the server went away. To a call of a tool a model must be able to react.
-fn lost(id: &Value, method: &str, why: &str) -> String {
-    if method != "tools/call" {
-        return error(id, SERVER_ERROR, why);
+impl No {
+    /// Whoever breaks may have begun.
+    fn of(status: u16, why: String) -> Self {
+        match status {
+            400..=499 | 503 => Self::Refused { status, why },
+            _ => Self::Lost(format!("{status} {why}")),
+        }
     }
-    let text = format!(
-        "Error: the connection to the server broke ({why}). What was under way goes on there and is not lost: \
-         resources/list names it, and so does `airlock executions`. Do not run the program again before you looked."
-    );
-    let structured = json!({ "status": "connection_lost", "recovery": "read_resources" });
-    json!({ "jsonrpc": "2.0", "id": id, "result": {
-        "content": [{ "type": "text", "text": text }], "structuredContent": structured, "isError": true,
-    } })
-    .to_string()
+
+    /// What is said instead of an answer. To a call of a tool a model must be able to react.
+    fn told(&self, head: &Head) -> String {
+        let is_call = head.method == "tools/call";
+        match self {
+            Self::Refused { status: 503, why } if is_call => {
+                let text = format!("Error: {why} Nothing was started. Try again in a moment.");
+                lines::failed(&head.id, &text, "server_unavailable", "retry")
+            }
+            Self::Lost(why) if is_call => {
+                let text = format!(
+                    "Error: the connection to the server broke ({why}). What was under way goes on there and is not \
+                     lost: resources/list names it, and so does `airlock executions`. Do not run the program again \
+                     before you looked."
+                );
+                lines::failed(&head.id, &text, "connection_lost", "read_resources")
+            }
+            Self::Refused { status: 503, why } | Self::Lost(why) => {
+                lines::error(&head.id, SERVER_ERROR, why)
+            }
+            Self::Refused { why, .. } => {
+                let why = why.trim_end_matches('.');
+                head.refused(SERVER_ERROR, &format!("the server refused this: {why}"))
+            }
+        }
+    }
 }

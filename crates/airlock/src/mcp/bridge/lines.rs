@@ -1,0 +1,294 @@
+//! Lines of stdin as messages. What cannot be passed on is answered here, under its id where that can be
+//! read: a client must never wait for an answer that nobody will give.
+
+use lifecycle::Json;
+use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Read};
+
+/// Longest message from a client: as long as the server takes, and room for JSON around it.
+const LINE_BYTES_MAX: u64 = 4 << 20;
+
+/// How far into a line that is too long an id is looked for. Clients write it at the beginning or at the end.
+const SKIMMED_BYTES_MAX: u64 = 64 << 20;
+
+/// JSON-RPC's codes for what a client got wrong.
+const NOT_JSON: i64 = -32_700;
+pub(super) const NO_REQUEST: i64 = -32_600;
+
+/// A line as it came.
+#[derive(Debug, PartialEq)]
+pub(super) enum Line {
+    Whole(String),
+    /// One that cannot be passed on, and why not.
+    Odd(Head, String),
+}
+
+/// A message that can be passed on.
+#[derive(Debug, PartialEq)]
+pub(super) struct Message {
+    pub(super) text: Json,
+    pub(super) head: Head,
+    /// The request that it calls off.
+    pub(super) called_off: Option<Value>,
+}
+
+/// Whom a message is from, in JSON-RPC's words.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Head {
+    /// None, or null, where there is none.
+    pub(super) id: Value,
+    /// Empty where there is none: an answer.
+    pub(super) method: String,
+}
+
+impl Head {
+    /// Whether somebody waits for an answer.
+    pub(super) fn asks(&self) -> bool {
+        !self.id.is_null() && !self.method.is_empty()
+    }
+
+    /// A "no" before anything was begun. To a call of a tool a model must be able to react.
+    pub(super) fn refused(&self, code: i64, why: &str) -> String {
+        if !self.asks() {
+            // An answer's id is the server's: to a client it would name a request of its own.
+            return error(&Value::Null, code, why);
+        }
+        if self.method != "tools/call" {
+            return error(&self.id, code, why);
+        }
+        let text =
+            format!("Error: {why}. Nothing was started. Correct the arguments and call again.");
+        failed(&self.id, &text, "invalid_arguments", "correct_arguments")
+    }
+}
+
+/// A JSON-RPC error.
+pub(super) fn error(id: &Value, code: i64, message: &str) -> String {
+    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }).to_string()
+}
+
+/// A tool's result that says no.
+pub(super) fn failed(id: &Value, text: &str, status: &str, recovery: &str) -> String {
+    let structured = json!({ "status": status, "recovery": recovery });
+    json!({ "jsonrpc": "2.0", "id": id, "result": {
+        "content": [{ "type": "text", "text": text }], "structuredContent": structured, "isError": true,
+    } })
+    .to_string()
+}
+
+/// A line; none at the end.
+pub(super) fn next_line(from: &mut impl BufRead) -> io::Result<Option<Line>> {
+    let mut line = Vec::new();
+    let n_bytes = from.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
+    if n_bytes as u64 == LINE_BYTES_MAX && line.last() != Some(&b'\n') {
+        let mut rest = Rest { from, is_over: false };
+        let head = skim(line.chain(rest.by_ref().take(SKIMMED_BYTES_MAX)));
+        io::copy(&mut rest, &mut io::sink())?;
+        let why =
+            format!("the message has more than {LINE_BYTES_MAX} bytes, the most that is taken");
+        return Ok(Some(Line::Odd(head, why)));
+    }
+    Ok((n_bytes > 0).then(|| match String::from_utf8(line) {
+        Ok(line) => Line::Whole(line),
+        Err(error) => {
+            let why =
+                format!("the message is not UTF-8 after byte {}", error.utf8_error().valid_up_to());
+            Line::Odd(skim(error.as_bytes()), why)
+        }
+    }))
+}
+
+/// What follows of a line, up to its end.
+struct Rest<'a, R> {
+    from: &'a mut R,
+    is_over: bool,
+}
+
+impl<R: BufRead> Read for Rest<'_, R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.is_over {
+            return Ok(0);
+        }
+        let ready = self.from.fill_buf()?;
+        let ready = &ready[..ready.len().min(into.len())];
+        let end = ready.iter().position(|byte| *byte == b'\n');
+        let n_bytes = end.unwrap_or(ready.len());
+        into[..n_bytes].copy_from_slice(&ready[..n_bytes]);
+        self.from.consume(n_bytes + usize::from(end.is_some()));
+        self.is_over = end.is_some();
+        Ok(n_bytes)
+    }
+}
+
+/// A message, or the answer to what is none.
+pub(super) fn read(line: &str) -> Result<Message, String> {
+    let no_request = |why: &str| error(&Value::Null, NO_REQUEST, why);
+    let text = Json::parse(line.to_owned())
+        .map_err(|_| error(&Value::Null, NOT_JSON, "this is not JSON"))?;
+    if !text.text().starts_with('{') {
+        return Err(no_request("a message is one JSON object; batches are not taken"));
+    }
+    // Half a surrogate pair, or nested too deep: the server would not take it either.
+    let value: Value = serde_json::from_str(line).map_err(|why| {
+        skim(line.as_bytes()).refused(
+            NOT_JSON,
+            &format!("the message has half a surrogate pair or is nested too deep: {why}"),
+        )
+    })?;
+    let method = value["method"].as_str().unwrap_or_default().to_owned();
+    let head = Head { id: value["id"].clone(), method };
+    let is_answer = value.get("result").or(value.get("error")).is_some();
+    match (&head.id, head.method.is_empty()) {
+        (_, true) if !is_answer => return Err(no_request("the message has no method")),
+        (Value::String(_) | Value::Number(_), _) => {}
+        (Value::Null, false) if value.get("id").is_none() => {}
+        (_, _) => return Err(no_request("the id must be a string or a number")),
+    }
+    let called_off =
+        (head.method == "notifications/cancelled").then(|| value["params"]["requestId"].clone());
+    Ok(Message { text, head, called_off })
+}
+
+/// What the server says. Of a result that is nested deeper than we look, whom it answers; null where it is
+/// no message.
+pub(super) fn glance(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| match skim(text.as_bytes()) {
+        Head { id: Value::Null, .. } => Value::Null,
+        Head { id, .. } => json!({ "jsonrpc": "2.0", "id": id }),
+    })
+}
+
+/// What a message says of itself, as far as it can be read.
+fn skim(line: impl Read) -> Head {
+    let mut head = Head::default();
+    // It ends early where it is no JSON; what came before counts.
+    let _ = serde_json::Deserializer::from_reader(BufReader::new(line)).deserialize_map(&mut head);
+    head
+}
+
+impl<'de> Visitor<'de> for &mut Head {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a message")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        while let Some(name) = members.next_key::<String>()? {
+            match name.as_str() {
+                "id" => self.id = plain(&members.next_value::<Box<RawValue>>()?),
+                "method" => {
+                    let method = plain(&members.next_value::<Box<RawValue>>()?);
+                    self.method = method.as_str().unwrap_or_default().to_owned();
+                }
+                _ => drop(members.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A string or a number; nothing else can be an id or a method.
+fn plain(raw: &RawValue) -> Value {
+    let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+    if value.is_string() || value.is_number() { value } else { Value::Null }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(id: Value, method: &str) -> Head {
+        Head { id, method: method.to_owned() }
+    }
+
+    #[track_caller]
+    fn check(line: &str, id: Value, code: i64) {
+        let answer: Value = serde_json::from_str(&read(line).unwrap_err()).unwrap();
+        assert_eq!((&answer["id"], answer["error"]["code"].as_i64()), (&id, Some(code)), "{line}");
+    }
+
+    #[test]
+    fn what_is_no_message_is_answered() {
+        check("{", Value::Null, NOT_JSON);
+        for line in [
+            "7",
+            "[]",
+            r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#,
+            "{}",
+            r#"{"jsonrpc":"2.0","id":1}"#,
+            r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
+        ] {
+            check(line, Value::Null, NO_REQUEST);
+        }
+        let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+        for odd in [r#""\ud83d""#, &deep] {
+            let line = |more: &str| format!(r#"{{"params":{odd},"jsonrpc":"2.0"{more}}}"#);
+            check(&line(r#","id":6,"method":"ping""#), json!(6), NOT_JSON);
+            check(&line(r#","id":6,"result":{}"#), Value::Null, NOT_JSON);
+            let told = read(&line(r#","id":"a","method":"tools/call""#)).unwrap_err();
+            let told: Value = serde_json::from_str(&told).unwrap();
+            let structured =
+                json!({ "status": "invalid_arguments", "recovery": "correct_arguments" });
+            assert_eq!(told["id"], "a");
+            assert_eq!(told["result"]["structuredContent"], structured);
+        }
+    }
+
+    #[test]
+    fn a_message_is_known_by_its_id_and_its_method() {
+        let cases = [
+            (r#"{"id":1,"method":"ping"}"#, head(json!(1), "ping"), None),
+            (r#"{"id":"a","result":{}}"#, head(json!("a"), ""), None),
+            (
+                r#"{"method":"notifications/cancelled","params":{"requestId":1}}"#,
+                head(Value::Null, "notifications/cancelled"),
+                Some(json!(1)),
+            ),
+        ];
+        for (line, head, called_off) in cases {
+            let text = Json::parse(line.to_owned()).unwrap();
+            assert_eq!(read(line), Ok(Message { text, head, called_off }));
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_nested_too_deep_is_known_by_its_id() {
+        let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+        let text = format!(r#"{{"jsonrpc":"2.0","id":3,"result":{deep}}}"#);
+        assert_eq!(glance(&text), json!({ "jsonrpc": "2.0", "id": 3 }));
+        assert_eq!(glance("no message"), Value::Null);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_or_not_utf_8_is_known_by_its_id_and_the_next_is_read() {
+        let long = "x".repeat(usize::try_from(LINE_BYTES_MAX).unwrap());
+        let first = format!(r#"{{"id":1,"method":"ping","params":"{long}"}}"#);
+        let last = format!(r#"{{"method":"tools/call","params":"{long}","id":2}}"#);
+        let broken = b"{\"id\":3,\"method\":\"ping\",\"params\":\"\xff\"}";
+        let lines =
+            [first.as_bytes(), last.as_bytes(), long.as_bytes(), broken, b"{}"].join(&b'\n');
+        let mut from = lines.as_slice();
+        let mut heard = vec![];
+        while let Some(line) = next_line(&mut from).unwrap() {
+            heard.push(match line {
+                Line::Whole(line) => (head(Value::Null, ""), line),
+                Line::Odd(head, why) => (head, why),
+            });
+        }
+        let too_long =
+            format!("the message has more than {LINE_BYTES_MAX} bytes, the most that is taken");
+        let expected = [
+            (head(json!(1), "ping"), too_long.clone()),
+            (head(json!(2), "tools/call"), too_long.clone()),
+            (head(Value::Null, ""), too_long),
+            (head(json!(3), "ping"), "the message is not UTF-8 after byte 34".to_owned()),
+            (head(Value::Null, ""), "{}".to_owned()),
+        ];
+        assert_eq!(heard, expected);
+    }
+}
