@@ -311,6 +311,18 @@ const cases = {
       assert.equal(shown.content[4].text, 'Logs:\n[log] note');
       assert.deepEqual(shown.structuredContent, { status: 'completed', result: { a: 1 }, emitted: 3, logs: ['[log] note'] });
 
+      const odd = [
+        { type: 'image', data: '!!notb64', mimeType: 'image/png' },
+        { type: 'audio', data: 'data:audio/wav;base64,aGk=', mimeType: 'audio/wav' },
+        { type: 'resource', resource: { uri: 'a:b', blob: '?' } },
+        { type: 'text', text: 'x', annotations: { priority: 7 } },
+        { type: 'text', text: 'x', annotations: { lastModified: 'yesterday' } },
+        { type: 'text', text: 'x', annotations: { audience: ['robot'] } },
+      ];
+      const kept = await execute(client, `${JSON.stringify(odd)}.forEach((item) => emit(item)); return 42`);
+      assert.equal(kept.structuredContent.result, 42);
+      assert.deepEqual(kept.content.map(({ text }) => JSON.parse(text)), odd);
+
       const large = await execute(client, 'emit("x".repeat(3000000)); return "y".repeat(1500000)');
       assert.equal(large.structuredContent.result, null);
       const { bytes, resource } = large.structuredContent.truncated.result;

@@ -19,6 +19,7 @@ pub use events::kind;
 pub use inbound::{
     BadBody, Execute, Given, Members, answers, execute, member, members, resume, rider,
 };
+pub use items::is_block;
 
 /// Longest text an envelope carries; `structured` has more, and the journal all.
 pub const TEXT_CHARS_MAX: usize = 30_000;

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use lifecycle::Json;
+use protocols::executor::is_block;
 use rmcp::model::{ContentBlock, ResourceContents};
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -21,7 +22,7 @@ pub(super) fn blocks(item: &Json) -> Vec<ContentBlock> {
     }
     match value {
         Value::String(text) => vec![ContentBlock::text(text)],
-        Value::Object(ref members) if members.contains_key("type") => {
+        Value::Object(_) if is_block(item) => {
             let block = serde_json::from_value(value);
             vec![block.unwrap_or_else(|_| ContentBlock::text(item.text()))]
         }
@@ -116,6 +117,8 @@ mod tests {
         check(&link, &json!([link]));
         let unknown = json!({ "type": "hologram", "data": 1 });
         check(&unknown, &json!([{ "type": "text", "text": unknown.to_string() }]));
+        let broken = json!({ "type": "image", "data": "!!notb64", "mimeType": "image/png" });
+        check(&broken, &json!([{ "type": "text", "text": broken.to_string() }]));
         let lone = Json::parse(r#""\ud800""#.into()).unwrap();
         let shown = serde_json::to_value(blocks(&lone)).unwrap();
         assert_eq!(shown, json!([{ "type": "text", "text": "\"\\ud800\"" }]));
