@@ -68,6 +68,11 @@ fn everything_that_is_asked_is_asked_at_once() {
 }
 
 #[test]
+fn a_form_that_no_client_can_draw_is_a_link() {
+    told("undrawn");
+}
+
+#[test]
 fn a_client_without_elicitation_is_told_what_to_do() {
     told("lacking");
 }

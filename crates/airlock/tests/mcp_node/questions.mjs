@@ -93,4 +93,22 @@ export const questions = {
     const done = await retry(Object.fromEntries(ids(needed).map((id) => [id, { action: 'accept' }])));
     assert.equal(done.structuredContent.result, 3, JSON.stringify(done));
   },
+
+  // A form that no client can draw is a link to the page where it can be filled in.
+  async undrawn() {
+    const branch = { properties: { a: { type: 'integer' } }, required: ['a'] };
+    const code = `return await tools.demo.form({ message: "m", schema: ${JSON.stringify({ oneOf: [branch] })} })`;
+    await every(async (how) => {
+      const elicit = async ({ mode, url }) => {
+        assert.equal(mode, 'url');
+        await answer(url.split('/').pop(), 'accept', { content: { a: 4 } });
+        return { action: 'accept' };
+      };
+      const query = { elicitation_mode: 'native' };
+      const client = await link({ ...how, query, elicit, modes: { form: {}, url: {} } });
+      const told = await execute(client, code);
+      assert.deepEqual(told.structuredContent.result, { a: 4 }, JSON.stringify([how, told]));
+      await client.close();
+    });
+  },
 };

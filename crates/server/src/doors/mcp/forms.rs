@@ -63,7 +63,20 @@ fn drawn(asked: &Asked, forms: Forms) -> Drawn {
     if let Some(url) = shown["url"].as_str() {
         return Drawn::Link(url.to_owned());
     }
-    drawable(&shown["requestedSchema"]).filter(|_| forms.form).map_or(Drawn::Page, Drawn::Form)
+    let schema = match asked.question.kind {
+        // What the call would have returned can be anything: that is supplied on the page.
+        QuestionKind::InDoubt => in_doubt(),
+        QuestionKind::Approval | QuestionKind::Form { .. } | QuestionKind::Link { .. } => {
+            shown["requestedSchema"].clone()
+        }
+    };
+    drawable(&schema).filter(|_| forms.form).map_or(Drawn::Page, Drawn::Form)
+}
+
+fn in_doubt() -> Value {
+    let choice = json!({ "type": "string", "enum": ["retry", "fail"],
+        "description": "retry: call the tool again; fail: let the call fail" });
+    json!({ "type": "object", "properties": { "choice": choice }, "required": ["choice"] })
 }
 
 /// What a client's form says to a question; none where the person went to its page.
@@ -123,21 +136,35 @@ fn form(message: String, requested_schema: ElicitationSchema) -> ElicitRequestPa
     ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema }
 }
 
-/// The part of a schema that a client can draw: fields of plain values. None where a field that must
-/// be filled in is not plain.
+/// What a schema may say beside its fields: a form that is drawn from the fields alone is the same form.
+const HARMLESS: [&str; 9] = [
+    "type",
+    "properties",
+    "required",
+    "title",
+    "description",
+    "$schema",
+    "$id",
+    "$comment",
+    "additionalProperties",
+];
+
+/// A schema that a client can draw: fields of plain values and nothing else. A form that lacks what it asks
+/// for could not be answered.
 fn drawable(schema: &Value) -> Option<ElicitationSchema> {
+    let members = schema.as_object()?;
+    let is_object = members.get("type").is_none_or(|kind| kind == "object");
+    if !is_object || members.keys().any(|name| !HARMLESS.contains(&name.as_str())) {
+        return None;
+    }
+    let none = Map::new();
+    let fields = schema["properties"].as_object().unwrap_or(&none);
     let required: Vec<&str> =
         schema["required"].as_array().into_iter().flatten().flat_map(Value::as_str).collect();
-    let mut plain = Map::new();
-    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
-        let one = json!({ "type": "object", "properties": { name: field } });
-        match serde_json::from_value::<ElicitationSchema>(one) {
-            Ok(_) => drop(plain.insert(name.clone(), field.clone())),
-            Err(_) if required.contains(&name.as_str()) => return None,
-            Err(_) => {}
-        }
+    if required.iter().any(|name| !fields.contains_key(*name)) {
+        return None;
     }
-    let mut whole = json!({ "type": "object", "properties": plain });
+    let mut whole = json!({ "type": "object", "properties": fields });
     if !required.is_empty() {
         whole["required"] = json!(required);
     }
@@ -164,19 +191,35 @@ pub(super) fn requests(
 mod tests {
     use super::*;
 
+    #[track_caller]
+    fn check(schema: Value, expected: Option<Value>) {
+        let drawn = drawable(&schema).map(|drawn| serde_json::to_value(drawn).unwrap());
+        assert_eq!(drawn, expected, "{schema}");
+    }
+
     #[test]
-    fn only_plain_fields_are_drawn_and_a_needed_field_that_is_not_plain_sends_to_a_page() {
+    fn a_form_of_plain_fields_is_drawn_and_any_other_is_a_page() {
         let plain = json!({ "type": "string" });
         let choice = json!({ "type": "string", "enum": ["retry", "fail"] });
-        let odd = json!({ "description": "anything" });
-        let schema = json!({ "type": "object", "properties": { "choice": choice, "result": odd }, "required": ["choice"] });
-        let drawn = serde_json::to_value(drawable(&schema).unwrap()).unwrap();
-        assert_eq!(drawn["properties"].as_object().unwrap().len(), 1);
-        assert_eq!(drawn["required"], json!(["choice"]));
-        let nested = json!({ "type": "object", "properties": { "a": { "type": "object" }, "b": plain }, "required": ["a"] });
-        assert!(drawable(&nested).is_none());
+        let fields = json!({ "a": plain, "b": choice });
+        let whole = json!({ "type": "object", "properties": fields, "required": ["a"] });
+        check(whole.clone(), Some(whole));
         let nothing = json!({ "type": "object", "properties": {} });
-        let drawn = serde_json::to_value(drawable(&nothing).unwrap()).unwrap();
-        assert_eq!(drawn, nothing);
+        check(nothing.clone(), Some(nothing.clone()));
+        let described = json!({ "title": "t", "description": "d", "additionalProperties": false });
+        check(described, Some(nothing));
+        assert!(drawable(&in_doubt()).is_some());
+        for undrawn in [
+            json!({ "oneOf": [{ "required": ["a"], "properties": { "a": plain } }] }),
+            json!({ "type": "object", "properties": fields, "anyOf": [{ "required": ["a"] }] }),
+            json!({ "type": "object", "properties": fields, "minProperties": 1 }),
+            json!({ "type": "object", "properties": fields, "required": ["c"] }),
+            json!({ "type": "object", "properties": { "a": { "type": "object" } } }),
+            json!({ "type": "object", "properties": { "a": plain, "b": { "description": "any" } } }),
+            json!({ "type": "array" }),
+            json!(true),
+        ] {
+            check(undrawn, None);
+        }
     }
 }
