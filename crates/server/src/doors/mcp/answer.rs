@@ -38,29 +38,37 @@ pub(super) fn is_misfit(problem: &Problem) -> bool {
 /// What a model says in `resume`: an action, and content as JSON text or as an object.
 pub(super) fn said(action: &str, content: Option<&Value>) -> Result<Answer, Problem> {
     match action {
-        "accept" => Ok(Answer::Accept { content: object(content) }),
+        "accept" => Ok(Answer::Accept { content: object(content)? }),
         "decline" => Ok(Answer::Decline),
         "cancel" => Ok(Answer::Cancel),
         _ => Err(Problem::bad_request("The action must be accept, decline or cancel.")),
     }
 }
 
-/// An object with members; anything else says nothing, as upstream has it.
-fn object(content: Option<&Value>) -> Option<Json> {
-    let content = content?;
-    let parsed = match content.as_str() {
-        Some(text) => serde_json::from_str(text).ok()?,
-        None => content.clone(),
+/// An object with members; other JSON says nothing, as upstream has it. Text that is no JSON was meant to
+/// say something: to take it as nothing would settle a form with less than the person filled in.
+fn object(content: Option<&Value>) -> Result<Option<Json>, Problem> {
+    let parsed = match content {
+        Some(Value::String(text)) if text.trim().is_empty() => return Ok(None),
+        Some(Value::String(text)) => serde_json::from_str(text).map_err(|error| {
+            Problem::bad_request(format!(
+                "The argument \"content\" is not JSON ({error}), and nothing was answered; it is an object as \
+                 text, such as {{\"name\":\"Ann\"}}."
+            ))
+        })?,
+        Some(other) => other.clone(),
+        None => return Ok(None),
     };
-    let members = parsed.as_object().filter(|members| !members.is_empty())?;
-    Json::from_value(members).ok()
+    let members = parsed.as_object().filter(|members| !members.is_empty());
+    Ok(members.and_then(|members| Json::from_value(members).ok()))
 }
 
 /// What a client's form says.
 pub(super) fn of_form(form: &ElicitResult) -> Answer {
     // What a later revision may add says neither yes nor no.
     if form.action == ElicitationAction::Accept {
-        return Answer::Accept { content: object(form.content.as_ref()) };
+        // Clients send an object; what is none does not fit a form that needs one.
+        return Answer::Accept { content: object(form.content.as_ref()).ok().flatten() };
     }
     if form.action == ElicitationAction::Decline { Answer::Decline } else { Answer::Cancel }
 }
@@ -98,14 +106,14 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn content_is_an_object_given_as_text_or_as_it_is_and_anything_else_is_nothing() {
+    fn content_is_an_object_given_as_text_or_as_it_is_and_other_json_is_nothing() {
         let object = Some(Json::parse(r#"{"a":1}"#.into()).unwrap());
         let cases = [
             (Some(json!(r#"{"a":1}"#)), object.clone()),
             (Some(json!({ "a": 1 })), object),
             (Some(json!("{}")), None),
             (Some(json!("[1]")), None),
-            (Some(json!("no json")), None),
+            (Some(json!("")), None),
             (None, None),
         ];
         for (given, content) in cases {
@@ -113,5 +121,11 @@ mod tests {
         }
         assert_eq!(said("decline", None).unwrap(), Answer::Decline);
         assert!(said("maybe", None).is_err());
+        let broken = json!("{a: 4}");
+        let told = said("accept", Some(&broken)).unwrap_err();
+        let expected = "The argument \"content\" is not JSON (key must be a string at line 1 column 2), and nothing \
+                        was answered; it is an object as text, such as {\"name\":\"Ann\"}.";
+        assert_eq!((told.tag(), told.message()), ("BadRequestError", expected));
+        assert_eq!(said("decline", Some(&broken)).unwrap(), Answer::Decline);
     }
 }
