@@ -68,8 +68,9 @@ struct Add {
     #[arg(long, value_name = "org|user", default_value = "org")]
     owner: String,
     /// How it proves who calls: none, bearer, basic, header, query, cookie, oauth, or one of the source's own.
-    #[arg(long, value_name = "NAME", default_value = "none")]
-    template: String,
+    /// Where it is not said: oauth if anything of it is said, else none.
+    #[arg(long, value_name = "NAME")]
+    template: Option<String>,
     /// The only value, such as a token; @FILE reads it from a file, @- from stdin.
     #[arg(long, value_name = "TEXT|@FILE", conflicts_with = "from")]
     value: Option<String>,
@@ -205,15 +206,18 @@ fn read(wanted: &Add) -> Result<NewConnection, String> {
             .ok_or_else(|| "--field needs NAME=TEXT, such as user=ann".to_owned())?;
         values.insert(name.to_owned(), given(text)?);
     }
+    let oauth = oauth(wanted)?;
+    let usual = if oauth.is_some() { "oauth" } else { "none" };
+    let template = wanted.template.clone().unwrap_or_else(|| usual.into());
     Ok(NewConnection {
         owner: wanted.owner.clone(),
         integration: wanted.source.clone(),
         name: wanted.name.clone(),
-        template: wanted.template.clone(),
+        template,
         value: wanted.value.as_deref().map(given).transpose()?,
         values,
         from: wanted.from.as_deref().map(from).transpose()?,
-        oauth: wanted.template.starts_with("oauth").then(|| oauth(wanted)).transpose()?,
+        oauth,
         handoff: wanted.handoff,
         description: wanted.description.clone(),
     })
@@ -226,7 +230,8 @@ fn from(text: &str) -> Result<Value, String> {
     Ok(json!({ "provider": provider, "id": id }))
 }
 
-fn oauth(wanted: &Add) -> Result<Value, String> {
+/// What is said of tokens; none where nothing is.
+fn oauth(wanted: &Add) -> Result<Option<Value>, String> {
     let mut oauth = json!({ "scopes": wanted.scopes });
     let secret = wanted.client_secret.as_deref().map(given).transpose()?;
     let said = [
@@ -235,12 +240,14 @@ fn oauth(wanted: &Add) -> Result<Value, String> {
         ("client_id", &wanted.client_id),
         ("client_secret", &secret),
     ];
+    let template = wanted.template.as_deref().unwrap_or_default();
+    let says_any = !wanted.scopes.is_empty() || said.iter().any(|(_, value)| value.is_some());
     for (name, value) in said {
         if let Some(value) = value {
             oauth[name] = value.as_str().into();
         }
     }
-    Ok(oauth)
+    Ok((says_any || template.starts_with("oauth")).then_some(oauth))
 }
 
 fn given(text: &str) -> Result<String, String> {
@@ -253,5 +260,33 @@ fn given(text: &str) -> Result<String, String> {
             input::read(path, file, VALUE_BYTES_MAX)
                 .map(|text| text.trim_end_matches(['\r', '\n']).to_owned())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        add: Add,
+    }
+
+    #[test]
+    fn whoever_says_something_of_tokens_means_oauth() {
+        let read = |words: &[&str]| {
+            let line = Line::parse_from([&["add", "calendar"], words].concat());
+            let made = read(&line.add).unwrap();
+            (made.template, made.oauth)
+        };
+        assert_eq!(read(&[]), ("none".into(), None));
+        let oauth = Some(json!({ "scopes": ["read"] }));
+        assert_eq!(read(&["--scope", "read"]), ("oauth".into(), oauth.clone()));
+        assert_eq!(read(&["--template", "theirs", "--scope", "read"]), ("theirs".into(), oauth));
+        assert_eq!(read(&["--template", "bearer", "--value", "x"]), ("bearer".into(), None));
+        let none = Some(json!({ "scopes": [] }));
+        assert_eq!(read(&["--template", "oauth"]), ("oauth".into(), none));
     }
 }

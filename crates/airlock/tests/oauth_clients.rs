@@ -48,6 +48,9 @@ fn a_client_is_kept_by_name_used_and_forgotten_and_its_secret_is_never_shown() {
         "origin": { "kind": "manual" } }]);
     assert_eq!(listed.json(), kept);
     assert_eq!(house.served.client("run").get("/api/oauth/clients").status, 403);
+    let mut odd = app.clone();
+    odd["slug"] = "a b!".into();
+    assert_eq!(admin.post("/api/oauth/clients", &odd.to_string()).status, 400);
 
     let begun = start(&admin, "ours");
     assert_eq!(begun["status"], "redirect", "{begun}");
@@ -114,6 +117,7 @@ fn a_connection_that_cannot_be_made_leaves_the_one_that_was_there() {
         json!({ "template": "oauth", "handoff": true }),
         json!({ "template": "oauth", "value": "a secret too much" }),
         json!({ "template": "bearer", "value": "two of them", "handoff": true }),
+        json!({ "template": "bearer", "oauth": { "flow": "code" } }),
         json!({ "template": "bearer", "value": "" }),
         json!({ "template": "bearer", "from": { "provider": "env", "id": "" } }),
         json!({ "template": "bearer", "value": "q".repeat((64 << 10) + 1) }),
@@ -121,6 +125,9 @@ fn a_connection_that_cannot_be_made_leaves_the_one_that_was_there() {
         let refused = made(wrong.clone());
         assert_eq!(refused.status, 400, "{wrong} {refused:?}");
     }
+    let misspelt =
+        made(json!({ "template": "oauth", "oauth": { "flo": "code", "client_secret": SECRET } }));
+    assert!(misspelt.body.contains("`flo`") && !misspelt.body.contains(SECRET), "{misspelt:?}");
     assert_eq!((good(admin.get(place)), sealed()), (before, n_sealed));
     // One that is allowed to be so long holds nobody up, also where it repeats itself.
     good(made(json!({ "template": "bearer", "value": "q".repeat(64 << 10) })));

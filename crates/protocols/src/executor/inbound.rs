@@ -149,8 +149,23 @@ pub fn member<'a, T: Deserialize<'a>>(
 ) -> Result<Option<T>, BadBody> {
     match members.get(name).map(|raw| raw.get()) {
         None | Some("null") => Ok(None),
-        Some(text) => serde_json::from_str(text).map(Some).map_err(|_| wrong(name, expected, text)),
+        Some(text) => serde_json::from_str(text)
+            .map(Some)
+            .map_err(|error| misfit(name, expected, text, &error)),
     }
+}
+
+/// What is wrong with a member. Of what is inside only names are told, never values: it may be a secret.
+fn misfit(name: &str, expected: &str, text: &str, error: &serde_json::Error) -> BadBody {
+    let why = what(error);
+    let tells_a_name = ["unknown field", "unknown variant", "missing field", "duplicate field"];
+    if text.starts_with('{') && tells_a_name.iter().any(|begin| why.starts_with(begin)) {
+        return BadBody(format!("The member \"{name}\" is not as it should be: {why}."));
+    }
+    if expected == "a string" && text.starts_with('"') {
+        return BadBody(format!("The member \"{name}\" is no text: {why}."));
+    }
+    wrong(name, expected, text)
 }
 
 fn wrong(name: &str, expected: &str, text: &str) -> BadBody {
@@ -212,6 +227,11 @@ mod tests {
         refused(execute, "[1]", "The body must be a JSON object, not an array.");
         refused(execute, "{}", "The member \"code\" is missing; it is the program, a string.");
         refused(execute, r#"{"code":5}"#, "The member \"code\" must be a string, not a number.");
+        refused(
+            execute,
+            r#"{"code":"\ud800"}"#,
+            "The member \"code\" is no text: lone leading surrogate in hex escape.",
+        );
         refused(
             execute,
             r#"{"code":"","autoApprove":"yes"}"#,

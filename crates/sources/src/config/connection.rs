@@ -144,7 +144,8 @@ pub enum Text {
     },
 }
 
-/// Name and arguments of a program: a list, or words with spaces between them. No shell sees them.
+/// Name and arguments of a program: a list, or words with spaces between them. No shell sees them; quotes hold a word with
+/// spaces together.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum Words {
@@ -159,9 +160,27 @@ impl Words {
     pub fn argv(&self) -> Vec<String> {
         match self {
             Self::List(words) => words.clone(),
-            Self::Line(line) => line.split_whitespace().map(str::to_owned).collect(),
+            Self::Line(line) => words(line),
         }
     }
+}
+
+/// The words of a line. What stands in quotes, single or double, is part of one word as it is.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (vec![], None::<String>, None);
+    for c in line.chars() {
+        match quote {
+            Some(open) if open == c => quote = None,
+            None if matches!(c, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            None if c.is_whitespace() => words.extend(word.take()),
+            Some(_) | None => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
 }
 
 impl std::fmt::Debug for Text {
@@ -303,6 +322,15 @@ impl Connection {
 mod tests {
     use super::super::File;
     use super::*;
+
+    #[test]
+    fn quotes_hold_words_together() {
+        let argv = |line: &str| Words::Line(line.into()).argv();
+        assert_eq!(argv("op read  op://work/key"), ["op", "read", "op://work/key"]);
+        assert_eq!(argv(r#"op read "op://my work/a key""#), ["op", "read", "op://my work/a key"]);
+        assert_eq!(argv(r#"sh -c 'echo "$X"' ''"#), ["sh", "-c", r#"echo "$X""#, ""]);
+        assert_eq!(argv("pass it's"), ["pass", "its"]);
+    }
 
     #[test]
     fn a_file_says_where_secrets_are_in_tables_and_in_words() {

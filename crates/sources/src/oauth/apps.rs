@@ -8,8 +8,8 @@ use crate::proof::Held;
 use crate::{SourceError, Sources};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use tools::Owner;
 use tools::envelope::Trouble;
-use tools::{ConnectionName, Owner};
 use url::Url;
 
 /// Kept clients: people have one for each service.
@@ -51,9 +51,12 @@ impl App {
     fn check(&self) -> Result<(), SourceError> {
         let wrong = |why: &str| SourceError::Wrong(why.to_owned());
         Owner::parse(&self.owner).ok_or_else(|| wrong("owner is \"org\" or \"user\""))?;
-        let name = ConnectionName::normalised(&self.slug);
-        if !name.is_some_and(|_| self.slug.len() <= 64 && !self.slug.contains('/')) {
-            return Err(wrong("slug is a name that begins with a letter"));
+        let is_word = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let begins = self.slug.starts_with(|c: char| c.is_ascii_alphabetic());
+        if !begins || self.slug.len() > 64 || !self.slug.chars().all(is_word) {
+            return Err(wrong(
+                "slug is a name of letters, digits, - _ and . that begins with a letter",
+            ));
         }
         let is_address = |text: &str| {
             Url::parse(text)

@@ -27,6 +27,7 @@ pub(crate) fn connection(own: &[AuthMethod], offer: Offer) -> Result<Connection,
         (None, Some(_)) => "oauth",
         (None, None) => "none",
     };
+    let wants_oauth = oauth.is_some();
     let mut made = Connection::default();
     let mut take = |name: &str| values.remove(name).ok_or(format!("values.{name} is missing"));
     match template {
@@ -68,6 +69,11 @@ pub(crate) fn connection(own: &[AuthMethod], offer: Offer) -> Result<Connection,
                 (_, _) => (made.template, made.values) = (Some(other.to_owned()), values),
             }
         }
+    }
+    if wants_oauth && made.oauth.is_none() {
+        return Err(format!(
+            "The template \"{template}\" gets no tokens: say \"oauth\", or leave \"oauth\" out."
+        ));
     }
     Ok(made)
 }
