@@ -134,12 +134,12 @@ async fn of_two_viewers_one_only_looks_and_one_is_slow_and_neither_harms_the_oth
     assert_eq!(attached.size, TerminalSize { rows: 24, cols: 80 });
     let refused = looking.write("seen", "x").await.unwrap_err().to_string();
     assert!(refused.contains("process seen is only looked at"), "{refused}");
-    // One who types and reads nothing at all for a while.
+    // One who types and reads nothing at all for a while: more is said than all that is on the way to it can hold.
     let slow = connected(&server).await;
     let mut unread = slow.events();
     let attached = slow.attach(&attach("slow", false)).await.unwrap();
     assert_eq!(attached.size, TerminalSize { rows: 20, cols: 60 });
-    slow.write("slow", "seq 1 2000000; echo the-end\r").await.unwrap();
+    slow.write("slow", "seq 1 6000000; echo the-end\r").await.unwrap();
     // Others see its end although the slow one does not read.
     let wanted = WaitForParams {
         process_id: "seen".into(),

@@ -230,7 +230,7 @@ mod tests {
         refused(
             execute,
             r#"{"code":"\ud800"}"#,
-            "The member \"code\" is no text: lone leading surrogate in hex escape.",
+            "The member \"code\" is no text: unexpected end of hex escape.",
         );
         refused(
             execute,
