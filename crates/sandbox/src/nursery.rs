@@ -6,6 +6,9 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
+/// What part of the runners that shall wait may be left before more are ordered.
+const FEW: usize = 4;
+
 /// Shared by those who lease, the keepers of zygotes, and the supervisor. Locked for moments only.
 #[derive(Debug)]
 pub(crate) struct Nursery {
@@ -23,6 +26,8 @@ struct State {
     ready: VecDeque<Runner>,
     /// Ordered and not yet here.
     coming: usize,
+    /// How many shall wait.
+    warm: usize,
 }
 
 /// How the present zygote stands.
@@ -36,7 +41,8 @@ pub(crate) enum Standing {
 }
 
 impl Nursery {
-    pub(crate) fn new() -> Self {
+    /// Where `warm` runners shall wait.
+    pub(crate) fn new(warm: usize) -> Self {
         let state = State {
             generation: 0,
             standing: Standing::Gone,
@@ -44,6 +50,7 @@ impl Nursery {
             zygote_pid: None,
             ready: VecDeque::new(),
             coming: 0,
+            warm,
         };
         Self { state: Mutex::new(state), bell: Notify::new() }
     }
@@ -54,7 +61,9 @@ impl Nursery {
         while let Some(runner) = state.ready.pop_front() {
             // One that ended while it waited is of no use.
             if !runner.is_over() {
-                self.bell.notify_one();
+                if state.wanted() > 0 {
+                    self.bell.notify_one();
+                }
                 return Some(runner);
             }
         }
@@ -104,11 +113,11 @@ impl Nursery {
         generation
     }
 
-    /// How many more runners shall be ordered so that `warm` wait. They count as ordered from now on.
-    pub(crate) fn order_up_to(&self, warm: usize) -> usize {
+    /// How many more runners shall be ordered. They count as ordered from now on.
+    pub(crate) fn order(&self) -> usize {
         let mut state = self.lock();
         state.ready.retain(|runner| !runner.is_over());
-        let wanted = warm.saturating_sub(state.ready.len() + state.coming);
+        let wanted = state.wanted();
         state.coming += wanted;
         wanted
     }
@@ -151,8 +160,41 @@ impl Nursery {
 }
 
 impl State {
+    /// How many more shall be ordered. None while some are left, then all that are missing: to fork several in a row
+    /// costs less than one now and then, and disturbs fewer of those who are at work.
+    fn wanted(&self) -> usize {
+        let there = self.ready.len() + self.coming;
+        if there <= self.warm.div_ceil(FEW) { self.warm.saturating_sub(there) } else { 0 }
+    }
+
     fn empty(&mut self) -> VecDeque<Runner> {
         self.coming = 0;
         std::mem::take(&mut self.ready)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many are ordered with so many there, where `warm` shall wait.
+    fn ordered(warm: usize, there: usize) -> usize {
+        let nursery = Nursery::new(warm);
+        nursery.lock().coming = there;
+        nursery.order()
+    }
+
+    #[test]
+    fn runners_are_ordered_several_at_a_time_and_before_none_is_left() {
+        assert_eq!([0, 1, 2, 3, 4].map(|there| ordered(4, there)), [4, 3, 0, 0, 0]);
+        assert_eq!([0, 1, 2].map(|there| ordered(2, there)), [2, 1, 0]);
+        assert_eq!([0, 1].map(|there| ordered(1, there)), [1, 0]);
+        assert_eq!(ordered(0, 0), 0);
+    }
+
+    #[test]
+    fn what_is_ordered_is_not_ordered_again() {
+        let nursery = Nursery::new(4);
+        assert_eq!((nursery.order(), nursery.order()), (4, 0));
     }
 }

@@ -63,7 +63,7 @@ impl Sandbox {
         let program = spawn::open(&config.program)?;
         let first = spawn::zygote(&program, Readiness::Quick).await?;
         let (wishes, heard) = mpsc::channel(WISHES_MAX);
-        let nursery = Arc::new(Nursery::new());
+        let nursery = Arc::new(Nursery::new(config.warm_runners));
         let tasks = TaskTracker::new();
         let shutdown = CancellationToken::new();
         let shared = Shared {

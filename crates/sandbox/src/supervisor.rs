@@ -176,7 +176,7 @@ impl Supervisor {
     /// Passes on what is wished for and orders as many as shall wait.
     async fn supply(&mut self) {
         let Some(present) = &mut self.present else { return };
-        let warm = self.nursery.order_up_to(self.config.warm_runners);
+        let warm = self.nursery.order();
         let ready = || Birth { memory_bytes: MEMORY_BYTES_DEFAULT, destiny: Destiny::Waiting };
         self.unmet.extend(std::iter::repeat_with(ready).take(warm));
         while let Some(birth) = self.unmet.pop_front() {
