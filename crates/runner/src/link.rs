@@ -1,12 +1,13 @@
 //! The socket to the engine: lines in, collected lines out.
 
 use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{MsgFlags, recv};
 use protocols::execbox::{FromRunner, MESSAGE_BYTES_MAX};
 use protocols::ndjson::Lines;
 use std::cell::{Cell, RefCell};
-use std::io::{self, Read, Write};
-use std::os::fd::AsRawFd as _;
+use std::io::{self, Write};
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -92,16 +93,17 @@ impl Inbox {
         }
     }
 
-    /// What comes next.
+    /// What comes next. Whoever sleeps in a read is also woken when the other side takes what was sent to it; whoever
+    /// polls is not.
     fn sleep(&mut self) -> io::Result<usize> {
         loop {
-            match (&*self.stream).read(self.lines.room(READ_BYTES)) {
-                Ok(n) => {
-                    self.lines.filled(n);
-                    return Ok(n);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+            let mut watched = [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)];
+            match poll(&mut watched, PollTimeout::NONE) {
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            if let Some(n) = self.look()? {
+                return Ok(n);
             }
         }
     }

@@ -3,12 +3,11 @@
 use crate::admission::Admitted;
 use crate::error::LeaseError;
 use crate::exit::{Doing, Exit};
-use crate::zygote::{End, Process};
+use crate::zygote::{End, Link, Process};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::net::UnixStream;
 use tokio::sync::{SetOnce, oneshot};
 
 /// Between the end of a link and the end of its process lie microseconds; on a very busy host, more.
@@ -33,7 +32,7 @@ pub(crate) enum Destiny {
 /// A live runner. Dropping it kills it.
 #[derive(Debug)]
 pub(crate) struct Runner {
-    pub(crate) link: UnixStream,
+    pub(crate) link: Link,
     pub(crate) memory_bytes: u64,
     /// Which zygote bore it.
     pub(crate) generation: u64,
@@ -72,7 +71,7 @@ impl Life {
 }
 
 impl Runner {
-    pub(crate) fn new(link: UnixStream, pidfd: OwnedFd, origin: Origin, life: Arc<Life>) -> Self {
+    pub(crate) fn new(link: Link, pidfd: OwnedFd, origin: Origin, life: Arc<Life>) -> Self {
         let Origin { generation, memory_bytes } = origin;
         Self { link, memory_bytes, generation, process: Process::new(pidfd), life }
     }

@@ -4,15 +4,13 @@ use crate::birth::{Birth, Destiny, Life, Origin, Runner};
 use crate::error::LeaseError;
 use crate::nursery::Nursery;
 use crate::spawn::Spawned;
-use crate::zygote::{Control, End, Order, Report, Token};
+use crate::zygote::{Control, End, Link, Order, Report, Token, writable};
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tokio::net::UnixStream;
 use tokio::process::Child;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -41,7 +39,7 @@ pub(crate) struct Keeper {
 /// A wish that the zygote has heard.
 struct Expected {
     birth: Birth,
-    link: UnixStream,
+    link: Link,
 }
 
 struct Unsent {
@@ -83,7 +81,7 @@ impl Keeper {
                     Some(birth) => self.wish(birth),
                     None => self.is_retired = true,
                 },
-                room = self.control.writable(), if self.unsent.is_some() => match room.map(drop) {
+                room = writable(self.control.as_fd()), if self.unsent.is_some() => match room {
                     Ok(()) => self.send(),
                     Err(_) => break,
                 },
@@ -97,7 +95,7 @@ impl Keeper {
     }
 
     fn wish(&mut self, birth: Birth) {
-        match pair() {
+        match Link::pair() {
             Ok((link, runners_end)) => {
                 self.tokens += 1;
                 let token = Token(self.tokens);
@@ -113,10 +111,7 @@ impl Keeper {
 
     fn send(&mut self) {
         let Some(unsent) = self.unsent.take() else { return };
-        let sent = self.control.try_io(Interest::WRITABLE, |control| {
-            control.order(unsent.order, unsent.runners_end.as_fd())
-        });
-        match sent {
+        match self.control.get_ref().order(unsent.order, unsent.runners_end.as_fd()) {
             Ok(()) => {}
             Err(full) if full.kind() == io::ErrorKind::WouldBlock => self.unsent = Some(unsent),
             // The zygote is gone, as its socket is about to say; the asker will try the next one.
@@ -204,10 +199,4 @@ pub(crate) async fn next_report(
 
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
-}
-
-fn pair() -> io::Result<(UnixStream, std::os::unix::net::UnixStream)> {
-    let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
-    ours.set_nonblocking(true)?;
-    Ok((UnixStream::from_std(ours)?, theirs))
 }

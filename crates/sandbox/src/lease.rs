@@ -9,7 +9,6 @@ use protocols::ndjson::Lines;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::Interest;
 
 /// Input that waits for a runner to read it. More than any execution may move in all.
 const UNSENT_BYTES_MAX: usize = 128 << 20;
@@ -142,12 +141,12 @@ impl Lease {
                 let exit = self.runner().exit().await;
                 return Err(*self.exit.insert(exit));
             }
-            let interest = if self.sent < self.unsent.len() {
-                Interest::READABLE | Interest::WRITABLE
-            } else {
-                Interest::READABLE
+            let (link, has_unsent) = (&self.runner().link, self.sent < self.unsent.len());
+            let waited = tokio::select! {
+                come = link.readable() => come,
+                room = link.writable(), if has_unsent => room,
             };
-            self.is_link_over = self.runner().link.ready(interest).await.is_err();
+            self.is_link_over = waited.is_err();
             self.flush();
             self.read();
         }

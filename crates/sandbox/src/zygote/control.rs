@@ -138,8 +138,7 @@ impl Control {
 
     /// The server's side: registers the socket with the runtime.
     pub(crate) fn watched(self) -> io::Result<AsyncFd<Self>> {
-        // SAFETY: the descriptor is owned by this value, which never replaces or closes it while it lives.
-        unsafe { AsyncFd::register(self) }.map_err(io::Error::from)
+        super::link::listening(self)
     }
 
     /// The server's side: never waits.

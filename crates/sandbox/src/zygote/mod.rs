@@ -7,12 +7,14 @@
 mod child;
 mod code;
 mod control;
+mod link;
 mod mapped;
 mod pages;
 mod process;
 mod signals;
 
 pub(crate) use control::{Control, End, Order, Report, Token};
+pub(crate) use link::{Link, writable};
 pub(crate) use process::Process;
 
 use crate::jail::{self, Layer, Tier};

@@ -1,0 +1,107 @@
+//! The server's end of a runner's link. It listens for what comes and for nothing else.
+//!
+//! A socket that is also watched for room to write wakes its watcher each time the other side has read: two wake-ups
+//! for every message, of which one finds nothing to do. There nearly always is room, so that is waited for only where
+//! a write has found none.
+
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// One end. Never waits by itself.
+#[derive(Debug)]
+pub(crate) struct Link(AsyncFd<UnixStream>);
+
+impl Link {
+    /// Ours and the runner's.
+    pub(crate) fn pair() -> io::Result<(Self, UnixStream)> {
+        let (ours, theirs) = UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        Ok((Self(listening(ours)?), theirs))
+    }
+
+    /// Reads what has come; `WouldBlock` where nothing has.
+    pub(crate) fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
+        self.0.try_io(Interest::READABLE, |mut stream| stream.read(into))
+    }
+
+    /// Writes what there is room for; `WouldBlock` where there is none.
+    pub(crate) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.get_ref().write(bytes)
+    }
+
+    /// Waits until something may have come, or the other side is gone.
+    pub(crate) async fn readable(&self) -> io::Result<()> {
+        self.0.readable().await.map(|mut ready| ready.retain_ready())
+    }
+
+    /// Waits until there may be room.
+    pub(crate) async fn writable(&self) -> io::Result<()> {
+        writable(self.0.get_ref().as_fd()).await
+    }
+}
+
+/// Registers a socket with the runtime for what comes.
+pub(super) fn listening<S: AsFd + std::os::fd::AsRawFd>(socket: S) -> io::Result<AsyncFd<S>> {
+    // SAFETY: both kinds of socket given here own their descriptor, and never replace or close it while they live.
+    unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) }.map_err(io::Error::from)
+}
+
+/// Waits until a socket may have room. Through a second descriptor, so that whoever listens to the first is left alone.
+pub(crate) async fn writable(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let second: OwnedFd = socket.try_clone_to_owned()?;
+    // SAFETY: the descriptor was just made, and is owned by what is registered.
+    let watched = unsafe { AsyncFd::register_with_interest(second, Interest::WRITABLE) };
+    watched.map_err(io::Error::from)?.writable().await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fill(link: &Link) -> usize {
+        let mut n = 0;
+        loop {
+            match link.try_write(&[7; 4_096]) {
+                Ok(written) => n += written,
+                Err(full) => {
+                    assert_eq!(full.kind(), io::ErrorKind::WouldBlock);
+                    return n;
+                }
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn whoever_finds_no_room_is_told_when_there_is() {
+        let (link, mut theirs) = Link::pair().unwrap();
+        let n = fill(&link);
+        let reader = std::thread::spawn(move || {
+            let mut read = vec![0; n];
+            theirs.read_exact(&mut read).map(|()| theirs)
+        });
+        link.writable().await.unwrap();
+        let _theirs = reader.join().unwrap().unwrap();
+        assert_eq!(link.try_write(&[1, 2, 3]).unwrap(), 3);
+    }
+
+    #[tokio::test]
+    async fn what_comes_is_heard_and_so_is_the_end() {
+        let (link, mut theirs) = Link::pair().unwrap();
+        let mut into = [0; 8];
+        assert_eq!(link.try_read(&mut into).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        theirs.write_all(b"abc").unwrap();
+        link.readable().await.unwrap();
+        assert_eq!(link.try_read(&mut into).unwrap(), 3);
+        drop(theirs);
+        loop {
+            link.readable().await.unwrap();
+            match link.try_read(&mut into) {
+                Ok(n) => break assert_eq!(n, 0),
+                Err(nothing) => assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock),
+            }
+        }
+    }
+}
