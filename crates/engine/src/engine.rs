@@ -5,6 +5,7 @@ use crate::actor::{Actor, Boot, Reply, Request};
 use crate::alarm::Alarm;
 use crate::config::Config;
 use crate::fault::{Error, Fault};
+use crate::lingering::Lingering;
 use crate::policies::Policies;
 use crate::recover;
 use crate::registry::{Desk, Mailbox, Registry};
@@ -135,14 +136,16 @@ impl Engine {
         let Start { program, caller, limits } = start;
         let (reply, kept) = oneshot::channel();
         let intent = Intent::Start { program, caller, limits, seed, terms: Box::new(terms) };
-        match self.shared.registry.desk(execution) {
+        let kept = match self.shared.registry.desk(execution) {
             Desk::Vacant(_, mailbox) => {
-                self.shared.employ(execution, mailbox, boot(intent, reply));
+                // The caller waits, and most programs are over soon: the actor gets a task only if this one is not.
+                let mut actor = self.shared.actor(execution, mailbox, boot(intent, reply));
+                actor.meanwhile(kept).await
             }
             // Somebody wanted something of it before it began; whoever is there says what it is.
             Desk::Staffed(_) => return self.ask(execution, intent).await.map(|()| execution),
-        }
-        match kept.await {
+        };
+        match kept {
             Ok(started) => started.map(|()| execution),
             Err(_) if self.shared.closing.is_cancelled() => Err(Rejection::ShuttingDown.into()),
             // Somebody else was first with this id, here or on another server.
@@ -375,10 +378,20 @@ impl Engine {
 }
 
 impl Shared {
-    /// Gives an actor a task of its own. It is boxed first: what is spawned is moved several times, and it is large.
+    /// Gives an actor a task of its own.
     fn employ(self: &Arc<Self>, execution: ExecutionId, mailbox: Mailbox, boot: Boot) {
-        let actor = Actor::new(Arc::clone(self), execution, mailbox);
-        self.tracker.spawn(actor.run(boot).boxed());
+        drop(self.actor(execution, mailbox, boot));
+    }
+
+    /// An actor that has yet to begin. It counts among those that are waited for when the engine stops.
+    fn actor(
+        self: &Arc<Self>,
+        execution: ExecutionId,
+        mailbox: Mailbox,
+        boot: Boot,
+    ) -> Lingering<()> {
+        let actor = Actor::new(Arc::clone(self), execution, mailbox).run(boot);
+        Lingering::new(self.tracker.track_future(actor).boxed(), &self.tracker)
     }
 
     /// Puts an actor where there is none.

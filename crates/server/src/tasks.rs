@@ -1,5 +1,6 @@
 //! The tasks of a server, counted so that they can be waited for.
 
+use engine::Lingering;
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -21,6 +22,14 @@ impl Tasks {
     ) -> JoinHandle<T> {
         let task: futures_util::future::BoxFuture<'static, T> = Box::pin(task);
         self.0.spawn(task)
+    }
+
+    /// Work that the caller does, and that goes on when the caller leaves.
+    pub(crate) fn see_through<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Lingering<T> {
+        Lingering::new(Box::pin(work), &self.0)
     }
 
     /// Counts as a task until it is dropped.

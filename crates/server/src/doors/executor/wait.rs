@@ -108,7 +108,7 @@ pub(super) async fn detached(
     app: &App,
     doing: impl Future<Output = Result<Response, Problem>> + Send + 'static,
 ) -> Result<Response, Problem> {
-    app.tasks.spawn(doing).await.unwrap_or_else(|panic| Err(Problem::broken(&panic)))
+    app.tasks.see_through(doing).await
 }
 
 /// What the engine says, unless the server stops before.
