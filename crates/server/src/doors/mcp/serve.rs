@@ -21,7 +21,6 @@ use axum::routing::get;
 use lifecycle::CallerName;
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
-use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,7 +35,7 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// rmcp's services, and whose sessions they keep.
 pub(crate) struct Mcp<H = Door> {
     /// Each request by itself.
-    stateless: StreamableHttpService<H, NeverSessionManager>,
+    stateless: StreamableHttpService<H, LocalSessionManager>,
     /// Older revisions where the client shows forms.
     sessions: StreamableHttpService<H, LocalSessionManager>,
     keeper: Arc<LocalSessionManager>,
@@ -62,7 +61,8 @@ impl<H: ServerHandler + Clone> Mcp<H> {
                 .with_max_request_body_bytes(BODY_BYTES_MAX)
                 .with_cancellation_token(stopping.child_token())
         };
-        let never = Arc::new(NeverSessionManager::default());
+        // Keeps no session. Of the same kind as the other, so that rmcp's code for it is compiled once.
+        let never = Arc::new(LocalSessionManager::default());
         let (one, two) = (handler.clone(), handler);
         Self {
             stateless: StreamableHttpService::new(move || Ok(one.clone()), never, config(false)),
