@@ -1,13 +1,16 @@
 //! What the sources must keep to, so that a guest cannot reach into them.
 
 use super::{PARTS, V1};
+use crate::prepare::scopes::Scopes;
 use oxc_allocator::Allocator;
-use oxc_ast::AstKind;
-use oxc_ast::ast::{ArrayPattern, CallExpression, Expression, ForOfStatement, SpreadElement};
+use oxc_ast::ast::{
+    ArrayPattern, CallExpression, Expression, ForOfStatement, IdentifierReference, SpreadElement,
+};
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
-use oxc_semantic::SemanticBuilder;
 use oxc_span::SourceType;
+use oxc_syntax::scope::{ScopeFlags, ScopeId};
+use std::cell::Cell;
 
 /// Methods of the language's own objects: called on a value, they are the guest's to replace.
 const METHODS: &[&str] = &[
@@ -98,22 +101,43 @@ fn late_globals(source: &str) -> Vec<String> {
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, source, SourceType::cjs()).parse();
     assert!(parsed.diagnostics.is_empty(), "{:?}", parsed.diagnostics);
-    let semantic = SemanticBuilder::new().with_build_nodes(true).build(&parsed.program).semantic;
-    let mut late = Vec::new();
-    for (name, references) in semantic.scoping().root_unresolved_references() {
-        for &reference in references {
-            let node = semantic.scoping().get_reference(reference).node_id();
-            let depth = semantic.nodes().ancestor_kinds(node).filter(is_function).count();
-            if depth > 1 && *name != "undefined" && *name != "arguments" {
-                late.push(name.to_string());
-            }
-        }
-    }
-    late
+    let mut search =
+        LateGlobals { scopes: Scopes::of(&parsed.program), are_functions: vec![], found: vec![] };
+    search.visit_program(&parsed.program);
+    search.found
 }
 
-fn is_function(kind: &AstKind<'_>) -> bool {
-    matches!(kind, AstKind::Function(_) | AstKind::ArrowFunctionExpression(_))
+struct LateGlobals<'a> {
+    scopes: Scopes<'a>,
+    /// Of each scope around, whether it is a function's.
+    are_functions: Vec<bool>,
+    found: Vec<String>,
+}
+
+impl<'a> Visit<'a> for LateGlobals<'a> {
+    fn enter_scope(&mut self, flags: ScopeFlags, id: &Cell<Option<ScopeId>>) {
+        self.scopes.enter(id);
+        self.are_functions.push(flags.is_function());
+    }
+
+    fn leave_scope(&mut self) {
+        self.scopes.leave();
+        self.are_functions.pop();
+    }
+
+    fn visit_identifier_reference(&mut self, it: &IdentifierReference<'a>) {
+        let n_functions = self.are_functions.iter().filter(|it| **it).count();
+        let is_nobodys = self.scopes.depth_of(&it.name) == 0;
+        if is_nobodys && n_functions > 1 && it.name != "undefined" && it.name != "arguments" {
+            self.found.push(it.name.to_string());
+        }
+    }
+}
+
+#[test]
+fn a_global_that_is_looked_up_late_is_noticed() {
+    let source = "(function (a) { b; var d; return { x: () => a + c, y() { { var e } return d + e + f } }; })";
+    assert_eq!(late_globals(source), ["c", "f"]);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 /// Deepest nesting of brackets and arrows that is handed to the parser.
 const DEPTH_MAX: usize = 1_500;
 
-/// Longest run of operators without a comma, semicolon or bracket between: trees of binary operators are as deep.
+/// Longest run of operators and dots without a comma, semicolon or bracket between: their trees are as deep.
 const OPERATORS_MAX: usize = 8_000;
 
 /// Where the text becomes too deep, if it does.
@@ -53,7 +53,7 @@ impl Scan {
             b',' | b';' => self.separate(),
             b'=' if next == Some(b'>') => self.arrows += 1,
             b'!' | b'~' | b'?' => self.arrows += 1,
-            b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^' | b'<' | b'=' => {
+            b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^' | b'<' | b'=' | b'.' => {
                 self.operators += 1;
             }
             _ => {}
@@ -122,7 +122,9 @@ mod tests {
         for unit in ["(", "[", "{", "a=>", "!", "`${", "x?", "(a, [{"] {
             assert!(too_deep(&unit.repeat(10_000)).is_some(), "{unit}");
         }
-        assert!(too_deep(&"1+".repeat(100_000)).is_some());
+        for unit in ["1+", "a."] {
+            assert!(too_deep(&unit.repeat(100_000)).is_some(), "{unit}");
+        }
     }
 
     #[test]

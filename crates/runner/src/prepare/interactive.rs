@@ -7,7 +7,7 @@
 )]
 
 use super::{
-    SyntaxProblem, check_size, depth, fence, problem, recover, strip, transform, waits_at_top,
+    SyntaxProblem, check_size, depth, fence, problem, recover, strip, waits_at_top, with_code,
 };
 use lifecycle::Convention;
 use oxc_allocator::Allocator;
@@ -32,17 +32,15 @@ pub(crate) fn interactive(source: &str) -> Result<String, Vec<SyntaxProblem>> {
     let allocator = Allocator::default();
     let program = parse(&allocator, &text)?;
     recover::check_modules(&text, &program).map_err(one)?;
-    match strip::strip(&text, &program) {
+    match strip::strip(&text, &program).map_err(one)? {
         strip::Stripped::Unchanged => Ok(lasting(&text, &program)),
         strip::Stripped::Blanked(blanked) => {
             let blanked = String::from_utf8(blanked).map_err(|_| one(unstripped(&text)))?;
             again(&blanked)
         }
-        strip::Stripped::NeedsCode { blanked, missing } => {
-            let spliced = transform::splice(&text, &blanked, missing).map_err(one)?;
-            again(&String::from_utf8(spliced).map_err(|_| one(unstripped(&text)))?)
+        strip::Stripped::NeedsCode { blanked, edits } => {
+            again(&with_code(&text, &blanked, edits).map_err(one)?)
         }
-        strip::Stripped::NeedsTransform => again(&transform::to_javascript(&text).map_err(one)?),
     }
 }
 

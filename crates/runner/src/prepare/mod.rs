@@ -4,11 +4,14 @@
 //! stacks name the user's own lines.
 
 mod depth;
+mod edit;
 mod fence;
 mod interactive;
+mod lower;
 mod recover;
+pub(crate) mod scopes;
 mod strip;
-mod transform;
+mod supers;
 
 #[cfg(test)]
 mod tests;
@@ -56,18 +59,11 @@ pub fn prepare(source: &str, convention: Convention) -> Result<Prepared, SyntaxP
     let allocator = Allocator::default();
     let program = parse(&allocator, &text)?;
     recover::check_modules(&text, &program)?;
-    match strip::strip(&text, &program) {
+    match strip::strip(&text, &program)? {
         strip::Stripped::Unchanged => finish(&text, &program, None, convention),
         strip::Stripped::Blanked(bytes) => finish(&text, &program, Some(bytes), convention),
-        strip::Stripped::NeedsCode { blanked, missing } => {
-            let spliced = transform::splice(&text, &blanked, missing)?;
-            let spliced = String::from_utf8(spliced)
-                .map_err(|_| problem(&text, 0, "the program's types could not be removed"))?;
-            prepare_javascript(&spliced, convention)
-        }
-        strip::Stripped::NeedsTransform => {
-            let rewritten = format!("{REWRITTEN}{}", transform::to_javascript(&text)?);
-            prepare_javascript(&rewritten, convention)
+        strip::Stripped::NeedsCode { blanked, edits } => {
+            prepare_javascript(&with_code(&text, &blanked, edits)?, convention)
         }
     }
 }
@@ -77,7 +73,7 @@ pub(crate) fn first_line_shift(prepared: &str) -> usize {
     if prepared.starts_with(recover::RETURN) { recover::RETURN.len() } else { 0 }
 }
 
-/// What begins a text that the transformer wrote anew: its lines are its own.
+/// What began a text that was written anew, with lines of its own. None is made any more; journals have some.
 const REWRITTEN: &str = "/* rewritten */";
 
 /// Whether the lines of a prepared text are those of the text that somebody wrote.
@@ -85,7 +81,21 @@ pub(crate) fn has_users_lines(prepared: &str) -> bool {
     !prepared.trim_start_matches(recover::RETURN).starts_with(REWRITTEN)
 }
 
-/// What the transformer wrote is a text of its own, with places of its own.
+/// How long a text may become by the code that is put into it. Each member of an enum takes the enum's name twice.
+const JAVASCRIPT_BYTES_MAX: usize = 4 * CODE_BYTES_MAX;
+
+/// The text with the code that its types stood for. `blanked` is `text` without its types, byte for byte as long.
+fn with_code(text: &str, blanked: &[u8], edits: Vec<edit::Edit>) -> Result<String, SyntaxProblem> {
+    let javascript = edit::carry_out(blanked, edits);
+    if javascript.len() > JAVASCRIPT_BYTES_MAX {
+        let message = format!("a program has at most {JAVASCRIPT_BYTES_MAX} bytes as JavaScript");
+        return Err(problem(text, 0, message));
+    }
+    String::from_utf8(javascript)
+        .map_err(|_| problem(text, 0, "the program's types could not be removed"))
+}
+
+/// A text that code was put into is another text, with other places.
 fn prepare_javascript(text: &str, convention: Convention) -> Result<Prepared, SyntaxProblem> {
     let allocator = Allocator::default();
     let program = parse(&allocator, text)?;

@@ -10,14 +10,21 @@ use oxc_ast::ast::ArrowFunctionExpression;
 use oxc_ast::ast::{
     Class, Declaration, ExportDefaultDeclarationKind, Expression, Function,
     ImportDeclarationSpecifier, Program, ReturnStatement, Statement, TSModuleReference,
+    TSNamespaceDeclarationBody,
 };
 use oxc_ast_visit::Visit;
-use oxc_semantic::ScopeFlags;
 use oxc_span::{GetSpan, Span};
+use oxc_syntax::scope::ScopeFlags;
 use std::borrow::Cow;
 
 /// What is put before a value. The semicolon ends a statement that has none.
 pub(super) const RETURN: &str = ";return (";
+
+pub(super) const IMPORT: &str =
+    "a program cannot import modules: what it needs from outside is in tools.*";
+
+/// Deepest nesting of namespaces, and of enums in them. A name is looked for in each one around it.
+pub(super) const NAMESPACES_MAX: usize = 16;
 
 /// What is done to a text: bytes blanked, then texts put in.
 #[derive(Debug, Default)]
@@ -98,8 +105,6 @@ pub(super) fn blank(bytes: &mut [u8]) {
 
 /// Refuses imports and exports, except types and `export default`: a program is not a module.
 pub(super) fn check_modules(text: &str, program: &Program<'_>) -> Result<(), SyntaxProblem> {
-    const IMPORT: &str =
-        "a program cannot import modules: what it needs from outside is in tools.*";
     const EXPORT: &str = "a program cannot export, except `export default`: use return or emit()";
     for statement in program.body.iter().filter(|statement| !is_type_only(statement)) {
         let message = match statement {
@@ -230,7 +235,7 @@ fn end_before(program: &Program<'_>, i: usize) -> u32 {
 }
 
 /// The expression inside parentheses and types.
-fn bare<'e, 'a>(expression: &'e Expression<'a>) -> &'e Expression<'a> {
+pub(super) fn bare<'e, 'a>(expression: &'e Expression<'a>) -> &'e Expression<'a> {
     match expression {
         Expression::ParenthesizedExpression(it) => bare(&it.expression),
         Expression::TSAsExpression(it) => bare(&it.expression),
@@ -291,8 +296,34 @@ fn is_type_only_declaration(declaration: &Declaration<'_>) -> bool {
         Declaration::FunctionDeclaration(it) => it.declare || it.body.is_none(),
         Declaration::ClassDeclaration(it) => it.declare,
         Declaration::TSEnumDeclaration(it) => it.declare,
-        Declaration::TSNamespaceDeclaration(it) => it.declare,
+        Declaration::TSNamespaceDeclaration(it) => {
+            it.declare || has_only_types(&it.body, NAMESPACES_MAX)
+        }
         Declaration::TSImportEqualsDeclaration(it) => it.import_kind.is_type(),
+    }
+}
+
+/// Whether there is no object of a namespace. What it imports for itself is no reason for one, and one that is nested too
+/// deeply, of which there are `n_levels` left, is not looked into: each level is asked, and would ask all below it.
+fn has_only_types(body: &TSNamespaceDeclarationBody<'_>, n_levels: usize) -> bool {
+    let Some(n_levels) = n_levels.checked_sub(1) else { return false };
+    match body {
+        TSNamespaceDeclarationBody::TSNamespaceDeclaration(it) => {
+            has_only_types(&it.body, n_levels)
+        }
+        TSNamespaceDeclarationBody::TSModuleBlock(it) => it.body.iter().all(|it| match it {
+            Statement::TSImportEqualsDeclaration(_) => true,
+            Statement::TSNamespaceDeclaration(it) => {
+                it.declare || has_only_types(&it.body, n_levels)
+            }
+            Statement::ExportDeclaration(it) => match &it.declaration {
+                Declaration::TSNamespaceDeclaration(it) => {
+                    it.declare || has_only_types(&it.body, n_levels)
+                }
+                declaration => is_type_only_declaration(declaration),
+            },
+            statement => is_type_only(statement),
+        }),
     }
 }
 

@@ -1,9 +1,12 @@
 //! Types removed by overwriting them with spaces: every other byte stays where it was.
 //!
 //! Where a type's absence would change how the rest is read (a line that would join the one before it, a bracket that
-//! would begin a block), a semicolon is written into the gap, or the transformer takes over.
+//! would begin a block), a semicolon is written into the gap. Where a type stands for code, the code is put in.
 
+use super::edit::{Edit, skip_trivia};
+use super::lower::lower;
 use super::recover::{blank, is_type_only};
+use super::{SyntaxProblem, problem, supers};
 use oxc_ast::ast::*;
 use oxc_ast_visit::{Visit, walk};
 use oxc_span::{GetSpan, Span};
@@ -16,50 +19,50 @@ pub(super) enum Stripped {
     /// Its types are spaces now.
     Blanked(Vec<u8>),
     /// Its types are spaces now, and code has to be put in.
-    NeedsCode { blanked: Vec<u8>, missing: Missing },
-    /// It has more than types, and not in places of its own.
-    NeedsTransform,
+    NeedsCode { blanked: Vec<u8>, edits: Vec<Edit> },
 }
 
-/// The code that types stood for.
-#[derive(Debug, Default)]
-pub(super) struct Missing {
-    /// Enums and namespaces, in the order of their places: the transformer writes them.
-    pub(super) declarations: Vec<Span>,
-    /// Texts of our own, and before which bytes they go.
-    pub(super) inserts: Vec<(u32, String)>,
-}
-
-/// Removes the types of `program`, which was parsed from `text`.
-pub(super) fn strip(text: &str, program: &Program<'_>) -> Stripped {
+/// Removes the types of `program`, which was parsed from `text`. Fails where something has no counterpart in JavaScript.
+pub(super) fn strip(text: &str, program: &Program<'_>) -> Result<Stripped, SyntaxProblem> {
     let mut stripper = Stripper {
         source: text.as_bytes(),
         out: None,
-        missing: Missing::default(),
+        edits: vec![],
         derived: vec![],
-        needs_transform: false,
+        has_declarations: false,
+        refused: None,
     };
     stripper.visit_program(program);
-    let missing = stripper.missing;
-    match stripper.out {
-        _ if stripper.needs_transform => Stripped::NeedsTransform,
-        out if !(missing.declarations.is_empty() && missing.inserts.is_empty()) => {
+    if let Some(at) = stripper.refused {
+        let message = "a constructor with properties for parameters has too many calls of `super`";
+        return Err(problem(text, at as usize, message));
+    }
+    let mut edits = stripper.edits;
+    if stripper.has_declarations {
+        // Behind the stripper's own: where both put something into one place, a bracket of its is to be closed first.
+        edits.extend(lower(text, program)?);
+    }
+    Ok(match stripper.out {
+        out if !edits.is_empty() => {
             let blanked = out.unwrap_or_else(|| text.as_bytes().to_vec());
-            Stripped::NeedsCode { blanked, missing }
+            Stripped::NeedsCode { blanked, edits }
         }
         Some(bytes) => Stripped::Blanked(bytes),
         None => Stripped::Unchanged,
-    }
+    })
 }
 
 struct Stripper<'s> {
     source: &'s [u8],
     /// A copy of the source, made when the first type is met.
     out: Option<Vec<u8>>,
-    missing: Missing,
+    edits: Vec<Edit>,
     /// Of each class around, whether it extends another.
     derived: Vec<bool>,
-    needs_transform: bool,
+    /// Whether there are enums or namespaces, or other names for what is in them.
+    has_declarations: bool,
+    /// Where a call of `super` stands that is one too many.
+    refused: Option<u32>,
 }
 
 impl Stripper<'_> {
@@ -96,29 +99,9 @@ impl Stripper<'_> {
         self.source[start as usize..end as usize].contains(&b'\n')
     }
 
-    /// The first byte from `at` on that is neither blank nor comment.
-    fn skip_trivia(&self, mut at: usize) -> usize {
-        loop {
-            match self.source.get(at..) {
-                Some([b'/', b'/', ..]) => {
-                    at += self.source[at..]
-                        .iter()
-                        .position(|b| *b == b'\n')
-                        .unwrap_or(self.source.len() - at);
-                }
-                Some([b'/', b'*', rest @ ..]) => {
-                    at +=
-                        rest.windows(2).position(|w| w == b"*/").map_or(rest.len(), |n| n + 2) + 2;
-                }
-                Some([byte, ..]) if byte.is_ascii_whitespace() => at += 1,
-                Some(_) | None => return at,
-            }
-        }
-    }
-
     /// Blanks a single byte such as `?`, if it is the next one that counts after `at`.
     fn blank_mark(&mut self, at: u32, mark: u8) {
-        let at = self.skip_trivia(at as usize);
+        let at = skip_trivia(self.source, at as usize);
         if self.source.get(at) == Some(&mark) {
             self.blank(at as u32, at as u32 + 1);
         }
@@ -127,7 +110,7 @@ impl Stripper<'_> {
     /// Blanks the words before a class member's name that JavaScript does not know.
     fn blank_modifiers(&mut self, decorators: &[Decorator<'_>], span: Span, key_start: u32) {
         let first = decorators.last().map_or(span.start, |decorator| decorator.span.end) as usize;
-        let first = self.skip_trivia(first);
+        let first = skip_trivia(self.source, first);
         if self.blank_words(first, key_start) && decorators.is_empty() {
             self.out()[first] = b';';
         }
@@ -146,7 +129,7 @@ impl Stripper<'_> {
                 b"static" | b"async" | b"get" | b"set" | b"accessor" => {}
                 _ => return is_first_gone,
             }
-            at = self.skip_trivia(at + length);
+            at = skip_trivia(self.source, at + length);
         }
         is_first_gone
     }
@@ -154,7 +137,7 @@ impl Stripper<'_> {
     fn blank_class_head(&mut self, class: &Class<'_>) {
         if class.r#abstract {
             let start = class.decorators.last().map_or(class.span.start, |it| it.span.end);
-            let at = self.skip_trivia(start as usize) as u32;
+            let at = skip_trivia(self.source, start as usize) as u32;
             self.blank(at, at + "abstract".len() as u32);
         }
         if let (Some(first), Some(last)) = (class.implements.first(), class.implements.last()) {
@@ -174,39 +157,37 @@ impl Stripper<'_> {
         self.blank(start, inner);
         if is_wrapped {
             self.out()[start as usize] = b'(';
-            self.missing.inserts.push((assertion.span.end, ")".into()));
+            self.edits.push(Edit::insert(assertion.span.end, ")"));
         }
     }
 
     /// `constructor(private x: T)`: what the parameters' words stand for, where the constructor begins its work.
     fn assign_parameters(&mut self, begins: u32, constructor: &Function<'_>) {
         let Some(body) = &constructor.body else { return };
-        let (mut declared, mut assigned) = (String::new(), String::new());
+        let (mut declared, mut assigned) = (String::new(), vec![]);
         for parameter in &constructor.params.items {
             if parameter.accessibility.is_none() && !parameter.readonly && !parameter.r#override {
                 continue;
             }
-            match parameter.pattern.get_binding_identifier() {
-                Some(id) => {
-                    declared.push_str(&format!("{};", id.name));
-                    assigned.push_str(&format!("this.{0} = {0};", id.name));
-                }
-                None => self.needs_transform = true,
+            // A pattern here is no program: the parser has refused it.
+            if let Some(id) = parameter.pattern.get_binding_identifier() {
+                declared.push_str(&format!("{};", id.name));
+                assigned.push(format!("this.{0} = {0}", id.name));
             }
         }
         if assigned.is_empty() {
             return;
         }
-        self.missing.inserts.push((begins, declared));
-        let is_derived = self.derived.last() == Some(&true);
-        let directives = body.directives.last().map(|directive| directive.span.end);
-        let at = match is_derived {
-            true => body.statements.iter().find(|it| is_super_call(it)).map(|it| it.span().end),
-            false => Some(directives.unwrap_or(body.span.start + 1)),
-        };
-        match at {
-            Some(at) => self.missing.inserts.push((at, format!(";{assigned}"))),
-            None => self.needs_transform = true,
+        self.edits.push(Edit::insert(begins, declared));
+        if self.derived.last() == Some(&true) {
+            match supers::followed_by(&assigned.join(","), body) {
+                Ok(edits) => self.edits.extend(edits),
+                Err(at) => _ = self.refused.get_or_insert(at),
+            }
+        } else {
+            let directives = body.directives.last().map(|directive| directive.span.end);
+            let at = directives.unwrap_or(body.span.start + 1);
+            self.edits.push(Edit::insert(at, format!(";{};", assigned.join(";"))));
         }
     }
 }
@@ -285,7 +266,7 @@ impl<'a> Visit<'a> for Stripper<'_> {
     fn visit_formal_parameter(&mut self, it: &FormalParameter<'a>) {
         if it.accessibility.is_some() || it.readonly || it.r#override {
             let first = it.decorators.last().map_or(it.span.start, |decorator| decorator.span.end);
-            let first = self.skip_trivia(first as usize);
+            let first = skip_trivia(self.source, first as usize);
             self.blank_words(first, it.pattern.span().start);
         }
         walk::walk_formal_parameter(self, it);
@@ -330,7 +311,7 @@ impl<'a> Visit<'a> for Stripper<'_> {
         self.blank_modifiers(&it.decorators, it.span, it.key.span().start);
         if it.optional {
             let key_end = it.key.span().end;
-            let bracket = self.skip_trivia(key_end as usize);
+            let bracket = skip_trivia(self.source, key_end as usize);
             let after_key = if it.computed { bracket as u32 + 1 } else { key_end };
             self.blank_mark(after_key, b'?');
         }
@@ -351,32 +332,16 @@ impl<'a> Visit<'a> for Stripper<'_> {
     }
 
     fn visit_ts_enum_declaration(&mut self, it: &TSEnumDeclaration<'a>) {
-        self.missing.declarations.push(it.span);
+        self.has_declarations = true;
+        walk::walk_ts_enum_declaration(self, it);
     }
 
     fn visit_ts_namespace_declaration(&mut self, it: &TSNamespaceDeclaration<'a>) {
-        self.missing.declarations.push(it.span);
+        self.has_declarations = true;
+        walk::walk_ts_namespace_declaration(self, it);
     }
 
-    /// `import x = A.b` is another name for a value, which may be of a namespace that has nothing but types.
-    fn visit_ts_import_equals_declaration(&mut self, it: &TSImportEqualsDeclaration<'a>) {
-        let start = it.span.start as usize;
-        self.out()[start..start + "import".len()].copy_from_slice(b"var   ");
-        let named = it.module_reference.span();
-        let text = &self.source[named.start as usize..named.end as usize];
-        let first = text.split(|byte| !is_name(*byte)).next().unwrap_or_default();
-        let first = String::from_utf8_lossy(first);
-        let guard = format!("typeof {first} == \"undefined\" ? undefined : ");
-        self.missing.inserts.push((named.start, guard));
+    fn visit_ts_import_equals_declaration(&mut self, _: &TSImportEqualsDeclaration<'a>) {
+        self.has_declarations = true;
     }
-}
-
-const fn is_name(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || !byte.is_ascii()
-}
-
-/// Whether a statement is `super(…)`.
-fn is_super_call(statement: &Statement<'_>) -> bool {
-    matches!(statement, Statement::ExpressionStatement(it)
-        if matches!(&it.expression, Expression::CallExpression(call) if matches!(call.callee, Expression::Super(_))))
 }

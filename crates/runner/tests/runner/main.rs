@@ -12,6 +12,7 @@ mod round_trips;
 mod tampering;
 mod timers;
 mod tools;
+mod typescript;
 mod units;
 mod values;
 mod world_clone;

@@ -46,10 +46,14 @@ fn a_call_says_which_line_of_the_users_text_made_it() {
     assert_eq!(line_of_next_call(&mut fenced), 3);
     let mut asserted = Guest::running("const f = () => <T>{ a: 1 }\nawait tools.t(f())");
     assert_eq!(line_of_next_call(&mut asserted), 2);
-    // What the transformer wrote anew has lines of its own, which are nobody's.
-    let mut rewritten = Guest::running(
+    let mut hidden = Guest::running(
         "class A extends Object { constructor(private x: T) { if (x) super(); else super(1) } }\nawait tools.t()",
     );
+    assert_eq!(line_of_next_call(&mut hidden), 2);
+    // What was once written anew, and is run again, has lines of its own, which are nobody's.
+    let old = Run { prepared: true, ..Run::new("/* rewritten */let a;\nreturn await tools.t();") };
+    let mut rewritten = Guest::new();
+    rewritten.execute(&old);
     assert_eq!(line_of_next_call(&mut rewritten), serde_json::Value::Null);
 }
 

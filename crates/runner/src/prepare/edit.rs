@@ -1,0 +1,55 @@
+//! Changes to a text at places of its own: what is not named stays where it was, and lines stay the user's.
+
+use oxc_span::Span;
+
+/// A text in place of another, which may be empty.
+#[derive(Debug)]
+pub(super) struct Edit {
+    span: Span,
+    text: String,
+}
+
+impl Edit {
+    /// Puts `text` before the byte at `at`.
+    pub(super) fn insert(at: u32, text: impl Into<String>) -> Self {
+        Self { span: Span::empty(at), text: text.into() }
+    }
+
+    /// Writes `text` over what `span` covers in `source`, and keeps its line breaks.
+    pub(super) fn replace(source: &[u8], span: Span, text: impl Into<String>) -> Self {
+        let covered = &source[span.start as usize..span.end as usize];
+        let n_lines = covered.iter().filter(|byte| **byte == b'\n').count();
+        Self { span, text: text.into() + &"\n".repeat(n_lines) }
+    }
+}
+
+/// `text` with all edits, which do not overlap. Those of one place come in the order in which they were made.
+pub(super) fn carry_out(text: &[u8], mut edits: Vec<Edit>) -> Vec<u8> {
+    edits.sort_by_key(|edit| edit.span.start);
+    let n_bytes_more: usize = edits.iter().map(|edit| edit.text.len()).sum();
+    let (mut result, mut done) = (Vec::with_capacity(text.len() + n_bytes_more), 0);
+    for Edit { span, text: new } in &edits {
+        result.extend_from_slice(&text[done..span.start as usize]);
+        result.extend_from_slice(new.as_bytes());
+        done = span.end as usize;
+    }
+    result.extend_from_slice(&text[done..]);
+    result
+}
+
+/// The first byte from `at` on that is neither blank nor comment.
+pub(super) fn skip_trivia(source: &[u8], mut at: usize) -> usize {
+    loop {
+        match source.get(at..) {
+            Some([b'/', b'/', ..]) => {
+                let line = source[at..].iter().position(|byte| *byte == b'\n');
+                at += line.unwrap_or(source.len() - at);
+            }
+            Some([b'/', b'*', rest @ ..]) => {
+                at += rest.windows(2).position(|w| w == b"*/").map_or(rest.len(), |n| n + 2) + 2;
+            }
+            Some([byte, ..]) if byte.is_ascii_whitespace() => at += 1,
+            Some(_) | None => return at,
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! The enums and namespaces of a program: which declarations make up the same one, and what is known of it by name.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the syntax tree is oxc's: what is not named here is left as it is"
+)]
+
+use super::super::recover::{NAMESPACES_MAX, is_type_only};
+use super::super::{SyntaxProblem, problem};
+use super::Refused;
+use super::enums::{Kind, member_name};
+use oxc_ast::ast::*;
+use oxc_ast_visit::{Visit, walk};
+use std::collections::{HashMap, HashSet};
+
+/// Longest name that is written at each member and at each use of one.
+const REPEATED_BYTES_MAX: usize = 64;
+
+/// All declarations of one enum, or of one namespace.
+#[derive(Debug, Default)]
+pub(super) struct Entity<'a> {
+    /// The members, or what is exported, of all declarations.
+    pub(super) names: HashMap<&'a str, Kind>,
+}
+
+/// One declaration of an enum or namespace.
+#[derive(Debug, Clone)]
+pub(super) struct Declared {
+    pub(super) entity: usize,
+    /// The word that declares its variable, if nothing else does.
+    pub(super) keyword: Option<&'static str>,
+    /// What its object is called inside.
+    pub(super) inside: String,
+    /// Whether it is a member of the namespace around it.
+    pub(super) is_exported: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Entities<'a> {
+    pub(super) all: Vec<Entity<'a>>,
+    /// By where their names are.
+    pub(super) declared: HashMap<u32, Declared>,
+}
+
+impl<'a> Entities<'a> {
+    pub(super) fn of(text: &'a str, program: &Program<'a>) -> Result<Self, SyntaxProblem> {
+        let mut collector = Collector { text, ..Collector::default() };
+        collector.visit_program(program);
+        match collector.refused {
+            Some(Refused { at, message }) => Err(problem(text, at as usize, message)),
+            None => Ok(collector.found),
+        }
+    }
+}
+
+/// Where a name is known: in a list of statements, or as a member of a namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Home {
+    List(usize),
+    Entity(usize),
+}
+
+/// What sort of declaration; an enum and a namespace of one name have one object, but do not know each other's members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Sort {
+    Enum,
+    Namespace,
+}
+
+/// The list of statements that is walked.
+#[derive(Debug, Default)]
+struct List<'a> {
+    idx: usize,
+    /// Whether it is a block's, or a namespace's: its names are declared with `let`.
+    is_block: bool,
+    /// The namespace whose body it is.
+    namespace: Option<usize>,
+    /// What is declared there already, or will be.
+    taken: HashSet<&'a str>,
+}
+
+#[derive(Default)]
+struct Collector<'a> {
+    text: &'a str,
+    found: Entities<'a>,
+    ids: HashMap<(Home, Sort, &'a str), usize>,
+    n_lists: usize,
+    /// What the next list of statements will be.
+    is_block_next: bool,
+    namespace_next: Option<usize>,
+    list: List<'a>,
+    nesting: usize,
+    /// All words of the text, once somebody asks for a new one.
+    words: Option<HashSet<&'a str>>,
+    n_words_made: usize,
+    refused: Option<Refused>,
+}
+
+impl<'a> Collector<'a> {
+    fn refuse(&mut self, at: u32, message: &'static str) {
+        self.refused.get_or_insert(Refused { at, message });
+    }
+
+    fn entity(&mut self, home: Home, sort: Sort, name: &'a str) -> usize {
+        let n_entities = self.found.all.len();
+        let idx = *self.ids.entry((home, sort, name)).or_insert(n_entities);
+        if idx == n_entities {
+            self.found.all.push(Entity::default());
+        }
+        idx
+    }
+
+    fn declare(
+        &mut self,
+        id: &BindingIdentifier<'a>,
+        sort: Sort,
+        owner: Option<usize>,
+        is_renamed: bool,
+    ) -> usize {
+        let name = id.name.as_str();
+        let home = owner.map_or(Home::List(self.list.idx), Home::Entity);
+        let entity = self.entity(home, sort, name);
+        if let Some(owner) = owner {
+            self.found.all[owner].names.insert(name, Kind::Unknown);
+        }
+        let keyword = match (self.list.taken.contains(name), self.list.is_block) {
+            (true, _) => None,
+            (false, false) => Some("var"),
+            (false, true) => Some("let"),
+        };
+        if self.list.is_block {
+            self.list.taken.insert(name);
+        }
+        let inside = match is_renamed || name.len() > REPEATED_BYTES_MAX {
+            true => self.new_word(&name[..name.floor_char_boundary(REPEATED_BYTES_MAX)]),
+            false => name.to_owned(),
+        };
+        let is_exported = owner.is_some();
+        let declared = Declared { entity, keyword, inside, is_exported };
+        self.found.declared.insert(id.span.start, declared);
+        entity
+    }
+
+    /// A name that the text does not have. The number only grows, so that a text full of such names costs no more.
+    fn new_word(&mut self, name: &str) -> String {
+        let is_part =
+            |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$') || !c.is_ascii();
+        let words = self.words.get_or_insert_with(|| self.text.split(|c| !is_part(c)).collect());
+        loop {
+            self.n_words_made += 1;
+            let word = format!("{name}_{}", self.n_words_made);
+            if !words.contains(word.as_str()) {
+                return word;
+            }
+        }
+    }
+
+    fn declare_enum(&mut self, it: &TSEnumDeclaration<'a>, owner: Option<usize>) {
+        let is_renamed = binds(it.id.name.as_str(), |search| search.visit_ts_enum_body(&it.body));
+        let entity = self.declare(&it.id, Sort::Enum, owner, is_renamed);
+        let names = it.body.members.iter().filter_map(member_name);
+        self.found.all[entity].names.extend(names.map(|name| (name, Kind::Unknown)));
+        self.deeper(it.id.span.start, |this| this.visit_ts_enum_body(&it.body));
+    }
+
+    fn declare_namespace(&mut self, it: &TSNamespaceDeclaration<'a>, owner: Option<usize>) {
+        let is_renamed = binds(it.id.name.as_str(), |search| {
+            search.visit_ts_namespace_declaration_body(&it.body)
+        });
+        let entity = self.declare(&it.id, Sort::Namespace, owner, is_renamed);
+        self.deeper(it.id.span.start, |this| match &it.body {
+            TSNamespaceDeclarationBody::TSModuleBlock(block) => {
+                // As in a block: whoever comes too early for one of its names is told so.
+                this.is_block_next = true;
+                this.namespace_next = Some(entity);
+                this.visit_statements(&block.body);
+            }
+            // `namespace A.B` is `namespace A { export namespace B }`.
+            TSNamespaceDeclarationBody::TSNamespaceDeclaration(inner) => {
+                let around = this.open_list(&[]);
+                this.declare_namespace(inner, Some(entity));
+                this.list = around;
+            }
+        });
+    }
+
+    fn deeper(&mut self, at: u32, visit: impl FnOnce(&mut Self)) {
+        if self.nesting == NAMESPACES_MAX {
+            self.refuse(at, "namespaces are nested too deeply");
+            return;
+        }
+        self.nesting += 1;
+        visit(self);
+        self.nesting -= 1;
+    }
+
+    /// Begins a list of statements; the one before is to be put back.
+    fn open_list(&mut self, statements: &[Statement<'a>]) -> List<'a> {
+        self.n_lists += 1;
+        let is_block = std::mem::take(&mut self.is_block_next);
+        let list = List {
+            idx: self.n_lists,
+            is_block,
+            namespace: self.namespace_next.take(),
+            taken: statements.iter().filter_map(|it| lexical_name(it, is_block)).collect(),
+        };
+        std::mem::replace(&mut self.list, list)
+    }
+
+    fn export(&mut self, it: &Declaration<'a>) {
+        let Some(owner) = self.list.namespace else {
+            walk::walk_declaration(self, it);
+            return;
+        };
+        let mut names = |ids: &[&BindingIdentifier<'a>]| {
+            let names = ids.iter().map(|id| (id.name.as_str(), Kind::Unknown));
+            self.found.all[owner].names.extend(names);
+        };
+        match it {
+            Declaration::TSEnumDeclaration(it) => return self.declare_enum(it, Some(owner)),
+            Declaration::TSNamespaceDeclaration(it) => {
+                return self.declare_namespace(it, Some(owner));
+            }
+            Declaration::VariableDeclaration(it) => {
+                it.declarations.iter().for_each(|it| names(&it.id.get_binding_identifiers()));
+            }
+            Declaration::FunctionDeclaration(it) => names(it.id.as_ref().as_slice()),
+            Declaration::ClassDeclaration(it) => names(it.id.as_ref().as_slice()),
+            Declaration::TSImportEqualsDeclaration(it) => names(&[&it.id]),
+            Declaration::TSTypeAliasDeclaration(_)
+            | Declaration::TSInterfaceDeclaration(_)
+            | Declaration::TSExternalModuleDeclaration(_)
+            | Declaration::TSGlobalDeclaration(_) => {}
+        }
+        walk::walk_declaration(self, it);
+    }
+}
+
+impl<'a> Visit<'a> for Collector<'a> {
+    fn visit_statements(&mut self, it: &oxc_allocator::Vec<'a, Statement<'a>>) {
+        let around = self.open_list(it);
+        for statement in it.iter().filter(|it| !is_type_only(it)) {
+            match statement {
+                Statement::ExportDeclaration(it) => self.export(&it.declaration),
+                Statement::TSEnumDeclaration(it) => self.declare_enum(it, None),
+                Statement::TSNamespaceDeclaration(it) => self.declare_namespace(it, None),
+                other => self.visit_statement(other),
+            }
+        }
+        self.list = around;
+    }
+
+    fn visit_block_statement(&mut self, it: &BlockStatement<'a>) {
+        self.is_block_next = true;
+        self.visit_statements(&it.body);
+    }
+
+    fn visit_switch_case(&mut self, it: &SwitchCase<'a>) {
+        if let Some(test) = &it.test {
+            self.visit_expression(test);
+        }
+        self.is_block_next = true;
+        self.visit_statements(&it.consequent);
+    }
+
+    /// Only what is no statement of a list comes here.
+    fn visit_ts_enum_declaration(&mut self, it: &TSEnumDeclaration<'a>) {
+        self.refuse(it.span.start, "an enum needs a block around it here");
+    }
+
+    fn visit_ts_namespace_declaration(&mut self, it: &TSNamespaceDeclaration<'a>) {
+        self.refuse(it.span.start, "a namespace needs a block around it here");
+    }
+
+    fn visit_ts_type(&mut self, _: &TSType<'a>) {}
+}
+
+/// The name of a class, or of a function in a block: there no variable may have it.
+fn lexical_name<'a>(statement: &Statement<'a>, is_block: bool) -> Option<&'a str> {
+    let exported = match statement {
+        Statement::ExportDeclaration(it) => Some(&it.declaration),
+        _ => None,
+    };
+    let id = match exported.or_else(|| statement.as_declaration())? {
+        Declaration::ClassDeclaration(it) if !it.declare => it.id.as_ref(),
+        Declaration::FunctionDeclaration(it) if is_block && it.body.is_some() => it.id.as_ref(),
+        _ => None,
+    };
+    id.map(|id| id.name.as_str())
+}
+
+/// Whether something inside has the name, so that its holder cannot go by it there.
+fn binds<'a>(name: &'a str, visit: impl FnOnce(&mut Binds<'a>)) -> bool {
+    let mut search = Binds { name, found: false };
+    visit(&mut search);
+    search.found
+}
+
+struct Binds<'n> {
+    name: &'n str,
+    found: bool,
+}
+
+impl<'a> Visit<'a> for Binds<'_> {
+    fn visit_binding_identifier(&mut self, it: &BindingIdentifier<'a>) {
+        self.found |= it.name == self.name;
+    }
+}

@@ -1,0 +1,218 @@
+//! The members of an enum, each made an assignment where it stands.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the syntax tree is oxc's: what is not named here is left as it is"
+)]
+
+use super::super::edit::{Edit, skip_trivia};
+use super::entities::Declared;
+use super::names::Lowering;
+use oxc_ast::ast::*;
+use oxc_ast_visit::Visit as _;
+use oxc_span::{GetSpan as _, Span};
+use oxc_syntax::operator::{BinaryOperator, UnaryOperator};
+
+/// What is known of a member's value before the program runs. A number can also be looked up by its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Number,
+    String,
+    Unknown,
+}
+
+/// What a member has that says nothing.
+enum Next {
+    Known(i64),
+    OneMoreThan(String),
+    /// After a string. TypeScript's compiler complains, and writes this.
+    Undefined,
+}
+
+/// Whole numbers beyond are not told apart from their neighbours.
+const WHOLE_MAX: f64 = 9_007_199_254_740_991.0;
+
+impl<'a> Lowering<'a, '_> {
+    pub(super) fn members(&mut self, it: &TSEnumBody<'a>, declared: &Declared) {
+        let mut next = Next::Known(0);
+        for member in &it.members {
+            let name = literal(self.source, &member.id);
+            let kind = match &member.initializer {
+                Some(value) => self.given(member, value, &name, declared),
+                None => self.counted(member, &next, &name, declared),
+            };
+            if let Some(name) = member_name(member) {
+                self.entities.all[declared.entity].names.insert(name, kind);
+            }
+            next = match (&member.initializer, next) {
+                (Some(value), _) => self.after(value, kind, name),
+                (None, Next::Known(value)) => Next::Known(value.saturating_add(1)),
+                (None, Next::OneMoreThan(_)) => Next::OneMoreThan(name),
+                (None, Next::Undefined) => Next::Undefined,
+            };
+        }
+    }
+
+    /// `B = value`.
+    fn given(
+        &mut self,
+        member: &TSEnumMember<'a>,
+        value: &Expression<'a>,
+        name: &str,
+        declared: &Declared,
+    ) -> Kind {
+        let object = &declared.inside;
+        let kind = self.kind(value, declared);
+        let (before, after) = match kind {
+            Kind::Number => (format!("{object}[{object}[{name}]"), format!("] = {name}")),
+            Kind::String => (format!("{object}[{name}]"), String::new()),
+            Kind::Unknown => (
+                format!("typeof ({object}[{name}]"),
+                format!(") == \"number\" && ({object}[{object}[{name}]] = {name})"),
+            ),
+        };
+        let name_span = Span::new(member.span.start, self.name_end(&member.id));
+        self.edits.push(Edit::replace(self.source, name_span, before));
+        self.visit_expression(value);
+        self.edits.push(Edit::insert(value.span().end, after));
+        self.end_member(member);
+        kind
+    }
+
+    /// `B`.
+    fn counted(
+        &mut self,
+        member: &TSEnumMember<'a>,
+        next: &Next,
+        name: &str,
+        declared: &Declared,
+    ) -> Kind {
+        let object = &declared.inside;
+        let value = match next {
+            Next::Known(value) => value.to_string(),
+            Next::OneMoreThan(before) => format!("{object}[{before}] + 1"),
+            Next::Undefined => "void 0".to_owned(),
+        };
+        let code = format!("{object}[{object}[{name}] = {value}] = {name}");
+        self.edits.push(Edit::replace(self.source, member.span, code));
+        self.end_member(member);
+        if matches!(next, Next::Undefined) { Kind::Unknown } else { Kind::Number }
+    }
+
+    fn end_member(&mut self, member: &TSEnumMember<'a>) {
+        let at = skip_trivia(self.source, member.span.end as usize);
+        self.edits.push(match self.source.get(at) {
+            Some(b',') => Edit::replace(self.source, Span::sized(at as u32, 1), ";"),
+            Some(_) | None => Edit::insert(member.span.end, ";"),
+        });
+    }
+
+    /// Where a member's name ends, with its bracket if it has some.
+    fn name_end(&self, name: &TSEnumMemberName<'_>) -> u32 {
+        let end = name.span().end;
+        match name {
+            TSEnumMemberName::Identifier(_) | TSEnumMemberName::String(_) => end,
+            TSEnumMemberName::ComputedString(_) | TSEnumMemberName::ComputedTemplateString(_) => {
+                let bracket = skip_trivia(self.source, end as usize);
+                if self.source.get(bracket) == Some(&b']') { bracket as u32 + 1 } else { end }
+            }
+        }
+    }
+
+    fn after(&self, value: &Expression<'a>, kind: Kind, name: String) -> Next {
+        match (whole(value), kind) {
+            (Some(value), _) => Next::Known(value.saturating_add(1)),
+            (None, Kind::String) => Next::Undefined,
+            (None, Kind::Number | Kind::Unknown) => Next::OneMoreThan(name),
+        }
+    }
+
+    fn kind(&self, value: &Expression<'a>, declared: &Declared) -> Kind {
+        let of_member = |name: &str| {
+            let names = &self.entities.all[declared.entity].names;
+            names.get(name).copied().unwrap_or(Kind::Unknown)
+        };
+        match super::super::recover::bare(value) {
+            Expression::NumericLiteral(_) => Kind::Number,
+            Expression::StringLiteral(_) | Expression::TemplateLiteral(_) => Kind::String,
+            Expression::Identifier(it) => of_member(it.name.as_str()),
+            Expression::StaticMemberExpression(it) => match &it.object {
+                Expression::Identifier(object) if object.name == declared.inside.as_str() => {
+                    of_member(it.property.name.as_str())
+                }
+                _ => Kind::Unknown,
+            },
+            Expression::UnaryExpression(it) => match it.operator {
+                // Anything becomes a number by it.
+                UnaryOperator::UnaryPlus => Kind::Number,
+                UnaryOperator::UnaryNegation | UnaryOperator::BitwiseNot => {
+                    match self.kind(&it.argument, declared) {
+                        Kind::Number => Kind::Number,
+                        // It may be a bigint.
+                        Kind::String | Kind::Unknown => Kind::Unknown,
+                    }
+                }
+                _ => Kind::Unknown,
+            },
+            Expression::BinaryExpression(it) => {
+                let sides = [self.kind(&it.left, declared), self.kind(&it.right, declared)];
+                let are_numbers = sides == [Kind::Number; 2];
+                match it.operator {
+                    BinaryOperator::Addition if sides.contains(&Kind::String) => Kind::String,
+                    it if are_numbers && (it.is_arithmetic() || it.is_bitwise()) => Kind::Number,
+                    _ => Kind::Unknown,
+                }
+            }
+            _ => Kind::Unknown,
+        }
+    }
+}
+
+/// What a member is called. `None` where that is no text that Rust could hold.
+pub(super) fn member_name<'a>(member: &TSEnumMember<'a>) -> Option<&'a str> {
+    match &member.id {
+        TSEnumMemberName::Identifier(it) => Some(it.name.as_str()),
+        TSEnumMemberName::String(it) | TSEnumMemberName::ComputedString(it) => {
+            (!it.lone_surrogates).then(|| it.value.as_str())
+        }
+        TSEnumMemberName::ComputedTemplateString(it) => {
+            let text = it.quasis.first().filter(|text| !text.lone_surrogates)?;
+            text.value.cooked.map(|text| text.as_str())
+        }
+    }
+}
+
+/// The name of a member as a literal, in one line.
+fn literal(source: &[u8], name: &TSEnumMemberName<'_>) -> String {
+    let cooked = |text: &str| serde_json::Value::from(text).to_string();
+    let written = || {
+        let span = name.span();
+        String::from_utf8_lossy(&source[span.start as usize..span.end as usize]).replace('\n', "")
+    };
+    match name {
+        TSEnumMemberName::Identifier(it) => cooked(it.name.as_str()),
+        TSEnumMemberName::String(it) | TSEnumMemberName::ComputedString(it) => {
+            // Half a character has no text but the one that was written.
+            if it.lone_surrogates { written() } else { cooked(it.value.as_str()) }
+        }
+        TSEnumMemberName::ComputedTemplateString(it) => {
+            let text = it.quasis.first().filter(|text| !text.lone_surrogates);
+            text.and_then(|text| text.value.cooked)
+                .map_or_else(written, |text| cooked(text.as_str()))
+        }
+    }
+}
+
+/// The value of a literal whole number.
+fn whole(value: &Expression<'_>) -> Option<i64> {
+    let (number, sign) = match value {
+        Expression::NumericLiteral(it) => (it.value, 1),
+        Expression::UnaryExpression(it) if it.operator == UnaryOperator::UnaryNegation => {
+            match &it.argument {
+                Expression::NumericLiteral(it) => (it.value, -1),
+                _ => return None,
+            }
+        }
+        _ => return None,
+    };
+    (number.fract() == 0.0 && number < WHOLE_MAX).then_some(number as i64 * sign)
+}

@@ -1,0 +1,66 @@
+//! What a namespace exports, put into its object where it is declared.
+
+use super::super::edit::{Edit, skip_trivia};
+use super::names::Lowering;
+use oxc_ast::ast::*;
+use oxc_ast_visit::{Visit as _, walk};
+use oxc_span::{GetSpan as _, Span};
+
+pub(super) const UNEXPORTED: &str = "a namespace can export declarations, and nothing else";
+
+/// A change of the variable would have to be seen in the namespace's object, and the other way round.
+const CHANGEABLE: &str = "a namespace cannot export a variable that may change: use `const`, or a function that gives its value";
+
+impl<'a> Lowering<'a, '_> {
+    pub(super) fn export(&mut self, it: &ExportDeclaration<'a>) {
+        let Some(owner) = self.owner().map(str::to_owned) else {
+            self.refuse(it.span.start, UNEXPORTED);
+            return;
+        };
+        let declaration = &it.declaration;
+        let word = Span::new(it.span.start, declaration.span().start);
+        self.edits.push(Edit::replace(self.source, word, " ".repeat(word.size() as usize)));
+        let names = match declaration {
+            Declaration::VariableDeclaration(it) => return self.export_variables(it, &owner),
+            Declaration::FunctionDeclaration(it) => it.id.as_ref(),
+            Declaration::ClassDeclaration(it) => it.id.as_ref(),
+            Declaration::TSImportEqualsDeclaration(it) => Some(&it.id),
+            // Enums and namespaces see to it themselves.
+            Declaration::TSEnumDeclaration(_) | Declaration::TSNamespaceDeclaration(_) => None,
+            // Of types there is nothing left.
+            Declaration::TSTypeAliasDeclaration(_)
+            | Declaration::TSInterfaceDeclaration(_)
+            | Declaration::TSExternalModuleDeclaration(_)
+            | Declaration::TSGlobalDeclaration(_) => None,
+        };
+        walk::walk_declaration(self, declaration);
+        if let Some(id) = names {
+            self.edits.push(Edit::insert(declaration.span().end, assigned(&owner, &[id])));
+        }
+    }
+
+    /// Each variable is put into the object before the next one is made: that one may look there.
+    fn export_variables(&mut self, it: &VariableDeclaration<'a>, owner: &str) {
+        if !it.kind.is_const() {
+            let at = it.declarations.first().map_or(it.span.start, |it| it.id.span().start);
+            self.refuse(at, CHANGEABLE);
+            return;
+        }
+        let last = it.declarations.len() - 1;
+        for (idx, variable) in it.declarations.iter().enumerate() {
+            self.visit_variable_declarator(variable);
+            let code = assigned(owner, &variable.id.get_binding_identifiers());
+            self.edits.push(if idx < last {
+                let comma = skip_trivia(self.source, variable.span.end as usize) as u32;
+                Edit::replace(self.source, Span::sized(comma, 1), format!("{code}const "))
+            } else {
+                Edit::insert(it.span.end, code)
+            });
+        }
+    }
+}
+
+fn assigned(owner: &str, names: &[&BindingIdentifier<'_>]) -> String {
+    let each = names.iter().map(|id| format!("{owner}.{0} = {0};", id.name));
+    format!(";{}", each.collect::<String>())
+}

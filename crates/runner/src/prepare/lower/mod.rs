@@ -1,0 +1,37 @@
+//! What TypeScript's enums, namespaces and `import x = A.b` mean at run time, written into the text where they stand.
+//!
+//! An enum or namespace becomes a function that is called at once with the object that holds its members. A member of an
+//! enum, and what another declaration of the same namespace exports, is used by its bare name: there `B` becomes `A.B`.
+
+mod entities;
+mod enums;
+mod exports;
+mod names;
+
+#[cfg(test)]
+mod tests;
+
+use super::edit::Edit;
+use super::{SyntaxProblem, problem};
+use crate::prepare::scopes::Scopes;
+use entities::Entities;
+use names::Lowering;
+use oxc_ast::ast::Program;
+use oxc_ast_visit::Visit as _;
+
+/// The edits that make JavaScript of `program`, which was parsed from `text`, once its types are gone.
+pub(super) fn lower(text: &str, program: &Program<'_>) -> Result<Vec<Edit>, SyntaxProblem> {
+    let entities = Entities::of(text, program)?;
+    let mut lowering = Lowering::new(text.as_bytes(), entities, Scopes::of(program));
+    lowering.visit_program(program);
+    match lowering.refused {
+        Some(refused) => Err(problem(text, refused.at as usize, refused.message)),
+        None => Ok(lowering.edits),
+    }
+}
+
+/// Why there is no code for a text, and at which byte.
+struct Refused {
+    at: u32,
+    message: &'static str,
+}
