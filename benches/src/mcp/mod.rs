@@ -26,32 +26,41 @@ const N_CLIENTS: usize = 8;
 /// Calls of one operation, so that starting threads costs each of them little.
 const BATCH: u64 = 200;
 
-/// Measures one client and eight.
+/// Measures one client and eight, with a runner for each program and with runners kept for their callers.
 pub(crate) fn run() -> Result<Report> {
     let mut report = Report::default();
-    let directory = directory()?;
-    let served = Served::start(directory.path())?;
     let echo = Echo::start()?;
+    for (flags, runners) in
+        [(&[][..], "single-use runners"), (&["--keep-runners"][..], "kept runners")]
+    {
+        let directory = directory()?;
+        let served = Served::start_with(directory.path(), flags)?;
+        beside(&echo, &served, runners, &mut report)?;
+        served.stop()?;
+    }
+    Ok(report)
+}
+
+fn beside(echo: &Echo, served: &Served, runners: &str, report: &mut Report) -> Result<()> {
     let floor_client = || Client::connect(&echo.address.to_string(), "none");
     let (mut runs, mut asks) = (served.client()?, floor_client()?);
-    let subject = Contender::new("execute return 1 over MCP, 1 client", || execute(&mut runs));
+    let name = format!("execute return 1 over MCP, 1 client, {runners}");
+    let subject = Contender::new(name, || execute(&mut runs));
     let floor = Contender::new("echo by an rmcp server", || call_echo(&mut asks));
     report.add(PLAN.compare(subject, floor)?, vec![Target::RatioMax(RATIO_MAX)]);
 
     let mut runs = (0..N_CLIENTS).map(|_| served.client()).collect::<Result<Vec<_>>>()?;
     let mut asks = (0..N_CLIENTS).map(|_| floor_client()).collect::<Result<Vec<_>>>()?;
     let n = usize::try_from(BATCH)?;
-    let subject = Contender::new("execute return 1 over MCP, 8 clients, time for each", || {
-        share_out(&mut runs, n, execute).map(drop)
-    });
+    let name = format!("execute return 1 over MCP, 8 clients, {runners}, time for each");
+    let subject = Contender::new(name, || share_out(&mut runs, n, execute).map(drop));
     let floor = Contender::new("echo by an rmcp server, 8 clients, time for each", || {
         share_out(&mut asks, n, call_echo).map(drop)
     });
     let plan = Plan { warm_up_ops: 2, round_ops: 10, ..PLAN };
     let measured = plan.compare(subject.batch(BATCH), floor.batch(BATCH))?;
     report.add(measured, vec![Target::RatioMax(RATIO_MAX)]);
-    served.stop()?;
-    Ok(report)
+    Ok(())
 }
 
 fn execute(client: &mut Client) -> Result<()> {

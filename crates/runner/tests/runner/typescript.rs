@@ -313,7 +313,8 @@ fn names_are_imported_from_namespaces() {
     ]);
 }
 
-/// Here TypeScript's compiler writes names that are not there.
+/// Where a name is declared anew it is not the member. In the first two, TypeScript's own compiler writes names that are
+/// not there.
 #[test]
 fn shadowed_names_are_not_taken_for_members() {
     check(&[
