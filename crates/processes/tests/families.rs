@@ -283,8 +283,9 @@ async fn a_warden_that_is_killed_is_replaced_and_nobody_else_notices() {
     let running = house.spawn(&spec(TERMINAL, &["cat"])).await.unwrap();
     let mut heard = Heard::new(&process);
     let guardian = heard.number("guard").await;
-    kill(parent(guardian));
-    gone_parent(guardian).await;
+    let warden = parent(guardian);
+    kill(warden);
+    lost(guardian, warden).await;
     let (text, _) = suite::told(&house, &spec(PIPES, &["echo", "fine"])).await;
     assert_eq!(text, "fine\n");
     running.close_input().unwrap();
@@ -365,9 +366,8 @@ fn parent(pid: i32) -> i32 {
     stat.rsplit_once(')').unwrap().1.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// Waits until a process has lost its parent.
-async fn gone_parent(pid: i32) {
-    let was = parent(pid);
+/// Waits until a process has lost its parent. Who that was is asked before it is killed: later may be too late.
+async fn lost(pid: i32, was: i32) {
     while parent(pid) == was {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
