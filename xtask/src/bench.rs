@@ -5,8 +5,17 @@ use crate::packages;
 use anyhow::Result;
 
 /// The benchmarks that do not link the binary but start it, from beside themselves.
-const START_BINARY: [&str; 7] =
-    ["catalogue", "cli", "durable", "enclave", "exec-server", "executions", "runner"];
+const START_BINARY: [&str; 9] = [
+    "catalogue",
+    "cli",
+    "durable",
+    "enclave",
+    "exec-server",
+    "executions",
+    "mcp",
+    "repl",
+    "runner",
+];
 
 /// Runs one benchmark or all of them.
 pub(crate) fn run(name: Option<&str>, check: bool) -> Result<()> {
@@ -58,5 +67,7 @@ mod tests {
         assert_eq!(shown(None, false), [build, "cargo run --release --package bench --"]);
         let durable = "cargo run --release --package bench -- durable";
         assert_eq!(shown(Some("durable"), false), [build, durable]);
+        let mcp = "cargo run --release --package bench -- mcp";
+        assert_eq!(shown(Some("mcp"), false), [build, mcp]);
     }
 }
