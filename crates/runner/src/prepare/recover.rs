@@ -260,8 +260,13 @@ fn does_something(statement: &Statement<'_>) -> bool {
 
 /// Whether nothing is left of a statement once types are gone.
 pub(super) fn is_type_only(statement: &Statement<'_>) -> bool {
+    is_type_only_within(statement, NAMESPACES_MAX)
+}
+
+/// The same, `n_levels` above the deepest namespace that is looked into: each level is asked, and would ask all below it.
+fn is_type_only_within(statement: &Statement<'_>, n_levels: usize) -> bool {
     if let Some(declaration) = statement.as_declaration() {
-        return is_type_only_declaration(declaration);
+        return is_type_only_declaration(declaration, n_levels);
     }
     match statement {
         Statement::ImportDeclaration(it) => {
@@ -270,7 +275,7 @@ pub(super) fn is_type_only(statement: &Statement<'_>) -> bool {
             });
             it.import_kind.is_type() || all_types
         }
-        Statement::ExportDeclaration(it) => is_type_only_declaration(&it.declaration),
+        Statement::ExportDeclaration(it) => is_type_only_declaration(&it.declaration, n_levels),
         // `export {}` only says "I am a module".
         Statement::ExportNamedDeclaration(it) => {
             it.export_kind.is_type() || it.specifiers.iter().all(|it| it.export_kind.is_type())
@@ -286,7 +291,7 @@ pub(super) fn is_type_only(statement: &Statement<'_>) -> bool {
     }
 }
 
-fn is_type_only_declaration(declaration: &Declaration<'_>) -> bool {
+fn is_type_only_declaration(declaration: &Declaration<'_>, n_levels: usize) -> bool {
     match declaration {
         Declaration::TSTypeAliasDeclaration(_)
         | Declaration::TSInterfaceDeclaration(_)
@@ -296,33 +301,21 @@ fn is_type_only_declaration(declaration: &Declaration<'_>) -> bool {
         Declaration::FunctionDeclaration(it) => it.declare || it.body.is_none(),
         Declaration::ClassDeclaration(it) => it.declare,
         Declaration::TSEnumDeclaration(it) => it.declare,
-        Declaration::TSNamespaceDeclaration(it) => {
-            it.declare || has_only_types(&it.body, NAMESPACES_MAX)
-        }
+        Declaration::TSNamespaceDeclaration(it) => it.declare || has_only_types(&it.body, n_levels),
         Declaration::TSImportEqualsDeclaration(it) => it.import_kind.is_type(),
     }
 }
 
-/// Whether there is no object of a namespace. What it imports for itself is no reason for one, and one that is nested too
-/// deeply, of which there are `n_levels` left, is not looked into: each level is asked, and would ask all below it.
+/// Whether there is no object of a namespace. What it imports for itself is no reason for one.
 fn has_only_types(body: &TSNamespaceDeclarationBody<'_>, n_levels: usize) -> bool {
     let Some(n_levels) = n_levels.checked_sub(1) else { return false };
     match body {
         TSNamespaceDeclarationBody::TSNamespaceDeclaration(it) => {
             has_only_types(&it.body, n_levels)
         }
-        TSNamespaceDeclarationBody::TSModuleBlock(it) => it.body.iter().all(|it| match it {
-            Statement::TSImportEqualsDeclaration(_) => true,
-            Statement::TSNamespaceDeclaration(it) => {
-                it.declare || has_only_types(&it.body, n_levels)
-            }
-            Statement::ExportDeclaration(it) => match &it.declaration {
-                Declaration::TSNamespaceDeclaration(it) => {
-                    it.declare || has_only_types(&it.body, n_levels)
-                }
-                declaration => is_type_only_declaration(declaration),
-            },
-            statement => is_type_only(statement),
+        TSNamespaceDeclarationBody::TSModuleBlock(it) => it.body.iter().all(|it| {
+            matches!(it, Statement::TSImportEqualsDeclaration(_))
+                || is_type_only_within(it, n_levels)
         }),
     }
 }
