@@ -22,7 +22,7 @@ const REPLAY_CPU_MS_MIN: u64 = 10_000;
 const REPLAY_CPU_MS_PER_INPUT: u64 = 10;
 
 /// Messages handled in one turn, so that a chatty guest does not keep people waiting.
-const MESSAGES_PER_TURN_MAX: usize = 256;
+pub(super) const MESSAGES_PER_TURN_MAX: usize = 256;
 
 /// A runner with a program in it.
 pub(super) struct Guest {

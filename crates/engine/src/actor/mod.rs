@@ -220,7 +220,17 @@ impl Actor {
                 result.map_err(Leave::Broken)?;
                 self.answer_kept();
             }
-            Turn::Said(said) => said.into_iter().for_each(|said| self.hear(said)),
+            Turn::Said(said) => {
+                let has_more = said.len() >= guest::MESSAGES_PER_TURN_MAX;
+                said.into_iter().for_each(|said| self.hear(said));
+                // A program that never stops talking would never let go of the thread: whoever submitted it, and
+                // others, wait there.
+                if has_more {
+                    tokio::task::yield_now().await;
+                } else {
+                    tokio::task::consume_budget().await;
+                }
+            }
             Turn::Returned(call, outcome) => self.settle(call, outcome),
             Turn::Wished(wished) => self.ask(wished),
             Turn::Progressed(call, text) => self.progress(call, text),
@@ -260,11 +270,12 @@ impl Actor {
             request = self.mailbox.recv() => Turn::Asked(request),
             () = self.shared.closing.cancelled() => Turn::Closing,
             () = self.clockwork.ring() => Turn::Rang,
+            // Before what is said: somebody may wait for this, and a chatty guest always has said something.
+            kept = self.ledger.keep_one() => Turn::Kept(kept),
             said = listen, if has_room => Turn::Said(said),
             Some((call, outcome)) = self.calls.next() => Turn::Returned(call, outcome),
             wished = self.asking.next() => Turn::Wished(wished),
             (call, text) = self.telling.next(), if has_room => Turn::Progressed(call, text),
-            kept = self.ledger.keep_one() => Turn::Kept(kept),
             lease = leased => Turn::Leased(lease),
             Ok(()) = self.pressure.changed(), if warm => Turn::Pressed,
         }
