@@ -7,6 +7,9 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
 use tools::scrub::{self, Scrubbed};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// The program's value, one line of JSON.
 pub(crate) fn value(value: &Json) {
@@ -123,17 +126,18 @@ const USUAL_LOG: &str = "error,rmcp=off";
 /// Sends our own log to stderr. `AIRLOCK_LOG` says how much of it; by default only what broke.
 /// `AIRLOCK_MCP_DEBUG=1`, or Executor's `EXECUTOR_MCP_DEBUG=1`, adds what the MCP door hears and does.
 pub(crate) fn start_tracing() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("AIRLOCK_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(USUAL_LOG));
+    let wanted = std::env::var("AIRLOCK_LOG").ok().and_then(|wanted| wanted.parse().ok());
+    let filter: Targets = wanted.unwrap_or_else(|| USUAL_LOG.parse().expect("levels and targets"));
     let is_set =
         |name: &str| std::env::var(name).is_ok_and(|value| !matches!(value.as_str(), "" | "0"));
     let filter = match is_set("AIRLOCK_MCP_DEBUG") || is_set("EXECUTOR_MCP_DEBUG") {
-        true => filter.add_directive("mcp=debug".parse().expect("a target and a level")),
+        true => filter.with_target("mcp", tracing::Level::DEBUG),
         false => filter,
     };
     // What a panic says may hold anything.
     std::panic::set_hook(Box::new(|panic| line(&mut io::stderr().lock(), &panic.to_string())));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| Scrubbed(io::stderr())).init();
+    let lines = tracing_subscriber::fmt::layer().with_writer(|| Scrubbed(io::stderr()));
+    tracing_subscriber::registry().with(filter).with(lines).init();
 }
 
 /// One write per line, so that lines of two processes never mix.

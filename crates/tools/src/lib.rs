@@ -17,7 +17,6 @@ pub mod mcp;
 pub mod minder;
 pub mod openapi;
 mod proof;
-mod readable;
 mod schema;
 pub mod scrub;
 mod search;
@@ -27,6 +26,7 @@ mod source;
 mod suggest;
 mod token_source;
 
+use ::schema::readable;
 pub use catalogue::{Age, Ages, Arrival, Card, Catalogue, CatalogueError, Change, Found, Snapshot};
 pub use child::{Minding, Program};
 pub use connection::{Connection, ConnectionName, Credential, Owner, Place, Placement, Secret};

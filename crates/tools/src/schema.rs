@@ -1,7 +1,7 @@
 //! One compiled JSON Schema, and what it says about a value in words.
 
 use crate::readable::{self, NESTING_MAX, Readable};
-use jsonschema::{PatternOptions, ValidationError, Validator};
+use ::schema::{Formats, Misfit};
 use lifecycle::Json;
 use serde::Serialize;
 use serde_json::Value;
@@ -12,13 +12,13 @@ const ISSUES_MAX: usize = 5;
 /// Longest single issue: an enumeration of thousands must not fill the journal.
 const ISSUE_CHARS_MAX: usize = 300;
 
-/// A pattern that backtracks more often than this is given up: arguments come from hostile programs.
-const BACKTRACKS_MAX: usize = 100_000;
+/// How many misfits are looked through where some of them are of our own making.
+const TAMED_MISFITS_MAX: usize = 1_000;
 
 /// A compiled schema.
 #[derive(Debug)]
 pub(crate) struct Schema {
-    validator: Validator,
+    validator: ::schema::Schema,
     wants_object: bool,
 }
 
@@ -34,23 +34,17 @@ pub(crate) struct Issue {
 impl Schema {
     /// Compiles a schema. References outside it are errors: a schema must never make us fetch anything.
     pub(crate) fn compile(schema: &Value) -> Result<Self, String> {
-        Self::with(schema, false)
+        Self::with(schema, Formats::Ignored)
     }
 
     /// The same, where `format` counts too: people mistype addresses and dates.
     fn of_form(schema: &Value) -> Result<Self, String> {
-        Self::with(schema, true)
+        Self::with(schema, Formats::Checked)
     }
 
-    fn with(schema: &Value, formats: bool) -> Result<Self, String> {
-        let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS_MAX);
-        let validator = jsonschema::options()
-            .offline()
-            .should_validate_formats(formats)
-            .with_format("url", is_url)
-            .with_pattern_options(patterns)
-            .build(schema)
-            .map_err(|error| shortened(error.to_string()))?;
+    fn with(schema: &Value, formats: Formats) -> Result<Self, String> {
+        let validator = ::schema::Schema::compile(schema, formats)
+            .map_err(|defect| shortened(defect.to_string()))?;
         Ok(Self { validator, wants_object: wants_object(schema) })
     }
 
@@ -71,10 +65,11 @@ impl Schema {
             return vec![];
         }
         // Where nesting was cut, what is missing is missing because we cut it.
-        let is_ours =
-            |error: &ValidationError<'_>| is_tamed && n_segments(error) + 1 >= NESTING_MAX;
-        let errors = self.validator.iter_errors(&value).filter(|error| !is_ours(error));
-        errors.take(ISSUES_MAX).map(|error| issue(&error)).collect()
+        let n_max = if is_tamed { TAMED_MISFITS_MAX } else { ISSUES_MAX };
+        let misfits = self.validator.misfits(&value, n_max);
+        let told =
+            misfits.iter().filter(|misfit| !(is_tamed && n_segments(misfit) + 1 >= NESTING_MAX));
+        told.take(ISSUES_MAX).map(issue).collect()
     }
 }
 
@@ -90,18 +85,6 @@ pub fn schema_defect(schema: &Value) -> Option<String> {
     Schema::compile(schema).err()
 }
 
-/// Whether a text is an address with a scheme, as browsers take it for `url`, which JSON Schema calls `uri`.
-fn is_url(text: &str) -> bool {
-    let is_scheme = |scheme: &str| {
-        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
-    };
-    let is_plain = |c: char| !c.is_whitespace() && !c.is_control();
-    text.split_once(':').is_some_and(|(scheme, rest)| {
-        is_scheme(scheme) && !rest.is_empty() && rest.chars().all(is_plain)
-    })
-}
-
 /// "at /a: value is not of type "number"; "b" is a required property".
 pub(crate) fn sentence(issues: &[Issue]) -> String {
     let said = issues.iter().map(|issue| match issue.path.as_str() {
@@ -111,16 +94,12 @@ pub(crate) fn sentence(issues: &[Issue]) -> String {
     said.collect::<Vec<_>>().join("; ")
 }
 
-fn issue(error: &ValidationError<'_>) -> Issue {
-    // Masked: the value itself may be large or secret.
-    Issue {
-        path: shortened(error.instance_path().to_string()),
-        message: shortened(error.masked().to_string()),
-    }
+fn issue(misfit: &Misfit) -> Issue {
+    Issue { path: shortened(misfit.path.clone()), message: shortened(misfit.kind.to_string()) }
 }
 
-fn n_segments(error: &ValidationError<'_>) -> usize {
-    error.instance_path().as_str().matches('/').count()
+fn n_segments(misfit: &Misfit) -> usize {
+    misfit.path.matches('/').count()
 }
 
 fn shortened(text: String) -> String {

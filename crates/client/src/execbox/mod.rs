@@ -30,7 +30,6 @@ mod names;
 mod options;
 mod pool;
 mod provider;
-mod readable;
 mod schema;
 mod session;
 mod spawn;

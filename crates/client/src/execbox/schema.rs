@@ -1,10 +1,9 @@
 //! One compiled JSON Schema, and what it says about a value in the words that execbox's clients know.
 
-use super::readable::{self, NESTING_MAX, Readable};
-use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
-use jsonschema::{PatternOptions, ValidationError, Validator};
+use ::schema::readable::{self, NESTING_MAX, Readable};
+use ::schema::{Formats, Kind, Misfit, Types};
 use lifecycle::Json;
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 /// How many issues one failure names: enough to repair a call, few enough to read.
 const ISSUES_MAX: usize = 20;
@@ -15,23 +14,18 @@ const ISSUE_CHARS_MAX: usize = 300;
 /// Issues of alternatives lie inside those of the whole; this deep nobody reads them.
 const ALTERNATIVES_DEPTH_MAX: usize = 4;
 
-/// A pattern that backtracks more often than this is given up: arguments come from hostile programs.
-const BACKTRACKS_MAX: usize = 100_000;
+/// How many misfits are looked through where some of them are of our own making.
+const TAMED_MISFITS_MAX: usize = 1_000;
 
 /// A compiled schema.
 #[derive(Debug)]
-pub(super) struct Schema(Validator);
+pub(super) struct Schema(::schema::Schema);
 
 impl Schema {
     /// Compiles a schema. References outside it are errors: a schema must never make us fetch anything.
     pub(super) fn compile(schema: &Value) -> Result<Self, String> {
-        let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS_MAX);
-        let validator = jsonschema::options()
-            .offline()
-            .should_validate_formats(false)
-            .with_pattern_options(patterns)
-            .build(schema);
-        validator.map(Self).map_err(|error| shortened(error.to_string()))
+        let compiled = ::schema::Schema::compile(schema, Formats::Ignored);
+        compiled.map(Self).map_err(|defect| shortened(defect.to_string()))
     }
 
     /// Nothing, or what is wrong: `data/a must be number, data/b must be number`.
@@ -43,96 +37,83 @@ impl Schema {
             return Ok(());
         }
         // Where nesting was cut, what is missing is missing because we cut it.
-        let is_ours = |error: &ValidationError<'_>| {
-            is_tamed && error.instance_path().as_str().matches('/').count() + 1 >= NESTING_MAX
-        };
-        let errors = self.0.iter_errors(&value).filter(|error| !is_ours(error));
+        let is_ours =
+            |misfit: &Misfit| is_tamed && misfit.path.matches('/').count() + 1 >= NESTING_MAX;
+        let misfits = self.0.misfits(&value, if is_tamed { TAMED_MISFITS_MAX } else { ISSUES_MAX });
         let mut issues = vec![];
-        for error in errors.take(ISSUES_MAX) {
-            say(&error, ALTERNATIVES_DEPTH_MAX, &mut issues);
+        for misfit in misfits.iter().filter(|misfit| !is_ours(misfit)).take(ISSUES_MAX) {
+            say(misfit, ALTERNATIVES_DEPTH_MAX, &mut issues);
         }
         issues.truncate(ISSUES_MAX);
         if issues.is_empty() { Ok(()) } else { Err(issues.join(", ")) }
     }
 }
 
-fn say(error: &ValidationError<'_>, depth: usize, issues: &mut Vec<String>) {
-    if let Kind::AnyOf { context } | Kind::OneOfNotValid { context } = error.kind()
+fn say(misfit: &Misfit, depth: usize, issues: &mut Vec<String>) {
+    if let Kind::AnyOf { context } | Kind::OneOfNone { context } = &misfit.kind
         && depth > 0
     {
         for inner in context.iter().flatten().take(ISSUES_MAX) {
             say(inner, depth - 1, issues);
         }
     }
-    let place = error.instance_path();
     // One issue for each that is too many, as there is one for each that is missing.
-    let n_times = if let Kind::AdditionalProperties { unexpected } = error.kind() {
+    let n_times = if let Kind::AdditionalProperties { unexpected } = &misfit.kind {
         unexpected.len().min(ISSUES_MAX)
     } else {
         1
     };
-    let issue = shortened(format!("data{place} {}", wording(error)));
+    let issue = shortened(format!("data{} {}", misfit.path, wording(&misfit.kind)));
     issues.extend(std::iter::repeat_n(issue, n_times));
 }
 
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "the list is the library's; it has words for all"
-)]
-fn wording(error: &ValidationError<'_>) -> String {
-    let most = |limit: &dyn std::fmt::Display, of| format!("must NOT have more than {limit} {of}");
-    let least =
-        |limit: &dyn std::fmt::Display, of| format!("must NOT have fewer than {limit} {of}");
-    match error.kind() {
+fn wording(kind: &Kind) -> String {
+    let most = |limit: u64, of| format!("must NOT have more than {limit} {of}");
+    let least = |limit: u64, of| format!("must NOT have fewer than {limit} {of}");
+    match kind {
         Kind::AdditionalProperties { .. } => "must NOT have additional properties".to_owned(),
-        Kind::Required { property } => {
-            format!("must have required property '{}'", property.as_str().unwrap_or_default())
-        }
-        Kind::Type { kind } => format!("must be {}", type_names(kind)),
+        Kind::Required { property } => format!("must have required property '{property}'"),
+        Kind::Type { expected } => format!("must be {}", type_names(*expected)),
         Kind::Enum { .. } => "must be equal to one of the allowed values".to_owned(),
-        Kind::Constant { .. } => "must be equal to constant".to_owned(),
+        Kind::Const { .. } => "must be equal to constant".to_owned(),
         Kind::Minimum { limit } => format!("must be >= {}", number(limit)),
         Kind::Maximum { limit } => format!("must be <= {}", number(limit)),
         Kind::ExclusiveMinimum { limit } => format!("must be > {}", number(limit)),
         Kind::ExclusiveMaximum { limit } => format!("must be < {}", number(limit)),
-        Kind::MultipleOf { multiple_of } => format!("must be multiple of {multiple_of}"),
-        Kind::MinLength { limit } => least(limit, "characters"),
-        Kind::MaxLength { limit } => most(limit, "characters"),
-        Kind::MinItems { limit } => least(limit, "items"),
-        Kind::MaxItems { limit } => most(limit, "items"),
-        Kind::AdditionalItems { limit } => most(limit, "items"),
-        Kind::MinProperties { limit } => least(limit, "properties"),
-        Kind::MaxProperties { limit } => most(limit, "properties"),
+        Kind::MultipleOf { divisor } => format!("must be multiple of {}", number(divisor)),
+        Kind::MinLength { limit } => least(*limit, "characters"),
+        Kind::MaxLength { limit } => most(*limit, "characters"),
+        Kind::MinItems { limit } => least(*limit, "items"),
+        Kind::MaxItems { limit } => most(*limit, "items"),
+        Kind::AdditionalItems { limit } => most(*limit as u64, "items"),
+        Kind::MinProperties { limit } => least(*limit, "properties"),
+        Kind::MaxProperties { limit } => most(*limit, "properties"),
         Kind::Pattern { pattern } => format!("must match pattern \"{pattern}\""),
         Kind::UniqueItems => "must NOT have duplicate items".to_owned(),
-        Kind::Contains => "must contain at least 1 valid item(s)".to_owned(),
-        Kind::Not { .. } => "must NOT be valid".to_owned(),
+        Kind::Contains { least } => format!("must contain at least {least} valid item(s)"),
+        Kind::MaxContains { most } => format!("must contain no more than {most} valid item(s)"),
+        Kind::Not => "must NOT be valid".to_owned(),
         Kind::AnyOf { .. } => "must match a schema in anyOf".to_owned(),
-        Kind::OneOfNotValid { .. } | Kind::OneOfMultipleValid { .. } => {
+        Kind::OneOfNone { .. } | Kind::OneOfSeveral => {
             "must match exactly one schema in oneOf".to_owned()
         }
         Kind::PropertyNames { .. } => "property name must be valid".to_owned(),
         Kind::UnevaluatedProperties { .. } => "must NOT have unevaluated properties".to_owned(),
         Kind::UnevaluatedItems { .. } => "must NOT have unevaluated items".to_owned(),
-        Kind::FalseSchema => "boolean schema is false".to_owned(),
-        // Masked: the value itself may be large or secret.
-        _ => error.masked().to_string(),
-    }
-}
-
-fn type_names(kind: &TypeKind) -> String {
-    match kind {
-        TypeKind::Single(one) => one.to_string(),
-        TypeKind::Multiple(several) => {
-            let names: Vec<_> = several.iter().map(|kind| kind.to_string()).collect();
-            names.join(",")
+        Kind::Never => "boolean schema is false".to_owned(),
+        Kind::Format { .. } | Kind::Metaschema | Kind::TooLong { .. } | Kind::TooDeep { .. } => {
+            kind.to_string()
         }
     }
 }
 
+fn type_names(types: Types) -> String {
+    types.names().collect::<Vec<_>>().join(",")
+}
+
 /// A number as JavaScript writes it: without a fraction that is nothing.
-fn number(value: &Value) -> String {
-    value.as_f64().map_or_else(|| value.to_string(), |number| number.to_string())
+fn number(number: &Number) -> String {
+    number.as_f64().map_or_else(|| number.to_string(), |number| number.to_string())
 }
 
 fn shortened(text: String) -> String {

@@ -1,21 +1,24 @@
 //! Reads any JSON text into a value that a validator can look at, also what JavaScript writes and
-//! `serde_json` refuses. Tools get the text as it was.
+//! `serde_json` refuses. Only validation looks at the result; tools get the text as it was.
 
 use serde_json::Value;
 
 /// Containers nested deeper than this are taken for empty: below the 127 levels that `serde_json`
 /// reads, and far below what would overflow the stack of a recursive validator.
-pub(super) const NESTING_MAX: usize = 100;
+pub const NESTING_MAX: usize = 100;
 
 /// A value for validators, and whether it differs from the text it was read from.
 #[derive(Debug, PartialEq)]
-pub(super) struct Readable {
-    pub(super) value: Value,
-    pub(super) is_tamed: bool,
+pub struct Readable {
+    /// The value, or as much of it as can be read.
+    pub value: Value,
+    /// Whether anything was replaced or cut.
+    pub is_tamed: bool,
 }
 
-/// Reads `text`, which is one JSON value: lone surrogates become U+FFFD and numbers beyond `f64` its largest.
-pub(super) fn read(text: &str) -> Option<Readable> {
+/// Reads `text`, which is one JSON value: lone surrogates become U+FFFD, numbers beyond `f64` its
+/// largest, and containers at [`NESTING_MAX`] empty.
+pub fn read(text: &str) -> Option<Readable> {
     if let Ok(value) = serde_json::from_str(text) {
         return Some(Readable { value, is_tamed: false });
     }
@@ -117,6 +120,10 @@ mod tests {
         let odd = r#"["\ud83d\ude00\ud800", "\\ud800", "\udc00\\", {"\uDFFF\"é": "\ud800\u0041"}]"#;
         let expected = json!(["😀\u{fffd}", "\\ud800", "\u{fffd}\\", {"\u{fffd}\"é": "\u{fffd}A"}]);
         check(odd, expected);
+        check(
+            r#"["\ud800\\", "\"\uDFFF\"", "\udc00\ud800"]"#,
+            json!(["\u{fffd}\\", "\"\u{fffd}\"", "\u{fffd}\u{fffd}"]),
+        );
     }
 
     #[test]
@@ -131,6 +138,14 @@ mod tests {
         assert_eq!(value["b"], json!({"c": 1}));
         let inside = std::iter::successors(Some(&value["a"]), |inner| inner.get(0));
         assert_eq!(inside.count(), NESTING_MAX - 1);
+    }
+
+    #[test]
+    fn what_can_be_read_is_not_touched() {
+        let readable = read(r#"{"a": [1, "\ud83d\ude00"]}"#);
+        let value = json!({"a": [1, "😀"]});
+        assert_eq!(readable, Some(Readable { value, is_tamed: false }));
+        assert_eq!(read("{"), None);
     }
 
     proptest! {

@@ -1,0 +1,71 @@
+//! Rules about the items of an array.
+
+use super::Check;
+use super::marks::Mark;
+use super::place::Place;
+use crate::misfit::Kind;
+use crate::node::{NodeId, Rule};
+use serde_json::Value;
+
+impl Check<'_> {
+    pub(super) fn items(
+        &mut self,
+        prefix: &[NodeId],
+        rest: Option<NodeId>,
+        items: &[Value],
+        place: &Place<'_>,
+    ) -> bool {
+        let n_prefix = prefix.len().min(items.len());
+        let mut fits = true;
+        for (idx, (item, node)) in items.iter().zip(prefix).enumerate() {
+            fits &= self.check_inside(*node, &place.item(idx, item));
+            if !fits && self.has_enough() {
+                return false;
+            }
+        }
+        let Some(rest) = rest else {
+            self.mark(Mark::ItemsBefore(n_prefix));
+            return fits;
+        };
+        if self.schema.node(rest).is_never() && items.len() > n_prefix {
+            return self.tell(place, Kind::AdditionalItems { limit: n_prefix });
+        }
+        for (idx, item) in items.iter().enumerate().skip(n_prefix) {
+            fits &= self.check_inside(rest, &place.item(idx, item));
+            if !fits && self.has_enough() {
+                return false;
+            }
+        }
+        self.mark(Mark::All);
+        fits
+    }
+
+    pub(super) fn contains(&mut self, rule: &Rule, items: &[Value], place: &Place<'_>) -> bool {
+        let Rule::Contains { item: node, least, most, is_evaluation } = *rule else { return true };
+        let mut n_found = 0;
+        let marks = self.marks.take();
+        let mut found = vec![];
+        for (idx, item) in items.iter().enumerate() {
+            if !self.fits_quietly(node, &place.item(idx, item)) {
+                continue;
+            }
+            n_found += 1;
+            match &marks {
+                Some(_) => found.push(idx),
+                None if most.is_none() && n_found >= least => break,
+                None => {}
+            }
+        }
+        self.marks = marks;
+        if is_evaluation {
+            found.into_iter().for_each(|idx| self.mark(Mark::Item(idx)));
+        }
+        if n_found < least {
+            return self.tell(place, Kind::Contains { least });
+        }
+        match most {
+            Some(most) if n_found > most => self.tell(place, Kind::MaxContains { most }),
+            Some(_) | None => true,
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Holds a value against a compiled schema. Knows neither keywords nor drafts: nodes say it all.
+
+mod arrays;
+mod branches;
+mod marks;
+mod objects;
+mod place;
+
+use crate::compiled::Schema;
+use crate::misfit::{Kind, Misfit};
+use crate::node::{NodeId, Rule};
+use crate::pattern::Pattern;
+use marks::Marks;
+use place::Place;
+use serde_json::Value;
+
+/// A check that takes more steps is given up: alternatives inside alternatives may multiply.
+pub(crate) const STEPS_MAX: usize = 10_000_000;
+
+/// Schemas applied inside each other: values are at most 100 deep, so a few for each level. All of
+/// them fit on a small stack.
+pub(crate) const DEPTH_MAX: usize = 800;
+
+/// Misfits written down for one check, those of alternatives included.
+pub(crate) const MISFITS_MAX: usize = 10_000;
+
+/// One value being checked.
+pub(crate) struct Check<'s> {
+    schema: &'s Schema,
+    pub(crate) n_steps_left: usize,
+    depth: usize,
+    given_up: Option<Kind>,
+    /// The resources that were entered, outermost first.
+    scope: Vec<usize>,
+    /// The targets of references that are being applied, and to which value.
+    applied: Vec<(NodeId, *const Value)>,
+    /// What rules have spoken of at the present place, where somebody wants to know.
+    marks: Option<Marks>,
+    /// How many misfits are wanted. None: whether there is one is all that counts.
+    n_max: usize,
+    misfits: Vec<Misfit>,
+    n_written: usize,
+}
+
+impl<'s> Check<'s> {
+    pub(crate) fn new(schema: &'s Schema, n_max: usize) -> Self {
+        Self {
+            schema,
+            n_steps_left: STEPS_MAX,
+            depth: 0,
+            given_up: None,
+            scope: vec![],
+            applied: vec![],
+            marks: None,
+            n_max,
+            misfits: vec![],
+            n_written: 0,
+        }
+    }
+
+    /// Nothing, or what does not fit: empty where nobody wanted to know.
+    pub(crate) fn run(mut self, value: &Value) -> Result<(), Vec<Misfit>> {
+        let fits = self.check(self.schema.root, &Place::whole(value));
+        match (self.given_up, fits) {
+            // Whatever was found before is worth nothing: one `not` would turn it around.
+            (Some(kind), _) => Err(vec![Misfit { path: String::new(), kind }]),
+            (None, true) => Ok(()),
+            (None, false) => Err(self.misfits),
+        }
+    }
+
+    /// Applies a node. Marks of a node that does not fit are taken back.
+    fn check(&mut self, id: NodeId, place: &Place<'_>) -> bool {
+        if self.depth >= DEPTH_MAX {
+            self.given_up.get_or_insert(Kind::TooDeep { depth_max: DEPTH_MAX });
+        }
+        if !self.spend(1) {
+            return false;
+        }
+        let node = self.schema.node(id);
+        self.depth += 1;
+        let is_entered = self.scope.last() != Some(&node.resource);
+        if is_entered {
+            self.scope.push(node.resource);
+        }
+        if node.is_target {
+            self.applied.push((id, place.value));
+        }
+        let is_collector = node.unevaluated.is_some() && self.marks.is_none();
+        if is_collector {
+            self.marks = Some(Marks::default());
+        }
+        let n_marks = self.n_marks();
+        let mut fits = self.all_rules(&node.rules, place);
+        // Where something does not fit, what it would have spoken of is unknown.
+        if let Some(unevaluated) = node.unevaluated.as_ref().filter(|_| fits) {
+            fits = self.unevaluated(unevaluated, n_marks, place);
+        }
+        if is_collector {
+            self.marks = None;
+        } else if !fits {
+            self.forget_marks(n_marks);
+        }
+        if node.is_target {
+            self.applied.pop();
+        }
+        if is_entered {
+            self.scope.pop();
+        }
+        self.depth -= 1;
+        fits
+    }
+
+    fn all_rules(&mut self, rules: &'s [Rule], place: &Place<'_>) -> bool {
+        let mut fits = true;
+        for rule in rules {
+            fits &= self.apply(rule, place);
+            if !fits && self.has_enough() {
+                break;
+            }
+        }
+        fits
+    }
+
+    fn apply(&mut self, rule: &'s Rule, place: &Place<'_>) -> bool {
+        match (rule, place.value) {
+            (Rule::Members(members), Value::Object(object)) => self.members(members, object, place),
+            (Rule::DependentRequired(pairs), Value::Object(object)) => {
+                self.dependent_required(pairs, object, place)
+            }
+            (Rule::PropertyNames(node), Value::Object(object)) => {
+                self.property_names(*node, object, place)
+            }
+            (Rule::DependentSchemas(pairs), Value::Object(object)) => {
+                self.dependent_schemas(pairs, object, place)
+            }
+            (Rule::Items { prefix, rest }, Value::Array(items)) => {
+                self.items(prefix, *rest, items, place)
+            }
+            (Rule::Contains { .. }, Value::Array(items)) => self.contains(rule, items, place),
+            (Rule::AllOf(nodes), _) => self.all_of(nodes, place),
+            (Rule::AnyOf(nodes), _) => self.any_of(nodes, place),
+            (Rule::OneOf(nodes), _) => self.one_of(nodes, place),
+            (Rule::Not(node), _) => !self.fits_quietly(*node, place) || self.fail(place, rule),
+            (Rule::If { condition, then, otherwise }, _) => {
+                self.condition(*condition, *then, *otherwise, place)
+            }
+            (Rule::Ref(target), _) => self.follow(*target, place),
+            (Rule::DynamicRef { named, targets }, _) => self.follow_dynamic(*named, targets, place),
+            (Rule::Pattern(pattern), Value::String(text)) => {
+                self.matches(pattern, text) == Some(true) || self.fail(place, rule)
+            }
+            (rule, value) => {
+                self.spend(cost(rule, value)) && (rule.holds(value) || self.fail(place, rule))
+            }
+        }
+    }
+
+    /// Whether a pattern matches; nothing where that takes too long to say.
+    fn matches(&mut self, pattern: &Pattern, text: &str) -> Option<bool> {
+        let verdict = pattern.verdict(text);
+        self.spend(1 + verdict.n_steps);
+        verdict.is_match
+    }
+
+    /// Applies a node to a value inside the present one, whose marks are its own business.
+    fn check_inside(&mut self, node: NodeId, place: &Place<'_>) -> bool {
+        let marks = self.marks.take();
+        let fits = self.check(node, place);
+        self.marks = marks;
+        fits
+    }
+
+    /// Whether a node fits, told to nobody.
+    fn fits_quietly(&mut self, node: NodeId, place: &Place<'_>) -> bool {
+        let n_max = std::mem::take(&mut self.n_max);
+        let fits = self.check(node, place);
+        self.n_max = n_max;
+        fits
+    }
+
+    /// Whether a node fits, with what does not set apart.
+    fn check_apart(&mut self, node: NodeId, place: &Place<'_>) -> (bool, Vec<Misfit>) {
+        if self.n_max == 0 || self.n_written >= MISFITS_MAX {
+            return (self.fits_quietly(node, place), vec![]);
+        }
+        let misfits = std::mem::take(&mut self.misfits);
+        let fits = self.check(node, place);
+        (fits, std::mem::replace(&mut self.misfits, misfits))
+    }
+
+    fn fail(&mut self, place: &Place<'_>, rule: &Rule) -> bool {
+        if self.is_telling() {
+            self.tell(place, rule.kind());
+        }
+        false
+    }
+
+    /// Writes a misfit down. Ask [`Self::is_telling`] first: making one costs.
+    fn tell(&mut self, place: &Place<'_>, kind: Kind) -> bool {
+        if self.is_telling() {
+            self.n_written += 1;
+            self.misfits.push(Misfit { path: place.pointer(), kind });
+        }
+        false
+    }
+
+    fn is_telling(&self) -> bool {
+        !self.has_enough()
+    }
+
+    fn has_enough(&self) -> bool {
+        self.misfits.len() >= self.n_max || self.given_up.is_some()
+    }
+
+    /// Whether there are steps left for so many more.
+    fn spend(&mut self, n_steps: usize) -> bool {
+        match self.n_steps_left.checked_sub(n_steps) {
+            Some(n_left) => self.n_steps_left = n_left,
+            None => drop(self.given_up.get_or_insert(Kind::TooLong { steps_max: STEPS_MAX })),
+        }
+        self.given_up.is_none()
+    }
+}
+
+/// How many steps a rule takes that is about the value alone.
+fn cost(rule: &Rule, value: &Value) -> usize {
+    match (rule, value) {
+        (Rule::Enum(options), _) => options.n_others(),
+        (Rule::UniqueItems, Value::Array(items)) => items.len(),
+        _ => 0,
+    }
+}

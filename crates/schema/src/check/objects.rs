@@ -1,0 +1,140 @@
+//! Rules about the members of an object.
+
+use super::Check;
+use super::marks::Mark;
+use super::place::Place;
+use crate::misfit::{Kind, Names};
+use crate::node::{Members, NodeId};
+use serde_json::{Map, Value};
+
+type Object = Map<String, Value>;
+
+impl Check<'_> {
+    /// First what should not be there, then what is missing, then what is wrong inside.
+    pub(super) fn members(&mut self, rule: &Members, object: &Object, place: &Place<'_>) -> bool {
+        let mut fits = self.nothing_unexpected(rule, object, place);
+        if (fits || self.is_telling()) && !self.all_present(&rule.required, object, place) {
+            fits = false;
+        }
+        if !fits && self.has_enough() {
+            return false;
+        }
+        if rule.named.is_empty() && rule.patterned.is_empty() && rule.additional.is_none() {
+            return fits;
+        }
+        for (idx, (name, value)) in object.iter().enumerate() {
+            fits &= self.member(rule, idx, &place.member(name, value), name);
+            if !fits && self.has_enough() {
+                break;
+            }
+        }
+        fits
+    }
+
+    fn nothing_unexpected(&mut self, rule: &Members, object: &Object, place: &Place<'_>) -> bool {
+        if !rule.additional.is_some_and(|node| self.schema.node(node).is_never()) {
+            return true;
+        }
+        let mut unexpected = Names::default();
+        for name in object.keys() {
+            let mut patterns = rule.patterned.iter();
+            if rule.named.contains_key(name)
+                || patterns.any(|(pattern, _)| self.matches(pattern, name) != Some(false))
+            {
+                continue;
+            }
+            if self.has_enough() {
+                return false;
+            }
+            unexpected.push(name);
+        }
+        unexpected.len() == 0 || self.tell(place, Kind::AdditionalProperties { unexpected })
+    }
+
+    fn all_present(&mut self, names: &[String], object: &Object, place: &Place<'_>) -> bool {
+        let mut fits = true;
+        for name in names.iter().filter(|name| !object.contains_key(*name)) {
+            fits = false;
+            if self.has_enough() {
+                break;
+            }
+            self.tell(place, Kind::Required { property: name.clone() });
+        }
+        fits
+    }
+
+    /// One member by whichever of the three speak of it.
+    fn member(&mut self, rule: &Members, idx: usize, place: &Place<'_>, name: &str) -> bool {
+        let mut is_spoken_of = false;
+        let mut fits = true;
+        if let Some(node) = rule.named.get(name) {
+            is_spoken_of = true;
+            fits &= self.check_inside(*node, place);
+        }
+        for (pattern, node) in &rule.patterned {
+            match self.matches(pattern, name) {
+                Some(false) => continue,
+                Some(true) => fits &= self.check_inside(*node, place),
+                // A name that takes too long to match fits nothing.
+                None => fits = self.tell(place, Kind::Pattern { pattern: pattern.source().into() }),
+            }
+            is_spoken_of = true;
+        }
+        match rule.additional {
+            // If that is `false`, it has been told of already.
+            Some(node) if !is_spoken_of => {
+                is_spoken_of = true;
+                fits &= self.schema.node(node).is_never() || self.check_inside(node, place);
+            }
+            Some(_) | None => {}
+        }
+        if is_spoken_of {
+            self.mark(Mark::Member(idx));
+        }
+        fits
+    }
+
+    pub(super) fn dependent_required(
+        &mut self,
+        pairs: &[(String, Vec<String>)],
+        object: &Object,
+        place: &Place<'_>,
+    ) -> bool {
+        let present = pairs.iter().filter(|(name, _)| object.contains_key(name));
+        present.fold(true, |fits, (_, names)| self.all_present(names, object, place) && fits)
+    }
+
+    pub(super) fn dependent_schemas(
+        &mut self,
+        pairs: &[(String, NodeId)],
+        object: &Object,
+        place: &Place<'_>,
+    ) -> bool {
+        let present = pairs.iter().filter(|(name, _)| object.contains_key(name));
+        present.fold(true, |fits, (_, node)| self.check(*node, place) && fits)
+    }
+
+    pub(super) fn property_names(
+        &mut self,
+        node: NodeId,
+        object: &Object,
+        place: &Place<'_>,
+    ) -> bool {
+        let mut fits = true;
+        let marks = self.marks.take();
+        for name in object.keys() {
+            let value = Value::String(name.clone());
+            let (is_fitting, misfits) = self.check_apart(node, &Place::whole(&value));
+            if is_fitting {
+                continue;
+            }
+            fits = false;
+            if self.has_enough() {
+                break;
+            }
+            self.tell(place, Kind::PropertyNames { name: name.clone(), misfits });
+        }
+        self.marks = marks;
+        fits
+    }
+}

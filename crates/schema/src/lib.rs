@@ -1,0 +1,40 @@
+//! JSON Schema: compiles a schema once, then says whether a value fits and what does not. Drafts 4, 6,
+//! 7, 2019-09 and 2020-12. Fetches nothing, and is bounded whatever the value or the schema.
+//!
+//! ```
+//! use schema::{Formats, Schema};
+//! use serde_json::json;
+//!
+//! let schema = json!({"type": "object", "properties": {"n": {"minimum": 1}}});
+//! let schema = Schema::compile(&schema, Formats::Ignored)?;
+//! assert!(schema.is_valid(&json!({"n": 1})));
+//! let misfits = schema.misfits(&json!({"n": 0}), 5);
+//! assert_eq!(misfits[0].path, "/n");
+//! assert_eq!(misfits[0].kind.to_string(), "value is less than the minimum of 1");
+//! # Ok::<(), schema::Defect>(())
+//! ```
+
+mod check;
+mod compile;
+mod compiled;
+mod defect;
+mod draft;
+mod equal;
+mod formats;
+mod index;
+mod keywords;
+mod misfit;
+mod node;
+mod numbers;
+mod pattern;
+pub mod readable;
+mod shape;
+mod uri;
+
+pub use compiled::{Formats, Schema};
+pub use defect::Defect;
+pub use misfit::{Kind, Misfit, Names};
+pub use node::Types;
+
+#[cfg(test)]
+mod tests;

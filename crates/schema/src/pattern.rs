@@ -1,0 +1,451 @@
+//! Regular expressions as JSON Schema means them, which is as JavaScript does with its `u` flag:
+//! rewritten into those of `fancy-regex`, which takes linear time where nobody looks around or back.
+
+use fancy_regex::{Regex, RegexBuilder};
+use std::fmt::Write;
+use std::iter::Peekable;
+use std::str::Chars;
+use std::sync::OnceLock;
+
+/// A match that backtracks more often than this is given up: texts come from hostile programs.
+const BACKTRACKS_MAX: usize = 100_000;
+
+/// Most matches need fewer. One that needs more counts as many steps as it may take: a value with many
+/// such texts is not worth the time.
+const BACKTRACKS_QUICK_MAX: usize = 1_000;
+
+/// How many bytes of text a step is worth.
+const STEP_BYTES: usize = 64;
+
+const DIGITS: &str = "0-9";
+const WORDS: &str = "0-9A-Za-z_";
+const SPACES: &str = r"\x{9}-\x{D}\x{20}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF}";
+const LINE_ENDS: &str = r"\x{A}\x{D}\x{2028}\x{2029}";
+const ALL: &str = r"\x{0}-\x{10FFFF}";
+
+/// A compiled pattern, and as it was written.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    source: String,
+    rewritten: String,
+    quick: Regex,
+    /// The same with more patience, made when it is first needed.
+    patient: OnceLock<Option<Regex>>,
+}
+
+/// What came of looking for a match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    /// Nothing where it takes too long to say.
+    pub(crate) is_match: Option<bool>,
+    /// How much work it was.
+    pub(crate) n_steps: usize,
+}
+
+impl Pattern {
+    /// Compiles a pattern; what is wrong with it otherwise.
+    pub(crate) fn new(source: &str) -> Result<Self, String> {
+        let rewritten = rewritten(source)?.text;
+        let quick = built(&rewritten, BACKTRACKS_QUICK_MAX).map_err(|error| error.to_string())?;
+        Ok(Self { source: source.to_owned(), rewritten, quick, patient: OnceLock::new() })
+    }
+
+    /// Whether some part of `text` matches.
+    pub(crate) fn verdict(&self, text: &str) -> Verdict {
+        let n_steps = text.len() / STEP_BYTES;
+        if let Ok(is_match) = self.quick.is_match(text) {
+            return Verdict { is_match: Some(is_match), n_steps };
+        }
+        let patient = self.patient.get_or_init(|| built(&self.rewritten, BACKTRACKS_MAX).ok());
+        let is_match = patient.as_ref().and_then(|regex| regex.is_match(text).ok());
+        Verdict { is_match, n_steps: n_steps + BACKTRACKS_MAX }
+    }
+
+    pub(crate) fn source(&self) -> &str {
+        &self.source
+    }
+}
+
+fn built(rewritten: &str, backtracks_max: usize) -> Result<Regex, Box<fancy_regex::Error>> {
+    RegexBuilder::new(rewritten).backtrack_limit(backtracks_max).build().map_err(Box::new)
+}
+
+/// Whether `text` is a pattern by JavaScript's rules alone.
+pub(crate) fn is_pattern(text: &str) -> bool {
+    rewritten(text).is_ok_and(|rewritten| !rewritten.is_foreign) && Pattern::new(text).is_ok()
+}
+
+/// A pattern for `fancy-regex`, and whether it has what JavaScript does not know. Such patterns are
+/// taken: many who write schemas think of another language.
+struct Rewritten {
+    text: String,
+    is_foreign: bool,
+}
+
+fn rewritten(source: &str) -> Result<Rewritten, String> {
+    let mut rewriter =
+        Rewriter { rest: source.chars().peekable(), text: String::new(), is_foreign: false };
+    while let Some(c) = rewriter.rest.next() {
+        rewriter.token(c)?;
+    }
+    Ok(Rewritten { text: rewriter.text, is_foreign: rewriter.is_foreign })
+}
+
+struct Rewriter<'a> {
+    rest: Peekable<Chars<'a>>,
+    text: String,
+    is_foreign: bool,
+}
+
+/// What an escape means.
+enum Escape {
+    Char(char),
+    /// The inside of a class, and whether it is what the class leaves out.
+    Class {
+        set: &'static str,
+        is_negated: bool,
+    },
+    /// `\p{…}`, kept as it is.
+    Property(String),
+    /// Half of a surrogate pair: no text has it.
+    Nothing,
+    Other(char),
+}
+
+impl Rewriter<'_> {
+    fn token(&mut self, c: char) -> Result<(), String> {
+        match c {
+            '\\' => return self.escape_outside(),
+            '[' => return self.class(),
+            // With no `m` flag, the very end: not also before a last line end.
+            '$' => self.text += r"\z",
+            '.' => {
+                let _ = write!(self.text, "[^{LINE_ENDS}]");
+            }
+            '{' if !self.begins_quantifier() => push_literal(&mut self.text, '{'),
+            '{' => self.quantifier(),
+            '}' | ']' => push_literal(&mut self.text, c),
+            '(' => self.group(),
+            c => self.text.push(c),
+        }
+        Ok(())
+    }
+
+    /// `(?<name>`, `(?=` and their like mean the same in both; flags are another language's.
+    fn group(&mut self) {
+        self.text.push('(');
+        let mut ahead = self.rest.clone();
+        if ahead.next() == Some('?') {
+            self.is_foreign |= !matches!(ahead.next(), Some(':' | '=' | '!' | '<'));
+        }
+    }
+
+    /// Whether `2}`, `2,}` or `2,3}` follows.
+    fn begins_quantifier(&self) -> bool {
+        let mut ahead = self.rest.clone();
+        let mut n_digits = 0;
+        let mut n_commas = 0;
+        loop {
+            match ahead.next() {
+                Some('0'..='9') => n_digits += 1,
+                Some(',') if n_digits > 0 && n_commas == 0 => n_commas += 1,
+                Some('}') => return n_digits > 0,
+                Some(_) | None => return false,
+            }
+        }
+    }
+
+    fn quantifier(&mut self) {
+        self.text.push('{');
+        for c in self.rest.by_ref() {
+            self.text.push(c);
+            if c == '}' {
+                break;
+            }
+        }
+    }
+
+    fn escape_outside(&mut self) -> Result<(), String> {
+        match self.escape()? {
+            Escape::Char(c) => push_literal(&mut self.text, c),
+            Escape::Class { set, is_negated } => push_class(&mut self.text, set, is_negated),
+            Escape::Property(property) => self.text += &property,
+            Escape::Nothing => push_class(&mut self.text, ALL, true),
+            // The edge of a word is Unicode's here. JavaScript's differs beside letters that are not
+            // ASCII, and could only be said by looking around twice as often.
+            Escape::Other(c @ ('b' | 'B' | 'k' | '1'..='9')) => {
+                self.text.push('\\');
+                self.text.push(c);
+            }
+            Escape::Other(c) => {
+                self.is_foreign = true;
+                self.text.push('\\');
+                self.text.push(c);
+            }
+        }
+        Ok(())
+    }
+
+    fn escape(&mut self) -> Result<Escape, String> {
+        let class = |set, is_negated| Ok(Escape::Class { set, is_negated });
+        let c = self.rest.next().ok_or("ends in a backslash")?;
+        match c {
+            'd' => class(DIGITS, false),
+            'D' => class(DIGITS, true),
+            'w' => class(WORDS, false),
+            'W' => class(WORDS, true),
+            's' => class(SPACES, false),
+            'S' => class(SPACES, true),
+            't' => Ok(Escape::Char('\t')),
+            'n' => Ok(Escape::Char('\n')),
+            'v' => Ok(Escape::Char('\u{B}')),
+            'f' => Ok(Escape::Char('\u{C}')),
+            'r' => Ok(Escape::Char('\r')),
+            '0' => Ok(Escape::Char('\0')),
+            'c' => match self.rest.next() {
+                Some(letter) if letter.is_ascii_alphabetic() => {
+                    Ok(Escape::Char(char::from(letter as u8 % 32)))
+                }
+                Some(_) | None => Err(r"has \c without a letter".to_owned()),
+            },
+            'x' | 'u' => self.code_point(c),
+            'p' | 'P' => self.property(c),
+            c if c.is_ascii_alphanumeric() => Ok(Escape::Other(c)),
+            c => Ok(Escape::Char(c)),
+        }
+    }
+
+    /// `\xHH`, `\uHHHH`, two of which may be one character, and `\u{H…}`.
+    fn code_point(&mut self, kind: char) -> Result<Escape, String> {
+        let bad = || format!("has \\{kind} without its digits");
+        if self.rest.next_if_eq(&'{').is_some() {
+            let digits: String = self.rest.by_ref().take_while(|c| *c != '}').collect();
+            let code = u32::from_str_radix(&digits, 16).map_err(|_| bad())?;
+            return Ok(char::from_u32(code).map_or(Escape::Nothing, Escape::Char));
+        }
+        let n_digits = if kind == 'x' { 2 } else { 4 };
+        let unit = self.hex(n_digits).ok_or_else(bad)?;
+        if let Some(c) = char::from_u32(unit) {
+            return Ok(Escape::Char(c));
+        }
+        let mut ahead = self.rest.clone();
+        if ahead.next() == Some('\\') && ahead.next() == Some('u') && unit < 0xDC00 {
+            let mut after = Rewriter { rest: ahead, text: String::new(), is_foreign: false };
+            if let Some(low @ 0xDC00..=0xDFFF) = after.hex(4) {
+                let code = 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
+                self.rest.by_ref().take(6).for_each(drop);
+                return Ok(char::from_u32(code).map_or(Escape::Nothing, Escape::Char));
+            }
+        }
+        Ok(Escape::Nothing)
+    }
+
+    fn hex(&mut self, n_digits: usize) -> Option<u32> {
+        (0..n_digits).try_fold(0, |code, _| Some(code * 16 + self.rest.next()?.to_digit(16)?))
+    }
+
+    fn property(&mut self, kind: char) -> Result<Escape, String> {
+        if self.rest.next_if_eq(&'{').is_none() {
+            // One letter without braces is another language's.
+            self.is_foreign = true;
+            let name = self.rest.next().ok_or_else(|| format!("ends in \\{kind}"))?;
+            return Ok(Escape::Property(format!("\\{kind}{name}")));
+        }
+        let name: String = self.rest.by_ref().take_while(|c| *c != '}').collect();
+        Ok(Escape::Property(format!("\\{kind}{{{name}}}")))
+    }
+
+    /// `[…]`. Everything inside is written anew: `[`, `&&`, `--` and `~~` mean more to `fancy-regex`.
+    fn class(&mut self) -> Result<(), String> {
+        let is_negated = self.rest.next_if_eq(&'^').is_some();
+        let mut set = String::new();
+        loop {
+            let c = self.rest.next().ok_or("has [ without ]")?;
+            if c == ']' {
+                break;
+            }
+            let from = self.class_atom(c, &mut set)?;
+            let mut ahead = self.rest.clone();
+            let is_range = ahead.next() == Some('-') && !matches!(ahead.next(), Some(']') | None);
+            if !is_range {
+                from.into_iter().for_each(|c| push_literal(&mut set, c));
+                continue;
+            }
+            self.rest.next();
+            let c = self.rest.next().ok_or("has [ without ]")?;
+            let to = self.class_atom(c, &mut set)?;
+            push_range(&mut set, from, to)?;
+        }
+        match (set.is_empty(), is_negated) {
+            (true, is_negated) => push_class(&mut self.text, ALL, !is_negated),
+            (false, is_negated) => push_class(&mut self.text, &set, is_negated),
+        }
+        Ok(())
+    }
+
+    /// The character that stands here, or none after whole sets, which go to `set` at once.
+    fn class_atom(&mut self, c: char, set: &mut String) -> Result<Option<char>, String> {
+        if c != '\\' {
+            return Ok(Some(c));
+        }
+        match self.escape()? {
+            Escape::Char(c) => return Ok(Some(c)),
+            Escape::Other('b') => return Ok(Some('\u{8}')),
+            Escape::Class { set: inner, is_negated: false } => *set += inner,
+            Escape::Class { set: inner, is_negated: true } => push_class(set, inner, true),
+            Escape::Property(property) => *set += &property,
+            Escape::Nothing => push_class(set, ALL, true),
+            Escape::Other(c) => {
+                self.is_foreign = true;
+                set.push('\\');
+                set.push(c);
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// `a-z`; beside a whole set, the hyphen is only a hyphen.
+fn push_range(set: &mut String, from: Option<char>, to: Option<char>) -> Result<(), String> {
+    match (from, to) {
+        (Some(from), Some(to)) if from > to => Err(format!("has the range {from}-{to} backwards")),
+        (Some(from), Some(to)) => {
+            push_literal(set, from);
+            set.push('-');
+            push_literal(set, to);
+            Ok(())
+        }
+        (from, to) => {
+            let singles = [from, Some('-'), to].into_iter().flatten();
+            singles.for_each(|c| push_literal(set, c));
+            Ok(())
+        }
+    }
+}
+
+fn push_class(text: &mut String, set: &str, is_negated: bool) {
+    let _ = write!(text, "[{}{set}]", if is_negated { "^" } else { "" });
+}
+
+/// A character that means itself, wherever it stands.
+fn push_literal(text: &mut String, c: char) {
+    match c.is_ascii() && !c.is_ascii_alphanumeric() {
+        true => {
+            let _ = write!(text, "\\x{{{:X}}}", u32::from(c));
+        }
+        false => text.push(c),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[track_caller]
+    fn check(pattern: &str, matching: &[&str], others: &[&str]) {
+        let compiled = Pattern::new(pattern).unwrap();
+        for text in matching {
+            assert_eq!(compiled.verdict(text).is_match, Some(true), "{pattern} {text:?}");
+        }
+        for text in others {
+            assert_eq!(compiled.verdict(text).is_match, Some(false), "{pattern} {text:?}");
+        }
+    }
+
+    #[test]
+    fn patterns_mean_what_they_mean_in_javascript() {
+        check("b", &["abc"], &["ac"]);
+        check("^a$", &["a"], &["a\n", "ba", "ab"]);
+        check(r"^\d\w\s$", &["1a ", "9_\u{FEFF}", "0Z\u{3000}"], &["١a ", "1é ", "1a\u{85}"]);
+        check(r"^\D\W\S$", &["١éx", "a-."], &["1-.", "aa.", "a- "]);
+        check("^.$", &["é", "😀", "\u{85}"], &["\n", "\r", "\u{2028}"]);
+        check(r"^\cA\x41\u0042\u{43}\0\/\-$", &["\u{1}ABC\0/-"], &["\u{1}ABC0/-"]);
+        check(r"^\uD83D\uDE00\t\v$", &["😀\t\u{B}"], &["😀"]);
+        check(r"\uD800", &[], &["", "\u{FFFD}"]);
+        check(r"^(?<word>a+)-\k<word>$", &["aa-aa"], &["aa-a"]);
+        check(r"^(a)\1(?=b)(?!bc)(?<=aa)(?<!x)b", &["aab"], &["aabc", "abb"]);
+        check(r"^\p{Lu}\P{Lu}\p{Script=Greek}$", &["Aaα"], &["aAα", "Aaa"]);
+        check(r"\bcat\b", &["a cat.", "(cat)"], &["cats", "_cat"]);
+        check(r"a\Bb", &["ab"], &["a b"]);
+    }
+
+    #[test]
+    fn classes_are_javascripts_too() {
+        check("^[^]$", &["a", "\n"], &[""]);
+        check("^a[]$", &[], &["a", "a]"]);
+        check(r"^[\d\s-]+$", &["1 -"], &["a"]);
+        check(r"^[\w-.]+$", &["a-."], &["+", ","]);
+        check(r"^[a-c-e]+$", &["ab-e"], &["d"]);
+        check("^[a&&b]+$", &["a&b"], &["c"]);
+        check("^[[a]+$", &["[a"], &["b"]);
+        check("^[+--]+$", &["+,-"], &["."]);
+        check(r"^[\b\]\^\\-]$", &["\u{8}", "]", "^", "\\", "-"], &["b"]);
+        check(r"^[^\S\n]$", &[" ", "\t"], &["\n", "a"]);
+        check(r"^[\p{L}\u0030-\u0032]+$", &["é012"], &["3"]);
+        check("^[~~#]$", &["~", "#"], &["a"]);
+    }
+
+    #[test]
+    fn braces_that_count_nothing_are_braces() {
+        check("^a{2}$", &["aa"], &["a"]);
+        check("^a{1,2}b{1,}$", &["abb", "aab"], &["aaab"]);
+        check("^a{,2}$", &["a{,2}"], &["aa"]);
+        check("^{a}]$", &["{a}]"], &["a"]);
+        check("^${a}$", &[], &["a"]);
+    }
+
+    #[test]
+    fn patterns_of_other_languages_are_taken_but_are_no_javascript() {
+        check(r"(?i)^a\z", &["A"], &["b"]);
+        check(r"\Aa\Z", &["a"], &["ba"]);
+        for text in
+            [r"^\S(|(.|\n)*\S)\Z", r"(?i)a", r"\a", "(", "[b-a]", "[a", "\\", "a**", r"\u12"]
+        {
+            assert!(!is_pattern(text), "{text}");
+        }
+        for text in ["", "a|b", r"([abc])+\s+$", r"(?<a>\p{L})\k<a>", "^[^]{2,}?$"] {
+            assert!(is_pattern(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_looks_nowhere_takes_no_longer_than_its_text() {
+        let text = format!("{}b", "a".repeat(200_000));
+        check("^(a+)+$", &[], &[&text]);
+        check(r"^(\w+\s?)*$", &[&text], &["-"]);
+        check(r"^(a|a)*[^\d]?x$", &[], &[&text]);
+    }
+
+    #[test]
+    fn nesting_without_end_is_refused_or_taken_but_does_no_harm() {
+        for (open, close) in
+            [("(", ")"), ("(?:", ")*"), ("(?=", ")"), ("[", "]"), ("{", "}"), ("a|", "")]
+        {
+            for n in [100, 50_000] {
+                drop(Pattern::new(&format!("{}{}", open.repeat(n), close.repeat(n))));
+                drop(Pattern::new(&open.repeat(n)));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_pattern_makes_us_panic(source in r"([\[\](){}^$.|*+?\\,:=!<>a-c0-9-]|\\[pPuxckdDwWbB]|é|😀){0,20}", text in ".{0,8}") {
+            if let Ok(pattern) = Pattern::new(&source) {
+                pattern.verdict(&text);
+            }
+            is_pattern(&source);
+        }
+    }
+
+    #[test]
+    fn a_match_that_explodes_is_given_up() {
+        let exploding = Pattern::new(r"^(a|aa|b)+\1c?$").unwrap();
+        let verdict = exploding.verdict(&format!("{}bac", "a".repeat(5_000)));
+        assert_eq!(
+            verdict,
+            Verdict { is_match: None, n_steps: BACKTRACKS_MAX + 5_003 / STEP_BYTES }
+        );
+    }
+}

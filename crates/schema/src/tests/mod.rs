@@ -1,0 +1,30 @@
+//! What schemas of every draft say about values, and in which words.
+
+mod bounds;
+mod defects;
+mod drafts;
+mod references;
+mod words;
+
+use crate::{Formats, Schema};
+use serde_json::Value;
+
+fn compiled(schema: &Value) -> Schema {
+    match Schema::compile(schema, Formats::Ignored) {
+        Ok(compiled) => compiled,
+        Err(defect) => panic!("{defect}: {schema}"),
+    }
+}
+
+/// Values that fit, and values that do not.
+#[track_caller]
+fn check(schema: &Value, fitting: &[Value], others: &[Value]) {
+    let compiled = compiled(schema);
+    for (values, expected) in [(fitting, true), (others, false)] {
+        for value in values {
+            assert_eq!(compiled.is_valid(value), expected, "{value} against {schema}");
+            let misfits = compiled.misfits(value, 10);
+            assert_eq!(misfits.is_empty(), expected, "{value} against {schema}");
+        }
+    }
+}
