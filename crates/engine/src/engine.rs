@@ -419,7 +419,10 @@ impl Shared {
                 }
             };
             let (reply, outcome) = oneshot::channel();
-            if sender.send(request(reply)).await.is_ok()
+            let sent = sender.send(request(reply)).await;
+            // A request that reaches a mailbox while its actor leaves is let go with the last sender, and not before.
+            drop(sender);
+            if sent.is_ok()
                 && let Ok(outcome) = outcome.await
             {
                 return outcome;

@@ -198,8 +198,9 @@ impl Actor {
             {
                 return Leave::Broken(error);
             }
-            self.ledger.flush();
+            // Before anybody hears of it: a pause is as old as they think it is.
             self.keep_time();
+            self.ledger.flush();
             if self.may_leave() {
                 return Leave::Done;
             }
