@@ -58,7 +58,7 @@ pub(super) enum Said {
 }
 
 impl Guest {
-    /// Hands the program of `state` to a fresh runner; [`Guest::replay`] and [`Guest::restored`] follow.
+    /// Hands the program of `state` to a fresh runner; [`Guest::replay`] and [`Guest::ask_when_restored`] follow.
     pub(super) fn start(mut lease: Lease, state: &State) -> Option<Self> {
         let origin = state.origin.as_ref()?;
         let limits = &origin.limits;
