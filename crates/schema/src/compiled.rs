@@ -6,7 +6,11 @@ use crate::defect::Defect;
 use crate::draft::Draft;
 use crate::misfit::Misfit;
 use crate::node::{Node, NodeId};
+use crate::readable::{self, NESTING_MAX, Readable};
 use serde_json::Value;
+
+/// How many misfits are looked through where some of them are of our own making.
+const TAMED_MISFITS_MAX: usize = 1_000;
 
 /// Whether `format` counts or is a remark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +42,23 @@ impl Schema {
     /// What does not fit, `n_max` at most and one at least; nothing when `value` fits.
     pub fn misfits(&self, value: &Value, n_max: usize) -> Vec<Misfit> {
         Check::new(self, n_max.max(1)).run(value).err().unwrap_or_default()
+    }
+
+    /// The same of a text that should be one JSON value; none where it cannot be read. Where nesting was cut to read
+    /// it, what is missing is missing because we cut it, and is not told.
+    pub fn misfits_in(&self, text: &str, n_max: usize) -> Option<Vec<Misfit>> {
+        let Readable { value, is_tamed } = readable::read(text)?;
+        if self.is_valid(&value) {
+            return Some(vec![]);
+        }
+        if !is_tamed {
+            return Some(self.misfits(&value, n_max));
+        }
+        let is_ours = |misfit: &Misfit| misfit.path.matches('/').count() + 1 >= NESTING_MAX;
+        let mut misfits = self.misfits(&value, TAMED_MISFITS_MAX);
+        misfits.retain(|misfit| !is_ours(misfit));
+        misfits.truncate(n_max);
+        Some(misfits)
     }
 
     pub(crate) fn node(&self, id: NodeId) -> &Node {

@@ -1,6 +1,5 @@
 //! One compiled JSON Schema, and what it says about a value in words.
 
-use crate::readable::{self, NESTING_MAX, Readable};
 use ::schema::{Formats, Misfit};
 use lifecycle::Json;
 use serde::Serialize;
@@ -11,9 +10,6 @@ const ISSUES_MAX: usize = 5;
 
 /// Longest single issue: an enumeration of thousands must not fill the journal.
 const ISSUE_CHARS_MAX: usize = 300;
-
-/// How many misfits are looked through where some of them are of our own making.
-const TAMED_MISFITS_MAX: usize = 1_000;
 
 /// A compiled schema.
 #[derive(Debug)]
@@ -58,18 +54,10 @@ impl Schema {
 
     /// What is wrong with `json`; empty when it fits.
     pub(crate) fn issues(&self, json: &Json) -> Vec<Issue> {
-        let Some(Readable { value, is_tamed }) = readable::read(json.text()) else {
-            return vec![Issue { path: String::new(), message: "value cannot be read".into() }];
-        };
-        if self.validator.is_valid(&value) {
-            return vec![];
+        match self.validator.misfits_in(json.text(), ISSUES_MAX) {
+            Some(misfits) => misfits.iter().map(issue).collect(),
+            None => vec![Issue { path: String::new(), message: "value cannot be read".into() }],
         }
-        // Where nesting was cut, what is missing is missing because we cut it.
-        let n_max = if is_tamed { TAMED_MISFITS_MAX } else { ISSUES_MAX };
-        let misfits = self.validator.misfits(&value, n_max);
-        let told =
-            misfits.iter().filter(|misfit| !(is_tamed && n_segments(misfit) + 1 >= NESTING_MAX));
-        told.take(ISSUES_MAX).map(issue).collect()
     }
 }
 
@@ -96,10 +84,6 @@ pub(crate) fn sentence(issues: &[Issue]) -> String {
 
 fn issue(misfit: &Misfit) -> Issue {
     Issue { path: shortened(misfit.path.clone()), message: shortened(misfit.kind.to_string()) }
-}
-
-fn n_segments(misfit: &Misfit) -> usize {
-    misfit.path.matches('/').count()
 }
 
 fn shortened(text: String) -> String {

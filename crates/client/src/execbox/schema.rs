@@ -1,6 +1,5 @@
 //! One compiled JSON Schema, and what it says about a value in the words that execbox's clients know.
 
-use ::schema::readable::{self, NESTING_MAX, Readable};
 use ::schema::{Formats, Kind, Misfit, Types};
 use lifecycle::Json;
 use serde_json::{Number, Value};
@@ -13,9 +12,6 @@ const ISSUE_CHARS_MAX: usize = 300;
 
 /// Issues of alternatives lie inside those of the whole; this deep nobody reads them.
 const ALTERNATIVES_DEPTH_MAX: usize = 4;
-
-/// How many misfits are looked through where some of them are of our own making.
-const TAMED_MISFITS_MAX: usize = 1_000;
 
 /// A compiled schema.
 #[derive(Debug)]
@@ -30,18 +26,11 @@ impl Schema {
 
     /// Nothing, or what is wrong: `data/a must be number, data/b must be number`.
     pub(super) fn check(&self, json: &Json) -> Result<(), String> {
-        let Some(Readable { value, is_tamed }) = readable::read(json.text()) else {
+        let Some(misfits) = self.0.misfits_in(json.text(), ISSUES_MAX) else {
             return Err("data must be JSON".to_owned());
         };
-        if self.0.is_valid(&value) {
-            return Ok(());
-        }
-        // Where nesting was cut, what is missing is missing because we cut it.
-        let is_ours =
-            |misfit: &Misfit| is_tamed && misfit.path.matches('/').count() + 1 >= NESTING_MAX;
-        let misfits = self.0.misfits(&value, if is_tamed { TAMED_MISFITS_MAX } else { ISSUES_MAX });
         let mut issues = vec![];
-        for misfit in misfits.iter().filter(|misfit| !is_ours(misfit)).take(ISSUES_MAX) {
+        for misfit in &misfits {
             say(misfit, ALTERNATIVES_DEPTH_MAX, &mut issues);
         }
         issues.truncate(ISSUES_MAX);
