@@ -7,33 +7,59 @@
 use super::format;
 use rusqlite::Connection;
 use rusqlite::wal::CheckpointMode;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 
-/// The log is moved when it has this many pages more than last time: 16 MiB.
-const PAGES_MAX: i32 = 4_096;
+/// The log is moved when it holds this much more than last time.
+const LOG_BYTES_MAX: u32 = 16 << 20;
 
-/// A log this long is ended whoever waits for it: 64 MiB.
-const PAGES_FORCED: i32 = 4 * PAGES_MAX;
+/// A log this long is ended whoever waits for it.
+const FORCED_BYTES: u32 = 4 * LOG_BYTES_MAX;
 
 /// A rest this short is left to the writer: about a millisecond, and as long as the disk takes.
-const REST_PAGES_MAX: i32 = 256;
+const REST_BYTES_MAX: u32 = 1 << 20;
 
 /// Under constant load each round leaves less than the one before; this many are enough.
 const ROUNDS_MAX: u32 = 8;
 
+/// How long the log may become, in pages.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LogMax {
+    moved: i32,
+    forced: i32,
+    rest: i32,
+}
+
+impl LogMax {
+    pub(super) fn of(page_bytes: u32) -> Self {
+        let pages = |bytes: u32| (bytes / page_bytes).cast_signed();
+        let (moved, forced) = (pages(LOG_BYTES_MAX), pages(FORCED_BYTES));
+        Self { moved, forced, rest: pages(REST_BYTES_MAX) }
+    }
+}
+
 /// The writer's side.
 pub(super) struct Checkpoints {
+    max: LogMax,
     pages: Arc<AtomicI32>,
     /// How long the log was after the last look.
     before: i32,
     next_at: i32,
     wanted: SyncSender<()>,
-    copied: Receiver<()>,
+    copied: Receiver<Copied>,
     stage: Stage,
+}
+
+/// What the helper has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Copied {
+    /// What there was; the next commit starts the log anew, unless one came meanwhile.
+    All,
+    /// Some, and more has come meanwhile.
+    Some,
 }
 
 /// What becomes of the log just now.
@@ -52,6 +78,7 @@ impl Checkpoints {
     pub(super) fn start(
         conn: &mut Connection,
         path: PathBuf,
+        max: LogMax,
     ) -> Result<(Self, JoinHandle<()>), crate::StoreError> {
         let pages = Arc::new(AtomicI32::new(0));
         let told = Arc::clone(&pages);
@@ -63,9 +90,9 @@ impl Checkpoints {
         let (copies, copied) = sync_channel(1);
         let thread = std::thread::Builder::new()
             .name("store-log".into())
-            .spawn(move || copy_when_wanted(&path, &wants, &copies))?;
+            .spawn(move || copy_when_wanted(&path, max.rest, &wants, &copies))?;
         let stage = Stage::Ending; // the first commit of all starts a log
-        Ok((Self { pages, before: 0, next_at: PAGES_MAX, wanted, copied, stage }, thread))
+        Ok((Self { max, pages, before: 0, next_at: max.moved, wanted, copied, stage }, thread))
     }
 
     /// Whether the next commit neither waits for the disk nor leaves anything to do after it.
@@ -73,25 +100,31 @@ impl Checkpoints {
         self.stage == Stage::Growing && !self.is_long()
     }
 
+    /// How long the log is.
+    pub(super) fn log_pages(&self) -> i32 {
+        self.pages.load(Ordering::Relaxed)
+    }
+
     /// Looks whether there is something to do; cheap when there is not.
     pub(super) fn after_commit(&mut self, conn: &Connection) {
-        let pages = self.pages.load(Ordering::Relaxed);
+        let pages = self.log_pages();
         if pages < self.before {
-            self.next_at = PAGES_MAX; // it began anew
+            self.next_at = self.max.moved; // it began anew
         }
         self.before = pages;
         if self.stage == Stage::Ending {
             self.stage = Stage::Growing;
         }
         match self.copied.try_recv() {
-            Ok(()) if pages >= PAGES_FORCED => self.copy_rest(conn),
-            Ok(()) => self.stage = Stage::Growing,
+            Ok(_) if pages >= self.max.forced => self.copy_rest(conn),
+            Ok(Copied::All) => self.stage = Stage::Ending,
+            Ok(Copied::Some) => self.stage = Stage::Growing,
             // The helper is gone: better slow than an endless log.
             Err(TryRecvError::Disconnected) if self.is_long() => self.copy_rest(conn),
             Err(TryRecvError::Disconnected) => {}
             Err(TryRecvError::Empty) => {
                 if self.is_long() {
-                    self.next_at = pages.saturating_add(PAGES_MAX);
+                    self.next_at = pages.saturating_add(self.max.moved);
                     if self.wanted.try_send(()).is_ok() {
                         self.stage = Stage::Copying;
                     }
@@ -109,49 +142,51 @@ impl Checkpoints {
     }
 
     fn is_long(&self) -> bool {
-        self.pages.load(Ordering::Relaxed) >= self.next_at
+        self.log_pages() >= self.next_at
     }
 
     fn copy_rest(&mut self, conn: &Connection) {
         self.stage = Stage::Ending;
         match conn.wal_checkpoint_v2(None::<&str>, CheckpointMode::PASSIVE) {
             // All is copied: the next commit starts the log anew.
-            Ok((log, copied)) if log == copied => self.next_at = PAGES_MAX,
+            Ok((log, copied)) if log == copied => self.next_at = self.max.moved,
             // A reader is still in there.
-            Ok((log, _)) => self.next_at = log.saturating_add(PAGES_MAX),
+            Ok((log, _)) => self.next_at = log.saturating_add(self.max.moved),
             Err(error) => tracing::warn!(%error, "could not move the log into the file"),
         }
     }
 }
 
-fn copy_when_wanted(path: &std::path::Path, wants: &Receiver<()>, copies: &SyncSender<()>) {
+fn copy_when_wanted(path: &Path, rest_max: i32, wants: &Receiver<()>, copies: &SyncSender<Copied>) {
     let mut conn = None;
     while wants.recv().is_ok() {
         let opened = match conn.take() {
             Some(conn) => Ok(conn),
             None => format::open_checkpointer(path),
         };
-        match opened {
-            Ok(open) => {
-                copy(&open);
-                conn = Some(open);
+        let copied = match opened {
+            Ok(open) => copy(conn.insert(open), rest_max),
+            Err(error) => {
+                tracing::warn!(%error, "could not open the file to move the log");
+                Copied::Some
             }
-            Err(error) => tracing::warn!(%error, "could not open the file to move the log"),
-        }
-        let _ = copies.try_send(());
+        };
+        let _ = copies.try_send(copied);
     }
 }
 
-fn copy(conn: &Connection) {
+fn copy(conn: &Connection, rest_max: i32) -> Copied {
     let mut before = 0;
     for _ in 0..ROUNDS_MAX {
         match conn.wal_checkpoint_v2(None::<&str>, CheckpointMode::PASSIVE) {
-            Ok((_, copied)) if copied.saturating_sub(before) <= REST_PAGES_MAX => return,
+            Ok((log, copied)) if log == copied => return Copied::All,
+            Ok((_, copied)) if copied.saturating_sub(before) <= rest_max => break,
             Ok((_, copied)) => before = copied,
             Err(error) => {
                 tracing::warn!(%error, "could not move the log into the file");
-                return;
+                break;
             }
         }
     }
+    Copied::Some
 }

@@ -6,11 +6,16 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The database's name within the data directory.
 pub(super) const FILE: &str = "store.db";
+
+/// The log beside a database.
+pub(super) fn log_of(database: &Path) -> PathBuf {
+    database.with_extension("db-wal")
+}
 
 /// `AIRL`, in the header of each of our files.
 const APPLICATION_ID: i32 = 0x4149_524C;
@@ -25,6 +30,10 @@ const CHECKED_BYTES_MAX: u64 = 4 << 20;
 
 /// How long a statement waits for somebody who looks at the file from outside.
 pub(super) const BUSY_MAX: Duration = Duration::from_secs(5);
+
+/// Of a new file. A commit writes whole pages to the log: an execution that ends at once touches eight, and most of what
+/// they hold is not new. Smaller ones would break events of ordinary size in two.
+const PAGE_BYTES: u32 = 2_048;
 
 /// The log keeps at most this much disk between checkpoints.
 const WAL_KEPT_BYTES_MAX: u64 = 64 << 20;
@@ -105,6 +114,9 @@ pub(super) fn open(
     if 0 < size && size <= CHECKED_BYTES_MAX {
         check(&conn).map_err(|error| unreadable(error.into()))?;
     }
+    if size == 0 {
+        conn.pragma_update(None, "page_size", PAGE_BYTES)?;
+    }
     prepare(&conn, durability)?;
     migrate(&conn, found, steps)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
@@ -138,6 +150,8 @@ pub(super) fn open_checkpointer(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags)?;
     conn.busy_timeout(BUSY_MAX)?;
+    // Only a connection that has read something knows of the log; before that there is nothing to move.
+    conn.query_row("PRAGMA user_version", [], |_| Ok(()))?;
     Ok(conn)
 }
 
@@ -219,6 +233,11 @@ fn check(conn: &Connection) -> Result<(), StoreError> {
     }
     tracing::error!(verdict, "the database is damaged");
     Err(StoreError::Damaged(DAMAGED_ADVICE.to_owned()))
+}
+
+/// The size of a page: older files have larger ones than we would make today.
+pub(super) fn page_bytes(conn: &Connection) -> Result<u32, StoreError> {
+    Ok(conn.query_row("PRAGMA page_size", [], |row| row.get(0))?)
 }
 
 fn prepare(conn: &Connection, durability: Durability) -> Result<(), StoreError> {

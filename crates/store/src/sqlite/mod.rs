@@ -17,6 +17,7 @@ mod owner;
 mod pool;
 mod query;
 mod recent;
+mod room;
 mod row;
 mod seal;
 mod trouble;
@@ -32,7 +33,7 @@ pub use owner::owner_of;
 use crate::{
     Append, Blobs, Finished, Journal, ListFilter, Listed, Notes, Record, Records, StoreError,
 };
-use checkpoint::Checkpoints;
+use checkpoint::{Checkpoints, LogMax};
 use files::Folder;
 use format::Durability;
 use futures_util::future::BoxFuture;
@@ -44,6 +45,7 @@ use owner::Owner;
 use pool::Pool;
 use query::PageMax;
 use recent::Recent;
+use room::Room;
 use rusqlite::Connection;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -112,7 +114,10 @@ impl SqliteStore {
         let path = dir.join(format::FILE);
         let mut conn = format::open(&path, format::STEPS, durability)?;
         let folder = Folder::open(dir)?;
-        let (checkpoints, log_thread) = Checkpoints::start(&mut conn, path.clone())?;
+        let page_bytes = format::page_bytes(&conn)?;
+        let room = Room::new(&path, page_bytes);
+        let (checkpoints, log_thread) =
+            Checkpoints::start(&mut conn, path.clone(), LogMax::of(page_bytes))?;
         let (readers, mut others) =
             Pool::start("store-read", READERS_MAX, move || format::open_reader(&path))?;
         let (files, file_threads) = Pool::start("store-files", 1, move || Ok(folder.clone()))?;
@@ -125,6 +130,7 @@ impl SqliteStore {
             watchers: Arc::clone(&watchers),
             recent: Arc::clone(&recent),
             checkpoints,
+            room,
             durability,
             syncing: None,
         };

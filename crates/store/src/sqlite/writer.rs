@@ -7,6 +7,7 @@ use super::format::{BUSY_MAX, Durability};
 use super::ledger::{Ledger, Unwritten, Write};
 use super::line::{Line, Max, Refused};
 use super::recent::Recent;
+use super::room::Room;
 use super::watchers::Watchers;
 use crate::StoreError;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -87,7 +88,7 @@ impl WriteLine {
             let Some(writer) = &mut *writer else { return };
             self.line.take_now(BATCH_MAX, &mut jobs);
             writer.write_all(&mut jobs);
-            writer.checkpoints.after_commit(&writer.ledger.conn);
+            writer.tidy_up();
         }
         if let Some(writer) = self.writer().take() {
             writer.checkpoints.finish(&writer.ledger.conn);
@@ -116,6 +117,8 @@ pub(super) struct Writer {
     pub(super) watchers: Arc<Watchers>,
     pub(super) recent: Arc<Recent>,
     pub(super) checkpoints: Checkpoints,
+    /// For what is synced.
+    pub(super) room: Room,
     pub(super) durability: Durability,
     /// What SQLite was last told; `None` before the first time.
     pub(super) syncing: Option<bool>,
@@ -150,6 +153,14 @@ impl Writer {
                     self.tell(&mut vec![job], vec![verdict]);
                 }
             }
+        }
+    }
+
+    /// What is left to do when everybody has been told.
+    fn tidy_up(&mut self) {
+        self.checkpoints.after_commit(&self.ledger.conn);
+        if self.syncing == Some(true) {
+            self.room.make(self.checkpoints.log_pages());
         }
     }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// Everything in the directory except who owned it.
 fn bytes_of(dir: &Path) -> Vec<u8> {
-    let log = std::fs::metadata(dir.join("store.db-wal"));
+    let log = std::fs::metadata(format::log_of(&dir.join(format::FILE)));
     assert!(log.map_or(0, |log| log.len()) == 0, "something is still in the log");
     std::fs::read(dir.join(format::FILE)).unwrap()
 }

@@ -1,9 +1,11 @@
 //! Append, read, list, due times, leases, forgetting.
 
 use super::*;
+use crate::sqlite::format;
 use crate::sqlite::{OpenError, owner_of};
 use crate::{ListFilter, Listed};
 use futures_util::FutureExt as _;
+use std::path::Path;
 use std::time::Duration;
 
 #[tokio::test]
@@ -89,9 +91,29 @@ async fn a_long_log_is_moved_into_the_file_also_where_nothing_ever_waits() {
     for seq in 1..=5_000 {
         write(&store, 1, vec![line(seq, &text)]).await.unwrap();
     }
-    let log = std::fs::metadata(temp.path().join("store.db-wal")).unwrap().len();
+    let log = std::fs::metadata(format::log_of(&temp.path().join(format::FILE))).unwrap().len();
     assert!(log < 96 << 20, "{log}");
     assert_eq!(all(&store, 1).await.len(), 5_000);
+}
+
+#[tokio::test]
+async fn a_long_log_is_moved_into_the_file_beside_the_writer() {
+    let temp = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(temp.path()).unwrap();
+    let path = temp.path().join(format::FILE);
+    let length = |path: &Path| std::fs::metadata(path).unwrap().len();
+    let (text, mut seq) = ("x".repeat(30 << 10), 0);
+    while length(&format::log_of(&path)) < 20 << 20 {
+        seq += 1;
+        write(&store, 1, vec![line(seq, &text)]).await.unwrap();
+    }
+    // The writer has nothing more to do, and would not have done it before the log is three times as long.
+    let before = std::time::Instant::now();
+    while length(&path) < 8 << 20 {
+        assert!(before.elapsed().as_secs() < 60, "nothing is moved");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(all(&store, 1).await.len() as u64, seq);
 }
 
 #[tokio::test]
@@ -275,7 +297,7 @@ async fn a_closed_store_has_written_everything_and_says_that_it_is_closed() {
     let read = Journal::read(&other, id(1), Seq(0), 1).await;
     assert!(matches!(read, Err(StoreError::Closed)));
     assert!(matches!(other.set_owner_note("x"), Err(StoreError::Closed)));
-    assert!(!temp.path().join("store.db-wal").exists());
+    assert!(!format::log_of(&temp.path().join(format::FILE)).exists());
     let store = SqliteStore::open(temp.path()).unwrap();
     assert_eq!(all(&store, 1).await, [line(1, "a")]);
 }

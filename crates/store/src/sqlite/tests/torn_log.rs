@@ -9,13 +9,13 @@ const APPENDS: u64 = 24;
 const PER_APPEND: u64 = 3;
 /// SQLite's sizes: the log's header, a frame's header, a page.
 const HEADER: usize = 32;
-const FRAME: usize = 24 + 4_096;
+const FRAME: usize = 24 + 2_048;
 
 /// How many entries a database shows that has this log beside it.
 fn n_entries_with(dir: &Path, db: &[u8], log: &[u8]) -> u64 {
     let path = dir.join(format::FILE);
     std::fs::write(&path, db).unwrap();
-    std::fs::write(dir.join("store.db-wal"), log).unwrap();
+    std::fs::write(format::log_of(&path), log).unwrap();
     let conn = format::open(&path, STEPS, Durability::Nothing).unwrap();
     let max = PageMax { entries: usize::MAX, bytes: usize::MAX };
     let entries = query::entries(&conn, id(1), Seq(0), max).unwrap().entries;
@@ -29,6 +29,13 @@ fn n_entries_with(dir: &Path, db: &[u8], log: &[u8]) -> u64 {
     entries.len() as u64
 }
 
+/// Where files are made and removed by the thousand.
+fn scratch() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    made.unwrap()
+}
+
 #[tokio::test]
 async fn a_log_cut_anywhere_shows_a_prefix_of_whole_appends() {
     let temp = tempfile::tempdir().unwrap();
@@ -38,7 +45,7 @@ async fn a_log_cut_anywhere_shows_a_prefix_of_whole_appends() {
         write(&store, 1, entries).await.unwrap();
     }
     let db = std::fs::read(temp.path().join(format::FILE)).unwrap();
-    let log = std::fs::read(temp.path().join("store.db-wal")).unwrap();
+    let log = std::fs::read(format::log_of(&temp.path().join(format::FILE))).unwrap();
     store.close().await;
 
     // Every byte at full size; otherwise every byte of the headers and around a page's ends, and a
@@ -49,9 +56,7 @@ async fn a_log_cut_anywhere_shows_a_prefix_of_whole_appends() {
         at <= HEADER || within <= 32 || within + 8 >= FRAME
     };
     let cuts = (0..=log.len()).filter(|at| every || near_a_border(*at) || at % 61 == 0);
-    let memory = Path::new("/dev/shm");
-    let scratch = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
-    let scratch = scratch.unwrap();
+    let scratch = scratch();
     let mut shown_before = 0;
     for cut in cuts {
         let shown = n_entries_with(scratch.path(), &db, &log[..cut]);
@@ -60,4 +65,37 @@ async fn a_log_cut_anywhere_shows_a_prefix_of_whole_appends() {
         shown_before = shown;
     }
     assert_eq!(shown_before, APPENDS * PER_APPEND);
+}
+
+#[tokio::test]
+async fn what_is_synced_finds_room_in_the_log_and_the_room_is_no_part_of_it() {
+    let temp = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(temp.path()).unwrap();
+    let path = temp.path().join(format::FILE);
+    let length = || std::fs::metadata(format::log_of(&path)).unwrap().len();
+    let write = async |seq| {
+        let append = append(1, vec![line(seq, "some text")], running());
+        store.append(Append { strength: Strength::Synced, ..append }).await.unwrap();
+    };
+    write(1).await;
+    // It is made when whoever waited has been told.
+    let before = std::time::Instant::now();
+    while length() < 256 << 10 {
+        assert!(before.elapsed().as_secs() < 60, "no room is ever made");
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
+    let with_room = length();
+    for seq in 2..=APPENDS {
+        write(seq).await;
+    }
+    assert_eq!(length(), with_room, "the log has grown where there was room");
+
+    let db = std::fs::read(&path).unwrap();
+    let log = std::fs::read(format::log_of(&path)).unwrap();
+    store.close().await;
+    let end = log.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    let scratch = scratch();
+    for cut in (end..log.len()).step_by(7_919).chain([log.len()]) {
+        assert_eq!(n_entries_with(scratch.path(), &db, &log[..cut]), APPENDS, "cut at {cut}");
+    }
 }
