@@ -16,7 +16,7 @@ const FRAME_HEADER_BYTES: u64 = 24;
 const LEFT_BYTES_MIN: u64 = 64 << 10;
 
 /// How much is made at a time; the next sync writes it, and takes that much longer.
-static ZEROS: [u8; 512 << 10] = [0; 512 << 10];
+const MADE_BYTES: usize = 512 << 10;
 
 /// The room in the log's file.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Room {
         };
         self.length = file.metadata()?.len();
         if used + LEFT_BYTES_MIN > self.length {
-            file.write_all(&ZEROS)?;
+            file.write_all(&vec![0; MADE_BYTES])?;
             self.length = file.metadata()?.len();
         }
         Ok(())
