@@ -27,25 +27,30 @@ pub struct Limits {
     /// Whether a finished main promise waits for calls nobody awaits.
     pub unawaited: Unawaited,
     /// Log lines together.
-    #[serde(default = "unlimited")]
+    #[serde(default = "unlimited", skip_serializing_if = "is_unlimited")]
     pub log_bytes_max: u64,
     /// The result of one call; a larger one fails its call.
-    #[serde(default = "unlimited")]
+    #[serde(default = "unlimited", skip_serializing_if = "is_unlimited")]
     pub result_bytes_max: u64,
     /// Time from dispatching a call to its result; a later one fails its call.
-    #[serde(default = "unlimited")]
+    #[serde(default = "unlimited", skip_serializing_if = "is_unlimited")]
     pub call_ms_max: u64,
     /// Time in which nothing happens although only the caller or a person can go on.
-    #[serde(default = "unlimited")]
+    #[serde(default = "unlimited", skip_serializing_if = "is_unlimited")]
     pub idle_ms_max: u64,
     /// Time in which nobody listens, where the door wants somebody to.
-    #[serde(default = "unlimited")]
+    #[serde(default = "unlimited", skip_serializing_if = "is_unlimited")]
     pub grace_ms_max: u64,
 }
 
-/// What journals that knew no such limit mean.
+/// What journals that say nothing of a limit mean.
 const fn unlimited() -> u64 {
     u64::MAX
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn is_unlimited(max: &u64) -> bool {
+    *max == unlimited()
 }
 
 impl Default for Limits {
@@ -152,5 +157,20 @@ impl fmt::Display for LimitKind {
             Self::Idle => "idle",
             Self::Grace => "grace",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_says_nothing_of_limits_that_nobody_set() {
+        let json = serde_json::to_string(&Limits::default()).unwrap();
+        assert!(!json.contains("18446744073709551615"), "{json}");
+        assert_eq!(serde_json::from_str::<Limits>(&json).unwrap(), Limits::default());
+        let set = Limits { call_ms_max: 5, log_bytes_max: 0, ..Limits::default() };
+        let json = serde_json::to_string(&set).unwrap();
+        assert_eq!(serde_json::from_str::<Limits>(&json).unwrap(), set);
     }
 }

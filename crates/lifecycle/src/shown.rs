@@ -24,7 +24,10 @@ impl Cut {
 
     /// Adds a text.
     pub fn push_str(&mut self, text: &str) {
-        text.chars().for_each(|c| self.push(c));
+        let room = self.n_max.saturating_sub(self.n_chars);
+        let end = text.char_indices().nth(room).map_or(text.len(), |(at, _)| at);
+        self.kept.push_str(&text[..end]);
+        self.n_chars = self.n_chars.saturating_add(text.chars().count());
     }
 
     /// The kept part, and a note where something is missing.
@@ -133,6 +136,10 @@ mod tests {
     fn what_is_cut_is_counted() {
         let mut out = Cut::at(2);
         out.push_str("äöü€");
-        assert_eq!(out.done(), "äö\n... [truncated 2 chars]");
+        out.push_str("ä");
+        assert_eq!(out.done(), "äö\n... [truncated 3 chars]");
+        let mut out = Cut::at(3);
+        ["ä", "", "ö€"].into_iter().for_each(|text| out.push_str(text));
+        assert_eq!(out.done(), "äö€");
     }
 }
