@@ -122,9 +122,11 @@ fn admit(state: &State, intent: &Intent) -> Result<(), Rejection> {
 }
 
 fn ready(state: &State, prepared: Prepared) -> Decision {
+    let Some(origin) = &state.origin else { return Err(Rejection::NotStarted) };
+    let prepared = prepared.in_short(&origin.program);
     match &state.prepared {
         None => Ok(vec![Event::Prepared(prepared)]),
-        Some(known) if known.text == prepared.text => Ok(vec![]),
+        Some(known) if known.text(&origin.program) == prepared.text(&origin.program) => Ok(vec![]),
         Some(_) => Err(Rejection::Diverged { what: "the prepared program".into() }),
     }
 }

@@ -25,12 +25,26 @@ pub enum Convention {
 /// The program as the runner made it ready, and what it was made ready for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prepared {
-    /// Recovered and stripped of types: what replay runs.
-    pub text: String,
+    /// Recovered and stripped of types: what replay runs. None where that changed nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
     /// Version of the guest globals it ran with.
     pub prelude: u32,
     /// Engine, version and whatever else could change a result.
     pub fingerprint: String,
+}
+
+impl Prepared {
+    /// What runs.
+    pub fn text<'a>(&'a self, program: &'a Program) -> &'a str {
+        self.text.as_deref().unwrap_or(&program.source)
+    }
+
+    /// The same, without a text that is the program's own.
+    pub(crate) fn in_short(mut self, program: &Program) -> Self {
+        self.text = self.text.filter(|text| *text != program.source);
+        self
+    }
 }
 
 /// Thirty-two random bytes from which everything random in the guest follows.

@@ -331,3 +331,27 @@ fn a_result_beyond_its_bytes_fails_its_call_and_nothing_else() {
     assert_eq!((state.phase, &state.calls[&CallId(1)].stage), (Phase::Running, &Stage::Settled));
     assert_eq!(state.bytes, 4, "only the arguments are kept");
 }
+
+#[test]
+fn a_program_that_needs_no_preparing_is_written_once() {
+    let ready = |text: &str| {
+        let (prelude, fingerprint) = (1, "f".into());
+        Intent::Ready(Prepared { text: Some(text.into()), prelude, fingerprint })
+    };
+    let moment = Moment { at: Timestamp(1), entropy: Uuid::from_u128(1) };
+    let told = |state: &State, text| decide(state, &Policy::default(), moment, ready(text));
+    let mut state = started(Limits::default());
+    let source = state.origin.as_ref().unwrap().program.source.clone();
+    let events = told(&state, &source).unwrap();
+    let [Event::Prepared(prepared)] = events.as_slice() else { panic!("{events:?}") };
+    let written = serde_json::to_string(prepared).unwrap();
+    assert_eq!(written, r#"{"prelude":1,"fingerprint":"f"}"#);
+    assert_eq!(serde_json::from_str::<Prepared>(&written).unwrap(), *prepared);
+
+    // Also where an earlier version has written it twice.
+    for known in [prepared.clone(), Prepared { text: Some(source.clone()), ..prepared.clone() }] {
+        state.prepared = Some(known);
+        assert_eq!(told(&state, &source), Ok(vec![]));
+        told(&state, "another").unwrap_err();
+    }
+}

@@ -106,6 +106,7 @@ impl Journal for Mischievous {
 
 fn twist(entry: &mut Entry) {
     if let Event::Prepared(prepared) = &mut entry.event {
-        prepared.text = "return await tools.demo.echo({ message: 'another path' })".into();
+        let another = "return await tools.demo.echo({ message: 'another path' })";
+        prepared.text = Some(another.into());
     }
 }

@@ -63,8 +63,8 @@ impl Guest {
         let origin = state.origin.as_ref()?;
         let limits = &origin.limits;
         let (code, prelude) = match &state.prepared {
-            Some(prepared) => (&prepared.text, prepared.prelude),
-            None => (&origin.program.source, PRELUDE_VERSION),
+            Some(prepared) => (prepared.text(&origin.program), prepared.prelude),
+            None => (origin.program.source.as_str(), PRELUDE_VERSION),
         };
         let n_inputs = u64::from(state.inputs.0);
         let execute = ToRunner::Execute(Execute {
@@ -235,7 +235,7 @@ fn understand(line: &[u8]) -> Said {
     match message {
         FromRunner::Started(started) => match started.airlock {
             Some(ready) => Said::Ready(Prepared {
-                text: ready.prepared.into_owned(),
+                text: Some(ready.prepared.into_owned()),
                 prelude: ready.prelude,
                 fingerprint: ready.fingerprint.into_owned(),
             }),

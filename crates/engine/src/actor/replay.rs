@@ -98,8 +98,10 @@ impl Replay {
     fn hear(&mut self, said: Said) -> bool {
         match said {
             Said::Ready(prepared) => {
-                let known = self.told.state.prepared.as_ref();
-                if known.is_some_and(|known| known.text != prepared.text) {
+                let state = &self.told.state;
+                if let (Some(origin), Some(known)) = (&state.origin, &state.prepared)
+                    && known.text(&origin.program) != prepared.text(&origin.program)
+                {
                     self.stray("the prepared program".into());
                 }
             }

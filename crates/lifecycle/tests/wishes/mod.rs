@@ -153,7 +153,7 @@ pub(crate) fn fitted(state: &State, wish: &Wish) -> Intent {
             terms: Box::default(),
         },
         Wish::Ready(same) => Intent::Ready(Prepared {
-            text: if same { "a" } else { "b" }.into(),
+            text: Some(if same { "a" } else { "b" }.into()),
             prelude: 1,
             fingerprint: "f".into(),
         }),

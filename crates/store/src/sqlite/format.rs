@@ -21,8 +21,12 @@ pub(super) fn log_of(database: &Path) -> PathBuf {
 const APPLICATION_ID: i32 = 0x4149_524C;
 
 /// Each step brings the file from the version that is its index to the next.
-pub(super) const STEPS: &[&str] =
-    &[include_str!("v1.sql"), include_str!("v2.sql"), include_str!("v3.sql")];
+pub(super) const STEPS: &[&str] = &[
+    include_str!("v1.sql"),
+    include_str!("v2.sql"),
+    include_str!("v3.sql"),
+    include_str!("v4.sql"),
+];
 
 /// Up to this size the whole file is checked when it is opened: some ten milliseconds. Larger ones
 /// are checked row by row as they are read.

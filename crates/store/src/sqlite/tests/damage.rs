@@ -38,7 +38,7 @@ async fn a_newer_format_is_refused_with_advice() {
     conn.pragma_update(None, "user_version", 99).unwrap();
     drop(conn);
     let refused = refused_untouched(temp.path());
-    assert!(matches!(refused, OpenError::Newer { found: 99, known: 3 }), "{refused:?}");
+    assert!(matches!(refused, OpenError::Newer { found: 99, known: 4 }), "{refused:?}");
     assert!(refused.to_string().contains("Install a newer version"));
 }
 

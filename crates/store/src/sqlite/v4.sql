@@ -1,0 +1,2 @@
+-- No table changes. From here on a journal may leave out the text of a prepared program that is the program's own, which
+-- those who know only the formats before this one cannot read.
