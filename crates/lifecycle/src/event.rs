@@ -222,6 +222,30 @@ pub enum Strength {
 }
 
 impl Event {
+    /// Whether it is soon enough to write it with what comes next: the program goes on, and nobody else has a part in it.
+    pub const fn can_wait(&self) -> bool {
+        match self {
+            Self::Started { .. }
+            | Self::Prepared(_)
+            | Self::Logged { .. }
+            | Self::Emitted { .. }
+            | Self::CallMade { .. }
+            | Self::CallDispatched { .. }
+            | Self::CallProgressed { .. }
+            | Self::CallSettled { .. }
+            | Self::TimerSet { .. }
+            | Self::TimerCleared { .. }
+            | Self::TimerFired { .. } => true,
+            Self::CallAsked(_)
+            | Self::CallAnswered { .. }
+            | Self::Paused { .. }
+            | Self::RecoveryFailed { .. }
+            | Self::Parked
+            | Self::LimitReached { .. }
+            | Self::Finished { .. } => false,
+        }
+    }
+
     /// The guest's input that this event is, if it is one.
     pub const fn input(&self) -> Option<Input<'_>> {
         match self {

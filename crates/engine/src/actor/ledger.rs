@@ -1,6 +1,7 @@
 //! State and journal of one execution: decide, write down, remember. Effects wait behind gates
 //! until what obliges us to them is kept surely enough.
 
+use crate::Clock;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesOrdered;
@@ -19,7 +20,8 @@ pub(super) const ENTRIES_PER_READ_MAX: usize = 1_000;
 /// Entries that wait for an append under way. More would make one append slow for everybody.
 const ENTRIES_HELD_MAX: usize = 256;
 
-/// How long the beginning of an execution waits for its program's first word before it is written by itself.
+/// How long what nobody waits for may wait to be written with what comes next. Most programs are over in less, and are
+/// then one append from beginning to end.
 const HELD_MS_MAX: u64 = 2;
 
 /// A guest that is this many appends ahead of the disk waits for it.
@@ -36,8 +38,10 @@ pub(super) struct Ledger {
     last: Seq,
     /// Entries of this turn; they become one append.
     outbox: Vec<Entry>,
-    /// Until when the outbox may wait for what the program says first.
+    /// Until when the outbox may wait for more; none where nobody would notice that the time is up.
     held_until: Option<Timestamp>,
+    /// Somebody waits for what is in the outbox.
+    is_urgent: bool,
     strength: Strength,
     appending: FuturesOrdered<BoxFuture<'static, Result<(), StoreError>>>,
     flushed: Gate,
@@ -76,6 +80,7 @@ impl Ledger {
             last: Seq(0),
             outbox: vec![],
             held_until: None,
+            is_urgent: false,
             strength: Strength::Written,
             appending: FuturesOrdered::new(),
             flushed: Gate::default(),
@@ -114,6 +119,7 @@ impl Ledger {
             }
             self.state.apply(at, event);
             self.strength = self.strength.max(self.state.strength(event));
+            self.is_urgent |= !event.can_wait();
             self.last = self.last.next();
             self.outbox.push(Entry { seq: self.last, at, event: event.clone() });
         }
@@ -125,37 +131,40 @@ impl Ledger {
         self.iterations = iterations;
     }
 
-    /// Keeps what is recorded back for a moment: most programs are over in less, and their beginning and their end are
-    /// then one append. Nobody hears of the execution meanwhile.
-    pub(super) fn hold(&mut self, now: Timestamp) {
-        self.held_until = Some(now.after_ms(HELD_MS_MAX));
+    /// Somebody waits for what is recorded, or will be in this turn.
+    pub(super) fn hurry(&mut self) {
+        self.is_urgent = true;
     }
 
-    /// Something has happened: what was held back goes with it.
-    pub(super) fn release(&mut self) {
-        self.held_until = None;
-    }
-
-    /// Until when something is held back.
+    /// When what is held back goes to the journal although nothing happens.
     pub(super) fn held_until(&self) -> Option<Timestamp> {
-        self.held_until
+        self.held_until.filter(|_| self.appending.is_empty())
     }
 
-    /// Sends what is recorded to the journal, as one append. What nobody waits for joins the next
-    /// append while one is under way: a chain of read-only calls costs few of them.
-    pub(super) fn flush(&mut self) {
-        let can_wait = self.strength == Strength::Written
-            && (!self.appending.is_empty() || self.held_until.is_some())
-            && self.outbox.len() < ENTRIES_HELD_MAX;
-        if !can_wait {
+    /// Sends what is recorded to the journal, as one append. What nobody waits for joins the next append while one is
+    /// under way, or waits a moment for more of its kind: a chain of read-only calls costs few of them.
+    pub(super) fn flush(&mut self, clock: &Clock) {
+        if self.outbox.is_empty() {
+            self.is_urgent = false;
+            return;
+        }
+        let may_wait = self.strength == Strength::Written && self.outbox.len() < ENTRIES_HELD_MAX;
+        let is_held = !self.is_urgent && self.is_held(clock);
+        if !may_wait || (self.appending.is_empty() && !is_held) {
             self.flush_now();
         }
+    }
+
+    fn is_held(&mut self, clock: &Clock) -> bool {
+        let now = clock.now();
+        now < *self.held_until.get_or_insert_with(|| now.after_ms(HELD_MS_MAX))
     }
 
     fn flush_now(&mut self) {
         if self.outbox.is_empty() {
             return;
         }
+        (self.held_until, self.is_urgent) = (None, false);
         let entries = std::mem::take(&mut self.outbox);
         let n_entries = entries.len() as u64;
         let Some(standing) = self.state.standing() else { return };

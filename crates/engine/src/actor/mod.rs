@@ -10,6 +10,7 @@ mod requests;
 mod speech;
 mod time;
 
+use crate::Clock;
 use crate::engine::Shared;
 use crate::fault::{Error, Fault};
 use crate::registry::Mailbox;
@@ -166,12 +167,11 @@ impl Actor {
 
     async fn boot(&mut self, boot: Boot) -> Result<(), Leave> {
         match boot {
-            Boot::Fresh(intent, reply) => {
-                self.request(intent, reply);
-                self.ledger.hold(self.shared.config.clock.now());
-            }
+            // Whoever asked waits for the end, or for its first news: most programs have either within a moment.
+            Boot::Fresh(intent, reply) => self.request(intent, reply),
             Boot::Chosen(intent, reply) => {
                 self.load().await?;
+                self.ledger.hurry();
                 self.request(intent, reply);
             }
             Boot::Asked => self.load().await?,
@@ -200,7 +200,7 @@ impl Actor {
             }
             // Before anybody hears of it: a pause is as old as they think it is.
             self.keep_time();
-            self.ledger.flush();
+            self.ledger.flush(&self.shared.config.clock);
             if self.may_leave() {
                 return Leave::Done;
             }
@@ -213,8 +213,10 @@ impl Actor {
     }
 
     async fn take(&mut self, turn: Turn) -> Result<(), Leave> {
-        if !matches!(turn, Turn::Leased(_)) {
-            self.ledger.release();
+        // A clock that is wound by hand would hold back for ever what the program has said.
+        let time_passes = matches!(self.shared.config.clock, Clock::System(_));
+        if matches!(turn, Turn::Asked(_)) || !(time_passes || matches!(turn, Turn::Leased(_))) {
+            self.ledger.hurry();
         }
         match turn {
             Turn::Kept(result) => {

@@ -144,7 +144,7 @@ impl Actor {
             && let Some((call, outcome)) = self.calls.next().await
         {
             self.settle(call, outcome);
-            self.ledger.flush();
+            self.ledger.flush(&self.shared.config.clock);
         }
     }
 
