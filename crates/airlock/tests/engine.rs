@@ -167,15 +167,9 @@ async fn a_program_that_calls_nothing_is_written_once_and_one_that_takes_long_is
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_chain_of_calls_that_only_read_is_written_in_fewer_appends_than_calls() {
+async fn what_a_program_prints_is_there_although_nothing_else_happens() {
     let folder = tempfile::tempdir().unwrap();
     let house = House::open(folder.path(), |_| {}).await;
-    let before = house.mischief.n_appends.load(Ordering::SeqCst);
-    let code = "let n = 0; for (let i = 0; i < 100; i++) n += await tools.demo.add({ a: 1, b: 0 }); return n";
-    assert_eq!(value(&house.run(code, Limits::default()).await), "100");
-    let n_appends = house.mischief.n_appends.load(Ordering::SeqCst) - before;
-    assert!(n_appends < 60, "{n_appends} appends for 100 calls");
-    // What somebody may be waiting to see does not wait for the end.
     let printing = house.submit("console.log('here'); for (;;);", Limits::default()).await;
     house.until(printing, |event| matches!(event, Event::Logged { .. })).await;
     house.engine.cancel(printing, me()).await.unwrap();

@@ -241,3 +241,68 @@ impl Ledger {
 const fn concerns_questions(event: &Event) -> bool {
     matches!(event, Event::CallAsked(_) | Event::CallAnswered { .. } | Event::Finished { .. })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ManualClock;
+    use lifecycle::{
+        CallerName, Convention, InputIndex, Json, Limits, LogLevel, OutputMark, Program, Seed,
+    };
+    use std::time::Duration;
+    use store::sqlite::SqliteStore;
+
+    fn start() -> Intent {
+        Intent::Start {
+            program: Program { source: "1".into(), convention: Convention::LastExpression },
+            caller: CallerName("ann".into()),
+            limits: Limits::default(),
+            seed: Seed([7; 32]),
+            terms: Box::default(),
+        }
+    }
+
+    fn log(ordinal: u32) -> Intent {
+        let mark = OutputMark { input: InputIndex(0), ordinal };
+        Intent::Log { mark, level: LogLevel::Log, line: "hello".into() }
+    }
+
+    fn finish() -> Intent {
+        let value = Json::parse("1".into()).expect("a number is JSON");
+        Intent::Finish { result: Ok(Some(value)), active_ms: 0 }
+    }
+
+    #[tokio::test]
+    async fn what_nobody_waits_for_is_written_with_what_comes_next_and_never_much_later() {
+        let store = SqliteStore::temporary().unwrap();
+        let hands = ManualClock::at(Timestamp(1_000));
+        let clock = Clock::Manual(hands.clone());
+        let execution = ExecutionId::from_uuid(Uuid::now_v7());
+        let mut ledger = Ledger::new(execution, Arc::new(store.clone()), watch::Sender::new(0));
+        let n_appends = |ledger: &mut Ledger, intent| {
+            ledger.submit(&Policy::default(), clock.now(), intent).unwrap();
+            ledger.flush(&clock);
+            ledger.flushed.0
+        };
+        assert_eq!(n_appends(&mut ledger, start()), 0);
+        hands.advance(Duration::from_millis(HELD_MS_MAX - 1));
+        assert_eq!(n_appends(&mut ledger, log(1)), 0);
+        assert_eq!(ledger.held_until(), Some(Timestamp(1_000).after_ms(HELD_MS_MAX)));
+        hands.advance(Duration::from_millis(1));
+        assert_eq!(n_appends(&mut ledger, log(2)), 1, "the first of them has waited long enough");
+        // One is under way: the next joins the one after it.
+        assert_eq!(n_appends(&mut ledger, log(3)), 1);
+        assert_eq!(ledger.held_until(), None, "it is not time that it waits for");
+        ledger.keep_one().await.unwrap();
+        assert_eq!(n_appends(&mut ledger, log(4)), 1, "it waits for more");
+        ledger.hurry();
+        assert_eq!(n_appends(&mut ledger, log(5)), 2, "somebody waits");
+        ledger.keep_one().await.unwrap();
+        assert_eq!(n_appends(&mut ledger, log(6)), 2);
+        assert_eq!(n_appends(&mut ledger, finish()), 3, "an end goes at once");
+        ledger.settle().await.unwrap();
+        let written = store.read(execution, Seq(0), usize::MAX).await.unwrap();
+        assert_eq!(written.len(), 8, "{written:?}");
+        store.close().await;
+    }
+}
