@@ -84,8 +84,8 @@ async fn a_child_that_does_not_read_holds_up_nothing() {
         client.terminate(&deaf.process_id).await.unwrap();
         assert_eq!(client.wait(&deaf.process_id).await.unwrap().exit_code, Some(137));
     }
-    // Nor does one that is still there hold up others: neither this client nor the next.
-    // A terminal would throw away what nobody reads, and at last take everything.
+    // Nor does one that is still there hold up others: neither this client nor the next. It has a pipe: a terminal would
+    // throw away what nobody reads, and at last take everything.
     (deaf.tty, deaf.pipe_stdin) = (false, true);
     deaf.process_id = "still deaf".into();
     client.exec(deaf.clone()).await.unwrap();

@@ -36,9 +36,9 @@ pub(super) struct Ledger {
     pub(super) state: State,
     journal: Arc<dyn Journal>,
     last: Seq,
-    /// Entries of this turn; they become one append.
+    /// What is decided and not yet on its way; it becomes one append.
     outbox: Vec<Entry>,
-    /// Until when the outbox may wait for more; none where nobody would notice that the time is up.
+    /// Until when the outbox may wait for more; none while nothing in it waits.
     held_until: Option<Timestamp>,
     /// Somebody waits for what is in the outbox.
     is_urgent: bool,

@@ -56,7 +56,7 @@ impl Room {
         self.length = file.metadata()?.len();
         if used + LEFT_BYTES_MIN > self.length {
             file.write_all(&vec![0; MADE_BYTES])?;
-            self.length = file.metadata()?.len();
+            self.length += MADE_BYTES as u64;
         }
         Ok(())
     }
