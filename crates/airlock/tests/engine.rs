@@ -312,3 +312,19 @@ async fn a_parked_program_takes_no_answer_and_says_what_can_be_done() {
     assert!(matches!(refused, Err(Error::Rejected(Rejection::NotRestored(_)))), "{refused:?}");
     house.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_kept_runner_used_for_earlier_programs_is_not_held_against_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let house = House::open(folder.path(), |config| config.sandbox.reuse = true).await;
+    let limits = Limits { cpu_ms_max: 300, ..Limits::default() };
+    // Together more than one may use, and none of them for so long that its runner is not kept.
+    let busy = "let n = 0; while (n < 2_500_000) n++; return n";
+    for _ in 0..25 {
+        assert_eq!(value(&house.run(busy, limits).await), "2500000");
+    }
+    // Long enough for somebody to look at the clock.
+    let waits = "await new Promise((wake) => setTimeout(wake, 900)); return 'fine'";
+    assert_eq!(value(&house.run(waits, limits).await), "\"fine\"");
+    house.close().await;
+}

@@ -22,38 +22,82 @@ const COLLECTED_AGE_MAX: Duration = Duration::from_millis(20);
 /// it touches for the first time just when it is in a hurry; the buffer grows by itself for large messages.
 const READ_BYTES: usize = 8 << 10;
 
-/// After a wait that was shorter than this the next one is expected to be short too.
-const SHORT_WAIT: Duration = Duration::from_micros(150);
+/// How long we look again and again for the answer to something we said, instead of sleeping: waking up takes as long.
+const ANSWER_LOOKING_MAX: Duration = Duration::from_micros(100);
 
-/// How long we look again and again instead of sleeping, where the wait is expected to be short: waking up takes as long.
-const LOOKING_MAX: Duration = Duration::from_micros(100);
+/// The same for the next program: somebody has to hear of the last one first, and to think of another.
+const ERRAND_LOOKING_MAX: Duration = Duration::from_micros(200);
+
+/// Whether to look or to sleep.
+#[derive(Clone, Copy)]
+struct Habit {
+    looking_max: Duration,
+    /// Whether the last wait was hardly longer than we would look: then the next one is expected to be short, too.
+    is_quick: bool,
+}
+
+impl Habit {
+    const fn new(looking_max: Duration) -> Self {
+        Self { looking_max, is_quick: false }
+    }
+
+    fn learn(&mut self, waited: Duration) {
+        self.is_quick = waited < self.looking_max * 3 / 2;
+    }
+}
 
 /// The receiving half.
 pub(crate) struct Inbox {
     stream: Rc<UnixStream>,
     lines: Lines,
-    /// Whether the last wait was a short one.
-    is_quick: bool,
+    answers: Habit,
+    errands: Habit,
+    /// For how long we have looked instead of slept, since somebody asked.
+    looked: Duration,
 }
 
 impl Inbox {
     pub(crate) fn new(stream: Rc<UnixStream>) -> Self {
-        Self { stream, lines: Lines::new(MESSAGE_BYTES_MAX), is_quick: false }
+        Self {
+            stream,
+            lines: Lines::new(MESSAGE_BYTES_MAX),
+            answers: Habit::new(ANSWER_LOOKING_MAX),
+            errands: Habit::new(ERRAND_LOOKING_MAX),
+            looked: Duration::ZERO,
+        }
     }
 
     /// The next line; `None` once the other side has closed. `before_waiting` runs if none is here yet.
     pub(crate) fn line(&mut self, before_waiting: impl FnOnce()) -> io::Result<Option<&[u8]>> {
+        self.next(|inbox| &mut inbox.answers, before_waiting)
+    }
+
+    /// The same where nothing is under way.
+    pub(crate) fn errand(&mut self) -> io::Result<Option<&[u8]>> {
+        self.next(|inbox| &mut inbox.errands, || {})
+    }
+
+    fn next(
+        &mut self,
+        habit: fn(&mut Self) -> &mut Habit,
+        before_waiting: impl FnOnce(),
+    ) -> io::Result<Option<&[u8]>> {
         let mut before_waiting = Some(before_waiting);
         // Twice `take`: the borrow checker does not see that a line returned from inside a loop ends the loop.
         while !self.lines.has_line().map_err(io::Error::other)? {
             if let Some(tell) = before_waiting.take() {
                 tell();
             }
-            if self.read()? == 0 {
+            if self.read(habit)? == 0 {
                 return Ok(None);
             }
         }
         self.lines.take().map_err(io::Error::other)
+    }
+
+    /// For how long we have looked instead of slept since this was last asked: the guest did nothing meanwhile.
+    pub(crate) fn looked(&mut self) -> Duration {
+        std::mem::take(&mut self.looked)
     }
 
     /// A line that is here already.
@@ -66,17 +110,23 @@ impl Inbox {
         let _ = self.look();
     }
 
-    fn read(&mut self) -> io::Result<usize> {
+    fn read(&mut self, habit: fn(&mut Self) -> &mut Habit) -> io::Result<usize> {
         let began = Instant::now();
-        while self.is_quick && began.elapsed() < LOOKING_MAX {
-            if let Some(n) = self.look()? {
+        let Habit { looking_max, is_quick } = *habit(self);
+        let mut looked = Duration::ZERO;
+        while is_quick && looked < looking_max {
+            let seen = self.look()?;
+            looked = began.elapsed();
+            if let Some(n) = seen {
+                self.looked += looked;
                 return Ok(n);
             }
             // Whoever we wait for may need this core.
             std::thread::yield_now();
         }
+        self.looked += looked;
         let n = self.sleep()?;
-        self.is_quick = began.elapsed() < SHORT_WAIT;
+        habit(self).learn(began.elapsed());
         Ok(n)
     }
 

@@ -42,7 +42,7 @@ impl Errand {
     /// Waits for the next one; `None` once the other side has closed the link. What belongs to an execution that is
     /// over is passed by.
     pub(crate) fn next(inbox: &mut Inbox) -> io::Result<Option<Self>> {
-        while let Some(line) = inbox.line(|| {})? {
+        while let Some(line) = inbox.errand()? {
             match ToRunner::decode(line) {
                 Ok(ToRunner::Execute(execute)) => {
                     if let Some(order) = Order::read(execute) {

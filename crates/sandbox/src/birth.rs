@@ -36,6 +36,8 @@ pub(crate) struct Runner {
     pub(crate) memory_bytes: u64,
     /// Which zygote bore it.
     pub(crate) generation: u64,
+    /// Whether it has served somebody.
+    pub(crate) is_used: bool,
     process: Process,
     life: Arc<Life>,
 }
@@ -73,7 +75,8 @@ impl Life {
 impl Runner {
     pub(crate) fn new(link: Link, pidfd: OwnedFd, origin: Origin, life: Arc<Life>) -> Self {
         let Origin { generation, memory_bytes } = origin;
-        Self { link, memory_bytes, generation, process: Process::new(pidfd), life }
+        let process = Process::new(pidfd);
+        Self { link, memory_bytes, generation, is_used: false, process, life }
     }
 
     /// Ties a share of the budget to the process.

@@ -3,12 +3,12 @@
 use crate::birth::Runner;
 use crate::error::Gone;
 use crate::exit::Exit;
-use crate::sandbox::Shared;
+use crate::sandbox::{AtWork, Shared};
 use protocols::execbox::MESSAGE_BYTES_MAX;
 use protocols::ndjson::Lines;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Input that waits for a runner to read it. More than any execution may move in all.
 const UNSENT_BYTES_MAX: usize = 128 << 20;
@@ -16,6 +16,10 @@ const UNSENT_BYTES_MAX: usize = 128 << 20;
 /// How much is read at once, at first and at most: most programs say little, and a socket holds no more.
 const READ_BYTES_FIRST: usize = 4 << 10;
 const READ_BYTES_MAX: usize = 64 << 10;
+
+/// How long we look again and again for a runner's answer instead of sleeping, where there are processors enough: most
+/// programs are over in less, and waking up takes as long.
+const LOOKING_MAX: Duration = Duration::from_micros(150);
 
 /// A leased runner. Dropping it kills the runner.
 #[derive(Debug)]
@@ -30,6 +34,10 @@ pub struct Lease {
     unsent: Vec<u8>,
     /// How much of `unsent` is sent after all.
     sent: usize,
+    /// It has been told something, and has said nothing to that yet.
+    at_work: Option<AtWork>,
+    /// Nor has anybody looked for it.
+    is_awaited: bool,
     is_link_over: bool,
     exit: Option<Exit>,
 }
@@ -53,6 +61,8 @@ impl Lease {
             read_bytes: READ_BYTES_FIRST,
             unsent: Vec::new(),
             sent: 0,
+            at_work: None,
+            is_awaited: false,
             is_link_over: false,
             exit: None,
         }
@@ -68,6 +78,8 @@ impl Lease {
             return Err(Gone);
         }
         self.unsent.extend_from_slice(lines);
+        self.at_work.get_or_insert_with(|| AtWork::begin(&self.shared));
+        self.is_awaited = true;
         self.flush();
         if self.is_link_over { Err(Gone) } else { Ok(()) }
     }
@@ -96,6 +108,11 @@ impl Lease {
         self.runner().process().cpu_time()
     }
 
+    /// Whether it has served before: what it used then is not this one's.
+    pub fn is_used(&self) -> bool {
+        self.runner().is_used
+    }
+
     /// The runner has been busy for long: from now on it lets others go first, and it is not kept for another program.
     pub fn step_back(&mut self) {
         self.caller = None;
@@ -119,8 +136,9 @@ impl Lease {
             && self.lines.is_empty()
             && self.sent == self.unsent.len();
         if let (true, Some(caller)) = (is_at_rest, self.caller.take())
-            && let Some(runner) = self.runner.take()
+            && let Some(mut runner) = self.runner.take()
         {
+            runner.is_used = true;
             self.shared.keep(caller, runner);
         }
     }
@@ -141,7 +159,13 @@ impl Lease {
                 let exit = self.runner().exit().await;
                 return Err(*self.exit.insert(exit));
             }
-            let (link, has_unsent) = (&self.runner().link, self.sent < self.unsent.len());
+            let has_unsent = self.sent < self.unsent.len();
+            let may_look = self.at_work.as_ref().is_some_and(AtWork::has_room_to_look);
+            if std::mem::take(&mut self.is_awaited) && may_look && !has_unsent {
+                self.look();
+                continue;
+            }
+            let link = &self.runner().link;
             let waited = tokio::select! {
                 come = link.readable() => come,
                 room = link.writable(), if has_unsent => room,
@@ -149,6 +173,20 @@ impl Lease {
             self.is_link_over = waited.is_err();
             self.flush();
             self.read();
+        }
+    }
+
+    /// Looks for an answer for a while.
+    fn look(&mut self) {
+        let began = Instant::now();
+        while began.elapsed() < LOOKING_MAX {
+            let runner = self.runner.as_ref().expect("a lease has its runner until it is finished");
+            let read = runner.link.look(self.lines.room(self.read_bytes));
+            if !read.as_ref().is_err_and(|nothing| nothing.kind() == io::ErrorKind::WouldBlock) {
+                return self.has_read(read);
+            }
+            // The runner may need this core.
+            std::thread::yield_now();
         }
     }
 
@@ -167,9 +205,15 @@ impl Lease {
 
     fn read(&mut self) {
         let link = &self.runner.as_ref().expect("a lease has its runner until it is finished").link;
-        match link.try_read(self.lines.room(self.read_bytes)) {
+        let read = link.try_read(self.lines.room(self.read_bytes));
+        self.has_read(read);
+    }
+
+    fn has_read(&mut self, read: io::Result<usize>) {
+        match read {
             Ok(0) => self.is_link_over = true,
             Ok(n) => {
+                self.at_work = None;
                 self.lines.filled(n);
                 if n >= self.read_bytes {
                     self.read_bytes = READ_BYTES_MAX.min(2 * n);

@@ -91,7 +91,8 @@ impl Guest {
         });
         push(&mut lease, &execute);
         let replaying = state.prepared.is_some();
-        let cpu_before = Duration::ZERO;
+        let used = if lease.is_used() { lease.cpu_time() } else { None };
+        let cpu_before = used.unwrap_or_default();
         let (delivered, has_stepped_back) = (InputIndex(0), false);
         Some(Self { lease, delivered, rested: None, replaying, cpu_before, has_stepped_back })
     }

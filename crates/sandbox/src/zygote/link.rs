@@ -27,6 +27,11 @@ impl Link {
         self.0.try_io(Interest::READABLE, |mut stream| stream.read(into))
     }
 
+    /// The same without being told before that something has come.
+    pub(crate) fn look(&self, into: &mut [u8]) -> io::Result<usize> {
+        self.0.get_ref().read(into)
+    }
+
     /// Writes what there is room for; `WouldBlock` where there is none.
     pub(crate) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         self.0.get_ref().write(bytes)
