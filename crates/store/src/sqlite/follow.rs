@@ -80,7 +80,7 @@ impl Follower {
             None => {
                 let look =
                     move |conn: &mut Connection| query::look(conn, execution, after, PAGE_MAX);
-                self.store.readers.run(look).await?
+                self.store.query(look).await?
             }
         };
         match look {

@@ -2,8 +2,11 @@
 
 use super::query;
 use super::row;
+use super::tail::{Which, Whole};
 use crate::{Append, Record, StoreError};
-use lifecycle::{Entry, Event, ExecutionId, Phase, QuestionId, Seq, Standing, Strength, Timestamp};
+use lifecycle::{
+    CallerName, Entry, Event, ExecutionId, Phase, QuestionId, Seq, Standing, Strength, Timestamp,
+};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::HashMap;
 
@@ -26,6 +29,10 @@ const NOTES_PER_TRIM: i64 = 64;
 #[derive(Debug)]
 pub(super) enum Write {
     Append(Rows),
+    /// Sorts in what is written elsewhere.
+    Sort(Whole, Which),
+    /// Comes after what came before.
+    Nothing,
     Put {
         kind: &'static str,
         record: Record,
@@ -135,7 +142,7 @@ impl Write {
         match self {
             Self::Append(rows) => rows.strength == Strength::Synced,
             Self::Put { .. } | Self::Remove { .. } => true,
-            Self::Forget(_) | Self::Note { .. } => false,
+            Self::Forget(_) | Self::Note { .. } | Self::Sort(..) | Self::Nothing => false,
             #[cfg(test)]
             Self::Trouble(_) => false,
         }
@@ -148,7 +155,7 @@ impl Write {
             Self::Put { record, .. } => record.key.len() + record.value.len(),
             Self::Remove { key, .. } => key.len(),
             Self::Note { book, line, .. } => book.len() + line.len(),
-            Self::Forget(_) => 0,
+            Self::Forget(_) | Self::Sort(..) | Self::Nothing => 0,
             #[cfg(test)]
             Self::Trouble(_) => 0,
         }
@@ -160,6 +167,30 @@ impl Rows {
     pub(super) fn last(&self) -> Seq {
         let n = u64::try_from(self.entries.len()).unwrap_or(u64::MAX);
         Seq(self.expected.0.saturating_add(n))
+    }
+
+    /// Whether this is all of an execution, and need not reach the disk.
+    pub(super) fn is_whole(&self) -> bool {
+        let Standing { phase, due, .. } = &self.standing;
+        self.expected == Seq(0)
+            && *phase == Phase::Finished
+            && due.is_none()
+            && self.asked.is_empty()
+            && self.strength == Strength::Written
+    }
+
+    /// The whole execution. Its texts move: nobody needs them but whoever sorts them in.
+    pub(super) fn take_whole(&mut self) -> Whole {
+        let rendered = |(entry, event): &mut (Entry, String)| (entry.at, std::mem::take(event));
+        let entries = self.entries.iter_mut().map(rendered).collect();
+        Whole { execution: self.execution, caller: self.standing.caller.0.clone(), entries }
+    }
+
+    /// Takes back what [`Rows::take_whole`] has taken.
+    pub(super) fn take_back(&mut self, whole: Whole) {
+        for ((_, event), (_, rendered)) in self.entries.iter_mut().zip(whole.entries) {
+            *event = rendered;
+        }
     }
 
     /// The entries, each with the length of its event; they are written.
@@ -198,6 +229,8 @@ impl Ledger {
     pub(super) fn write(&mut self, write: &Write) -> Result<u64, Unwritten> {
         match write {
             Write::Append(rows) => self.append(rows),
+            Write::Sort(whole, _) => self.sort(whole),
+            Write::Nothing => Ok(0),
             Write::Put { kind, record } => self.put(kind, record),
             Write::Remove { kind, key, expected } => self.remove(kind, key, *expected),
             Write::Forget(execution) => self.forget(*execution),
@@ -208,7 +241,10 @@ impl Ledger {
     }
 
     fn append(&mut self, rows: &Rows) -> Result<u64, Unwritten> {
-        self.learn(rows.execution)?;
+        // Most appends that begin a journal end it, too: they need nothing of what is known.
+        if rows.expected > Seq(0) {
+            self.learn(rows.execution)?;
+        }
         let number = match self.known.get_mut(&rows.execution) {
             Some(known) if known.last == rows.expected => {
                 if known.standing != rows.standing {
@@ -221,7 +257,8 @@ impl Ledger {
             None if rows.expected == Seq(0) => self.begin(rows)?,
             Some(_) | None => return Err(Unwritten::Refused(StoreError::Conflict)),
         };
-        insert_entries(&self.conn, number, rows)?;
+        let entries = rows.entries.iter().map(|(entry, event)| (entry.at, event.as_str()));
+        insert_entries(&self.conn, number, rows.expected, entries)?;
         for question in &rows.asked {
             self.conn
                 .prepare_cached("INSERT OR REPLACE INTO questions VALUES (?1, ?2)")?
@@ -235,9 +272,7 @@ impl Ledger {
         if self.known.contains_key(&execution) {
             return Ok(());
         }
-        if self.known.len() >= KNOWN_MAX {
-            self.known.clear();
-        }
+        self.make_room();
         let mut select = self.conn.prepare_cached(
             "SELECT id, created, phase, caller, due, seal,
                     (SELECT max(seq) FROM entries WHERE execution = number), number
@@ -252,13 +287,65 @@ impl Ledger {
         Ok(())
     }
 
+    fn make_room(&mut self) {
+        if self.known.len() >= KNOWN_MAX {
+            self.known.clear();
+        }
+    }
+
+    /// Sorts an execution in that was kept elsewhere, unless that was done before.
+    fn sort(&self, whole: &Whole) -> Result<u64, Unwritten> {
+        let created = whole.entries.first().map_or(Timestamp(0), |(at, _)| *at);
+        let caller = CallerName(whole.caller.clone());
+        let standing = Standing { phase: Phase::Finished, caller, due: None };
+        if let Some(number) = self.enter(whole.execution, created, &standing)? {
+            let entries = whole.entries.iter().map(|(at, event)| (*at, event.as_str()));
+            insert_entries(&self.conn, number, Seq(0), entries)?;
+        }
+        Ok(0)
+    }
+
+    /// Sorts in what was left elsewhere, all of it or nothing. What was forgotten since stays so.
+    pub(super) fn bring_back(&self, left: &[Whole]) -> Result<(), StoreError> {
+        let transaction = self.conn.unchecked_transaction()?;
+        for whole in left {
+            if !query::was_forgotten(&self.conn, whole.execution)? {
+                self.sort(whole).map_err(|unwritten| match unwritten {
+                    Unwritten::Refused(why) => why,
+                    Unwritten::Broken(error) => error.into(),
+                })?;
+            }
+        }
+        Ok(transaction.commit()?)
+    }
+
     fn begin(&mut self, rows: &Rows) -> Result<i64, Unwritten> {
         let created = rows.entries.first().map_or(Timestamp(0), |(entry, _)| entry.at);
-        let (key, standing) = (row::execution_key(rows.execution), rows.standing.clone());
-        self.conn
+        let standing = rows.standing.clone();
+        let Some(number) = self.enter(rows.execution, created, &standing)? else {
+            return Err(Unwritten::Refused(StoreError::Conflict));
+        };
+        if standing.phase != Phase::Finished {
+            self.make_room();
+            let known = Known { number, created, last: rows.last(), standing };
+            self.known.insert(rows.execution, known);
+        }
+        Ok(number)
+    }
+
+    /// A new execution's number; none if there is one of that name.
+    fn enter(
+        &self,
+        execution: ExecutionId,
+        created: Timestamp,
+        standing: &Standing,
+    ) -> rusqlite::Result<Option<i64>> {
+        let key = row::execution_key(execution);
+        let n_begun = self
+            .conn
             .prepare_cached(
                 "INSERT INTO executions (id, created, phase, caller, due, seal)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO NOTHING",
             )?
             .execute(params![
                 key,
@@ -266,12 +353,9 @@ impl Ledger {
                 row::phase_number(standing.phase),
                 standing.caller.0,
                 standing.due.map(|due| due.0),
-                row::execution_seal(key, created, &standing),
+                row::execution_seal(key, created, standing),
             ])?;
-        let number = self.conn.last_insert_rowid();
-        let known = Known { number, created, last: rows.last(), standing };
-        self.known.insert(rows.execution, known);
-        Ok(number)
+        Ok((n_begun > 0).then(|| self.conn.last_insert_rowid()))
     }
 
     fn note(&self, book: &str, line: &str, n_max: usize) -> Result<u64, Unwritten> {
@@ -372,12 +456,17 @@ fn move_to(conn: &Connection, rows: &Rows, known: &Known) -> Result<(), rusqlite
     Ok(())
 }
 
-fn insert_entries(conn: &Connection, number: i64, rows: &Rows) -> Result<(), rusqlite::Error> {
+fn insert_entries<'a>(
+    conn: &Connection,
+    number: i64,
+    after: Seq,
+    entries: impl Iterator<Item = (Timestamp, &'a str)>,
+) -> Result<(), rusqlite::Error> {
     let mut insert = conn.prepare_cached("INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5)")?;
-    let mut seq = rows.expected;
-    for (Entry { at, .. }, event) in &rows.entries {
+    let mut seq = after;
+    for (at, event) in entries {
         seq = seq.next();
-        let seal = row::entry_seal(number, seq, *at, event);
+        let seal = row::entry_seal(number, seq, at, event);
         insert.execute(params![number, row::seq_number(seq), at.0, event, seal])?;
     }
     Ok(())

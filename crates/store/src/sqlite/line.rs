@@ -2,6 +2,10 @@
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// How long something that nobody waits for may wait for more of its kind.
+const QUIET_TIME_MAX: Duration = Duration::from_millis(5);
 
 /// What waits for a thread, first come, first served.
 pub(super) struct Line<T> {
@@ -25,20 +29,36 @@ pub(super) enum Refused {
 }
 
 struct Waiting<T> {
-    items: VecDeque<(usize, T)>,
+    items: VecDeque<(Manner, T)>,
     bytes: usize,
+    /// How many of the items somebody waits for.
+    n_loud: usize,
+    /// Since when the first of the others is here.
+    quiet_since: Option<Instant>,
     n_idle: usize,
     open: bool,
 }
 
+/// How something waits.
+#[derive(Clone, Copy)]
+enum Manner {
+    /// Somebody waits for it; it takes so many bytes.
+    Loud(usize),
+    /// Nobody does.
+    Quiet,
+}
+
 impl<T> Line<T> {
     pub(super) const fn new(max: Max) -> Self {
-        let items = VecDeque::new();
-        Self {
-            waiting: Mutex::new(Waiting { items, bytes: 0, n_idle: 0, open: true }),
-            arrived: Condvar::new(),
-            max,
-        }
+        let waiting = Waiting {
+            items: VecDeque::new(),
+            bytes: 0,
+            n_loud: 0,
+            quiet_since: None,
+            n_idle: 0,
+            open: true,
+        };
+        Self { waiting: Mutex::new(waiting), arrived: Condvar::new(), max }
     }
 
     /// Joins the line, or hands the item back at once.
@@ -54,13 +74,33 @@ impl<T> Line<T> {
             return Err((item, Refused::Full));
         }
         waiting.bytes = waiting.bytes.saturating_add(bytes);
-        waiting.items.push_back((bytes, item));
+        waiting.n_loud += 1;
+        waiting.items.push_back((Manner::Loud(bytes), item));
+        self.wake(waiting);
+        Ok(())
+    }
+
+    /// Joins the line without hurry, however much waits: it is taken with what comes next, or a moment later. False
+    /// where the line is closed.
+    pub(super) fn join_quietly(&self, item: T) -> bool {
+        let mut waiting = self.lock();
+        if !waiting.open {
+            return false;
+        }
+        waiting.items.push_back((Manner::Quiet, item));
+        if waiting.quiet_since.is_none() {
+            waiting.quiet_since = Some(Instant::now());
+            self.wake(waiting);
+        }
+        true
+    }
+
+    fn wake(&self, waiting: MutexGuard<'_, Waiting<T>>) {
         let somebody_sleeps = waiting.n_idle > 0;
         drop(waiting);
         if somebody_sleeps {
             self.arrived.notify_one();
         }
-        Ok(())
     }
 
     /// Waits until there is something and takes what is there, within `max`; false when the line is
@@ -71,24 +111,33 @@ impl<T> Line<T> {
         there
     }
 
-    /// Waits until there is something; false when the line is closed and empty.
+    /// Waits until there is something that should not wait longer; false when the line is closed and empty.
     pub(super) fn wait(&self) -> bool {
+        const WHY: &str = "nothing panics while it holds this lock";
         let mut waiting = self.lock();
-        while waiting.items.is_empty() {
+        while waiting.n_loud == 0 {
             if !waiting.open {
-                return false;
+                return !waiting.items.is_empty();
+            }
+            let quiet = waiting.quiet_since.map(|since| since.elapsed());
+            let left = quiet.map(|quiet| QUIET_TIME_MAX.saturating_sub(quiet));
+            if left == Some(Duration::ZERO) {
+                return true;
             }
             waiting.n_idle += 1;
-            waiting = self.arrived.wait(waiting).expect("nothing panics while it holds this lock");
+            waiting = match left {
+                Some(left) => self.arrived.wait_timeout(waiting, left).expect(WHY).0,
+                None => self.arrived.wait(waiting).expect(WHY),
+            };
             waiting.n_idle -= 1;
         }
         true
     }
 
-    /// Whether nothing waits and something may still come.
+    /// Whether nobody waits for anything in it, and something may still come.
     pub(super) fn is_clear(&self) -> bool {
         let waiting = self.lock();
-        waiting.open && waiting.items.is_empty()
+        waiting.open && waiting.n_loud == 0
     }
 
     /// Takes what is there, within `max`.
@@ -97,11 +146,17 @@ impl<T> Line<T> {
         let mut taken = 0_usize;
         while into.len() < max.items
             && taken < max.bytes
-            && let Some((bytes, item)) = waiting.items.pop_front()
+            && let Some((manner, item)) = waiting.items.pop_front()
         {
-            taken = taken.saturating_add(bytes);
-            waiting.bytes -= bytes;
+            if let Manner::Loud(bytes) = manner {
+                taken = taken.saturating_add(bytes);
+                waiting.bytes -= bytes;
+                waiting.n_loud -= 1;
+            }
             into.push(item);
+        }
+        if waiting.items.is_empty() {
+            waiting.quiet_since = None;
         }
     }
 
@@ -114,7 +169,10 @@ impl<T> Line<T> {
     /// Throws away what waits: its thread is gone.
     pub(super) fn abandon(&self) {
         self.close();
-        let left = std::mem::take(&mut self.lock().items);
+        let mut waiting = self.lock();
+        let left = std::mem::take(&mut waiting.items);
+        waiting.n_loud = 0;
+        drop(waiting);
         drop(left);
     }
 
@@ -143,6 +201,22 @@ mod tests {
         }
         assert_eq!(taken(&line, Max { items: 2, bytes: 10 }), [1, 2]);
         assert_eq!(taken(&line, MAX), [3]);
+    }
+
+    #[test]
+    fn what_nobody_waits_for_is_taken_with_what_comes_next_or_a_moment_later() {
+        let line = Line::new(MAX);
+        assert!(line.join_quietly(1) && line.is_clear(), "whoever comes need not wait for it");
+        assert_eq!(taken(&line, MAX), [1], "after a while");
+        line.join_quietly(2);
+        line.join_quietly(3);
+        line.join(1, 4).unwrap();
+        assert!(!line.is_clear());
+        assert_eq!(taken(&line, MAX), [2, 3, 4]);
+        line.join_quietly(5);
+        line.close();
+        assert!(!line.join_quietly(6));
+        assert_eq!(taken(&line, MAX), [5], "what is here is still taken");
     }
 
     #[test]

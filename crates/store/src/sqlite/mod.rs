@@ -3,6 +3,7 @@
 //! ```text
 //! append ──line──> writer ──one transaction for all that waits──> told, followers woken
 //!        ──by hand, where nothing waits and nothing must reach the disk──^
+//!        ──tail, where it is a whole execution──> told; sorted in a little later
 //! read   ──line──> readers, a connection each
 //! ```
 
@@ -20,6 +21,7 @@ mod recent;
 mod room;
 mod row;
 mod seal;
+mod tail;
 mod trouble;
 mod watchers;
 mod writer;
@@ -50,8 +52,9 @@ use rusqlite::Connection;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
+use tail::Tail;
 use watchers::Watchers;
-use writer::{Placed, WriteLine, Writer};
+use writer::{Followers, Placed, WriteLine, Writer};
 
 /// Reads are short; more threads than this would wait for the same disk.
 const READERS_MAX: usize = 2;
@@ -123,12 +126,17 @@ impl SqliteStore {
         let (files, file_threads) = Pool::start("store-files", 1, move || Ok(folder.clone()))?;
         others.extend(file_threads);
         others.push(log_thread);
+        let (tail, left) = Tail::open(dir)?;
+        let ledger = Ledger::new(conn);
+        ledger.bring_back(&left)?;
+        tail.clear()?;
         let watchers = Arc::new(Watchers::new());
         let recent = Arc::<Recent>::default();
         let writer = Writer {
-            ledger: Ledger::new(conn),
-            watchers: Arc::clone(&watchers),
-            recent: Arc::clone(&recent),
+            ledger,
+            followers: Followers { watchers: Arc::clone(&watchers), recent: Arc::clone(&recent) },
+            tail: Arc::new(tail),
+            unsorted: Vec::new(),
             checkpoints,
             room,
             durability,
@@ -187,7 +195,7 @@ impl SqliteStore {
         &self,
         query: impl FnOnce(&Connection) -> Result<R, StoreError> + Send + 'static,
     ) -> BoxFuture<'static, Result<R, StoreError>> {
-        self.inner.readers.run(move |conn| query(conn))
+        self.inner.query(move |conn| query(conn))
     }
 
     fn leases(&self) -> MutexGuard<'_, Leases> {
@@ -204,6 +212,19 @@ impl std::fmt::Debug for SqliteStore {
 impl Inner {
     fn running(&self) -> MutexGuard<'_, Option<Running>> {
         self.running.lock().expect("nothing panics while it holds this lock")
+    }
+
+    /// Asks the tables, once all that was written is in them.
+    fn query<R: Send + 'static>(
+        self: &Arc<Self>,
+        query: impl FnOnce(&mut Connection) -> Result<R, StoreError> + Send + 'static,
+    ) -> BoxFuture<'static, Result<R, StoreError>> {
+        let Some(sorted) = self.writes.sorted() else { return self.readers.run(query) };
+        let inner = Arc::clone(self);
+        Box::pin(async move {
+            sorted.await.map_err(|_| StoreError::Closed)??;
+            inner.readers.run(query).await
+        })
     }
 
     /// Lets nothing in any more; what waits is still done.
@@ -251,6 +272,12 @@ impl Journal for SqliteStore {
         n_max: usize,
     ) -> BoxFuture<'static, Result<Vec<Entry>, StoreError>> {
         let max = PageMax { entries: n_max, bytes: usize::MAX };
+        // Also what a disk in trouble keeps from being sorted in.
+        if self.inner.writes.has_unsorted()
+            && let Some(page) = self.inner.recent.after(execution, after, max)
+        {
+            return Box::pin(std::future::ready(Ok(page.entries)));
+        }
         self.read(move |conn| Ok(query::entries(conn, execution, after, max)?.entries))
     }
 

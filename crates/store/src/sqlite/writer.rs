@@ -8,8 +8,10 @@ use super::ledger::{Ledger, Unwritten, Write};
 use super::line::{Line, Max, Refused};
 use super::recent::Recent;
 use super::room::Room;
+use super::tail::Tail;
 use super::watchers::Watchers;
 use crate::StoreError;
+use lifecycle::{Entry, ExecutionId, Seq};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -27,7 +29,8 @@ const BY_HAND_BYTES_MAX: usize = 64 << 10;
 /// Something to write, and who waits for it.
 pub(super) struct Job {
     write: Write,
-    done: oneshot::Sender<Verdict>,
+    /// None where nobody waits.
+    done: Option<oneshot::Sender<Verdict>>,
 }
 
 type Verdict = Result<u64, StoreError>;
@@ -41,30 +44,72 @@ pub(super) enum Placed {
 /// Where writes are put in line.
 pub(super) struct WriteLine {
     line: Line<Job>,
+    tail: Arc<Tail>,
+    followers: Followers,
     /// Held by whoever writes. What was taken out of the line is written before it is let go, so that nobody overtakes.
     /// None once the thread has ended.
     writer: Mutex<Option<Writer>>,
 }
 
 impl WriteLine {
-    pub(super) const fn new(writer: Writer) -> Self {
-        Self { line: Line::new(UNWRITTEN_MAX), writer: Mutex::new(Some(writer)) }
+    pub(super) fn new(writer: Writer) -> Self {
+        let (tail, followers) = (Arc::clone(&writer.tail), writer.followers.clone());
+        let line = Line::new(UNWRITTEN_MAX);
+        Self { line, tail, followers, writer: Mutex::new(Some(writer)) }
     }
 
     /// Writes it now, or takes a place in line now; the answer comes when it is written.
     pub(super) fn write(&self, mut write: Write) -> Placed {
+        if self.lay_down(&mut write) {
+            return Placed::Done(Ok(0));
+        }
         if let Some(verdict) = self.by_hand(&mut write) {
             return Placed::Done(verdict);
         }
+        Placed::InLine(self.put_in_line(write))
+    }
+
+    /// Resolves when all that is written can be read; none where it can be now.
+    pub(super) fn sorted(&self) -> Option<oneshot::Receiver<Verdict>> {
+        self.has_unsorted().then(|| self.put_in_line(Write::Nothing))
+    }
+
+    /// Whether something is written that is not in the tables.
+    pub(super) fn has_unsorted(&self) -> bool {
+        self.tail.has_unsorted()
+    }
+
+    fn put_in_line(&self, write: Write) -> oneshot::Receiver<Verdict> {
         let (done, verdict) = oneshot::channel();
         let bytes = write.bytes();
-        if let Err((job, refused)) = self.line.join(bytes, Job { write, done }) {
+        if let Err((job, refused)) = self.line.join(bytes, Job { write, done: Some(done) }) {
             job.tell(Err(match refused {
                 Refused::Closed => StoreError::Closed,
                 Refused::Full => StoreError::Other("too much waits to be written".into()),
             }));
         }
-        Placed::InLine(verdict)
+        verdict
+    }
+
+    /// Writes down where it is quickest what need not be found yet: executions that are over. False: it is as it was.
+    fn lay_down(&self, write: &mut Write) -> bool {
+        let is_small = write.bytes() <= BY_HAND_BYTES_MAX;
+        let Write::Append(rows) = write else { return false };
+        if !is_small || !rows.is_whole() {
+            return false;
+        }
+        let whole = rows.take_whole();
+        let Some(which) = self.tail.keep(&whole) else {
+            rows.take_back(whole);
+            return false;
+        };
+        let (execution, expected, last) = (rows.execution, rows.expected, rows.last());
+        let lengths = whole.entries.iter().map(|(_, event)| event.len());
+        let entries = rows.take_entries().zip(lengths).map(|((entry, _), bytes)| (entry, bytes));
+        self.followers.show(execution, expected, last, entries);
+        // Where the line is closed it stays where it is, and is found when the store is opened again.
+        self.line.join_quietly(Job { write: Write::Sort(whole, which), done: None });
+        true
     }
 
     /// Writes what is small and need not reach the disk, if nobody is before it. None: it is as it was.
@@ -86,8 +131,11 @@ impl WriteLine {
         while self.line.wait() {
             let mut writer = self.writer();
             let Some(writer) = &mut *writer else { return };
+            self.tail.turn();
+            jobs.append(&mut writer.unsorted);
             self.line.take_now(BATCH_MAX, &mut jobs);
             writer.write_all(&mut jobs);
+            self.tail.set_stuck(!writer.unsorted.is_empty());
             writer.tidy_up();
         }
         if let Some(writer) = self.writer().take() {
@@ -107,15 +155,37 @@ impl WriteLine {
 impl Job {
     fn tell(self, verdict: Verdict) {
         // Whoever asked may have gone away; what is written stays written.
-        drop(self.done.send(verdict));
+        drop(self.done.map(|done| done.send(verdict)));
+    }
+}
+
+/// Who is shown what is written.
+#[derive(Clone)]
+pub(super) struct Followers {
+    pub(super) watchers: Arc<Watchers>,
+    pub(super) recent: Arc<Recent>,
+}
+
+impl Followers {
+    fn show(
+        &self,
+        execution: ExecutionId,
+        expected: Seq,
+        last: Seq,
+        entries: impl Iterator<Item = (Entry, usize)>,
+    ) {
+        self.recent.keep(execution, expected, entries);
+        self.watchers.wake(execution, last);
     }
 }
 
 /// The one who writes.
 pub(super) struct Writer {
     pub(super) ledger: Ledger,
-    pub(super) watchers: Arc<Watchers>,
-    pub(super) recent: Arc<Recent>,
+    pub(super) followers: Followers,
+    pub(super) tail: Arc<Tail>,
+    /// What could not be sorted in. It is tried again with what comes next; the tail holds it meanwhile.
+    pub(super) unsorted: Vec<Job>,
     pub(super) checkpoints: Checkpoints,
     /// For what is synced.
     pub(super) room: Room,
@@ -164,10 +234,17 @@ impl Writer {
         }
     }
 
-    fn tell(&self, jobs: &mut Vec<Job>, verdicts: Vec<Verdict>) {
+    fn tell(&mut self, jobs: &mut Vec<Job>, verdicts: Vec<Verdict>) {
         for (mut job, verdict) in jobs.drain(..).zip(verdicts) {
-            self.publish(&mut job.write, &verdict);
-            job.tell(verdict);
+            match (&mut job.write, verdict) {
+                (Write::Sort(..), Err(_)) => self.unsorted.push(job),
+                // Whoever only looks finds what there is.
+                (Write::Nothing, _) => job.tell(Ok(0)),
+                (write, verdict) => {
+                    self.publish(write, &verdict);
+                    job.tell(verdict);
+                }
+            }
         }
     }
 
@@ -176,10 +253,10 @@ impl Writer {
         match (write, verdict) {
             (Write::Append(rows), Ok(_)) => {
                 let (execution, expected, last) = (rows.execution, rows.expected, rows.last());
-                self.recent.keep(execution, expected, rows.take_entries());
-                self.watchers.wake(execution, last);
+                self.followers.show(execution, expected, last, rows.take_entries());
             }
-            (Write::Forget(execution), Ok(_)) => self.recent.forget(*execution),
+            (Write::Sort(_, which), Ok(_)) => self.tail.sorted(*which),
+            (Write::Forget(execution), Ok(_)) => self.followers.recent.forget(*execution),
             _ => {}
         }
     }

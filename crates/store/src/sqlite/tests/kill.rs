@@ -8,6 +8,9 @@ use std::process::{Child, Stdio};
 const DIR: &str = "AIRLOCK_STORE_KILL_TEST_DIR";
 const WRITERS: u128 = 4;
 
+/// The names of executions that end as they begin follow this one's.
+const WHOLE: u128 = 1_000;
+
 /// Not a rule of its own: the child's half of the test below, and nothing when run by itself.
 #[tokio::test]
 #[expect(clippy::print_stdout, reason = "the parent reads it")]
@@ -23,6 +26,11 @@ async fn child_appends_and_reports_until_killed() {
             println!("\nwritten {n} {}", seq * 2);
             std::io::stdout().flush().unwrap();
         }
+        let entries = vec![line(1, "a"), end(2)];
+        let finished = standing(Phase::Finished, "ann", None);
+        store.append(append(WHOLE + u128::from(seq), entries, finished)).await.unwrap();
+        println!("\nwhole {seq}");
+        std::io::stdout().flush().unwrap();
     }
 }
 
@@ -49,7 +57,12 @@ async fn what_was_reported_before_a_kill_is_there_after_it() {
         let mut reports =
             BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         reported.fill(0);
+        let mut n_whole = 0_u128;
         let mut hear = |report: String| {
+            if let Some(n) = report.strip_prefix("whole ") {
+                n_whole = n.parse().ok()?;
+                return Some(());
+            }
             let mut words = report.strip_prefix("written ")?.split(' ');
             let n: usize = words.next()?.parse().ok()?;
             reported[n] = words.next()?.parse().ok()?;
@@ -66,6 +79,9 @@ async fn what_was_reported_before_a_kill_is_there_after_it() {
             let entries = all(&store, n as u128).await;
             assert!(entries.len() as u64 >= *reported, "{n}: {} of {reported}", entries.len());
             assert_eq!(entries.len() % 2, 0, "half an append");
+        }
+        for n in 1..=n_whole {
+            assert_eq!(all(&store, WHOLE + n).await.len(), 2, "{n} of {n_whole}");
         }
         store.close().await;
     }

@@ -6,6 +6,7 @@ mod follow;
 mod journal;
 mod kill;
 mod records;
+mod tail;
 mod torn_log;
 mod trouble;
 

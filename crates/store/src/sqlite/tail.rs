@@ -1,0 +1,319 @@
+//! Executions that ended in the append that began them, until they are sorted into the tables.
+//!
+//! To sort one in touches a page of every table and index, and writes them all to the log. To put it at the end of a file
+//! is one write, which survives the end of this process as well: most small programs are told then, and sorted in
+//! a few milliseconds later, many in one transaction. What has not been by the end is when the file is opened again.
+//!
+//! There are two files: one takes what comes while what is in the other is being sorted in.
+
+use super::seal::Seal;
+use crate::StoreError;
+use lifecycle::{ExecutionId, Timestamp};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard};
+use uuid::Uuid;
+
+/// How much each file takes. Who comes later is sorted in at once.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Before each execution: its length, which file this is at which time, and a seal.
+const HEADER_BYTES: usize = 4 + 8 + 8;
+
+const NAMES: [&str; 2] = ["store.tail-0", "store.tail-1"];
+
+/// Such an execution.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Whole {
+    pub(super) execution: ExecutionId,
+    pub(super) caller: String,
+    /// Its events, rendered, from the first to the last.
+    pub(super) entries: Vec<(Timestamp, String)>,
+}
+
+/// Which of the two files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Which(usize);
+
+/// Both files.
+#[derive(Debug)]
+pub(super) struct Tail(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    halves: [Half; 2],
+    /// Which of them takes what comes.
+    current: usize,
+    /// Something could not be sorted in: the files take no more until it is.
+    is_stuck: bool,
+}
+
+#[derive(Debug)]
+struct Half {
+    file: File,
+    /// Another one each time the file is begun anew: what lies behind the end is of an earlier time.
+    time: u64,
+    end: u64,
+    /// How many in here are not sorted in.
+    n_unsorted: usize,
+}
+
+impl Tail {
+    /// Opens both files, and returns what was left in them; [`Tail::clear`] follows once that is sorted in.
+    pub(super) fn open(dir: &Path) -> Result<(Self, Vec<Whole>), StoreError> {
+        let mut left = Vec::new();
+        let mut open = |name: &str| -> Result<Half, StoreError> {
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create(true).truncate(false).mode(0o600);
+            let file = options.open(dir.join(name))?;
+            left.extend(read(&file)?);
+            Ok(Half { file, time: Uuid::new_v4().as_u64_pair().0, end: 0, n_unsorted: 0 })
+        };
+        let halves = [open(NAMES[0])?, open(NAMES[1])?];
+        let state = State { halves, current: 0, is_stuck: false };
+        Ok((Self(Mutex::new(state)), left))
+    }
+
+    /// Forgets what was in both files before.
+    pub(super) fn clear(&self) -> Result<(), StoreError> {
+        let mut state = self.lock();
+        state.halves.iter_mut().try_for_each(Half::begin_anew).map_err(StoreError::from)
+    }
+
+    /// Keeps an execution: it is written when this returns. None if it must be sorted in at once.
+    pub(super) fn keep(&self, whole: &Whole) -> Option<Which> {
+        let mut state = self.lock();
+        let current = state.current;
+        if state.is_stuck {
+            return None;
+        }
+        state.halves[current].keep(whole).then_some(Which(current))
+    }
+
+    /// What comes from now on goes to the other file, if that is empty.
+    pub(super) fn turn(&self) {
+        let mut state = self.lock();
+        let (current, other) = (state.current, 1 - state.current);
+        if state.halves[current].end > 0 && state.halves[other].end == 0 {
+            state.current = other;
+            state.empty(current);
+        }
+    }
+
+    /// One of the executions in a file is sorted in.
+    pub(super) fn sorted(&self, Which(half): Which) {
+        let mut state = self.lock();
+        state.halves[half].n_unsorted -= 1;
+        if half != state.current {
+            state.empty(half);
+        }
+    }
+
+    /// Whether something waits to be sorted in.
+    pub(super) fn has_unsorted(&self) -> bool {
+        self.lock().halves.iter().any(|half| half.n_unsorted > 0)
+    }
+
+    /// Says whether something could not be sorted in.
+    pub(super) fn set_stuck(&self, is_stuck: bool) {
+        self.lock().is_stuck = is_stuck;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().expect("nothing panics while it holds this lock")
+    }
+}
+
+impl State {
+    /// Begins a file anew, if all that is in it is sorted in.
+    fn empty(&mut self, half: usize) {
+        let half = &mut self.halves[half];
+        if half.n_unsorted == 0
+            && let Err(error) = half.begin_anew()
+        {
+            // It stays as it is and takes nothing; what it holds is in the tables, too.
+            tracing::warn!(%error, "a file of executions could not be begun anew");
+        }
+    }
+}
+
+impl Half {
+    fn keep(&mut self, whole: &Whole) -> bool {
+        let frame = frame(self.time, whole);
+        if self.end + frame.len() as u64 > FILE_BYTES_MAX {
+            return false;
+        }
+        // Half of a frame is no frame: whoever comes next writes over it.
+        if self.file.write_all_at(&frame, self.end).is_err() {
+            return false;
+        }
+        self.end += frame.len() as u64;
+        self.n_unsorted += 1;
+        true
+    }
+
+    fn begin_anew(&mut self) -> io::Result<()> {
+        self.file.write_all_at(&[0; HEADER_BYTES], 0)?;
+        self.time = self.time.wrapping_add(1);
+        self.end = 0;
+        Ok(())
+    }
+}
+
+fn frame(time: u64, whole: &Whole) -> Vec<u8> {
+    let mut frame = vec![0; HEADER_BYTES];
+    frame.extend_from_slice(whole.execution.uuid().as_bytes());
+    put(&mut frame, whole.caller.as_bytes());
+    for (at, event) in &whole.entries {
+        frame.extend_from_slice(&at.0.to_le_bytes());
+        put(&mut frame, event.as_bytes());
+    }
+    let length = u32::try_from(frame.len() - HEADER_BYTES).unwrap_or(u32::MAX);
+    let seal = seal(time, &frame[HEADER_BYTES..]);
+    frame[..4].copy_from_slice(&length.to_le_bytes());
+    frame[4..12].copy_from_slice(&time.to_le_bytes());
+    frame[12..HEADER_BYTES].copy_from_slice(&seal.to_le_bytes());
+    frame
+}
+
+fn put(frame: &mut Vec<u8>, bytes: &[u8]) {
+    let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    frame.extend_from_slice(&length.to_le_bytes());
+    frame.extend_from_slice(bytes);
+}
+
+fn seal(time: u64, payload: &[u8]) -> i64 {
+    Seal::new().int(time.cast_signed()).bytes(payload).done()
+}
+
+/// The executions that a file begins with, all of one time.
+fn read(file: &File) -> io::Result<Vec<Whole>> {
+    let length = file.metadata()?.len().min(FILE_BYTES_MAX);
+    let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
+    file.read_exact_at(&mut bytes, 0)?;
+    let (mut rest, mut first, mut found) = (&bytes[..], None, Vec::new());
+    while let Some((time, whole)) = next(&mut rest)
+        && *first.get_or_insert(time) == time
+    {
+        found.push(whole);
+    }
+    Ok(found)
+}
+
+fn next(rest: &mut &[u8]) -> Option<(u64, Whole)> {
+    let length = u32::from_le_bytes(array(rest)?);
+    let time = u64::from_le_bytes(array(rest)?);
+    let sealed = i64::from_le_bytes(array(rest)?);
+    let payload = rest.split_off(..usize::try_from(length).ok()?)?;
+    if seal(time, payload) != sealed {
+        return None;
+    }
+    Some((time, whole(payload)?))
+}
+
+fn whole(mut rest: &[u8]) -> Option<Whole> {
+    let execution = ExecutionId::from_uuid(Uuid::from_bytes(array(&mut rest)?));
+    let caller = text(&mut rest)?;
+    let mut entries = Vec::new();
+    while !rest.is_empty() {
+        entries.push((Timestamp(i64::from_le_bytes(array(&mut rest)?)), text(&mut rest)?));
+    }
+    Some(Whole { execution, caller, entries })
+}
+
+fn array<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    rest.split_off(..N)?.try_into().ok()
+}
+
+fn text(rest: &mut &[u8]) -> Option<String> {
+    let length = u32::from_le_bytes(array(rest)?);
+    let bytes = rest.split_off(..usize::try_from(length).ok()?)?;
+    String::from_utf8(bytes.to_vec()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole(n: u8) -> Whole {
+        let entries = (0..3).map(|at| (Timestamp(at), format!("{{\"n\":{n}}}"))).collect();
+        let execution = ExecutionId::from_uuid(Uuid::from_bytes([n; 16]));
+        Whole { execution, caller: "ann".into(), entries }
+    }
+
+    fn left(dir: &Path) -> Vec<Whole> {
+        Tail::open(dir).unwrap().1
+    }
+
+    #[test]
+    fn what_is_kept_is_found_again_until_it_is_sorted_in() {
+        let dir = tempfile::tempdir().unwrap();
+        let (tail, nothing) = Tail::open(dir.path()).unwrap();
+        assert_eq!(nothing, []);
+        let first = tail.keep(&whole(1)).unwrap();
+        let second = tail.keep(&whole(2)).unwrap();
+        assert_eq!(left(dir.path()), [whole(1), whole(2)]);
+        tail.turn();
+        let third = tail.keep(&whole(3)).unwrap();
+        assert_eq!(left(dir.path()), [whole(1), whole(2), whole(3)]);
+        tail.sorted(first);
+        assert_eq!(left(dir.path()).len(), 3, "the file is begun anew as a whole");
+        tail.sorted(second);
+        assert_eq!(left(dir.path()), [whole(3)]);
+        tail.turn();
+        tail.sorted(third);
+        assert_eq!(left(dir.path()), []);
+        assert!(!tail.has_unsorted());
+    }
+
+    #[test]
+    fn what_lies_behind_the_end_is_of_an_earlier_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let (tail, _) = Tail::open(dir.path()).unwrap();
+        let which: Vec<_> = (1..=3).map(|n| tail.keep(&whole(n)).unwrap()).collect();
+        tail.turn();
+        which.into_iter().for_each(|which| tail.sorted(which));
+        tail.turn();
+        // As long as the one that lay there: what follows it looks whole.
+        tail.keep(&whole(4)).unwrap();
+        tail.turn();
+        tail.keep(&whole(5)).unwrap();
+        let mut found = left(dir.path());
+        found.sort_by_key(|whole| whole.execution.uuid());
+        assert_eq!(found, [whole(4), whole(5)]);
+    }
+
+    #[test]
+    fn a_flipped_bit_or_a_torn_end_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let (tail, _) = Tail::open(dir.path()).unwrap();
+        tail.keep(&whole(1)).unwrap();
+        tail.keep(&whole(2)).unwrap();
+        let path = dir.path().join(NAMES[0]);
+        let bytes = std::fs::read(&path).unwrap();
+        let length = bytes.len() / 2;
+        for at in length..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 4;
+            std::fs::write(&path, flipped).unwrap();
+            assert_eq!(left(dir.path()), [whole(1)], "byte {at}");
+            std::fs::write(&path, &bytes[..at]).unwrap();
+            assert_eq!(left(dir.path()), [whole(1)], "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn a_full_file_and_one_that_is_stuck_take_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let (tail, _) = Tail::open(dir.path()).unwrap();
+        let mut large = whole(1);
+        large.entries[0].1 = "x".repeat(600 << 10);
+        assert!(tail.keep(&large).is_some());
+        assert!(tail.keep(&large).is_none());
+        assert!(tail.keep(&whole(2)).is_some());
+        tail.set_stuck(true);
+        assert!(tail.keep(&whole(3)).is_none());
+    }
+}

@@ -1,0 +1,98 @@
+//! Executions that ended in the append that began them: told at once, sorted in a little later, never lost and never twice.
+
+use super::*;
+use crate::sqlite::ledger::Write;
+use crate::{ListFilter, Listed};
+use std::path::Path;
+
+fn whole(n: u128) -> Append {
+    append(n, vec![line(1, "a"), end(2)], standing(Phase::Finished, "ann", None))
+}
+
+async fn listed(store: &SqliteStore) -> Vec<ExecutionId> {
+    let filter = ListFilter { phases: vec![], caller: None, after: None, n_max: 100 };
+    let mut ids: Vec<_> =
+        store.list(filter).await.unwrap().into_iter().map(|it: Listed| it.execution).collect();
+    ids.sort();
+    ids
+}
+
+/// What lies in the directory beside the tables, to be put back later.
+fn tails(dir: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let names = ["store.tail-0", "store.tail-1"].map(|name| dir.join(name));
+    names.into_iter().map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
+}
+
+fn put_back(tails: &[(std::path::PathBuf, Vec<u8>)]) {
+    tails.iter().for_each(|(path, bytes)| std::fs::write(path, bytes).unwrap());
+}
+
+#[tokio::test]
+async fn whoever_looks_finds_it_at_once() {
+    let temp = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(temp.path()).unwrap();
+    for n in 1..=20 {
+        store.append(whole(n)).await.unwrap();
+        assert_eq!(listed(&store).await.len() as u128, n);
+        assert_eq!(all(&store, n).await, [line(1, "a"), end(2)]);
+    }
+    store.close().await;
+    let store = SqliteStore::open(temp.path()).unwrap();
+    assert_eq!(listed(&store).await.len(), 20);
+    assert_eq!(all(&store, 7).await, [line(1, "a"), end(2)]);
+    assert!(matches!(store.append(whole(7)).await, Ok(()) | Err(StoreError::Conflict)));
+    assert_eq!(all(&store, 7).await.len(), 2, "once");
+}
+
+#[tokio::test]
+async fn what_was_not_sorted_in_is_when_the_store_is_opened_again_and_only_once() {
+    let temp = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(temp.path()).unwrap();
+    store.append(whole(1)).await.unwrap();
+    let kept = tails(temp.path());
+    store.close().await;
+    // As if the process had ended before, and then between sorting in and beginning the file anew.
+    let other = tempfile::tempdir().unwrap();
+    SqliteStore::open(other.path()).unwrap().close().await;
+    for dir in [other.path(), other.path(), temp.path()] {
+        for (path, bytes) in &kept {
+            std::fs::write(dir.join(path.file_name().unwrap()), bytes).unwrap();
+        }
+        let store = SqliteStore::open(dir).unwrap();
+        assert_eq!(listed(&store).await, [id(1)]);
+        assert_eq!(all(&store, 1).await, [line(1, "a"), end(2)]);
+        store.close().await;
+    }
+}
+
+#[tokio::test]
+async fn what_was_forgotten_does_not_come_back() {
+    let temp = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(temp.path()).unwrap();
+    store.append(whole(1)).await.unwrap();
+    let kept = tails(temp.path());
+    assert!(store.forget(id(1)).await.unwrap());
+    assert_eq!(listed(&store).await, []);
+    store.close().await;
+    put_back(&kept);
+    let store = SqliteStore::open(temp.path()).unwrap();
+    assert_eq!(listed(&store).await, []);
+}
+
+#[tokio::test]
+async fn a_full_disk_delays_what_was_told_and_takes_nothing_more() {
+    let temp = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(temp.path()).unwrap();
+    // Nothing is told before this has happened.
+    drop(store.write(Ok(Write::Trouble("PRAGMA query_only = ON"))).await);
+    store.append(whole(1)).await.unwrap();
+    assert_eq!(listed(&store).await, [], "it cannot be sorted in");
+    assert_eq!(all(&store, 1).await, [line(1, "a"), end(2)], "and yet it is there");
+    assert!(matches!(store.append(whole(2)).await, Err(StoreError::ReadOnly)));
+    drop(store.write(Ok(Write::Trouble("PRAGMA query_only = OFF"))).await);
+    store.append(whole(3)).await.unwrap();
+    assert_eq!(listed(&store).await, [id(1), id(3)]);
+    store.close().await;
+    let store = SqliteStore::open(temp.path()).unwrap();
+    assert_eq!(listed(&store).await, [id(1), id(3)]);
+}
