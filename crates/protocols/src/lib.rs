@@ -6,5 +6,6 @@ pub mod execbox;
 pub mod executor;
 pub mod hotrepl;
 pub mod json_rpc;
+pub mod mcp;
 pub mod ndjson;
 pub mod typescript;

@@ -38,7 +38,10 @@ impl Lines {
         if self.buffer.len() - self.end < at_least {
             self.close_up();
             let needed = self.end + at_least;
-            if self.buffer.len() < needed {
+            if self.buffer.is_empty() {
+                // Zeros that the system writes at once, not one by one.
+                self.buffer = vec![0; needed];
+            } else if self.buffer.len() < needed {
                 self.buffer.resize(needed.max(self.buffer.len() * 2), 0);
             }
         }
@@ -65,7 +68,7 @@ impl Lines {
     /// Whether [`Lines::take`] has a line to give.
     pub fn has_line(&mut self) -> Result<bool, TooLong> {
         let unsearched = &self.buffer[self.searched..self.end];
-        let found = unsearched.iter().position(|byte| *byte == b'\n');
+        let found = memchr::memchr(b'\n', unsearched);
         self.searched += found.unwrap_or(unsearched.len());
         if self.searched - self.start > self.line_bytes_max {
             return Err(TooLong { line_bytes_max: self.line_bytes_max });

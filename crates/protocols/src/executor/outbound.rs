@@ -25,6 +25,30 @@ const IN_DOUBT_SCHEMA: &str = concat!(
 /// How an execution ended.
 pub fn completed(execution: ExecutionId, account: &Account, outcome: &Outcome) -> String {
     let null = Json::null();
+    rendered(&ended(execution, account, outcome, &null))
+}
+
+/// The same for people, and what went wrong if something did.
+pub fn in_words(
+    execution: ExecutionId,
+    account: &Account,
+    outcome: &Outcome,
+) -> (String, Option<String>) {
+    let null = Json::null();
+    let Completed { text, structured, .. } = ended(execution, account, outcome, &null);
+    let error = match structured {
+        Ended::Value { .. } => None,
+        Ended::Error { error, .. } => Some(error),
+    };
+    (text, error)
+}
+
+fn ended<'a>(
+    execution: ExecutionId,
+    account: &'a Account,
+    outcome: &'a Outcome,
+    null: &'a Json,
+) -> Completed<'a> {
     let failed = |error: String| {
         let outputs = outputs(execution, account, None);
         let mut text = Cut::at(TEXT_CHARS_MAX);
@@ -34,9 +58,9 @@ pub fn completed(execution: ExecutionId, account: &Account, outcome: &Outcome) -
         let structured = Ended::Error { status: "error", error, outputs };
         Completed { status: "completed", text: text.done(), structured, is_error: true }
     };
-    rendered(&match outcome {
+    match outcome {
         Outcome::Completed { value } => {
-            let result = value.as_ref().unwrap_or(&null);
+            let result = value.as_ref().unwrap_or(null);
             let is_left_out = result.text().len() > RESULT_BYTES_MAX;
             let outputs = outputs(execution, account, is_left_out.then(|| result.text().len()));
             let text = value_text(value.as_ref(), account.items.n_all(), &outputs);
@@ -46,15 +70,15 @@ pub fn completed(execution: ExecutionId, account: &Account, outcome: &Outcome) -
         }
         Outcome::Failed(failure) => failed(error_text(failure)),
         Outcome::Cancelled { by, .. } => failed(format!("The execution was cancelled by {by}.")),
-    })
+    }
 }
 
 /// What it gave beside its value, and where to find what is left out here.
 fn outputs(execution: ExecutionId, account: &Account, left_out: Option<usize>) -> Outputs<'_> {
     let at = |rest: &str| format!("/api/executions/{execution}/{rest}");
     let rest = |n_left: usize, kind: &str, last: Seq| {
-        let at = at(&format!("events?type={kind}&after={last}"));
-        (n_left > 0).then_some(Rest { left: n_left, at })
+        (n_left > 0)
+            .then(|| Rest { left: n_left, at: at(&format!("events?type={kind}&after={last}")) })
     };
     let (items, logs) = (&account.items, &account.logs);
     Outputs {
@@ -168,10 +192,12 @@ fn value_text(value: Option<&Json>, n_emitted: usize, outputs: &Outputs<'_>) -> 
     match value.map(Json::text) {
         None | Some("null" | "\"\"") => text.push_str(&no_value(n_emitted)),
         // A string with half a surrogate pair has no plain text: it is shown as written.
-        Some(json) => match serde_json::from_str::<String>(json) {
-            Ok(plain) => text.push_str(&plain),
-            Err(_) => pretty(json, &mut text),
-        },
+        Some(json) => {
+            match json.trim_start().starts_with('"').then(|| serde_json::from_str::<String>(json)) {
+                Some(Ok(plain)) => text.push_str(&plain),
+                Some(Err(_)) | None => pretty(json, &mut text),
+            }
+        }
     }
     let mut tail = Cut::at(TEXT_CHARS_MAX);
     append_logs(&mut tail, outputs);

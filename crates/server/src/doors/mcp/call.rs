@@ -22,7 +22,8 @@ const TASK_AFTER: Duration = Duration::from_secs(2);
 /// One call of one of our tools.
 pub(super) struct Call<'a> {
     pub(super) visit: &'a Arc<Visit>,
-    pub(super) context: &'a RequestContext<RoleServer>,
+    /// What the client can do besides; none for a call that came by the short way.
+    pub(super) context: Option<&'a RequestContext<RoleServer>>,
     pub(super) manner: Manner,
     pub(super) tool: String,
     pub(super) args: JsonObject,
@@ -34,20 +35,10 @@ pub(super) async fn call(
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
     let visit = &Visit::of(context)?;
-    let manner = visit.manner(context);
-    tracing::debug!(
-        target: "mcp",
-        caller = %visit.caller.name,
-        tool = %request.name,
-        mode = visit.terms.mode.name(),
-        ?manner,
-        version = ?context.protocol_version(),
-        client = ?context.client_info().map(|client| client.name),
-        capabilities = ?context.client_capabilities(),
-        "call"
-    );
-    let args = request.arguments.unwrap_or_default();
-    let call = Call { visit, context, manner, tool: request.name.into_owned(), args };
+    let (manner, args) = (visit.manner(Some(context)), request.arguments.unwrap_or_default());
+    let tool = request.name.into_owned();
+    let call = Call { visit, context: Some(context), manner, tool, args };
+    call.log();
     let told = match (request.request_state, request.input_responses) {
         (Some(sealed), responses) => {
             match call.retried(&sealed, &responses.unwrap_or_default()).await {
@@ -74,8 +65,23 @@ pub(super) async fn call(
 }
 
 impl Call<'_> {
+    /// For `AIRLOCK_MCP_DEBUG`.
+    pub(super) fn log(&self) {
+        tracing::debug!(
+            target: "mcp",
+            caller = %self.visit.caller.name,
+            tool = %self.tool,
+            mode = self.visit.terms.mode.name(),
+            manner = ?self.manner,
+            version = ?self.context.and_then(RequestContext::protocol_version),
+            client = ?self.context.and_then(RequestContext::client_info).map(|client| client.name),
+            capabilities = ?self.context.and_then(RequestContext::client_capabilities),
+            "call"
+        );
+    }
+
     /// A call that comes for the first time; none where there is no such tool.
-    async fn first(&self) -> Option<Result<CallToolResponse, Problem>> {
+    pub(super) async fn first(&self) -> Option<Result<CallToolResponse, Problem>> {
         Some(match (self.tool.as_str(), self.manner) {
             ("execute", _) => self.execute().await,
             ("resume", Manner::Model | Manner::Browser) | ("wait", _) => self.resume().await,
@@ -183,8 +189,9 @@ impl Call<'_> {
     }
 
     fn has_tasks(&self) -> bool {
-        let capabilities = self.context.client_capabilities();
-        is_stateless(self.context) && capabilities.is_some_and(|can| can.supports_tasks())
+        let Some(context) = self.context else { return false };
+        let capabilities = context.client_capabilities();
+        is_stateless(context) && capabilities.is_some_and(|can| can.supports_tasks())
     }
 
     /// Patience ran out. Whoever waits for a person is told again what the person must do.

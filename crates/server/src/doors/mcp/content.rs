@@ -33,10 +33,8 @@ pub(super) fn over(
     narration: &Narration,
     outcome: &Outcome,
 ) -> CallToolResult {
-    let envelope = outbound::completed(execution, &narration.account, outcome);
-    let envelope = members(envelope.as_bytes()).expect("we wrote it ourselves");
-    let is_error = envelope.get("isError").is_some_and(|raw| raw.get() == "true");
-    let text = text_of(&envelope);
+    let (text, error) = outbound::in_words(execution, &narration.account, outcome);
+    let is_error = error.is_some();
     let mut kept = Kept { execution, members: Map::new(), missing: Map::new(), links: vec![] };
     match outcome {
         Outcome::Completed { value } => {
@@ -45,10 +43,7 @@ pub(super) fn over(
         }
         Outcome::Failed(_) | Outcome::Cancelled { .. } => {
             kept.members.insert("status".into(), "error".into());
-            let ended =
-                envelope.get("structured").and_then(|raw| members(raw.get().as_bytes()).ok());
-            let error = ended.as_ref().and_then(|ended| ended.get("error"));
-            kept.add("error", error.map_or("\"\"", |raw| raw.get()));
+            kept.add("error", &Value::from(error.unwrap_or_default()).to_string());
         }
     }
     if !narration.emitted.is_empty() {

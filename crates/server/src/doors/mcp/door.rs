@@ -31,7 +31,7 @@ impl ServerHandler for Door {
     ) -> Result<ListToolsResult, ErrorData> {
         let visit = Visit::of(&context)?;
         let engine = &visit.app.engine;
-        let mut tools = prompt::tools(engine, visit.manner(&context));
+        let mut tools = prompt::tools(engine, visit.manner(Some(&context)));
         if visit.terms.direct {
             tools.extend(direct::tools(engine));
         }

@@ -28,7 +28,7 @@ pub(super) struct Wanted {
     pub(super) counts: bool,
 }
 
-/// Waits in a task of its own, so that the end is counted when the client leaves. None: patience ran out.
+/// Waits, also in place of a client that leaves, so that the end is counted. None: patience ran out.
 pub(super) async fn listen(
     visit: &Visit,
     wanted: Wanted,
@@ -36,15 +36,14 @@ pub(super) async fn listen(
     mut progress: Progress,
 ) -> Result<Option<Narration>, Problem> {
     let (steps, mut step) = watch::channel(String::new());
-    let mut following = visit.app.tasks.spawn(follow(Arc::clone(&visit.app), wanted, steps));
+    let following = follow(Arc::clone(&visit.app), wanted, steps);
+    let mut following = visit.app.tasks.see_through(following);
     let deadline = tokio::time::sleep(wait);
     tokio::pin!(deadline);
     loop {
         tokio::select! {
             biased;
-            told = &mut following => {
-                return told.unwrap_or_else(|panic| Err(Problem::broken(&panic))).map(Some);
-            }
+            told = &mut following => return told.map(Some),
             () = &mut deadline => return Ok(None),
             () = progress.tell(&mut step) => {}
         }
@@ -105,9 +104,12 @@ pub(super) struct Progress(Option<(Peer<RoleServer>, ProgressToken)>, f64);
 
 impl Progress {
     /// As the request wishes.
-    pub(super) fn wished(context: &RequestContext<RoleServer>) -> Self {
-        let token = context.meta.get_progress_token();
-        Self(token.map(|token| (context.peer.clone(), token)), 0.0)
+    pub(super) fn wished(context: Option<&RequestContext<RoleServer>>) -> Self {
+        let wished = context.and_then(|context| {
+            let token = context.meta.get_progress_token()?;
+            Some((context.peer.clone(), token))
+        });
+        Self(wished, 0.0)
     }
 
     /// One word; resolves when the next may follow. Never resolves for those who do not ask.

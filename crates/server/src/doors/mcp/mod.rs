@@ -1,5 +1,6 @@
 //! mcp: `/mcp`, an agent's way in. Transport, revisions and sessions are rmcp's; what the tools do is
-//! ours. Its "execution id" is a question's id, as in Executor's door.
+//! ours, and so is the short way, by which plain calls come. Its "execution id" is a question's id, as in
+//! Executor's door.
 //!
 //! Where no session is needed there is none: what a client must find again is in the journal, so a
 //! restart loses nothing. Only `native` mode on the older revisions has sessions, because there a
@@ -19,6 +20,7 @@ mod prompt;
 mod resources;
 mod seal;
 mod serve;
+mod short;
 mod tasks;
 mod terms;
 mod visit;

@@ -2,6 +2,7 @@
 
 use super::door::Door;
 use super::seal::Seal;
+use super::short;
 use super::terms::{Mode, Terms};
 use super::visit::Visit;
 use crate::app::App;
@@ -12,7 +13,7 @@ use crate::error::Problem;
 use crate::guard::guard;
 use crate::query::Query;
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, HeaderName, Method, header::HOST};
 use axum::middleware::from_fn_with_state;
@@ -22,6 +23,7 @@ use lifecycle::CallerName;
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use store::Records;
@@ -30,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 /// Sessions at a time, each a task and a few channels; idle ones end after five minutes.
 const SESSIONS_MAX: usize = 1_024;
 
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// rmcp's services, and whose sessions they keep.
 pub(crate) struct Mcp<H = Door> {
@@ -77,15 +79,15 @@ impl<H: ServerHandler + Clone> Mcp<H> {
         }
     }
 
-    async fn answer(
-        &self,
-        caller: &CallerName,
-        mode: Mode,
-        request: Request<Body>,
-    ) -> Result<Response, Problem> {
-        if mode != Mode::Native {
+    /// Answers by rmcp.
+    async fn serve(&self, visit: Arc<Visit>, request: Request<Bytes>) -> Result<Response, Problem> {
+        log_hello(&visit, request.body());
+        let mut request = request.map(Body::from);
+        request.extensions_mut().insert(Arc::clone(&visit));
+        if visit.terms.mode != Mode::Native {
             return Ok(self.stateless.handle(request).await.map(Body::new));
         }
+        let caller = &visit.caller.name;
         let named = session(request.headers());
         match &named {
             Some(id) => self.owned(id, caller)?,
@@ -130,25 +132,39 @@ pub(crate) async fn mcp(
     query: Query,
     request: Request,
 ) -> Result<Response, Problem> {
-    enter(&app.mcp, &app, caller, &query, request).await
+    let (visit, request) = enter(&app, caller, &query, request).await?;
+    match short::answer(&visit, &request).await {
+        Some(answer) => Ok(answer),
+        None => app.mcp.serve(visit, request).await,
+    }
 }
 
-async fn enter<H: ServerHandler + Clone>(
-    mcp: &Mcp<H>,
+/// For `AIRLOCK_MCP_DEBUG`: what a client says of itself as it comes. In the older revisions it says so only then.
+fn log_hello(visit: &Visit, body: &[u8]) {
+    if !tracing::enabled!(target: "mcp", tracing::Level::DEBUG) {
+        return;
+    }
+    let hello = serde_json::from_slice::<Value>(body).unwrap_or_default();
+    if hello["method"] == "initialize" {
+        let (caller, params) = (&visit.caller.name, &hello["params"]);
+        let (client, capabilities) = (&params["clientInfo"], &params["capabilities"]);
+        tracing::debug!(target: "mcp", %caller, %client, %capabilities, "hello");
+    }
+}
+
+/// Lets a caller in: its visit, and its request with all of the body.
+async fn enter(
     app: &Arc<App>,
     caller: Caller,
     query: &Query,
     request: Request,
-) -> Result<Response, Problem> {
+) -> Result<(Arc<Visit>, Request<Bytes>), Problem> {
     caller.may_run().map_err(|denied| Problem::denied(denied, ""))?;
     let terms = Terms::read(query)?;
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
     let origin = format!("http://{}", host.unwrap_or("localhost"));
-    let name = caller.name.clone();
     let visit = Arc::new(Visit { app: Arc::clone(app), caller, terms, origin });
-    let mut request = bounded(request, app).await?;
-    request.extensions_mut().insert(visit);
-    mcp.answer(&name, terms.mode, request).await
+    Ok((visit, bounded(request, app).await?))
 }
 
 /// `/mcp` alone, with another handler behind it. Conformance suites call tools that no product has: a
@@ -160,7 +176,8 @@ pub fn mcp_with<H: ServerHandler + Clone>(config: Config, handler: H) -> Router 
     let lent = Arc::new(Mcp::with(handler, &app.stopping, records));
     let serve =
         async move |State(app): State<Arc<App>>, caller: Caller, query: Query, request: Request| {
-            enter(&lent, &app, caller, &query, request).await
+            let (visit, request) = enter(&app, caller, &query, request).await?;
+            lent.serve(visit, request).await
         };
     let methods = get(serve.clone()).post(serve.clone()).delete(serve);
     Router::new()
@@ -171,11 +188,11 @@ pub fn mcp_with<H: ServerHandler + Clone>(config: Config, handler: H) -> Router 
 }
 
 /// The body, all of it and in time, before anybody waits for it.
-async fn bounded(request: Request, app: &Arc<App>) -> Result<Request, Problem> {
-    if request.method() != Method::POST {
-        return Ok(request);
-    }
+async fn bounded(request: Request, app: &Arc<App>) -> Result<Request<Bytes>, Problem> {
     let (parts, body) = request.into_parts();
-    let body = read(Request::new(body), app).await?;
-    Ok(Request::from_parts(parts, Body::from(body)))
+    let body = match parts.method {
+        Method::POST => read(Request::new(body), app).await?,
+        _ => Bytes::new(),
+    };
+    Ok(Request::from_parts(parts, body))
 }

@@ -36,7 +36,7 @@ pub(super) async fn get(
 ) -> Result<DetailedTask, ErrorData> {
     let visit = Visit::of(context)?;
     let (execution, narration) = found(&visit, id).await?;
-    let payload = payload(&visit, visit.manner(context), execution, &narration);
+    let payload = payload(&visit, visit.manner(Some(context)), execution, &narration);
     Ok(DetailedTask::new(task(execution, &narration), payload))
 }
 
@@ -53,7 +53,7 @@ pub(super) async fn update(
     if !matches!(may, Some(Ok(()))) {
         return Err(ErrorData::invalid_params("this caller may not answer", None));
     }
-    let brought = forms::brought(&narration.account, visit.manner(context), &responses);
+    let brought = forms::brought(&narration.account, visit.manner(Some(context)), &responses);
     // All of it is looked at before any of it counts.
     if let Some((question, why)) = forms::misfits(&narration.account, &brought).pop_first() {
         return Err(ErrorData::invalid_params(format!("{question}: {why}"), None));

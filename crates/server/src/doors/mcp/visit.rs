@@ -53,12 +53,16 @@ impl Visit {
     }
 
     /// How a question of this caller reaches a person. Whoever may not answer is sent to a page.
-    pub(super) fn manner(&self, context: &RequestContext<RoleServer>) -> Manner {
-        match (self.may_answer(), self.terms.mode, forms(context)) {
-            (false, _, _) | (_, Mode::Browser, _) => Manner::Browser,
-            (true, Mode::Native, Some(forms)) if is_stateless(context) => Manner::Retry(forms),
-            (true, Mode::Native, Some(forms)) => Manner::Form(forms),
-            (true, Mode::Model, _) | (true, Mode::Native, None) => Manner::Model,
+    pub(super) fn manner(&self, context: Option<&RequestContext<RoleServer>>) -> Manner {
+        if !self.may_answer() {
+            return Manner::Browser;
+        }
+        let shown = context.and_then(|context| Some((is_stateless(context), forms(context)?)));
+        match (self.terms.mode, shown) {
+            (Mode::Browser, _) => Manner::Browser,
+            (Mode::Native, Some((true, forms))) => Manner::Retry(forms),
+            (Mode::Native, Some((false, forms))) => Manner::Form(forms),
+            (Mode::Model, _) | (Mode::Native, None) => Manner::Model,
         }
     }
 }
