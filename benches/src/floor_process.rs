@@ -2,9 +2,9 @@
 #![expect(unsafe_code, reason = "fork and waitpid have no safe interface")]
 
 use crate::apart::Apart;
+use crate::mcp::echo as mcp_echo;
 use crate::runner as runner_bench;
 use anyhow::{Context, Result, bail, ensure};
-use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
@@ -29,26 +29,25 @@ const ENVIRONMENT: [(&str, &str); 2] =
 /// Call early in `main`: if this process was started as a helper, it becomes it and returns its exit code.
 pub(crate) fn enter_if_asked() -> Option<ExitCode> {
     let verb = std::env::args_os().nth(1)?;
-    if verb == OsStr::new(runner_bench::NULL) {
-        return Some(if runner_bench::null().is_ok() {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::FAILURE
-        });
-    }
-    if verb == OsStr::new(CONNECT) {
-        let address = std::env::args().nth(2).unwrap_or_default();
-        let said = TcpStream::connect(address).and_then(|_| io::stdout().write_all(b"connected\n"));
-        return Some(if said.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
-    }
-    let serve = match verb {
-        verb if verb == OsStr::new(ECHO) => echo,
-        verb if verb == OsStr::new(FORK) => fork_on_request,
+    let served = match verb.to_str()? {
+        runner_bench::NULL => runner_bench::null(),
+        mcp_echo::VERB => mcp_echo::serve(),
+        CONNECT => connect(),
+        ECHO => with_link(echo),
+        FORK => with_link(fork_on_request),
         _ => return None,
     };
-    let served = io::stdin().as_fd().try_clone_to_owned().map_err(anyhow::Error::from);
-    let served = served.and_then(|link| serve(&mut UnixStream::from(link)));
     Some(if served.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn connect() -> Result<()> {
+    TcpStream::connect(std::env::args().nth(2).unwrap_or_default())?;
+    Ok(io::stdout().write_all(b"connected\n")?)
+}
+
+fn with_link(serve: fn(&mut UnixStream) -> Result<()>) -> Result<()> {
+    let link = io::stdin().as_fd().try_clone_to_owned()?;
+    serve(&mut UnixStream::from(link))
 }
 
 /// A helper process. It ends when this is dropped.

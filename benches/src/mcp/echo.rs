@@ -9,13 +9,18 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+
+/// The verb of such a server.
+pub(crate) const VERB: &str = "__mcp-echo";
 
 /// A server that answers until it is dropped.
 pub(super) struct Echo {
     pub(super) address: SocketAddr,
-    _runtime: tokio::runtime::Runtime,
+    child: Child,
 }
 
 #[derive(Clone)]
@@ -38,18 +43,44 @@ impl ServerHandler for Handler {
 }
 
 impl Echo {
+    /// Starts one in a process of its own, as ours is in one.
+    #[expect(clippy::disallowed_methods, reason = "a floor is a process that no room owns")]
     pub(super) fn start() -> Result<Self> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        let bound = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"));
-        let listener = bound.context("listen")?;
-        let address = listener.local_addr()?;
-        let config = StreamableHttpServerConfig::default()
-            .with_legacy_session_mode(false)
-            .with_json_response(true);
-        let never = Arc::new(NeverSessionManager::default());
-        let service = StreamableHttpService::new(|| Ok(Handler), never, config);
-        let router = axum::Router::new().route_service("/mcp", service);
-        runtime.spawn(async move { axum::serve(listener, router).await });
-        Ok(Self { address, _runtime: runtime })
+        let mut child = Command::new(std::env::current_exe()?)
+            .arg(VERB)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("start the echo")?;
+        let said = child.stdout.take().context("the echo says nothing")?;
+        let mut address = String::new();
+        BufReader::new(said).read_line(&mut address)?;
+        Ok(Self { address: address.trim().parse().context("where the echo listens")?, child })
     }
+}
+
+impl Drop for Echo {
+    fn drop(&mut self) {
+        // It leaves when its input ends.
+        drop(self.child.stdin.take());
+        drop(self.child.wait());
+    }
+}
+
+/// Says where it listens, and answers until its standard input ends.
+pub(crate) fn serve() -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let bound = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"));
+    let listener = bound.context("listen")?;
+    let address = listener.local_addr()?;
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true);
+    let never = Arc::new(NeverSessionManager::default());
+    let service = StreamableHttpService::new(|| Ok(Handler), never, config);
+    let router = axum::Router::new().route_service("/mcp", service);
+    runtime.spawn(async move { axum::serve(listener, router).await });
+    io::stdout().write_all(format!("{address}\n").as_bytes())?;
+    io::copy(&mut io::stdin(), &mut io::sink())?;
+    Ok(())
 }

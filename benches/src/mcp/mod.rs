@@ -1,6 +1,6 @@
 //! `execute` over MCP, beside an rmcp server whose only tool is an echo: what the SDK and HTTP cost anyway.
 
-mod echo;
+pub(crate) mod echo;
 
 use crate::directory::directory;
 use crate::durable::client::{Client, share_out};
