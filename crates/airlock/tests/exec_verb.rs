@@ -321,6 +321,21 @@ fn a_command_that_nobody_listens_to_any_more_is_ended() {
 }
 
 #[test]
+fn errors_are_heard_although_nobody_reads_the_output() {
+    let server = Served::start(&[]);
+    // Twice what a pipe holds; the errors follow it.
+    let script = "head -c 131072 /dev/zero; echo heard >&2; cat";
+    let mut child = piped(&server, &["--", "sh", "-c", script]);
+    let mut complained = String::new();
+    let mut errors = std::io::BufReader::new(child.stderr.take().unwrap());
+    errors.read_line(&mut complained).unwrap();
+    assert_eq!(complained, "heard\n");
+    drop(child.stdin.take());
+    let said = child.wait_with_output().unwrap();
+    assert_eq!((said.status.code(), said.stdout.len()), (Some(0), 131_072));
+}
+
+#[test]
 fn a_name_is_refused_where_there_is_no_terminal_to_have_it() {
     let server = Served::start(&[]);
     let output = piped(&server, &["--name", "work", "--", "true"]).wait_with_output().unwrap();

@@ -15,6 +15,8 @@ use std::io::{self, Write as _};
 use std::pin::Pin;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 /// The key that leaves a terminal with a name: Ctrl-].
@@ -22,6 +24,9 @@ const LEAVE: u8 = 0x1d;
 
 /// How long a command that is to end may take; the server kills it before.
 const ENDING_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// What has come of one stream and is not read from us yet, some kilobytes each. Beyond it the other waits, too.
+const UNSHOWN_CHUNKS_MAX: usize = 256;
 
 /// What undoes whatever a program has done to this terminal: its screen, its keys, its mouse, its looks.
 const UNDO: &[u8] = b"\x1b[?1049l\x1b[?2004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1l\x1b>\x1b[?25h\x1b[m\r\n";
@@ -258,13 +263,22 @@ async fn hear_terminal(mut events: Events) -> anyhow::Result<Exit> {
 /// Passes on what a command says, until it has ended and so has what it left in the background.
 async fn hear_pipes(mut events: Events) -> anyhow::Result<Exit> {
     let mut ended = Exit::Failed;
+    let [mut out, mut errors] =
+        [ExecOutputStream::Stdout, ExecOutputStream::Stderr].map(Passage::open);
     loop {
         match events.next().await {
-            Some(ExecServerEvent::OutputDelta(output)) => {
-                show(output.stream, output.chunk.0).await?;
-            }
+            Some(ExecServerEvent::OutputDelta(output)) => match output.stream {
+                ExecOutputStream::Stderr => errors.pass(output.chunk.0).await?,
+                ExecOutputStream::Stdout | ExecOutputStream::Pty => {
+                    out.pass(output.chunk.0).await?;
+                }
+            },
             Some(ExecServerEvent::Exited(exited)) => ended = code(exited.exit_code),
-            Some(ExecServerEvent::Closed(_)) => return Ok(ended),
+            Some(ExecServerEvent::Closed(_)) => {
+                out.close().await?;
+                errors.close().await?;
+                return Ok(ended);
+            }
             Some(ExecServerEvent::Lost { bytes, .. }) => {
                 print::note(&format!("{bytes} bytes were lost"));
             }
@@ -273,16 +287,52 @@ async fn hear_pipes(mut events: Events) -> anyhow::Result<Exit> {
     }
 }
 
+/// One stream on its way out, in a thread of its own: somebody may read one of them only after the other.
+struct Passage {
+    chunks: mpsc::Sender<Vec<u8>>,
+    shown: JoinHandle<io::Result<()>>,
+}
+
+impl Passage {
+    fn open(stream: ExecOutputStream) -> Self {
+        let (chunks, mut unshown) = mpsc::channel::<Vec<u8>>(UNSHOWN_CHUNKS_MAX);
+        let shown = tokio::task::spawn_blocking(move || {
+            while let Some(bytes) = unshown.blocking_recv() {
+                write(stream, &bytes)?;
+            }
+            Ok(())
+        });
+        Self { chunks, shown }
+    }
+
+    async fn pass(&mut self, bytes: Vec<u8>) -> anyhow::Result<()> {
+        match self.chunks.send(bytes).await {
+            Ok(()) => Ok(()),
+            Err(_) => (&mut self.shown).await?.context("show what came"),
+        }
+    }
+
+    /// Waits until all of it is out.
+    async fn close(self) -> anyhow::Result<()> {
+        drop(self.chunks);
+        self.shown.await?.context("show what came")
+    }
+}
+
 /// Shows it from another thread: where nobody reads what is shown, a signal still ends us.
 async fn show(stream: ExecOutputStream, bytes: Vec<u8>) -> anyhow::Result<()> {
-    let showing = tokio::task::spawn_blocking(move || match stream {
-        ExecOutputStream::Stderr => io::stderr().write_all(&bytes),
+    let showing = tokio::task::spawn_blocking(move || write(stream, &bytes));
+    showing.await?.context("show what came")
+}
+
+fn write(stream: ExecOutputStream, bytes: &[u8]) -> io::Result<()> {
+    match stream {
+        ExecOutputStream::Stderr => io::stderr().write_all(bytes),
         ExecOutputStream::Stdout | ExecOutputStream::Pty => {
             let mut stdout = io::stdout().lock();
-            stdout.write_all(&bytes).and_then(|()| stdout.flush())
+            stdout.write_all(bytes).and_then(|()| stdout.flush())
         }
-    });
-    showing.await?.context("show what came")
+    }
 }
 
 fn code(code: i32) -> Exit {
