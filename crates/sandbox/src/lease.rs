@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const UNSENT_BYTES_MAX: usize = 128 << 20;
 
 /// How much is read at once, at first and at most: most programs say little, and a socket holds no more.
-const READ_BYTES_FIRST: usize = 4 << 10;
+const READ_BYTES_FIRST: usize = 1_000;
 const READ_BYTES_MAX: usize = 64 << 10;
 
 /// How long we look again and again for a runner's answer instead of sleeping, where there are processors enough: most

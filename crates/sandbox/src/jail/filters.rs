@@ -112,20 +112,24 @@ fn without(argument: u8, bits: u64) -> Result<SeccompRule, seccompiler::BackendE
     SeccompRule::new(vec![SeccompCondition::new(argument, SeccompCmpArgLen::Dword, none, 0)?])
 }
 
+/// How long the runner's filter is.
+const RUNNER_STEPS: usize = 1 + 2 * ZYGOTE_ONLY.len() + 5;
+
 /// The runner's filter, on top of the zygote's. Written by hand because the kernel's cost of taking a
-/// filter grows with its length and this is paid per runner; the machine was checked by the first one.
-pub(crate) fn runner(own_pid: u32) -> BpfProgram {
-    let mut program = vec![load(OFFSET_CALL)];
-    for call in ZYGOTE_ONLY {
-        program.push(jump_unless(*call as u32, 1));
-        program.push(answer(libc::SECCOMP_RET_KILL_PROCESS));
+/// filter grows with its length and this is paid per runner; the machine was checked by the first one. An array, so that
+/// a runner that is just born asks for no memory: each page it writes to is copied.
+pub(crate) fn runner(own_pid: u32) -> [sock_filter; RUNNER_STEPS] {
+    let mut program = [const { load(OFFSET_CALL) }; RUNNER_STEPS];
+    for (at, call) in ZYGOTE_ONLY.iter().enumerate() {
+        program[1 + 2 * at] = jump_unless(*call as u32, 1);
+        program[2 + 2 * at] = answer(libc::SECCOMP_RET_KILL_PROCESS);
     }
     // A runner may abort itself. Without a pid namespace it could otherwise end other runners.
-    program.push(jump_unless(libc::SYS_tgkill as u32, 2));
-    program.push(load(OFFSET_ARGUMENT));
-    program.push(jump_unless(own_pid, 1));
-    program.push(answer(libc::SECCOMP_RET_ALLOW));
-    program.push(answer(libc::SECCOMP_RET_KILL_PROCESS));
+    program[RUNNER_STEPS - 5] = jump_unless(libc::SYS_tgkill as u32, 2);
+    program[RUNNER_STEPS - 4] = load(OFFSET_ARGUMENT);
+    program[RUNNER_STEPS - 3] = jump_unless(own_pid, 1);
+    program[RUNNER_STEPS - 2] = answer(libc::SECCOMP_RET_ALLOW);
+    program[RUNNER_STEPS - 1] = answer(libc::SECCOMP_RET_KILL_PROCESS);
     program
 }
 

@@ -60,6 +60,11 @@ pub(super) fn touched(pagemap: &File, blocks: &[Block]) -> io::Result<Vec<usize>
     Ok(found.into_iter().map(|(_, start)| start).collect())
 }
 
+/// Whether an address lies in the block that begins at `start`.
+pub(super) fn is_in_block(start: usize, at: usize) -> bool {
+    (start..start + BLOCK_BYTES).contains(&at)
+}
+
 /// Puts large pages in place of those blocks that begin at `starts`. Where the machine has none left, the rest stays
 /// as it is.
 pub(super) fn enlarge(blocks: &[Block], starts: &[usize]) {

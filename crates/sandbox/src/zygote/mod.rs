@@ -112,16 +112,18 @@ impl Zygote {
             match woken.and_then(|()| self.control.next_order()) {
                 Ok(Some((order, Some(link)))) => match clone_runner() {
                     // From here it is the runner's own copy of the world; the zygote's stays as it was.
-                    Ok(Cloned::Runner) => child::serve(self.birth(order), link, |link| {
+                    Ok(Cloned::Runner) => {
                         if order.will_wait {
                             self.touched.take_now();
+                        }
+                        child::serve(self.birth(order), link, |link| {
                             // Code in large pages needs no traps that could be taken beforehand.
-                            if !self.is_thorough {
+                            if order.will_wait && !self.is_thorough {
                                 (play.limber_up)(&world);
                             }
-                        }
-                        (play.serve)(world, link)
-                    }),
+                            (play.serve)(world, link)
+                        })
+                    }
                     Ok(Cloned::Zygote { pid, pidfd }) => self.born(order.token, pid, &pidfd),
                     Err(error) => self.not_born(order.token, &error),
                 },

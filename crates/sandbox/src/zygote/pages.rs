@@ -1,8 +1,8 @@
 //! The pages that a runner shares with its zygote until it touches them, and which of them a program touches.
 //!
-//! A copy of the zygote runs one small program and looks which pages it has made its own. A runner that has time to
-//! wait takes just those beforehand: one page at a time, on the way to the first result, costs a trap each; all that
-//! the zygote has would cost more than the program.
+//! A copy of the zygote runs one small program and looks which pages it has made its own, and which of a file it has
+//! read. A runner that has time to wait takes just those beforehand: one page at a time, on the way to the first result,
+//! costs a trap each; all that the zygote has would cost more than the program.
 
 use super::code::{self, Block};
 use super::mapped::{PAGE_BYTES, Range, mappings, maps, pages};
@@ -21,9 +21,21 @@ const WORD_BYTES: usize = size_of::<usize>();
 /// What `/proc/self/pagemap` says of a page that is in memory, and that nobody else has mapped.
 const OWN: u64 = 1 << 63 | 1 << 56;
 
-/// What a program writes to. What it reads of files is left to the traps: it would be mapped by the megabyte.
+/// What it says of a page that is in memory, and is a file's.
+const OF_FILE: u64 = 1 << 63 | 1 << 61;
+
+/// What the kernel maps of a file in one trap, if it is in memory.
+const WINDOW_BYTES: usize = 64 << 10;
+
+/// More windows than a program looks through. What lies beyond is mapped when it is touched, as always.
+const WINDOWS_MAX: usize = 64;
+
+/// What a program writes to, and a page of each window of a file that it reads.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Touched(Vec<Range>);
+pub(super) struct Touched {
+    written: Vec<Range>,
+    read: Vec<usize>,
+}
 
 /// Who goes on after [`Touched::learn`].
 pub(super) enum Learning {
@@ -36,6 +48,7 @@ pub(super) enum Learning {
 /// The copy's duty: to say what it touched.
 pub(super) struct Saying {
     ranges: Vec<Range>,
+    files: Vec<Range>,
     blocks: Vec<Block>,
     to: PipeWriter,
 }
@@ -43,12 +56,13 @@ pub(super) struct Saying {
 impl Touched {
     /// Learns from a copy of this process, also which of `blocks` it touches. Where /proc is hidden nothing is learned.
     pub(super) fn learn(blocks: &[Block]) -> io::Result<Learning> {
-        let ranges = writable(&maps());
+        let maps = maps();
+        let (ranges, files) = (writable(&maps), read_only(&maps));
         let (from, to) = io::pipe()?;
         // SAFETY: the process is single-threaded, so the copy finds every lock free.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
-            0 => Ok(Learning::Copy(Saying { ranges, blocks: blocks.to_vec(), to })),
+            0 => Ok(Learning::Copy(Saying { ranges, files, blocks: blocks.to_vec(), to })),
             copy => {
                 drop(to);
                 let heard = Self::hear(from);
@@ -62,12 +76,14 @@ impl Touched {
 
     /// Takes all of it at once.
     pub(super) fn take_now(&self) {
-        for (start, end) in &self.0 {
+        let populate = |(start, end): Range, how: libc::c_int| {
             // SAFETY: populating a range changes no content, and one that is no longer mapped is refused.
             // An older kernel refuses all of them, which costs nothing but the time saved.
-            unsafe {
-                libc::madvise(*start as *mut libc::c_void, end - start, libc::MADV_POPULATE_WRITE);
-            }
+            unsafe { libc::madvise(start as *mut libc::c_void, end - start, how) };
+        };
+        self.written.iter().for_each(|range| populate(*range, libc::MADV_POPULATE_WRITE));
+        for page in &self.read {
+            populate((*page, page + PAGE_BYTES), libc::MADV_POPULATE_READ);
         }
     }
 
@@ -76,15 +92,24 @@ impl Touched {
         from.read_to_end(&mut said)?;
         let words = said.as_chunks::<WORD_BYTES>().0.iter().map(|word| usize::from_ne_bytes(*word));
         let words: Vec<usize> = words.collect();
-        let (n_blocks, words) = words.split_first().ok_or(io::ErrorKind::UnexpectedEof)?;
-        let (blocks, words) =
-            words.split_at_checked(*n_blocks).ok_or(io::ErrorKind::UnexpectedEof)?;
-        let ranges: Vec<Range> =
+        let (blocks, words) = counted(&words).ok_or(io::ErrorKind::UnexpectedEof)?;
+        let (windows, words) = counted(words).ok_or(io::ErrorKind::UnexpectedEof)?;
+        let written: Vec<Range> =
             words.as_chunks::<2>().0.iter().copied().map(Range::from).collect();
-        let bytes: usize = ranges.iter().map(|(start, end)| end - start).sum();
-        let touched = if bytes <= TOUCHED_BYTES_MAX { Self(ranges) } else { Self::default() };
-        Ok((touched, blocks.to_vec()))
+        let bytes: usize = written.iter().map(|(start, end)| end - start).sum();
+        let written = if bytes <= TOUCHED_BYTES_MAX { written } else { vec![] };
+        // What lies in large pages is inherited with them.
+        let is_apart =
+            |page: &&usize| !blocks.iter().any(|start| code::is_in_block(*start, **page));
+        let read = windows.iter().filter(is_apart).take(WINDOWS_MAX).copied().collect();
+        Ok((Self { written, read }, blocks.to_vec()))
     }
+}
+
+/// A list that begins with its length, and what follows it.
+fn counted(words: &[usize]) -> Option<(&[usize], &[usize])> {
+    let (n, words) = words.split_first()?;
+    words.split_at_checked(*n)
 }
 
 impl Saying {
@@ -93,8 +118,10 @@ impl Saying {
         let pagemap = File::open("/proc/self/pagemap")?;
         // Before anything else is run: what says it is code as well.
         let blocks = code::touched(&pagemap, &self.blocks)?;
+        let windows = windows(&pagemap, &self.files)?;
         let ranges = touched(&pagemap, &self.ranges)?.into_iter();
         let words = [blocks.len()].into_iter().chain(blocks);
+        let words = words.chain([windows.len()]).chain(windows);
         let words = words.chain(ranges.flat_map(|(start, end)| [start, end]));
         let said: Vec<u8> = words.flat_map(usize::to_ne_bytes).collect();
         self.to.write_all(&said)
@@ -117,6 +144,31 @@ fn touched(pagemap: &File, ranges: &[Range]) -> io::Result<Vec<Range>> {
         }
     }
     Ok(found)
+}
+
+/// A page of each window of `files` that this process, a copy that has mapped nothing else, has looked through.
+fn windows(pagemap: &File, files: &[Range]) -> io::Result<Vec<usize>> {
+    let mut found: Vec<usize> = Vec::new();
+    for range @ (start, _) in files {
+        for (n, page) in pages(pagemap, *range)?.into_iter().enumerate() {
+            let at = start + n * PAGE_BYTES;
+            let is_next = |last: &usize| last / WINDOW_BYTES != at / WINDOW_BYTES;
+            if page & OF_FILE == OF_FILE && found.last().is_none_or(is_next) {
+                found.push(at);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Every private part of a file that is only read.
+fn read_only(maps: &str) -> Vec<Range> {
+    mappings(maps)
+        .filter(|mapping| {
+            mapping.name.starts_with('/') && ["r-xp", "r--p"].contains(&mapping.rights)
+        })
+        .map(|mapping| mapping.range)
+        .collect()
 }
 
 /// Every private, writable range.
@@ -162,10 +214,14 @@ mod tests {
             Learning::Zygote(touched, _) => {
                 let is_learned = |page: usize| {
                     let at = first + page * PAGE_BYTES;
-                    touched.0.iter().any(|(start, end)| (*start..*end).contains(&at))
+                    touched.written.iter().any(|(start, end)| (*start..*end).contains(&at))
                 };
                 assert!(is_learned(20) && is_learned(40), "{touched:?}");
                 assert!(!is_learned(30) && !is_learned(50), "{touched:?}");
+                assert!(!touched.read.is_empty(), "it ran some code");
+                let mut windows: Vec<_> = touched.read.iter().map(|at| at / WINDOW_BYTES).collect();
+                windows.dedup();
+                assert_eq!(windows.len(), touched.read.len(), "{:x?}", touched.read);
                 touched.take_now();
                 assert_eq!(memory[20 * PAGE_BYTES], 1);
             }
