@@ -10,7 +10,8 @@ use axum::response::IntoResponse as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Largest body: a program has at most one megabyte, and JSON may write a character as six.
+/// Largest body: a program has at most one megabyte, and JSON may write a character as six. It is what axum allows by
+/// itself, so that no layer need say it to every request; a test does.
 pub(crate) const BODY_BYTES_MAX: usize = 2 << 20;
 
 /// Longest time from the head of a request to the end of its body.

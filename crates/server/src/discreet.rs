@@ -2,10 +2,8 @@
 //! them into an answer.
 
 use axum::body::{Body, HttpBody as _};
-use axum::extract::Request;
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_LENGTH;
-use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -14,10 +12,9 @@ use lifecycle::Json;
 use std::borrow::Cow;
 use tools::scrub;
 
-/// Passes an answer on without known secrets. One that is whole is looked at as a whole, a stream piece by piece: our
-/// own streams send whole events.
-pub(crate) async fn discreet(request: Request, next: Next) -> Response {
-    let response = next.run(request).await;
+/// An answer without known secrets. One that is whole is looked at as a whole, a stream piece by piece: our own streams
+/// send whole events.
+pub(crate) async fn answer(response: Response) -> Response {
     if scrub::knows_nothing() {
         return response;
     }

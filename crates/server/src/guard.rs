@@ -1,7 +1,9 @@
-//! What every request passes: Host and Origin, preflight, panics, headers, counting.
+//! What every request passes: Host and Origin, preflight, panics, secrets, headers, counting. One layer, because each
+//! costs every request a handful of boxes.
 
 use crate::app::App;
 use crate::auth::Hosts;
+use crate::discreet;
 use crate::error::Problem;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
@@ -110,6 +112,7 @@ fn preflight() -> Response {
 
 /// A handler that panics breaks its own request and nothing else.
 async fn attempt(request: Request, next: Next) -> Response {
-    let attempt = AssertUnwindSafe(next.run(request)).catch_unwind();
+    let answered = async { discreet::answer(next.run(request).await).await };
+    let attempt = AssertUnwindSafe(answered).catch_unwind();
     attempt.await.unwrap_or_else(|_| Problem::broken(&"a handler panicked").into_response())
 }

@@ -1,9 +1,7 @@
 //! What is where.
 
 use crate::app::App;
-use crate::body::BODY_BYTES_MAX;
 use crate::config::{Config, Doors};
-use crate::discreet::discreet;
 use crate::doors::mcp::mcp;
 use crate::doors::{
     catalogue, changes, connections, enclave, exec_server, execbox, executor, hotrepl, journal,
@@ -13,10 +11,10 @@ use crate::error::Problem;
 use crate::guard::guard;
 use crate::{metrics, pages};
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode, Uri};
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
 use axum::routing::{delete, get, patch, post};
 use std::sync::Arc;
@@ -38,8 +36,6 @@ pub(crate) fn build(app: &Arc<App>) -> Router {
         .method_not_allowed_fallback(async |method: Method, uri: Uri| {
             Problem::not_allowed(method.as_str(), uri.path())
         })
-        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-        .layer(from_fn(discreet))
         .layer(from_fn_with_state(Arc::clone(app), guard))
         .with_state(Arc::clone(app))
 }

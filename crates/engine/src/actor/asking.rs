@@ -1,14 +1,12 @@
 //! Tools that ask somebody in the middle of their call.
 
 use super::Actor;
+use super::inlet::Inlet;
 use futures_util::FutureExt;
 use lifecycle::{Answer, CallId, Intent, Json, QuestionId, QuestionKind, Rejection, Stage, Wish};
 use std::collections::BTreeSet;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tools::Person;
-
-/// Wishes that wait for their execution's next turn; a tool that has more waits itself.
-const WISHES_WAITING_MAX: usize = 16;
 
 /// What a tool at work wants, and where the answer goes.
 pub(super) struct Wished {
@@ -18,27 +16,20 @@ pub(super) struct Wished {
 }
 
 /// Who asks what in this actor's lifetime. The questions themselves are in the journal.
+#[derive(Default)]
 pub(super) struct Asking {
-    sender: mpsc::Sender<Wished>,
-    wishes: mpsc::Receiver<Wished>,
+    wishes: Inlet<Wished>,
     /// Calls whose tools are at work here.
     at_work: BTreeSet<CallId>,
     /// Every question put or met again by a tool that is at work, and where its answer goes.
     asked: Vec<(QuestionId, CallId, Option<oneshot::Sender<Answer>>)>,
 }
 
-impl Default for Asking {
-    fn default() -> Self {
-        let (sender, wishes) = mpsc::channel(WISHES_WAITING_MAX);
-        Self { sender, wishes, at_work: BTreeSet::new(), asked: vec![] }
-    }
-}
-
 impl Asking {
     /// Whom the tool of `call` can ask. An execution that is over waves it away.
     pub(super) fn person(&mut self, call: CallId) -> Person {
         self.at_work.insert(call);
-        let sender = self.sender.clone();
+        let sender = self.wishes.sender();
         Person::hearing(move |wish| {
             let sender = sender.clone();
             async move {
@@ -55,10 +46,7 @@ impl Asking {
 
     /// The next wish.
     pub(super) async fn next(&mut self) -> Wished {
-        match self.wishes.recv().await {
-            Some(wished) => wished,
-            None => std::future::pending().await,
-        }
+        self.wishes.next().await
     }
 
     /// The tool of `call` is done asking.

@@ -2,6 +2,7 @@
 
 mod asking;
 mod guest;
+mod inlet;
 mod launch;
 mod ledger;
 mod progress;

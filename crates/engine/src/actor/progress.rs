@@ -1,31 +1,19 @@
 //! What tools at work tell those who watch.
 
 use super::Actor;
+use super::inlet::Inlet;
 use futures_util::FutureExt;
 use lifecycle::{CallId, Intent, Rejection};
-use tokio::sync::mpsc;
 use tools::Progress;
 
-/// Words that wait for their execution's next turn; a tool that has more to tell waits itself.
-const WORDS_WAITING_MAX: usize = 16;
-
 /// Where the words of tools come in.
-pub(super) struct Telling {
-    sender: mpsc::Sender<(CallId, String)>,
-    words: mpsc::Receiver<(CallId, String)>,
-}
-
-impl Default for Telling {
-    fn default() -> Self {
-        let (sender, words) = mpsc::channel(WORDS_WAITING_MAX);
-        Self { sender, words }
-    }
-}
+#[derive(Default)]
+pub(super) struct Telling(Inlet<(CallId, String)>);
 
 impl Telling {
     /// Those who watch `call`.
-    pub(super) fn progress(&self, call: CallId) -> Progress {
-        let sender = self.sender.clone();
+    pub(super) fn progress(&mut self, call: CallId) -> Progress {
+        let sender = self.0.sender();
         Progress::told_to(move |text| {
             let sender = sender.clone();
             // Where nobody is left to hear it, it is not said.
@@ -35,10 +23,7 @@ impl Telling {
 
     /// The next word.
     pub(super) async fn next(&mut self) -> (CallId, String) {
-        match self.words.recv().await {
-            Some(told) => told,
-            None => std::future::pending().await,
-        }
+        self.0.next().await
     }
 }
 
@@ -54,7 +39,7 @@ impl Actor {
 
     /// Takes note of all that tools have said: what a call said comes before how it ended.
     pub(super) fn catch_up_on_progress(&mut self) {
-        while let Ok((call, text)) = self.telling.words.try_recv() {
+        while let Some((call, text)) = self.telling.0.try_next() {
             self.progress(call, text);
         }
     }

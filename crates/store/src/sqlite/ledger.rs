@@ -16,6 +16,9 @@ const KNOWN_MAX: usize = 16_384;
 /// More than one append may hold: its execution's own limits are far below.
 const APPEND_BYTES_MAX: usize = 256 << 20;
 
+/// Most events are shorter.
+const EVENT_BYTES_USUAL: usize = 500;
+
 /// Records are small; what is larger is a blob.
 const RECORD_BYTES_MAX: usize = 1 << 20;
 
@@ -101,8 +104,7 @@ impl Write {
             if let Event::CallAsked(question) = &entry.event {
                 asked.push(question.id);
             }
-            let event = serde_json::to_string(&entry.event)
-                .map_err(|error| StoreError::Other(error.to_string()))?;
+            let event = rendered(&entry.event)?;
             bytes = bytes.saturating_add(event.len());
             rows.push((entry, event));
         }
@@ -160,6 +162,14 @@ impl Write {
             Self::Trouble(_) => 0,
         }
     }
+}
+
+/// An event as it is kept.
+fn rendered(event: &Event) -> Result<String, StoreError> {
+    let unwritable = |why: String| StoreError::Other(why);
+    let mut text = Vec::with_capacity(EVENT_BYTES_USUAL);
+    serde_json::to_writer(&mut text, event).map_err(|error| unwritable(error.to_string()))?;
+    String::from_utf8(text).map_err(|error| unwritable(error.to_string()))
 }
 
 impl Rows {

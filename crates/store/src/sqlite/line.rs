@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// How long something that nobody waits for may wait for more of its kind.
-const QUIET_TIME_MAX: Duration = Duration::from_millis(5);
+/// How long something that nobody waits for may wait for more of its kind: the more there is, the less each of it costs.
+const QUIET_TIME_MAX: Duration = Duration::from_millis(50);
 
 /// What waits for a thread, first come, first served.
 pub(super) struct Line<T> {

@@ -2,7 +2,7 @@
 //!
 //! To sort one in touches a page of every table and index, and writes them all to the log. To put it at the end of a file
 //! is one write, which survives the end of this process as well: most small programs are told then, and sorted in
-//! a few milliseconds later, many in one transaction. What has not been by the end is when the file is opened again.
+//! some milliseconds later, many in one transaction. What has not been by the end is when the file is opened again.
 //!
 //! There are two files: one takes what comes while what is in the other is being sorted in.
 

@@ -14,7 +14,7 @@ use crate::guard::guard;
 use crate::query::Query;
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, Method, header::HOST};
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
@@ -182,7 +182,6 @@ pub fn mcp_with<H: ServerHandler + Clone>(config: Config, handler: H) -> Router 
     let methods = get(serve.clone()).post(serve.clone()).delete(serve);
     Router::new()
         .route("/mcp", methods)
-        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(from_fn_with_state(Arc::clone(&app), guard))
         .with_state(app)
 }

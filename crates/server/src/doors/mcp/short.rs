@@ -19,6 +19,9 @@ use protocols::mcp::{PlainCall, plain_call};
 use rmcp::model::{NumberOrString, ProtocolVersion, ServerJsonRpcMessage, ServerResult};
 use std::sync::Arc;
 
+/// Most answers are shorter.
+const BODY_BYTES_USUAL: usize = 1_000;
+
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// Answers a plain call. None: it is another request, and nothing has been done.
@@ -44,7 +47,8 @@ pub(super) async fn answer(visit: &Arc<Visit>, request: &Request<Bytes>) -> Opti
     let mut result = ServerResult::from(told);
     result.strip_result_type_for_legacy_peer();
     let message = ServerJsonRpcMessage::response(result, id);
-    let body = serde_json::to_vec(&message).expect("results have texts as keys");
+    let mut body = Vec::with_capacity(BODY_BYTES_USUAL);
+    serde_json::to_writer(&mut body, &message).expect("results have texts as keys");
     Some(([(CONTENT_TYPE, "application/json")], body).into_response())
 }
 
