@@ -153,8 +153,15 @@ pub(crate) fn serve(args: Args) -> Exit {
     }
 }
 
+/// Threads for half of the processors: programs run on the others. More would be woken for nothing whenever there is
+/// little to do, which takes a tenth of a small program's time.
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
+    let n_processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let n_threads = n_processors.div_ceil(2);
+    Ok(tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(n_threads)
+        .enable_all()
+        .build()?)
 }
 
 async fn run(args: Args, data_dir: &Path) -> anyhow::Result<()> {
