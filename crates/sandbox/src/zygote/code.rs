@@ -3,7 +3,7 @@
 //! Pages of a file are mapped anew in every runner, a trap for a handful of them, and unmapped one by one when it ends.
 //! Large pages of the zygote's own are inherited with its page tables: one entry each, and no trap at all.
 
-use super::mapped::{Mapping, mappings, pages};
+use super::mapped::{Mapping, pages, read_only};
 use std::fs::File;
 use std::io;
 use std::ptr;
@@ -29,14 +29,9 @@ pub(super) struct Block {
 
 /// Every block of a private part of a file that is only read.
 pub(super) fn blocks(maps: &str) -> Vec<Block> {
-    mappings(maps)
-        .filter(|mapping| mapping.name.starts_with('/'))
-        .filter_map(|Mapping { range, rights, .. }| match rights {
-            "r-xp" => Some((range, true)),
-            "r--p" => Some((range, false)),
-            _ => None,
-        })
-        .flat_map(|((start, end), is_code)| {
+    read_only(maps)
+        .flat_map(|Mapping { range: (start, end), rights, .. }| {
+            let is_code = rights == "r-xp";
             let first = start.next_multiple_of(BLOCK_BYTES);
             let starts =
                 (first..end).step_by(BLOCK_BYTES).filter(move |at| at + BLOCK_BYTES <= end);

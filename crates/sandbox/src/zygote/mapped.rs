@@ -33,6 +33,13 @@ pub(super) fn mappings(maps: &str) -> impl Iterator<Item = Mapping<'_>> {
     })
 }
 
+/// Those of private parts of files that are only read, or run.
+pub(super) fn read_only(maps: &str) -> impl Iterator<Item = Mapping<'_>> {
+    mappings(maps).filter(|mapping| {
+        mapping.name.starts_with('/') && ["r-xp", "r--p"].contains(&mapping.rights)
+    })
+}
+
 /// The present lines. None where /proc is hidden.
 pub(super) fn maps() -> String {
     std::fs::read_to_string("/proc/self/maps").unwrap_or_default()

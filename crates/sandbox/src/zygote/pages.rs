@@ -5,7 +5,7 @@
 //! costs a trap each; all that the zygote has would cost more than the program.
 
 use super::code::{self, Block};
-use super::mapped::{PAGE_BYTES, Range, mappings, maps, pages};
+use super::mapped::{PAGE_BYTES, Range, mappings, maps, pages, read_only};
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 
@@ -57,7 +57,7 @@ impl Touched {
     /// Learns from a copy of this process, also which of `blocks` it touches. Where /proc is hidden nothing is learned.
     pub(super) fn learn(blocks: &[Block]) -> io::Result<Learning> {
         let maps = maps();
-        let (ranges, files) = (writable(&maps), read_only(&maps));
+        let (ranges, files) = (writable(&maps), read_only(&maps).map(|file| file.range).collect());
         let (from, to) = io::pipe()?;
         // SAFETY: the process is single-threaded, so the copy finds every lock free.
         match unsafe { libc::fork() } {
@@ -159,16 +159,6 @@ fn windows(pagemap: &File, files: &[Range]) -> io::Result<Vec<usize>> {
         }
     }
     Ok(found)
-}
-
-/// Every private part of a file that is only read.
-fn read_only(maps: &str) -> Vec<Range> {
-    mappings(maps)
-        .filter(|mapping| {
-            mapping.name.starts_with('/') && ["r-xp", "r--p"].contains(&mapping.rights)
-        })
-        .map(|mapping| mapping.range)
-        .collect()
 }
 
 /// Every private, writable range.

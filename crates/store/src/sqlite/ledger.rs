@@ -166,10 +166,10 @@ impl Write {
 
 /// An event as it is kept.
 fn rendered(event: &Event) -> Result<String, StoreError> {
-    let unwritable = |why: String| StoreError::Other(why);
     let mut text = Vec::with_capacity(EVENT_BYTES_USUAL);
-    serde_json::to_writer(&mut text, event).map_err(|error| unwritable(error.to_string()))?;
-    String::from_utf8(text).map_err(|error| unwritable(error.to_string()))
+    serde_json::to_writer(&mut text, event)
+        .map_err(|error| StoreError::Other(error.to_string()))?;
+    String::from_utf8(text).map_err(|error| StoreError::Other(error.to_string()))
 }
 
 impl Rows {
