@@ -1,4 +1,4 @@
-//! What a stand-alone door runs on.
+//! What servers and stand-alone doors run on.
 
 use tokio::runtime::{Builder, Runtime};
 
@@ -27,7 +27,7 @@ pub(crate) fn finish(
     serving: impl Future<Output = anyhow::Result<()>>,
 ) -> anyhow::Result<()> {
     let ended = runtime.block_on(serving);
-    // A thread that waits for input must not keep us.
+    // A thread that waits for input, or for a stuck disk, must not keep us.
     runtime.shutdown_background();
     ended
 }

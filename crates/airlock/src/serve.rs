@@ -3,12 +3,12 @@
 use crate::housing::Housing;
 use crate::notify::{self, Notifier};
 use crate::repl::Announced;
-use crate::{Exit, data_directory, duration, print, size};
+use crate::{Exit, data_directory, duration, print, runtime, size};
 use anyhow::Context as _;
 use engine::policies::Policies;
 use engine::{Clock, Config, Engine, Retention};
 use lifecycle::{Limits, ToolPath};
-use server::{Auth, Doors, ReplSettings, Server};
+use server::{Auth, Doors, Lanes, ReplSettings, Server};
 use sources::vault::{KeyPlace, Vault};
 use sources::{Management, Setup, Sources};
 use std::net::SocketAddr;
@@ -138,12 +138,9 @@ pub(crate) fn serve(args: Args) -> Exit {
         return Exit::Usage;
     };
     print::start_tracing();
-    let served = runtime().and_then(|runtime| {
-        let served = runtime.block_on(run(args, &data_dir));
-        // A thread that waits for a stuck disk must not keep us.
-        runtime.shutdown_background();
-        served
-    });
+    // Connections have lanes of their own besides.
+    let served =
+        runtime::one_thread().and_then(|runtime| runtime::finish(runtime, run(args, &data_dir)));
     match served {
         Ok(()) => Exit::Good,
         Err(error) => {
@@ -151,17 +148,6 @@ pub(crate) fn serve(args: Args) -> Exit {
             Exit::Failed
         }
     }
-}
-
-/// Threads for half of the processors: programs run on the others. More would be woken for nothing whenever there is
-/// little to do, which takes a tenth of a small program's time.
-fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    let n_processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let n_threads = n_processors.div_ceil(2);
-    Ok(tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(n_threads)
-        .enable_all()
-        .build()?)
 }
 
 async fn run(args: Args, data_dir: &Path) -> anyhow::Result<()> {
@@ -180,6 +166,7 @@ async fn attend(
     signals: &mut Signals,
 ) -> anyhow::Result<()> {
     let doors = args.doors;
+    let lanes = Lanes::start().context("could not start threads")?;
     let housing = Housing::open(&config_files(args.config.as_deref(), data_dir), args.exec)?;
     let engine = engine(&args, data_dir, store, &housing).await?;
     let sources = match open_sources(&args, data_dir, &engine, store).await {
@@ -191,6 +178,7 @@ async fn attend(
     };
     let config = match config(&args, &engine, data_dir, store).await {
         Ok(config) => server::Config {
+            lanes: lanes.handles(),
             sources: Some(sources.clone()),
             exec_server: if args.exec { housing.exec_server() } else { None },
             ..config

@@ -309,6 +309,19 @@ fn the_token_verb_works_with_and_without_a_server() {
 }
 
 #[test]
+fn a_kept_runner_serves_the_connections_of_every_thread() {
+    let (_dir, served) = fresh(&["--keep-runners"]);
+    let client = served.client("run");
+    // A connection that says nothing has a thread all the same: the next one is given to another.
+    let mut silent = vec![];
+    for n in 0..6 {
+        let told = client.execute(&format!("await tools.demo.sleep({{ ms: 2 }}); return {n}"));
+        assert_eq!(told.json()["structured"]["result"], n, "{told:?}");
+        silent.push(client.connect());
+    }
+}
+
+#[test]
 fn every_no_is_json_with_a_sentence() {
     let (_dir, served) = fresh(&[]);
     let client = served.client("run");
@@ -342,6 +355,9 @@ fn every_no_is_json_with_a_sentence() {
             assert_eq!(answer.header("allow"), Some("GET,HEAD,POST"));
         }
     }
+    let code = r#"{"code":"return 1"}"#;
+    let full = format!("{code}{}", " ".repeat((2 << 20) - code.len()));
+    assert_eq!(client.post("/api/executions", &full).status, 200, "all that fits is taken");
     let long = client.execute(&format!("return 1;{}", " ".repeat(1_500_000)));
     assert!(long.body.len() < 1_000, "{}", &long.body[..1_000]);
     let nobody = served.client_with("alk_wrong").execute("return 1");

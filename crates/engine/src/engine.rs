@@ -7,6 +7,7 @@ use crate::config::Config;
 use crate::fault::{Error, Fault};
 use crate::lingering::Lingering;
 use crate::policies::Policies;
+use crate::pulse::Pulse;
 use crate::recover;
 use crate::registry::{Desk, Mailbox, Registry};
 use crate::reports::Reports;
@@ -48,6 +49,8 @@ pub(crate) struct Shared {
     /// Rises when somebody waits for room in the sandbox.
     pub(crate) pressure: watch::Sender<u64>,
     pub(crate) alarm: Alarm,
+    /// Heard by whoever has a while to wait.
+    pub(crate) pulse: Pulse,
     /// Rises when a question was asked or closed.
     pub(crate) questions: watch::Sender<u64>,
     /// What programs may use where nobody says otherwise.
@@ -96,9 +99,11 @@ impl Engine {
             closing: CancellationToken::new(),
             pressure: watch::Sender::new(0),
             alarm: Alarm::default(),
+            pulse: Pulse::default(),
             questions: watch::Sender::new(0),
             reports: Reports::default(),
         });
+        shared.tracker.spawn(crate::pulse::beat(Arc::clone(&shared)));
         recover::unfinished(&shared).await?;
         shared.tracker.spawn(crate::alarm::watch(Arc::clone(&shared)));
         shared.tracker.spawn(crate::retention::watch(Arc::clone(&shared)));

@@ -35,6 +35,7 @@ mod engine;
 mod fault;
 mod lingering;
 pub mod policies;
+mod pulse;
 mod recover;
 mod registry;
 mod reports;

@@ -7,7 +7,6 @@ use crate::link::Inbox;
 use crate::loops::Counted;
 use crate::order::{self, Hosted, Manner, Order};
 use crate::prepare::{self, Prepared, SyntaxProblem};
-use crate::usage;
 use crate::verdict::{self, Ending, Verdict};
 use crate::world::{Hook, World};
 use lifecycle::{CallId, Convention, InputIndex, Timestamp};
@@ -21,6 +20,7 @@ use rquickjs::promise::PromiseState;
 use rquickjs::{Array, Ctx, FromJs, Function, Persistent, Promise, Value};
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::time::{Duration, Instant};
 
 /// How the program's frames are named in stacks.
 pub(crate) const PROGRAM_FILE_NAME: &str = "program.js";
@@ -29,6 +29,10 @@ pub(crate) const PROGRAM_FILE_NAME: &str = "program.js";
 const OPENING: &str = "(async () => {";
 /// What stands after it: the line break ends a trailing comment.
 const CLOSING: &str = "\n})";
+
+/// Compiling is not the program's time. Where it took no longer than this it is counted all the same, which saves small
+/// programs a system call.
+const COMPILING_CHARGED_MAX: Duration = Duration::from_micros(100);
 
 /// What a program is told that waits for nothing.
 const STUCK: &str = "the program waits for a promise that nothing can settle: no tool call and no timer is outstanding";
@@ -48,7 +52,7 @@ pub(crate) enum End {
 
 /// Runs one program to its end and says so.
 pub(crate) fn run(world: &World, order: &Order, inbox: &mut Inbox) -> End {
-    let verdict = Verdict { world, order, peak_before: usage::memory_peak_bytes() };
+    let verdict = Verdict { world, order };
     let _ = inbox.looked(); // for the order, which is before the guest's time
     let outcome = match run_to_end(world, order, inbox) {
         Ending::Closed => return End::Closed,
@@ -176,13 +180,16 @@ impl<'js> Session<'_, 'js> {
     fn run_text(&self, text: &str, inbox: &mut Inbox) -> Ending {
         self.host.has_users_lines.set(prepare::has_users_lines(text));
         self.allow_cpu();
+        let began = Instant::now();
         let Ok((program, rounds)) = self.compile(text) else {
             return self.threw();
         };
         if self.order.is_journalled() {
             self.order.say_started(text, &self.host.outbox);
         }
-        self.allow_cpu();
+        if began.elapsed() > COMPILING_CHARGED_MAX {
+            self.allow_cpu();
+        }
         let ending = match program.call::<_, Promise<'js>>(()) {
             Ok(main) => self.feed(&main, inbox),
             Err(_) => self.threw(),

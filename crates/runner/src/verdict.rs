@@ -35,14 +35,12 @@ pub(crate) enum Ending {
 pub(crate) struct Verdict<'s> {
     pub(crate) world: &'s World,
     pub(crate) order: &'s Order,
-    /// What the process had used at most before this program.
-    pub(crate) peak_before: u64,
 }
 
 impl Verdict<'_> {
     /// The failure that an uncaught value means.
     pub(crate) fn threw(&self, thrown: Thrown) -> Failed<'static> {
-        let Self { world, order, .. } = self;
+        let Self { world, order } = self;
         if world.host.is_out_of_time() {
             return out_of_time(world, order);
         }
@@ -64,8 +62,8 @@ impl Verdict<'_> {
         match &self.order.manner {
             Manner::Journalled(_) => peak > self.order.memory_bytes / 2,
             // Its process may have served others before.
-            Manner::Hosted(_) => {
-                peak.saturating_sub(self.peak_before) > self.order.memory_bytes / 4
+            Manner::Hosted(hosted) => {
+                peak.saturating_sub(hosted.memory_peak_before) > self.order.memory_bytes / 4
             }
         }
     }
@@ -90,7 +88,7 @@ impl Verdict<'_> {
     }
 
     fn described(&self, hook: &Hook, thrown: Option<Thrown>) -> Failed<'static> {
-        let Self { world, order, .. } = self;
+        let Self { world, order } = self;
         let asked = world.context.with(|ctx| {
             let describe = hook.clone().restore(&ctx)?;
             let asked = match thrown {

@@ -81,9 +81,8 @@ impl World {
         session::rehearse(&rehearsal);
         drop(rehearsal);
         let world = Self::fresh(prelude::PRELUDE_VERSION).expect("the newest prelude is embedded");
+        world.load_parts();
         world.context.with(|ctx| {
-            let warm = world.hooks.warm.clone().restore(&ctx).expect("saved in this world");
-            warm.call::<_, ()>(()).expect("every embedded part runs");
             ctx.eval::<(), _>("new Date(0).getTimezoneOffset(); (async () => { await null })()")
                 .expect("a constant program that every engine runs");
             while ctx.execute_pending_job() {}
@@ -168,9 +167,21 @@ impl World {
         Some(Self { hooks, context, runtime, host, prelude: version, heap, picture: None })
     }
 
+    /// Has what most programs touch there before they touch it.
+    fn load_parts(&self) {
+        self.host.allow_cpu(u64::MAX);
+        self.context.with(|ctx| {
+            let warm = self.hooks.warm.clone().restore(&ctx).expect("saved in this world");
+            warm.call::<_, ()>(()).expect("every embedded part runs");
+        });
+    }
+
     /// Remembers how it is, so that it can be so again. Called before the first program.
     fn keep_picture(&mut self) {
-        self.picture = self.picture.take().or_else(|| self.heap.picture());
+        if self.picture.is_none() {
+            self.load_parts();
+            self.picture = self.heap.picture();
+        }
     }
 
     /// Makes it as it was before its program, if there is a picture of that.

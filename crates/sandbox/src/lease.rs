@@ -36,8 +36,8 @@ pub struct Lease {
     sent: usize,
     /// It has been told something, and has said nothing to that yet.
     at_work: Option<AtWork>,
-    /// Nor has anybody looked for it.
-    is_awaited: bool,
+    /// Until when somebody looks for that again and again; none where nobody does.
+    look_until: Option<Instant>,
     is_link_over: bool,
     exit: Option<Exit>,
 }
@@ -62,7 +62,7 @@ impl Lease {
             unsent: Vec::new(),
             sent: 0,
             at_work: None,
-            is_awaited: false,
+            look_until: None,
             is_link_over: false,
             exit: None,
         }
@@ -79,7 +79,7 @@ impl Lease {
         }
         self.unsent.extend_from_slice(lines);
         self.at_work.get_or_insert_with(|| AtWork::begin(&self.shared));
-        self.is_awaited = true;
+        self.look_until = Some(Instant::now() + LOOKING_MAX);
         self.flush();
         if self.is_link_over { Err(Gone) } else { Ok(()) }
     }
@@ -160,15 +160,22 @@ impl Lease {
                 return Err(*self.exit.insert(exit));
             }
             let has_unsent = self.sent < self.unsent.len();
-            let may_look = self.at_work.as_ref().is_some_and(AtWork::has_room_to_look);
-            if std::mem::take(&mut self.is_awaited) && may_look && !has_unsent {
+            if !has_unsent && self.may_look() {
                 self.look();
+                if self.at_work.is_some() && !self.is_link_over {
+                    // The runner may need this core.
+                    std::thread::yield_now();
+                    tokio::task::yield_now().await;
+                }
                 continue;
             }
-            let link = &self.runner().link;
-            let waited = tokio::select! {
-                come = link.readable() => come,
-                room = link.writable(), if has_unsent => room,
+            let link = &mut self.runner_mut().link;
+            let waited = match link.watch() {
+                Ok(()) => tokio::select! {
+                    come = link.readable() => come,
+                    room = link.writable(), if has_unsent => room,
+                },
+                Err(error) => Err(error),
             };
             self.is_link_over = waited.is_err();
             self.flush();
@@ -176,18 +183,21 @@ impl Lease {
         }
     }
 
-    /// Looks for an answer for a while.
-    fn look(&mut self) {
-        let began = Instant::now();
-        while began.elapsed() < LOOKING_MAX {
-            let runner = self.runner.as_ref().expect("a lease has its runner until it is finished");
-            let read = runner.link.look(self.lines.room(self.read_bytes));
-            if !read.as_ref().is_err_and(|nothing| nothing.kind() == io::ErrorKind::WouldBlock) {
-                return self.has_read(read);
-            }
-            // The runner may need this core.
-            std::thread::yield_now();
+    fn may_look(&mut self) -> bool {
+        let Some(until) = self.look_until else { return false };
+        let may_look =
+            self.at_work.as_ref().is_some_and(AtWork::has_room_to_look) && Instant::now() < until;
+        if !may_look {
+            self.look_until = None;
         }
+        may_look
+    }
+
+    /// Looks for an answer.
+    fn look(&mut self) {
+        let runner = self.runner.as_ref().expect("a lease has its runner until it is finished");
+        let read = runner.link.look(self.lines.room(self.read_bytes));
+        self.has_read(read);
     }
 
     fn flush(&mut self) {
@@ -230,6 +240,10 @@ impl Lease {
 
     fn runner(&self) -> &Runner {
         self.runner.as_ref().expect("a lease has its runner until it is finished")
+    }
+
+    fn runner_mut(&mut self) -> &mut Runner {
+        self.runner.as_mut().expect("a lease has its runner until it is finished")
     }
 }
 

@@ -106,6 +106,12 @@ impl Sandbox {
         }
     }
 
+    /// Whether nobody needs a processor: runners are kept, and none is at work. Where they are not kept, some are always
+    /// on their way, or being cleared away.
+    pub fn is_at_rest(&self) -> bool {
+        self.shared.keeps && self.shared.n_at_work.load(Ordering::Relaxed) == 0
+    }
+
     /// A runner, in the order of asking and as soon as its memory fits the budget. Dropping the future leaves
     /// the queue, and whatever was on its way ends.
     pub async fn lease(&self, demand: Demand) -> Result<Lease, LeaseError> {
@@ -199,8 +205,9 @@ impl Shared {
         let mut kept = self.kept();
         kept.retain(|kept| !kept.runner.is_over() && self.nursery.trusts(&kept.runner));
         let fits = |kept: &Kept| kept.caller == caller && kept.runner.memory_bytes == memory_bytes;
-        // The one that rested last is the quickest to be back at work.
-        let at = kept.iter().rposition(fits)?;
+        // The one that rested last is the quickest to be back at work, more so if we need not have it watched anew.
+        let is_near = |kept: &Kept| fits(kept) && kept.runner.link.is_near();
+        let at = kept.iter().rposition(is_near).or_else(|| kept.iter().rposition(fits))?;
         Some(kept.remove(at).runner)
     }
 

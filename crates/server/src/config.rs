@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use store::{Blobs, Notes, Records};
+use tokio::runtime::Handle;
 
 /// What a server is made of.
 #[derive(Clone)]
@@ -41,6 +42,8 @@ pub struct Config {
     pub repl: Settings,
     /// Which doors there are.
     pub doors: Doors,
+    /// Threads besides the one that accepts connections, to serve some of them: see [`Lanes`](crate::Lanes).
+    pub lanes: Vec<Handle>,
 }
 
 /// Which doors a server has.
@@ -84,6 +87,7 @@ impl Config {
             sources: None,
             repl: Settings::default(),
             doors: Doors::All,
+            lanes: vec![],
         }
     }
 }

@@ -18,16 +18,27 @@ use futures_util::FutureExt as _;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-/// Lets a request in, or says why not.
+/// Guards what comes by the router.
 pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let method = known(request.method());
     let route = request.extensions().get::<MatchedPath>().cloned();
+    let route = route.as_ref().map_or("unmatched", MatchedPath::as_str);
+    guarded(&app, route, request, |request| next.run(request)).await
+}
+
+/// Lets a request in to be answered, or says why not.
+pub(crate) async fn guarded<F: Future<Output = Response>>(
+    app: &App,
+    route: &str,
+    request: Request,
+    answer: impl FnOnce(Request) -> F,
+) -> Response {
+    let method = known(request.method());
     let origin = request.headers().get(ORIGIN).cloned();
     let mut response = match admit(&app.hosts, &request) {
         Err(problem) => problem.into_response(),
         Ok(()) => {
             let mut response =
-                if is_preflight(&request) { preflight() } else { attempt(request, next).await };
+                if is_preflight(&request) { preflight() } else { attempt(answer(request)).await };
             if let Some(origin) = origin {
                 response.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
             }
@@ -45,7 +56,6 @@ pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     let status = response.status().as_u16();
-    let route = route.as_ref().map_or("unmatched", MatchedPath::as_str);
     tracing::debug!(method, route, status, "answered");
     app.metrics.count_request(method, route, status);
     response
@@ -111,8 +121,8 @@ fn preflight() -> Response {
 }
 
 /// A handler that panics breaks its own request and nothing else.
-async fn attempt(request: Request, next: Next) -> Response {
-    let answered = async { discreet::answer(next.run(request).await).await };
+async fn attempt(answering: impl Future<Output = Response>) -> Response {
+    let answered = async { discreet::answer(answering.await).await };
     let attempt = AssertUnwindSafe(answered).catch_unwind();
     attempt.await.unwrap_or_else(|_| Problem::broken(&"a handler panicked").into_response())
 }

@@ -8,7 +8,9 @@ mod config;
 mod discreet;
 mod doors;
 mod error;
+mod front;
 mod guard;
+mod lanes;
 mod listen;
 mod metrics;
 mod pages;
@@ -22,5 +24,6 @@ pub use doors::hotrepl::Settings as ReplSettings;
 #[doc(hidden)]
 pub use doors::mcp::mcp_with;
 pub use doors::{exec_server, execbox};
+pub use lanes::Lanes;
 pub use listen::{Server, StartError};
 pub use routes::router;

@@ -4,20 +4,20 @@ use crate::app::App;
 use crate::auth::{TokenError, digest, presented, same};
 use crate::config::{Auth, Config};
 use crate::error::Problem;
-use crate::routes;
+use crate::front::Front;
+use crate::lanes::Spread;
 use crate::tasks::Tasks;
-use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{FromRequestParts as _, Request};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -61,9 +61,11 @@ impl Server {
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let local_addr = listener.local_addr().map_err(failed)?;
         config.listen = local_addr;
+        let lanes = std::mem::take(&mut config.lanes);
         let app = App::new(config);
-        let accepting = Accepting { stopping: app.stopping.clone(), tasks: app.tasks.clone() };
-        app.tasks.spawn(accept(listener, routes::build(&app), accepting));
+        let (stopping, tasks) = (app.stopping.clone(), app.tasks.clone());
+        let accepting = Accepting { stopping, tasks, lanes };
+        app.tasks.spawn(accept(listener, Front::of(&app), accepting));
         Ok(Self { local_addr, app })
     }
 
@@ -107,11 +109,21 @@ impl std::fmt::Debug for Server {
 pub(crate) struct Accepting {
     pub(crate) stopping: CancellationToken,
     pub(crate) tasks: Tasks,
+    /// Where connections are served besides here.
+    pub(crate) lanes: Vec<Handle>,
+}
+
+impl Accepting {
+    /// What a listener needs that is no part of a server.
+    pub(crate) fn alone() -> Self {
+        Self { stopping: CancellationToken::new(), tasks: Tasks::new(), lanes: vec![] }
+    }
 }
 
 /// Answers connections until it is told to stop.
-pub(crate) async fn accept(listener: TcpListener, router: Router, accepting: Accepting) {
+pub(crate) async fn accept(listener: TcpListener, front: Front, accepting: Accepting) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let lanes = Spread::over(Handle::current(), &accepting.lanes);
     let next = async || {
         let place = Arc::clone(&places).acquire_owned().await.expect("nobody closes it");
         (listener.accept().await, place)
@@ -123,11 +135,16 @@ pub(crate) async fn accept(listener: TcpListener, router: Router, accepting: Acc
         };
         match accepted {
             Ok((stream, _)) => {
-                let connection = connection(stream, router.clone(), accepting.stopping.clone());
-                accepting.tasks.spawn(async move {
-                    connection.await;
-                    drop(place);
-                });
+                let seat = lanes.seat();
+                let lane = seat.lane.clone();
+                let (front, stopping) = (front.for_connection(), accepting.stopping.clone());
+                // Without its runtime, so that it can join another one.
+                let stream = stream.into_std();
+                let connection = async move {
+                    connection(stream, front, stopping).await;
+                    drop((place, seat));
+                };
+                accepting.tasks.spawn_on(connection, &lane);
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -137,18 +154,24 @@ pub(crate) async fn accept(listener: TcpListener, router: Router, accepting: Acc
     }
 }
 
-async fn connection(stream: TcpStream, router: Router, stopping: CancellationToken) {
-    // An answer is one small write: waiting for more to send would only delay it.
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "a connection ended before it began");
-        return;
-    }
+async fn connection(
+    stream: io::Result<std::net::TcpStream>,
+    front: Front,
+    stopping: CancellationToken,
+) {
+    let stream = match stream.and_then(prepared) {
+        Ok(stream) => stream,
+        Err(error) => return tracing::debug!(%error, "a connection ended before it began"),
+    };
+    let looking = front.clone();
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME_MAX);
-    let serving = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let serving = http.serve_connection(TokioIo::new(stream), front);
     let mut serving = pin!(serving.with_upgrades());
     let ended = tokio::select! {
+        biased;
         ended = serving.as_mut() => ended,
+        never = looking.look() => match never {},
         () = stopping.cancelled() => {
             serving.as_mut().graceful_shutdown();
             tokio::time::timeout(CLOSING_GRACE, serving).await.unwrap_or(Ok(()))
@@ -157,6 +180,12 @@ async fn connection(stream: TcpStream, router: Router, stopping: CancellationTok
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection broke");
     }
+}
+
+fn prepared(stream: std::net::TcpStream) -> io::Result<TcpStream> {
+    // An answer is one small write: waiting for more to send would only delay it.
+    stream.set_nodelay(true)?;
+    TcpStream::from_std(stream)
 }
 
 /// A WebSocket at a listener with one door, for whoever presents its secret.

@@ -1,6 +1,7 @@
 //! The tasks of a server, counted so that they can be waited for.
 
 use engine::Lingering;
+use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -22,6 +23,16 @@ impl Tasks {
     ) -> JoinHandle<T> {
         let task: futures_util::future::BoxFuture<'static, T> = Box::pin(task);
         self.0.spawn(task)
+    }
+
+    /// The same on another runtime.
+    pub(crate) fn spawn_on(
+        &self,
+        task: impl Future<Output = ()> + Send + 'static,
+        runtime: &Handle,
+    ) {
+        let task: futures_util::future::BoxFuture<'static, ()> = Box::pin(task);
+        drop(self.0.spawn_on(task, runtime));
     }
 
     /// Work that the caller does, and that goes on when the caller leaves.

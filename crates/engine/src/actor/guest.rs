@@ -33,8 +33,8 @@ pub(super) struct Guest {
     pub(super) rested: Option<InputIndex>,
     /// It is repeating what the journal tells.
     pub(super) replaying: bool,
-    /// Processor time it had used when its own work began.
-    cpu_before: Duration,
+    /// Processor time it had used when its own work began; not asked for while a program of a used runner is young.
+    cpu_before: Option<Duration>,
     /// It has been busy for long and lets others go first.
     has_stepped_back: bool,
 }
@@ -91,8 +91,7 @@ impl Guest {
         });
         push(&mut lease, &execute);
         let replaying = state.prepared.is_some();
-        let used = if lease.is_used() { lease.cpu_time() } else { None };
-        let cpu_before = used.unwrap_or_default();
+        let cpu_before = if lease.is_used() { None } else { Some(Duration::ZERO) };
         let (delivered, has_stepped_back) = (InputIndex(0), false);
         Some(Self { lease, delivered, rested: None, replaying, cpu_before, has_stepped_back })
     }
@@ -147,7 +146,7 @@ impl Guest {
     /// Its own work begins: what it used so far does not count.
     pub(super) fn begin_own_work(&mut self) {
         self.replaying = false;
-        self.cpu_before = self.lease.cpu_time().unwrap_or_default();
+        self.cpu_before = self.lease.cpu_time();
     }
 
     /// Whether it is busy, and has not been asked yet to let others go first.
@@ -159,12 +158,20 @@ impl Guest {
     pub(super) fn step_back(&mut self) {
         self.has_stepped_back = true;
         self.lease.step_back();
+        self.count_cpu();
     }
 
     /// Processor time its own work has used.
-    pub(super) fn cpu_ms(&self) -> u64 {
-        let used = self.lease.cpu_time().unwrap_or_default().saturating_sub(self.cpu_before);
+    pub(super) fn cpu_ms(&mut self) -> u64 {
+        let used = self.count_cpu().unwrap_or_default();
         u64::try_from(used.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// The same. A used runner is asked only once its program has been busy for long: what it used before that, a tenth of a
+    /// second at most, is not counted, and short programs need not ask the system. The runner itself counts all of it.
+    fn count_cpu(&mut self) -> Option<Duration> {
+        let now = self.lease.cpu_time()?;
+        Some(now.saturating_sub(*self.cpu_before.get_or_insert(now)))
     }
 
     /// The program is over: the runner may be kept for the same caller.

@@ -24,6 +24,10 @@ const ENTRIES_HELD_MAX: usize = 256;
 /// then one append from beginning to end.
 const HELD_MS_MAX: u64 = 2;
 
+/// The same for a program of which its runner has said nothing yet: where many wait for a runner, or for a processor,
+/// most are over soon after they have got it.
+const HELD_UNBEGUN_MS_MAX: u64 = 50;
+
 /// A guest that is this many appends ahead of the disk waits for it.
 const APPENDS_AHEAD_MAX: usize = 64;
 
@@ -157,7 +161,11 @@ impl Ledger {
 
     fn is_held(&mut self, clock: &Clock) -> bool {
         let now = clock.now();
-        now < *self.held_until.get_or_insert_with(|| now.after_ms(HELD_MS_MAX))
+        let ms_max = if self.state.prepared.is_none() { HELD_UNBEGUN_MS_MAX } else { HELD_MS_MAX };
+        let until = now.after_ms(ms_max);
+        let until = self.held_until.map_or(until, |held| held.min(until));
+        self.held_until = Some(until);
+        now < until
     }
 
     fn flush_now(&mut self) {
@@ -247,7 +255,8 @@ mod tests {
     use super::*;
     use crate::ManualClock;
     use lifecycle::{
-        CallerName, Convention, InputIndex, Json, Limits, LogLevel, OutputMark, Program, Seed,
+        CallerName, Convention, InputIndex, Json, Limits, LogLevel, OutputMark, Prepared, Program,
+        Seed,
     };
     use std::time::Duration;
     use store::sqlite::SqliteStore;
@@ -272,19 +281,54 @@ mod tests {
         Intent::Finish { result: Ok(Some(value)), active_ms: 0 }
     }
 
-    #[tokio::test]
-    async fn what_nobody_waits_for_is_written_with_what_comes_next_and_never_much_later() {
+    /// A ledger that nobody has written to, and where it writes.
+    fn empty() -> (SqliteStore, Ledger) {
         let store = SqliteStore::temporary().unwrap();
+        let execution = ExecutionId::from_uuid(Uuid::now_v7());
+        let journal = Arc::new(store.clone());
+        (store, Ledger::new(execution, journal, watch::Sender::new(0)))
+    }
+
+    fn ready() -> Intent {
+        let fingerprint = "an engine".to_owned();
+        Intent::Ready(Prepared { text: None, prelude: 1, fingerprint })
+    }
+
+    #[tokio::test]
+    async fn what_has_not_begun_waits_longer_and_no_longer_than_others_once_it_has() {
+        let (store, mut ledger) = empty();
         let hands = ManualClock::at(Timestamp(1_000));
         let clock = Clock::Manual(hands.clone());
-        let execution = ExecutionId::from_uuid(Uuid::now_v7());
-        let mut ledger = Ledger::new(execution, Arc::new(store.clone()), watch::Sender::new(0));
+        let is_unwritten = |ledger: &mut Ledger| {
+            ledger.flush(&clock);
+            ledger.flushed.0 == 0
+        };
+        ledger.submit(&Policy::default(), clock.now(), start()).unwrap();
+        assert!(is_unwritten(&mut ledger));
+        hands.advance(Duration::from_millis(HELD_UNBEGUN_MS_MAX - HELD_MS_MAX - 1));
+        assert!(is_unwritten(&mut ledger));
+        ledger.submit(&Policy::default(), clock.now(), ready()).unwrap();
+        assert!(is_unwritten(&mut ledger), "it has only just begun");
+        hands.advance(Duration::from_millis(HELD_MS_MAX - 1));
+        assert!(is_unwritten(&mut ledger));
+        hands.advance(Duration::from_millis(1));
+        assert!(!is_unwritten(&mut ledger));
+        ledger.settle().await.unwrap();
+        store.close().await;
+    }
+
+    #[tokio::test]
+    async fn what_nobody_waits_for_is_written_with_what_comes_next_and_never_much_later() {
+        let (store, mut ledger) = empty();
+        let hands = ManualClock::at(Timestamp(1_000));
+        let clock = Clock::Manual(hands.clone());
         let n_appends = |ledger: &mut Ledger, intent| {
             ledger.submit(&Policy::default(), clock.now(), intent).unwrap();
             ledger.flush(&clock);
             ledger.flushed.0
         };
         assert_eq!(n_appends(&mut ledger, start()), 0);
+        assert_eq!(n_appends(&mut ledger, ready()), 0);
         hands.advance(Duration::from_millis(HELD_MS_MAX - 1));
         assert_eq!(n_appends(&mut ledger, log(1)), 0);
         assert_eq!(ledger.held_until(), Some(Timestamp(1_000).after_ms(HELD_MS_MAX)));
@@ -301,8 +345,8 @@ mod tests {
         assert_eq!(n_appends(&mut ledger, log(6)), 2);
         assert_eq!(n_appends(&mut ledger, finish()), 3, "an end goes at once");
         ledger.settle().await.unwrap();
-        let written = store.read(execution, Seq(0), usize::MAX).await.unwrap();
-        assert_eq!(written.len(), 8, "{written:?}");
+        let written = store.read(ledger.execution, Seq(0), usize::MAX).await.unwrap();
+        assert_eq!(written.len(), 9, "{written:?}");
         store.close().await;
     }
 }

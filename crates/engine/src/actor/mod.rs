@@ -255,7 +255,7 @@ impl Actor {
     async fn wait(&mut self) -> Turn {
         let alarm = self.clockwork.next_wake(&self.ledger.state, self.guest.as_ref());
         let alarm = alarm.into_iter().chain(self.ledger.held_until()).min();
-        self.clockwork.arm(&self.shared.config.clock, alarm);
+        self.clockwork.arm(&self.shared, alarm);
         let (warm, has_room) = (self.is_warm_pause(), self.ledger.has_room());
         let listen = async {
             match &mut self.guest {

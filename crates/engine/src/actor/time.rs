@@ -3,11 +3,14 @@
 use super::Actor;
 use super::guest::Guest;
 use crate::Clock;
+use crate::engine::Shared;
+use crate::pulse::BEAT;
 use futures_util::future::{BoxFuture, FutureExt};
 use lifecycle::{
     ActiveClock, CallOutcome, Failure, FailureCode, Intent, LimitKind, Phase, State, TimerId,
     Timestamp,
 };
+use std::sync::Arc;
 
 /// How much later than the runner's own check we look at its processor time. The runner stops what
 /// yields; this stops what does not.
@@ -52,11 +55,11 @@ impl Clockwork {
     }
 
     /// Sets the alarm if it would ring too late; one that rings too early does no harm.
-    pub(super) fn arm(&mut self, clock: &Clock, wake: Option<Timestamp>) {
+    pub(super) fn arm(&mut self, shared: &Arc<Shared>, wake: Option<Timestamp>) {
         let Some(wake) = wake else { return };
         if self.alarm.as_ref().is_none_or(|(armed, _)| wake < *armed) {
-            let clock = clock.clone();
-            self.alarm = Some((wake, async move { clock.wait_until(wake).await }.boxed()));
+            let shared = Arc::clone(shared);
+            self.alarm = Some((wake, async move { wait_until(&shared, wake).await }.boxed()));
         }
     }
 
@@ -82,6 +85,16 @@ impl Clockwork {
         let warm = self.paused.map(|paused| paused.after_ms(self.warm_pause_ms));
         [due, active, replay, warm, self.cpu_check, self.busy_until].into_iter().flatten().min()
     }
+}
+
+/// Waits, at first for the beat that everybody hears: most programs need no alarm of their own.
+async fn wait_until(shared: &Shared, wake: Timestamp) {
+    let clock = &shared.config.clock;
+    let is_far = u128::from(wake.ms_since(clock.now())) >= BEAT.as_millis();
+    if is_far && matches!(clock, Clock::System(_)) {
+        shared.pulse.next().await;
+    }
+    clock.wait_until(wake).await;
 }
 
 impl Actor {
@@ -159,7 +172,7 @@ impl Actor {
         }
         if self.clockwork.cpu_check.is_some_and(|check| now >= check) {
             let cpu_ms_max = origin.limits.cpu_ms_max + CPU_GRACE_MS;
-            let used = self.guest.as_ref().map_or(0, Guest::cpu_ms);
+            let used = self.guest.as_mut().map_or(0, Guest::cpu_ms);
             if used >= cpu_ms_max {
                 return Some(LimitKind::Cpu);
             }

@@ -6,6 +6,8 @@ const { indexOf, toWellFormed } = kit.String;
 kit.world = world;
 kit.log = host.log;
 kit.outside = "tools.*"; // where a program finds what is not in its world
+const seed = { __proto__: null, a: 0, b: 0, c: 0, d: 0, e: 0, f: 0, g: 0, h: 0 };
+kit.seed = seed; // what randomness follows from
 kit.hosted = undefined; // how a foreign host's programs print, if it is one
 
 // A program that prints nothing but texts and numbers needs nothing that shows values.
@@ -61,7 +63,14 @@ delete kit.InternalErrorPrototype.constructor;
 return {
   start: (at, a, b, c, d, e, f, g, h) => {
     clock.now = clock.startedAt = at;
-    kit.seed = { __proto__: null, a, b, c, d, e, f, g, h };
+    seed.a = a;
+    seed.b = b;
+    seed.c = c;
+    seed.d = d;
+    seed.e = e;
+    seed.f = f;
+    seed.g = g;
+    seed.h = h;
     if (loaded.random !== undefined) loaded.random.seed();
   },
   furnish: (lines, chars) => load("hosted").begin(lines, chars),

@@ -24,18 +24,27 @@
   const numbers = stream();
   const secrets = stream();
 
-  const seed = () => {
+  // Few programs ask for numbers: the streams begin when one does.
+  let begun = false;
+  const begin = () => {
     const words = kit.seed;
-    if (words === undefined) return;
     numbers.seed(words.a, words.b, words.c, words.d);
     secrets.seed(words.e, words.f, words.g, words.h);
+    begun = true;
   };
-  seed();
 
   return {
     __proto__: null,
-    seed,
-    secret: secrets.next,
-    random: () => (numbers.next() >>> 5) / 134217728 + (numbers.next() >>> 6) / 9007199254740992,
+    seed: () => {
+      begun = false;
+    },
+    secret: () => {
+      if (!begun) begin();
+      return secrets.next();
+    },
+    random: () => {
+      if (!begun) begin();
+      return (numbers.next() >>> 5) / 134217728 + (numbers.next() >>> 6) / 9007199254740992;
+    },
   };
 })

@@ -7,50 +7,77 @@
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::runtime::{Handle, Id};
 
 /// One end. Never waits by itself.
 #[derive(Debug)]
-pub(crate) struct Link(AsyncFd<UnixStream>);
+pub(crate) struct Link {
+    stream: Arc<UnixStream>,
+    /// Which runtime watches it, and how; none before somebody has waited. Most answers are found by looking.
+    watched: Option<Box<(Id, AsyncFd<Arc<UnixStream>>)>>,
+}
 
 impl Link {
     /// Ours and the runner's.
     pub(crate) fn pair() -> io::Result<(Self, UnixStream)> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
-        Ok((Self(listening(ours)?), theirs))
+        Ok((Self { stream: Arc::new(ours), watched: None }, theirs))
     }
 
     /// Reads what has come; `WouldBlock` where nothing has.
     pub(crate) fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
-        self.0.try_io(Interest::READABLE, |mut stream| stream.read(into))
+        match &self.watched {
+            Some(watched) => watched.1.try_io(Interest::READABLE, |stream| (&**stream).read(into)),
+            None => self.look(into),
+        }
     }
 
     /// The same without being told before that something has come.
     pub(crate) fn look(&self, into: &mut [u8]) -> io::Result<usize> {
-        self.0.get_ref().read(into)
+        (&*self.stream).read(into)
     }
 
     /// Writes what there is room for; `WouldBlock` where there is none.
     pub(crate) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.get_ref().write(bytes)
+        (&*self.stream).write(bytes)
     }
 
-    /// Waits until something may have come, or the other side is gone.
+    /// Has the runtime of whoever waits watch it: another one would first have to wake up to pass the news on.
+    pub(crate) fn watch(&mut self) -> io::Result<()> {
+        let here = Handle::current().id();
+        if self.watched.as_ref().is_none_or(|watched| watched.0 != here) {
+            self.watched = Some(Box::new((here, listening(Arc::clone(&self.stream))?)));
+        }
+        Ok(())
+    }
+
+    /// Whether it can be waited for here as it is.
+    pub(crate) fn is_near(&self) -> bool {
+        self.watched.as_ref().is_some_and(|watched| watched.0 == Handle::current().id())
+    }
+
+    /// Waits until something may have come, or the other side is gone; for ever where it is not watched.
     pub(crate) async fn readable(&self) -> io::Result<()> {
-        self.0.readable().await.map(|mut ready| ready.retain_ready())
+        match &self.watched {
+            Some(watched) => watched.1.readable().await.map(|mut ready| ready.retain_ready()),
+            None => std::future::pending().await,
+        }
     }
 
     /// Waits until there may be room.
     pub(crate) async fn writable(&self) -> io::Result<()> {
-        writable(self.0.get_ref().as_fd()).await
+        writable(self.stream.as_fd()).await
     }
 }
 
 /// Registers a socket with the runtime for what comes.
 pub(super) fn listening<S: AsFd + std::os::fd::AsRawFd>(socket: S) -> io::Result<AsyncFd<S>> {
-    // SAFETY: both kinds of socket given here own their descriptor, and never replace or close it while they live.
+    // SAFETY: the kinds of socket given here own their descriptor, or share in it, and never replace or close it while
+    // they live.
     unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) }.map_err(io::Error::from)
 }
 
@@ -94,7 +121,8 @@ mod tests {
 
     #[tokio::test]
     async fn what_comes_is_heard_and_so_is_the_end() {
-        let (link, mut theirs) = Link::pair().unwrap();
+        let (mut link, mut theirs) = Link::pair().unwrap();
+        link.watch().unwrap();
         let mut into = [0; 8];
         assert_eq!(link.try_read(&mut into).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         theirs.write_all(b"abc").unwrap();

@@ -3,9 +3,9 @@
 use super::{ExecServer, no_page};
 use crate::auth::{Hosts, digest};
 use crate::error::Problem;
+use crate::front::Front;
 use crate::guard;
 use crate::listen::{Accepting, accept, upgrade};
-use crate::tasks::Tasks;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -15,7 +15,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 
 /// Why nobody listens.
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +58,7 @@ pub async fn listen(
     let failed = |error| ListenError::Bind(address, error);
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    let accepting = Accepting { stopping: CancellationToken::new(), tasks: Tasks::new() };
+    let accepting = Accepting::alone();
     let hosts = Hosts::new(address, &[]);
     let door = Door { hosts, secret: secret.map(digest), server: server.clone() };
     let router = Router::new()
@@ -67,7 +66,7 @@ pub async fn listen(
         .route("/readyz", get(ready))
         .fallback(nowhere)
         .with_state(Arc::new(door));
-    accepting.tasks.spawn(accept(listener, router, accepting.clone()));
+    accepting.tasks.spawn(accept(listener, Front::with(router), accepting.clone()));
     Ok(Listening { address, server, accepting })
 }
 

@@ -3,9 +3,9 @@
 use super::{Channels, serve_lines};
 use crate::auth::{Hosts, digest};
 use crate::error::Problem;
+use crate::front::Front;
 use crate::guard;
 use crate::listen::{Accepting, accept, upgrade};
-use crate::tasks::Tasks;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -19,7 +19,6 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, UnixListener};
-use tokio_util::sync::CancellationToken;
 
 /// How long to wait when the system has no descriptor for a connection.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
@@ -115,8 +114,8 @@ pub async fn listen(
     address: &Address,
     secret: Option<&str>,
 ) -> Result<Listening, ListenError> {
-    let accepting = Accepting { stopping: CancellationToken::new(), tasks: Tasks::new() };
-    let Accepting { stopping, tasks } = accepting.clone();
+    let accepting = Accepting::alone();
+    let Accepting { stopping, tasks, .. } = accepting.clone();
     let channels = Channels::new(sandbox, stopping, tasks.clone());
     let failed = |error| ListenError::Bind(address.clone(), error);
     let address = match address {
@@ -128,7 +127,7 @@ pub async fn listen(
             let at = listener.local_addr().map_err(failed)?;
             let door = Door { hosts: Hosts::new(at, &[]), secret: secret.map(digest), channels };
             let router = Router::new().fallback(enter).with_state(Arc::new(door));
-            tasks.spawn(accept(listener, router, accepting.clone()));
+            tasks.spawn(accept(listener, Front::with(router), accepting.clone()));
             Address::WebSocket(at)
         }
         Address::Tcp(at) => {

@@ -84,7 +84,9 @@ impl Call<'_> {
     pub(super) async fn first(&self) -> Option<Result<CallToolResponse, Problem>> {
         Some(match (self.tool.as_str(), self.manner) {
             ("execute", _) => self.execute().await,
-            ("resume", Manner::Model | Manner::Browser) | ("wait", _) => self.resume().await,
+            ("resume", Manner::Model | Manner::Browser) | ("wait", _) => {
+                Box::pin(self.resume()).await
+            }
             ("skills", _) => self.skills(),
             (other, _) => {
                 let engine = &self.visit.app.engine;
@@ -140,7 +142,7 @@ impl Call<'_> {
         loop {
             let progress = Progress::wished(self.context);
             let heard = listen(self.visit, wanted, self.patience(), progress).await?;
-            let Some(narration) = heard else { return self.unfinished(wanted).await };
+            let Some(narration) = heard else { return Box::pin(self.unfinished(wanted)).await };
             let asked = match narration.told(wanted.until) {
                 Some(Told::Over(outcome)) => {
                     tracing::debug!(target: "mcp", %execution, "over");
@@ -155,7 +157,7 @@ impl Call<'_> {
                 Manner::Model => return Ok(content::paused(asked).into()),
                 Manner::Browser => return Ok(self.sent_to_page(question, None)),
                 Manner::Retry(forms) => {
-                    match self.needed(execution, forms, &Misfits::new()).await? {
+                    match Box::pin(self.needed(execution, forms, &Misfits::new())).await? {
                         Some(needed) => return Ok(needed),
                         // Somebody else was quicker.
                         None => wanted = Wanted { until: Until::After(question), ..wanted },
@@ -164,7 +166,7 @@ impl Call<'_> {
                 }
                 Manner::Form(forms) => forms,
             };
-            match self.show(execution, asked, forms).await? {
+            match Box::pin(self.show(execution, asked, forms)).await? {
                 Shown::Answered { counts } => {
                     wanted = Wanted { until: Until::After(question), counts, ..wanted };
                 }

@@ -4,7 +4,7 @@ use super::narration::{Narration, Until};
 use super::visit::Visit;
 use crate::app::App;
 use crate::error::Problem;
-use futures_util::StreamExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use lifecycle::{ExecutionId, Seq};
 use protocols::executor::Told;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
@@ -33,6 +33,19 @@ pub(super) async fn listen(
     visit: &Visit,
     wanted: Wanted,
     wait: Duration,
+    progress: Progress,
+) -> Result<Option<Narration>, Problem> {
+    // What is over by now, as most small programs are, is told without anybody having to wait.
+    match hear(&visit.app, wanted, None).now_or_never() {
+        Some(heard) => heard.map(Some),
+        None => Box::pin(listen_for_long(visit, wanted, wait, progress)).await,
+    }
+}
+
+async fn listen_for_long(
+    visit: &Visit,
+    wanted: Wanted,
+    wait: Duration,
     mut progress: Progress,
 ) -> Result<Option<Narration>, Problem> {
     let (steps, mut step) = watch::channel(String::new());
@@ -57,7 +70,7 @@ async fn follow(
     steps: watch::Sender<String>,
 ) -> Result<Narration, Problem> {
     tokio::select! {
-        heard = hear(&app, wanted, steps) => heard,
+        heard = hear(&app, wanted, Some(&steps)) => heard,
         () = app.stopping.cancelled() => Err(Problem::stopping()),
     }
 }
@@ -65,7 +78,7 @@ async fn follow(
 async fn hear(
     app: &App,
     wanted: Wanted,
-    steps: watch::Sender<String>,
+    steps: Option<&watch::Sender<String>>,
 ) -> Result<Narration, Problem> {
     let mut entries = app.engine.follow(wanted.execution, Seq(0));
     let mut narration = Narration::default();
@@ -79,7 +92,7 @@ async fn hear(
             }
             return Ok(narration);
         }
-        if !steps.is_closed() {
+        if let Some(steps) = steps.filter(|steps| !steps.is_closed()) {
             steps.send_replace(narration.doing());
         }
     }

@@ -135,7 +135,8 @@ pub(crate) async fn mcp(
     let (visit, request) = enter(&app, caller, &query, request).await?;
     match short::answer(&visit, &request).await {
         Some(answer) => Ok(answer),
-        None => app.mcp.serve(visit, request).await,
+        // In a box: it is large, and seldom needed.
+        None => Box::pin(app.mcp.serve(visit, request)).await,
     }
 }
 

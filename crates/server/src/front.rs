@@ -1,0 +1,146 @@
+//! Where a request goes: programs by the straight way, everything else through the router.
+//!
+//! The router finds one of a hundred routes and puts each of its layers into a box. For a small program that would be a
+//! tenth of all there is to do.
+
+use crate::app::App;
+use crate::auth::Caller;
+use crate::body::JsonBody;
+use crate::config::Doors;
+use crate::doors::{executor, mcp};
+use crate::error::Problem;
+use crate::guard::guarded;
+use crate::query::Query;
+use crate::routes;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{FromRequest as _, FromRequestParts as _, Request, State};
+use axum::http::Method;
+use axum::response::{IntoResponse as _, Response};
+use futures_util::future::BoxFuture;
+use hyper::body::Incoming;
+use hyper::service::Service;
+use hyper_util::service::TowerToHyperService;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// How long we look again and again for the next program instead of sleeping: waking up takes as long.
+const LOOKING_MAX: Duration = Duration::from_micros(150);
+
+/// What answers the requests of a listener. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Front {
+    /// None for listeners with one door, which have no straight way.
+    app: Option<Arc<App>>,
+    router: TowerToHyperService<Router>,
+    /// Told when a program of this connection's is answered.
+    answered: Arc<Notify>,
+}
+
+/// The routes that programs come by.
+#[derive(Clone, Copy)]
+enum Straight {
+    Mcp,
+    Execute,
+}
+
+impl Front {
+    /// All doors of a server.
+    pub(crate) fn of(app: &Arc<App>) -> Self {
+        let straight = matches!(app.doors, Doors::All).then(|| Arc::clone(app));
+        Self {
+            app: straight,
+            router: TowerToHyperService::new(routes::build(app)),
+            answered: Arc::default(),
+        }
+    }
+
+    /// A router and nothing else.
+    pub(crate) fn with(router: Router) -> Self {
+        Self { app: None, router: TowerToHyperService::new(router), answered: Arc::default() }
+    }
+
+    /// The same for one connection.
+    pub(crate) fn for_connection(&self) -> Self {
+        Self { answered: Arc::default(), ..self.clone() }
+    }
+
+    /// Keeps this thread awake for a moment after each program's answer, where there is nothing else to do: a client that
+    /// wants another one says so soon.
+    pub(crate) async fn look(&self) -> Infallible {
+        let Some(app) = &self.app else { return std::future::pending().await };
+        loop {
+            self.answered.notified().await;
+            let began = Instant::now();
+            while app.engine.sandbox().is_at_rest() && began.elapsed() < LOOKING_MAX {
+                // Whoever we wait for may need this core.
+                std::thread::yield_now();
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+}
+
+impl Service<hyper::Request<Incoming>> for Front {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response, Infallible>>;
+
+    fn call(&self, request: hyper::Request<Incoming>) -> Self::Future {
+        let request = request.map(Body::new);
+        match (&self.app, Straight::way(&request)) {
+            (Some(app), Some(way)) => {
+                let (app, answered) = (Arc::clone(app), Arc::clone(&self.answered));
+                Box::pin(async move {
+                    let answer = way.answer(app, request).await;
+                    answered.notify_one();
+                    Ok(answer)
+                })
+            }
+            (Some(_) | None, _) => Box::pin(self.router.call(request)),
+        }
+    }
+}
+
+impl Straight {
+    const fn route(self) -> &'static str {
+        match self {
+            Self::Mcp => "/mcp",
+            Self::Execute => "/api/executions",
+        }
+    }
+
+    fn way(request: &Request) -> Option<Self> {
+        let is_it = |way: &Self| request.uri().path() == way.route();
+        let way = [Self::Mcp, Self::Execute].into_iter().find(is_it);
+        way.filter(|_| request.method() == Method::POST)
+    }
+
+    async fn answer(self, app: Arc<App>, request: Request) -> Response {
+        let within = Arc::clone(&app);
+        // In a box: whoever passes it on would copy all of it.
+        let answer = |request| {
+            Box::pin(async move {
+                let answered = self.enter(within, request).await;
+                answered.unwrap_or_else(|problem| problem.into_response())
+            })
+        };
+        guarded(&app, self.route(), request, answer).await
+    }
+
+    async fn enter(self, app: Arc<App>, request: Request) -> Result<Response, Problem> {
+        let (mut parts, body) = request.into_parts();
+        let caller = Caller::from_request_parts(&mut parts, &app).await?;
+        let Ok(query) = Query::from_request_parts(&mut parts, &app).await;
+        let request = Request::from_parts(parts, body);
+        match self {
+            Self::Mcp => mcp::mcp(State(app), caller, query, request).await,
+            Self::Execute => {
+                let body = JsonBody::from_request(request, &app).await?;
+                executor::execute(State(app), caller, query, body).await
+            }
+        }
+    }
+}
