@@ -20,7 +20,7 @@ use lifecycle::{
 use sandbox::Sandbox;
 use std::sync::Arc;
 use store::{ListFilter, Listed};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tools::Catalogue;
@@ -424,11 +424,8 @@ impl Shared {
                 }
             };
             let (reply, outcome) = oneshot::channel();
-            let sent = sender.send(request(reply)).await;
-            // A request that reaches a mailbox while its actor leaves is let go with the last sender, and not before.
-            drop(sender);
-            if sent.is_ok()
-                && let Ok(outcome) = outcome.await
+            if sender.send(request(reply)).await.is_ok()
+                && let Some(outcome) = told(&sender, outcome).await
             {
                 return outcome;
             }
@@ -438,8 +435,45 @@ impl Shared {
     }
 }
 
+/// What an actor says to a request in its mailbox; none where it left without a word. A request that comes while it leaves
+/// may lie in there for as long as anybody could send another one, so its answer is not all that is waited for.
+async fn told<T>(sender: &mpsc::Sender<Request>, mut outcome: oneshot::Receiver<T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        told = &mut outcome => told.ok(),
+        () = sender.closed() => outcome.try_recv().ok(),
+    }
+}
+
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Engine").field("live", &self.n_live()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_request_that_comes_while_its_actor_leaves_waits_for_nobody() {
+        let (sender, mailbox) = mpsc::channel(1);
+        let (reply, outcome) = oneshot::channel();
+        let on_its_way = sender.reserve().await.unwrap();
+        drop(mailbox);
+        on_its_way.send(Request::Wake(reply));
+        // It lies there: the sender is still in our hands.
+        assert!(told(&sender, outcome).await.is_none());
+    }
+
+    #[tokio::test]
+    async fn the_last_word_of_an_actor_is_heard() {
+        let (sender, mut mailbox) = mpsc::channel(1);
+        let (reply, outcome) = oneshot::channel();
+        sender.send(Request::Wake(reply)).await.unwrap();
+        let Some(Request::Wake(reply)) = mailbox.recv().await else { panic!("nothing came") };
+        reply.send(Ok(())).unwrap();
+        drop(mailbox);
+        assert!(matches!(told(&sender, outcome).await, Some(Ok(()))));
     }
 }
