@@ -18,6 +18,7 @@ mod owner;
 mod pool;
 mod query;
 mod recent;
+mod remembered;
 mod room;
 mod row;
 mod seal;
@@ -47,6 +48,7 @@ use owner::Owner;
 use pool::Pool;
 use query::PageMax;
 use recent::Recent;
+use remembered::Remembered;
 use room::Room;
 use rusqlite::Connection;
 use std::path::Path;
@@ -72,6 +74,7 @@ struct Inner {
     files: Pool<Folder>,
     watchers: Arc<Watchers>,
     recent: Arc<Recent>,
+    remembered: Arc<Remembered>,
     leases: Arc<Mutex<Leases>>,
     running: Mutex<Option<Running>>,
 }
@@ -132,9 +135,11 @@ impl SqliteStore {
         tail.clear()?;
         let watchers = Arc::new(Watchers::new());
         let recent = Arc::<Recent>::default();
+        let remembered = Arc::<Remembered>::default();
         let writer = Writer {
             ledger,
             followers: Followers { watchers: Arc::clone(&watchers), recent: Arc::clone(&recent) },
+            remembered: Arc::clone(&remembered),
             tail: Arc::new(tail),
             unsorted: Vec::new(),
             checkpoints,
@@ -150,7 +155,7 @@ impl SqliteStore {
             .map_err(StoreError::from)?;
         let running = Mutex::new(Some(Running { writer, others, owner, temporary }));
         let leases = Arc::default();
-        let inner = Inner { writes, readers, files, watchers, recent, leases, running };
+        let inner = Inner { writes, readers, files, watchers, recent, remembered, leases, running };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -233,6 +238,7 @@ impl Inner {
         self.readers.close();
         self.files.close();
         self.watchers.close();
+        self.remembered.close();
         self.running().take()
     }
 }
@@ -373,8 +379,19 @@ impl Records for SqliteStore {
         kind: &'static str,
         key: &str,
     ) -> BoxFuture<'static, Result<Option<Record>, StoreError>> {
-        let key = key.to_owned();
-        self.read(move |conn| query::record(conn, kind, &key))
+        let began = match self.inner.remembered.look(kind, key) {
+            Ok(record) => return Box::pin(std::future::ready(Ok(Some(record)))),
+            Err(age) => age,
+        };
+        let (remembered, key) = (Arc::clone(&self.inner.remembered), key.to_owned());
+        let read = self.read(move |conn| query::record(conn, kind, &key));
+        Box::pin(async move {
+            let record = read.await?;
+            if let Some(record) = &record {
+                remembered.keep(began, kind, record);
+            }
+            Ok(record)
+        })
     }
 
     fn put(

@@ -7,6 +7,7 @@ use super::format::{BUSY_MAX, Durability};
 use super::ledger::{Ledger, Unwritten, Write};
 use super::line::{Line, Max, Refused};
 use super::recent::Recent;
+use super::remembered::Remembered;
 use super::room::Room;
 use super::tail::Tail;
 use super::watchers::Watchers;
@@ -183,6 +184,7 @@ impl Followers {
 pub(super) struct Writer {
     pub(super) ledger: Ledger,
     pub(super) followers: Followers,
+    pub(super) remembered: Arc<Remembered>,
     pub(super) tail: Arc<Tail>,
     /// What could not be sorted in. It is tried again with what comes next; the tail holds it meanwhile.
     pub(super) unsorted: Vec<Job>,
@@ -257,6 +259,9 @@ impl Writer {
             }
             (Write::Sort(_, which), Ok(_)) => self.tail.sorted(*which),
             (Write::Forget(execution), Ok(_)) => self.followers.recent.forget(*execution),
+            // However it ended: what is remembered must not be older than what is kept.
+            (Write::Put { kind, record }, _) => self.remembered.forget(kind, &record.key),
+            (Write::Remove { kind, key, .. }, _) => self.remembered.forget(kind, key),
             _ => {}
         }
     }

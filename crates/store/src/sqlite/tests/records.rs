@@ -41,6 +41,28 @@ async fn of_many_that_change_a_record_at_once_one_wins() {
 }
 
 #[tokio::test]
+async fn whoever_reads_after_a_change_reads_the_change() {
+    let store = SqliteStore::temporary().unwrap();
+    let value = async || store.get("k", "x").await.unwrap().map(|record| record.value);
+    for version in 0..50 {
+        // Some that were asked for before the change and come back after it.
+        let early: Vec<_> = (0..8).map(|_| store.get("k", "x")).collect();
+        let put = store.put("k", "x", version.to_string(), version);
+        for read in early {
+            let _ = read.await.unwrap();
+        }
+        put.await.unwrap();
+        assert_eq!(value().await, Some(version.to_string()));
+        assert_eq!(value().await, Some(version.to_string()), "also when it is remembered");
+    }
+    store.remove("k", "x", 50).await.unwrap();
+    assert_eq!(value().await, None);
+    let other = store.clone();
+    store.close().await;
+    assert!(matches!(other.get("k", "x").await, Err(StoreError::Closed)));
+}
+
+#[tokio::test]
 async fn blobs_survive_reopening() {
     let temp = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(temp.path()).unwrap();

@@ -1,0 +1,136 @@
+//! Records that were read before: a call of a tool asks for its secret each time, and to ask the disk takes longer than many
+//! a tool does.
+//!
+//! We own the directory, so nobody changes a record but our own writer, who says so here before anybody hears of it.
+
+use crate::Record;
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard};
+
+/// What is remembered in all; then everything is forgotten, and read again where it is wanted.
+const REMEMBERED_BYTES_MAX: usize = 1 << 20;
+
+/// Larger ones are read each time.
+const RECORD_BYTES_MAX: usize = 64 << 10;
+
+/// What a record takes besides its texts, about.
+const RECORD_BYTES: usize = 200;
+
+/// Some of the records as they are in the tables.
+#[derive(Default)]
+pub(super) struct Remembered(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    records: HashMap<&'static str, HashMap<String, Record>>,
+    bytes: usize,
+    /// How often something has changed: what was read before that may be old.
+    age: Age,
+    is_closed: bool,
+}
+
+/// When somebody began to read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Age(u64);
+
+impl Remembered {
+    /// A record, or when its reading begins.
+    pub(super) fn look(&self, kind: &str, key: &str) -> Result<Record, Age> {
+        let state = self.lock();
+        state.records.get(kind).and_then(|of_kind| of_kind.get(key)).cloned().ok_or(state.age)
+    }
+
+    /// Remembers what was read, unless something has changed since the reading began.
+    pub(super) fn keep(&self, began: Age, kind: &'static str, record: &Record) {
+        let bytes = bytes_of(record);
+        let mut state = self.lock();
+        if state.is_closed || state.age != began || bytes > RECORD_BYTES_MAX {
+            return;
+        }
+        if state.bytes + bytes > REMEMBERED_BYTES_MAX {
+            state.clear();
+        }
+        let of_kind = state.records.entry(kind).or_default();
+        let before = of_kind.insert(record.key.clone(), record.clone());
+        state.bytes += bytes;
+        state.bytes -= before.as_ref().map_or(0, bytes_of);
+    }
+
+    /// A record is no longer what it was.
+    pub(super) fn forget(&self, kind: &str, key: &str) {
+        let mut state = self.lock();
+        state.age = Age(state.age.0.wrapping_add(1));
+        let gone = state.records.get_mut(kind).and_then(|of_kind| of_kind.remove(key));
+        state.bytes -= gone.as_ref().map_or(0, bytes_of);
+    }
+
+    /// Remembers nothing any more.
+    pub(super) fn close(&self) {
+        let mut state = self.lock();
+        state.clear();
+        state.is_closed = true;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().expect("nothing panics while it holds this lock")
+    }
+}
+
+impl State {
+    fn clear(&mut self) {
+        self.records.clear();
+        self.bytes = 0;
+    }
+}
+
+const fn bytes_of(record: &Record) -> usize {
+    RECORD_BYTES + 2 * record.key.len() + record.value.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(key: &str, bytes: usize) -> Record {
+        Record { key: key.to_owned(), value: "x".repeat(bytes), version: 1 }
+    }
+
+    fn age(remembered: &Remembered) -> Age {
+        remembered.look("kind", "no such key").unwrap_err()
+    }
+
+    #[test]
+    fn what_was_read_is_remembered_until_it_changes() {
+        let remembered = Remembered::default();
+        let one = record("one", 3);
+        remembered.keep(age(&remembered), "kind", &one);
+        assert_eq!(remembered.look("kind", "one"), Ok(one.clone()));
+        assert!(remembered.look("other", "one").is_err());
+        let began = age(&remembered);
+        remembered.forget("kind", "one");
+        assert!(remembered.look("kind", "one").is_err());
+        remembered.keep(began, "kind", &one);
+        assert!(remembered.look("kind", "one").is_err(), "it was read before it changed");
+        assert_eq!(remembered.lock().bytes, 0);
+    }
+
+    #[test]
+    fn never_too_much_is_remembered_and_nothing_once_closed() {
+        let remembered = Remembered::default();
+        for n in 0..100 {
+            let large = record(&n.to_string(), 60 << 10);
+            remembered.keep(age(&remembered), "kind", &large);
+            remembered.keep(age(&remembered), "kind", &large);
+            assert!(remembered.look("kind", &large.key).is_ok());
+            let state = remembered.lock();
+            let bytes: usize = state.records["kind"].values().map(bytes_of).sum();
+            assert_eq!(state.bytes, bytes);
+            assert!(bytes <= REMEMBERED_BYTES_MAX);
+        }
+        remembered.keep(age(&remembered), "kind", &record("huge", RECORD_BYTES_MAX));
+        assert!(remembered.look("kind", "huge").is_err());
+        remembered.close();
+        remembered.keep(age(&remembered), "kind", &record("one", 1));
+        assert!(remembered.look("kind", "one").is_err());
+    }
+}
