@@ -107,7 +107,7 @@ const HELP: &str = "\
 Examples:
   airlock connection add petstore --template bearer --value @token.txt
   airlock connection add intranet mine --owner user --template basic --field user=ann --field password=@-
-  airlock connection add petstore --template apikey-1 --from 'cmd:op read op://work/petstore/key'
+  airlock connection add petstore --template apikey-0 --from 'cmd:op read op://work/petstore/key'
   airlock connection add petstore theirs --template bearer --handoff
   airlock connection add calendar --template oauth --scope read
   airlock connection authorize calendar

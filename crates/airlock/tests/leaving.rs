@@ -42,7 +42,7 @@ fn connect_values(admin: &Client, dir: &Path) {
     connect(admin, plain("bearer", CANARIES[0]));
     let basic = json!({ "user": "ann", "password": CANARIES[1] });
     connect(admin, json!({ "name": "basic", "template": "basic", "values": basic }));
-    connect(admin, json!({ "name": "header", "template": "apikey-1", "value": CANARIES[2] }));
+    connect(admin, json!({ "name": "header", "template": "apikey-0", "value": CANARIES[2] }));
     let query = json!({ "name": "key", "value": CANARIES[3] });
     connect(admin, json!({ "name": "query", "template": "query", "values": query }));
     let file = dir.join("cookie.txt");

@@ -93,7 +93,7 @@ impl ToolSpec {
 /// One way to prove who calls: which values a connection needs and where they go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthMethod {
-    /// What a connection names it by, such as `apikey-1`.
+    /// What a connection names it by, such as `apikey-0`.
     pub template: String,
     /// `apiKey`, `bearer`, `basic`, `oauth2` or `none`.
     pub kind: &'static str,

@@ -37,7 +37,7 @@ pub struct Connection {
     /// Variables of a program that is started.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, Text>,
-    /// One of the source's own ways to prove who calls, such as `apikey-1`; `values` has what it wants.
+    /// One of the source's own ways to prove who calls, such as `apikey-0`; `values` has what it wants.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
     /// What the template wants, by its names. What is missing is asked of a person when it is needed.
@@ -336,7 +336,7 @@ mod tests {
     fn a_file_says_where_secrets_are_in_tables_and_in_words() {
         let text = "[connections.a.one]\nbearer = 'env:TOKEN'\n\
                     [connections.a.two]\nheaders = { 'x-key' = { cmd = ['op', 'read', 'op://a b/c'] } }\n\
-                    [connections.a.three]\ntemplate = 'apikey-1'\nvalues = { value = 'cmd:pass show key' }\n\
+                    [connections.a.three]\ntemplate = 'apikey-0'\nvalues = { value = 'cmd:pass show key' }\n\
                     [connections.a.four]\noauth = { flow = 'device', scopes = ['read'] }\n";
         let connections = File::parse(text).unwrap().connections.remove("a").unwrap();
         assert_eq!(connections["one"].bearer, Some(Text::Env { env: "TOKEN".into() }));
@@ -345,7 +345,7 @@ mod tests {
         let Text::Cmd { cmd } = &connections["three"].values["value"] else { panic!() };
         assert_eq!(cmd.argv(), ["pass", "show", "key"]);
         let kinds = ["one", "two", "three", "four"].map(|name| connections[name].kind().to_owned());
-        assert_eq!(kinds, ["bearer", "header", "apikey-1", "oauth"]);
+        assert_eq!(kinds, ["bearer", "header", "apikey-0", "oauth"]);
         let twice = "[connections.a.b]\nbearer = 'x'\noauth = {}\n";
         let why = File::parse(twice).unwrap_err();
         assert_eq!(

@@ -168,7 +168,7 @@ mod tests {
             variable: variable.into(),
         };
         AuthMethod {
-            template: "apikey-1".into(),
+            template: "apikey-0".into(),
             kind: "apiKey",
             label: "key + app".into(),
             placements: vec![
@@ -212,8 +212,8 @@ mod tests {
         };
         let made = |offer: Offer| connection(&[pair()], offer).map(|made| made.kind().to_owned());
         assert_eq!(made(Offer::default()), Ok("none".into()));
-        assert_eq!(made(offer("apikey-1", &[("key", "k"), ("app", "a")])), Ok("apikey-1".into()));
-        assert_eq!(made(offer("apikey-1", &[("key", "k")])), Err("values.app is missing".into()));
+        assert_eq!(made(offer("apikey-0", &[("key", "k"), ("app", "a")])), Ok("apikey-0".into()));
+        assert_eq!(made(offer("apikey-0", &[("key", "k")])), Err("values.app is missing".into()));
         assert_eq!(made(offer("bearer", &[])), Err("The member \"value\" is missing.".into()));
         assert_eq!(made(offer("basic", &[("user", "u"), ("password", "p")])), Ok("basic".into()));
         assert_eq!(made(offer("cookie", &[("name", "sid"), ("value", "v")])), Ok("cookie".into()));

@@ -72,7 +72,7 @@ impl Integration for Graphql {
 
     /// Introspection says nothing about it; a bearer token is what most of them take.
     fn auth_methods(&self) -> Vec<AuthMethod> {
-        vec![AuthMethod::bearer("apikey-1")]
+        vec![AuthMethod::bearer("apikey-0")]
     }
 
     fn objection(&self, tool: &str, _credential: &Credential, args: &Json) -> Option<String> {

@@ -130,8 +130,9 @@ fn method(group: &[&Scheme], n_keys: &mut usize) -> AuthMethod {
     let template = match oauth {
         Some(scheme) => format!("oauth-{}", scheme.name),
         None => {
+            // From nought, as Executor counts: its users' scripts name them.
             *n_keys += 1;
-            format!("apikey-{n_keys}")
+            format!("apikey-{}", *n_keys - 1)
         }
     };
     let kind = match (group, oauth) {
@@ -194,13 +195,13 @@ mod tests {
             })
             .collect();
         let expected = [
-            "apikey-1 apiKey: Query app \"\" <app_id>, Header X-Key \"\" <key>",
+            "apikey-0 apiKey: Query app \"\" <app_id>, Header X-Key \"\" <key>",
             "oauth-oauth oauth2: Header authorization \"Bearer \" <value>",
-            "apikey-2 bearer: Header authorization \"Bearer \" <value>",
-            "apikey-3 basic: Header authorization \"Basic \" <value>",
-            "apikey-4 apiKey: Header authorization \"HMAC \" <value>",
-            "apikey-5 apiKey: Header cookie \"sid=\" <value>",
-            "apikey-6 bearer: Header authorization \"Bearer \" <value>",
+            "apikey-1 bearer: Header authorization \"Bearer \" <value>",
+            "apikey-2 basic: Header authorization \"Basic \" <value>",
+            "apikey-3 apiKey: Header authorization \"HMAC \" <value>",
+            "apikey-4 apiKey: Header cookie \"sid=\" <value>",
+            "apikey-5 bearer: Header authorization \"Bearer \" <value>",
         ];
         let mut sorted = shown.clone();
         sorted.sort();
