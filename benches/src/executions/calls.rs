@@ -2,8 +2,9 @@
 
 use super::rival::{Rival, VERSION};
 use super::tool_server::{Direct, ToolServer};
-use super::with_tools::House;
+use crate::directory::directory;
 use crate::durable::client::Client;
+use crate::durable::served::Served;
 use anyhow::{Result, ensure};
 use bench::{Contender, Plan, Report, Target};
 use std::time::Duration;
@@ -14,35 +15,34 @@ const PLAN: Plan =
 /// How many times faster than the rival.
 const WISH: f64 = 20.0;
 
-/// Where the tools are below each server.
-pub(super) const OURS: &str = "tools.bench.items";
-pub(super) const THEIRS: &str = "tools.bench.org.main.items";
+/// Where the tools are, below either server.
+pub(super) const ITEMS: &str = "tools.bench.org.main.items";
 
 pub(super) fn run(tools: &ToolServer, rival: Option<&Rival>, report: &mut Report) -> Result<()> {
-    let house = House::open(tools)?;
+    let directory = directory()?;
+    let served = Served::start(directory.path())?;
+    tools.offer(&mut served.client()?)?;
     let mut direct = Direct::connect(tools.address)?;
-    let (mut ours, code) = (house.client()?, code(OURS));
+    let (mut ours, code) = (served.client()?, code());
     let name = "ten HTTP tool calls, 1 client";
     let subject = Contender::new(name, || ten(&mut ours, &code));
     let floor =
         Contender::new("the same ten requests by hand", || (0..10).try_for_each(|_| direct.call()));
     report.add(PLAN.compare(subject, floor)?, vec![]);
     if let Some(rival) = rival {
-        let (mut theirs, their_code) = (rival.client()?, self::code(THEIRS));
+        let mut theirs = rival.client()?;
         let subject = Contender::new(name, || ten(&mut ours, &code));
         let floor = Contender::new(format!("executor {VERSION}, the same calls"), || {
-            ten(&mut theirs, &their_code)
+            ten(&mut theirs, &code)
         });
         report.add(PLAN.compare(subject, floor)?, vec![Target::RatioMax(1.0 / WISH)]);
     }
-    drop(ours);
-    house.close();
-    Ok(())
+    served.stop()
 }
 
-fn code(at: &str) -> String {
+fn code() -> String {
     format!(
-        "let n = 0; for (let i = 0; i < 10; i++) {{ if (await {at}.getItem({{}})) n++; }} return n"
+        "let n = 0; for (let i = 0; i < 10; i++) {{ if ((await {ITEMS}.getItem({{}})).ok) n++; }} return n"
     )
 }
 

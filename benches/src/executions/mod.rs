@@ -8,7 +8,6 @@ mod pauses;
 mod rival;
 mod tool_server;
 mod trivial;
-mod with_tools;
 
 use anyhow::Result;
 use bench::Report;

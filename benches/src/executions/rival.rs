@@ -6,7 +6,6 @@ use crate::durable::client::Client;
 use crate::durable::served::tree_bytes;
 use crate::npm;
 use anyhow::{Context, Result, ensure};
-use serde_json::json;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -33,15 +32,7 @@ impl Rival {
     /// Installs it unless that was done before, starts it, and tells it of `tools`.
     pub(super) fn install_and_start(tools: &ToolServer) -> Result<Self> {
         let rival = Self::start(&installed()?)?;
-        let mut client = rival.client()?;
-        let spec = tools.spec().to_string();
-        let body = json!({ "spec": { "kind": "blob", "value": spec }, "slug": "bench" });
-        client.post("/api/openapi/specs", &body).context("add the tools")?;
-        let body = json!({
-            "owner": "org", "name": "main", "integration": "bench",
-            "template": "apikey-0", "value": "none",
-        });
-        client.post("/api/connections", &body).context("connect the tools")?;
+        tools.offer(&mut rival.client()?)?;
         Ok(rival)
     }
 

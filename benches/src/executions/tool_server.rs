@@ -1,5 +1,6 @@
 //! The HTTP service behind the tools: one thread per connection, the same few bytes for every request.
 
+use crate::durable::client::Client;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -29,8 +30,21 @@ impl ToolServer {
         Ok(Self { address })
     }
 
+    /// Tells a server of the service, and connects it; whose server it is makes no difference.
+    pub(super) fn offer(&self, server: &mut Client) -> Result<()> {
+        let spec = self.spec().to_string();
+        let body = json!({ "spec": { "kind": "blob", "value": spec }, "slug": "bench" });
+        server.post("/api/openapi/specs", &body).context("add the tools")?;
+        let body = json!({
+            "owner": "org", "name": "main", "integration": "bench",
+            "template": "apikey-0", "value": "none",
+        });
+        server.post("/api/connections", &body).context("connect the tools")?;
+        Ok(())
+    }
+
     /// What the service offers: one that reads, and one that does not and so must be approved.
-    pub(super) fn spec(&self) -> Value {
+    fn spec(&self) -> Value {
         let ok = json!({ "200": { "description": "ok", "content": {
             "application/json": { "schema": { "type": "object" } } } } });
         json!({
