@@ -20,6 +20,9 @@ use std::rc::Rc;
 /// Holds a world and small programs. What larger ones need besides comes from the system, block by block.
 const REGION_BYTES: usize = 4 << 20;
 
+/// What is put back at once of a world that has changed.
+const PIECE_BYTES: usize = 512;
+
 /// Stands before every block: how many bytes its owner may use, which is even; one more for a block from the system.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
@@ -110,7 +113,7 @@ impl Heap {
         unsafe {
             let books = &mut *self.0.books.get();
             let (region, known) = (self.0.region.as_ptr(), picture.bytes.len());
-            ptr::copy_nonoverlapping(picture.bytes.as_ptr(), region, known);
+            put_back(std::slice::from_raw_parts_mut(region, known), &picture.bytes);
             region.add(known).write_bytes(0, books.used_bytes - known);
             books.used_bytes = picture.books.used_bytes;
             books.free.copy_from_slice(&*picture.books.free);
@@ -154,6 +157,16 @@ impl Memory {
                 let layout = outside_layout(header.as_ref().word.usable_bytes());
                 System.dealloc(header.as_ptr().cast(), layout);
             }
+        }
+    }
+}
+
+/// Makes `now` what it was. Few programs change more than a hundredth of their world: to compare it all and write little
+/// takes less time than to write it all, and leaves more of what others need in the processor's caches.
+fn put_back(now: &mut [u8], was: &[u8]) {
+    for (now, was) in now.chunks_mut(PIECE_BYTES).zip(was.chunks(PIECE_BYTES)) {
+        if now != was {
+            now.copy_from_slice(was);
         }
     }
 }

@@ -23,7 +23,7 @@ const COLLECTED_AGE_MAX: Duration = Duration::from_millis(20);
 const READ_BYTES: usize = 8 << 10;
 
 /// How long we look again and again for the answer to something we said, instead of sleeping: waking up takes as long.
-const ANSWER_LOOKING_MAX: Duration = Duration::from_micros(100);
+const ANSWER_LOOKING_MAX: Duration = Duration::from_micros(250);
 
 /// The same for the next program: somebody has to hear of the last one first, and to think of another.
 const ERRAND_LOOKING_MAX: Duration = Duration::from_micros(200);

@@ -141,6 +141,9 @@ impl Lease {
             runner.is_used = true;
             self.shared.keep(caller, runner);
         }
+        if let Some(runner) = self.runner.take() {
+            self.shared.dismiss(runner);
+        }
     }
 
     /// Moves bytes both ways until a whole line is here. Waiting for both at once is what keeps a runner that
@@ -163,9 +166,7 @@ impl Lease {
             if !has_unsent && self.may_look() {
                 self.look();
                 if self.at_work.is_some() && !self.is_link_over {
-                    // The runner may need this core.
-                    std::thread::yield_now();
-                    tokio::task::yield_now().await;
+                    step_aside().await;
                 }
                 continue;
             }
@@ -245,6 +246,12 @@ impl Lease {
     fn runner_mut(&mut self) -> &mut Runner {
         self.runner.as_mut().expect("a lease has its runner until it is finished")
     }
+}
+
+/// For those who look again and again instead of sleeping: whoever they wait for may need this core, or this thread.
+pub async fn step_aside() {
+    std::thread::yield_now();
+    tokio::task::yield_now().await;
 }
 
 /// Ends a runner that broke the rules of the link.

@@ -27,7 +27,7 @@ pub use config::{Config, MEMORY_BYTES_DEFAULT, Program};
 pub use error::{Gone, LeaseError, StartError};
 pub use exit::Exit;
 pub use jail::{Layer, Tier};
-pub use lease::{Lease, Received};
+pub use lease::{Lease, Received, step_aside};
 pub use sandbox::{Demand, Load, Sandbox};
 
 /// Call first in `main`: if this process was started as our zygote, it becomes it and never returns.

@@ -112,6 +112,11 @@ impl Sandbox {
         self.shared.keeps && self.shared.n_at_work.load(Ordering::Relaxed) == 0
     }
 
+    /// Whether there is a processor for somebody who looks again and again for something that is about to come.
+    pub fn has_room_to_look(&self) -> bool {
+        2 * self.shared.n_at_work.load(Ordering::Relaxed) < self.shared.n_cores
+    }
+
     /// A runner, in the order of asking and as soon as its memory fits the budget. Dropping the future leaves
     /// the queue, and whatever was on its way ends.
     pub async fn lease(&self, demand: Demand) -> Result<Lease, LeaseError> {
@@ -199,6 +204,12 @@ impl Shared {
                 kept.push(Kept { caller, runner });
             }
         }
+    }
+
+    /// Ends a runner whose program is over, once whoever waits for that program has been told: to clear a process away
+    /// takes as long as many a program.
+    pub(crate) fn dismiss(&self, runner: Runner) {
+        self.tasks.spawn(async move { drop(runner) });
     }
 
     fn kept_for(&self, caller: &str, memory_bytes: u64) -> Option<Runner> {

@@ -75,9 +75,7 @@ impl Front {
             self.answered.notified().await;
             let began = Instant::now();
             while app.engine.sandbox().is_at_rest() && began.elapsed() < LOOKING_MAX {
-                // Whoever we wait for may need this core.
-                std::thread::yield_now();
-                tokio::task::yield_now().await;
+                sandbox::step_aside().await;
             }
         }
     }

@@ -20,9 +20,9 @@ pub(super) const ENTRIES_PER_READ_MAX: usize = 1_000;
 /// Entries that wait for an append under way. More would make one append slow for everybody.
 const ENTRIES_HELD_MAX: usize = 256;
 
-/// How long what nobody waits for may wait to be written with what comes next. Most programs are over in less, and are
-/// then one append from beginning to end.
-const HELD_MS_MAX: u64 = 2;
+/// How long what nobody waits for may wait to be written with what comes next. Most programs are over in less, those that
+/// call quick tools too, and are then one append from beginning to end. Whoever watches one print does not notice.
+const HELD_MS_MAX: u64 = 20;
 
 /// The same for a program of which its runner has said nothing yet: where many wait for a runner, or for a processor,
 /// most are over soon after they have got it.

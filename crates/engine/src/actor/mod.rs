@@ -5,6 +5,7 @@ mod guest;
 mod inlet;
 mod launch;
 mod ledger;
+mod looking;
 mod progress;
 pub(crate) mod replay;
 mod requests;
@@ -26,6 +27,7 @@ use lifecycle::{
     CallId, CallOutcome, Effect, Event, ExecutionId, Failure, FailureCode, InputIndex, Intent,
     Phase, QuestionId, Rejection, Runs, Strength, Timestamp, owe,
 };
+use looking::Looking;
 use progress::Telling;
 use sandbox::{Lease, LeaseError};
 use std::collections::VecDeque;
@@ -81,6 +83,8 @@ pub(crate) struct Actor {
     guest: Option<Guest>,
     launching: Option<BoxFuture<'static, Result<Lease, LeaseError>>>,
     calls: FuturesUnordered<BoxFuture<'static, (CallId, CallOutcome)>>,
+    /// How their results are waited for.
+    looking: Looking,
     /// Tools at work that ask something.
     asking: Asking,
     /// Tools at work that say how far they are.
@@ -134,6 +138,7 @@ impl Actor {
             guest: None,
             launching: None,
             calls: FuturesUnordered::new(),
+            looking: Looking::default(),
             asking: Asking::default(),
             telling: Telling::default(),
             abandoned,
@@ -235,7 +240,10 @@ impl Actor {
                     tokio::task::consume_budget().await;
                 }
             }
-            Turn::Returned(call, outcome) => self.settle(call, outcome),
+            Turn::Returned(call, outcome) => {
+                self.looking.returned();
+                self.settle(call, outcome);
+            }
             Turn::Wished(wished) => self.ask(wished),
             Turn::Progressed(call, text) => self.progress(call, text),
             Turn::Asked(Some(Request::Submit(intent, reply))) => self.request(intent, reply),
@@ -263,6 +271,7 @@ impl Actor {
                 None => std::future::pending().await,
             }
         };
+        let looking = self.looking.look(&self.shared.sandbox);
         let leased = async {
             match &mut self.launching {
                 Some(launching) => launching.await,
@@ -281,6 +290,7 @@ impl Actor {
             wished = self.asking.next() => Turn::Wished(wished),
             (call, text) = self.telling.next(), if has_room => Turn::Progressed(call, text),
             lease = leased => Turn::Leased(lease),
+            never = looking, if !self.calls.is_empty() => match never {},
             Ok(()) = self.pressure.changed(), if warm => Turn::Pressed,
         }
     }
@@ -335,7 +345,10 @@ impl Actor {
             }
             // A tool that answers at once saves a turn: its result joins the same append.
             match self.calls.next().now_or_never().flatten() {
-                Some((call, outcome)) => self.settle(call, outcome),
+                Some((call, outcome)) => {
+                    self.looking.returned();
+                    self.settle(call, outcome);
+                }
                 None => return,
             }
         }
@@ -383,6 +396,7 @@ impl Actor {
         };
         let calling = self.shared.config.catalogue.call(request);
         self.calls.push(calling.map(move |outcome| (call, outcome)).boxed());
+        self.looking.dispatched();
     }
 
     fn settle(&mut self, call: CallId, outcome: CallOutcome) {
