@@ -18,8 +18,8 @@ const READ_BYTES_FIRST: usize = 1_000;
 const READ_BYTES_MAX: usize = 64 << 10;
 
 /// How long we look again and again for a runner's answer instead of sleeping, where there are processors enough: most
-/// programs are over in less, and waking up takes as long.
-const LOOKING_MAX: Duration = Duration::from_micros(150);
+/// programs are over in less, also in a runner that has just been forked, and waking up takes long.
+const LOOKING_MAX: Duration = Duration::from_micros(500);
 
 /// A leased runner. Dropping it kills the runner.
 #[derive(Debug)]
