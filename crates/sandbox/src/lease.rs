@@ -141,9 +141,6 @@ impl Lease {
             runner.is_used = true;
             self.shared.keep(caller, runner);
         }
-        if let Some(runner) = self.runner.take() {
-            self.shared.dismiss(runner);
-        }
     }
 
     /// Moves bytes both ways until a whole line is here. Waiting for both at once is what keeps a runner that

@@ -114,7 +114,7 @@ impl Sandbox {
 
     /// Whether there is a processor for somebody who looks again and again for something that is about to come.
     pub fn has_room_to_look(&self) -> bool {
-        2 * self.shared.n_at_work.load(Ordering::Relaxed) < self.shared.n_cores
+        self.shared.has_room_for(self.shared.n_at_work.load(Ordering::Relaxed) + 1)
     }
 
     /// A runner, in the order of asking and as soon as its memory fits the budget. Dropping the future leaves
@@ -178,7 +178,7 @@ impl AtWork {
 
     /// Whether there are processors for all who are at work, and for as many who look what they say.
     pub(crate) fn has_room_to_look(&self) -> bool {
-        2 * self.0.n_at_work.load(Ordering::Relaxed) <= self.0.n_cores
+        self.0.has_room_for(self.0.n_at_work.load(Ordering::Relaxed))
     }
 }
 
@@ -196,6 +196,11 @@ struct Kept {
 }
 
 impl Shared {
+    /// Whether there are processors for so many who are at work, and for as many who look for what comes of it.
+    const fn has_room_for(&self, n_at_work: usize) -> bool {
+        2 * n_at_work <= self.n_cores
+    }
+
     /// Keeps a runner for its caller, unless others need its share.
     pub(crate) fn keep(&self, caller: String, runner: Runner) {
         if self.keeps && self.admission.waiting() == 0 && !self.shutdown.is_cancelled() {
@@ -204,12 +209,6 @@ impl Shared {
                 kept.push(Kept { caller, runner });
             }
         }
-    }
-
-    /// Ends a runner whose program is over, once whoever waits for that program has been told: to clear a process away
-    /// takes as long as many a program.
-    pub(crate) fn dismiss(&self, runner: Runner) {
-        self.tasks.spawn(async move { drop(runner) });
     }
 
     fn kept_for(&self, caller: &str, memory_bytes: u64) -> Option<Runner> {

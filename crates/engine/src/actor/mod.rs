@@ -240,10 +240,7 @@ impl Actor {
                     tokio::task::consume_budget().await;
                 }
             }
-            Turn::Returned(call, outcome) => {
-                self.looking.returned();
-                self.settle(call, outcome);
-            }
+            Turn::Returned(call, outcome) => self.returned(call, outcome),
             Turn::Wished(wished) => self.ask(wished),
             Turn::Progressed(call, text) => self.progress(call, text),
             Turn::Asked(Some(Request::Submit(intent, reply))) => self.request(intent, reply),
@@ -345,10 +342,7 @@ impl Actor {
             }
             // A tool that answers at once saves a turn: its result joins the same append.
             match self.calls.next().now_or_never().flatten() {
-                Some((call, outcome)) => {
-                    self.looking.returned();
-                    self.settle(call, outcome);
-                }
+                Some((call, outcome)) => self.returned(call, outcome),
                 None => return,
             }
         }
@@ -397,6 +391,12 @@ impl Actor {
         let calling = self.shared.config.catalogue.call(request);
         self.calls.push(calling.map(move |outcome| (call, outcome)).boxed());
         self.looking.dispatched();
+    }
+
+    /// A tool of ours is done.
+    fn returned(&mut self, call: CallId, outcome: CallOutcome) {
+        self.looking.returned();
+        self.settle(call, outcome);
     }
 
     fn settle(&mut self, call: CallId, outcome: CallOutcome) {
