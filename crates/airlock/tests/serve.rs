@@ -322,6 +322,41 @@ fn a_kept_runner_serves_the_connections_of_every_thread() {
 }
 
 #[test]
+fn programs_that_share_a_kept_runner_hear_their_own_results_whatever_the_others_do() {
+    let (_dir, served) = fresh(&["--keep-runners"]);
+    std::thread::scope(|scope| {
+        for lane in 0..8 {
+            let client = served.client("run");
+            scope.spawn(move || {
+                for n in 0..40 {
+                    let quick = format!("globalThis.left = {n}; return [{lane}, {n}, typeof left]");
+                    let told = client.execute(&quick).json();
+                    assert_eq!(told["structured"]["result"], json!([lane, n, "number"]));
+                    let (program, expected) = match (lane + n) % 10 {
+                        0 => ("await tools.demo.sleep({ ms: 1 }); return typeof left", "undefined"),
+                        1 => (
+                            "let s = 0; for (let n = 0; n < 3e6; n++) s += n; return typeof left",
+                            "undefined",
+                        ),
+                        2 => ("console.log('x'); return typeof left", "undefined"),
+                        3 => (
+                            "Array.prototype.map = null; JSON.parse = 1; return 'spoilt'",
+                            "spoilt",
+                        ),
+                        _ => (
+                            "return typeof left + [1].map(String) + JSON.parse('2')",
+                            "undefined12",
+                        ),
+                    };
+                    let told = client.execute(program).json();
+                    assert_eq!(told["structured"]["result"], expected, "{program}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
 fn every_no_is_json_with_a_sentence() {
     let (_dir, served) = fresh(&[]);
     let client = served.client("run");

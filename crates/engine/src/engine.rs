@@ -11,11 +11,12 @@ use crate::pulse::Pulse;
 use crate::recover;
 use crate::registry::{Desk, Mailbox, Registry};
 use crate::reports::Reports;
+use crate::seeds::Seeds;
 use futures_util::{FutureExt, Stream, StreamExt};
 use lifecycle::{
     Answer, CallId, CallOutcome, CallerName, Convention, Entry, Event, ExecutionId, Intent, Json,
-    LimitKind, Limits, Outcome, Phase, Program, QuestionId, Rejection, Rider, Seed, Seq, State,
-    Terms, Timestamp,
+    LimitKind, Limits, Outcome, Phase, Program, QuestionId, Rejection, Rider, Seq, State, Terms,
+    Timestamp,
 };
 use sandbox::Sandbox;
 use std::sync::Arc;
@@ -51,6 +52,7 @@ pub(crate) struct Shared {
     pub(crate) alarm: Alarm,
     /// Heard by whoever has a while to wait.
     pub(crate) pulse: Pulse,
+    pub(crate) seeds: Seeds,
     /// Rises when a question was asked or closed.
     pub(crate) questions: watch::Sender<u64>,
     /// What programs may use where nobody says otherwise.
@@ -100,6 +102,7 @@ impl Engine {
             pressure: watch::Sender::new(0),
             alarm: Alarm::default(),
             pulse: Pulse::default(),
+            seeds: Seeds::default(),
             questions: watch::Sender::new(0),
             reports: Reports::default(),
         });
@@ -136,8 +139,7 @@ impl Engine {
         if self.shared.closing.is_cancelled() {
             return Err(Rejection::ShuttingDown.into());
         }
-        let mut seed = Seed([0; 32]);
-        getrandom::fill(&mut seed.0).map_err(|e| Fault::new(e, "no randomness; try again"))?;
+        let seed = self.shared.seeds.next()?;
         let Start { program, caller, limits } = start;
         let (reply, kept) = oneshot::channel();
         let intent = Intent::Start { program, caller, limits, seed, terms: Box::new(terms) };

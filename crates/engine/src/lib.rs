@@ -40,6 +40,7 @@ mod recover;
 mod registry;
 mod reports;
 mod retention;
+mod seeds;
 
 pub use actor::replay::{Replayed, replay};
 pub use clock::{Clock, ManualClock};

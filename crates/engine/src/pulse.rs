@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 /// From the first wish for a beat to the beat.
-pub(crate) const BEAT: Duration = Duration::from_millis(2);
+pub(crate) const BEAT: Duration = Duration::from_millis(10);
 
 /// Beats while somebody waits for it.
 #[derive(Debug, Default)]

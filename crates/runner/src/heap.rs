@@ -9,6 +9,7 @@
 )]
 
 mod sizes;
+mod watch;
 
 use rquickjs::allocator::Allocator;
 use sizes::{ALIGN, BLOCK_BYTES_MAX, N_SIZES, WORD_BYTES, fitting};
@@ -16,12 +17,10 @@ use std::alloc::{GlobalAlloc as _, Layout, System};
 use std::cell::UnsafeCell;
 use std::ptr::{self, NonNull};
 use std::rc::Rc;
+use watch::{Watch, put_back};
 
 /// Holds a world and small programs. What larger ones need besides comes from the system, block by block.
 const REGION_BYTES: usize = 4 << 20;
-
-/// What is put back at once of a world that has changed.
-const PIECE_BYTES: usize = 512;
 
 /// Stands before every block: how many bytes its owner may use, which is even; one more for a block from the system.
 #[derive(Clone, Copy)]
@@ -67,6 +66,8 @@ struct Books {
 struct Memory {
     region: NonNull<u8>,
     books: UnsafeCell<Books>,
+    /// Which of its pages have been written to since its picture was taken.
+    watch: UnsafeCell<Option<Watch>>,
 }
 
 /// A world's memory. Clones share it: the engine has one, the world another.
@@ -86,7 +87,11 @@ impl Heap {
         let free = Box::new([ptr::null_mut(); N_SIZES]);
         // The first word stands right before the first place where a block may be.
         let books = Books { used_bytes: ALIGN - WORD_BYTES, free, outside: ptr::null_mut() };
-        Some(Self(Rc::new(Memory { region, books: UnsafeCell::new(books) })))
+        Some(Self(Rc::new(Memory {
+            region,
+            books: UnsafeCell::new(books),
+            watch: UnsafeCell::new(None),
+        })))
     }
 
     /// How it is now; `None` if it has grown beyond its region.
@@ -99,13 +104,18 @@ impl Heap {
         }
         // SAFETY: the region is longer, and was all zeros before anybody wrote to it.
         let bytes = unsafe { std::slice::from_raw_parts(self.0.region.as_ptr(), books.used_bytes) };
-        Some(Picture { books: books.clone(), bytes: bytes.to_vec() })
+        let picture = Picture { books: books.clone(), bytes: bytes.to_vec() };
+        // SAFETY: as above.
+        let watch = unsafe { &mut *self.0.watch.get() };
+        drop(watch.take());
+        *watch = Watch::begin(self.0.region, picture.bytes.len());
+        Some(picture)
     }
 
     /// Makes it what it was.
     ///
     /// # Safety
-    /// The picture is of this heap. Whoever holds addresses into it held them when it was taken, nobody holds
+    /// The picture is the last one of this heap. Whoever holds addresses into it held them when it was taken, nobody holds
     /// one that was given out since, and the engine is not running.
     pub(crate) unsafe fn restore(&self, picture: &Picture) {
         self.0.free_outside();
@@ -113,7 +123,12 @@ impl Heap {
         unsafe {
             let books = &mut *self.0.books.get();
             let (region, known) = (self.0.region.as_ptr(), picture.bytes.len());
-            put_back(std::slice::from_raw_parts_mut(region, known), &picture.bytes);
+            let watched = match &mut *self.0.watch.get() {
+                Some(watch) => watch.put_back(&picture.bytes),
+                None => 0,
+            };
+            let rest = std::slice::from_raw_parts_mut(region.add(watched), known - watched);
+            put_back(rest, &picture.bytes[watched..]);
             region.add(known).write_bytes(0, books.used_bytes - known);
             books.used_bytes = picture.books.used_bytes;
             books.free.copy_from_slice(&*picture.books.free);
@@ -157,16 +172,6 @@ impl Memory {
                 let layout = outside_layout(header.as_ref().word.usable_bytes());
                 System.dealloc(header.as_ptr().cast(), layout);
             }
-        }
-    }
-}
-
-/// Makes `now` what it was. Few programs change more than a hundredth of their world: to compare it all and write little
-/// takes less time than to write it all, and leaves more of what others need in the processor's caches.
-fn put_back(now: &mut [u8], was: &[u8]) {
-    for (now, was) in now.chunks_mut(PIECE_BYTES).zip(was.chunks(PIECE_BYTES)) {
-        if now != was {
-            now.copy_from_slice(was);
         }
     }
 }
@@ -350,6 +355,7 @@ impl Heap {
 impl Drop for Memory {
     fn drop(&mut self) {
         self.free_outside();
+        drop(self.watch.get_mut().take());
         // SAFETY: the last heap is gone, and with it the engine that used its blocks.
         unsafe { libc::munmap(self.region.as_ptr().cast(), REGION_BYTES) };
     }

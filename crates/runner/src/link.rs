@@ -77,6 +77,11 @@ impl Inbox {
         self.next(|inbox| &mut inbox.errands, || {})
     }
 
+    /// The next errand is not looked for.
+    pub(crate) fn make_room(&mut self) {
+        self.errands.is_quick = false;
+    }
+
     fn next(
         &mut self,
         habit: fn(&mut Self) -> &mut Habit,

@@ -79,6 +79,14 @@ impl Order {
         matches!(self.manner, Manner::Journalled(_))
     }
 
+    /// Whether others need the processors.
+    pub(crate) const fn is_crowded(&self) -> bool {
+        match &self.manner {
+            Manner::Journalled(airlock) => airlock.crowded,
+            Manner::Hosted(_) => false,
+        }
+    }
+
     /// Which version of the guest's globals it wants.
     pub(crate) const fn prelude(&self) -> u32 {
         match &self.manner {

@@ -273,6 +273,8 @@ impl<'js> Session<'_, 'js> {
                 Some(Ending::Failed(verdict::cancelled(self.order)))
             }
             ToRunner::Cancel(_) | ToRunner::Sync(_) | ToRunner::Session(_) => None,
+            // It was sent beforehand, and starts elsewhere.
+            ToRunner::Execute(_) if self.order.is_journalled() => None,
             ToRunner::Execute(execute) => {
                 self.order.refuse_second(execute.id.as_ref(), &self.host.outbox);
                 None

@@ -53,7 +53,7 @@ async fn forked(sandbox: &Sandbox, rounds: usize) -> Result<(), LeaseError> {
     let (mut results, mut ends) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
         let asked = Instant::now();
-        let demand = Demand { memory_bytes: 65 << 20, caller: None };
+        let demand = Demand { memory_bytes: 65 << 20, ..Demand::default() };
         let mut lease = sandbox.lease(demand).await?;
         one_and_one(&mut lease).await;
         results.push(asked.elapsed());

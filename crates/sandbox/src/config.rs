@@ -1,6 +1,7 @@
 //! What a sandbox is made of.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Memory a guest gets unless the lease says otherwise; runners of this size wait ready.
 pub const MEMORY_BYTES_DEFAULT: u64 = 64 << 20;
@@ -21,6 +22,8 @@ pub struct Config {
     pub forks_per_zygote_max: u32,
     /// Whether a finished runner is kept for the same caller.
     pub reuse: bool,
+    /// How long a program stands behind one that does not end before it starts elsewhere, at least; twice this at most.
+    pub patience: Duration,
 }
 
 /// A program that calls [`crate::enter_if_asked`] first thing in `main`.
@@ -40,6 +43,7 @@ impl Default for Config {
             memory_budget_bytes: half_of_free_memory(),
             forks_per_zygote_max: 10_000,
             reuse: false,
+            patience: Duration::from_millis(10),
         }
     }
 }

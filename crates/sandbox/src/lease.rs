@@ -3,12 +3,14 @@
 use crate::birth::Runner;
 use crate::error::Gone;
 use crate::exit::Exit;
+use crate::queue::{self, Estate, Place};
 use crate::sandbox::{AtWork, Shared};
 use protocols::execbox::MESSAGE_BYTES_MAX;
 use protocols::ndjson::Lines;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
 
 /// Input that waits for a runner to read it. More than any execution may move in all.
 const UNSENT_BYTES_MAX: usize = 128 << 20;
@@ -24,7 +26,7 @@ const LOOKING_MAX: Duration = Duration::from_micros(500);
 /// A leased runner. Dropping it kills the runner.
 #[derive(Debug)]
 pub struct Lease {
-    /// None only after `finish` has given it away.
+    /// None while it stands behind others.
     runner: Option<Runner>,
     shared: Arc<Shared>,
     caller: Option<String>,
@@ -40,6 +42,22 @@ pub struct Lease {
     look_until: Option<Instant>,
     is_link_over: bool,
     exit: Option<Exit>,
+    behind: Option<Behind>,
+    /// Whether the runner came from somebody before us, and has said nothing since.
+    is_heir: bool,
+    /// When it was first told something.
+    began: Option<Instant>,
+    /// Whether it has said anything that is not the end.
+    goes_on: bool,
+}
+
+/// How a lease stands behind others.
+#[derive(Debug)]
+enum Behind {
+    /// It has said nothing yet.
+    Silent(Place),
+    /// Its order is on the way.
+    Waiting(oneshot::Receiver<Estate>),
 }
 
 /// What comes from a runner.
@@ -53,8 +71,23 @@ pub enum Received<'a> {
 
 impl Lease {
     pub(crate) fn new(runner: Runner, shared: Arc<Shared>, caller: Option<String>) -> Self {
+        Self::of(Some(runner), None, shared, caller)
+    }
+
+    /// Gets its runner when those before it are done.
+    pub(crate) fn behind(place: Place, shared: Arc<Shared>, caller: Option<String>) -> Self {
+        Self::of(None, Some(Behind::Silent(place)), shared, caller)
+    }
+
+    fn of(
+        runner: Option<Runner>,
+        behind: Option<Behind>,
+        shared: Arc<Shared>,
+        caller: Option<String>,
+    ) -> Self {
         Self {
-            runner: Some(runner),
+            runner,
+            behind,
             shared,
             caller,
             lines: Lines::new(MESSAGE_BYTES_MAX),
@@ -65,6 +98,9 @@ impl Lease {
             look_until: None,
             is_link_over: false,
             exit: None,
+            is_heir: false,
+            began: None,
+            goes_on: false,
         }
     }
 
@@ -77,9 +113,23 @@ impl Lease {
             self.expel();
             return Err(Gone);
         }
-        self.unsent.extend_from_slice(lines);
+        let now = Instant::now();
+        self.began.get_or_insert(now);
+        self.look_until = Some(now + LOOKING_MAX);
         self.at_work.get_or_insert_with(|| AtWork::begin(&self.shared));
-        self.look_until = Some(Instant::now() + LOOKING_MAX);
+        if let Some(behind) = self.behind.take() {
+            self.behind = match behind {
+                Behind::Silent(place) => place.take(lines).map(Behind::Waiting),
+                // Whoever has not begun has nothing more to be told.
+                Behind::Waiting(_) => None,
+            };
+            if self.behind.is_none() {
+                self.exit = Some(Exit::Lost);
+                return Err(Gone);
+            }
+            return Ok(());
+        }
+        self.unsent.extend_from_slice(lines);
         self.flush();
         if self.is_link_over { Err(Gone) } else { Ok(()) }
     }
@@ -103,43 +153,71 @@ impl Lease {
         }
     }
 
-    /// Processor time the runner has used; none when it is gone.
+    /// The program is not over with what it has said: whoever stands behind it starts elsewhere.
+    pub fn go_on(&mut self) {
+        // Half of a line is here: the end may be in it.
+        if self.goes_on || !self.lines.is_empty() {
+            return;
+        }
+        self.goes_on = true;
+        if let Some(head) = self.runner.as_ref().and_then(|runner| runner.head.as_ref()) {
+            head.dissolve();
+        }
+    }
+
+    /// Whether there is no processor for a runner that looks for its next program instead of sleeping.
+    pub fn is_crowded(&self) -> bool {
+        !self.shared.has_room_for_one_more()
+    }
+
+    /// Processor time the runner has used; none when it is gone, and behind others.
     pub fn cpu_time(&self) -> Option<Duration> {
-        self.runner().process().cpu_time()
+        self.runner.as_ref()?.process().cpu_time()
     }
 
     /// Whether it has served before: what it used then is not this one's.
     pub fn is_used(&self) -> bool {
-        self.runner().is_used
+        self.runner.as_ref().is_none_or(|runner| runner.is_used)
     }
 
     /// The runner has been busy for long: from now on it lets others go first, and it is not kept for another program.
     pub fn step_back(&mut self) {
         self.caller = None;
-        self.runner().process().step_back();
+        if let Some(runner) = &self.runner {
+            runner.process().step_back();
+        }
     }
 
     /// The runner's process number, for people; where /proc shows it.
     pub fn pid(&self) -> Option<i32> {
-        self.runner().process().pid()
+        self.runner.as_ref()?.process().pid()
     }
 
     /// Kills the runner. What it wrote before can still be received, then its end.
     pub fn kill(&mut self) {
-        self.runner().kill();
+        self.is_heir = false;
+        match &self.runner {
+            Some(runner) => runner.kill(),
+            None => {
+                self.behind = None;
+                self.exit = Some(Exit::Killed);
+            }
+        }
     }
 
-    /// The execution is done: the runner is thrown away, or kept for the same caller where that is wanted.
-    pub fn finish(mut self) {
-        let is_at_rest = self.exit.is_none()
-            && !self.is_link_over
-            && self.lines.is_empty()
-            && self.sent == self.unsent.len();
-        if let (true, Some(caller)) = (is_at_rest, self.caller.take())
-            && let Some(mut runner) = self.runner.take()
-        {
-            runner.is_used = true;
-            self.shared.keep(caller, runner);
+    /// The execution is done: the runner is thrown away, or is the next one's, or kept for the same caller where that is
+    /// wanted.
+    pub fn finish(self) {
+        let is_at_rest =
+            self.exit.is_none() && !self.is_link_over && self.sent == self.unsent.len();
+        let is_soon = |began: Instant| began.elapsed() < self.shared.queues.patience;
+        let is_quick = !self.goes_on && self.began.is_some_and(is_soon);
+        let Self { runner, lines, caller, shared, .. } = self;
+        if let (true, Some(caller), Some(mut runner)) = (is_at_rest, caller, runner) {
+            (runner.is_used, runner.is_quick) = (true, is_quick);
+            if let Some(rested) = queue::pass(Estate { runner, lines }) {
+                shared.keep(caller, rested.runner);
+            }
         }
     }
 
@@ -150,13 +228,25 @@ impl Lease {
             if let Some(exit) = self.exit {
                 return Err(exit);
             }
+            if let Some(Behind::Waiting(estate)) = &mut self.behind {
+                let estate = estate.await;
+                self.behind = None;
+                let Ok(Estate { runner, lines }) = estate else {
+                    return Err(*self.exit.insert(Exit::Lost));
+                };
+                (self.runner, self.lines, self.is_heir) = (Some(runner), lines, true);
+            }
             match self.lines.has_line() {
-                Ok(true) => return Ok(()),
+                Ok(true) => {
+                    self.is_heir = false;
+                    return Ok(());
+                }
                 Ok(false) => {}
                 Err(_) => return Err(self.expel()),
             }
             if self.is_link_over {
-                let exit = self.runner().exit().await;
+                // Our program may not have begun.
+                let exit = if self.is_heir { Exit::Lost } else { self.runner().exit().await };
                 return Err(*self.exit.insert(exit));
             }
             let has_unsent = self.sent < self.unsent.len();

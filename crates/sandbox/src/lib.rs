@@ -17,6 +17,7 @@ mod jail;
 mod keeper;
 mod lease;
 mod nursery;
+mod queue;
 mod sandbox;
 mod spawn;
 mod supervisor;

@@ -7,6 +7,7 @@ use crate::error::{LeaseError, StartError};
 use crate::jail::Tier;
 use crate::lease::Lease;
 use crate::nursery::Nursery;
+use crate::queue::Queues;
 use crate::spawn::{self, Readiness};
 use crate::supervisor::Supervisor;
 use std::num::NonZero;
@@ -38,11 +39,13 @@ pub struct Demand {
     pub memory_bytes: u64,
     /// Who may get the runner again, where runners are kept.
     pub caller: Option<String>,
+    /// Whether its program has not begun yet, and may stand behind another one of the same caller.
+    pub may_queue: bool,
 }
 
 impl Default for Demand {
     fn default() -> Self {
-        Self { memory_bytes: MEMORY_BYTES_DEFAULT, caller: None }
+        Self { memory_bytes: MEMORY_BYTES_DEFAULT, caller: None, may_queue: false }
     }
 }
 
@@ -73,6 +76,7 @@ impl Sandbox {
             nursery: Arc::clone(&nursery),
             keeps: config.reuse,
             kept: Mutex::new(Vec::new()),
+            queues: Arc::new(Queues::new(config.patience)),
             n_at_work: AtomicUsize::new(0),
             n_cores: std::thread::available_parallelism().map_or(1, NonZero::get),
             wishes,
@@ -80,6 +84,9 @@ impl Sandbox {
             _shutdown_on_drop: shutdown.clone().drop_guard(),
             shutdown: shutdown.clone(),
         };
+        if config.reuse {
+            tasks.spawn(Arc::clone(&shared.queues).watch(shutdown.clone()));
+        }
         let supervisor = Supervisor::new(program, config, nursery, heard, &tasks);
         // Known at once, so that a tier can be asked for before the supervisor has run.
         tasks.spawn(supervisor.install_first(first).run(shutdown));
@@ -114,7 +121,7 @@ impl Sandbox {
 
     /// Whether there is a processor for somebody who looks again and again for something that is about to come.
     pub fn has_room_to_look(&self) -> bool {
-        self.shared.has_room_for(self.shared.n_at_work.load(Ordering::Relaxed) + 1)
+        self.shared.has_room_for_one_more()
     }
 
     /// A runner, in the order of asking and as soon as its memory fits the budget. Dropping the future leaves
@@ -122,10 +129,21 @@ impl Sandbox {
     pub async fn lease(&self, demand: Demand) -> Result<Lease, LeaseError> {
         let shared = &self.shared;
         let lease = |runner, caller| Lease::new(runner, Arc::clone(shared), caller);
-        if let Some(caller) = &demand.caller
-            && let Some(runner) = shared.kept_for(caller, demand.memory_bytes)
+        if shared.keeps
+            && let Some(caller) = &demand.caller
         {
-            return Ok(lease(runner, demand.caller));
+            if demand.may_queue
+                && !self.has_room_to_look()
+                && let Some(place) = shared.queues.place(caller, demand.memory_bytes)
+            {
+                return Ok(Lease::behind(place, Arc::clone(shared), demand.caller));
+            }
+            if let Some(mut runner) = shared.kept_for(caller, demand.memory_bytes) {
+                if runner.is_quick {
+                    runner.head = Some(shared.queues.open(&runner, caller));
+                }
+                return Ok(lease(runner, demand.caller));
+            }
         }
         let share = match shared.admission.try_admit(demand.memory_bytes)? {
             Some(share) => share,
@@ -157,6 +175,7 @@ pub(crate) struct Shared {
     nursery: Arc<Nursery>,
     keeps: bool,
     kept: Mutex<Vec<Kept>>,
+    pub(crate) queues: Arc<Queues>,
     /// Runners that have been told something and have said nothing yet.
     n_at_work: AtomicUsize,
     n_cores: usize,
@@ -199,6 +218,10 @@ impl Shared {
     /// Whether there are processors for so many who are at work, and for as many who look for what comes of it.
     const fn has_room_for(&self, n_at_work: usize) -> bool {
         2 * n_at_work <= self.n_cores
+    }
+
+    pub(crate) fn has_room_for_one_more(&self) -> bool {
+        self.has_room_for(self.n_at_work.load(Ordering::Relaxed) + 1)
     }
 
     /// Keeps a runner for its caller, unless others need its share.

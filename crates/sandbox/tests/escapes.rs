@@ -132,7 +132,8 @@ async fn memory_beyond_the_cap_is_refused_and_a_larger_cap_gives_more() {
         told(&mut usual, &format!("allocate {}", 60 * MIB)).await.unwrap(),
         format!("got {}", 60 * MIB)
     );
-    let mut roomy = sandbox.lease(Demand { memory_bytes: 320 * MIB, caller: None }).await.unwrap();
+    let mut roomy =
+        sandbox.lease(Demand { memory_bytes: 320 * MIB, ..Demand::default() }).await.unwrap();
     assert_eq!(told(&mut roomy, &large).await.unwrap(), format!("got {}", 300 * MIB));
     drop((usual, roomy));
     sandbox.shutdown().await;

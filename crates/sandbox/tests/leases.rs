@@ -156,10 +156,10 @@ async fn runners_together_stay_within_the_budget_and_the_queue_keeps_its_order()
     let second = lease(&sandbox).await;
     assert_eq!(sandbox.load().admitted_bytes, 2 * MEMORY_BYTES_DEFAULT);
     let refused = LeaseError::TooLarge { asked_bytes: 129 * MIB, budget_bytes: 128 * MIB };
-    let too_large = Demand { memory_bytes: 129 * MIB, caller: None };
+    let too_large = Demand { memory_bytes: 129 * MIB, ..Demand::default() };
     assert_eq!(sandbox.lease(too_large).await.unwrap_err(), refused);
 
-    let asks = |memory_bytes| Box::pin(sandbox.lease(Demand { memory_bytes, caller: None }));
+    let asks = |memory_bytes| Box::pin(sandbox.lease(Demand { memory_bytes, ..Demand::default() }));
     let (mut large, mut small, mut leaving) = (asks(100 * MIB), asks(40 * MIB), asks(MIB));
     for waiter in [&mut large, &mut small, &mut leaving] {
         assert!(tokio::time::timeout(Duration::ZERO, waiter.as_mut()).await.is_err());

@@ -87,6 +87,7 @@ impl Guest {
                 unawaited: limits.unawaited,
                 replay_inputs: state.inputs,
                 replay_cpu_ms: REPLAY_CPU_MS_MIN + REPLAY_CPU_MS_PER_INPUT * n_inputs,
+                crowded: lease.is_crowded(),
             }),
         });
         push(&mut lease, &execute);
@@ -135,10 +136,15 @@ impl Guest {
             Received::Gone(exit) => return vec![Said::Gone(exit)],
         };
         let mut said = vec![first];
+        // What follows the end is about another program.
         while said.len() < MESSAGES_PER_TURN_MAX
+            && !matches!(said.last(), Some(Said::Done(_)))
             && let Some(line) = self.lease.try_next()
         {
             said.push(understand(line));
+        }
+        if !matches!(said.last(), Some(Said::Done(_))) {
+            self.lease.go_on();
         }
         said
     }

@@ -17,6 +17,7 @@ impl Actor {
         let demand = Demand {
             memory_bytes: state.limits().memory_bytes_max,
             caller: state.origin.as_ref().map(|origin| origin.caller.to_string()),
+            may_queue: state.prepared.is_none() && !self.has_lost_runner,
         };
         let load = self.shared.sandbox.load();
         let budget = self.shared.config.sandbox.memory_budget_bytes;

@@ -82,6 +82,8 @@ pub(crate) struct Actor {
     mailbox: Mailbox,
     guest: Option<Guest>,
     launching: Option<BoxFuture<'static, Result<Lease, LeaseError>>>,
+    /// It stood behind another program once, or lost its runner otherwise: next time it wants one of its own.
+    has_lost_runner: bool,
     calls: FuturesUnordered<BoxFuture<'static, (CallId, CallOutcome)>>,
     /// How their results are waited for.
     looking: Looking,
@@ -137,6 +139,7 @@ impl Actor {
             mailbox,
             guest: None,
             launching: None,
+            has_lost_runner: false,
             calls: FuturesUnordered::new(),
             looking: Looking::default(),
             asking: Asking::default(),

@@ -71,7 +71,7 @@ struct Replay {
 impl Replay {
     async fn run(&mut self, sandbox: &Sandbox, entries: &[&Entry]) -> Result<(), Fault> {
         let memory_bytes = self.told.state.limits().memory_bytes_max;
-        let demand = Demand { memory_bytes, caller: None };
+        let demand = Demand { memory_bytes, ..Demand::default() };
         let lease = sandbox.lease(demand).await;
         let lease = lease.map_err(|error| Fault::new(&error, error.to_string()))?;
         let inputs: Vec<_> = entries.iter().filter(|entry| was_delivered(&entry.event)).collect();

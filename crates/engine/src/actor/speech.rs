@@ -103,6 +103,7 @@ impl Actor {
             Exit::Lost => {
                 // Not the guest's doing: give it another runner and go on where it was.
                 self.guest = None;
+                self.has_lost_runner = true;
                 return self.launch();
             }
             Exit::OutOfMemory => {

@@ -94,6 +94,7 @@ fn airlock_members<'v>(airlock: &Airlock, line: Line<'v>) -> Line<'v> {
         .value("unawaited", &airlock.unawaited)
         .value("replayInputs", &airlock.replay_inputs)
         .value("replayCpuMs", &airlock.replay_cpu_ms)
+        .value_if_any("crowded", airlock.crowded.then_some(&true))
 }
 
 fn encode_tool_result(result: &ToolResult<'_>, to: &mut Vec<u8>) {

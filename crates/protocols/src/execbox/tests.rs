@@ -68,6 +68,7 @@ fn an_execute_of_the_engine_reads_as_documented() {
             unawaited: Unawaited::Wait,
             replay_inputs: InputIndex(6),
             replay_cpu_ms: 7,
+            crowded: false,
         }),
     });
     let seed = "ab".repeat(32);

@@ -107,6 +107,9 @@ pub struct Airlock {
     pub replay_inputs: InputIndex,
     /// Processor time for the replay.
     pub replay_cpu_ms: u64,
+    /// Whether others need the processors: then nobody looks for what comes next instead of sleeping.
+    #[serde(default)]
+    pub crowded: bool,
 }
 
 /// A tool call is settled.

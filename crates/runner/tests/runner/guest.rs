@@ -69,6 +69,7 @@ impl<'a> Run<'a> {
                 unawaited: self.unawaited,
                 replay_inputs: InputIndex(self.replay_inputs),
                 replay_cpu_ms: self.replay_cpu_ms,
+                crowded: false,
             }),
         })
     }

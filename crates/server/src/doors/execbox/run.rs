@@ -53,7 +53,7 @@ pub(super) struct Run {
 enum Stage {
     /// For a runner; then this line is for it.
     Waiting(Leasing, Vec<u8>),
-    Running(Lease),
+    Running(Box<Lease>),
 }
 
 impl Stage {
@@ -120,7 +120,7 @@ impl Run {
     }
 
     fn wait(&mut self, sandbox: Sandbox, line: Vec<u8>) {
-        let demand = Demand { memory_bytes: self.memory_bytes, caller: None };
+        let demand = Demand { memory_bytes: self.memory_bytes, ..Demand::default() };
         let leasing = Box::pin(async move { sandbox.lease(demand).await });
         self.stage = Stage::Waiting(leasing, line);
     }
@@ -128,7 +128,7 @@ impl Run {
     fn begin(&mut self, mut lease: Lease, line: &[u8]) {
         // A runner that is gone says so itself when it is listened to.
         let _ = lease.push(line);
-        self.stage = Stage::Running(lease);
+        self.stage = Stage::Running(Box::new(lease));
         self.deadline = Instant::now() + self.time_allowed;
     }
 
@@ -294,7 +294,8 @@ impl Run {
         let stage = std::mem::replace(&mut self.stage, Stage::nothing());
         let spare = match stage {
             Stage::Running(lease) if keeps => {
-                Some(Spare { lease, memory_bytes: self.memory_bytes, since: Instant::now() })
+                let (lease, memory_bytes) = (*lease, self.memory_bytes);
+                Some(Spare { lease, memory_bytes, since: Instant::now() })
             }
             Stage::Running(_) | Stage::Waiting(..) => None,
         };
