@@ -228,10 +228,14 @@ impl Lease {
             if let Some(exit) = self.exit {
                 return Err(exit);
             }
-            if let Some(Behind::Waiting(estate)) = &mut self.behind {
-                let estate = estate.await;
+            if let Some(behind) = &mut self.behind {
+                let estate = match behind {
+                    Behind::Waiting(estate) => estate.await.ok(),
+                    // Nobody will answer whoever has said nothing.
+                    Behind::Silent(_) => None,
+                };
                 self.behind = None;
-                let Ok(Estate { runner, lines }) = estate else {
+                let Some(Estate { runner, lines }) = estate else {
                     return Err(*self.exit.insert(Exit::Lost));
                 };
                 (self.runner, self.lines, self.is_heir) = (Some(runner), lines, true);

@@ -136,6 +136,8 @@ async fn a_runner_that_ends_is_nobodys_fault_but_the_first_ones() {
 async fn a_long_order_and_the_ninth_have_no_place_behind_others() {
     let (sandbox, _busy) = crowded(PATIENT).await;
     let _one = first(&sandbox).await;
+    let mut silent = sandbox.lease(of("ann")).await.unwrap();
+    assert_eq!(silent.receive().await, Received::Gone(Exit::Lost), "it has not taken its place");
     let mut long = sandbox.lease(of("ann")).await.unwrap();
     assert_eq!(told(&mut long, &format!("echo {}", "z".repeat(5_000))).await, Err(Exit::Lost));
     let mut behind_it = vec![];

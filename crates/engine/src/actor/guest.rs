@@ -136,14 +136,15 @@ impl Guest {
             Received::Gone(exit) => return vec![Said::Gone(exit)],
         };
         let mut said = vec![first];
+        let is_over = |said: &[Said]| matches!(said.last(), Some(Said::Done(_)));
         // What follows the end is about another program.
         while said.len() < MESSAGES_PER_TURN_MAX
-            && !matches!(said.last(), Some(Said::Done(_)))
+            && !is_over(&said)
             && let Some(line) = self.lease.try_next()
         {
             said.push(understand(line));
         }
-        if !matches!(said.last(), Some(Said::Done(_))) {
+        if !is_over(&said) {
             self.lease.go_on();
         }
         said

@@ -48,7 +48,7 @@ fn an_execute_with_partial_options_is_refused() {
 
 #[test]
 fn an_execute_of_the_engine_reads_as_documented() {
-    let execute = ToRunner::Execute(Execute {
+    let mut execute = Execute {
         id: "run".into(),
         code: "return \"\n\"".into(),
         options: Options {
@@ -70,15 +70,21 @@ fn an_execute_of_the_engine_reads_as_documented() {
             replay_cpu_ms: 7,
             crowded: false,
         }),
-    });
+    };
     let seed = "ab".repeat(32);
     let expected = format!(
         r#"{{"type":"execute","id":"run","code":"return \"\n\"","options":{{"timeoutMs":1,"memoryLimitBytes":2,"maxLogLines":3,"maxLogChars":4}},"providers":[],"airlock":{{"seed":"{seed}","startMs":1700000000000,"convention":"explicit_return","prepared":false,"prelude":1,"cpuMs":5,"unawaited":"wait","replayInputs":6,"replayCpuMs":7}}}}"#
     );
-    let mut line = Vec::new();
-    execute.encode(&mut line);
-    assert_eq!(String::from_utf8(line).unwrap(), format!("{expected}\n"));
-    assert_eq!(to_runner(&expected), execute);
+    let reads_as = |execute: &Execute<'_>, expected: &str| {
+        let (execute, mut line) = (ToRunner::Execute(execute.clone()), Vec::new());
+        execute.encode(&mut line);
+        assert_eq!(String::from_utf8(line).unwrap(), format!("{expected}\n"));
+        assert_eq!(to_runner(expected), execute);
+    };
+    reads_as(&execute, &expected);
+    execute.airlock.as_mut().unwrap().crowded = true;
+    let crowded = r#""replayCpuMs":7,"crowded":true"#;
+    reads_as(&execute, &expected.replace(r#""replayCpuMs":7"#, crowded));
 }
 
 #[test]
