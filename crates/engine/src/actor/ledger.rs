@@ -2,13 +2,12 @@
 //! until what obliges us to them is kept surely enough.
 
 use crate::Clock;
-use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
-use futures_util::stream::FuturesOrdered;
 use lifecycle::{
-    Entry, Event, ExecutionId, Intent, Moment, Policy, Rejection, Seq, State, Strength, Timestamp,
-    decide,
+    Effect, Entry, Event, ExecutionId, InputIndex, Intent, Moment, Policy, Rejection, Seq, State,
+    Strength, Timestamp, decide, owe,
 };
+use std::collections::VecDeque;
 use std::sync::Arc;
 use store::{Append, Journal, StoreError};
 use tokio::sync::watch;
@@ -35,6 +34,15 @@ const APPENDS_AHEAD_MAX: usize = 64;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Gate(u64);
 
+/// Something to do because of an event that is recorded.
+pub(super) struct Duty {
+    pub(super) effect: Effect,
+    /// How surely the event must be kept first.
+    pub(super) strength: Strength,
+    /// The guest's input that the event is, with its number.
+    pub(super) input: Option<(InputIndex, Event)>,
+}
+
 pub(super) struct Ledger {
     pub(super) execution: ExecutionId,
     pub(super) state: State,
@@ -47,7 +55,8 @@ pub(super) struct Ledger {
     /// Somebody waits for what is in the outbox.
     is_urgent: bool,
     strength: Strength,
-    appending: FuturesOrdered<BoxFuture<'static, Result<(), StoreError>>>,
+    /// Appends under way, the oldest first. They get on by themselves, so that only the oldest need be looked at.
+    appending: VecDeque<BoxFuture<'static, Result<(), StoreError>>>,
     flushed: Gate,
     kept: Gate,
     entropy: Entropy,
@@ -86,7 +95,7 @@ impl Ledger {
             held_until: None,
             is_urgent: false,
             strength: Strength::Written,
-            appending: FuturesOrdered::new(),
+            appending: VecDeque::new(),
             flushed: Gate::default(),
             kept: Gate::default(),
             entropy: Entropy { base: Uuid::new_v4(), n_used: 0 },
@@ -107,27 +116,33 @@ impl Ledger {
         }
     }
 
-    /// Decides on `intent`. Events are remembered at once, written at the end of the turn, and
-    /// returned with the gate behind which effects that need certainty must wait.
+    /// Decides on `intent`. Events are remembered at once and written at the end of the turn. Returned is what they
+    /// oblige us to, each with the gate behind which it must wait if it needs certainty.
     pub(super) fn submit(
         &mut self,
         policy: &Policy,
         at: Timestamp,
         intent: Intent,
-    ) -> Result<(Vec<Event>, Gate), Rejection> {
+    ) -> Result<(Vec<Duty>, Gate), Rejection> {
         let moment = Moment { at, entropy: self.entropy.next() };
-        let mut events = decide(&self.state, policy, moment, intent)?;
-        for event in &mut events {
-            if let Event::Finished { iterations, .. } = event {
+        let events = decide(&self.state, policy, moment, intent)?;
+        let mut duties = Vec::new();
+        for mut event in events {
+            if let Event::Finished { iterations, .. } = &mut event {
                 *iterations = self.iterations;
             }
-            self.state.apply(at, event);
-            self.strength = self.strength.max(self.state.strength(event));
+            self.state.apply(at, &event);
+            let strength = self.state.strength(&event);
+            self.strength = self.strength.max(strength);
             self.is_urgent |= !event.can_wait();
             self.last = self.last.next();
-            self.outbox.push(Entry { seq: self.last, at, event: event.clone() });
+            if let Some(effect) = owe(&event) {
+                let input = event.input().is_some().then(|| (self.state.inputs, event.clone()));
+                duties.push(Duty { effect, strength, input });
+            }
+            self.outbox.push(Entry { seq: self.last, at, event });
         }
-        Ok((events, self.newest_gate()))
+        Ok((duties, self.newest_gate()))
     }
 
     /// Notes how often the program's loops have gone round; a replay counts from the start again.
@@ -221,13 +236,11 @@ impl Ledger {
 
     /// Waits for the oldest append under way; never resolves while there is none.
     pub(super) async fn keep_one(&mut self) -> Result<(), StoreError> {
-        match self.appending.next().await {
-            Some(result) => {
-                self.kept = Gate(self.kept.0 + 1);
-                result
-            }
-            None => std::future::pending().await,
-        }
+        let Some(oldest) = self.appending.front_mut() else { return std::future::pending().await };
+        let result = oldest.await;
+        self.appending.pop_front();
+        self.kept = Gate(self.kept.0 + 1);
+        result
     }
 
     /// Waits until everything is kept.
@@ -255,8 +268,7 @@ mod tests {
     use super::*;
     use crate::ManualClock;
     use lifecycle::{
-        CallerName, Convention, InputIndex, Json, Limits, LogLevel, OutputMark, Prepared, Program,
-        Seed,
+        CallerName, Convention, Json, Limits, LogLevel, OutputMark, Prepared, Program, Seed,
     };
     use std::time::Duration;
     use store::sqlite::SqliteStore;

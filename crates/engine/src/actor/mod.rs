@@ -22,10 +22,10 @@ use futures_util::StreamExt;
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::FuturesUnordered;
 use guest::{Guest, Said};
-use ledger::{Gate, Ledger};
+use ledger::{Duty, Gate, Ledger};
 use lifecycle::{
     CallId, CallOutcome, Effect, Event, ExecutionId, Failure, FailureCode, InputIndex, Intent,
-    Phase, QuestionId, Rejection, Runs, Strength, Timestamp, owe,
+    Phase, QuestionId, Rejection, Runs, Strength, Timestamp,
 };
 use looking::Looking;
 use progress::Telling;
@@ -213,7 +213,11 @@ impl Actor {
             if self.may_leave() {
                 return Leave::Done;
             }
-            let turn = self.wait().await;
+            // What is kept at once, as the end of a small program is, needs nobody who waits.
+            let turn = match self.ledger.keep_one().now_or_never() {
+                Some(kept) => Turn::Kept(kept),
+                None => self.wait().await,
+            };
             self.keep_time();
             if let Err(leave) = self.take(turn).await {
                 return leave;
@@ -265,6 +269,7 @@ impl Actor {
         let alarm = alarm.into_iter().chain(self.ledger.held_until()).min();
         self.clockwork.arm(&self.shared, alarm);
         let (warm, has_room) = (self.is_warm_pause(), self.ledger.has_room());
+        let has_calls = !self.calls.is_empty();
         let listen = async {
             match &mut self.guest {
                 Some(guest) => guest.listen().await,
@@ -286,11 +291,11 @@ impl Actor {
             // Before what is said: somebody may wait for this, and a chatty guest always has said something.
             kept = self.ledger.keep_one() => Turn::Kept(kept),
             said = listen, if has_room => Turn::Said(said),
-            Some((call, outcome)) = self.calls.next() => Turn::Returned(call, outcome),
+            Some((call, outcome)) = self.calls.next(), if has_calls => Turn::Returned(call, outcome),
             wished = self.asking.next() => Turn::Wished(wished),
             (call, text) = self.telling.next(), if has_room => Turn::Progressed(call, text),
             lease = leased => Turn::Leased(lease),
-            never = looking, if !self.calls.is_empty() => match never {},
+            never = looking, if has_calls => match never {},
             Ok(()) = self.pressure.changed(), if warm => Turn::Pressed,
         }
     }
@@ -298,36 +303,30 @@ impl Actor {
     /// Submits an intent of our own making and does what is owed because of it.
     fn submit(&mut self, intent: Intent) -> Result<Gate, Rejection> {
         let at = self.shared.config.clock.now();
-        let mut inputs = self.ledger.state.inputs;
         let policy = self.shared.config.policies.live();
-        let (events, gate) = self.ledger.submit(&policy, at, intent)?;
-        for event in events {
-            if event.input().is_some() {
-                inputs = inputs.next();
-            }
-            self.owe(event, inputs, at, gate);
+        let (duties, gate) = self.ledger.submit(&policy, at, intent)?;
+        for duty in duties {
+            self.owe(duty, at, gate);
         }
         Ok(gate)
     }
 
-    fn owe(&mut self, event: Event, index: InputIndex, at: Timestamp, gate: Gate) {
-        let gate = match self.ledger.state.strength(&event) {
+    fn owe(&mut self, duty: Duty, at: Timestamp, gate: Gate) {
+        let gate = match duty.strength {
             Strength::Synced => Some(gate),
             Strength::Written => None,
         };
-        match owe(&event) {
-            None | Some(Effect::Arm(..) | Effect::Disarm(_)) => {} // the alarm reads the state
-            Some(Effect::Launch) => self.launch(),
-            Some(Effect::Dispatch(call)) => {
-                self.due.push_back(Due { gate, act: Act::Dispatch(call) })
+        let mut wait_for = |act| self.due.push_back(Due { gate, act });
+        match (duty.effect, duty.input) {
+            (Effect::Arm(..) | Effect::Disarm(_), _) => {} // the alarm reads the state
+            (Effect::Launch, _) => self.launch(),
+            (Effect::Dispatch(call), _) => wait_for(Act::Dispatch(call)),
+            (Effect::Tell(question), _) => wait_for(Act::Tell(question)),
+            (Effect::Deliver, Some((index, event))) => {
+                wait_for(Act::Deliver { index, event, at });
             }
-            Some(Effect::Tell(question)) => {
-                self.due.push_back(Due { gate, act: Act::Tell(question) })
-            }
-            Some(Effect::Deliver) => {
-                self.due.push_back(Due { gate, act: Act::Deliver { index, event, at } });
-            }
-            Some(Effect::Stop) => self.stop(),
+            (Effect::Deliver, None) => {} // what is delivered is an input
+            (Effect::Stop, _) => self.stop(),
         }
     }
 
@@ -342,6 +341,9 @@ impl Actor {
                     }
                     Some(_) | None => self.perform(due.act),
                 }
+            }
+            if self.calls.is_empty() {
+                return;
             }
             // A tool that answers at once saves a turn: its result joins the same append.
             match self.calls.next().now_or_never().flatten() {

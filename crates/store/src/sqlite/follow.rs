@@ -66,6 +66,13 @@ impl Follower {
 
     /// Fetches a page, if need be once there is one.
     async fn look(&mut self) -> Result<(), StoreError> {
+        // What is over, as most small programs are when somebody begins to follow, needs nobody who listens.
+        if self.ear.is_none()
+            && let Some(page) = self.store.recent.end_after(self.execution, self.after, PAGE_MAX)
+        {
+            self.take(Look::of(page));
+            return Ok(());
+        }
         // Listening begins before the first look: what is committed in between is heard.
         let mut ear = match self.ear.take() {
             Some(ear) => ear,
@@ -83,6 +90,12 @@ impl Follower {
                 self.store.query(look).await?
             }
         };
+        self.take(look);
+        self.ear = Some(ear);
+        Ok(())
+    }
+
+    fn take(&mut self, look: Look) {
         match look {
             Look::Nothing => self.over = true,
             Look::Entries { page, over } => {
@@ -91,7 +104,5 @@ impl Follower {
                 self.page = page.entries.into();
             }
         }
-        self.ear = Some(ear);
-        Ok(())
     }
 }

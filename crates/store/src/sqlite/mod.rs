@@ -185,13 +185,20 @@ impl SqliteStore {
         &self,
         write: Result<Write, StoreError>,
     ) -> BoxFuture<'static, Result<u64, StoreError>> {
-        match write {
-            Ok(write) => match self.inner.writes.write(write) {
-                Placed::Done(verdict) => Box::pin(std::future::ready(verdict)),
-                Placed::InLine(verdict) => {
-                    Box::pin(async { verdict.await.map_err(|_| StoreError::Closed)? })
-                }
-            },
+        self.write_as(write, |verdict| verdict)
+    }
+
+    /// The same, with something else made of the verdict.
+    fn write_as<T: Send + 'static>(
+        &self,
+        write: Result<Write, StoreError>,
+        told: fn(u64) -> T,
+    ) -> BoxFuture<'static, Result<T, StoreError>> {
+        match write.map(|write| self.inner.writes.write(write)) {
+            Ok(Placed::Done(verdict)) => Box::pin(std::future::ready(verdict.map(told))),
+            Ok(Placed::InLine(verdict)) => {
+                Box::pin(async move { verdict.await.map_err(|_| StoreError::Closed)?.map(told) })
+            }
             Err(error) => Box::pin(std::future::ready(Err(error))),
         }
     }
@@ -267,8 +274,7 @@ impl Running {
 
 impl Journal for SqliteStore {
     fn append(&self, append: Append) -> BoxFuture<'static, Result<(), StoreError>> {
-        let written = self.write(Write::append(append));
-        Box::pin(async { written.await.map(drop) })
+        self.write_as(Write::append(append), drop)
     }
 
     fn read(

@@ -3,12 +3,13 @@
 //! A copy of what is committed, never more: it may be dropped at any time, and nothing is lost.
 
 use super::query::{Page, PageMax};
-use lifecycle::{Entry, ExecutionId, Seq};
+use lifecycle::{Entry, Event, ExecutionId, Seq};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 
-/// What is kept in all. Small executions by the hundred.
-const KEPT_BYTES_MAX: usize = 1 << 20;
+/// What is kept in all. Small executions by the hundred, and little enough to stay in a processor's cache: each that
+/// comes pushes out the oldest one, whose memory it gets.
+const KEPT_BYTES_MAX: usize = 256 << 10;
 
 /// What an entry takes besides its event, about.
 const ENTRY_BYTES: usize = 200;
@@ -41,19 +42,20 @@ impl Recent {
     ) {
         let entries =
             entries.map(|(entry, bytes)| (entry, bytes + ENTRY_BYTES)).collect::<Vec<_>>();
-        let mut kept = self.lock();
-        let is_next = |tail: &Tail| tail.last() == Some(expected);
-        if !kept.tails.get(&execution).is_some_and(is_next) {
-            kept.drop_tail(execution);
-            kept.tails.insert(execution, Tail { entries: Vec::new(), bytes: 0 });
-            kept.order.push_back(execution);
-        }
         let bytes: usize = entries.iter().map(|(_, bytes)| bytes).sum();
-        kept.bytes += bytes;
-        if let Some(tail) = kept.tails.get_mut(&execution) {
-            tail.bytes += bytes;
-            tail.entries.extend(entries);
+        let mut kept = self.lock();
+        match kept.tails.get_mut(&execution) {
+            Some(tail) if tail.last() == Some(expected) => {
+                tail.bytes += bytes;
+                tail.entries.extend(entries);
+            }
+            Some(_) | None => {
+                kept.drop_tail(execution);
+                kept.tails.insert(execution, Tail { entries, bytes });
+                kept.order.push_back(execution);
+            }
         }
+        kept.bytes += bytes;
         while kept.bytes > KEPT_BYTES_MAX
             && let Some(oldest) = kept.order.front().copied()
         {
@@ -63,21 +65,19 @@ impl Recent {
 
     /// The entries after `after`, if all of them are here and there is one.
     pub(super) fn after(&self, execution: ExecutionId, after: Seq, max: PageMax) -> Option<Page> {
+        self.lock().tails.get(&execution)?.after(after, max)
+    }
+
+    /// The same if the execution ends with them.
+    pub(super) fn end_after(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+        max: PageMax,
+    ) -> Option<Page> {
         let kept = self.lock();
-        let tail = kept.tails.get(&execution)?;
-        let first = tail.entries.first()?.0.seq;
-        let skipped = usize::try_from(after.next().0.checked_sub(first.0)?).ok()?;
-        let mut bytes = 0;
-        let mut entries = Vec::new();
-        for (entry, entry_bytes) in tail.entries.get(skipped..)? {
-            if entries.len() >= max.entries || bytes >= max.bytes {
-                break;
-            }
-            bytes += entry_bytes;
-            entries.push(entry.clone());
-        }
-        let full = skipped + entries.len() < tail.entries.len();
-        (!entries.is_empty()).then_some(Page { entries, full })
+        let tail = kept.tails.get(&execution).filter(|tail| tail.is_over())?;
+        tail.after(after, max).filter(|page| !page.full)
     }
 
     /// The execution is no more.
@@ -87,6 +87,33 @@ impl Recent {
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
         self.0.lock().expect("nothing panics while it holds this lock")
+    }
+}
+
+impl Tail {
+    fn after(&self, after: Seq, max: PageMax) -> Option<Page> {
+        let first = self.entries.first()?.0.seq;
+        let skipped = usize::try_from(after.next().0.checked_sub(first.0)?).ok()?;
+        let mut bytes = 0;
+        let mut entries = Vec::new();
+        for (entry, entry_bytes) in self.entries.get(skipped..)? {
+            if entries.len() >= max.entries || bytes >= max.bytes {
+                break;
+            }
+            bytes += entry_bytes;
+            entries.push(entry.clone());
+        }
+        let full = skipped + entries.len() < self.entries.len();
+        (!entries.is_empty()).then_some(Page { entries, full })
+    }
+
+    fn is_over(&self) -> bool {
+        let last = self.entries.last().map(|(entry, _)| &entry.event);
+        matches!(last, Some(Event::Finished { .. }))
+    }
+
+    fn last(&self) -> Option<Seq> {
+        self.entries.last().map(|(entry, _)| entry.seq)
     }
 }
 
@@ -102,16 +129,10 @@ impl Kept {
     }
 }
 
-impl Tail {
-    fn last(&self) -> Option<Seq> {
-        self.entries.last().map(|(entry, _)| entry.seq)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lifecycle::{Event, TimerId, Timestamp};
+    use lifecycle::{Outcome, TimerId, Timestamp};
     use uuid::Uuid;
 
     const ALL: PageMax = PageMax { entries: 100, bytes: usize::MAX };
@@ -143,6 +164,26 @@ mod tests {
         recent.forget(one);
         assert_eq!(seqs(&recent, one, 8), None);
         assert_eq!(recent.lock().bytes, 0);
+    }
+
+    #[test]
+    fn an_end_is_found_once_it_is_there_and_fits_a_page() {
+        let (recent, one) = (Recent::default(), ExecutionId::from_uuid(Uuid::now_v7()));
+        recent.keep(one, Seq(0), entries(1..=2));
+        assert!(recent.end_after(one, Seq(0), ALL).is_none(), "more will come");
+        let event = Event::Finished {
+            outcome: Outcome::Completed { value: None },
+            active_ms: 0,
+            iterations: 0,
+        };
+        let end = Entry { seq: Seq(3), at: Timestamp(0), event };
+        recent.keep(one, Seq(2), std::iter::once((end, 10)));
+        let n_entries =
+            |after, max| recent.end_after(one, Seq(after), max).map(|page| page.entries.len());
+        assert_eq!(n_entries(0, ALL), Some(3));
+        assert_eq!(n_entries(2, ALL), Some(1));
+        assert_eq!(n_entries(3, ALL), None);
+        assert_eq!(n_entries(0, PageMax { entries: 2, bytes: usize::MAX }), None);
     }
 
     #[test]
