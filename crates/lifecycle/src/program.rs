@@ -53,11 +53,29 @@ pub struct Seed(pub [u8; 32]);
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
+impl Seed {
+    // By hand: it is written for every execution, twice, and a formatter takes fifty times as long.
+    fn with_digits<R>(self, take: impl FnOnce(&str) -> R) -> R {
+        let digits = self.0.map(|byte| [byte >> 4, byte & 15].map(|digit| HEX[usize::from(digit)]));
+        take(std::str::from_utf8(digits.as_flattened()).expect("digits are ASCII"))
+    }
+
+    fn of_digits(text: &str) -> Option<Self> {
+        let digit =
+            |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return None };
+        let pairs: &[[u8; 2]; 32] = pairs.try_into().ok()?;
+        let mut bytes = [0; 32];
+        for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+            *byte = digit(*high)? << 4 | digit(*low)?;
+        }
+        Some(Self(bytes))
+    }
+}
+
 impl fmt::Display for Seed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // By hand: it is written for every execution, twice, and a formatter takes fifty times as long.
-        let digits = self.0.map(|byte| [byte >> 4, byte & 15].map(|digit| HEX[usize::from(digit)]));
-        f.write_str(std::str::from_utf8(digits.as_flattened()).expect("digits are ASCII"))
+        self.with_digits(|digits| f.write_str(digits))
     }
 }
 
@@ -69,22 +87,26 @@ impl fmt::Debug for Seed {
 
 impl Serialize for Seed {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(self)
+        self.with_digits(|digits| to.serialize_str(digits))
     }
 }
 
 impl<'de> Deserialize<'de> for Seed {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(from)?;
-        let wrong = || de::Error::custom("a seed is 64 hexadecimal digits");
-        if text.len() != 64 || !text.is_ascii() {
-            return Err(wrong());
+        struct Digits;
+        impl de::Visitor<'_> for Digits {
+            type Value = Seed;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a seed: 64 hexadecimal digits")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Seed, E> {
+                Seed::of_digits(text)
+                    .ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
+            }
         }
-        let mut bytes = [0; 32];
-        for (byte, at) in bytes.iter_mut().zip((0..64).step_by(2)) {
-            *byte = u8::from_str_radix(&text[at..at + 2], 16).map_err(|_| wrong())?;
-        }
-        Ok(Self(bytes))
+        from.deserialize_str(Digits)
     }
 }
 
@@ -146,5 +168,23 @@ impl<'de> Deserialize<'de> for ToolPath {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
         Self::parse(&text).map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_is_64_digits_and_nothing_else() {
+        let seed = Seed(std::array::from_fn(|at| (at as u8).wrapping_mul(37)));
+        let text = serde_json::to_string(&seed).unwrap();
+        assert_eq!(text, format!("\"{seed}\""));
+        assert_eq!((text.len(), &text[..9]), (66, "\"00254a6f"));
+        assert_eq!(serde_json::from_str::<Seed>(&text).unwrap(), seed);
+        assert_eq!(serde_json::from_str::<Seed>(&text.to_uppercase()).unwrap(), seed);
+        for wrong in [text.replace("00", "0g"), text.replace("00", "+0"), text.replace("00", "0")] {
+            assert!(serde_json::from_str::<Seed>(&wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -76,7 +76,8 @@ const TICKS_PER_COUNT: u64 = 100;
 /// Processor time: what the present stretch may use, and since when.
 #[derive(Default)]
 struct Cpu {
-    since: Cell<Duration>,
+    /// None until somebody looks for the first time: most programs are over before, and the kernel need not be asked.
+    since: Cell<Option<Duration>>,
     allowance: Cell<Duration>,
     exhausted: Cell<bool>,
 }
@@ -161,13 +162,13 @@ impl Host {
 
     /// From now on the guest may use this much processor time.
     pub(crate) fn allow_cpu(&self, ms: u64) {
-        self.cpu.since.set(usage::cpu());
+        self.cpu.since.set(None);
         self.cpu.allowance.set(Duration::from_millis(ms));
     }
 
     /// Processor time that was ours, and counts for nothing.
     pub(crate) fn pardon(&self, time: Duration) {
-        self.cpu.since.set(self.cpu.since.get() + time);
+        self.cpu.since.set(self.cpu.since.get().map(|since| since + time));
     }
 
     /// From now on the guest of a plain host may take this much time, waiting for tools included.
@@ -226,7 +227,9 @@ impl Host {
             }
             None => {
                 let now = usage::cpu();
-                (now, now.saturating_sub(self.cpu.since.get()), self.cpu.allowance.get())
+                let since = self.cpu.since.get().unwrap_or(now);
+                self.cpu.since.set(Some(since));
+                (now, now.saturating_sub(since), self.cpu.allowance.get())
             }
         };
         self.outbox.flush_if_old(now);

@@ -20,7 +20,6 @@ use rquickjs::promise::PromiseState;
 use rquickjs::{Array, Ctx, FromJs, Function, Persistent, Promise, Value};
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::time::{Duration, Instant};
 
 /// How the program's frames are named in stacks.
 pub(crate) const PROGRAM_FILE_NAME: &str = "program.js";
@@ -29,10 +28,6 @@ pub(crate) const PROGRAM_FILE_NAME: &str = "program.js";
 const OPENING: &str = "(async () => {";
 /// What stands after it: the line break ends a trailing comment.
 const CLOSING: &str = "\n})";
-
-/// Compiling is not the program's time. Where it took no longer than this it is counted all the same, which saves small
-/// programs a system call.
-const COMPILING_CHARGED_MAX: Duration = Duration::from_micros(100);
 
 /// What a program is told that waits for nothing.
 const STUCK: &str = "the program waits for a promise that nothing can settle: no tool call and no timer is outstanding";
@@ -180,16 +175,14 @@ impl<'js> Session<'_, 'js> {
     fn run_text(&self, text: &str, inbox: &mut Inbox) -> Ending {
         self.host.has_users_lines.set(prepare::has_users_lines(text));
         self.allow_cpu();
-        let began = Instant::now();
         let Ok((program, rounds)) = self.compile(text) else {
             return self.threw();
         };
         if self.order.is_journalled() {
             self.order.say_started(text, &self.host.outbox);
         }
-        if began.elapsed() > COMPILING_CHARGED_MAX {
-            self.allow_cpu();
-        }
+        // Compiling is not the program's time.
+        self.allow_cpu();
         let ending = match program.call::<_, Promise<'js>>(()) {
             Ok(main) => self.feed(&main, inbox),
             Err(_) => self.threw(),
