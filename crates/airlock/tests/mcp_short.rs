@@ -1,4 +1,4 @@
-//! The short way into the MCP door, beside rmcp's: whoever takes it must not be able to tell.
+//! The short way into the MCP door, beside rmcp's: whoever takes it must not be able to tell, but by the order of members.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod served;
@@ -51,6 +51,9 @@ fn both_ways_say_the_same() {
         execute("console.log('hello'); emit({ type: 'text', text: 'hi' }); return 1"),
         execute("throw new TypeError('no')"),
         execute("return 'x'.repeat(100_000)"),
+        execute("return '\\ud800'"),
+        execute("let deep = []; for (let i = 0; i < 200; i++) deep = [deep]; return deep"),
+        execute("return undefined"),
         execute("return ("),
         execute("return await tools.demo.append({ line: 'x' })"),
         execute(" "),
@@ -74,6 +77,18 @@ fn both_ways_say_the_same() {
             assert_eq!(told(&short), told(&long), "{path} {call}");
         }
     }
+    served.stop();
+}
+
+#[test]
+fn members_of_a_value_keep_their_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let served = Served::start(dir.path(), &[]);
+    let client = served.client("run");
+    let call = json!({ "name": "execute", "arguments": { "code": "return { z: 1.5, a: 'b' }" } });
+    let short = called(&client, "/mcp", None, &call);
+    assert!(short.body.contains(r#""result":{"z":1.5,"a":"b"}"#), "{}", short.body);
+    assert_eq!(short.json(), called(&client, "/mcp", None, &wishing(&call)).json());
     served.stop();
 }
 

@@ -1,6 +1,8 @@
-//! The one message of MCP that is read without rmcp: a call of a tool that wishes for nothing else.
+//! The two messages of MCP that pass without rmcp: a call of a tool that wishes for nothing else, and the answer that is
+//! nothing but a value.
 
 use crate::json_rpc::Id;
+use lifecycle::Json;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -44,9 +46,117 @@ pub fn plain_call(body: &[u8]) -> Option<PlainCall> {
     is_call.then_some(PlainCall { id: message.id, tool, arguments })
 }
 
+/// Deeper values are not for everybody: many who read JSON stop at 128.
+const DEPTH_MAX: usize = 64;
+
+/// What a program is worth that ended well, and neither printed nor handed out anything.
+#[derive(Debug, Clone)]
+pub struct PlainAnswer {
+    /// What the model reads.
+    pub text: String,
+    /// The value, as JSON that everybody can read.
+    result: Json,
+}
+
+impl PlainAnswer {
+    /// None where the value cannot be read by everybody.
+    pub fn new(text: String, result: Json) -> Option<Self> {
+        is_for_everybody(result.text()).then_some(Self { text, result })
+    }
+
+    /// The value, which can be read.
+    pub fn result(&self) -> Value {
+        serde_json::from_str(self.result.text()).unwrap_or_default()
+    }
+
+    /// The message that answers the call `id`, as rmcp would write it, but that the value stays as it is.
+    pub fn message(&self, id: &Id) -> Vec<u8> {
+        let quoted = |body: &mut Vec<u8>, text: &str| {
+            serde_json::to_writer(body, text).expect("a text can be written");
+        };
+        let result = self.result.text();
+        let mut body = Vec::with_capacity(2 * self.text.len() + result.len() + 200);
+        body.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+        match id {
+            Id::Number(number) => body.extend_from_slice(number.to_string().as_bytes()),
+            Id::Text(text) => quoted(&mut body, text),
+        }
+        body.extend_from_slice(br#","result":{"content":[{"type":"text","text":"#);
+        quoted(&mut body, &self.text);
+        body.extend_from_slice(br#"}],"structuredContent":{"logs":[],"result":"#);
+        body.extend_from_slice(result.as_bytes());
+        body.extend_from_slice(br#","status":"completed"}}}"#);
+        body
+    }
+}
+
+/// Whether a value is neither nested too deep nor has half of a character in it, which not everybody takes.
+fn is_for_everybody(json: &str) -> bool {
+    let (mut depth, mut is_text, mut is_escaped) = (0_usize, false, false);
+    for byte in json.bytes() {
+        match (is_text, byte) {
+            _ if is_escaped => {
+                // Such an escape may be half of a pair.
+                if byte == b'u' {
+                    return false;
+                }
+                is_escaped = false;
+            }
+            (true, b'\\') => is_escaped = true,
+            (_, b'"') => is_text = !is_text,
+            (false, b'[' | b'{') => depth += 1,
+            (false, b']' | b'}') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > DEPTH_MAX {
+            return false;
+        }
+    }
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_is_one_message_and_its_value_stays_as_it_is() {
+        let answer = |text: &str, result: &str| {
+            PlainAnswer::new(text.into(), Json::parse(result.into()).unwrap()).unwrap()
+        };
+        let told = answer("a \"b\"", r#"{"z":1.0,"a":[]}"#);
+        let message = String::from_utf8(told.message(&Id::Text("é".into()))).unwrap();
+        let expected = concat!(
+            r#"{"jsonrpc":"2.0","id":"é","result":{"content":[{"type":"text","text":"a \"b\""}],"#,
+            r#""structuredContent":{"logs":[],"result":{"z":1.0,"a":[]},"status":"completed"}}}"#,
+        );
+        assert_eq!(message, expected);
+        assert_eq!(told.result(), serde_json::json!({ "a": [], "z": 1.0 }));
+        let message = answer("x", "null").message(&Id::Number(-7));
+        let read: Value = serde_json::from_slice(&message).unwrap();
+        let structured = serde_json::json!({ "logs": [], "result": null, "status": "completed" });
+        assert_eq!(
+            (&read["id"], &read["result"]["structuredContent"]),
+            (&(-7).into(), &structured)
+        );
+    }
+
+    #[test]
+    fn a_value_that_not_everybody_can_read_is_no_plain_answer() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let cases = [
+            (nested(DEPTH_MAX), true),
+            (nested(DEPTH_MAX + 1), false),
+            ("[[],[],{}]".into(), true),
+            (format!("\"{}\"", "[".repeat(500)), true),
+            (r#"["\\","[\"{",{"a":"b"}]"#.into(), true),
+            (r#""\ud800""#.into(), false),
+            (r#""\\ud800""#.into(), true),
+        ];
+        for (json, expected) in cases {
+            assert_eq!((json.as_str(), is_for_everybody(&json)), (json.as_str(), expected));
+        }
+    }
 
     fn read(params: &str) -> Option<PlainCall> {
         let body = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params}}}"#);

@@ -2,16 +2,18 @@
 
 use crate::app::App;
 use crate::error::Problem;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request};
+use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::IntoResponse as _;
+use bytes::BytesMut;
+use futures_util::FutureExt as _;
+use http_body_util::BodyExt as _;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Largest body: a program has at most one megabyte, and JSON may write a character as six. It is what axum allows by
-/// itself, so that no layer need say it to every request; a test does.
+/// Largest body: a program has at most one megabyte, and JSON may write a character as six.
 pub(crate) const BODY_BYTES_MAX: usize = 2 << 20;
 
 /// Longest time from the head of a request to the end of its body.
@@ -26,29 +28,47 @@ pub(crate) struct AnyBody(pub(crate) Bytes);
 impl FromRequest<Arc<App>> for JsonBody {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
+    async fn from_request(request: Request, _: &Arc<App>) -> Result<Self, Problem> {
         claims_json(request.headers())?;
-        read(request, app).await.map(Self)
+        read(request.into_body()).await.map(Self)
     }
 }
 
 impl FromRequest<Arc<App>> for AnyBody {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
-        read(request, app).await.map(Self)
+    async fn from_request(request: Request, _: &Arc<App>) -> Result<Self, Problem> {
+        read(request.into_body()).await.map(Self)
     }
 }
 
-/// A body of any kind.
-pub(crate) async fn read(request: Request, app: &Arc<App>) -> Result<Bytes, Problem> {
-    let reading = Bytes::from_request(request, app);
-    let read =
-        tokio::time::timeout(BODY_TIME_MAX, reading).await.map_err(|_| Problem::too_slow())?;
-    read.map_err(|refused| match refused.into_response().status() {
-        StatusCode::PAYLOAD_TOO_LARGE => Problem::too_large(BODY_BYTES_MAX),
-        _ => Problem::bad_request("The body broke off."),
-    })
+/// All of a body, of any kind.
+pub(crate) async fn read(body: Body) -> Result<Bytes, Problem> {
+    let mut reading = pin!(whole(body));
+    // Most come together with their heads: they need nobody who looks at the clock.
+    if let Some(read) = reading.as_mut().now_or_never() {
+        return read;
+    }
+    tokio::time::timeout(BODY_TIME_MAX, reading).await.unwrap_or_else(|_| Err(Problem::too_slow()))
+}
+
+async fn whole(mut body: Body) -> Result<Bytes, Problem> {
+    let mut first = Bytes::new();
+    let mut all = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Problem::bad_request("The body broke off."))?;
+        let Ok(data) = frame.into_data() else { continue };
+        if first.len() + all.len() + data.len() > BODY_BYTES_MAX {
+            return Err(Problem::too_large(BODY_BYTES_MAX));
+        }
+        if first.is_empty() && all.is_empty() {
+            first = data;
+        } else {
+            all.extend_from_slice(&std::mem::take(&mut first));
+            all.extend_from_slice(&data);
+        }
+    }
+    Ok(if all.is_empty() { first } else { all.freeze() })
 }
 
 /// JSON by its content type: what a page elsewhere cannot send without asking first.

@@ -18,6 +18,9 @@ use futures_util::FutureExt as _;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+/// Headers that every answer gets here.
+const N_HEADERS: usize = 4;
+
 /// Guards what comes by the router.
 pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().cloned();
@@ -40,17 +43,17 @@ pub(crate) async fn guarded<F: Future<Output = Response>>(
             let mut response =
                 if is_preflight(&request) { preflight() } else { attempt(answer(request)).await };
             if let Some(origin) = origin {
-                response.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+                let headers = response.headers_mut();
+                headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+                let exposed = "Airlock-Execution, Mcp-Session-Id, X-Session-ID";
+                headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(exposed));
             }
             response
         }
     };
     let headers = response.headers_mut();
+    headers.reserve(N_HEADERS);
     headers.append(VARY, HeaderValue::from_static("Origin"));
-    headers.insert(
-        ACCESS_CONTROL_EXPOSE_HEADERS,
-        HeaderValue::from_static("Airlock-Execution, Mcp-Session-Id, X-Session-ID"),
-    );
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     // A URL may hold a token.
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));

@@ -4,11 +4,16 @@
 //! client a tenth of its time. A connection stays in its lane instead, and so does all that is done for it: lanes that have
 //! none sleep, and those that have some ask nobody.
 
+use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use tokio::runtime::{Builder, Handle};
 use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// Much less than the time for the head of a request, and seldom enough not to be noticed.
+const TICK: Duration = Duration::from_secs(30);
 
 /// More threads than this serve nobody better.
 const LANES_MAX: usize = 64;
@@ -31,7 +36,12 @@ impl Lanes {
             let stopping = stopping.clone();
             lanes.handles.push(runtime.handle().clone());
             std::thread::Builder::new().name(format!("lane-{lane_idx}")).spawn(move || {
-                runtime.block_on(stopping.cancelled());
+                runtime.block_on(async {
+                    tokio::select! {
+                        () = stopping.cancelled() => {}
+                        never = tick() => match never {},
+                    }
+                });
                 // A thread that waits for a stuck disk must not keep us.
                 runtime.shutdown_background();
             })?;
@@ -42,6 +52,15 @@ impl Lanes {
     /// For [`Config::lanes`](crate::Config::lanes).
     pub fn handles(&self) -> Vec<Handle> {
         self.handles.clone()
+    }
+}
+
+/// Has a timer set that rings before any connection's does: setting one that would be the next to ring takes a system call,
+/// and each request sets one.
+async fn tick() -> Infallible {
+    let mut ticks = tokio::time::interval(TICK);
+    loop {
+        ticks.tick().await;
     }
 }
 

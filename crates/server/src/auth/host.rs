@@ -21,6 +21,10 @@ impl Hosts {
     /// Whether a `Host` header names us, whatever the port.
     pub(crate) fn is_ours(&self, host: &str) -> bool {
         let Some(name) = name_of(host) else { return false };
+        // Nearly everybody's.
+        if matches!(name, "127.0.0.1" | "localhost") {
+            return true;
+        }
         let name = name.to_ascii_lowercase();
         let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
         match address {

@@ -1,5 +1,6 @@
 //! The tools: `execute`, `resume`, `wait`, `skills`.
 
+use super::content::Reply;
 use super::forms::Misfits;
 use super::listen::{Progress, Wanted, caught_up, listen};
 use super::narration::{Narration, Until};
@@ -45,7 +46,7 @@ pub(super) async fn call(
                 Ok(wanted) => call.proceed(wanted).await,
                 Err(Stop::Protocol(error)) => return Err(error),
                 Err(Stop::Problem(problem)) => Err(problem),
-                Err(Stop::Told(told)) => Ok(*told),
+                Err(Stop::Told(told)) => return Ok(*told),
             }
         }
         // Starting anew would make every call of the program twice.
@@ -61,7 +62,7 @@ pub(super) async fn call(
             }
         },
     };
-    Ok(told.unwrap_or_else(|problem| content::refused(&problem, None).into()))
+    Ok(told.map_or_else(|problem| content::refused(&problem, None).into(), Reply::in_full))
 }
 
 impl Call<'_> {
@@ -81,7 +82,7 @@ impl Call<'_> {
     }
 
     /// A call that comes for the first time; none where there is no such tool.
-    pub(super) async fn first(&self) -> Option<Result<CallToolResponse, Problem>> {
+    pub(super) async fn first(&self) -> Option<Result<Reply, Problem>> {
         Some(match (self.tool.as_str(), self.manner) {
             ("execute", _) => self.execute().await,
             ("resume", Manner::Model | Manner::Browser) | ("wait", _) => {
@@ -97,7 +98,7 @@ impl Call<'_> {
         })
     }
 
-    async fn execute(&self) -> Result<CallToolResponse, Problem> {
+    async fn execute(&self) -> Result<Reply, Problem> {
         let source = self.text("code")?.filter(|code| !code.trim().is_empty());
         let source = source.ok_or_else(|| {
             Problem::bad_request("The argument \"code\" is missing; it is the program, a string.")
@@ -106,7 +107,7 @@ impl Call<'_> {
         self.begin(program).await
     }
 
-    async fn begin(&self, program: Program) -> Result<CallToolResponse, Problem> {
+    async fn begin(&self, program: Program) -> Result<Reply, Problem> {
         let execution = self.start(program).await?;
         self.proceed(Wanted { execution, until: Until::START, counts: true }).await
     }
@@ -127,9 +128,9 @@ impl Call<'_> {
 
     /// Waits for what comes next, and tells it as this client can hear it. From here on a "no" names the
     /// execution: whoever ran the program again would do twice what it did.
-    async fn proceed(&self, wanted: Wanted) -> Result<CallToolResponse, Problem> {
+    async fn proceed(&self, wanted: Wanted) -> Result<Reply, Problem> {
         let told = self.follow(wanted).await;
-        Ok(told.unwrap_or_else(|problem| self.refused(wanted.execution, &problem)))
+        Ok(told.unwrap_or_else(|problem| self.refused(wanted.execution, &problem).into()))
     }
 
     /// A "no" about an execution that is there.
@@ -137,7 +138,7 @@ impl Call<'_> {
         content::refused(problem, Some((execution, self.manner))).into()
     }
 
-    async fn follow(&self, mut wanted: Wanted) -> Result<CallToolResponse, Problem> {
+    async fn follow(&self, mut wanted: Wanted) -> Result<Reply, Problem> {
         let execution = wanted.execution;
         loop {
             let progress = Progress::wished(self.context);
@@ -146,7 +147,7 @@ impl Call<'_> {
             let asked = match narration.told(wanted.until) {
                 Some(Told::Over(outcome)) => {
                     tracing::debug!(target: "mcp", %execution, "over");
-                    return Ok(content::over(execution, &narration, outcome).into());
+                    return Ok(content::ended(execution, &narration, outcome));
                 }
                 Some(Told::Parked) | None => return Err(Problem::parked(execution)),
                 Some(Told::Asked(asked)) => asked,
@@ -158,7 +159,7 @@ impl Call<'_> {
                 Manner::Browser => return Ok(self.sent_to_page(question, None)),
                 Manner::Retry(forms) => {
                     match Box::pin(self.needed(execution, forms, &Misfits::new())).await? {
-                        Some(needed) => return Ok(needed),
+                        Some(needed) => return Ok(needed.into()),
                         // Somebody else was quicker.
                         None => wanted = Wanted { until: Until::After(question), ..wanted },
                     }
@@ -178,8 +179,8 @@ impl Call<'_> {
     }
 
     /// Tells a model where the person decides.
-    fn sent_to_page(&self, question: QuestionId, why: Option<&str>) -> CallToolResponse {
-        content::approval_required(&self.visit.origin, question, self.manner, why).into()
+    fn sent_to_page(&self, question: QuestionId, why: Option<&str>) -> Reply {
+        content::approval_required(&self.visit.origin(), question, self.manner, why).into()
     }
 
     /// How long this client is kept waiting. One that has tasks is given one soon.
@@ -197,7 +198,7 @@ impl Call<'_> {
     }
 
     /// Patience ran out. Whoever waits for a person is told again what the person must do.
-    async fn unfinished(&self, wanted: Wanted) -> Result<CallToolResponse, Problem> {
+    async fn unfinished(&self, wanted: Wanted) -> Result<Reply, Problem> {
         let execution = wanted.execution;
         if self.has_tasks() {
             return Ok(tasks::created(self.visit, execution).await?.into());
@@ -213,7 +214,7 @@ impl Call<'_> {
         })
     }
 
-    async fn resume(&self) -> Result<CallToolResponse, Problem> {
+    async fn resume(&self) -> Result<Reply, Problem> {
         let id = self.text("executionId")?.map(str::trim).filter(|id| !id.is_empty());
         let id = id.ok_or_else(|| {
             Problem::bad_request("The argument \"executionId\" is missing; it is a string.")
@@ -256,7 +257,7 @@ impl Call<'_> {
         may.map_err(|denied| Problem::denied(denied, question))
     }
 
-    fn skills(&self) -> Result<CallToolResponse, Problem> {
+    fn skills(&self) -> Result<Reply, Problem> {
         let (text, found) = prompt::skill(self.text("name")?);
         Ok(content::said(text, !found).into())
     }

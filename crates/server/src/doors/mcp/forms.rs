@@ -43,7 +43,7 @@ pub(super) fn request(
         Drawn::Link(url) => (linked(message, &url, id, forms), Yes::Answers),
         Drawn::Form(schema) => (form(message, schema), Yes::Answers),
         Drawn::Page => {
-            let page = format!("{}/resume/{id}", visit.origin);
+            let page = format!("{}/resume/{id}", visit.origin());
             (linked(message, &page, id, forms), Yes::Visits)
         }
     }

@@ -162,10 +162,9 @@ async fn enter(
 ) -> Result<(Arc<Visit>, Request<Bytes>), Problem> {
     caller.may_run().map_err(|denied| Problem::denied(denied, ""))?;
     let terms = Terms::read(query)?;
-    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
-    let origin = format!("http://{}", host.unwrap_or("localhost"));
-    let visit = Arc::new(Visit { app: Arc::clone(app), caller, terms, origin });
-    Ok((visit, bounded(request, app).await?))
+    let host = request.headers().get(HOST).cloned();
+    let visit = Arc::new(Visit { app: Arc::clone(app), caller, terms, host });
+    Ok((visit, bounded(request).await?))
 }
 
 /// `/mcp` alone, with another handler behind it. Conformance suites call tools that no product has: a
@@ -188,10 +187,10 @@ pub fn mcp_with<H: ServerHandler + Clone>(config: Config, handler: H) -> Router 
 }
 
 /// The body, all of it and in time, before anybody waits for it.
-async fn bounded(request: Request, app: &Arc<App>) -> Result<Request<Bytes>, Problem> {
+async fn bounded(request: Request) -> Result<Request<Bytes>, Problem> {
     let (parts, body) = request.into_parts();
     let body = match parts.method {
-        Method::POST => read(Request::new(body), app).await?,
+        Method::POST => read(body).await?,
         _ => Bytes::new(),
     };
     Ok(Request::from_parts(parts, body))

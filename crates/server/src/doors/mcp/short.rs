@@ -1,11 +1,11 @@
 //! The short way: a call that wishes for nothing besides its result is answered where it is read.
 //!
 //! rmcp gives each message without a session a service, channels and three tasks of its own, which takes longer than a
-//! small program does. What is answered here is written in rmcp's types, and whatever is not plainly such a call goes
-//! rmcp's way: other methods and revisions, progress, forms, nonsense.
+//! small program does. Whatever is not plainly such a call goes rmcp's way: other methods and revisions, progress, forms,
+//! nonsense. What is answered here is written in rmcp's types, too, unless it is nothing but a program's value.
 
 use super::call::Call;
-use super::content;
+use super::content::{self, Reply};
 use super::serve::SESSION;
 use super::terms::Mode;
 use super::visit::Visit;
@@ -16,11 +16,16 @@ use axum::http::{HeaderMap, HeaderName, Method};
 use axum::response::{IntoResponse as _, Response};
 use protocols::json_rpc::Id;
 use protocols::mcp::{PlainCall, plain_call};
-use rmcp::model::{NumberOrString, ProtocolVersion, ServerJsonRpcMessage, ServerResult};
+use rmcp::model::{
+    CallToolResponse, NumberOrString, ProtocolVersion, ServerJsonRpcMessage, ServerResult,
+};
 use std::sync::Arc;
 
 /// Most answers are shorter.
 const BODY_BYTES_USUAL: usize = 1_000;
+
+/// What clients say that they take.
+const ACCEPT_USUAL: &str = "application/json, text/event-stream";
 
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
@@ -40,6 +45,14 @@ pub(super) async fn answer(visit: &Arc<Visit>, request: &Request<Bytes>) -> Opti
         call.first().await
     });
     let told = told.await?.unwrap_or_else(|problem| content::refused(&problem, None).into());
+    let body = match told {
+        Reply::Plain(plain) => plain.message(&id),
+        Reply::Full(told) => in_full(*told, id),
+    };
+    Some(([(CONTENT_TYPE, "application/json")], body).into_response())
+}
+
+fn in_full(told: CallToolResponse, id: Id) -> Vec<u8> {
     let id = match id {
         Id::Number(number) => NumberOrString::Number(number),
         Id::Text(text) => NumberOrString::String(text.into()),
@@ -49,7 +62,7 @@ pub(super) async fn answer(visit: &Arc<Visit>, request: &Request<Bytes>) -> Opti
     let message = ServerJsonRpcMessage::response(result, id);
     let mut body = Vec::with_capacity(BODY_BYTES_USUAL);
     serde_json::to_writer(&mut body, &message).expect("results have texts as keys");
-    Some(([(CONTENT_TYPE, "application/json")], body).into_response())
+    body
 }
 
 /// Whether the head is that of a client which hears what it asked for and nothing else. Later revisions say in other
@@ -63,7 +76,8 @@ fn is_plain(headers: &HeaderMap) -> bool {
     });
     let is_json = text(&CONTENT_TYPE).is_some_and(|kind| kind.starts_with("application/json"));
     let takes_both = text(&ACCEPT).is_some_and(|kinds| {
-        kinds.contains("application/json") && kinds.contains("text/event-stream")
+        kinds == ACCEPT_USUAL
+            || (kinds.contains("application/json") && kinds.contains("text/event-stream"))
     });
     is_older && is_json && takes_both && !headers.contains_key(SESSION)
 }
@@ -91,6 +105,7 @@ mod tests {
         assert!(with(&[]));
         assert!(with(&[("mcp-protocol-version", "2025-06-18")]));
         assert!(with(&[("content-type", "application/json; charset=utf-8")]));
+        assert!(with(&[("accept", "text/event-stream;q=0.5, application/json")]));
         for other in [
             ("mcp-protocol-version", "2026-07-28"),
             ("mcp-protocol-version", "1999-01-01"),

@@ -117,7 +117,7 @@ fn payload(
         }
         (Some(Told::Asked(asked)), Manner::Model) => content::paused(asked),
         (Some(Told::Asked(asked)), Manner::Browser) => {
-            content::approval_required(&visit.origin, asked.question.id, manner, None)
+            content::approval_required(&visit.origin(), asked.question.id, manner, None)
         }
         (Some(Told::Over(outcome)), _) => content::over(execution, narration, outcome),
         (Some(Told::Parked), _) => content::refused(&Problem::parked(execution), None),

@@ -3,6 +3,7 @@
 use super::terms::{Mode, Terms};
 use crate::app::App;
 use crate::auth::Caller;
+use axum::http::HeaderValue;
 use axum::http::request::Parts;
 use rmcp::model::{ErrorData, ProtocolVersion};
 use rmcp::service::{RequestContext, RoleServer};
@@ -13,8 +14,8 @@ pub(super) struct Visit {
     pub(super) app: Arc<App>,
     pub(super) caller: Caller,
     pub(super) terms: Terms,
-    /// Scheme, host and port by which the client reached us; a page is found there too.
-    pub(super) origin: String,
+    /// Host and port by which the client reached us.
+    pub(super) host: Option<HeaderValue>,
 }
 
 /// How a question reaches a person, given what the client can do.
@@ -45,6 +46,12 @@ impl Visit {
         let parts = context.extensions.get::<Parts>();
         let visit = parts.and_then(|parts| parts.extensions.get::<Arc<Self>>());
         visit.cloned().ok_or_else(|| ErrorData::internal_error("the request has no caller", None))
+    }
+
+    /// Scheme, host and port by which the client reached us; a page is found there too.
+    pub(super) fn origin(&self) -> String {
+        let host = self.host.as_ref().and_then(|host| host.to_str().ok());
+        format!("http://{}", host.unwrap_or("localhost"))
     }
 
     /// Whether the caller may answer its own questions.
