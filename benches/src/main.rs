@@ -11,6 +11,7 @@ mod exec_server;
 mod executions;
 mod floor_process;
 mod kit;
+mod layout;
 mod mcp;
 mod npm;
 mod repl;
@@ -20,6 +21,7 @@ mod terminals;
 use anyhow::{Result, bail};
 use bench::Report;
 use clap::Parser;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// A benchmark that can be asked for.
@@ -63,9 +65,12 @@ const BENCHMARKS: &[Benchmark] = &[
 struct Arguments {
     /// Which one; all when not given.
     name: Option<String>,
-    /// Fail when a target is missed.
+    /// Fail when a target is missed, or the list of functions is out of date.
     #[arg(long)]
     check: bool,
+    /// Instead of measuring, write the list of functions that every request passes through.
+    #[arg(long, value_name = "LIST", conflicts_with = "name")]
+    layout: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -74,7 +79,15 @@ fn main() -> ExitCode {
         return code;
     }
     let arguments = Arguments::parse();
-    match measure(arguments.name.as_deref()) {
+    let done = match &arguments.layout {
+        Some(list) if arguments.check => layout::check(list).map(|said| {
+            say(&said);
+            0
+        }),
+        Some(list) => layout::write(list).map(|()| 0),
+        None => measure(arguments.name.as_deref()),
+    };
+    match done {
         Ok(0) => ExitCode::SUCCESS,
         Ok(n_missed) => {
             complain(&format!("{n_missed} targets missed"));

@@ -1,4 +1,4 @@
-//! Installs programs that tests drive and cargo does not bring, from Debian's packages.
+//! Installs programs that tests or verbs drive and cargo does not bring, from Debian's packages.
 
 use crate::print::say;
 use anyhow::{Context as _, Result, bail};
@@ -25,10 +25,12 @@ const PROGRAMS: &[Program] = &[
 
 /// Installs what is not there yet.
 pub(crate) fn run() -> Result<()> {
-    for program in PROGRAMS.iter().filter(|program| !is_on_path(program.name)) {
-        install(program.packages)?;
-    }
-    Ok(())
+    PROGRAMS.iter().try_for_each(|program| need(program.name, program.packages))
+}
+
+/// Installs a program that only some verbs need, unless it is there.
+pub(crate) fn need(name: &str, packages: &[&str]) -> Result<()> {
+    if is_on_path(name) { Ok(()) } else { install(packages) }
 }
 
 /// Needs root, as on a fresh container.

@@ -63,7 +63,7 @@ fn beside(echo: &Echo, served: &Served, runners: &str, report: &mut Report) -> R
     Ok(())
 }
 
-fn execute(client: &mut Client) -> Result<()> {
+pub(crate) fn execute(client: &mut Client) -> Result<()> {
     let told = call(client, "execute", &json!({ "code": "return 1" }))?;
     ensure!(told["structuredContent"]["result"] == 1, "one is not one: {told}");
     Ok(())
