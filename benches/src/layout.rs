@@ -75,8 +75,7 @@ pub(crate) fn check(list: &Path) -> Result<String> {
 }
 
 fn look(served: &Served, looks: &Path, seen: &mut Seen) -> Result<()> {
-    let connect = || served.client();
-    let mut clients = (0..N_CLIENTS).map(|_| connect()).collect::<Result<Vec<_>>>()?;
+    let mut clients = (0..N_CLIENTS).map(|_| served.client()).collect::<Result<Vec<_>>>()?;
     let mut looking = Looking::begin(looks)?;
     while !looking.is_over()? {
         share_out(&mut clients, BATCH, mcp::execute)?;
@@ -96,12 +95,12 @@ fn look(served: &Served, looks: &Path, seen: &mut Seen) -> Result<()> {
     Ok(())
 }
 
-/// Somebody who looks what all processors do.
+/// Somebody who looks what all processors do. Dropping it ends it.
 struct Looking(Child);
 
 impl Looking {
     fn begin(looks: &Path) -> Result<Self> {
-        #[expect(clippy::disallowed_methods, reason = "it is awaited by whoever looks")]
+        #[expect(clippy::disallowed_methods, reason = "it is awaited when it is dropped")]
         let mut perf = Command::new("perf");
         perf.args(["record", "-q", "-a", "-e", "cpu-clock", "-F", LOOKS_PER_SECOND, "-o"]);
         perf.arg(looks).args(["--", "sleep", SECONDS]).stdout(Stdio::null());
@@ -113,6 +112,14 @@ impl Looking {
             Some(status) if !status.success() => bail!("perf could not look ({status})"),
             ended => Ok(ended.is_some()),
         }
+    }
+}
+
+impl Drop for Looking {
+    fn drop(&mut self) {
+        // It is gone already where it has looked long enough.
+        drop(self.0.kill());
+        drop(self.0.wait());
     }
 }
 

@@ -102,8 +102,8 @@ impl<'de> Deserialize<'de> for Seed {
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Seed, E> {
-                Seed::of_digits(text)
-                    .ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
+                // What was said instead is not repeated: it may be nearly one.
+                Seed::of_digits(text).ok_or_else(|| E::custom("a seed is 64 hexadecimal digits"))
             }
         }
         from.deserialize_str(Digits)

@@ -181,15 +181,8 @@ impl SqliteStore {
         }
     }
 
-    fn write(
-        &self,
-        write: Result<Write, StoreError>,
-    ) -> BoxFuture<'static, Result<u64, StoreError>> {
-        self.write_as(write, |verdict| verdict)
-    }
-
-    /// The same, with something else made of the verdict.
-    fn write_as<T: Send + 'static>(
+    /// Writes, and says what `told` makes of the verdict.
+    fn write<T: Send + 'static>(
         &self,
         write: Result<Write, StoreError>,
         told: fn(u64) -> T,
@@ -274,7 +267,7 @@ impl Running {
 
 impl Journal for SqliteStore {
     fn append(&self, append: Append) -> BoxFuture<'static, Result<(), StoreError>> {
-        self.write_as(Write::append(append), drop)
+        self.write(Write::append(append), drop)
     }
 
     fn read(
@@ -360,10 +353,10 @@ impl Journal for SqliteStore {
     }
 
     fn forget(&self, execution: ExecutionId) -> BoxFuture<'static, Result<bool, StoreError>> {
-        let forgotten = self.write(Ok(Write::Forget(execution)));
+        let forgotten = self.write(Ok(Write::Forget(execution)), |n_forgotten| n_forgotten > 0);
         let leases = Arc::clone(&self.inner.leases);
         Box::pin(async move {
-            let forgotten = forgotten.await? > 0;
+            let forgotten = forgotten.await?;
             if forgotten {
                 leases.lock().expect("nothing panics while it holds this lock").forget(execution);
             }
@@ -407,7 +400,7 @@ impl Records for SqliteStore {
         value: String,
         expected: u64,
     ) -> BoxFuture<'static, Result<u64, StoreError>> {
-        self.write(Write::put(kind, key, value, expected))
+        self.write(Write::put(kind, key, value, expected), std::convert::identity)
     }
 
     fn remove(
@@ -416,8 +409,7 @@ impl Records for SqliteStore {
         key: &str,
         expected: u64,
     ) -> BoxFuture<'static, Result<(), StoreError>> {
-        let removed = self.write(Ok(Write::Remove { kind, key: key.to_owned(), expected }));
-        Box::pin(async { removed.await.map(drop) })
+        self.write(Ok(Write::Remove { kind, key: key.to_owned(), expected }), drop)
     }
 
     fn all(&self, kind: &'static str) -> BoxFuture<'static, Result<Vec<Record>, StoreError>> {
@@ -432,8 +424,7 @@ impl Notes for SqliteStore {
         line: String,
         n_max: usize,
     ) -> BoxFuture<'static, Result<(), StoreError>> {
-        let noted = self.write(Write::note(book, line, n_max));
-        Box::pin(async { noted.await.map(drop) })
+        self.write(Write::note(book, line, n_max), drop)
     }
 
     fn newest(

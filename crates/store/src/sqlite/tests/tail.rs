@@ -84,12 +84,12 @@ async fn a_full_disk_delays_what_was_told_and_takes_nothing_more() {
     let temp = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(temp.path()).unwrap();
     // Nothing is told before this has happened.
-    drop(store.write(Ok(Write::Trouble("PRAGMA query_only = ON"))).await);
+    drop(store.write(Ok(Write::Trouble("PRAGMA query_only = ON")), drop).await);
     store.append(whole(1)).await.unwrap();
     assert_eq!(listed(&store).await, [], "it cannot be sorted in");
     assert_eq!(all(&store, 1).await, [line(1, "a"), end(2)], "and yet it is there");
     assert!(matches!(store.append(whole(2)).await, Err(StoreError::ReadOnly)));
-    drop(store.write(Ok(Write::Trouble("PRAGMA query_only = OFF"))).await);
+    drop(store.write(Ok(Write::Trouble("PRAGMA query_only = OFF")), drop).await);
     store.append(whole(3)).await.unwrap();
     assert_eq!(listed(&store).await, [id(1), id(3)]);
     store.close().await;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 async fn tell_sqlite(store: &SqliteStore, pragma: &'static str) {
     // The transaction that brings the news may be the first to suffer from it.
-    drop(store.write(Ok(Write::Trouble(pragma))).await);
+    drop(store.write(Ok(Write::Trouble(pragma)), drop).await);
 }
 
 /// Appends until that fails; returns the last seq written and why the next was not.
