@@ -9,7 +9,7 @@ use crate::lingering::Lingering;
 use crate::policies::Policies;
 use crate::pulse::Pulse;
 use crate::recover;
-use crate::registry::{Desk, Mailbox, Registry};
+use crate::registry::{Desk, Mailbox, Registry, Requests};
 use crate::reports::Reports;
 use crate::seeds::Seeds;
 use futures_util::{FutureExt, Stream, StreamExt};
@@ -21,7 +21,7 @@ use lifecycle::{
 use sandbox::Sandbox;
 use std::sync::Arc;
 use store::{ListFilter, Listed};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tools::Catalogue;
@@ -426,7 +426,7 @@ impl Shared {
                 }
             };
             let (reply, outcome) = oneshot::channel();
-            if sender.send(request(reply)).await.is_ok()
+            if sender.send(Box::new(request(reply))).await.is_ok()
                 && let Some(outcome) = told(&sender, outcome).await
             {
                 return outcome;
@@ -439,7 +439,7 @@ impl Shared {
 
 /// What an actor says to a request in its mailbox; none where it left without a word. A request that comes while it leaves
 /// may lie in there for as long as anybody could send another one, so its answer is not all that is waited for.
-async fn told<T>(sender: &mpsc::Sender<Request>, mut outcome: oneshot::Receiver<T>) -> Option<T> {
+async fn told<T>(sender: &Requests, mut outcome: oneshot::Receiver<T>) -> Option<T> {
     tokio::select! {
         biased;
         told = &mut outcome => told.ok(),
@@ -456,6 +456,7 @@ impl std::fmt::Debug for Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::sync::mpsc;
 
     #[tokio::test]
     async fn a_request_that_comes_while_its_actor_leaves_waits_for_nobody() {
@@ -463,7 +464,7 @@ mod tests {
         let (reply, outcome) = oneshot::channel();
         let on_its_way = sender.reserve().await.unwrap();
         drop(mailbox);
-        on_its_way.send(Request::Wake(reply));
+        on_its_way.send(Box::new(Request::Wake(reply)));
         // It lies there: the sender is still in our hands.
         assert!(told(&sender, outcome).await.is_none());
     }
@@ -472,8 +473,9 @@ mod tests {
     async fn the_last_word_of_an_actor_is_heard() {
         let (sender, mut mailbox) = mpsc::channel(1);
         let (reply, outcome) = oneshot::channel();
-        sender.send(Request::Wake(reply)).await.unwrap();
-        let Some(Request::Wake(reply)) = mailbox.recv().await else { panic!("nothing came") };
+        sender.send(Box::new(Request::Wake(reply))).await.unwrap();
+        let Some(request) = mailbox.recv().await else { panic!("nothing came") };
+        let Request::Wake(reply) = *request else { panic!("something else came") };
         reply.send(Ok(())).unwrap();
         drop(mailbox);
         assert!(matches!(told(&sender, outcome).await, Some(Ok(()))));

@@ -11,16 +11,20 @@ const REQUESTS_MAX: usize = 64;
 
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
-    actors: Mutex<HashMap<ExecutionId, mpsc::Sender<Request>>>,
+    actors: Mutex<HashMap<ExecutionId, Requests>>,
 }
 
-/// What an actor listens to.
-pub(crate) type Mailbox = mpsc::Receiver<Request>;
+/// What an actor listens to. In boxes: most executions are never asked anything, and room for dozens of requests
+/// would be the largest thing that a small one needs.
+pub(crate) type Mailbox = mpsc::Receiver<Box<Request>>;
+
+/// The other end.
+pub(crate) type Requests = mpsc::Sender<Box<Request>>;
 
 /// Where to send requests, and the mailbox if the actor has yet to be born.
 pub(crate) enum Desk {
-    Staffed(mpsc::Sender<Request>),
-    Vacant(mpsc::Sender<Request>, Mailbox),
+    Staffed(Requests),
+    Vacant(Requests, Mailbox),
 }
 
 impl Registry {
@@ -45,7 +49,7 @@ impl Registry {
         self.lock().len()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ExecutionId, mpsc::Sender<Request>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ExecutionId, Requests>> {
         self.actors.lock().expect("no code panics while it holds the index")
     }
 }

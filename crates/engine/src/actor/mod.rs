@@ -1,6 +1,7 @@
 //! One execution, one task. The loop: wait for something, submit it as an intent, do what is owed.
 
 mod asking;
+mod calls;
 mod guest;
 mod inlet;
 mod launch;
@@ -16,11 +17,9 @@ use crate::Clock;
 use crate::engine::Shared;
 use crate::fault::{Error, Fault};
 use crate::registry::Mailbox;
-use crate::reports::Reporter;
 use asking::{Asking, Wished};
-use futures_util::StreamExt;
+use calls::Calls;
 use futures_util::future::{BoxFuture, FutureExt};
-use futures_util::stream::FuturesUnordered;
 use guest::{Guest, Said};
 use ledger::{Duty, Gate, Ledger};
 use lifecycle::{
@@ -35,7 +34,6 @@ use std::sync::Arc;
 use store::StoreError;
 use time::Clockwork;
 use tokio::sync::{oneshot, watch};
-use tokio_util::sync::CancellationToken;
 
 /// Where the outcome of a request goes.
 pub(crate) type Reply = oneshot::Sender<Result<(), Error>>;
@@ -84,17 +82,13 @@ pub(crate) struct Actor {
     launching: Option<BoxFuture<'static, Result<Lease, LeaseError>>>,
     /// It stood behind another program once, or lost its runner otherwise: next time it wants one of its own.
     has_lost_runner: bool,
-    calls: FuturesUnordered<BoxFuture<'static, (CallId, CallOutcome)>>,
+    calls: Calls,
     /// How their results are waited for.
     looking: Looking,
     /// Tools at work that ask something.
     asking: Asking,
     /// Tools at work that say how far they are.
     telling: Telling,
-    /// Tells tools at work that nobody waits any more.
-    abandoned: CancellationToken,
-    /// How far they say that they are.
-    reporter: Reporter,
     due: VecDeque<Due>,
     replies: VecDeque<(Gate, Reply)>,
     /// Answers that are accepted only once the program is back where it was.
@@ -131,20 +125,18 @@ impl Actor {
     pub(crate) fn new(shared: Arc<Shared>, execution: ExecutionId, mailbox: Mailbox) -> Self {
         let ledger =
             Ledger::new(execution, Arc::clone(&shared.config.journal), shared.questions.clone());
-        let (pressure, abandoned) = (shared.pressure.subscribe(), CancellationToken::new());
+        let pressure = shared.pressure.subscribe();
         Self {
-            reporter: Reporter::new(execution, abandoned.clone()),
             shared,
             ledger,
             mailbox,
             guest: None,
             launching: None,
             has_lost_runner: false,
-            calls: FuturesUnordered::new(),
+            calls: Calls::default(),
             looking: Looking::default(),
             asking: Asking::default(),
             telling: Telling::default(),
-            abandoned,
             due: VecDeque::new(),
             replies: VecDeque::new(),
             waiting: vec![],
@@ -285,7 +277,7 @@ impl Actor {
         };
         tokio::select! {
             biased; // a chatty guest must not keep people and clocks waiting
-            request = self.mailbox.recv() => Turn::Asked(request),
+            request = self.mailbox.recv() => Turn::Asked(request.map(|request| *request)),
             () = self.shared.closing.cancelled() => Turn::Closing,
             () = self.clockwork.ring() => Turn::Rang,
             // Before what is said: somebody may wait for this, and a chatty guest always has said something.
@@ -382,6 +374,7 @@ impl Actor {
             let failure = Failure::new(FailureCode::Tool, message);
             return self.settle(call, CallOutcome::Failed(failure));
         }
+        let at_work = self.calls.at_work(self.ledger.execution);
         let request = tools::Request {
             execution: self.ledger.execution,
             call,
@@ -389,12 +382,12 @@ impl Actor {
             tool: known.tool.clone(),
             args,
             caller: origin.caller.clone(),
-            cancelled: self.abandoned.clone().into(),
+            cancelled: at_work.abandoned.clone().into(),
             person: self.asking.person(call),
-            progress: self.reporter.measured(self.telling.progress(call), &self.shared),
+            progress: at_work.reporter.measured(self.telling.progress(call), &self.shared),
         };
         let calling = self.shared.config.catalogue.call(request);
-        self.calls.push(calling.map(move |outcome| (call, outcome)).boxed());
+        at_work.push(calling.map(move |outcome| (call, outcome)).boxed());
         self.looking.dispatched();
     }
 
@@ -407,7 +400,7 @@ impl Actor {
     fn settle(&mut self, call: CallId, outcome: CallOutcome) {
         self.catch_up_on_progress();
         self.asking.end(call);
-        self.reporter.forget(&self.shared.reports);
+        self.calls.forget_reports(&self.shared);
         match self.submit(Intent::Settle { call, outcome }) {
             // Ended or answered for in the meantime: there is nobody to tell.
             Ok(_) | Err(Rejection::NotOutstanding(_) | Rejection::AlreadyFinished) => {}
@@ -419,9 +412,7 @@ impl Actor {
     fn stop(&mut self) {
         self.guest = None;
         self.launching = None;
-        self.abandoned.cancel();
-        self.reporter.forget(&self.shared.reports);
-        self.calls.clear();
+        self.calls.stop(&self.shared);
         self.asking.forget();
         self.due.clear();
     }

@@ -121,7 +121,7 @@ impl Actor {
         self.guest = None;
         self.launching = None;
         let _ = tokio::time::timeout(CLOSING_GRACE, self.let_tools_end()).await;
-        self.abandoned.cancel();
+        self.calls.abandon();
         match self.ledger.settle().await {
             Ok(()) => {
                 self.answer_kept();
@@ -132,7 +132,6 @@ impl Actor {
     }
 
     async fn let_tools_end(&mut self) {
-        use futures_util::StreamExt;
         let harmful = |actor: &Self| {
             actor.ledger.state.calls.values().any(|call| {
                 matches!(call.stage, Stage::Dispatched(_))
