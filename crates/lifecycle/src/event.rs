@@ -28,6 +28,7 @@ pub enum Event {
         /// Who wants it.
         caller: CallerName,
         /// What it may use.
+        #[serde(default = "Limits::unsaid", skip_serializing_if = "Limits::is_unsaid")]
         limits: Limits,
         /// Where its randomness comes from.
         seed: Seed,

@@ -53,8 +53,9 @@ const fn is_unlimited(max: &u64) -> bool {
     *max == unlimited()
 }
 
-impl Default for Limits {
-    fn default() -> Self {
+impl Limits {
+    /// What journals that say nothing of limits mean. It stays as it is when the default changes: they are there.
+    pub(crate) const fn unsaid() -> Self {
         Self {
             cpu_ms_max: 60_000,
             active_ms_max: 300_000,
@@ -72,6 +73,17 @@ impl Default for Limits {
             idle_ms_max: unlimited(),
             grace_ms_max: unlimited(),
         }
+    }
+
+    /// Whether a journal need not say them: half of what it holds of a small program would be these.
+    pub(crate) fn is_unsaid(&self) -> bool {
+        *self == Self::unsaid()
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::unsaid()
     }
 }
 
@@ -163,6 +175,7 @@ impl fmt::Display for LimitKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Event;
 
     #[test]
     fn a_journal_says_nothing_of_limits_that_nobody_set() {
@@ -171,6 +184,23 @@ mod tests {
         assert_eq!(serde_json::from_str::<Limits>(&json).unwrap(), Limits::default());
         let set = Limits { call_ms_max: 5, log_bytes_max: 0, ..Limits::default() };
         let json = serde_json::to_string(&set).unwrap();
+        assert!(!json.contains("18446744073709551615"), "{json}");
         assert_eq!(serde_json::from_str::<Limits>(&json).unwrap(), set);
+    }
+
+    /// As it is in journals that say everything.
+    const UNSAID: &str = r#"{"cpu_ms_max":60000,"active_ms_max":300000,"active_clock":"stops_for_calls_and_questions","total_ms_max":2592000000,"memory_bytes_max":67108864,"calls_max":10000,"timers_max":100000,"outputs_max":100000,"bytes_max":67108864,"unawaited":"wait"}"#;
+
+    #[test]
+    fn what_journals_do_not_say_never_changes() {
+        assert_eq!(serde_json::from_str::<Limits>(UNSAID).unwrap(), Limits::unsaid());
+        let start = |limits: &str| {
+            let rest = r#""program":{"source":"1","convention":"explicit_return"},"caller":"ann""#;
+            format!(r#"{{"started":{{{rest}{limits},"seed":"{}"}}}}"#, "00".repeat(32))
+        };
+        let short: Event = serde_json::from_str(&start("")).unwrap();
+        let long = start(&format!(r#","limits":{UNSAID}"#));
+        assert_eq!(serde_json::from_str::<Event>(&long).unwrap(), short);
+        assert_eq!(serde_json::to_string(&short).unwrap(), start(""));
     }
 }

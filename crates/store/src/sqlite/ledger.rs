@@ -1,6 +1,7 @@
 //! The writing side of the database: what each write does, within a transaction of the writer's.
 
 use super::query;
+use super::rendered::{Rendered, Span};
 use super::row;
 use super::tail::{Which, Whole};
 use crate::{Append, Record, StoreError};
@@ -15,9 +16,6 @@ const KNOWN_MAX: usize = 16_384;
 
 /// More than one append may hold: its execution's own limits are far below.
 const APPEND_BYTES_MAX: usize = 256 << 20;
-
-/// Most events are shorter.
-const EVENT_BYTES_USUAL: usize = 500;
 
 /// Records are small; what is larger is a blob.
 const RECORD_BYTES_MAX: usize = 1 << 20;
@@ -56,12 +54,14 @@ pub(super) enum Write {
     Trouble(&'static str),
 }
 
-/// An append as rows: the events are rendered where they come from, not by the one writer.
+/// An append as rows.
 #[derive(Debug)]
 pub(super) struct Rows {
     pub(super) execution: ExecutionId,
     pub(super) expected: Seq,
-    entries: Vec<(Entry, String)>,
+    /// Each with the length of its event as text.
+    entries: Vec<(Entry, usize)>,
+    rendered: Rendered,
     asked: Vec<QuestionId>,
     standing: Standing,
     strength: Strength,
@@ -93,7 +93,8 @@ impl Write {
     pub(super) fn append(append: Append) -> Result<Self, StoreError> {
         let Append { execution, expected, entries, standing, strength } = append;
         let mut rows = Vec::with_capacity(entries.len());
-        let (mut asked, mut bytes, mut seq) = (Vec::new(), 0_usize, expected);
+        let mut rendered = Rendered::for_entries(entries.len());
+        let (mut asked, mut seq) = (Vec::new(), expected);
         for entry in entries {
             seq = seq.next();
             if entry.seq != seq {
@@ -104,17 +105,18 @@ impl Write {
             if let Event::CallAsked(question) = &entry.event {
                 asked.push(question.id);
             }
-            let event = rendered(&entry.event)?;
-            bytes = bytes.saturating_add(event.len());
-            rows.push((entry, event));
-        }
-        if bytes > APPEND_BYTES_MAX {
-            return Err(StoreError::Other("an append is too large".into()));
+            let bytes = rendered.push(&entry)?;
+            if rendered.as_bytes().len() > APPEND_BYTES_MAX {
+                return Err(StoreError::Other("an append is too large".into()));
+            }
+            rows.push((entry, bytes));
         }
         if rows.is_empty() && expected == Seq(0) {
             return Err(StoreError::Other("a journal begins with an entry".into()));
         }
-        Ok(Self::Append(Rows { execution, expected, entries: rows, asked, standing, strength }))
+        let entries = rows;
+        let rows = Rows { execution, expected, entries, rendered, asked, standing, strength };
+        Ok(Self::Append(rows))
     }
 
     /// Checks a record's size; `expected` is the version it replaces.
@@ -153,7 +155,7 @@ impl Write {
     /// How much memory it holds while it waits, about.
     pub(super) fn bytes(&self) -> usize {
         match self {
-            Self::Append(rows) => rows.entries.iter().map(|(_, event)| event.len()).sum(),
+            Self::Append(rows) => rows.rendered.as_bytes().len(),
             Self::Put { record, .. } => record.key.len() + record.value.len(),
             Self::Remove { key, .. } => key.len(),
             Self::Note { book, line, .. } => book.len() + line.len(),
@@ -162,14 +164,6 @@ impl Write {
             Self::Trouble(_) => 0,
         }
     }
-}
-
-/// An event as it is kept.
-fn rendered(event: &Event) -> Result<String, StoreError> {
-    let mut text = Vec::with_capacity(EVENT_BYTES_USUAL);
-    serde_json::to_writer(&mut text, event)
-        .map_err(|error| StoreError::Other(error.to_string()))?;
-    String::from_utf8(text).map_err(|error| StoreError::Other(error.to_string()))
 }
 
 impl Rows {
@@ -191,21 +185,19 @@ impl Rows {
 
     /// The whole execution. Its texts move: nobody needs them but whoever sorts them in.
     pub(super) fn take_whole(&mut self) -> Whole {
-        let rendered = |(entry, event): &mut (Entry, String)| (entry.at, std::mem::take(event));
-        let entries = self.entries.iter_mut().map(rendered).collect();
-        Whole { execution: self.execution, caller: self.standing.caller.0.clone(), entries }
+        let (caller, entries) =
+            (self.standing.caller.0.clone(), std::mem::take(&mut self.rendered));
+        Whole { execution: self.execution, caller, entries }
     }
 
     /// Takes back what [`Rows::take_whole`] has taken.
     pub(super) fn take_back(&mut self, whole: Whole) {
-        for ((_, event), (_, rendered)) in self.entries.iter_mut().zip(whole.entries) {
-            *event = rendered;
-        }
+        self.rendered = whole.entries;
     }
 
     /// The entries, each with the length of its event; they are written.
     pub(super) fn take_entries(&mut self) -> impl Iterator<Item = (Entry, usize)> {
-        self.entries.drain(..).map(|(entry, event)| (entry, event.len()))
+        self.entries.drain(..)
     }
 }
 
@@ -267,8 +259,7 @@ impl Ledger {
             None if rows.expected == Seq(0) => self.begin(rows)?,
             Some(_) | None => return Err(Unwritten::Refused(StoreError::Conflict)),
         };
-        let entries = rows.entries.iter().map(|(entry, event)| (entry.at, event.as_str()));
-        insert_entries(&self.conn, number, rows.expected, entries)?;
+        insert_entries(&self.conn, number, rows.expected, &rows.rendered)?;
         for question in &rows.asked {
             self.conn
                 .prepare_cached("INSERT OR REPLACE INTO questions VALUES (?1, ?2)")?
@@ -277,7 +268,7 @@ impl Ledger {
         Ok(0)
     }
 
-    /// Looks an execution up unless it is known.
+    /// Looks an execution up unless it is known. One that ended at once is over, and is not found.
     fn learn(&mut self, execution: ExecutionId) -> Result<(), Unwritten> {
         if self.known.contains_key(&execution) {
             return Ok(());
@@ -285,12 +276,12 @@ impl Ledger {
         self.make_room();
         let mut select = self.conn.prepare_cached(
             "SELECT id, created, phase, caller, due, seal,
-                    (SELECT max(seq) FROM entries WHERE execution = number), number
-             FROM executions WHERE id = ?1",
+                    (SELECT max(seq) FROM entries WHERE execution = number), ended, number
+             FROM executions WHERE id = ?1 AND n_entries IS NULL",
         )?;
         let mut found = select.query([row::execution_key(execution)])?;
         if let Some(found) = found.next()? {
-            let number = found.get(7)?;
+            let number = found.get(8)?;
             let crate::Listed { created, last, standing, .. } = row::listed(found)?;
             self.known.insert(execution, Known { number, created, last, standing });
         }
@@ -305,13 +296,10 @@ impl Ledger {
 
     /// Sorts an execution in that was kept elsewhere, unless that was done before.
     fn sort(&self, whole: &Whole) -> Result<u64, Unwritten> {
-        let created = whole.entries.first().map_or(Timestamp(0), |(at, _)| *at);
         let caller = CallerName(whole.caller.clone());
         let standing = Standing { phase: Phase::Finished, caller, due: None };
-        if let Some(number) = self.enter(whole.execution, created, &standing)? {
-            let entries = whole.entries.iter().map(|(at, event)| (*at, event.as_str()));
-            insert_entries(&self.conn, number, Seq(0), entries)?;
-        }
+        let span = whole.entries.span();
+        self.enter(whole.execution, span.first, &standing, Some((span, &whole.entries)))?;
         Ok(0)
     }
 
@@ -332,7 +320,7 @@ impl Ledger {
     fn begin(&mut self, rows: &Rows) -> Result<i64, Unwritten> {
         let created = rows.entries.first().map_or(Timestamp(0), |(entry, _)| entry.at);
         let standing = rows.standing.clone();
-        let Some(number) = self.enter(rows.execution, created, &standing)? else {
+        let Some(number) = self.enter(rows.execution, created, &standing, None)? else {
             return Err(Unwritten::Refused(StoreError::Conflict));
         };
         if standing.phase != Phase::Finished {
@@ -343,19 +331,23 @@ impl Ledger {
         Ok(number)
     }
 
-    /// A new execution's number; none if there is one of that name.
+    /// A new execution's number; none if there is one of that name. Its entries come with it, or later.
     fn enter(
         &self,
         execution: ExecutionId,
         created: Timestamp,
         standing: &Standing,
+        entries: Option<(Span, &Rendered)>,
     ) -> rusqlite::Result<Option<i64>> {
         let key = row::execution_key(execution);
+        let end = entries.map(|(span, _)| (span.n, span.last));
+        let rendered = entries.map(|(_, rendered)| rendered.as_bytes());
         let n_begun = self
             .conn
             .prepare_cached(
-                "INSERT INTO executions (id, created, phase, caller, due, seal)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO NOTHING",
+                "INSERT INTO executions (id, created, phase, caller, due, seal,
+                                         n_entries, ended, entries_seal, entries)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (id) DO NOTHING",
             )?
             .execute(params![
                 key,
@@ -363,7 +355,11 @@ impl Ledger {
                 row::phase_number(standing.phase),
                 standing.caller.0,
                 standing.due.map(|due| due.0),
-                row::execution_seal(key, created, standing),
+                row::execution_seal(key, created, standing, end),
+                end.map(|(n, _)| n),
+                end.map(|(_, ended)| ended.0),
+                rendered.map(|rendered| row::entries_seal(key, rendered)),
+                rendered,
             ])?;
         Ok((n_begun > 0).then(|| self.conn.last_insert_rowid()))
     }
@@ -461,20 +457,21 @@ fn move_to(conn: &Connection, rows: &Rows, known: &Known) -> Result<(), rusqlite
         row::phase_number(standing.phase),
         standing.caller.0,
         standing.due.map(|due| due.0),
-        row::execution_seal(key, known.created, standing),
+        row::execution_seal(key, known.created, standing, None),
     ])?;
     Ok(())
 }
 
-fn insert_entries<'a>(
+fn insert_entries(
     conn: &Connection,
     number: i64,
     after: Seq,
-    entries: impl Iterator<Item = (Timestamp, &'a str)>,
+    rendered: &Rendered,
 ) -> Result<(), rusqlite::Error> {
     let mut insert = conn.prepare_cached("INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5)")?;
     let mut seq = after;
-    for (at, event) in entries {
+    for entry in rendered.iter() {
+        let (at, event) = entry.expect("we have just rendered it");
         seq = seq.next();
         let seal = row::entry_seal(number, seq, at, event);
         insert.execute(params![number, row::seq_number(seq), at.0, event, seal])?;

@@ -19,6 +19,7 @@ mod pool;
 mod query;
 mod recent;
 mod remembered;
+mod rendered;
 mod room;
 mod row;
 mod seal;

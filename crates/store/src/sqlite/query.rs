@@ -1,6 +1,8 @@
 //! Every question that is asked of the database.
 
+use super::rendered::Rendered;
 use super::row;
+use super::trouble::damaged;
 use crate::{Finished, ListFilter, Listed, Record, StoreError};
 use lifecycle::{Entry, Event, ExecutionId, Phase, QuestionId, Seq, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
@@ -29,24 +31,73 @@ pub(super) fn entries(
     max: PageMax,
 ) -> Result<Page, StoreError> {
     let mut select = conn.prepare_cached(
-        "SELECT execution, seq, at, event, seal FROM entries
-         WHERE execution = (SELECT number FROM executions WHERE id = ?1) AND seq > ?2
-         ORDER BY seq LIMIT ?3",
+        "SELECT id, n_entries, entries_seal, entries, number FROM executions WHERE id = ?1",
     )?;
-    let n_max = i64::try_from(max.entries).unwrap_or(i64::MAX);
-    let key = row::execution_key(execution);
-    let mut rows = select.query(params![key, row::seq_number(after), n_max])?;
-    let (mut entries, mut bytes) = (Vec::new(), 0_usize);
-    let mut seq = after;
-    while bytes < max.bytes
-        && let Some(found) = rows.next()?
-    {
-        seq = seq.next();
-        bytes = bytes.saturating_add(found.get_ref(3)?.as_str().map_or(0, str::len));
-        entries.push(row::entry(found, seq)?);
+    let mut rows = select.query([row::execution_key(execution)])?;
+    let mut filling = Filling { page: Page { entries: vec![], full: false }, bytes: 0, max };
+    if let Some(found) = rows.next()? {
+        match row::rendered(found)? {
+            Some(rendered) => filling.fill_from(&rendered, after)?,
+            None => filling.fill_from_rows(conn, found.get(4)?, after)?,
+        }
     }
-    let full = entries.len() >= max.entries || bytes >= max.bytes;
-    Ok(Page { entries, full })
+    Ok(filling.page)
+}
+
+/// A page that is being filled.
+struct Filling {
+    page: Page,
+    bytes: usize,
+    max: PageMax,
+}
+
+impl Filling {
+    fn fill_from(&mut self, rendered: &Rendered, after: Seq) -> Result<(), StoreError> {
+        let skipped = usize::try_from(after.0).unwrap_or(usize::MAX);
+        let mut seq = after;
+        let mut rest = rendered.iter().skip(skipped);
+        while self.has_room()
+            && let Some(entry) = rest.next()
+        {
+            let (at, event) = entry.ok_or_else(|| damaged("entries that end too soon"))?;
+            seq = seq.next();
+            self.push(row::understood(seq, at, event)?, event.len());
+        }
+        Ok(())
+    }
+
+    fn fill_from_rows(
+        &mut self,
+        conn: &Connection,
+        number: i64,
+        after: Seq,
+    ) -> Result<(), StoreError> {
+        let mut select = conn.prepare_cached(
+            "SELECT execution, seq, at, event, seal FROM entries
+             WHERE execution = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+        )?;
+        let n_max = i64::try_from(self.max.entries).unwrap_or(i64::MAX);
+        let mut rows = select.query(params![number, row::seq_number(after), n_max])?;
+        let mut seq = after;
+        while self.has_room()
+            && let Some(found) = rows.next()?
+        {
+            seq = seq.next();
+            let bytes = found.get_ref(3)?.as_str().map_or(0, str::len);
+            self.push(row::entry(found, seq)?, bytes);
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, entry: Entry, bytes: usize) {
+        self.page.entries.push(entry);
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.page.full = !self.has_room();
+    }
+
+    const fn has_room(&self) -> bool {
+        self.page.entries.len() < self.max.entries && self.bytes < self.max.bytes
+    }
 }
 
 /// What a follower learns in one look.
@@ -130,10 +181,11 @@ fn list_phase(
     (created, key): (i64, [u8; 16]),
     filter: &ListFilter,
 ) -> Result<Vec<Listed>, StoreError> {
-    const LAST: &str = "(SELECT max(seq) FROM entries WHERE execution = number)";
+    const LAST: &str =
+        "coalesce(n_entries, (SELECT max(seq) FROM entries WHERE execution = number))";
     let caller = if filter.caller.is_some() { "caller = ?5" } else { "?5 IS NULL" };
     let mut select = conn.prepare_cached(&format!(
-        "SELECT id, created, phase, caller, due, seal, {LAST} FROM executions
+        "SELECT id, created, phase, caller, due, seal, {LAST}, ended FROM executions
          WHERE {caller} AND phase = ?1 AND (created, id) < (?2, ?3)
          ORDER BY created DESC, id DESC LIMIT ?4"
     ))?;
@@ -190,7 +242,8 @@ pub(super) fn finished(
 ) -> Result<Vec<Finished>, StoreError> {
     let mut select = conn.prepare_cached(
         "SELECT id, created,
-                (SELECT at FROM entries WHERE execution = number ORDER BY seq DESC LIMIT 1)
+                coalesce(ended, (SELECT at FROM entries WHERE execution = number
+                                 ORDER BY seq DESC LIMIT 1))
          FROM executions WHERE phase = ?1 AND (created, id) > (?2, ?3)
          ORDER BY created, id LIMIT ?4",
     )?;

@@ -1,5 +1,6 @@
 //! Rows as they are kept: sealed when written, checked when read.
 
+use super::rendered::Rendered;
 use super::seal::Seal;
 use super::trouble::damaged;
 use crate::{Listed, Record, StoreError};
@@ -59,33 +60,64 @@ pub(super) fn entry(row: &Row<'_>, seq: Seq) -> Result<Entry, StoreError> {
     if row.get::<_, i64>(4)? != entry_seal(row.get(0)?, seq, at, event) {
         return Err(damaged("an entry whose seal is broken"));
     }
+    understood(seq, at, event)
+}
+
+/// An entry whose event is this text.
+pub(super) fn understood(seq: Seq, at: Timestamp, event: &str) -> Result<Entry, StoreError> {
     let event = serde_json::from_str(event).map_err(|error| damaged(&error.to_string()))?;
     Ok(Entry { seq, at, event })
 }
 
-pub(super) fn execution_seal(key: [u8; 16], created: Timestamp, standing: &Standing) -> i64 {
+/// Where its entries lie in the row itself, `end` is how many they are and when the last one happened.
+pub(super) fn execution_seal(
+    key: [u8; 16],
+    created: Timestamp,
+    standing: &Standing,
+    end: Option<(i64, Timestamp)>,
+) -> i64 {
     let due = standing.due.map_or(0, |due| due.0);
-    Seal::new()
+    let seal = Seal::new()
         .bytes(&key)
         .int(created.0)
         .int(phase_number(standing.phase))
         .bytes(standing.caller.0.as_bytes())
         .int(i64::from(standing.due.is_some()))
-        .int(due)
-        .done()
+        .int(due);
+    end.map_or(seal, |(n, ended)| seal.int(n).int(ended.0)).done()
 }
 
-/// A line of the list from `id, created, phase, caller, due, seal, last`.
+/// Of the entries in an execution's own row.
+pub(super) fn entries_seal(key: [u8; 16], rendered: &[u8]) -> i64 {
+    Seal::new().bytes(&key).bytes(rendered).done()
+}
+
+/// Those entries from `id, n_entries, entries_seal, entries`; `None` where they lie elsewhere.
+pub(super) fn rendered(row: &Row<'_>) -> Result<Option<Rendered>, StoreError> {
+    let (n, seal) = (row.get::<_, Option<i64>>(1)?, row.get::<_, Option<i64>>(2)?);
+    match (n, row.get::<_, Option<Vec<u8>>>(3)?) {
+        (None, None) => Ok(None),
+        (Some(_), Some(kept)) if seal == Some(entries_seal(row.get(0)?, &kept)) => {
+            Ok(Some(Rendered::kept(kept)))
+        }
+        (_, _) => Err(damaged("entries whose seal is broken")),
+    }
+}
+
+/// A line of the list from `id, created, phase, caller, due, seal, last, ended`; `ended` is null where the entries lie
+/// elsewhere.
 pub(super) fn listed(row: &Row<'_>) -> Result<Listed, StoreError> {
     let key: [u8; 16] = row.get(0)?;
     let created = Timestamp(row.get(1)?);
     let phase = phase_of(row.get(2)?)?;
     let due = row.get::<_, Option<i64>>(4)?.map(Timestamp);
     let standing = Standing { phase, caller: CallerName(row.get(3)?), due };
-    if row.get::<_, i64>(5)? != execution_seal(key, created, &standing) {
+    let last: Option<i64> = row.get(6)?;
+    let ended = row.get::<_, Option<i64>>(7)?.map(Timestamp);
+    let end = ended.map(|ended| (last.unwrap_or(0), ended));
+    if row.get::<_, i64>(5)? != execution_seal(key, created, &standing, end) {
         return Err(damaged("an execution whose seal is broken"));
     }
-    let last: Option<i64> = row.get(6)?;
     let last = last.and_then(|last| u64::try_from(last).ok()).map(Seq);
     let last = last.ok_or_else(|| damaged("an execution without entries"))?;
     Ok(Listed { execution: execution_of(key), created, last, standing })

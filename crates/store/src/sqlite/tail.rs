@@ -6,9 +6,10 @@
 //!
 //! There are two files: one takes what comes while what is in the other is being sorted in.
 
+use super::rendered::{Rendered, array, text};
 use super::seal::Seal;
 use crate::StoreError;
-use lifecycle::{ExecutionId, Timestamp};
+use lifecycle::ExecutionId;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
@@ -29,8 +30,8 @@ const NAMES: [&str; 2] = ["store.tail-0", "store.tail-1"];
 pub(super) struct Whole {
     pub(super) execution: ExecutionId,
     pub(super) caller: String,
-    /// Its events, rendered, from the first to the last.
-    pub(super) entries: Vec<(Timestamp, String)>,
+    /// From the first to the last.
+    pub(super) entries: Rendered,
 }
 
 /// Which of the two files.
@@ -163,25 +164,20 @@ impl Half {
 }
 
 fn frame(time: u64, whole: &Whole) -> Vec<u8> {
-    let mut frame = vec![0; HEADER_BYTES];
+    let (caller, entries) = (whole.caller.as_bytes(), whole.entries.as_bytes());
+    let mut frame = Vec::with_capacity(HEADER_BYTES + 16 + 4 + caller.len() + entries.len());
+    frame.extend_from_slice(&[0; HEADER_BYTES]);
     frame.extend_from_slice(whole.execution.uuid().as_bytes());
-    put(&mut frame, whole.caller.as_bytes());
-    for (at, event) in &whole.entries {
-        frame.extend_from_slice(&at.0.to_le_bytes());
-        put(&mut frame, event.as_bytes());
-    }
+    let caller_bytes = u32::try_from(caller.len()).unwrap_or(u32::MAX);
+    frame.extend_from_slice(&caller_bytes.to_le_bytes());
+    frame.extend_from_slice(caller);
+    frame.extend_from_slice(entries);
     let length = u32::try_from(frame.len() - HEADER_BYTES).unwrap_or(u32::MAX);
     let seal = seal(time, &frame[HEADER_BYTES..]);
     frame[..4].copy_from_slice(&length.to_le_bytes());
     frame[4..12].copy_from_slice(&time.to_le_bytes());
     frame[12..HEADER_BYTES].copy_from_slice(&seal.to_le_bytes());
     frame
-}
-
-fn put(frame: &mut Vec<u8>, bytes: &[u8]) {
-    let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-    frame.extend_from_slice(&length.to_le_bytes());
-    frame.extend_from_slice(bytes);
 }
 
 fn seal(time: u64, payload: &[u8]) -> i64 {
@@ -215,32 +211,30 @@ fn next(rest: &mut &[u8]) -> Option<(u64, Whole)> {
 
 fn whole(mut rest: &[u8]) -> Option<Whole> {
     let execution = ExecutionId::from_uuid(Uuid::from_bytes(array(&mut rest)?));
-    let caller = text(&mut rest)?;
-    let mut entries = Vec::new();
-    while !rest.is_empty() {
-        entries.push((Timestamp(i64::from_le_bytes(array(&mut rest)?)), text(&mut rest)?));
-    }
-    Some(Whole { execution, caller, entries })
-}
-
-fn array<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
-    rest.split_off(..N)?.try_into().ok()
-}
-
-fn text(rest: &mut &[u8]) -> Option<String> {
-    let length = u32::from_le_bytes(array(rest)?);
-    let bytes = rest.split_off(..usize::try_from(length).ok()?)?;
-    String::from_utf8(bytes.to_vec()).ok()
+    let caller = text(&mut rest)?.to_owned();
+    let entries = Rendered::kept(rest.to_vec());
+    entries.is_sound().then_some(Whole { execution, caller, entries })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lifecycle::{Entry, Event, InputIndex, LogLevel, OutputMark, Seq, Timestamp};
 
     fn whole(n: u8) -> Whole {
-        let entries = (0..3).map(|at| (Timestamp(at), format!("{{\"n\":{n}}}"))).collect();
         let execution = ExecutionId::from_uuid(Uuid::from_bytes([n; 16]));
-        Whole { execution, caller: "ann".into(), entries }
+        Whole { execution, caller: "ann".into(), entries: entries(&format!("{n:03}")) }
+    }
+
+    fn entries(line: &str) -> Rendered {
+        let mut rendered = Rendered::default();
+        let mark = OutputMark { input: InputIndex(0), ordinal: 1 };
+        let event = Event::Logged { mark, level: LogLevel::Log, line: line.into() };
+        for at in 0..3 {
+            let entry = Entry { seq: Seq(1), at: Timestamp(at), event: event.clone() };
+            rendered.push(&entry).unwrap();
+        }
+        rendered
     }
 
     fn left(dir: &Path) -> Vec<Whole> {
@@ -308,8 +302,7 @@ mod tests {
     fn a_full_file_and_one_that_is_stuck_take_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let (tail, _) = Tail::open(dir.path()).unwrap();
-        let mut large = whole(1);
-        large.entries[0].1 = "x".repeat(600 << 10);
+        let large = Whole { entries: entries(&"x".repeat(200 << 10)), ..whole(1) };
         assert!(tail.keep(&large).is_some());
         assert!(tail.keep(&large).is_none());
         assert!(tail.keep(&whole(2)).is_some());

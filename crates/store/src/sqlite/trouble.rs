@@ -27,6 +27,8 @@ impl From<rusqlite::Error> for StoreError {
                 rusqlite::Error::FromSqlConversionFailure(..)
                 | rusqlite::Error::IntegralValueOutOfRange(..)
                 | rusqlite::Error::InvalidColumnType(..)
+                // A statement of ours that names something which is not there: the tables are not what we made.
+                | rusqlite::Error::SqlInputError { .. }
                 | rusqlite::Error::Utf8Error(..) => damaged(&error.to_string()),
                 other => Self::Other(other.to_string()),
             };

@@ -105,9 +105,7 @@ impl WriteLine {
             return false;
         };
         let (execution, expected, last) = (rows.execution, rows.expected, rows.last());
-        let lengths = whole.entries.iter().map(|(_, event)| event.len());
-        let entries = rows.take_entries().zip(lengths).map(|((entry, _), bytes)| (entry, bytes));
-        self.followers.show(execution, expected, last, entries);
+        self.followers.show(execution, expected, last, rows.take_entries());
         // Where the line is closed it stays where it is, and is found when the store is opened again.
         self.line.join_quietly(Job { write: Write::Sort(whole, which), done: None });
         true

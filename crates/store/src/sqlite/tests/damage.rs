@@ -26,6 +26,9 @@ async fn made(dir: &Path) {
     for n in 1..=20 {
         write(&store, n, vec![line(1, "hello"), asks(2, n), line(3, "world")]).await.unwrap();
     }
+    for n in 21..=40 {
+        store.append(whole(n)).await.unwrap();
+    }
     store.put("policy", "a", "{\"x\":1}".into(), 0).await.unwrap();
     store.close().await;
 }
@@ -38,7 +41,7 @@ async fn a_newer_format_is_refused_with_advice() {
     conn.pragma_update(None, "user_version", 99).unwrap();
     drop(conn);
     let refused = refused_untouched(temp.path());
-    assert!(matches!(refused, OpenError::Newer { found: 99, known: 4 }), "{refused:?}");
+    assert!(matches!(refused, OpenError::Newer { found: 99, known: 5 }), "{refused:?}");
     assert!(refused.to_string().contains("Install a newer version"));
 }
 
@@ -108,7 +111,7 @@ type Shown = (Vec<Listed>, Vec<Entry>, Vec<Record>);
 async fn shown(store: &SqliteStore) -> Result<Shown, StoreError> {
     let filter = ListFilter { phases: vec![], caller: None, after: None, n_max: 99 };
     let mut entries = Vec::new();
-    for n in 1..=20 {
+    for n in 1..=40 {
         entries.extend(Journal::read(store, id(n), Seq(0), 99).await?);
     }
     Ok((store.list(filter).await?, entries, store.all("policy").await?))

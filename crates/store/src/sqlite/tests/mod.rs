@@ -68,6 +68,11 @@ fn append(n: u128, entries: Vec<Entry>, standing: Standing) -> Append {
     Append { execution: id(n), expected, entries, standing, strength: Strength::Written }
 }
 
+/// An execution that ends in the append that begins it.
+fn whole(n: u128) -> Append {
+    append(n, vec![line(1, "a"), end(2)], standing(Phase::Finished, "ann", None))
+}
+
 async fn write(store: &SqliteStore, n: u128, entries: Vec<Entry>) -> Result<(), StoreError> {
     store.append(append(n, entries, running())).await
 }

@@ -1,13 +1,11 @@
 //! Executions that ended in the append that began them: told at once, sorted in a little later, never lost and never twice.
 
 use super::*;
+use crate::sqlite::format;
 use crate::sqlite::ledger::Write;
-use crate::{ListFilter, Listed};
+use crate::{Finished, ListFilter, Listed};
+use futures_util::StreamExt as _;
 use std::path::Path;
-
-fn whole(n: u128) -> Append {
-    append(n, vec![line(1, "a"), end(2)], standing(Phase::Finished, "ann", None))
-}
 
 async fn listed(store: &SqliteStore) -> Vec<ExecutionId> {
     let filter = ListFilter { phases: vec![], caller: None, after: None, n_max: 100 };
@@ -62,6 +60,55 @@ async fn what_was_not_sorted_in_is_when_the_store_is_opened_again_and_only_once(
         assert_eq!(listed(&store).await, [id(1)]);
         assert_eq!(all(&store, 1).await, [line(1, "a"), end(2)]);
         store.close().await;
+    }
+}
+
+#[tokio::test]
+async fn it_is_read_in_pages_and_is_over() {
+    let temp = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(temp.path()).unwrap();
+    let mut entries: Vec<_> = (1..=299).map(|seq| line(seq, "a")).collect();
+    entries.push(end(300));
+    let over = standing(Phase::Finished, "ann", None);
+    store.append(append(1, entries.clone(), over.clone())).await.unwrap();
+    store.close().await;
+    let store = SqliteStore::open(temp.path()).unwrap();
+    assert_eq!(Journal::read(&store, id(1), Seq(7), 3).await.unwrap(), entries[7..10]);
+    assert_eq!(Journal::read(&store, id(1), Seq(299), 9).await.unwrap(), entries[299..]);
+    for beyond in [300, 301, u64::MAX] {
+        assert_eq!(Journal::read(&store, id(1), Seq(beyond), 9).await.unwrap(), []);
+    }
+    let followed: Vec<_> = store.follow(id(1), Seq(0)).map(Result::unwrap).collect().await;
+    assert_eq!(followed, entries);
+    let filter = ListFilter { phases: vec![], caller: None, after: None, n_max: 9 };
+    let listed =
+        Listed { execution: id(1), created: Timestamp(1), last: Seq(300), standing: over.clone() };
+    assert_eq!(store.list(filter).await.unwrap(), [listed]);
+    let finished = store.finished(None, 9).await.unwrap();
+    let ended = Finished { execution: id(1), created: Timestamp(1), ended: Timestamp(300) };
+    assert_eq!(finished, [ended]);
+    let more = store.append(append(1, vec![line(301, "b")], over)).await;
+    assert!(matches!(more, Err(StoreError::Conflict)), "{more:?}");
+}
+
+/// As the format before this one left it: a row for each entry.
+#[tokio::test]
+async fn what_an_earlier_format_holds_is_found_beside_what_comes() {
+    let temp = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(temp.path()).unwrap();
+    store.append(Append { strength: Strength::Synced, ..whole(1) }).await.unwrap();
+    store.close().await;
+    let conn = rusqlite::Connection::open(temp.path().join(format::FILE)).unwrap();
+    for column in ["n_entries", "ended", "entries_seal", "entries"] {
+        conn.execute_batch(&format!("ALTER TABLE executions DROP COLUMN {column}")).unwrap();
+    }
+    conn.pragma_update(None, "user_version", 4).unwrap();
+    drop(conn);
+    let store = SqliteStore::open(temp.path()).unwrap();
+    store.append(whole(2)).await.unwrap();
+    assert_eq!(listed(&store).await, [id(1), id(2)]);
+    for n in 1..=2 {
+        assert_eq!(all(&store, n).await, [line(1, "a"), end(2)]);
     }
 }
 

@@ -1,0 +1,144 @@
+//! Entries as text, one behind the other: as the tail keeps them, and the row of an execution that ended at once.
+
+use crate::StoreError;
+use lifecycle::{Entry, Timestamp};
+
+/// Most entries are shorter. Three of them fit what is quickest to be had.
+const ENTRY_BYTES_USUAL: usize = 300;
+
+/// Entries in order, rendered where they come from, not by the one writer. Before each event stand when it happened, and
+/// how long its text is.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Rendered(Vec<u8>);
+
+impl Rendered {
+    /// None yet, and room for so many.
+    pub(super) fn for_entries(n: usize) -> Self {
+        Self(Vec::with_capacity(n.saturating_mul(ENTRY_BYTES_USUAL)))
+    }
+
+    /// As it was kept.
+    pub(super) const fn kept(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+
+    /// One more, and how long its event is as text.
+    pub(super) fn push(&mut self, entry: &Entry) -> Result<usize, StoreError> {
+        let other = |error: &dyn std::error::Error| StoreError::Other(error.to_string());
+        self.0.extend_from_slice(&entry.at.0.to_le_bytes());
+        let length_at = self.0.len();
+        self.0.extend_from_slice(&[0; 4]);
+        let begin = self.0.len();
+        serde_json::to_writer(&mut self.0, &entry.event).map_err(|error| other(&error))?;
+        let bytes = self.0.len() - begin;
+        let length = u32::try_from(bytes).map_err(|error| other(&error))?;
+        self.0[length_at..begin].copy_from_slice(&length.to_le_bytes());
+        Ok(bytes)
+    }
+
+    /// As it is kept.
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// When each happened, and its event, from the first to the last; `None` in place of what cannot be read.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Option<(Timestamp, &str)>> {
+        let mut rest = &self.0[..];
+        std::iter::from_fn(move || {
+            (!rest.is_empty()).then(|| {
+                let next = next(&mut rest);
+                // Whatever follows something unreadable begins nowhere.
+                if next.is_none() {
+                    rest = &[];
+                }
+                next
+            })
+        })
+    }
+
+    /// Whether all of it can be read.
+    pub(super) fn is_sound(&self) -> bool {
+        self.iter().all(|entry| entry.is_some())
+    }
+
+    /// How many there are, and when the first and the last happened.
+    pub(super) fn span(&self) -> Span {
+        let mut span = Span { n: 0, first: Timestamp(0), last: Timestamp(0) };
+        for (at, _) in self.iter().flatten() {
+            span.first = if span.n == 0 { at } else { span.first };
+            span.last = at;
+            span.n += 1;
+        }
+        span
+    }
+}
+
+/// What can be said of entries without reading their events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) n: i64,
+    pub(super) first: Timestamp,
+    pub(super) last: Timestamp,
+}
+
+fn next<'a>(rest: &mut &'a [u8]) -> Option<(Timestamp, &'a str)> {
+    Some((Timestamp(i64::from_le_bytes(array(rest)?)), text(rest)?))
+}
+
+/// The first bytes of `rest`, which begins behind them then.
+pub(super) fn array<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    rest.split_off(..N)?.try_into().ok()
+}
+
+/// A text that says before how long it is.
+pub(super) fn text<'a>(rest: &mut &'a [u8]) -> Option<&'a str> {
+    let length = u32::from_le_bytes(array(rest)?);
+    std::str::from_utf8(rest.split_off(..usize::try_from(length).ok()?)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lifecycle::{Event, Seq, TimerId};
+
+    fn three() -> Rendered {
+        let mut rendered = Rendered::for_entries(3);
+        for n in 1..=3_u32 {
+            let event = Event::TimerFired { timer: TimerId(n) };
+            let entry = Entry { seq: Seq(n.into()), at: Timestamp(n.into()), event };
+            rendered.push(&entry).unwrap();
+        }
+        rendered
+    }
+
+    #[test]
+    fn what_was_rendered_is_read_again_in_order() {
+        let kept = Rendered::kept(three().as_bytes().to_vec());
+        let read: Vec<_> = kept.iter().map(|entry| entry.unwrap().0.0).collect();
+        assert_eq!(read, [1, 2, 3]);
+        assert_eq!(kept.span(), Span { n: 3, first: Timestamp(1), last: Timestamp(3) });
+        assert!(kept.is_sound() && Rendered::default().is_sound());
+    }
+
+    /// Files out there hold it: an earlier version may have written the tail that we find.
+    #[test]
+    fn it_is_written_as_it_always_was() {
+        let event = Event::TimerFired { timer: TimerId(7) };
+        let mut rendered = Rendered::default();
+        rendered.push(&Entry { seq: Seq(1), at: Timestamp(258), event }).unwrap();
+        let (head, text) = rendered.as_bytes().split_at(12);
+        assert_eq!(head, [2, 1, 0, 0, 0, 0, 0, 0, 27, 0, 0, 0]);
+        assert_eq!(std::str::from_utf8(text).unwrap(), r#"{"timer_fired":{"timer":7}}"#);
+    }
+
+    #[test]
+    fn what_is_cut_short_ends_with_something_unreadable() {
+        let whole = three();
+        for length in 1..whole.as_bytes().len() {
+            let cut = Rendered::kept(whole.as_bytes()[..length].to_vec());
+            let n_read = cut.iter().flatten().count();
+            assert!(n_read < 3 && cut.iter().count() <= n_read + 1, "cut at {length}");
+            assert_eq!(cut.is_sound(), cut.iter().count() == n_read, "cut at {length}");
+        }
+    }
+}
