@@ -40,6 +40,19 @@ const normal = (key, value) => {
   if (/waited ms|exited after ms|long read answered after ms/.test(key)) text = "TIME";
   return text;
 };
+// When a client is back is a matter of moments: how much it then reads at once, and how much it is told afterwards. That
+// the two leave no gap between them is not, nor that the end is told last.
+const rejoined = (facts) => {
+  const read = facts.find(([scenario, key]) => scenario === "32-ws-resume" && key === "read after resume from last seq");
+  const told = facts.find(([scenario, key]) => scenario === "32-ws-resume" && key === "events pushed after resume");
+  if (!read || !told) return facts;
+  const hasGap = (seqs) => seqs.some((seq, at) => at > 0 && seq !== seqs[at - 1] + 1);
+  const seqs = JSON.parse(read[2]); const events = told[2].split(" ").map((event) => event.split("#"));
+  const later = events.map(([, seq]) => Number(seq)); const end = events.slice(-2).map(([word]) => word).join(" ");
+  if (!seqs.length || hasGap(seqs) || hasGap(later) || later[0] > seqs.at(-1) + 1 || end !== "exited closed") return facts;
+  const without = { "read after resume from last seq": `from ${seqs[0]} without a gap`, "events pushed after resume": "the rest without a gap, exited, closed" };
+  return facts.map((fact) => (fact === read || fact === told ? [fact[0], fact[1], without[fact[1]]] : fact));
+};
 const numbered = (facts) => {
   const seen = new Map();
   return facts.map(([scenario, key, value]) => {
@@ -48,8 +61,8 @@ const numbered = (facts) => {
     return [n ? `${name} (${n + 1})` : name, value];
   });
 };
-const ours = numbered(JSON.parse(fs.readFileSync(file)).map((f) => [f.scenario, f.key, f.value ?? null]));
-const theirs = new Map(numbered(here(`facts.${dialect}.json`)));
+const ours = numbered(rejoined(JSON.parse(fs.readFileSync(file)).map((f) => [f.scenario, f.key, f.value ?? null])));
+const theirs = new Map(numbered(rejoined(here(`facts.${dialect}.json`))));
 const known = new Map();
 for (const { dialects, reason, varies, facts } of here("differences.json")) {
   if (!dialects.includes(dialect)) continue;
