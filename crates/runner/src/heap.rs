@@ -61,6 +61,11 @@ struct Books {
     free: Box<[*mut u8; N_SIZES]>,
     /// The first block from the system.
     outside: *mut Header,
+    /// What such blocks hold now, and what they held at most.
+    outside_bytes: usize,
+    outside_bytes_most: usize,
+    /// Whether the system had no memory for one.
+    is_refused: bool,
 }
 
 struct Memory {
@@ -86,12 +91,28 @@ impl Heap {
         let region = map_region()?;
         let free = Box::new([ptr::null_mut(); N_SIZES]);
         // The first word stands right before the first place where a block may be.
-        let books = Books { used_bytes: ALIGN - WORD_BYTES, free, outside: ptr::null_mut() };
+        let books = Books {
+            used_bytes: ALIGN - WORD_BYTES,
+            free,
+            outside: ptr::null_mut(),
+            outside_bytes: 0,
+            outside_bytes_most: 0,
+            is_refused: false,
+        };
         Some(Self(Rc::new(Memory {
             region,
             books: UnsafeCell::new(books),
             watch: UnsafeCell::new(None),
         })))
+    }
+
+    /// Whether so many bytes were in use at some time since it was new or put back, or the system had no more. The region
+    /// counts as it is handed out, not as it is given back: it is small.
+    pub(crate) fn has_reached(&self, bytes: u64) -> bool {
+        // SAFETY: as in `picture`.
+        let books = unsafe { &*self.0.books.get() };
+        let most = books.used_bytes.saturating_add(books.outside_bytes_most);
+        books.is_refused || u64::try_from(most).is_ok_and(|most| most >= bytes)
     }
 
     /// How it is now; `None` if it has grown beyond its region.
@@ -131,6 +152,8 @@ impl Heap {
             put_back(rest, &picture.bytes[watched..]);
             region.add(known).write_bytes(0, books.used_bytes - known);
             books.used_bytes = picture.books.used_bytes;
+            books.outside_bytes_most = picture.books.outside_bytes_most;
+            books.is_refused = picture.books.is_refused;
             books.free.copy_from_slice(&*picture.books.free);
         }
     }
@@ -168,7 +191,7 @@ impl Memory {
         unsafe {
             let books = &mut *self.books.get();
             while let Some(header) = NonNull::new(books.outside) {
-                books.outside = header.as_ref().next;
+                delist(books, header.as_ptr());
                 let layout = outside_layout(header.as_ref().word.usable_bytes());
                 System.dealloc(header.as_ptr().cast(), layout);
             }
@@ -193,6 +216,7 @@ fn take_outside(books: &mut Books, bytes: usize) -> *mut u8 {
     unsafe {
         let header = System.alloc_zeroed(outside_layout(size)).cast::<Header>();
         if header.is_null() {
+            books.is_refused = true;
             return ptr::null_mut();
         }
         let (previous, next) = (ptr::null_mut(), books.outside);
@@ -214,6 +238,9 @@ unsafe fn enlist(books: &mut Books, header: *mut Header) {
         }
     }
     books.outside = header;
+    // SAFETY: as the caller says.
+    books.outside_bytes += unsafe { (*header).word }.usable_bytes();
+    books.outside_bytes_most = books.outside_bytes_most.max(books.outside_bytes);
 }
 
 /// Takes a block out of the list.
@@ -223,7 +250,8 @@ unsafe fn enlist(books: &mut Books, header: *mut Header) {
 unsafe fn delist(books: &mut Books, header: *mut Header) {
     // SAFETY: the neighbours of a block in the list are in it too.
     unsafe {
-        let Header { previous, next, .. } = header.read();
+        let Header { previous, next, word, .. } = header.read();
+        books.outside_bytes -= word.usable_bytes();
         match previous.as_mut() {
             Some(previous) => previous.next = next,
             None => books.outside = next,
@@ -340,6 +368,7 @@ impl Heap {
             delist(books, header);
             let layout = outside_layout((*header).word.usable_bytes());
             let moved = System.realloc(header.cast(), layout, size + HEADER_BYTES).cast::<Header>();
+            books.is_refused |= moved.is_null();
             let kept = if moved.is_null() { header } else { moved };
             if !moved.is_null() {
                 (*moved).word = Word(size | Word::OUTSIDE);
@@ -395,6 +424,28 @@ mod tests {
             assert_eq!(read(kept, 100), [1; 100]);
         }
         assert_eq!(handed_out[0], handed_out[1]);
+    }
+
+    #[test]
+    fn the_most_that_was_in_use_is_known_until_the_heap_is_put_back() {
+        let mut heap = Heap::new().unwrap();
+        let picture = heap.picture().unwrap();
+        for most in [3_000_000, 2_000_000] {
+            let first = heap.alloc(1_000_000);
+            // SAFETY: the blocks are the heap's, and are not used again.
+            unsafe {
+                let second = heap.realloc(first, usize::try_from(most).unwrap());
+                heap.dealloc(second);
+            }
+            heap.alloc(100);
+            let reached = [most - 1_000_000, most, most + 100_000].map(|n| heap.has_reached(n));
+            assert_eq!(reached, [true, true, false]);
+            // SAFETY: nothing that was handed out is used again.
+            unsafe { heap.restore(&picture) };
+            assert!(!heap.has_reached(10_000));
+        }
+        assert!(heap.alloc(1 << 60).is_null());
+        assert!(heap.has_reached(10_000), "nobody has so much");
     }
 
     #[test]

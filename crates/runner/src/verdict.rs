@@ -3,7 +3,6 @@
 use crate::convert::NotJson;
 use crate::failure::{self, Described};
 use crate::order::{Manner, Order};
-use crate::usage;
 use crate::world::{Hook, World};
 use protocols::execbox::wire::Failed;
 use rquickjs::{Persistent, Type, Value};
@@ -49,23 +48,11 @@ impl Verdict<'_> {
             let thrown = thrown.clone().restore(&ctx).expect("thrown in this world");
             matches!(thrown.type_of(), Type::Null | Type::Uninitialized)
         });
-        if nothing && self.came_near_the_limit() {
+        // Null is what the engine throws when not even an error object could be allocated, and what a guest may throw.
+        if nothing && world.came_near_its_limit(order.memory_bytes) {
             return failure::memory_limit(order.memory_bytes);
         }
         self.described(&world.hooks.describe, Some(thrown))
-    }
-
-    /// Null is what the engine throws when not even an error object could be allocated. A guest's own `throw null` is told
-    /// from it by the kernel: only in the first case has this program brought the process near its limit.
-    fn came_near_the_limit(&self) -> bool {
-        let peak = usage::memory_peak_bytes();
-        match &self.order.manner {
-            Manner::Journalled(_) => peak > self.order.memory_bytes / 2,
-            // Its process may have served others before.
-            Manner::Hosted(hosted) => {
-                peak.saturating_sub(hosted.memory_peak_before) > self.order.memory_bytes / 4
-            }
-        }
     }
 
     /// The failure that an error in a timer or microtask means.

@@ -206,6 +206,12 @@ impl World {
         self.runtime.set_memory_limit(size(bytes.max(MEMORY_BYTES_MIN)));
     }
 
+    /// Whether its program used nearly all of that, or the system had no more.
+    pub(crate) fn came_near_its_limit(&self, bytes: u64) -> bool {
+        let limit = bytes.max(MEMORY_BYTES_MIN);
+        self.heap.has_reached(limit - limit / 8)
+    }
+
     /// Lets us speak about a guest that has used up its memory.
     pub(crate) fn lend_memory(&self, bytes: u64) {
         self.runtime.set_memory_limit(size(
@@ -214,7 +220,7 @@ impl World {
     }
 }
 
-/// Whether this process keeps so much that it would blur how much the next program uses.
+/// Whether this process has grown so much that a new one is better: what was used once is not always given back.
 fn has_grown(peak_before: u64) -> bool {
     usage::memory_peak_bytes().saturating_sub(peak_before) > GROWTH_BYTES_MAX
 }

@@ -1,6 +1,5 @@
 //! The order of a plain execbox host: an `execute` without `airlock`.
 
-use crate::usage;
 use lifecycle::{Seed, Timestamp};
 use protocols::execbox::Provider;
 use protocols::execbox::wire::{Execute, Text};
@@ -23,8 +22,6 @@ pub(crate) struct Hosted {
     pub(crate) time_allowed: Duration,
     pub(crate) log_lines_max: u32,
     pub(crate) log_chars_max: u32,
-    /// What the process had used at most before this program.
-    pub(crate) memory_peak_before: u64,
     pub(super) start: Timestamp,
     pub(super) seed: Seed,
 }
@@ -44,7 +41,6 @@ impl Hosted {
             time_allowed: Duration::from_millis(options.timeout_ms).min(TIME_MAX),
             log_lines_max: clamped(options.max_log_lines, LOG_LINES_MAX),
             log_chars_max: clamped(options.max_log_chars, LOG_CHARS_MAX),
-            memory_peak_before: usage::memory_peak_bytes(),
             start: now(),
             seed: Seed(seed),
         })

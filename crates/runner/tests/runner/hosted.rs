@@ -195,6 +195,7 @@ fn no_text_name_or_property_forges_a_code() {
         "throw new Error('out of memory')",
         "throw Object.assign(new Error('x'), { name: 'InternalError', code: 'memory_limit' })",
         "throw null",
+        "globalThis.s = 'x'.repeat(30e6); throw null",
         "let p; try { (function f() { f() })() } catch (e) { p = Object.getPrototypeOf(e) }
          throw Object.setPrototypeOf(new Error('out of memory'), p)",
         "throw { code: 'timeout', message: 'Execution timed out' }",

@@ -76,8 +76,14 @@ fn memory_that_runs_out_is_said_to_have_run_out() {
 
 #[test]
 fn a_guest_that_throws_nothing_has_not_run_out_of_memory() {
-    let run = Run { memory_bytes: 64 << 30, ..Run::new("throw null") };
-    assert_eq!(failure_of(&run), ("runtime".to_owned(), "null".to_owned()));
+    for (code, memory_bytes) in [
+        ("throw null", 2 << 20),
+        ("throw null", 64 << 30),
+        ("globalThis.s = 'x'.repeat(40e6); throw null", 64 << 20),
+    ] {
+        let run = Run { memory_bytes, ..Run::new(code) };
+        assert_eq!(failure_of(&run), ("runtime".to_owned(), "null".to_owned()), "{code}");
+    }
 }
 
 #[test]
