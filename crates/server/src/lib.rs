@@ -16,6 +16,7 @@ mod metrics;
 mod pages;
 mod query;
 mod routes;
+mod socket;
 pub mod stdio;
 mod tasks;
 

@@ -6,6 +6,7 @@ use crate::config::{Auth, Config};
 use crate::error::Problem;
 use crate::front::Front;
 use crate::lanes::Spread;
+use crate::socket::{Place, Socket};
 use crate::tasks::Tasks;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{FromRequestParts as _, Request};
@@ -16,12 +17,12 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-/// Connections at a time; the next one waits in the kernel's queue.
+/// Connections at a time, WebSockets included; the next one waits in the kernel's queue.
 const CONNECTIONS_MAX: usize = 1_024;
 
 /// Longest time for the head of a request, also between two on one connection.
@@ -64,7 +65,7 @@ impl Server {
         let lanes = std::mem::take(&mut config.lanes);
         let app = App::new(config);
         let (stopping, tasks) = (app.stopping.clone(), app.tasks.clone());
-        let accepting = Accepting { stopping, tasks, lanes };
+        let accepting = Accepting { stopping, tasks, lanes, ..Accepting::alone() };
         app.tasks.spawn(accept(listener, Front::of(&app), accepting));
         Ok(Self { local_addr, app })
     }
@@ -111,18 +112,24 @@ pub(crate) struct Accepting {
     pub(crate) tasks: Tasks,
     /// Where connections are served besides here.
     pub(crate) lanes: Vec<Handle>,
+    connections_max: usize,
 }
 
 impl Accepting {
     /// What a listener needs that is no part of a server.
     pub(crate) fn alone() -> Self {
-        Self { stopping: CancellationToken::new(), tasks: Tasks::new(), lanes: vec![] }
+        Self {
+            stopping: CancellationToken::new(),
+            tasks: Tasks::new(),
+            lanes: vec![],
+            connections_max: CONNECTIONS_MAX,
+        }
     }
 }
 
 /// Answers connections until it is told to stop.
 pub(crate) async fn accept(listener: TcpListener, front: Front, accepting: Accepting) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let places = Arc::new(Semaphore::new(accepting.connections_max));
     let lanes = Spread::over(Handle::current(), &accepting.lanes);
     let next = async || {
         let place = Arc::clone(&places).acquire_owned().await.expect("nobody closes it");
@@ -137,12 +144,15 @@ pub(crate) async fn accept(listener: TcpListener, front: Front, accepting: Accep
             Ok((stream, _)) => {
                 let seat = lanes.seat();
                 let lane = seat.lane.clone();
+                let place = Place { _among_all: place, _in_lane: seat };
                 let (front, stopping) = (front.for_connection(), accepting.stopping.clone());
                 // Without its runtime, so that it can join another one.
                 let stream = stream.into_std();
                 let connection = async move {
-                    connection(stream, front, stopping).await;
-                    drop((place, seat));
+                    match stream.and_then(|stream| Socket::new(stream, place)) {
+                        Ok(socket) => connection(socket, front, stopping).await,
+                        Err(error) => tracing::debug!(%error, "a connection ended before it began"),
+                    }
                 };
                 accepting.tasks.spawn_on(connection, &lane);
             }
@@ -154,19 +164,11 @@ pub(crate) async fn accept(listener: TcpListener, front: Front, accepting: Accep
     }
 }
 
-async fn connection(
-    stream: io::Result<std::net::TcpStream>,
-    front: Front,
-    stopping: CancellationToken,
-) {
-    let stream = match stream.and_then(prepared) {
-        Ok(stream) => stream,
-        Err(error) => return tracing::debug!(%error, "a connection ended before it began"),
-    };
+async fn connection(socket: Socket, front: Front, stopping: CancellationToken) {
     let looking = front.clone();
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME_MAX);
-    let serving = http.serve_connection(TokioIo::new(stream), front);
+    let serving = http.serve_connection(TokioIo::new(socket), front);
     let mut serving = pin!(serving.with_upgrades());
     let ended = tokio::select! {
         biased;
@@ -180,12 +182,6 @@ async fn connection(
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection broke");
     }
-}
-
-fn prepared(stream: std::net::TcpStream) -> io::Result<TcpStream> {
-    // An answer is one small write: waiting for more to send would only delay it.
-    stream.set_nodelay(true)?;
-    TcpStream::from_std(stream)
 }
 
 /// A WebSocket at a listener with one door, for whoever presents its secret.
@@ -203,4 +199,53 @@ pub(crate) async fn upgrade(
     WebSocketUpgrade::from_request_parts(&mut parts, &())
         .await
         .map_err(|_| Problem::bad_request("This address speaks WebSocket only."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::Router;
+    use axum::routing::{any, get};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpStream;
+
+    /// Sends the head of a request.
+    async fn ask(address: SocketAddr, path: &str, more: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{more}\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream
+    }
+
+    async fn status(stream: &mut TcpStream) -> String {
+        let mut line = [0; 12];
+        stream.read_exact(&mut line).await.unwrap();
+        String::from_utf8(line.to_vec()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_web_socket_keeps_its_place_until_it_is_gone() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let open = async |upgrade: WebSocketUpgrade| {
+            upgrade.on_upgrade(async |mut socket| while let Some(Ok(_)) = socket.recv().await {})
+        };
+        let router = Router::new().route("/ws", any(open)).route("/", get(async || "hello"));
+        let accepting = Accepting { connections_max: 1, ..Accepting::alone() };
+        let (stopping, tasks) = (accepting.stopping.clone(), accepting.tasks.clone());
+        tasks.spawn(accept(listener, Front::with(router), accepting));
+        let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                       Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+        let mut first = ask(address, "/ws", upgrade).await;
+        assert_eq!(status(&mut first).await, "HTTP/1.1 101");
+        let mut second = ask(address, "/", "").await;
+        let waiting = tokio::time::timeout(Duration::from_millis(100), status(&mut second)).await;
+        assert!(waiting.is_err(), "there is one place, and it is taken: {waiting:?}");
+        drop(first);
+        assert_eq!(status(&mut second).await, "HTTP/1.1 200");
+        drop(second);
+        stopping.cancel();
+        tasks.close();
+        tasks.wait().await;
+    }
 }
