@@ -36,6 +36,7 @@ enum Mark {
 pub(crate) fn doctor(args: &Args) -> Exit {
     print::start_tracing();
     let mut findings = jail();
+    findings.push(memory());
     let data_dir = args.data_dir.clone().or_else(data_directory::usual);
     findings.push(keeping(data_dir.as_deref()));
     findings.push(configuration(data_dir.as_deref().unwrap_or(Path::new("."))));
@@ -119,6 +120,14 @@ fn layers(tier: Tier) -> Vec<Finding> {
         },
     };
     Layer::ALL.into_iter().map(finding).collect()
+}
+
+fn memory() -> Finding {
+    let mib = sandbox::Config::default().memory_budget_bytes >> 20;
+    let text = format!(
+        "memory: {mib} MiB for all guests together, unless serve --memory-budget says otherwise"
+    );
+    Finding { mark: Mark::Good, text }
 }
 
 fn keeping(directory: Option<&Path>) -> Finding {

@@ -64,6 +64,10 @@ pub(crate) struct Args {
     /// programs then share a process.
     #[arg(long)]
     pub(crate) keep_runners: bool,
+    /// What all programs under way may use together, such as 2GB; each counts with its limit, 64 MiB.
+    /// Half of what is free at start, where nothing is said.
+    #[arg(long, value_name = "SIZE", value_parser = memory_budget)]
+    pub(crate) memory_budget: Option<u64>,
     /// Another name for a tool of the catalogue in enclave's programs, such as add=demo.add.
     #[arg(long = "enclave-tool", value_name = "NAME=TOOL", value_parser = enclave_tool)]
     pub(crate) enclave_tools: Vec<(ToolPath, ToolPath)>,
@@ -111,6 +115,7 @@ impl Args {
             keep_for: KEEP_FOR,
             keep_bytes: KEEP_BYTES,
             keep_runners: false,
+            memory_budget: None,
             enclave_tools: vec![],
             allowed_hosts: vec![],
             public_url: None,
@@ -280,6 +285,9 @@ async fn engine(
     let mut config =
         Config { policies, limits, clock, retention, ..Config::new(store.clone(), catalogue) };
     config.sandbox.reuse = args.keep_runners;
+    if let Some(bytes) = args.memory_budget {
+        config.sandbox.memory_budget_bytes = bytes;
+    }
     Ok(Engine::start(config).await?)
 }
 
@@ -392,6 +400,16 @@ fn enclave_tool(text: &str) -> Result<(ToolPath, ToolPath), String> {
     let (name, tool) = text.split_once('=').ok_or("it must be NAME=TOOL")?;
     let parse = |text: &str| ToolPath::parse(text).map_err(|why| why.to_string());
     Ok((parse(name)?, parse(tool)?))
+}
+
+/// Less than one program's share would let nobody in.
+fn memory_budget(text: &str) -> Result<u64, String> {
+    match size::parse(text)? {
+        bytes if bytes < sandbox::MEMORY_BYTES_DEFAULT => {
+            Err("a program counts with 64MiB: there is no room for one".into())
+        }
+        bytes => Ok(bytes),
+    }
 }
 
 /// What tells us to stop.

@@ -297,6 +297,7 @@ fn the_doctor_names_every_layer() {
     for layer in ["seccomp", "no_new_privs", "resource limits"] {
         assert!(report.stdout.contains(&format!("ok      {layer}\n")), "{}", report.stdout);
     }
+    assert!(report.stdout.contains(" MiB for all guests together"), "{}", report.stdout);
     assert!(report.stdout.ends_with("Guests can run here.\n"), "{}", report.stdout);
     assert!(!data.exists());
 }

@@ -322,6 +322,20 @@ fn a_kept_runner_serves_the_connections_of_every_thread() {
 }
 
 #[test]
+fn programs_share_the_memory_that_the_operator_gives_them() {
+    let (_dir, served) = fresh(&["--memory-budget", "64MiB"]);
+    let client = served.client("run");
+    let first = json!({ "code": "await tools.demo.sleep({ ms: 300 }); return 1" }).to_string();
+    let first = client.post("/api/executions?wait=0", &first).execution();
+    assert_eq!(client.execute("return 2").result(), 2);
+    let told = served::good(client.get(&format!("/api/executions/{first}")));
+    assert_eq!(told["status"], "completed", "there was room for one at a time: {told}");
+    let small = airlock(&["serve", "--memory-budget", "60MB"]).output().unwrap();
+    assert_eq!(small.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&small.stderr).contains("no room for one"), "{small:?}");
+}
+
+#[test]
 fn programs_that_share_a_kept_runner_hear_their_own_results_whatever_the_others_do() {
     let (_dir, served) = fresh(&["--keep-runners"]);
     std::thread::scope(|scope| {

@@ -1,6 +1,7 @@
 //! What a sandbox is made of.
 
-use std::path::PathBuf;
+use crate::memory;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Memory a guest gets unless the lease says otherwise; runners of this size wait ready.
@@ -40,7 +41,7 @@ impl Default for Config {
         Self {
             program: Program::ThisBinary,
             warm_runners: 4,
-            memory_budget_bytes: half_of_free_memory(),
+            memory_budget_bytes: half_of_what_is_left(),
             forks_per_zygote_max: 10_000,
             reuse: false,
             patience: Duration::from_millis(10),
@@ -48,30 +49,9 @@ impl Default for Config {
     }
 }
 
-fn half_of_free_memory() -> u64 {
-    /// Assumed where /proc does not say: a small machine.
+fn half_of_what_is_left() -> u64 {
+    /// Assumed where the system does not say: a small machine.
     const GUESS: u64 = 1 << 30;
-    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    (bytes_after("MemAvailable:", &meminfo).unwrap_or(GUESS) / 2)
+    (memory::left_bytes(Path::new("/")).unwrap_or(GUESS) / 2)
         .clamp(MEMORY_BYTES_DEFAULT, BUDGET_BYTES_MAX)
-}
-
-/// The size behind a name, as /proc writes it.
-pub(crate) fn bytes_after(name: &str, text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kibibytes.checked_mul(1024)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_size_is_read_as_the_kernel_writes_it() {
-        let available = |text| bytes_after("MemAvailable:", text);
-        assert_eq!(available("MemFree: 1 kB\nMemAvailable:   2048 kB\n"), Some(2 << 20));
-        assert_eq!(available("MemAvailable: lots\n"), None);
-        assert_eq!(available(""), None);
-    }
 }

@@ -16,6 +16,7 @@ mod exit;
 mod jail;
 mod keeper;
 mod lease;
+mod memory;
 mod nursery;
 mod queue;
 mod sandbox;

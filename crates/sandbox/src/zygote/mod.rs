@@ -233,7 +233,7 @@ fn close_range(first: u32, last: u32) {
 fn mapped_bytes() -> u64 {
     const GUESS: u64 = 64 << 20;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    crate::config::bytes_after("VmSize:", &status).unwrap_or(GUESS)
+    crate::memory::bytes_after("VmSize:", &status).unwrap_or(GUESS)
 }
 
 /// Goes on as the first process of the new pid namespace. The old process waits for it and ends as it does.
