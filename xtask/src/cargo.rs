@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cargo {
     arguments: Vec<String>,
-    variables: Vec<(&'static str, &'static str)>,
+    variables: Vec<(&'static str, String)>,
 }
 
 impl Cargo {
@@ -27,8 +27,8 @@ impl Cargo {
     }
 
     /// One environment variable.
-    pub(crate) fn env(mut self, name: &'static str, value: &'static str) -> Self {
-        self.variables.push((name, value));
+    pub(crate) fn env(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.variables.push((name, value.into()));
         self
     }
 
@@ -71,7 +71,10 @@ impl Cargo {
         // The cargo that runs us, so that a chosen toolchain stays chosen.
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
         let mut command = Command::new(cargo);
-        command.current_dir(root()).args(&self.arguments).envs(self.variables.iter().copied());
+        command
+            .current_dir(root())
+            .args(&self.arguments)
+            .envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
 }

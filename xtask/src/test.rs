@@ -9,6 +9,12 @@ use crate::tidy;
 use anyhow::{Result, bail};
 use std::time::{Duration, Instant};
 
+/// With the examples, libraries have the features that lints and tests give them: nothing is checked once more.
+const DOCS: &[&str] = &["doc", "--workspace", "--no-deps", "--lib", "--bins", "--examples"];
+
+/// What says how many tests run at a time within a binary.
+const THREADS: &str = "RUST_TEST_THREADS";
+
 /// One thing that must hold.
 struct Step {
     name: &'static str,
@@ -49,12 +55,20 @@ fn steps() -> Vec<Step> {
         Step { name: "programs", run: Box::new(programs::run) },
         Step { name: "python", run: Box::new(python::run) },
         // One profile only: a second build of the engines would double the time on a small machine.
-        cargo("tests", Cargo::new(&["test", "--workspace", "--no-fail-fast"])),
         cargo(
-            "docs",
-            Cargo::new(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"),
+            "tests",
+            Cargo::new(&["test", "--workspace", "--no-fail-fast"]).env(THREADS, threads()),
         ),
+        cargo("docs", Cargo::new(DOCS).env("RUSTDOCFLAGS", "-D warnings")),
     ]
+}
+
+/// Most tests wait for a server, a browser or a peer: two for each processor keep it busy.
+fn threads() -> String {
+    std::env::var(THREADS).unwrap_or_else(|_| {
+        let n_processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        (2 * n_processors).to_string()
+    })
 }
 
 fn walk(steps: &[Step]) -> Vec<(&'static str, Ending)> {
