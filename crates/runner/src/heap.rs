@@ -8,12 +8,13 @@
     reason = "the engine takes its memory from C's functions; a copy of it is bytes"
 )]
 
+mod outside;
 mod sizes;
 mod watch;
 
+use outside::{Outside, Word};
 use rquickjs::allocator::Allocator;
 use sizes::{ALIGN, BLOCK_BYTES_MAX, N_SIZES, WORD_BYTES, fitting};
-use std::alloc::{GlobalAlloc as _, Layout, System};
 use std::cell::UnsafeCell;
 use std::ptr::{self, NonNull};
 use std::rc::Rc;
@@ -22,36 +23,6 @@ use watch::{Watch, put_back};
 /// Holds a world and small programs. What larger ones need besides comes from the system, block by block.
 const REGION_BYTES: usize = 4 << 20;
 
-/// Stands before every block: how many bytes its owner may use, which is even; one more for a block from the system.
-#[derive(Clone, Copy)]
-#[repr(transparent)]
-struct Word(usize);
-
-impl Word {
-    const OUTSIDE: usize = 1;
-
-    const fn usable_bytes(self) -> usize {
-        self.0 & !Self::OUTSIDE
-    }
-
-    const fn is_outside(self) -> bool {
-        self.0 & Self::OUTSIDE != 0
-    }
-}
-
-/// Stands before every block from the system.
-#[repr(C, align(16))]
-struct Header {
-    /// Neighbours in the list of such blocks. Null at the ends.
-    previous: *mut Self,
-    next: *mut Self,
-    padding: usize,
-    word: Word,
-}
-const HEADER_BYTES: usize = size_of::<Header>();
-const _: () = assert!(size_of::<Word>() == WORD_BYTES);
-const _: () = assert!(std::mem::offset_of!(Header, word) == HEADER_BYTES - WORD_BYTES);
-
 /// The books. Copied with the region.
 #[derive(Clone)]
 struct Books {
@@ -59,13 +30,8 @@ struct Books {
     used_bytes: usize,
     /// Blocks that were given back, by size; each holds the next in its first bytes.
     free: Box<[*mut u8; N_SIZES]>,
-    /// The first block from the system.
-    outside: *mut Header,
-    /// What such blocks hold now, and what they held at most.
-    outside_bytes: usize,
-    outside_bytes_most: usize,
-    /// Whether the system had no memory for one.
-    is_refused: bool,
+    /// Blocks from the system.
+    outside: Outside,
 }
 
 struct Memory {
@@ -91,14 +57,7 @@ impl Heap {
         let region = map_region()?;
         let free = Box::new([ptr::null_mut(); N_SIZES]);
         // The first word stands right before the first place where a block may be.
-        let books = Books {
-            used_bytes: ALIGN - WORD_BYTES,
-            free,
-            outside: ptr::null_mut(),
-            outside_bytes: 0,
-            outside_bytes_most: 0,
-            is_refused: false,
-        };
+        let books = Books { used_bytes: ALIGN - WORD_BYTES, free, outside: Outside::new() };
         Some(Self(Rc::new(Memory {
             region,
             books: UnsafeCell::new(books),
@@ -111,8 +70,8 @@ impl Heap {
     pub(crate) fn has_reached(&self, bytes: u64) -> bool {
         // SAFETY: as in `picture`.
         let books = unsafe { &*self.0.books.get() };
-        let most = books.used_bytes.saturating_add(books.outside_bytes_most);
-        books.is_refused || u64::try_from(most).is_ok_and(|most| most >= bytes)
+        let most = books.used_bytes.saturating_add(books.outside.bytes_most());
+        books.outside.is_refused() || u64::try_from(most).is_ok_and(|most| most >= bytes)
     }
 
     /// How it is now; `None` if it has grown beyond its region.
@@ -120,7 +79,7 @@ impl Heap {
         // SAFETY: nobody else looks at the books: heaps stay in one thread, and no function here calls another with
         // the books in hand that takes them too.
         let books = unsafe { &*self.0.books.get() };
-        if !books.outside.is_null() {
+        if !books.outside.is_empty() {
             return None;
         }
         // SAFETY: the region is longer, and was all zeros before anybody wrote to it.
@@ -139,10 +98,11 @@ impl Heap {
     /// The picture is the last one of this heap. Whoever holds addresses into it held them when it was taken, nobody holds
     /// one that was given out since, and the engine is not running.
     pub(crate) unsafe fn restore(&self, picture: &Picture) {
-        self.0.free_outside();
-        // SAFETY: as in `picture`; both pieces of memory are at least so long, and are not the same.
+        // SAFETY: as in `picture`; nobody holds a block from the system; both pieces of memory are at least so long, and are
+        // not the same.
         unsafe {
             let books = &mut *self.0.books.get();
+            books.outside.clear();
             let (region, known) = (self.0.region.as_ptr(), picture.bytes.len());
             let watched = match &mut *self.0.watch.get() {
                 Some(watch) => watch.put_back(&picture.bytes),
@@ -152,8 +112,6 @@ impl Heap {
             put_back(rest, &picture.bytes[watched..]);
             region.add(known).write_bytes(0, books.used_bytes - known);
             books.used_bytes = picture.books.used_bytes;
-            books.outside_bytes_most = picture.books.outside_bytes_most;
-            books.is_refused = picture.books.is_refused;
             books.free.copy_from_slice(&*picture.books.free);
         }
     }
@@ -162,7 +120,7 @@ impl Heap {
     fn take(&self, bytes: usize) -> (*mut u8, bool) {
         // SAFETY: as in `picture`.
         let books = unsafe { &mut *self.0.books.get() };
-        let Some((whole, n)) = fitting(bytes) else { return (take_outside(books, bytes), true) };
+        let Some((whole, n)) = fitting(bytes) else { return (books.outside.take(bytes), true) };
         let free = &mut books.free[n];
         if !free.is_null() {
             let block = *free;
@@ -171,7 +129,7 @@ impl Heap {
             return (block, false);
         }
         if whole > REGION_BYTES - books.used_bytes {
-            return (take_outside(books, bytes), true);
+            return (books.outside.take(bytes), true);
         }
         let at = books.used_bytes;
         books.used_bytes += whole;
@@ -179,22 +137,8 @@ impl Heap {
         // are multiples of the alignment.
         unsafe {
             let place = self.0.region.as_ptr().add(at).cast::<Word>();
-            place.write(Word(whole - WORD_BYTES));
+            place.write(Word::within(whole - WORD_BYTES));
             (place.add(1).cast(), true)
-        }
-    }
-}
-
-impl Memory {
-    fn free_outside(&self) {
-        // SAFETY: as in `picture`; the list holds blocks from the system, each once.
-        unsafe {
-            let books = &mut *self.books.get();
-            while let Some(header) = NonNull::new(books.outside) {
-                delist(books, header.as_ptr());
-                let layout = outside_layout(header.as_ref().word.usable_bytes());
-                System.dealloc(header.as_ptr().cast(), layout);
-            }
         }
     }
 }
@@ -209,81 +153,11 @@ fn map_region() -> Option<NonNull<u8>> {
     NonNull::new(region.cast()).filter(|_| region != libc::MAP_FAILED)
 }
 
-/// A zeroed block from the system.
-fn take_outside(books: &mut Books, bytes: usize) -> *mut u8 {
-    let Some(size) = outside_size(bytes) else { return ptr::null_mut() };
-    // SAFETY: the layout has a size; what is written lies within it.
-    unsafe {
-        let header = System.alloc_zeroed(outside_layout(size)).cast::<Header>();
-        if header.is_null() {
-            books.is_refused = true;
-            return ptr::null_mut();
-        }
-        let (previous, next) = (ptr::null_mut(), books.outside);
-        header.write(Header { previous, next, padding: 0, word: Word(size | Word::OUTSIDE) });
-        enlist(books, header);
-        header.add(1).cast()
-    }
-}
-
-/// Makes a block the first of the list. Its `next` is the old first one.
-///
-/// # Safety
-/// The block is from the system and in no list.
-unsafe fn enlist(books: &mut Books, header: *mut Header) {
-    // SAFETY: the list holds living blocks.
-    unsafe {
-        if let Some(next) = (*header).next.as_mut() {
-            next.previous = header;
-        }
-    }
-    books.outside = header;
-    // SAFETY: as the caller says.
-    books.outside_bytes += unsafe { (*header).word }.usable_bytes();
-    books.outside_bytes_most = books.outside_bytes_most.max(books.outside_bytes);
-}
-
-/// Takes a block out of the list.
-///
-/// # Safety
-/// The block is in the list.
-unsafe fn delist(books: &mut Books, header: *mut Header) {
-    // SAFETY: the neighbours of a block in the list are in it too.
-    unsafe {
-        let Header { previous, next, word, .. } = header.read();
-        books.outside_bytes -= word.usable_bytes();
-        match previous.as_mut() {
-            Some(previous) => previous.next = next,
-            None => books.outside = next,
-        }
-        if let Some(next) = next.as_mut() {
-            next.previous = previous;
-        }
-    }
-}
-
-/// What is asked of the system for so many bytes; `None` if nobody has so many.
-fn outside_size(bytes: usize) -> Option<usize> {
-    let size = bytes.checked_next_multiple_of(ALIGN)?;
-    (size <= isize::MAX as usize / 2).then_some(size)
-}
-
-fn outside_layout(size: usize) -> Layout {
-    Layout::from_size_align(size + HEADER_BYTES, ALIGN).expect("sizes are checked when taken")
-}
-
 /// # Safety
 /// `block` was handed out by a heap.
 unsafe fn word_of(block: *mut u8) -> Word {
     // SAFETY: every block has a word before it.
     unsafe { block.cast::<Word>().sub(1).read() }
-}
-
-/// # Safety
-/// `block` was handed out by a heap and is from the system.
-unsafe fn header_of(block: *mut u8) -> *mut Header {
-    // SAFETY: every such block has a header before it.
-    unsafe { block.cast::<Header>().sub(1) }
 }
 
 // SAFETY: blocks are aligned to 16 bytes and as long as they say, overlap no other block that is handed out, and stay where
@@ -313,9 +187,7 @@ unsafe impl Allocator for Heap {
             let books = &mut *self.0.books.get();
             let word = word_of(block);
             if word.is_outside() {
-                let header = header_of(block);
-                delist(books, header);
-                System.dealloc(header.cast(), outside_layout(word.usable_bytes()));
+                books.outside.give_back(block);
             } else if let Some((_, n)) = fitting(word.usable_bytes()) {
                 block.cast::<*mut u8>().write(books.free[n]);
                 books.free[n] = block;
@@ -331,7 +203,7 @@ unsafe impl Allocator for Heap {
         unsafe {
             let word = word_of(block);
             if word.is_outside() && new_size > BLOCK_BYTES_MAX {
-                return self.resize_outside(header_of(block), new_size);
+                return (*self.0.books.get()).outside.resize(block, new_size);
             }
             let old_size = word.usable_bytes();
             if new_size <= old_size && new_size > old_size / 2 {
@@ -355,37 +227,12 @@ unsafe impl Allocator for Heap {
     }
 }
 
-impl Heap {
-    /// The system may move a large block without copying it.
-    ///
-    /// # Safety
-    /// The block is from the system and in the list.
-    unsafe fn resize_outside(&self, header: *mut Header, new_size: usize) -> *mut u8 {
-        let Some(size) = outside_size(new_size) else { return ptr::null_mut() };
-        // SAFETY: as the caller says; the new size fits a layout. Books as in `picture`.
-        unsafe {
-            let books = &mut *self.0.books.get();
-            delist(books, header);
-            let layout = outside_layout((*header).word.usable_bytes());
-            let moved = System.realloc(header.cast(), layout, size + HEADER_BYTES).cast::<Header>();
-            books.is_refused |= moved.is_null();
-            let kept = if moved.is_null() { header } else { moved };
-            if !moved.is_null() {
-                (*moved).word = Word(size | Word::OUTSIDE);
-            }
-            (*kept).previous = ptr::null_mut();
-            (*kept).next = books.outside;
-            enlist(books, kept);
-            if moved.is_null() { ptr::null_mut() } else { moved.add(1).cast() }
-        }
-    }
-}
-
 impl Drop for Memory {
     fn drop(&mut self) {
-        self.free_outside();
         drop(self.watch.get_mut().take());
         // SAFETY: the last heap is gone, and with it the engine that used its blocks.
+        unsafe { self.books.get_mut().outside.clear() };
+        // SAFETY: as above.
         unsafe { libc::munmap(self.region.as_ptr().cast(), REGION_BYTES) };
     }
 }
