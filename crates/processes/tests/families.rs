@@ -3,9 +3,9 @@
 
 mod suite;
 
-use processes::{End, Event, Processes, Signal};
+use processes::{End, Event, Signal};
 use std::time::Duration;
-use suite::{Heard, PIPED, PIPES, TERMINAL, gone, shell, spec, start};
+use suite::{Heard, PIPED, PIPES, TERMINAL, fill, gone, shell, spec, start};
 
 /// A child in the group, one with a session of its own, and a daemon whose parent is gone.
 const FAMILY: &str = "trap '' TERM HUP; sleep 1000 & echo child=$!; setsid sleep 1001 & echo sid=$!; \
@@ -250,19 +250,6 @@ async fn a_program_is_looked_for_where_its_own_environment_says() {
     house.shutdown().await;
 }
 
-/// Leaves as many guardians waiting as ever do.
-async fn fill(house: &Processes) {
-    let mut all = vec![];
-    for _ in 0..processes::SPARES_MAX {
-        all.push(house.spawn(&spec(PIPED, &["cat"])).await.unwrap());
-    }
-    for process in all {
-        process.close_input().unwrap();
-        Heard::new(&process).end().await;
-        process.gone().await;
-    }
-}
-
 /// The child of a warden that is not `other`, when there is one.
 async fn waiting(warden: i32, other: i32) -> i32 {
     loop {
@@ -291,74 +278,6 @@ async fn a_warden_that_is_killed_is_replaced_and_nobody_else_notices() {
     running.close_input().unwrap();
     assert_eq!(Heard::new(&running).end().await.0, 0);
     house.shutdown().await;
-}
-
-#[tokio::test]
-async fn no_process_and_no_descriptor_is_left_after_many() {
-    let house = start();
-    fill(&house).await;
-    let before = descriptors();
-    let (n_rounds, n_at_once) =
-        if std::env::var_os("AIRLOCK_SOAK").is_some() { (1_250, 8) } else { (25, 8) };
-    for round in 0..n_rounds {
-        let streams = if round % 2 == 0 { PIPES } else { TERMINAL };
-        let mut all = vec![];
-        for _ in 0..n_at_once {
-            all.push(house.spawn(&shell(streams, "echo hello")).await.unwrap());
-        }
-        for process in &all {
-            let mut heard = Heard::new(process);
-            assert_eq!(heard.end().await.0, 0);
-            assert_eq!(heard.text.trim(), "hello");
-            process.gone().await;
-        }
-    }
-    assert_eq!(settled(before, descriptors).await, before);
-    house.shutdown().await;
-}
-
-#[tokio::test]
-async fn many_terminals_at_once_all_answer_and_all_go() {
-    let house = start();
-    let n = if std::env::var_os("AIRLOCK_SOAK").is_some() { 200 } else { 40 };
-    let threads_before = threads();
-    let mut all = vec![];
-    for _ in 0..n {
-        all.push(house.spawn(&spec(TERMINAL, &["cat"])).await.unwrap());
-    }
-    assert_eq!(threads(), threads_before, "no thread per child");
-    for (n, process) in all.iter().enumerate() {
-        let line = bytes::Bytes::from(format!("hello {n}\n"));
-        let room = process.input_room(line.len()).await;
-        process.write(line, room).unwrap();
-    }
-    for (n, process) in all.iter().enumerate() {
-        Heard::new(process).until(&format!("hello {n}\r\nhello {n}\r\n")).await;
-    }
-    let pids: Vec<i32> = all.iter().map(processes::Process::pid).collect();
-    house.shutdown().await;
-    for pid in pids {
-        gone(pid).await;
-    }
-}
-
-fn descriptors() -> usize {
-    std::fs::read_dir("/proc/self/fd").unwrap().count()
-}
-
-fn threads() -> usize {
-    std::fs::read_dir("/proc/self/task").unwrap().count()
-}
-
-/// A number once it has come down to what it was, or as it is when it does not.
-async fn settled(wanted: usize, count: fn() -> usize) -> usize {
-    for _ in 0..200 {
-        if count() <= wanted {
-            return wanted;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    count()
 }
 
 fn parent(pid: i32) -> i32 {

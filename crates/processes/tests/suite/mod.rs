@@ -21,6 +21,19 @@ pub(crate) fn start() -> Processes {
     Processes::start(&Config { program }).unwrap()
 }
 
+/// Leaves as many guardians waiting as ever do.
+pub(crate) async fn fill(house: &Processes) {
+    let mut all = vec![];
+    for _ in 0..processes::SPARES_MAX {
+        all.push(house.spawn(&spec(PIPED, &["cat"])).await.unwrap());
+    }
+    for process in all {
+        process.close_input().unwrap();
+        Heard::new(&process).end().await;
+        process.gone().await;
+    }
+}
+
 pub(crate) fn spec(streams: Streams, argv: &[&str]) -> Spec {
     Spec {
         argv: argv.iter().map(OsString::from).collect(),
