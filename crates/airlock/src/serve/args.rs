@@ -1,0 +1,139 @@
+//! The command line of `airlock serve`.
+
+use crate::{duration, size};
+use lifecycle::ToolPath;
+use server::Doors;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+use url::Url;
+
+/// Runs programs for clients over HTTP, until SIGTERM or Ctrl-C.
+///
+/// The first start mints an admin and a run token and says where they are; `airlock token` mints more.
+/// What is under way when the server stops, or dies, goes on after the next start.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Where to listen; port 0 takes any that is free.
+    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:4788")]
+    pub(crate) listen: SocketAddr,
+    /// Where Airlock keeps what must last.
+    #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Offers the demonstration tools; demo.append writes to demo-append.txt in the data directory.
+    #[arg(long)]
+    pub(crate) demo: bool,
+    /// A configuration file, instead of airlock.toml here or above and the user's own.
+    #[arg(long, value_name = "FILE", env = "AIRLOCK_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// Asks nobody for a token: whoever can reach the port may do everything. On loopback only.
+    #[arg(long)]
+    pub(crate) no_auth: bool,
+    /// Whoever runs a program may not answer its questions.
+    #[arg(long)]
+    pub(crate) no_model_answers: bool,
+    /// Opens /exec: whoever has a token with the scope process may spawn processes on this machine.
+    #[arg(long)]
+    pub(crate) exec: bool,
+    /// How long finished executions stay readable, such as 12h or 30d; then they are forgotten.
+    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = duration::parse_long)]
+    pub(crate) keep_for: Duration,
+    /// What the journal may take on the disk, such as 500MB or 4GB; beyond that the oldest finished
+    /// executions are forgotten before their time.
+    #[arg(long, value_name = "SIZE", default_value = "4GB", value_parser = size::parse)]
+    pub(crate) keep_bytes: u64,
+    /// Keeps a finished runner for the next program of the same caller: faster, and one caller's
+    /// programs then share a process.
+    #[arg(long)]
+    pub(crate) keep_runners: bool,
+    /// What all programs under way may use together, such as 2GB; each counts with its limit, 64 MiB.
+    /// Half of what is free at start, where nothing is said.
+    #[arg(long, value_name = "SIZE", value_parser = memory_budget)]
+    pub(crate) memory_budget: Option<u64>,
+    /// Another name for a tool of the catalogue in enclave's programs, such as add=demo.add.
+    #[arg(long = "enclave-tool", value_name = "NAME=TOOL", value_parser = enclave_tool)]
+    pub(crate) enclave_tools: Vec<(ToolPath, ToolPath)>,
+    /// One more name that this server answers to, and whose pages may call it.
+    #[arg(long = "allowed-host", value_name = "NAME")]
+    pub(crate) allowed_hosts: Vec<String>,
+    /// Where browsers find this server, if it is not where it listens: OAuth sends people back there.
+    #[arg(long, value_name = "URL", value_parser = public_url)]
+    pub(crate) public_url: Option<Url>,
+    /// The file with the key that seals secrets; vault.key in the data directory where none is named.
+    #[arg(long, value_name = "FILE", env = "AIRLOCK_VAULT_KEY_FILE")]
+    pub(crate) vault_key: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) repl: ReplArgs,
+    /// `repl-server` has only some.
+    #[arg(skip)]
+    pub(crate) doors: Doors,
+}
+
+/// What the REPL's evaluators are given.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct ReplArgs {
+    /// A script that every new evaluator of the REPL runs first; it may register commands.
+    #[arg(long = "repl-script", value_name = "FILE")]
+    pub(crate) scripts: Vec<PathBuf>,
+    /// Tells the REPL's clients where on this machine the files of commands lie.
+    #[arg(long)]
+    pub(crate) artifact_paths: bool,
+    /// How fast the clock of the REPL's watches ticks.
+    #[arg(long, value_name = "HZ", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) frames_per_second: u32,
+}
+
+impl Args {
+    /// What nobody said anything about.
+    pub(crate) fn usual() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            data_dir: None,
+            demo: false,
+            config: None,
+            no_auth: false,
+            no_model_answers: false,
+            exec: false,
+            keep_for: KEEP_FOR,
+            keep_bytes: KEEP_BYTES,
+            keep_runners: false,
+            memory_budget: None,
+            enclave_tools: vec![],
+            allowed_hosts: vec![],
+            public_url: None,
+            vault_key: None,
+            repl: ReplArgs::default(),
+            doors: Doors::All,
+        }
+    }
+}
+
+/// How long finished executions stay readable where nobody says.
+const KEEP_FOR: Duration = Duration::from_secs(30 * 24 * 3_600);
+
+/// What the journal may take where nobody says.
+const KEEP_BYTES: u64 = 4 << 30;
+
+fn public_url(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    match (url.scheme(), url.path()) {
+        ("http" | "https", "/") => Ok(url),
+        _ => Err("it is http:// or https://, a host, and no path".into()),
+    }
+}
+
+fn enclave_tool(text: &str) -> Result<(ToolPath, ToolPath), String> {
+    let (name, tool) = text.split_once('=').ok_or("it must be NAME=TOOL")?;
+    let parse = |text: &str| ToolPath::parse(text).map_err(|why| why.to_string());
+    Ok((parse(name)?, parse(tool)?))
+}
+
+/// Less than one program's share would let nobody in.
+fn memory_budget(text: &str) -> Result<u64, String> {
+    match size::parse(text)? {
+        bytes if bytes < sandbox::MEMORY_BYTES_DEFAULT => {
+            Err("a program counts with 64MiB: there is no room for one".into())
+        }
+        bytes => Ok(bytes),
+    }
+}
