@@ -4,8 +4,9 @@ use crate::reach::Reach;
 use crate::{Exit, print};
 use anyhow::Context as _;
 use client::{Error, HttpClient};
+use lifecycle::AnswerRole;
 use serde_json::{Value, json};
-use server::auth::{self, Scopes, Secret, TokenName};
+use server::auth::{self, Scopes, Secret, Token, TokenName};
 use std::path::Path;
 use store::sqlite::SqliteStore;
 
@@ -31,8 +32,12 @@ enum Verb {
         /// What it is good for: run, answer, process, admin; several with commas.
         #[arg(long = "scope", value_name = "SCOPES", value_parser = scopes)]
         scopes: Scopes,
+        /// Who may answer questions with it at most: person, client (an MCP client's dialog too) or model (the agent
+        /// too). The server's setting bounds it.
+        #[arg(long, value_name = "WHO", default_value_t = AnswerRole::Person)]
+        answers: AnswerRole,
     },
-    /// Lists names and scopes.
+    /// Lists names, scopes and who may answer.
     List,
     /// Removes a token: its secret opens nothing any more.
     Remove {
@@ -81,7 +86,11 @@ fn line(verb: &Verb, told: &Value) -> Option<String> {
         Verb::List => {
             let scopes = told["scopes"].as_array().map(Vec::as_slice).unwrap_or_default();
             let scopes: Vec<_> = scopes.iter().map(text).collect();
-            Some(format!("{} {}", text(&told["name"]), scopes.join(",")))
+            // An older server names no value: its tokens have none.
+            let answers =
+                told["answers"].as_str().map(|answers| format!(" {}", print::tamed(answers)));
+            let (name, scopes) = (text(&told["name"]), scopes.join(","));
+            Some(format!("{name} {scopes}{}", answers.unwrap_or_default()))
         }
         Verb::Remove { .. } => None,
     }
@@ -89,9 +98,9 @@ fn line(verb: &Verb, told: &Value) -> Option<String> {
 
 async fn over_http(client: &HttpClient, verb: &Verb) -> Result<Vec<Value>, Error> {
     Ok(match verb {
-        Verb::Add { name, scopes } => {
+        Verb::Add { name, scopes, answers } => {
             let scopes: Vec<_> = scopes.given().map(|scope| scope.name()).collect();
-            vec![client.add_token(name.as_str(), &scopes).await?]
+            vec![client.add_token(name.as_str(), &scopes, *answers).await?]
         }
         Verb::List => client.tokens().await?,
         Verb::Remove { name } => {
@@ -111,11 +120,11 @@ async fn on_store(verb: &Verb, data_dir: &Path) -> anyhow::Result<Vec<Value>> {
     let store = SqliteStore::open(data_dir)
         .with_context(|| format!("could not open {}", data_dir.display()))?;
     let done = match verb {
-        Verb::Add { name, scopes } => add(&store, name, *scopes).await,
+        Verb::Add { name, scopes, answers } => add(&store, name, *scopes, *answers).await,
         Verb::List => auth::list(&store)
             .await
             .map_err(Into::into)
-            .map(|tokens| tokens.iter().map(|token| shown(&token.name, token.scopes)).collect()),
+            .map(|tokens| tokens.iter().map(shown).collect()),
         Verb::Remove { name } => {
             let removed = auth::remove(&store, name).await.map_err(Into::into);
             removed.map(|()| vec![json!({ "removed": true })])
@@ -125,18 +134,23 @@ async fn on_store(verb: &Verb, data_dir: &Path) -> anyhow::Result<Vec<Value>> {
     done
 }
 
-async fn add(store: &SqliteStore, name: &TokenName, scopes: Scopes) -> anyhow::Result<Vec<Value>> {
+async fn add(
+    store: &SqliteStore,
+    name: &TokenName,
+    scopes: Scopes,
+    answers: AnswerRole,
+) -> anyhow::Result<Vec<Value>> {
     let secret = Secret::new()?;
     let now = engine::Clock::system().now();
-    auth::add(store, name, scopes, &secret, now).await?;
-    let mut told = shown(name, scopes);
+    let token = auth::add(store, name, (scopes, answers), &secret, now).await?;
+    let mut told = shown(&token);
     told["secret"] = secret.text().into();
     Ok(vec![told])
 }
 
-fn shown(name: &TokenName, scopes: Scopes) -> Value {
-    let scopes: Vec<_> = scopes.given().map(|scope| scope.name()).collect();
-    json!({ "name": name.as_str(), "scopes": scopes })
+fn shown(token: &Token) -> Value {
+    let scopes: Vec<_> = token.scopes.given().map(|scope| scope.name()).collect();
+    json!({ "name": token.name.as_str(), "scopes": scopes, "answers": token.answers })
 }
 
 fn name(text: &str) -> Result<TokenName, String> {
@@ -160,9 +174,10 @@ mod tests {
             let told = perform(verb, dir.path()).unwrap();
             told.iter().filter_map(|told| line(verb, told)).collect::<Vec<_>>()
         };
-        let minted = lines(&Verb::Add { name: name.clone(), scopes });
+        let answers = AnswerRole::Client;
+        let minted = lines(&Verb::Add { name: name.clone(), scopes, answers });
         assert!(minted[0].starts_with("alk_"), "{minted:?}");
-        assert_eq!(lines(&Verb::List), ["agent run,answer"]);
+        assert_eq!(lines(&Verb::List), ["agent run,answer client"]);
         assert_eq!(lines(&Verb::Remove { name: name.clone() }), [""; 0]);
         assert_eq!(lines(&Verb::List), [""; 0]);
         let gone = perform(&Verb::Remove { name }, dir.path()).unwrap_err();

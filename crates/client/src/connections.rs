@@ -2,7 +2,7 @@
 
 use crate::{Error, HttpClient};
 use hyper::Method;
-use lifecycle::Json;
+use lifecycle::{AnswerRole, Json};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -114,8 +114,18 @@ impl HttpClient {
     }
 
     /// Mints a token; its secret is told this once.
-    pub async fn add_token(&self, name: &str, scopes: &[&str]) -> Result<Value, Error> {
-        let body = body(&json!({ "name": name, "scopes": scopes }))?;
+    pub async fn add_token(
+        &self,
+        name: &str,
+        scopes: &[&str],
+        answers: AnswerRole,
+    ) -> Result<Value, Error> {
+        let mut token = json!({ "name": name, "scopes": scopes });
+        // An older server knows no such member, and refuses none.
+        if !answers.is_person() {
+            token["answers"] = answers.name().into();
+        }
+        let body = body(&token)?;
         self.asked(Method::POST, "/api/tokens", Some(&body)).await
     }
 

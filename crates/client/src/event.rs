@@ -2,7 +2,7 @@
 
 use crate::{Error, reply::read, wire};
 use lifecycle::{
-    CallId, Failure, FailureCode, Json, LogLevel, QuestionId, Seq, TimerId, Timestamp,
+    AnswerRole, CallId, Failure, FailureCode, Json, LogLevel, QuestionId, Seq, TimerId, Timestamp,
 };
 
 /// Something that happened.
@@ -50,6 +50,8 @@ pub enum Happened {
         action: String,
         content: Option<Json>,
         by: String,
+        /// As whom; a person where the server names none.
+        role: AnswerRole,
         /// What the call got instead of the program's own.
         arguments: Option<Json>,
     },
@@ -155,7 +157,9 @@ fn happened(event: wire::Event) -> Result<Happened, Missing> {
         "answer" => {
             let (action, by) = (event.action.ok_or("action")?, event.by.ok_or("by")?);
             let (content, arguments) = (event.content, event.arguments);
-            Happened::Answer { id: id?, call: call?, action, content, by, arguments }
+            let role = event.role.map_or(Ok(AnswerRole::Person), |role| role.parse());
+            let role = role.map_err(|_| "as")?;
+            Happened::Answer { id: id?, call: call?, action, content, by, role, arguments }
         }
         "dispatched" => {
             Happened::Dispatched { call: call?, attempt: event.attempt.ok_or("attempt")? }

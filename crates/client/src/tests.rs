@@ -288,10 +288,19 @@ fn what_the_server_says_of_calls_is_understood() {
     assert_eq!(told(E::CallAsked(asked)), Happened::Question { id, call, message: "Sure?".into() });
     let answer = Answer::Accept { content: Some(content.clone()) };
     let (action, content) = ("accept".into(), Some(content));
+    let role = lifecycle::AnswerRole::Client;
     let expected =
-        Happened::Answer { id, call, action, content, by: "ann".into(), arguments: None };
+        Happened::Answer { id, call, action, content, by: "ann".into(), role, arguments: None };
     assert_eq!(
-        told(E::CallAnswered { question, call, answer, by, remember: false, arguments: None }),
+        told(E::CallAnswered {
+            question,
+            call,
+            answer,
+            by,
+            role,
+            remember: false,
+            arguments: None
+        }),
         expected
     );
     let dispatched = E::CallDispatched { call, attempt: 1 };

@@ -124,6 +124,8 @@ pub(crate) struct Event {
     pub(crate) action: Option<String>,
     pub(crate) content: Option<Json>,
     pub(crate) arguments: Option<Json>,
+    #[serde(rename = "as")]
+    pub(crate) role: Option<String>,
     pub(crate) by: Option<String>,
     pub(crate) attempt: Option<u32>,
     pub(crate) text: Option<String>,

@@ -14,9 +14,9 @@ use crate::reports::Reports;
 use crate::seeds::Seeds;
 use futures_util::{FutureExt, Stream, StreamExt};
 use lifecycle::{
-    Answer, CallId, CallOutcome, CallerName, Convention, Entry, Event, ExecutionId, Intent, Json,
-    LimitKind, Limits, Outcome, Phase, Program, QuestionId, Rejection, Rider, Seq, State, Terms,
-    Timestamp,
+    Answer, AnswerAuthor, CallId, CallOutcome, CallerName, Convention, Entry, Event, ExecutionId,
+    Intent, Json, LimitKind, Limits, Outcome, Phase, Program, QuestionId, Rejection, Rider, Seq,
+    State, Terms, Timestamp,
 };
 use sandbox::Sandbox;
 use std::sync::Arc;
@@ -172,7 +172,7 @@ impl Engine {
         &self,
         question: QuestionId,
         answer: Answer,
-        by: CallerName,
+        by: impl Into<AnswerAuthor>,
     ) -> Result<ExecutionId, Error> {
         self.answer_with(question, answer, by, Rider::Nothing).await
     }
@@ -182,9 +182,10 @@ impl Engine {
         &self,
         question: QuestionId,
         answer: Answer,
-        by: CallerName,
+        by: impl Into<AnswerAuthor>,
         rider: Rider,
     ) -> Result<ExecutionId, Error> {
+        let by = by.into();
         let execution = self.asked_by(question).await?;
         let intent = Intent::Answer { question, answer, by, rider, today: None };
         self.ask(execution, intent).await?;
@@ -197,8 +198,9 @@ impl Engine {
         &self,
         execution: ExecutionId,
         answers: Vec<(QuestionId, Answer, Rider)>,
-        by: CallerName,
+        by: impl Into<AnswerAuthor>,
     ) -> Result<(), Error> {
+        let by = by.into();
         let intent = |(question, answer, rider): (QuestionId, Answer, Rider)| {
             let by = by.clone();
             Intent::Answer { question, answer, by, rider, today: None }

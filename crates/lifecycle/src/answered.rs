@@ -2,16 +2,16 @@
 
 use crate::decide::{Decision, approval_message, not_there};
 use crate::{
-    Admission, Answer, CallId, CallOutcome, CallerName, Event, Failure, FailureCode, Json, Moment,
-    Policy, Question, QuestionId, QuestionKind, Rejection, Revision, Rider, Stage, State, ToolPath,
-    Traits, Verdict,
+    Admission, Answer, AnswerAuthor, CallId, CallOutcome, Event, Failure, FailureCode, Json,
+    Moment, Policy, Question, QuestionId, QuestionKind, Rejection, Revision, Rider, Stage, State,
+    ToolPath, Traits, Verdict,
 };
 
 /// What a person said.
 pub(crate) struct Said {
     pub(crate) question: QuestionId,
     pub(crate) answer: Answer,
-    pub(crate) by: CallerName,
+    pub(crate) by: AnswerAuthor,
     pub(crate) rider: Rider,
     pub(crate) today: Option<Admission>,
 }
@@ -48,7 +48,8 @@ pub(crate) fn answered(state: &State, policy: &Policy, moment: Moment, said: Sai
         question: id,
         call,
         answer,
-        by,
+        by: by.caller,
+        role: by.role,
         remember,
         arguments: arguments.clone(),
     };

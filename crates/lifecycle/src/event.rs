@@ -1,8 +1,9 @@
 //! What has happened. The journal is a numbered list of these; this file is its format.
 
 use crate::{
-    CallId, CallerName, Failure, InputIndex, Json, LimitKind, Limits, Nature, Outcome, Prepared,
-    Program, Question, QuestionId, Seed, Seq, Terms, TimerId, Timestamp, ToolPath, answer::Answer,
+    AnswerRole, CallId, CallerName, Failure, InputIndex, Json, LimitKind, Limits, Nature, Outcome,
+    Prepared, Program, Question, QuestionId, Seed, Seq, Terms, TimerId, Timestamp, ToolPath,
+    answer::Answer,
 };
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +81,9 @@ pub enum Event {
         answer: Answer,
         /// By whom.
         by: CallerName,
+        /// As whom. Entries of versions that did not record it read as a person.
+        #[serde(rename = "as", default, skip_serializing_if = "AnswerRole::is_person")]
+        role: AnswerRole,
         /// This execution may call this edition of the tool again without asking.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         remember: bool,

@@ -1,9 +1,9 @@
 //! What somebody wants to happen. It may be refused; then nothing is recorded.
 
 use crate::{
-    Answer, CallId, CallOutcome, CallerName, Failure, InputIndex, Json, LimitKind, Limits,
-    LogLevel, OutputMark, Prepared, Program, QuestionId, Revision, Rider, Seed, Terms, TimerId,
-    ToolPath, Traits, Wish,
+    Answer, AnswerAuthor, CallId, CallOutcome, CallerName, Failure, InputIndex, Json, LimitKind,
+    Limits, LogLevel, OutputMark, Prepared, Program, QuestionId, Revision, Rider, Seed, Terms,
+    TimerId, ToolPath, Traits, Wish,
 };
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ pub enum Intent {
     Answer {
         question: QuestionId,
         answer: Answer,
-        by: CallerName,
+        by: AnswerAuthor,
         /// What comes with a yes.
         rider: Rider,
         /// What the catalogue says today about the held call, with the arguments that it would get; none

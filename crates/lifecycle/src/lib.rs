@@ -7,6 +7,7 @@
 //! [`decide`] says what happens, [`State::apply`] remembers it, [`owe`] says what must be done about it.
 
 mod answer;
+mod answer_role;
 mod answered;
 mod decide;
 mod effect;
@@ -27,6 +28,7 @@ mod utc;
 mod wish;
 
 pub use answer::{Answer, Question, QuestionKind, Rider};
+pub use answer_role::{AnswerAuthor, AnswerRole, BadAnswerRole};
 pub use decide::{Moment, decide};
 pub use effect::{Effect, owe};
 pub use event::{CallOutcome, Entry, Event, Input, LogLevel, OutputMark, Strength};

@@ -48,7 +48,7 @@ fn submitted(state: &mut State, policy: &Policy, intent: Intent) -> Result<Vec<E
 
 fn with_arguments(question: QuestionId, edited: &str, today: Option<Admission>) -> Intent {
     let (answer, rider) = (Answer::Accept { content: None }, Rider::Arguments(json(edited)));
-    Intent::Answer { question, answer, by: me(), rider, today }
+    Intent::Answer { question, answer, by: me().into(), rider, today }
 }
 
 #[test]
@@ -61,7 +61,15 @@ fn changed_arguments_go_to_the_tool_and_the_programs_own_call_stays_what_it_was(
     let (call, answer) = (CallId(1), Answer::Accept { content: None });
     let (arguments, by) = (Some(json(edited)), me());
     let expected = [
-        Event::CallAnswered { question, call, answer, by, remember: false, arguments },
+        Event::CallAnswered {
+            question,
+            call,
+            answer,
+            by,
+            role: AnswerRole::Person,
+            remember: false,
+            arguments,
+        },
         Event::CallDispatched { call, attempt: 1 },
     ];
     assert_eq!(events, expected);

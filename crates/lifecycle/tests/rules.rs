@@ -73,7 +73,7 @@ fn ask(state: &mut State, n: u128, asking: Asking) -> bool {
         };
         let rider = if asking.remember { Rider::Remember } else { Rider::Nothing };
         let today = Some(admission);
-        decided(state, Intent::Answer { question, answer, by: me(), rider, today });
+        decided(state, Intent::Answer { question, answer, by: me().into(), rider, today });
     }
     if matches!(state.calls[&call].stage, Stage::Dispatched(_)) {
         decided(state, Intent::Settle { call, outcome: outcome(0) });
@@ -109,7 +109,7 @@ proptest! {
         prop_assert!(n_answers.values().all(|n| *n == 1));
         let moment = Moment { at: Timestamp(0), entropy: Uuid::from_u128(99) };
         for question in n_answers.into_keys() {
-            let by = me();
+            let by = me().into();
             let again =
                 Intent::Answer { question, answer: answer(how), by, rider: Rider::Nothing, today: None };
             prop_assert_eq!(
@@ -166,7 +166,7 @@ proptest! {
         submit(&mut state, Intent::Call { call: CallId(1), tool, args, line: Some(7), admission: fit(asked) });
         let question = state.open_questions().next().unwrap().id;
         let (answer, today_is) = (Answer::Accept { content: None }, Some(fit(today)));
-        let by = me();
+        let by = me().into();
         let events = submit(
             &mut state,
             Intent::Answer { question, answer, by, rider: Rider::Nothing, today: today_is },

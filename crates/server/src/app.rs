@@ -10,7 +10,7 @@ use crate::doors::mcp::Mcp;
 use crate::metrics::Metrics;
 use crate::tasks::Tasks;
 use engine::{Clock, Engine};
-use lifecycle::CallerName;
+use lifecycle::{AnswerRole, CallerName};
 use sources::Sources;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -20,7 +20,8 @@ pub(crate) struct App {
     pub(crate) gate: Gate,
     pub(crate) tokens: Tokens,
     pub(crate) hosts: Hosts,
-    pub(crate) model_answers: bool,
+    /// Who may answer questions at most.
+    pub(crate) answers: AnswerRole,
     pub(crate) clock: Clock,
     pub(crate) sources: Option<Sources>,
     pub(crate) metrics: Metrics,
@@ -66,7 +67,7 @@ impl App {
             gate,
             tokens: Tokens::new(config.records, environment.as_deref()),
             hosts: Hosts::new(config.listen, &config.allowed_hosts),
-            model_answers: config.model_answers,
+            answers: config.answers,
             clock: config.clock,
             sources: config.sources,
             metrics: Metrics::default(),

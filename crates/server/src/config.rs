@@ -3,7 +3,7 @@
 use crate::doors::exec_server::ExecServer;
 use crate::doors::hotrepl::Settings;
 use engine::{Clock, Engine};
-use lifecycle::ToolPath;
+use lifecycle::{AnswerRole, ToolPath};
 use sources::Sources;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -28,8 +28,8 @@ pub struct Config {
     pub auth: Auth,
     /// Names, besides the loopback ones and the listen address, that this server answers to.
     pub allowed_hosts: Vec<String>,
-    /// Whether whoever runs a program may answer its questions.
-    pub model_answers: bool,
+    /// Who may answer questions at most. A token's own value may be stricter.
+    pub answers: AnswerRole,
     /// Other names by which enclave's programs call tools of the catalogue.
     pub enclave_tools: BTreeMap<ToolPath, ToolPath>,
     /// What time it is.
@@ -69,7 +69,7 @@ pub enum Auth {
 }
 
 impl Config {
-    /// The usual server for this engine and these records: tokens, and programs' owners may answer.
+    /// The usual server for this engine and these records: tokens, and only persons answer.
     pub fn new(engine: Engine, store: impl Records + Blobs + Notes + 'static) -> Self {
         let store = Arc::new(store);
         Self {
@@ -80,7 +80,7 @@ impl Config {
             notes: store,
             auth: Auth::Tokens { environment: None },
             allowed_hosts: vec![],
-            model_answers: true,
+            answers: AnswerRole::Model,
             enclave_tools: BTreeMap::new(),
             clock: Clock::system(),
             exec_server: None,

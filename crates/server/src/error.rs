@@ -177,9 +177,12 @@ impl Problem {
         match denied {
             Denied::Hidden => Self::no_execution(id),
             Denied::Needs(scope) => Self::needs(scope),
-            Denied::ModelAnswersOff => Self::forbidden(
-                "Whoever runs a program may not answer its questions on this server; \
-                 a token with the scope answer is needed.",
+            Denied::PersonAnswers => Self::forbidden(format!(
+                "A person decides this question, on the page /resume/{id} of this server. Nothing was answered."
+            )),
+            Denied::NotInAdvance => Self::forbidden(
+                "autoApprove needs a token with the scope answer. Nothing was started. Without autoApprove the \
+                 program starts, and a person decides its questions on their pages.",
             ),
         }
     }

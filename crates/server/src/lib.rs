@@ -1,6 +1,7 @@
 //! The server: transports, routes, who may do what, and one folder per door. Knows no guest and no
 //! journal format; everything it does, it asks of the engine.
 
+mod answering;
 mod app;
 pub mod auth;
 mod body;

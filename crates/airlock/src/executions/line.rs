@@ -2,7 +2,7 @@
 
 use crate::print::tamed;
 use client::{Ended, Event, Happened};
-use lifecycle::{LogLevel, Utc};
+use lifecycle::{AnswerRole, LogLevel, Utc};
 
 /// Longest text in a line; `--json` has the whole.
 const TEXT_CHARS_MAX: usize = 300;
@@ -31,14 +31,14 @@ fn said(happened: &Happened) -> String {
             let first = message.lines().next().unwrap_or_default();
             format!("call {call} asks as {id}: {}", short(first))
         }
-        Happened::Answer { id, action, by, arguments: Some(edited), .. } => {
-            let edited = short(edited.text());
-            format!("{id} was answered by {}: {} with {edited} instead", short(by), short(action))
+        Happened::Answer { id, action, by, role, arguments: Some(edited), .. } => {
+            let (by, edited) = (author(by, *role), short(edited.text()));
+            format!("{id} was answered by {by}: {} with {edited} instead", short(action))
         }
-        Happened::Answer { id, action, content, by, .. } => {
+        Happened::Answer { id, action, content, by, role, .. } => {
             let content = content.as_ref().map(|json| format!(" {}", short(json.text())));
             let content = content.unwrap_or_default();
-            format!("{id} was answered by {}: {}{content}", short(by), short(action))
+            format!("{id} was answered by {}: {}{content}", author(by, *role), short(action))
         }
         Happened::Dispatched { call, attempt: 0 | 1 } => format!("call {call} goes to its tool"),
         Happened::Dispatched { call, attempt } => {
@@ -68,6 +68,14 @@ fn how(ended: &Ended) -> String {
         }
         Ended::Cancelled { by } => format!("cancelled by {}", short(by)),
         Ended::Unknown => "may or may not have run".into(),
+    }
+}
+
+/// Who answered, and as whom if that was no person.
+fn author(by: &str, role: AnswerRole) -> String {
+    match role {
+        AnswerRole::Person => short(by),
+        AnswerRole::Client | AnswerRole::Model => format!("{} as {role}", short(by)),
     }
 }
 
@@ -118,14 +126,22 @@ mod tests {
             Happened::Question { id, call, message },
             "call 1 asks as exec_00000000-0000-0000-0000-000000000002: Approve demo.ask?",
         );
-        let action = "decline".to_owned();
+        let answer = |role| {
+            let (action, by) = ("decline".to_owned(), "ann".to_owned());
+            Happened::Answer { id, call, action, content: None, by, role, arguments: None }
+        };
         check(
-            Happened::Answer { id, call, action, content: None, by: by.clone(), arguments: None },
+            answer(AnswerRole::Person),
             "exec_00000000-0000-0000-0000-000000000002 was answered by ann: decline",
         );
-        let (action, arguments) = ("accept".to_owned(), Some(json(r#"{"a":2}"#)));
         check(
-            Happened::Answer { id, call, action, content: None, by, arguments },
+            answer(AnswerRole::Model),
+            "exec_00000000-0000-0000-0000-000000000002 was answered by ann as model: decline",
+        );
+        let (action, arguments) = ("accept".to_owned(), Some(json(r#"{"a":2}"#)));
+        let role = AnswerRole::Person;
+        check(
+            Happened::Answer { id, call, action, content: None, by, role, arguments },
             "exec_00000000-0000-0000-0000-000000000002 was answered by ann: accept with {\"a\":2} instead",
         );
         check(Happened::Dispatched { call, attempt: 2 }, "call 1 goes to its tool, attempt 2");

@@ -1,7 +1,7 @@
 //! The command line of `airlock serve`.
 
 use crate::{duration, size};
-use lifecycle::ToolPath;
+use lifecycle::{AnswerRole, ToolPath};
 use server::Doors;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -29,8 +29,12 @@ pub(crate) struct Args {
     /// Asks nobody for a token: whoever can reach the port may do everything. On loopback only.
     #[arg(long)]
     pub(crate) no_auth: bool,
-    /// Whoever runs a program may not answer its questions.
-    #[arg(long)]
+    /// Who may answer questions at most: person (a token or browser session with the scope answer), client (also the
+    /// dialog of an MCP client) or model (also the agent itself). A token's own value may be stricter.
+    #[arg(long, value_name = "WHO")]
+    pub(crate) answers: Option<AnswerRole>,
+    /// The older name of `--answers person`.
+    #[arg(long, hide = true, conflicts_with = "answers")]
     pub(crate) no_model_answers: bool,
     /// Opens /exec: whoever has a token with the scope process may spawn processes on this machine.
     #[arg(long)]
@@ -92,6 +96,7 @@ impl Args {
             demo: false,
             config: None,
             no_auth: false,
+            answers: None,
             no_model_answers: false,
             exec: false,
             keep_for: KEEP_FOR,
@@ -104,6 +109,15 @@ impl Args {
             vault_key: None,
             repl: ReplArgs::default(),
             doors: Doors::All,
+        }
+    }
+
+    /// Who may answer at most, by the command line.
+    pub(super) const fn answers(&self) -> AnswerRole {
+        match (self.answers, self.no_model_answers) {
+            (Some(answers), _) => answers,
+            (None, true) => AnswerRole::Person,
+            (None, false) => AnswerRole::Model,
         }
     }
 }

@@ -127,7 +127,7 @@ pub(super) async fn config(
         auth,
         allowed_hosts: allowed_hosts(args),
         enclave_tools: args.enclave_tools.iter().cloned().collect(),
-        model_answers: !args.no_model_answers,
+        answers: args.answers(),
         clock,
         repl: repl_settings(args, data_dir)?,
         doors: args.doors,

@@ -133,7 +133,7 @@ pub(crate) fn answering(state: &State, which: u8, how: u8) -> Intent {
     let stranger = QuestionId::from_uuid(Uuid::from_u128(1));
     let question = *ids.get(usize::from(which) % (ids.len() + 1)).unwrap_or(&stranger);
     let (rider, today) = (rider(how), today(which));
-    Intent::Answer { question, answer: answer(how), by: me(), rider, today }
+    Intent::Answer { question, answer: answer(how), by: me().into(), rider, today }
 }
 
 pub(crate) fn fitted(state: &State, wish: &Wish) -> Intent {

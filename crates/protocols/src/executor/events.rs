@@ -97,6 +97,9 @@ enum Happened<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         content: Option<&'a RawValue>,
         by: &'a str,
+        /// As whom; left out for a person.
+        #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
+        role: Option<&'static str>,
         #[serde(skip_serializing_if = "Option::is_none")]
         remember: Option<&'static str>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -175,7 +178,7 @@ fn happened(event: &Event) -> Happened<'_> {
             line: *line,
         },
         Event::CallAsked(question) => asked(question),
-        Event::CallAnswered { question, call, answer, by, remember, arguments } => {
+        Event::CallAnswered { question, call, answer, by, role, remember, arguments } => {
             let (action, content) = said(answer);
             Happened::Answer {
                 execution_id: question.to_string(),
@@ -183,6 +186,7 @@ fn happened(event: &Event) -> Happened<'_> {
                 action,
                 content,
                 by: &by.0,
+                role: (!role.is_person()).then_some(role.name()),
                 remember: remember.then_some("execution"),
                 arguments: arguments.as_ref().map(|edited| edited.raw()),
             }

@@ -1,8 +1,8 @@
 use super::*;
 use lifecycle::{
-    Answer, CallId, CallOutcome, CallerName, Convention, Entry, Event, Failure, FailureCode,
-    InputIndex, Json, Limits, LogLevel, Nature, Outcome, OutputMark, Program, Question, QuestionId,
-    QuestionKind, Runs, Seed, Seq, Timestamp, ToolPath,
+    Answer, AnswerRole, CallId, CallOutcome, CallerName, Convention, Entry, Event, Failure,
+    FailureCode, InputIndex, Json, Limits, LogLevel, Nature, Outcome, OutputMark, Program,
+    Question, QuestionId, QuestionKind, Runs, Seed, Seq, Timestamp, ToolPath,
 };
 
 fn question(n: u32) -> QuestionId {
@@ -53,6 +53,7 @@ fn answered(n: u32) -> Vec<Event> {
             call: CallId(n),
             answer: Answer::Accept { content: None },
             by: CallerName("bob".into()),
+            role: AnswerRole::Person,
             remember: false,
             arguments: None,
         },

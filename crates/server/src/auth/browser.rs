@@ -5,7 +5,7 @@
 
 use super::scope::{Caller, Scope, Scopes};
 use super::tokens::{Secret, TokenError, Tokens, digest};
-use lifecycle::{CallerName, Timestamp};
+use lifecycle::{AnswerRole, CallerName, Timestamp};
 use serde::{Deserialize, Serialize};
 use store::{Records, StoreError};
 
@@ -94,7 +94,8 @@ pub(super) async fn caller(
     let Some(kept) = alive(&record.value, now) else { return Ok(None) };
     let may_answer = tokens.scopes_of(&kept.name).await?.is_some_and(|s| s.has(Scope::Answer));
     let scopes = Scopes::from(SCOPES.as_slice());
-    Ok(may_answer.then_some(Caller { name: CallerName(kept.name), scopes }))
+    let (name, answers) = (CallerName(kept.name), AnswerRole::Person);
+    Ok(may_answer.then_some(Caller { name, scopes, answers }))
 }
 
 /// Only digests are kept: whoever reads the store cannot sign in.
@@ -155,7 +156,9 @@ mod tests {
         let store = Arc::new(SqliteStore::temporary().unwrap());
         let scopes = Scopes::parse(scopes.split(',')).unwrap();
         let (name, secret) = (TokenName::parse("ann").unwrap(), Secret::new().unwrap());
-        tokens::add(&*store, &name, scopes, &secret, Timestamp(0)).await.unwrap();
+        tokens::add(&*store, &name, (scopes, AnswerRole::Person), &secret, Timestamp(0))
+            .await
+            .unwrap();
         let tokens = Tokens::new(Arc::clone(&store) as _, None);
         (store, tokens, CallerName("ann".into()))
     }

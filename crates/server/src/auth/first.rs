@@ -2,7 +2,7 @@
 
 use super::scope::{Scope, Scopes};
 use super::tokens::{self, Secret, TokenError, TokenName};
-use lifecycle::Timestamp;
+use lifecycle::{AnswerRole, Timestamp};
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
@@ -45,7 +45,7 @@ pub async fn first_tokens(
         // The file first: a token whose secret nobody can read would be worse than the reverse.
         write(&secret_file(data_dir, name), secret.text())?;
         let name = TokenName::parse(name)?;
-        let scopes = Scopes::from([scope].as_slice());
+        let scopes = (Scopes::from([scope].as_slice()), AnswerRole::Person);
         tokens::add(records, &name, scopes, &secret, now).await?;
     }
     Ok(Some(folder))

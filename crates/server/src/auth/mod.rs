@@ -40,7 +40,8 @@ impl FromRequestParts<Arc<App>> for Caller {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
         if matches!(app.gate, Gate::Open) {
             let name = CallerName(ANYBODY.into());
-            return Ok(Self { name, scopes: Scopes::from([Scope::Admin].as_slice()) });
+            let scopes = Scopes::from([Scope::Admin].as_slice());
+            return Ok(Self { name, scopes, answers: app.answers });
         }
         let Some(secret) = presented(parts) else { return Err(Problem::unauthorized()) };
         let caller = if browser::is_bearer(&secret) {
@@ -49,7 +50,9 @@ impl FromRequestParts<Arc<App>> for Caller {
             app.tokens.caller(&secret).await
         };
         let caller = caller.map_err(engine::Fault::from)?;
-        caller.ok_or_else(Problem::unauthorized)
+        let mut caller: Self = caller.ok_or_else(Problem::unauthorized)?;
+        caller.answers = app.answers;
+        Ok(caller)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a token is good for, and who may do what to whose execution.
 
-use lifecycle::CallerName;
+use lifecycle::{AnswerRole, CallerName};
 use std::fmt;
 use std::str::FromStr;
 
@@ -99,6 +99,8 @@ impl fmt::Display for Scopes {
 pub(crate) struct Caller {
     pub(crate) name: CallerName,
     pub(crate) scopes: Scopes,
+    /// Who may answer with this token at most: its own value, bounded by the server's.
+    pub(crate) answers: AnswerRole,
 }
 
 /// Why a caller may not.
@@ -108,8 +110,10 @@ pub(crate) enum Denied {
     Hidden,
     /// The token is not good for this.
     Needs(Scope),
-    /// Programs' owners do not answer their own questions here.
-    ModelAnswersOff,
+    /// A person answers, on the question's page or with a token that has the scope `answer`.
+    PersonAnswers,
+    /// Only a token with the scope `answer` may approve calls before they are asked about.
+    NotInAdvance,
 }
 
 impl Caller {
@@ -130,16 +134,6 @@ impl Caller {
         }
         self.owns(owner)?;
         if self.scopes.has(Scope::Answer) { Ok(()) } else { self.needs(Scope::Run) }
-    }
-
-    /// Answer a question of an execution.
-    pub(crate) fn may_answer(&self, owner: &CallerName, model_answers: bool) -> Result<(), Denied> {
-        if self.scopes.has(Scope::Answer) {
-            return Ok(());
-        }
-        self.owns(owner)?;
-        self.needs(Scope::Run).map_err(|_| Denied::Needs(Scope::Answer))?;
-        if model_answers { Ok(()) } else { Err(Denied::ModelAnswersOff) }
     }
 
     /// End an execution.
@@ -166,7 +160,8 @@ impl Caller {
         self.scopes.has(Scope::Answer)
     }
 
-    fn owns(&self, owner: &CallerName) -> Result<(), Denied> {
+    /// Lets the owner of an execution pass; to others it is as if it did not exist.
+    pub(crate) fn owns(&self, owner: &CallerName) -> Result<(), Denied> {
         if self.name == *owner { Ok(()) } else { Err(Denied::Hidden) }
     }
 
@@ -181,24 +176,20 @@ mod tests {
 
     fn caller(name: &str, scopes: &str) -> Caller {
         let scopes = Scopes::parse(scopes.split(',')).unwrap();
-        Caller { name: CallerName(name.into()), scopes }
+        Caller { name: CallerName(name.into()), scopes, answers: AnswerRole::Person }
     }
 
     #[test]
     fn who_may_do_what_to_whose_execution() {
-        use Denied::{Hidden, ModelAnswersOff, Needs};
-        use Scope::{Admin, Answer, Run};
+        use Denied::{Hidden, Needs};
+        use Scope::{Admin, Run};
         let ok = Ok(());
-        // who, scopes: run, see, see one that asked, answer, answer without model answers, cancel, administer
+        // who, scopes: run, see, see one that asked, cancel, administer
         let table = [
-            ("ann", "run", [ok, ok, ok, ok, Err(ModelAnswersOff), ok, Err(Needs(Admin))]),
-            (
-                "ann",
-                "answer",
-                [Err(Needs(Run)), ok, ok, ok, ok, Err(Needs(Run)), Err(Needs(Admin))],
-            ),
-            ("ann", "run,answer", [ok, ok, ok, ok, ok, ok, Err(Needs(Admin))]),
-            ("ann", "admin", [ok; 7]),
+            ("ann", "run", [ok, ok, ok, ok, Err(Needs(Admin))]),
+            ("ann", "answer", [Err(Needs(Run)), ok, ok, Err(Needs(Run)), Err(Needs(Admin))]),
+            ("ann", "run,answer", [ok, ok, ok, ok, Err(Needs(Admin))]),
+            ("ann", "admin", [ok; 5]),
             (
                 "ann",
                 "process",
@@ -206,31 +197,13 @@ mod tests {
                     Err(Needs(Run)),
                     Err(Needs(Run)),
                     Err(Needs(Run)),
-                    Err(Needs(Answer)),
-                    Err(Needs(Answer)),
                     Err(Needs(Run)),
                     Err(Needs(Admin)),
                 ],
             ),
-            (
-                "bob",
-                "run",
-                [
-                    ok,
-                    Err(Hidden),
-                    Err(Hidden),
-                    Err(Hidden),
-                    Err(Hidden),
-                    Err(Hidden),
-                    Err(Needs(Admin)),
-                ],
-            ),
-            (
-                "bob",
-                "answer",
-                [Err(Needs(Run)), Err(Hidden), ok, ok, ok, Err(Hidden), Err(Needs(Admin))],
-            ),
-            ("bob", "admin", [ok; 7]),
+            ("bob", "run", [ok, Err(Hidden), Err(Hidden), Err(Hidden), Err(Needs(Admin))]),
+            ("bob", "answer", [Err(Needs(Run)), Err(Hidden), ok, Err(Hidden), Err(Needs(Admin))]),
+            ("bob", "admin", [ok; 5]),
         ];
         let ann = CallerName("ann".into());
         for (name, scopes, expected) in table {
@@ -239,8 +212,6 @@ mod tests {
                 caller.may_run(),
                 caller.may_see(&ann, false),
                 caller.may_see(&ann, true),
-                caller.may_answer(&ann, true),
-                caller.may_answer(&ann, false),
                 caller.may_cancel(&ann),
                 caller.may_administer(),
             ];

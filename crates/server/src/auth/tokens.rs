@@ -3,7 +3,7 @@
 use super::scope::{Caller, Scope, Scopes};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use lifecycle::{CallerName, Timestamp};
+use lifecycle::{AnswerRole, CallerName, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
@@ -35,6 +35,8 @@ pub struct Token {
     pub name: TokenName,
     /// What it is good for.
     pub scopes: Scopes,
+    /// Who may answer with it at most; the server's setting bounds it.
+    pub answers: AnswerRole,
     /// When it was minted.
     pub created: Timestamp,
     digest: [u8; 32],
@@ -129,6 +131,9 @@ impl fmt::Debug for Secret {
 struct Kept {
     name: String,
     scopes: Vec<String>,
+    /// Left out for `person`, as records of earlier versions do.
+    #[serde(default, skip_serializing_if = "AnswerRole::is_person")]
+    answers: AnswerRole,
     sha256: String,
     created: i64,
 }
@@ -137,17 +142,19 @@ struct Kept {
 pub async fn add(
     records: &dyn Records,
     name: &TokenName,
-    scopes: Scopes,
+    (scopes, answers): (Scopes, AnswerRole),
     secret: &Secret,
     created: Timestamp,
 ) -> Result<Token, TokenError> {
     if list(records).await?.len() >= TOKENS_MAX {
         return Err(TokenError::TooMany);
     }
-    let token = Token { name: name.clone(), scopes, created, digest: digest(secret.text()) };
+    let digest = digest(secret.text());
+    let token = Token { name: name.clone(), scopes, answers, created, digest };
     let kept = Kept {
         name: name.0.clone(),
         scopes: scopes.given().map(|scope| scope.name().to_owned()).collect(),
+        answers,
         sha256: token.digest.iter().map(|byte| format!("{byte:02x}")).collect(),
         created: created.0,
     };
@@ -213,14 +220,15 @@ impl Tokens {
         let presented = digest(secret);
         if self.environment.is_some_and(|environment| same(&environment, &presented)) {
             let name = CallerName(ENVIRONMENT.into());
-            return Ok(Some(Caller { name, scopes: Scopes::from([Scope::Admin].as_slice()) }));
+            let scopes = Scopes::from([Scope::Admin].as_slice());
+            return Ok(Some(Caller { name, scopes, answers: AnswerRole::Person }));
         }
         // Every token is compared, so that the time says nothing about which one matched.
         let mut found = None;
         for token in &*self.known().await? {
             if same(&token.digest, &presented) {
-                found =
-                    Some(Caller { name: CallerName(token.name.0.clone()), scopes: token.scopes });
+                let name = CallerName(token.name.0.clone());
+                found = Some(Caller { name, scopes: token.scopes, answers: token.answers });
             }
         }
         Ok(found)
@@ -281,6 +289,7 @@ fn read(value: &str) -> Option<Token> {
     Some(Token {
         name: TokenName::parse(&kept.name).ok()?,
         scopes: Scopes::parse(kept.scopes.iter().map(String::as_str)).ok()?,
+        answers: kept.answers,
         created: Timestamp(kept.created),
         digest: unhex(&kept.sha256)?,
     })
@@ -318,6 +327,7 @@ mod tests {
     async fn mint(records: &dyn Records, name: &str, scopes: &str) -> Result<Secret, TokenError> {
         let secret = Secret::new()?;
         let scopes = Scopes::parse(scopes.split(',')).unwrap();
+        let scopes = (scopes, AnswerRole::Person);
         add(records, &TokenName::parse(name)?, scopes, &secret, Timestamp(5)).await?;
         Ok(secret)
     }

@@ -9,7 +9,8 @@ use crate::query::Id;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use protocols::executor::{member, members};
+use lifecycle::AnswerRole;
+use protocols::executor::{Members, member, members};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<
     Ok(answer(StatusCode::OK, &json!({ "tokens": tokens })))
 }
 
-/// `POST /api/tokens {name, scopes}`.
+/// `POST /api/tokens {name, scopes, answers}`.
 pub(crate) async fn add(
     State(app): State<Arc<App>>,
     caller: Caller,
@@ -35,9 +36,10 @@ pub(crate) async fn add(
     let scopes = scopes.unwrap_or_default();
     let scopes = Scopes::parse(scopes.iter().map(String::as_str))
         .map_err(|bad| Problem::bad_request(format!("The member \"scopes\" is wrong: {bad}.")))?;
+    let answers = answers(&members)?.unwrap_or_default();
     let secret = Secret::new()?;
     let now = app.clock.now();
-    let token = auth::add(app.tokens.records(), &name, scopes, &secret, now).await?;
+    let token = auth::add(app.tokens.records(), &name, (scopes, answers), &secret, now).await?;
     app.tokens.forget();
     let mut shown = shown(&token);
     shown["secret"] = secret.text().into();
@@ -56,7 +58,19 @@ pub(crate) async fn remove(
     Ok(answer(StatusCode::OK, &json!({ "removed": true })))
 }
 
+fn answers(members: &Members<'_>) -> Result<Option<AnswerRole>, Problem> {
+    let text: Option<String> = member(members, "answers", "a string")?;
+    text.map(|text| text.parse())
+        .transpose()
+        .map_err(|bad| Problem::bad_request(format!("The member \"answers\" is wrong: {bad}.")))
+}
+
 fn shown(token: &Token) -> Value {
     let scopes: Vec<_> = token.scopes.given().map(|scope| scope.name()).collect();
-    json!({ "name": token.name.as_str(), "scopes": scopes, "created": token.created.0 })
+    json!({
+        "name": token.name.as_str(),
+        "scopes": scopes,
+        "answers": token.answers,
+        "created": token.created.0,
+    })
 }

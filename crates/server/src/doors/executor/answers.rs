@@ -1,7 +1,8 @@
 //! All questions of an execution at once: `GET …/questions`, `POST …/answers`.
 
 use super::wait::{Attendant, Until};
-use super::{find, outbound, owner, patience, see, wait};
+use super::{find, outbound, patience, see, wait};
+use crate::answering::{AnswerPath, authorize};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::body::JsonBody;
@@ -11,7 +12,6 @@ use crate::query::{Id, Query};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use lifecycle::{ExecutionId, QuestionId};
 use std::sync::Arc;
 
 /// `GET /api/executions/{id}/questions`.
@@ -38,16 +38,13 @@ pub(crate) async fn answers(
     let answers = protocols::executor::answers(&body)?;
     let wait = patience(&query)?;
     let (execution, _) = find(&app, &id).await?;
-    let owner = owner(&app, execution).await?;
-    let may = caller.may_answer(&owner, app.model_answers);
-    may.map_err(|denied| Problem::denied(denied, &id))?;
     let questions: Vec<_> = answers.iter().map(|given| given.question).collect();
+    let author = authorize(&app, &caller, AnswerPath::Request, execution, &questions).await?;
     let answers =
         answers.into_iter().map(|given| (given.question, given.answer, given.rider)).collect();
-    all_of(&app, execution, &questions).await?;
     let answering = Arc::clone(&app);
     wait::detached(&app, async move {
-        let taking = answering.engine.answer_all(execution, answers, caller.name);
+        let taking = answering.engine.answer_all(execution, answers, author);
         let counts = match first(wait::unless_stopping(&answering, taking).await) {
             Ok(counts) => counts,
             Err(problem) => return Ok(outbound::about(execution, problem.into_response())),
@@ -56,20 +53,4 @@ pub(crate) async fn answers(
         wait::attended(attendant, Until::AfterAll(questions), wait).await
     })
     .await
-}
-
-/// Every question must be this execution's: a batch is taken by one actor, all or none.
-async fn all_of(
-    app: &App,
-    execution: ExecutionId,
-    questions: &[QuestionId],
-) -> Result<(), Problem> {
-    for question in questions {
-        match app.engine.asked_by(*question).await {
-            Ok(asked_by) if asked_by == execution => {}
-            Ok(_) => return Err(Problem::no_execution(question)),
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
 }

@@ -14,6 +14,7 @@ pub(crate) use ended::{remove, result};
 pub(crate) use events::events;
 
 use super::first;
+use crate::answering::{AnswerPath, AnswerSubject, authorize, permit};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::body::JsonBody;
@@ -43,12 +44,13 @@ pub(crate) async fn execute(
     let wait = patience(&query)?;
     if order.auto_approve {
         // Approving beforehand is answering: what may not be done later may not be done now.
-        let may = caller.may_answer(&caller.name, app.model_answers);
+        let subject = AnswerSubject { owner: &caller.name, asked: None };
+        let may = permit(&caller, AnswerPath::InAdvance, subject);
         may.map_err(|denied| Problem::denied(denied, ""))?;
     }
-    let approver = order.auto_approve.then(|| caller.name.clone());
     let limits = app.engine.limits();
-    let start = Start { program: order.program, caller: caller.name, limits };
+    let start = Start { program: order.program, caller: caller.name.clone(), limits };
+    let approver = order.auto_approve.then_some(caller);
     let starting = Arc::clone(&app);
     wait::detached(&app, async move {
         let submitting = starting.engine.submit(start);
@@ -102,18 +104,18 @@ pub(crate) async fn resume(
     let rider = protocols::executor::rider(&body)?;
     let wait = patience(&query)?;
     let (execution, question) = find(&app, &id).await?;
-    let owner = owner(&app, execution).await?;
-    let may = caller.may_answer(&owner, app.model_answers);
-    may.map_err(|denied| Problem::denied(denied, &id))?;
+    let path = AnswerPath::Request;
+    authorize(&app, &caller, path, execution, question.as_slice()).await?;
     let Some(question) = (match question {
         Some(question) => Some(question),
         None => oldest_open(&app, &caller, execution).await?,
     }) else {
         return wait::told(Attendant::new(&app, execution), Until::Over, wait).await;
     };
+    let author = authorize(&app, &caller, path, execution, &[question]).await?;
     let resuming = Arc::clone(&app);
     wait::detached(&app, async move {
-        let answering = resuming.engine.answer_with(question, answer, caller.name, rider);
+        let answering = resuming.engine.answer_with(question, answer, author, rider);
         let counts = match first(wait::unless_stopping(&resuming, answering).await) {
             Ok(counts) => counts,
             Err(problem) => return Ok(outbound::about(execution, problem.into_response())),

@@ -1,15 +1,17 @@
 //! Waiting for what a client must be told. A client that leaves changes nothing.
 
 use super::outbound;
+use crate::answering::{AnswerPath, AnswerSubject, permit};
 use crate::app::App;
+use crate::auth::Caller;
 use crate::doors;
 use crate::error::Problem;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
 use lifecycle::{
-    Answer, CallerName, Entry, Event, ExecutionId, QuestionId, QuestionKind, Rejection, Seq,
+    Answer, AnswerAuthor, Entry, Event, ExecutionId, Question, QuestionId, Rejection, Seq, ToolPath,
 };
-use protocols::executor::{Account, Told};
+use protocols::executor::{Account, Asked, Told};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,8 +37,8 @@ impl Until {
 pub(super) struct Attendant {
     pub(super) app: Arc<App>,
     pub(super) execution: ExecutionId,
-    /// Accepts every approval in this caller's name.
-    pub(super) approver: Option<CallerName>,
+    /// Accepts the approvals that this caller may give in advance.
+    pub(super) approver: Option<Caller>,
     /// Whether the end, if it is heard, counts: of all who hear it one does.
     pub(super) counts: bool,
 }
@@ -61,7 +63,7 @@ impl Attendant {
         while let Some(entry) = entries.next().await {
             let entry = entry?;
             account.hear(&entry);
-            self.approve(&entry).await?;
+            self.approve(&entry, &account).await?;
             if let Some(told) = self.told(&account, &until) {
                 if let Told::Over(outcome) = told
                     && self.counts
@@ -78,8 +80,9 @@ impl Attendant {
         match until {
             Until::Now(seq) if account.last() < *seq => None,
             Until::Now(_) if self.approver.is_some() => {
-                let mut left =
-                    account.open().filter(|asked| asked.question.kind != QuestionKind::Approval);
+                let is_left =
+                    |asked: &&Asked| self.approval(&asked.question, &asked.tool).is_none();
+                let mut left = account.open().filter(is_left);
                 account.over().or(left.next().map(Told::Asked)).or(account.parked())
             }
             Until::Now(_) => account.now(),
@@ -89,17 +92,23 @@ impl Attendant {
         }
     }
 
-    async fn approve(&self, entry: &Entry) -> Result<(), Problem> {
-        let (Some(approver), Event::CallAsked(question)) = (&self.approver, &entry.event) else {
-            return Ok(());
-        };
-        if question.kind != QuestionKind::Approval {
-            return Ok(()); // a yes would not say what to do, what to fill in, who was there
-        }
+    /// Accepts the question that this entry asks, if that may be done in advance.
+    async fn approve(&self, entry: &Entry, account: &Account) -> Result<(), Problem> {
+        let Event::CallAsked(question) = &entry.event else { return Ok(()) };
+        let asked = account.question(question.id);
+        let author = asked.and_then(|asked| self.approval(&asked.question, &asked.tool));
+        let Some(author) = author else { return Ok(()) };
         let accept = Answer::Accept { content: None };
-        let answered = self.app.engine.answer(question.id, accept, approver.clone()).await;
+        let answered = self.app.engine.answer(question.id, accept, author).await;
         // Where somebody else was quicker, that counts.
         doors::first(answered).map(drop)
+    }
+
+    /// As whom a question is accepted without being shown; none where it stays open.
+    fn approval(&self, question: &Question, tool: &ToolPath) -> Option<AnswerAuthor> {
+        let approver = self.approver.as_ref()?;
+        let subject = AnswerSubject { owner: &approver.name, asked: Some((question, tool)) };
+        permit(approver, AnswerPath::InAdvance, subject).ok()
     }
 }
 

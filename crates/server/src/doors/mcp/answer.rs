@@ -1,6 +1,7 @@
 //! Answers to questions, wherever they come from: a model's `resume`, a client's form.
 
 use super::visit::Visit;
+use crate::answering::{AnswerPath, authorize};
 use crate::doors::first;
 use crate::error::Problem;
 use lifecycle::{Answer, CallerName, ExecutionId, Json, QuestionId};
@@ -12,12 +13,15 @@ use std::sync::Arc;
 /// counts: the first answer stands, and who comes later is told what followed it.
 pub(super) async fn give(
     visit: &Arc<Visit>,
+    path: AnswerPath,
     question: QuestionId,
     answer: Answer,
 ) -> Result<bool, Problem> {
     let app = Arc::clone(&visit.app);
-    let by = visit.caller.name.clone();
-    tracing::debug!(target: "mcp", caller = %by, %question, ?answer, "answer");
+    let caller = &visit.caller;
+    let execution = app.engine.asked_by(question).await?;
+    let by = authorize(&app, caller, path, execution, &[question]).await?;
+    tracing::debug!(target: "mcp", caller = %caller.name, role = %by.role, %question, ?answer, "answer");
     let giving = async move {
         let answered = tokio::select! {
             biased; // what is done already is told

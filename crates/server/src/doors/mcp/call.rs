@@ -3,10 +3,11 @@
 use super::content::Reply;
 use super::forms::Misfits;
 use super::listen::{Progress, Wanted, caught_up, listen};
-use super::narration::{Narration, Until};
+use super::narration::Until;
 use super::native::{Shown, Stop};
 use super::visit::{Manner, Visit, is_stateless};
 use super::{answer, content, direct, prompt, tasks};
+use crate::answering::AnswerPath;
 use crate::error::Problem;
 use engine::Start;
 use lifecycle::{Convention, ExecutionId, Program, QuestionId};
@@ -229,10 +230,7 @@ impl Call<'_> {
         };
         let open = open.map(|asked| asked.question.id);
         let (until, counts) = match (self.manner, open, question) {
-            (Manner::Model, Some(open), _) => {
-                self.may_answer(&narration, open)?;
-                (Until::After(open), self.answer(open).await?)
-            }
+            (Manner::Model, Some(open), _) => (Until::After(open), self.answer(open).await?),
             (_, Some(open), _) => (Until::After(open), false),
             (_, None, Some(answered)) => (Until::After(answered), false),
             (_, None, None) => (Until::Now(account.last()), false),
@@ -248,13 +246,7 @@ impl Call<'_> {
             )
         })?;
         let answer = answer::said(action, self.args.get("content"))?;
-        answer::give(self.visit, question, answer).await
-    }
-
-    fn may_answer(&self, narration: &Narration, question: QuestionId) -> Result<(), Problem> {
-        let owner = narration.account.owner().ok_or_else(|| Problem::no_execution(question))?;
-        let may = self.visit.caller.may_answer(owner, self.visit.app.model_answers);
-        may.map_err(|denied| Problem::denied(denied, question))
+        answer::give(self.visit, AnswerPath::McpTool, question, answer).await
     }
 
     fn skills(&self) -> Result<Reply, Problem> {

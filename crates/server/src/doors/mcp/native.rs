@@ -8,6 +8,7 @@ use super::listen::{Wanted, caught_up};
 use super::narration::{Narration, Until};
 use super::seal::{Bad, State, binding};
 use super::visit::{Forms, Manner};
+use crate::answering::AnswerPath;
 use crate::app::App;
 use crate::error::Problem;
 use futures_util::StreamExt as _;
@@ -73,7 +74,7 @@ impl Call<'_> {
             let Some(answer) = forms::meant(asked, forms, &form) else {
                 return Ok(Shown::Answered { counts: false });
             };
-            match answer::give(self.visit, question, answer).await {
+            match answer::give(self.visit, AnswerPath::McpDialog, question, answer).await {
                 Err(problem) if answer::is_misfit(&problem) => {
                     misfit = Some(problem.message().to_owned());
                 }
@@ -167,7 +168,7 @@ impl Call<'_> {
         for (question, answer) in brought {
             wanted.until = Until::After(question);
             let Some(answer) = answer else { continue };
-            match answer::give(self.visit, question, answer).await {
+            match answer::give(self.visit, AnswerPath::McpDialog, question, answer).await {
                 Ok(counts) => wanted.counts |= counts,
                 Err(problem) if answer::is_misfit(&problem) => {
                     misfits.insert(question, problem.message().to_owned());

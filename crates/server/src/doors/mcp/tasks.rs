@@ -7,6 +7,7 @@ use super::forms::{self, Misfits};
 use super::listen::caught_up;
 use super::narration::Narration;
 use super::visit::{Manner, Visit};
+use crate::answering::{AnswerPath, AnswerSubject, permit};
 use crate::error::Problem;
 use lifecycle::{ExecutionId, Rejection, Timestamp, Utc};
 use protocols::executor::Told;
@@ -49,8 +50,9 @@ pub(super) async fn update(
     let visit = Visit::of(context)?;
     let (_, narration) = found(&visit, id).await?;
     let owner = narration.account.owner().cloned();
-    let may = owner.map(|owner| visit.caller.may_answer(&owner, visit.app.model_answers));
-    if !matches!(may, Some(Ok(()))) {
+    let subject = owner.as_ref().map(|owner| AnswerSubject { owner, asked: None });
+    let may = subject.map(|subject| permit(&visit.caller, AnswerPath::McpDialog, subject));
+    if !matches!(may, Some(Ok(_))) {
         return Err(ErrorData::invalid_params("this caller may not answer", None));
     }
     let brought = forms::brought(&narration.account, visit.manner(Some(context)), &responses);
@@ -60,7 +62,7 @@ pub(super) async fn update(
     }
     for (question, answer) in brought {
         let Some(answer) = answer else { continue };
-        let given = answer::give(&visit, question, answer).await;
+        let given = answer::give(&visit, AnswerPath::McpDialog, question, answer).await;
         given.map_err(|problem| ErrorData::invalid_params(problem.message().to_owned(), None))?;
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! Who asks, on what terms, from where: what one request brings with it.
 
 use super::terms::{Mode, Terms};
+use crate::answering::{AnswerPath, AnswerSubject, permit};
 use crate::app::App;
 use crate::auth::Caller;
 use axum::http::HeaderValue;
@@ -56,7 +57,8 @@ impl Visit {
 
     /// Whether the caller may answer its own questions.
     pub(super) fn may_answer(&self) -> bool {
-        self.caller.may_answer(&self.caller.name, self.app.model_answers).is_ok()
+        let subject = AnswerSubject { owner: &self.caller.name, asked: None };
+        permit(&self.caller, AnswerPath::McpTool, subject).is_ok()
     }
 
     /// How a question of this caller reaches a person. Whoever may not answer is sent to a page.

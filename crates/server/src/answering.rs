@@ -1,0 +1,149 @@
+//! Who may answer a question. Every door asks here before it passes an answer to the engine, so the rule exists once.
+
+use crate::app::App;
+use crate::auth::{Caller, Denied, Scope};
+use crate::error::Problem;
+use lifecycle::{
+    AnswerAuthor, AnswerRole, CallerName, ExecutionId, Question, QuestionId, QuestionKind, ToolPath,
+};
+
+/// How an answer reaches the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AnswerPath {
+    /// A request of the HTTP API: `resume`, `answers`.
+    Request,
+    /// `autoApprove`: a yes to questions that the program will ask.
+    InAdvance,
+    /// The tool `resume` of MCP.
+    McpTool,
+    /// A dialog of an MCP client: an elicitation, a call that was sent again, a task's input.
+    McpDialog,
+}
+
+/// What is answered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AnswerSubject<'a> {
+    /// Whose execution asks.
+    pub(crate) owner: &'a CallerName,
+    /// The question and the tool whose call it holds; none before a program has asked.
+    pub(crate) asked: Option<(&'a Question, &'a ToolPath)>,
+}
+
+/// Whether `caller` may give an answer that arrives this way, and as whom the journal records it.
+pub(crate) fn permit(
+    caller: &Caller,
+    path: AnswerPath,
+    subject: AnswerSubject<'_>,
+) -> Result<AnswerAuthor, Denied> {
+    let holds_answer = caller.scopes.has(Scope::Answer);
+    if !holds_answer {
+        caller.owns(subject.owner)?;
+        caller.may_run().map_err(|_| Denied::Needs(Scope::Answer))?;
+    }
+    let is_approval =
+        subject.asked.is_none_or(|(question, _)| question.kind == QuestionKind::Approval);
+    // Of any other kind a yes would not say what to do, what to fill in, or who was there.
+    if path == AnswerPath::InAdvance && !is_approval {
+        return Err(Denied::NotInAdvance);
+    }
+    let role = match path {
+        AnswerPath::Request | AnswerPath::InAdvance if holds_answer => AnswerRole::Person,
+        AnswerPath::Request | AnswerPath::InAdvance | AnswerPath::McpTool => AnswerRole::Model,
+        AnswerPath::McpDialog => AnswerRole::Client,
+    };
+    match role <= caller.answers {
+        true => Ok(AnswerAuthor { caller: caller.name.clone(), role }),
+        false if path == AnswerPath::InAdvance => Err(Denied::NotInAdvance),
+        false => Err(Denied::PersonAnswers),
+    }
+}
+
+/// The same for questions of an execution, which are read from its state. A question that the execution does not have is
+/// not found.
+pub(crate) async fn authorize(
+    app: &App,
+    caller: &Caller,
+    path: AnswerPath,
+    execution: ExecutionId,
+    questions: &[QuestionId],
+) -> Result<AnswerAuthor, Problem> {
+    let state = app.engine.look_up(execution).await?.state;
+    let origin = state.origin.as_ref().ok_or_else(|| Problem::no_execution(execution))?;
+    let owner = &origin.caller;
+    let denied = |denied, id: &dyn std::fmt::Display| Problem::denied(denied, id);
+    // Before the questions: whoever may not see the execution must not learn which ones it has.
+    let mut author =
+        permit(caller, path, AnswerSubject { owner, asked: None }).map_err(
+            |why| match questions {
+                [question, ..] => denied(why, question),
+                [] => denied(why, &execution),
+            },
+        )?;
+    for id in questions {
+        let (question, _) = state.questions.get(id).ok_or_else(|| Problem::no_execution(id))?;
+        let call = state.calls.get(&question.call).ok_or_else(|| Problem::no_execution(id))?;
+        let subject = AnswerSubject { owner, asked: Some((question, &call.tool)) };
+        author = permit(caller, path, subject).map_err(|why| denied(why, id))?;
+    }
+    Ok(author)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::Scopes;
+
+    fn caller(name: &str, scopes: &str, answers: AnswerRole) -> Caller {
+        let scopes = Scopes::parse(scopes.split(',')).unwrap();
+        Caller { name: CallerName(name.into()), scopes, answers }
+    }
+
+    #[test]
+    fn a_value_and_the_way_an_answer_arrives_decide_whether_it_counts_and_as_whom() {
+        use AnswerPath::{InAdvance, McpDialog, McpTool, Request};
+        use AnswerRole::{Client, Model, Person};
+        use Denied::{NotInAdvance, PersonAnswers};
+        let paths = [Request, InAdvance, McpTool, McpDialog];
+        let over_mcp = [
+            (Person, [Err(PersonAnswers), Err(PersonAnswers)]),
+            (Client, [Err(PersonAnswers), Ok(Client)]),
+            (Model, [Ok(Model), Ok(Client)]),
+        ];
+        for (answers, [tool, dialog]) in over_mcp {
+            // Over MCP a token's scopes make no difference; by a request of one's own, `answer` is enough.
+            let run = match answers {
+                Model => [Ok(Model), Ok(Model), tool, dialog],
+                Person | Client => [Err(PersonAnswers), Err(NotInAdvance), tool, dialog],
+            };
+            let person = [Ok(Person), Ok(Person), tool, dialog];
+            for (scopes, expected) in
+                [("run", run), ("run,answer", person), ("answer", person), ("admin", person)]
+            {
+                let ann = caller("ann", scopes, answers);
+                let subject = AnswerSubject { owner: &ann.name, asked: None };
+                let seen = paths.map(|path| permit(&ann, path, subject).map(|author| author.role));
+                assert_eq!((answers, scopes, seen), (answers, scopes, expected));
+            }
+        }
+    }
+
+    #[test]
+    fn other_callers_questions_need_the_scope_answer() {
+        let ann = CallerName("ann".into());
+        let subject = AnswerSubject { owner: &ann, asked: None };
+        for (scopes, expected) in [
+            ("run", Err(Denied::Hidden)),
+            ("process", Err(Denied::Hidden)),
+            ("answer", Ok(AnswerRole::Person)),
+            ("admin", Ok(AnswerRole::Person)),
+        ] {
+            let bob = caller("bob", scopes, AnswerRole::Model);
+            let permitted = permit(&bob, AnswerPath::Request, subject).map(|author| author.role);
+            assert_eq!((scopes, permitted), (scopes, expected));
+        }
+        let ann = caller("ann", "process", AnswerRole::Model);
+        let subject = AnswerSubject { owner: &ann.name, asked: None };
+        let permitted = permit(&ann, AnswerPath::Request, subject);
+        assert_eq!(permitted, Err(Denied::Needs(Scope::Answer)));
+    }
+}
