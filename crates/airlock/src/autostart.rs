@@ -1,6 +1,9 @@
 //! Starts a server where none runs. Of many who want one at the same time, one starts it and all use
 //! it. What runs is known by the lock on the data directory, which names its owner's URL.
 
+use crate::print;
+use server::settings::{SettingName, look_up_settings};
+use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -24,8 +27,15 @@ const LOG_FILE: &str = "serve.log";
 /// A log that is longer is begun anew.
 const LOG_BYTES_MAX: u64 = 4 << 20;
 
-/// The usual place; when somebody else listens there, any that is free.
-const LISTEN: [&str; 2] = ["127.0.0.1:4788", "127.0.0.1:0"];
+/// Where to listen: as recorded, or the usual address; if that is in use, any free port.
+const LISTEN: [&[&str]; 2] = [&[], &["--listen", "127.0.0.1:0"]];
+
+/// Variables that a server gets from the client that starts it, besides `LC_*`. Nothing else: a client's token, its
+/// configuration and its proxies are not the server's.
+const VARIABLES: [&str; 5] = ["PATH", "HOME", "LANG", "LANGUAGE", "TZ"];
+
+/// How often a client says that it waits for a supervisor.
+const BETWEEN_WORDS: Duration = Duration::from_secs(5);
 
 /// Why there is no server.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +46,12 @@ pub(crate) enum StartError {
     /// It ended before it was ready.
     #[error("start a server; {0} says why it ended")]
     Ended(PathBuf),
+    /// A supervisor runs the server, and has not started it.
+    #[error(
+        "reach the server of {0}: a supervisor runs it and has not started it within 30 s. Look at it (systemctl status \
+         airlock, docker ps), or let clients start servers again with: airlock settings set supervised off"
+    )]
+    Supervised(PathBuf),
     /// Nobody was ready in time.
     #[error("start a server in time; {0} says what it does")]
     TooSlow(PathBuf),
@@ -68,7 +84,41 @@ pub(crate) fn running(data_dir: &Path) -> Result<String, StartError> {
         }
         wait(data_dir, deadline)?;
     }
+    if is_supervised(data_dir) {
+        return await_supervisor(data_dir, deadline);
+    }
     start(data_dir, deadline)
+}
+
+/// Whether the record says that a supervisor starts the server, or an operator with an account of its own.
+fn is_supervised(data_dir: &Path) -> bool {
+    let recorded = look_up_settings(data_dir).unwrap_or_default();
+    let is_on = |name| recorded.get(&name).is_some_and(|setting| setting.value.text() == "on");
+    is_on(SettingName::Supervised) || is_on(SettingName::OperatorMode)
+}
+
+/// Another server would hold the directory when the supervisor starts the right one.
+fn await_supervisor(data_dir: &Path, deadline: Instant) -> Result<String, StartError> {
+    let mut said: Option<Instant> = None;
+    loop {
+        if let Some(url) = listening(data_dir) {
+            return Ok(url);
+        }
+        if Instant::now() > deadline {
+            return Err(StartError::Supervised(data_dir.to_owned()));
+        }
+        if said.is_none_or(|at| at.elapsed() > BETWEEN_WORDS) {
+            let shown = data_dir.display();
+            print::note(&format!("waiting for the server of {shown}, which a supervisor starts"));
+            said = Some(Instant::now());
+        }
+        std::thread::sleep(BETWEEN_LOOKS);
+    }
+}
+
+/// The file that is locked by those who start a server, or replace one.
+pub(crate) fn start_lock(data_dir: &Path) -> io::Result<File> {
+    private(&data_dir.join(LOCK_FILE))
 }
 
 /// Where the owner of the directory listens, if it has said so.
@@ -107,21 +157,29 @@ fn start(data_dir: &Path, deadline: Instant) -> Result<String, StartError> {
     clippy::disallowed_methods,
     reason = "a server has no parent: its data directory knows it"
 )]
-fn spawn(data_dir: &Path, listen: &str, log: &Path) -> io::Result<Child> {
+fn spawn(data_dir: &Path, listen: &[&str], log: &Path) -> io::Result<Child> {
     let mut file = private(log)?;
     if file.metadata()?.len() > LOG_BYTES_MAX {
         file.set_len(0)?;
     }
-    writeln!(file, "airlock: starting on {listen}")?;
+    writeln!(file, "airlock: starting {}", listen.join(" "))?;
     std::process::Command::new(std::env::current_exe()?)
-        .args(["serve", "--listen", listen, "--data-dir"])
+        .args(["serve", "--started-by-client"])
+        .args(listen)
+        .arg("--data-dir")
         .arg(data_dir)
+        .env_clear()
+        .envs(std::env::vars_os().filter(|(name, _)| is_passed_on(name)))
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(file)
         .process_group(0)
         .spawn()
+}
+
+fn is_passed_on(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| VARIABLES.contains(&name) || name.starts_with("LC_"))
 }
 
 /// What a server says when it is ready; none when it ended, or took too long.
@@ -141,4 +199,28 @@ fn ready(child: &mut Child, deadline: Instant) -> Option<String> {
 /// A file for this user's eyes, kept as it is where it exists.
 fn private(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_gets_nothing_of_a_client_but_path_home_and_locale() {
+        for (name, expected) in [
+            ("PATH", true),
+            ("HOME", true),
+            ("LC_ALL", true),
+            ("AIRLOCK_TOKEN", false),
+            ("AIRLOCK_ADMIN_TOKEN", false),
+            ("AIRLOCK_CONFIG", false),
+            ("XDG_CONFIG_HOME", false),
+            ("HTTPS_PROXY", false),
+            ("http_proxy", false),
+            ("INVOCATION_ID", false),
+            ("LD_PRELOAD", false),
+        ] {
+            assert_eq!((name, is_passed_on(OsStr::new(name))), (name, expected));
+        }
+    }
 }

@@ -1,8 +1,10 @@
 //! `airlock doctor`: says whether this machine can hold guests safely, layer by layer.
 
+use crate::config_files::config_files;
 use crate::{Exit, data_directory, print};
 use sandbox::{Layer, Sandbox, Tier};
 use serde_json::json;
+use server::settings::{SettingName, look_up_settings, server_account, shared_account};
 use std::path::{Path, PathBuf};
 
 /// Checks what this machine offers: the jail layer by layer, the data directory, versions.
@@ -39,7 +41,8 @@ pub(crate) fn doctor(args: &Args) -> Exit {
     findings.push(memory());
     let data_dir = args.data_dir.clone().or_else(data_directory::usual);
     findings.push(keeping(data_dir.as_deref()));
-    findings.push(configuration(data_dir.as_deref().unwrap_or(Path::new("."))));
+    findings.extend(configuration(data_dir.as_deref().unwrap_or(Path::new("."))));
+    findings.push(account(data_dir.as_deref()));
     if args.json {
         let shown =
             |finding: &Finding| json!({ "mark": finding.mark.word(), "text": finding.text });
@@ -145,18 +148,44 @@ fn keeping(directory: Option<&Path>) -> Finding {
     }
 }
 
-fn configuration(data_dir: &Path) -> Finding {
+/// The configuration files that a server would read, and what of the project's does not count.
+fn configuration(data_dir: &Path) -> Vec<Finding> {
+    let missing = |text: String| Finding { mark: Mark::Missing, text };
     let named = std::env::var_os("AIRLOCK_CONFIG").map(PathBuf::from);
-    match sources::check(&crate::serve::config_files(named.as_deref(), data_dir)) {
-        Ok(files) if files.is_empty() => {
-            Finding { mark: Mark::Good, text: "configuration: no airlock.toml".into() }
-        }
-        Ok(files) => {
-            let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
-            Finding { mark: Mark::Good, text: format!("configuration {}", names.join(", ")) }
-        }
+    let read = config_files(named.as_deref(), data_dir).map_err(|error| error.to_string());
+    let read = read.and_then(|files| Ok((sources::check(&files)?, sources::notices(&files)?)));
+    let (files, notices) = match read {
+        Ok(read) => read,
         // Guests run all the same: a server keeps the configuration it had.
-        Err(why) => Finding { mark: Mark::Missing, text: format!("configuration: {why}") },
+        Err(why) => return vec![missing(format!("configuration: {why}"))],
+    };
+    let names: Vec<_> = files.files.iter().map(|file| file.path.display().to_string()).collect();
+    let names = if names.is_empty() {
+        ": no airlock.toml".into()
+    } else {
+        format!(" {}", names.join(", "))
+    };
+    let found = Finding { mark: Mark::Good, text: format!("configuration{names}") };
+    [found].into_iter().chain(notices.into_iter().map(missing)).collect()
+}
+
+/// Whether agents may run under the server's account.
+fn account(data_dir: Option<&Path>) -> Finding {
+    let settings = data_dir.map(look_up_settings).and_then(Result::ok).unwrap_or_default();
+    let mode = settings.get(&SettingName::OperatorMode);
+    let is_operator_mode = mode.is_some_and(|setting| setting.value.text() == "on");
+    match shared_account(&server_account()) {
+        None if is_operator_mode => {
+            Finding { mark: Mark::Good, text: "account: the server's own, in operator mode".into() }
+        }
+        None => Finding { mark: Mark::Good, text: "account: no one can log in with it".into() },
+        Some(why) => Finding {
+            mark: Mark::Missing,
+            text: format!(
+                "account: a server here may share its account with agents ({why}), which can then answer for a person; \
+                 docs/security.md says how to separate them"
+            ),
+        },
     }
 }
 

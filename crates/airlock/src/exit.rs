@@ -48,6 +48,21 @@ impl Exit {
     }
 }
 
+/// A mistake of the command line, of the environment or of a configuration file: exit code 2. The text says what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct UsageError(pub(crate) String);
+
+impl Exit {
+    /// The exit code of an error: 2 for a [`UsageError`], otherwise `other`.
+    pub(crate) fn of_error(error: &anyhow::Error, other: Self) -> Self {
+        match error.chain().any(|cause| cause.is::<UsageError>()) {
+            true => Self::Usage,
+            false => other,
+        }
+    }
+}
+
 /// The same, for `--help`.
 pub(crate) const RUN_HELP: &str = "\
 Exit codes:

@@ -1,11 +1,11 @@
 //! Where processes of clients and of programs live, as the configuration says.
 
+use crate::exit::UsageError;
 use anyhow::Context as _;
 use processes::Processes;
 use server::exec_server::{Choice, Confines, ExecServer, PlainSandbox, Reach, imposed_cage};
-use sources::ProcessTool;
 use sources::config::{ProcessNetwork, ProcessSandbox};
-use std::path::PathBuf;
+use sources::{ConfigFiles, ProcessTool};
 use std::sync::Arc;
 use tools::Catalogue;
 
@@ -18,8 +18,9 @@ pub(crate) struct Housing {
 
 impl Housing {
     /// Reads the files, and makes room where clients or programs may start processes.
-    pub(crate) fn open(files: &[PathBuf], is_for_clients: bool) -> anyhow::Result<Self> {
-        let said = sources::processes(files).map_err(anyhow::Error::msg)?;
+    pub(crate) fn open(files: &ConfigFiles, is_for_clients: bool) -> anyhow::Result<Self> {
+        let wrong = |why| UsageError(format!("the configuration is wrong: {why}"));
+        let said = sources::processes(files).map_err(wrong)?;
         let start = || {
             Processes::start(&processes::Config::default())
                 .context("could not start what processes are started from")

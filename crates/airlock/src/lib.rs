@@ -5,6 +5,7 @@
 mod attend;
 mod autostart;
 mod call;
+mod config_files;
 mod connection;
 mod data_directory;
 mod doctor;
@@ -34,11 +35,13 @@ mod runner;
 mod runtime;
 mod serve;
 mod server_verb;
+mod settings;
 mod size;
 mod source;
 mod table;
 mod token;
 mod tools_verb;
+mod trust;
 mod vault;
 
 use clap::{Parser, Subcommand};
@@ -62,6 +65,8 @@ enum Verb {
     Source(source::Args),
     Connection(connection::Args),
     Server(server_verb::Args),
+    Settings(settings::Args),
+    Trust(trust::Args),
     Init(init::Args),
     Token(token::Args),
     Vault(vault::Args),
@@ -100,6 +105,8 @@ pub fn main() -> std::process::ExitCode {
         Ok(Cli { verb: Verb::Source(args) }) => source::source(&args),
         Ok(Cli { verb: Verb::Connection(args) }) => connection::connection(&args),
         Ok(Cli { verb: Verb::Server(args) }) => server_verb::server(&args),
+        Ok(Cli { verb: Verb::Settings(args) }) => settings::settings(&args),
+        Ok(Cli { verb: Verb::Trust(args) }) => trust::trust(&args),
         Ok(Cli { verb: Verb::Init(args) }) => init::init(&args),
         Ok(Cli { verb: Verb::Completions(args) }) => manual::completions(&args),
         Ok(Cli { verb: Verb::Man(args) }) => manual::man(&args),

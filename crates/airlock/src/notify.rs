@@ -8,8 +8,8 @@ use deliver::Courier;
 use engine::Engine;
 use lifecycle::QuestionId;
 use news::News;
+use sources::ConfigFiles;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -34,7 +34,7 @@ pub(crate) struct Config {
     /// Whose questions.
     pub(crate) engine: Engine,
     /// Where it stands who is told; read again whenever there is something to tell.
-    pub(crate) files: Vec<PathBuf>,
+    pub(crate) files: ConfigFiles,
     /// Where the server listens.
     pub(crate) url: String,
 }

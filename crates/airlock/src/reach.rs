@@ -68,6 +68,12 @@ impl Reach {
         (is_ours && owner_of(&dir).is_none()).then_some(dir)
     }
 
+    /// The data directory, where no server is named: it can be read here, also while a server owns it.
+    pub(crate) fn own_directory(&self) -> Option<PathBuf> {
+        let dir = self.data_dir.clone().or_else(data_directory::usual)?;
+        matches!(self.server(Some(&dir)), Ok(Server::Ours)).then_some(dir)
+    }
+
     /// Which server is meant.
     fn server(&self, data_dir: Option<&Path>) -> Result<Server, Unreached> {
         Ok(named_server(given(self.base_url.as_deref()), data_dir)?)

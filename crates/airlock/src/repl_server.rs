@@ -42,7 +42,7 @@ pub(crate) fn repl_server(args: Args) -> Exit {
         return Exit::Usage;
     }
     serve::serve(serve::Args {
-        listen,
+        listen: Some(listen),
         data_dir,
         demo,
         config,

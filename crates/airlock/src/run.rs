@@ -6,7 +6,7 @@ mod rules;
 
 use crate::attend::{Manner, attend};
 use crate::reach::Reach;
-use crate::{Exit, data_directory, duration, exit, input, print, serve};
+use crate::{Exit, config_files, data_directory, duration, exit, input, print};
 use ask::Asking;
 use clap::ArgGroup;
 use lifecycle::{Json, Limits, Outcome};
@@ -106,9 +106,16 @@ pub(crate) fn run(args: Args) -> Exit {
             return Exit::Failed;
         }
     };
+    let files = match config_files::config_files(args.config.as_deref(), &data_dir) {
+        Ok(files) => files,
+        Err(error) => {
+            print::note(&error.to_string());
+            return Exit::Usage;
+        }
+    };
     match perform(in_process::Errand {
         kept,
-        files: serve::config_files(args.config.as_deref(), &data_dir),
+        files,
         data_dir,
         source,
         usual: limits(TIMEOUT_USUALLY),
@@ -123,7 +130,7 @@ pub(crate) fn run(args: Args) -> Exit {
         Ok(ending) => tell(&ending),
         Err(fault) => {
             print::note(&format!("{fault:#}"));
-            Exit::Fault
+            Exit::of_error(&fault, Exit::Fault)
         }
     }
 }

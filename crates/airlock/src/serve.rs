@@ -1,25 +1,30 @@
 //! `airlock serve`: the server, until it receives a signal to stop.
 
+mod admin_token;
 mod args;
 mod build;
+mod port_owner;
+mod settings;
 mod signals;
+mod supervisor;
+mod takeover;
 
 pub(crate) use args::{Args, ReplArgs};
-pub(crate) use build::{config_files, key_place};
 
 use crate::housing::Housing;
 use crate::notify::{self, Notifier};
 use crate::repl::Announced;
-use crate::{Exit, data_directory, print, runtime};
+use crate::{Exit, config_files, data_directory, print, runtime, trust};
 use anyhow::Context as _;
 use build::{config, engine, open_sources};
 use engine::Clock;
+use server::settings::{server_account, shared_account};
 use server::{Doors, Lanes, Server};
 use signals::StopSignals;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
-use store::sqlite::{OpenError, SqliteStore};
+use store::sqlite::SqliteStore;
 use url::Url;
 
 /// Whoever stops a service kills it soon after: what is not done by then is in the journal anyway.
@@ -27,14 +32,15 @@ const STOPPING_MAX: Duration = Duration::from_millis(4_500);
 
 /// Serves, and tells how it ended.
 pub(crate) fn serve(args: Args) -> Exit {
-    if args.no_auth && !args.listen.ip().is_loopback() {
-        print::note(&format!("--no-auth works on loopback only, and {} is not", args.listen.ip()));
+    if let Some(listen) = args.listen.filter(|listen| args.no_auth && !listen.ip().is_loopback()) {
+        print::note(&format!("--no-auth works on loopback only, and {} is not", listen.ip()));
         return Exit::Usage;
     }
     let Some(data_dir) = args.data_dir.clone().or_else(data_directory::usual) else {
         print::note("neither HOME nor --data-dir says where to keep what must last");
         return Exit::Usage;
     };
+    let data_dir = config_files::absolute(&data_dir);
     print::start_tracing();
     // Connections have lanes of their own besides.
     let served =
@@ -43,7 +49,7 @@ pub(crate) fn serve(args: Args) -> Exit {
         Ok(()) => Exit::Good,
         Err(error) => {
             print::note(&format!("{error:#}"));
-            Exit::Failed
+            Exit::of_error(&error, Exit::Failed)
         }
     }
 }
@@ -51,7 +57,8 @@ pub(crate) fn serve(args: Args) -> Exit {
 async fn run(args: Args, data_dir: &Path) -> anyhow::Result<()> {
     // From here on a signal means "stop in order", also while we start.
     let mut signals = StopSignals::listen()?;
-    let store = open(data_dir, args.doors)?;
+    settings::check(&args, data_dir)?;
+    let store = takeover::open(&args, data_dir)?;
     let result = attend(args, data_dir, &store, &mut signals).await;
     let _ = tokio::time::timeout(STOPPING_MAX, store.close()).await;
     result
@@ -64,18 +71,29 @@ async fn attend(
     signals: &mut StopSignals,
 ) -> anyhow::Result<()> {
     let doors = args.doors;
+    let settings = settings::read(&args, data_dir, store).await?;
+    let files = settings.files();
+    trust::ask_about(&files)?;
+    // Before anything is written: a start that fails leaves no tokens and no settings.
+    let listen = if doors == Doors::Repl { args.listen } else { None };
+    let listen = listen.map_or_else(|| settings.listen(), Ok)?;
+    let listener = server::bind(listen).await.map_err(port_owner::explain)?;
     let lanes = Lanes::start().context("could not start threads")?;
-    let housing = Housing::open(&config_files(args.config.as_deref(), data_dir), args.exec)?;
-    let engine = engine(&args, data_dir, store, &housing).await?;
-    let sources = match open_sources(&args, data_dir, &engine, store).await {
+    let housing = Housing::open(&files, args.exec)?;
+    let engine = engine(&args, data_dir, store, &housing, &settings).await?;
+    if !args.started_by_client {
+        settings.record(store, Clock::system().now()).await?;
+    }
+    let sources = match open_sources(&settings, &engine, store).await {
         Ok(sources) => sources,
         Err(error) => {
             engine.shutdown().await;
             return Err(error);
         }
     };
-    let config = match config(&args, &engine, data_dir, store).await {
+    let config = match config(&args, &engine, data_dir, store, &settings).await {
         Ok(config) => server::Config {
+            listen,
             lanes: lanes.handles(),
             sources: Some(sources.clone()),
             exec_server: if args.exec { housing.exec_server() } else { None },
@@ -86,7 +104,7 @@ async fn attend(
             return Err(error);
         }
     };
-    let server = match Server::start(config).await {
+    let server = match Server::start_on(listener, config).await {
         Ok(server) => server,
         Err(error) => {
             tokio::join!(sources.shutdown(), engine.shutdown());
@@ -94,7 +112,7 @@ async fn attend(
         }
     };
     let url = server.url();
-    if let Some(origin) = args.public_url.clone().or_else(|| Url::parse(&url).ok()) {
+    if let Some(origin) = settings.public_url().or_else(|| Url::parse(&url).ok()) {
         sources.listens_at(origin);
     }
     store.set_owner_note(&url).context("could not say where we listen")?;
@@ -103,14 +121,15 @@ async fn attend(
     print::report(&format!("Airlock is ready at {url}"));
     if doors == Doors::Repl {
         print::note(&format!("the REPL is at {}", url.replacen("http", "ws", 1)));
+    } else if settings.is_operator_mode() || args.started_by_client {
+        // A log is read by others too: a person who needs a link asks for one.
+        print::note("sign in with airlock sign-in, under the account of this server");
     } else if let Ok(link) = server.sign_in_link().await {
         print::note(&format!("questions are decided at {link}"));
     }
-    let notifier = Notifier::start(notify::Config {
-        engine: engine.clone(),
-        files: config_files(args.config.as_deref(), data_dir),
-        url: url.clone(),
-    });
+    warn_of_shared_account(&settings);
+    let notifier =
+        Notifier::start(notify::Config { engine: engine.clone(), files, url: url.clone() });
     signals.next().await;
     let stopping = async {
         notifier.shutdown().await;
@@ -131,22 +150,12 @@ fn announce(listens: SocketAddr) -> Option<Announced> {
     })
 }
 
-fn open(data_dir: &Path, doors: Doors) -> anyhow::Result<SqliteStore> {
-    let shown = data_dir.display();
-    SqliteStore::open(data_dir).map_err(|error| {
-        if let OpenError::Owned { note } = &error
-            && note.starts_with("http")
-        {
-            let socket = note.replacen("http", "ws", 1);
-            return match doors {
-                Doors::All => {
-                    anyhow::anyhow!("a server already owns {shown}: it listens at {note}")
-                }
-                Doors::Repl => {
-                    anyhow::anyhow!("a server already owns {shown}: its REPL is at {socket}/repl")
-                }
-            };
-        }
-        anyhow::Error::new(error).context(format!("could not open {shown}"))
-    })
+/// One line, because nothing else protects the server there.
+fn warn_of_shared_account(settings: &settings::StartSettings) {
+    if let Some(why) = shared_account(&server_account()).filter(|_| !settings.is_operator_mode()) {
+        print::note(&format!(
+            "WARNING: agents may share this server's account ({why}), and then can answer for you; docs/security.md says \
+             how to separate them"
+        ));
+    }
 }

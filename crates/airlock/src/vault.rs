@@ -1,7 +1,7 @@
 //! `airlock vault`: where secrets are kept, in the data directory itself or through the server that owns it.
 
 use crate::reach::Reach;
-use crate::{Exit, input, print, serve};
+use crate::{Exit, config_files, input, print};
 use anyhow::Context as _;
 use client::{Error, HttpClient};
 use serde_json::{Value, json};
@@ -149,7 +149,8 @@ fn perform(order: &Order, data_dir: &Path, key: Option<&Path>) -> anyhow::Result
     runtime.block_on(async {
         let store = SqliteStore::open(data_dir)
             .with_context(|| format!("could not open {}", data_dir.display()))?;
-        let vault = Vault::open(Arc::new(store.clone()), serve::key_place(key, data_dir)).await?;
+        let key = KeyPlace::File(config_files::vault_key(key, data_dir));
+        let vault = Vault::open(Arc::new(store.clone()), key).await?;
         let done = on_vault(&vault, order).await;
         store.close().await;
         done

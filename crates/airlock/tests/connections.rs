@@ -139,7 +139,7 @@ async fn place(network: &Arc<dyn Network>, clock: Clock) -> Place {
         engine: house.engine.clone(),
         usual: Limits::default(),
         records,
-        files: vec![],
+        files: sources::ConfigFiles::default(),
         minding: Minding::Nobody,
         vault,
         http: HttpClient::in_network(HttpLimits::default(), network),

@@ -17,7 +17,7 @@ use std::process::{Child, Command, Stdio};
 
 const VERSION: &str = "1.5.9";
 const BINARY: &str = "node_modules/executor-linux-x64/bin/executor";
-const SECRET: &str = "from-the-environment";
+const SECRET: &str = "from-the-environment-0123456789-abcdef";
 
 #[test]
 fn the_published_command_line_calls_pauses_and_resumes() {
@@ -108,7 +108,7 @@ impl Server {
     fn start(data_dir: &Path) -> Self {
         let mut child = airlock(&["serve", "--listen", "127.0.0.2:0", "--demo", "--data-dir"])
             .arg(data_dir)
-            .env("AIRLOCK_TOKEN", SECRET)
+            .env("AIRLOCK_ADMIN_TOKEN", SECRET)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()

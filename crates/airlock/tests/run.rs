@@ -48,6 +48,10 @@ fn a_project_file_brings_tools_and_policies_to_a_run() {
     let code = "const asked = (await tools.demo.ask({ text: 'x' })).text; \
                 const gone = await tools.demo.add({ a: 1, b: 2 }).catch((why) => why.message); \
                 [asked, gone, (await tools.c.org.main.one()).data]";
+    let unknown = end(start(dir.path(), &["run", "--no", "-e", "await tools.c.org.main.one()"]));
+    assert!(unknown.stderr.contains("airlock trust"), "{unknown:?}");
+    assert!(unknown.stdout.contains("tool_not_found"), "{unknown:?}");
+    assert_eq!(end(start(dir.path(), &["trust"])).exit, Some(0));
     let yes = end(start(dir.path(), &["run", "--yes", "-e", code]));
     assert_eq!(yes.exit, Some(0), "{yes:?}");
     assert!(yes.stdout.contains("There is no tool"), "{yes:?}");
@@ -60,9 +64,14 @@ fn a_project_file_brings_tools_and_policies_to_a_run() {
         "[[policies]]\npattern = 'a..b'\naction = 'block'\n",
     )
     .unwrap();
-    let wrong = end(start(dir.path(), &["run", "-e", "1"]));
-    assert!(wrong.stderr.contains("policies[0].pattern \"a..b\""), "{wrong:?}");
-    assert_ne!(wrong.exit, Some(0));
+    for words in [["run", "-e"], ["run", "--config=airlock.toml"]] {
+        let words = [&words[..], &[if words[1] == "-e" { "1" } else { "-e=1" }]].concat();
+        let wrong = end(start(dir.path(), &words));
+        assert!(wrong.stderr.contains("policies[0].pattern \"a..b\""), "{wrong:?}");
+        // One of the operator's is a mistake; one of a project's keeps nothing from running.
+        let expected = if words[1] == "-e" { Some(0) } else { Some(2) };
+        assert_eq!(wrong.exit, expected, "{wrong:?}");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod restarts;
 mod served;
 
 use serde_json::{Value, json};
-use served::{Answer, Client, Served, airlock};
+use served::{Answer, Client, ENVIRONMENT_SECRET, Served, airlock};
 use std::io::Write as _;
 use std::path::Path;
 use std::thread;
@@ -274,7 +274,7 @@ fn tokens_open_what_they_are_for_and_nothing_else() {
     let admin = served.client("admin");
     assert_eq!(admin.send("DELETE", "/api/tokens/other", &[], "").status, 200);
     assert_eq!(other.get("/api/executions").status, 401);
-    assert_eq!(served.client_with("from-the-environment").get("/metrics").status, 200);
+    assert_eq!(served.client_with(ENVIRONMENT_SECRET).get("/metrics").status, 200);
     let by_query = Client { secret: String::new(), ..agent.clone() };
     let by_query = |path: &str| {
         let path = format!("{path}?token={}", agent.secret);

@@ -200,7 +200,7 @@ fn a_connection_holds_a_secret_and_never_shows_it() {
     assert_eq!(schema["name"], "env", "{schema}");
     // What we know is not what programs that we start know.
     let env = house.run("return (await tools.c.user.myOwn.env()).data");
-    assert!(!env.as_str().unwrap().contains("AIRLOCK_TOKEN"), "{env}");
+    assert!(!env.as_str().unwrap().contains("AIRLOCK_"), "{env}");
 }
 
 #[test]

@@ -106,6 +106,26 @@ impl HttpClient {
             .await
     }
 
+    /// The settings that bind every server of the data directory.
+    pub async fn settings(&self) -> Result<Vec<Value>, Error> {
+        let reply: Value = self.asked(Method::GET, "/api/settings", None).await?;
+        let settings = reply["settings"].as_array().cloned();
+        settings.ok_or_else(|| Error::Protocol("no list of settings".into()))
+    }
+
+    /// The changes of settings, the oldest first.
+    pub async fn setting_changes(&self) -> Result<Vec<Value>, Error> {
+        let reply: Value = self.asked(Method::GET, "/api/settings/history", None).await?;
+        let changes = reply["changes"].as_array().cloned();
+        changes.ok_or_else(|| Error::Protocol("no list of changes".into()))
+    }
+
+    /// Changes a setting.
+    pub async fn set_setting(&self, name: &str, value: &str) -> Result<Value, Error> {
+        let body = body(&json!({ "name": name, "value": value }))?;
+        self.asked(Method::POST, "/api/settings", Some(&body)).await
+    }
+
     /// Every token, without its secret.
     pub async fn tokens(&self) -> Result<Vec<Value>, Error> {
         let said: Value = self.asked(Method::GET, "/api/tokens", None).await?;

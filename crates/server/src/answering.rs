@@ -67,6 +67,8 @@ pub(crate) async fn authorize(
     execution: ExecutionId,
     questions: &[QuestionId],
 ) -> Result<AnswerAuthor, Problem> {
+    // The server's value may have changed since the request began.
+    let caller = &Caller { answers: caller.answers.min(app.answers.get()), ..caller.clone() };
     let state = app.engine.look_up(execution).await?.state;
     let origin = state.origin.as_ref().ok_or_else(|| Problem::no_execution(execution))?;
     let owner = &origin.caller;

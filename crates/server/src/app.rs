@@ -8,9 +8,10 @@ use crate::doors::execbox::Channels;
 use crate::doors::hotrepl::{Places, Repl, Shelf};
 use crate::doors::mcp::Mcp;
 use crate::metrics::Metrics;
+use crate::settings::{AnswerCeiling, SettingName, SettingValue, SettingsRegistry};
 use crate::tasks::Tasks;
 use engine::{Clock, Engine};
-use lifecycle::{AnswerRole, CallerName};
+use lifecycle::CallerName;
 use sources::Sources;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -21,7 +22,7 @@ pub(crate) struct App {
     pub(crate) tokens: Tokens,
     pub(crate) hosts: Hosts,
     /// Who may answer questions at most.
-    pub(crate) answers: AnswerRole,
+    pub(crate) answers: AnswerCeiling,
     pub(crate) clock: Clock,
     pub(crate) sources: Option<Sources>,
     pub(crate) metrics: Metrics,
@@ -31,6 +32,7 @@ pub(crate) struct App {
     pub(crate) exec_server: Option<ExecServer>,
     pub(crate) repl: Repl,
     pub(crate) doors: Doors,
+    pub(crate) settings: Option<SettingsRegistry>,
     /// Cancelled when the server stops: whoever waits is told.
     pub(crate) stopping: CancellationToken,
     /// Every task of the server; joined when it stops.
@@ -61,19 +63,29 @@ impl App {
             exec_server: config.exec_server,
             repl: Repl::new(shelf, stopping.clone(), tasks.clone()),
             doors: config.doors,
+            settings: config.settings,
             channels: Channels::new(sandbox, stopping.clone(), tasks.clone()),
             mcp: Mcp::new(&stopping, Arc::clone(&config.records)),
             engine: config.engine,
             gate,
             tokens: Tokens::new(config.records, environment.as_deref()),
             hosts: Hosts::new(config.listen, &config.allowed_hosts),
-            answers: config.answers,
+            answers: AnswerCeiling::new(config.answers),
             clock: config.clock,
             sources: config.sources,
             metrics: Metrics::default(),
             stopping,
             tasks,
         })
+    }
+
+    /// Applies a setting that was changed while the server runs.
+    pub(crate) fn apply_setting(&self, name: SettingName, value: &SettingValue) {
+        match name {
+            SettingName::Answers => self.answers.set(value.text().parse().unwrap_or_default()),
+            SettingName::OperatorMode => self.tokens.forget(),
+            _ => {}
+        }
     }
 
     /// A code for the browser of whoever started this server; none where nobody is asked for a token.

@@ -2,6 +2,7 @@
 
 use crate::doors::exec_server::ExecServer;
 use crate::doors::hotrepl::Settings;
+use crate::settings::SettingsRegistry;
 use engine::{Clock, Engine};
 use lifecycle::{AnswerRole, ToolPath};
 use sources::Sources;
@@ -40,6 +41,8 @@ pub struct Config {
     pub sources: Option<Sources>,
     /// What the REPL's evaluators are given.
     pub repl: Settings,
+    /// The settings of the data directory, where there is one.
+    pub settings: Option<SettingsRegistry>,
     /// Which doors there are.
     pub doors: Doors,
     /// Threads besides the one that accepts connections, to serve some of them: see [`Lanes`](crate::Lanes).
@@ -86,6 +89,7 @@ impl Config {
             exec_server: None,
             sources: None,
             repl: Settings::default(),
+            settings: None,
             doors: Doors::All,
             lanes: vec![],
         }

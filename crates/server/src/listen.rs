@@ -53,13 +53,18 @@ pub enum StartError {
 
 impl Server {
     /// Listens, and answers from now on.
-    pub async fn start(mut config: Config) -> Result<Self, StartError> {
+    pub async fn start(config: Config) -> Result<Self, StartError> {
+        let listener = bind(config.listen).await?;
+        Self::start_on(listener, config).await
+    }
+
+    /// The same on a socket that [`bind`] has opened.
+    pub async fn start_on(listener: TcpListener, mut config: Config) -> Result<Self, StartError> {
         let listen = config.listen;
         if matches!(config.auth, Auth::Off) && !listen.ip().is_loopback() {
             return Err(StartError::OpenToAll(listen));
         }
         let failed = |error| StartError::Bind(listen, error);
-        let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let local_addr = listener.local_addr().map_err(failed)?;
         config.listen = local_addr;
         let lanes = std::mem::take(&mut config.lanes);
@@ -103,6 +108,11 @@ impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Server").field("local_addr", &self.local_addr).finish_non_exhaustive()
     }
+}
+
+/// Opens the socket of a server. Connections wait in it until a server is started on it.
+pub async fn bind(listen: SocketAddr) -> Result<TcpListener, StartError> {
+    TcpListener::bind(listen).await.map_err(|error| StartError::Bind(listen, error))
 }
 
 /// What ends an accept loop, and who waits for its connections.

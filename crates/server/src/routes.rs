@@ -5,7 +5,7 @@ use crate::config::{Config, Doors};
 use crate::doors::mcp::mcp;
 use crate::doors::{
     catalogue, changes, connections, enclave, exec_server, execbox, executor, hotrepl, journal,
-    oauth, oauth_clients, policies, sign_in, tokens, vault,
+    oauth, oauth_clients, policies, settings, sign_in, tokens, vault,
 };
 use crate::error::Problem;
 use crate::guard::guard;
@@ -110,6 +110,8 @@ fn all_doors() -> Router<Arc<App>> {
         .route("/api/mcp/servers/{slug}/config", post(changes::configure))
         .route("/api/tokens", get(tokens::list).post(tokens::add))
         .route("/api/tokens/{name}", delete(tokens::remove))
+        .route("/api/settings", get(settings::list).post(settings::set))
+        .route("/api/settings/history", get(settings::history))
         .merge(secrets())
         .merge(enclave::routes())
         .merge(hotrepl::routes())

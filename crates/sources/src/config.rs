@@ -53,6 +53,9 @@ pub struct File {
     /// The policies of each file that was merged: each file has its say, and the most restrictive counts.
     #[serde(skip)]
     pub lists: Vec<Vec<Rule>>,
+    /// What of project files does not count, a sentence each.
+    #[serde(skip)]
+    pub notices: Vec<String>,
     /// Who is told when something asks.
     pub notify: Option<Notify>,
     /// Processes of clients and of programs.
@@ -336,6 +339,7 @@ impl File {
             merged.connections.entry(source).or_default().extend(connections);
         }
         merged.lists.extend(self.lists);
+        merged.notices.extend(self.notices);
         merged.limits = self.limits.over(merged.limits);
         merged.repl = self.repl.over(merged.repl);
         merged

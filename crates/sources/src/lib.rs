@@ -4,6 +4,7 @@
 mod ages;
 mod change;
 pub mod config;
+mod config_files;
 mod connecting;
 mod handoff;
 mod health;
@@ -17,10 +18,12 @@ mod process_tool;
 mod proof;
 mod said;
 mod sources;
+mod trusted;
 pub mod vault;
 mod visits;
 mod watch;
 
+pub use config_files::{ConfigFile, ConfigFiles, FileAuthority};
 pub use handoff::Handoff;
 pub use health::Health;
 pub use known::ConnectionView;
@@ -30,4 +33,5 @@ pub use open::{Detected, detect};
 pub use process_tool::ProcessTool;
 pub use proof::Offer;
 pub use sources::{Setup, SourceError, Sources};
-pub use watch::{check, configured, notify, processes, project_file, user_file};
+pub use trusted::TrustedFile;
+pub use watch::{check, configured, notices, notify, processes, project_file, user_file};

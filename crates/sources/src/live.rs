@@ -28,7 +28,7 @@ impl Sources {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
             let commands = self.commands().borrow().clone();
-            let now = watch::look(self.0.setup.files.iter().chain(&commands.files));
+            let now = watch::look(self.0.setup.files.watched().iter().chain(&commands.files));
             if now != seen {
                 seen = now;
                 if let Err(error) = self.apply().await {
@@ -63,7 +63,9 @@ impl Sources {
                 return Ok(());
             }
         };
-        *self.0.trouble.write().unwrap_or_else(PoisonError::into_inner) = None;
+        file.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
+        let notice = (!file.notices.is_empty()).then(|| file.notices.join("\n"));
+        *self.0.trouble.write().unwrap_or_else(PoisonError::into_inner) = notice;
         let (records, engine) = (&*self.0.setup.records, &self.0.setup.engine);
         // First who may call what, then what there is to call.
         let policy = said::policy(records, &file.lists, engine.clock().now()).await?;

@@ -1,6 +1,7 @@
 //! The sources there are, and everything that happens to them: added, connected, read anew, removed.
 
 use crate::config::{Connection, ReplCommands, Source};
+use crate::config_files::ConfigFiles;
 use crate::known::{ConnectionView, Known, view};
 use crate::proof::{Held, Offer, Trust, connection};
 use crate::vault::{Imported, Vault, VaultError};
@@ -9,7 +10,6 @@ use engine::Engine;
 use lifecycle::{Limits, ToolPath};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use store::{Records, StoreError};
 use tokio::sync::{self, Mutex};
@@ -32,7 +32,7 @@ pub struct Setup {
     /// Where what is added is kept.
     pub records: Arc<dyn Records>,
     /// Configuration files, the most important first.
-    pub files: Vec<PathBuf>,
+    pub files: ConfigFiles,
     /// Who looks after programs that are started.
     pub minding: Minding,
     /// Where secrets are kept.
@@ -138,7 +138,7 @@ impl Sources {
             closing,
             tasks,
         }));
-        let seen = watch::look(&sources.0.setup.files);
+        let seen = watch::look(&sources.0.setup.files.watched());
         sources.apply().await?;
         if let Err(trouble) = oauth::resume(&sources.0.trust).await {
             tracing::warn!(

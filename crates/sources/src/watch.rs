@@ -1,6 +1,8 @@
 //! The configuration files, looked at again and again: a look costs two system calls.
 
 use crate::config::{FILE_BYTES_MAX, File, Notify, Processes};
+use crate::config_files::{ConfigFile, ConfigFiles, FileAuthority, project_part};
+use crate::trusted::TrustedFile;
 use lifecycle::{Limits, Policy, Timestamp};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -20,25 +22,34 @@ pub fn user_file() -> Option<PathBuf> {
 }
 
 /// Who is told when something asks, if anybody is.
-pub fn notify(files: &[PathBuf]) -> Result<Option<Notify>, String> {
+pub fn notify(files: &ConfigFiles) -> Result<Option<Notify>, String> {
     read(files).map(|file| file.notify)
 }
 
 /// What the files say of processes.
-pub fn processes(files: &[PathBuf]) -> Result<Processes, String> {
+pub fn processes(files: &ConfigFiles) -> Result<Processes, String> {
     Ok(read(files)?.processes)
 }
 
 /// Which of the files there are, if they can be read; otherwise what is wrong with them.
-pub fn check(files: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+pub fn check(files: &ConfigFiles) -> Result<ConfigFiles, String> {
     read(files)?;
-    Ok(files.iter().filter(|file| file.is_file()).cloned().collect())
+    let is_there = |file: &&ConfigFile| {
+        file.path.is_file() || TrustedFile::record_path(&files.data_dir, &file.path).is_file()
+    };
+    let there = files.files.iter().filter(is_there).cloned().collect();
+    Ok(ConfigFiles { files: there, data_dir: files.data_dir.clone() })
+}
+
+/// What of the project files does not count, a sentence each.
+pub fn notices(files: &ConfigFiles) -> Result<Vec<String>, String> {
+    Ok(read(files)?.notices)
 }
 
 /// What the files say about who may call what, and about limits. An engine needs it before it goes on with what
 /// was under way: a source can come later, a rule that blocks must not.
 pub async fn configured(
-    files: &[PathBuf],
+    files: &ConfigFiles,
     records: &dyn Records,
     now: Timestamp,
     usual: Limits,
@@ -61,25 +72,39 @@ pub(crate) fn look<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> Look {
 }
 
 /// All files, the first over the others. One that is not there says nothing.
-pub(crate) fn read(files: &[PathBuf]) -> Result<File, String> {
+pub(crate) fn read(files: &ConfigFiles) -> Result<File, String> {
     let mut merged = File::default();
-    for file in files.iter().rev() {
-        let name = file.display();
-        let too_large = std::fs::metadata(file).is_ok_and(|data| data.len() > FILE_BYTES_MAX);
-        if too_large {
-            return Err(format!("{name} has more than {FILE_BYTES_MAX} bytes"));
-        }
-        match std::fs::read_to_string(file) {
-            Ok(text) => {
-                let told = |why| format!("{name}: {why}");
-                let mut read = File::parse(&text).map_err(told)?;
-                let folder = file.parent().unwrap_or(Path::new(""));
-                read.repl.read_files(folder).map_err(told)?;
-                merged = read.over(merged);
+    for file in files.files.iter().rev() {
+        let name = file.path.display();
+        let (mut read, notices) = match (file.authority, text_of(&file.path)?) {
+            (FileAuthority::Operator, None) => continue,
+            (FileAuthority::Operator, Some(text)) => {
+                (File::parse(&text).map_err(|why| format!("{name}: {why}"))?, vec![])
             }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(format!("{name} cannot be read: {}", error.kind())),
-        }
+            (FileAuthority::Project, text) => {
+                let trusted = TrustedFile::load(&files.data_dir, &file.path)?;
+                project_part(&file.path, text.as_deref(), trusted.as_ref())
+                    .map_err(|why| format!("{name}: {why}"))?
+            }
+        };
+        let folder = file.path.parent().unwrap_or(Path::new(""));
+        read.repl.read_files(folder).map_err(|why| format!("{name}: {why}"))?;
+        merged = read.over(merged);
+        merged.notices.extend(notices);
     }
     Ok(merged)
+}
+
+/// The text of a file; none where there is no such file.
+fn text_of(file: &Path) -> Result<Option<String>, String> {
+    let name = file.display();
+    let too_large = std::fs::metadata(file).is_ok_and(|data| data.len() > FILE_BYTES_MAX);
+    if too_large {
+        return Err(format!("{name} has more than {FILE_BYTES_MAX} bytes"));
+    }
+    match std::fs::read_to_string(file) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("{name} cannot be read: {}", error.kind())),
+    }
 }

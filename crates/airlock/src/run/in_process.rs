@@ -3,6 +3,7 @@
 use super::Ending;
 use super::ask::{Asking, Desk};
 use crate::executions::level_name;
+use crate::exit::UsageError;
 use crate::housing::Housing;
 use crate::print;
 use crate::progress::Progress;
@@ -14,7 +15,7 @@ use lifecycle::{
     CallerName, Convention, Event, Limits, LogLevel, Outcome, Policy, Program, Rejection, Seq,
 };
 use sources::vault::{KeyPlace, Vault};
-use sources::{Setup, Sources};
+use sources::{ConfigFiles, Setup, Sources};
 use std::path::PathBuf;
 use std::sync::Arc;
 use store::sqlite::SqliteStore;
@@ -36,7 +37,7 @@ pub(super) struct Errand {
     /// The rules that are kept in the data directory.
     pub(super) kept: Policy,
     /// Configuration files, the most important first.
-    pub(super) files: Vec<PathBuf>,
+    pub(super) files: ConfigFiles,
     pub(super) asking: Asking,
     /// Whether what it prints is told as it comes; otherwise it is collected.
     pub(super) is_told: bool,
@@ -45,7 +46,7 @@ pub(super) struct Errand {
 /// Runs it to its end.
 pub(super) async fn run(errand: Errand) -> anyhow::Result<Ending> {
     let store = SqliteStore::temporary().context("could not make a temporary journal")?;
-    let wrong = |why| anyhow::anyhow!("the configuration is wrong: {why}");
+    let wrong = |why| UsageError(format!("the configuration is wrong: {why}"));
     let files = sources::check(&errand.files).map_err(wrong)?;
     let clock = Clock::system();
     let configured = sources::configured(&files, &store, clock.now(), errand.usual).await;
@@ -59,7 +60,10 @@ pub(super) async fn run(errand: Errand) -> anyhow::Result<Ending> {
     catalogue.add(Arc::new(Builtin::new(&catalogue, Arc::new(shows))))?;
     let config = Config { policies, limits, clock, ..Config::new(store.clone(), catalogue) };
     let engine = Engine::start(config).await?;
-    let sources = match files.is_empty() {
+    for notice in sources::notices(&files).map_err(wrong)? {
+        print::note(&print::tamed(&notice));
+    }
+    let sources = match files.files.is_empty() {
         true => None,
         false => Some(open_sources(&engine, &store, &errand, files).await?),
     };
@@ -78,7 +82,7 @@ async fn open_sources(
     engine: &Engine,
     store: &SqliteStore,
     errand: &Errand,
-    files: Vec<PathBuf>,
+    files: ConfigFiles,
 ) -> anyhow::Result<Sources> {
     let (engine, usual) = (engine.clone(), errand.usual);
     let records = Arc::new(store.clone());

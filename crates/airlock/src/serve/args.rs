@@ -14,9 +14,9 @@ use url::Url;
 /// What is under way when the server stops, or dies, goes on after the next start.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Where to listen; port 0 takes any that is free.
-    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:4788")]
-    pub(crate) listen: SocketAddr,
+    /// Where to listen; port 0 takes any that is free. Without this, as recorded, or 127.0.0.1:4788.
+    #[arg(long, value_name = "IP:PORT")]
+    pub(crate) listen: Option<SocketAddr>,
     /// Where Airlock keeps what must last.
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
     pub(crate) data_dir: Option<PathBuf>,
@@ -66,6 +66,15 @@ pub(crate) struct Args {
     /// The file with the key that seals secrets; vault.key in the data directory where none is named.
     #[arg(long, value_name = "FILE", env = "AIRLOCK_VAULT_KEY_FILE")]
     pub(crate) vault_key: Option<PathBuf>,
+    /// Takes this command line as the record of settings, also where it loosens one (for containers).
+    #[arg(long)]
+    pub(crate) replace_settings: bool,
+    /// A supervisor starts this server again when it ends: clients wait for it instead of starting another.
+    #[arg(long)]
+    pub(crate) supervised: bool,
+    /// A client verb starts this server: it records no settings, and an operator's server may replace it.
+    #[arg(long, hide = true)]
+    pub(crate) started_by_client: bool,
     #[command(flatten)]
     pub(crate) repl: ReplArgs,
     /// `repl-server` has only some.
@@ -91,7 +100,7 @@ impl Args {
     /// What nobody said anything about.
     pub(crate) fn usual() -> Self {
         Self {
-            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            listen: None,
             data_dir: None,
             demo: false,
             config: None,
@@ -107,6 +116,9 @@ impl Args {
             allowed_hosts: vec![],
             public_url: None,
             vault_key: None,
+            replace_settings: false,
+            supervised: false,
+            started_by_client: false,
             repl: ReplArgs::default(),
             doors: Doors::All,
         }

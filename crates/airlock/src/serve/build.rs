@@ -1,12 +1,15 @@
 //! Builds the parts of a server from its command line: engine, sources, and the server's configuration.
 
-use super::Args;
+use super::settings::StartSettings;
+use super::{Args, admin_token};
+use crate::exit::UsageError;
 use crate::housing::Housing;
 use crate::print;
 use anyhow::Context as _;
 use engine::policies::Policies;
 use engine::{Clock, Config, Engine, Retention};
-use lifecycle::Limits;
+use lifecycle::{Limits, Timestamp};
+use server::settings::{SettingsRegistry, close_admin_access};
 use server::{Auth, ReplSettings};
 use sources::vault::{KeyPlace, Vault};
 use sources::{Management, Setup, Sources};
@@ -17,13 +20,13 @@ use tools::builtin::Builtin;
 use tools::demo::Demo;
 use tools::http::HttpClient;
 use tools::{Catalogue, Found, Minding};
-use url::Url;
 
 pub(super) async fn engine(
     args: &Args,
     data_dir: &Path,
     store: &SqliteStore,
     housing: &Housing,
+    settings: &StartSettings,
 ) -> anyhow::Result<Engine> {
     let mut sources: Vec<Arc<dyn tools::Source>> = vec![];
     if args.demo {
@@ -31,12 +34,12 @@ pub(super) async fn engine(
     }
     let catalogue = Catalogue::new(sources)?;
     housing.offer(&catalogue)?;
-    let files = config_files(args.config.as_deref(), data_dir);
+    let files = settings.files();
     let (clock, records) = (Clock::system(), Arc::new(store.clone()));
     let usual = Limits::default();
     let (policy, limits) = sources::configured(&files, &*records, clock.now(), usual)
         .await
-        .map_err(|why| anyhow::anyhow!("the configuration is wrong: {why}"))?;
+        .map_err(|why| UsageError(format!("the configuration is wrong: {why}")))?;
     let policies = Arc::new(Policies::open(records, policy).await?);
     let shown = Arc::clone(&policies);
     let shows = move |found: &Found| shown.live().shows(&found.path(), found.traits());
@@ -54,14 +57,12 @@ pub(super) async fn engine(
 
 /// What configuration files and earlier days say that there is.
 pub(super) async fn open_sources(
-    args: &Args,
-    data_dir: &Path,
+    settings: &StartSettings,
     engine: &Engine,
     store: &SqliteStore,
 ) -> anyhow::Result<Sources> {
-    let vault =
-        Vault::open(Arc::new(store.clone()), key_place(args.vault_key.as_deref(), data_dir));
-    let vault = vault.await?;
+    let key = KeyPlace::File(settings.vault_key().to_owned());
+    let vault = Vault::open(Arc::new(store.clone()), key).await?;
     if let Some(why) = vault.status().await?.trouble {
         print::note(&format!(
             "WARNING: the vault is locked, and connections that need it do not work: {why}"
@@ -71,7 +72,7 @@ pub(super) async fn open_sources(
         engine: engine.clone(),
         usual: Limits::default(),
         records: Arc::new(store.clone()),
-        files: config_files(args.config.as_deref(), data_dir),
+        files: settings.files(),
         minding: Minding::ThisBinary,
         vault,
         http: HttpClient::default(),
@@ -82,31 +83,12 @@ pub(super) async fn open_sources(
     Ok(sources)
 }
 
-/// Where the key of the vault is.
-pub(crate) fn key_place(named: Option<&Path>, data_dir: &Path) -> KeyPlace {
-    KeyPlace::File(named.map_or_else(|| data_dir.join("vault.key"), Path::to_owned))
-}
-
-fn allowed_hosts(args: &Args) -> Vec<String> {
-    let public = args.public_url.as_ref().and_then(Url::host_str).map(str::to_owned);
-    args.allowed_hosts.iter().cloned().chain(public).collect()
-}
-
-/// The file that is named, or the project's over the user's own.
-pub(crate) fn config_files(named: Option<&Path>, data_dir: &Path) -> Vec<PathBuf> {
-    if let Some(named) = named {
-        return vec![named.to_owned()];
-    }
-    let here = std::env::current_dir().ok();
-    let project = here.and_then(|here| sources::project_file(&here));
-    project.into_iter().chain(sources::user_file()).chain([data_dir.join("airlock.toml")]).collect()
-}
-
 pub(super) async fn config(
     args: &Args,
     engine: &Engine,
     data_dir: &Path,
     store: &SqliteStore,
+    settings: &StartSettings,
 ) -> anyhow::Result<server::Config> {
     let clock = Clock::system();
     let auth = if args.no_auth {
@@ -116,23 +98,44 @@ pub(super) async fn config(
         );
         Auth::Off
     } else {
-        if let Some(folder) = server::auth::first_tokens(store, data_dir, clock.now()).await? {
-            let folder = folder.display();
-            print::note(&format!("the first tokens are in {folder}/admin and {folder}/run"));
-        }
-        Auth::Tokens { environment: std::env::var("AIRLOCK_TOKEN").ok() }
+        let environment = admin_token::read(store).await?;
+        first_tokens(store, data_dir, clock.now(), settings.is_operator_mode()).await?;
+        Auth::Tokens { environment }
     };
     Ok(server::Config {
-        listen: args.listen,
+        listen: settings.listen()?,
         auth,
-        allowed_hosts: allowed_hosts(args),
+        allowed_hosts: settings.allowed_hosts(),
+        settings: Some(SettingsRegistry::new(Arc::new(store.clone()), data_dir)),
         enclave_tools: args.enclave_tools.iter().cloned().collect(),
-        answers: args.answers(),
+        answers: settings.answers(),
         clock,
         repl: repl_settings(args, data_dir)?,
         doors: args.doors,
         ..server::Config::new(engine.clone(), store.clone())
     })
+}
+
+/// Mints the first tokens. In operator mode no administrator's secret lies in a file: also not one that a start before it
+/// wrote.
+async fn first_tokens(
+    store: &SqliteStore,
+    data_dir: &Path,
+    now: Timestamp,
+    is_operator_mode: bool,
+) -> anyhow::Result<()> {
+    let minted = server::auth::first_tokens(store, data_dir, now).await?;
+    if is_operator_mode {
+        if server::auth::secret_file(data_dir, "admin").exists() {
+            close_admin_access(store, data_dir).await?;
+        }
+        return Ok(());
+    }
+    if let Some(folder) = minted {
+        let folder = folder.display();
+        print::note(&format!("the first tokens are in {folder}/admin and {folder}/run"));
+    }
+    Ok(())
 }
 
 fn repl_settings(args: &Args, data_dir: &Path) -> anyhow::Result<ReplSettings> {

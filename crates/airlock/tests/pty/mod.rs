@@ -33,13 +33,24 @@ impl Terminal {
         env: &[(&str, &Path)],
         words: &[&str],
     ) -> Self {
+        Self::open_in(house, Path::new("/"), columns, env, words).await
+    }
+
+    /// The same in this directory.
+    pub(crate) async fn open_in(
+        house: &Processes,
+        folder: &Path,
+        columns: u16,
+        env: &[(&str, &Path)],
+        words: &[&str],
+    ) -> Self {
         let program = OsString::from(env!("CARGO_BIN_EXE_airlock"));
         let variable =
             |(name, value): &(&str, &Path)| (OsString::from(name), OsString::from(value));
         let spec = Spec {
             argv: std::iter::once(program).chain(words.iter().map(OsString::from)).collect(),
             arg0: None,
-            cwd: "/".into(),
+            cwd: folder.into(),
             env: env.iter().map(variable).collect(),
             streams: Streams::Terminal(Size { rows: 24, columns }),
             cage: None,

@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 /// Longest wait for anything: reached only by a server that hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// The administrator's secret in the environment of every server here.
+pub(crate) const ENVIRONMENT_SECRET: &str = "from-the-environment-0123456789-abcdef";
+
 /// A running `airlock serve`. Dropping it kills it.
 pub(crate) struct Served {
     child: Child,
@@ -48,14 +51,42 @@ impl Served {
         Self::begin(data_dir, more, command, log)
     }
 
+    /// A server with exactly these variables of ours in its environment.
+    pub(crate) fn start_with_variables(
+        data_dir: &Path,
+        more: &[&str],
+        log: Stdio,
+        variables: &[(&str, &str)],
+    ) -> Self {
+        let mut command = airlock(&["serve"]);
+        command.envs(variables.iter().copied());
+        Self::begin_in(data_dir, more, command, log)
+    }
+
+    /// A server by this command, without a secret in its environment.
+    pub(crate) fn start_command(command: Command, data_dir: &Path, log: Stdio) -> Self {
+        Self::begin_in(data_dir, &[], command, log)
+    }
+
+    /// A server that is started in this directory, with its log in a file.
+    pub(crate) fn start_in(folder: &Path, data_dir: &Path, more: &[&str], log: Stdio) -> Self {
+        let mut command = airlock(&["serve"]);
+        command.current_dir(folder).env("HOME", folder.join("home")).env_remove("XDG_CONFIG_HOME");
+        Self::begin(data_dir, more, command, log)
+    }
+
     fn begin(data_dir: &Path, more: &[&str], mut command: Command, log: Stdio) -> Self {
+        command.env("AIRLOCK_ADMIN_TOKEN", ENVIRONMENT_SECRET);
+        Self::begin_in(data_dir, more, command, log)
+    }
+
+    fn begin_in(data_dir: &Path, more: &[&str], mut command: Command, log: Stdio) -> Self {
         let mut child = command
             .arg("--demo")
             .args(if more.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] })
             .arg("--data-dir")
             .arg(data_dir)
             .args(more)
-            .env("AIRLOCK_TOKEN", "from-the-environment")
             .stdout(Stdio::piped())
             .stderr(log)
             .spawn()
@@ -135,7 +166,8 @@ pub(crate) fn airlock(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_airlock"));
     command.args(words).env_remove("AIRLOCK_LOG").env_remove("AIRLOCK_DATA_DIR");
     command.env_remove("AIRLOCK_MCP_DEBUG").env_remove("EXECUTOR_MCP_DEBUG");
-    command.env_remove("AIRLOCK_TOKEN").stdin(Stdio::null());
+    command.env_remove("AIRLOCK_TOKEN").env_remove("AIRLOCK_ADMIN_TOKEN").stdin(Stdio::null());
+    command.env_remove("AIRLOCK_CONFIG").env_remove("INVOCATION_ID");
     command
 }
 

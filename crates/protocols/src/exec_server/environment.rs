@@ -39,7 +39,8 @@ const CORE: [&str; 11] = [
 const SECRETS: [&str; 3] = ["*KEY*", "*SECRET*", "*TOKEN*"];
 
 /// Credentials of a server, which no process gets even if asked.
-const NEVER: [&str; 7] = [
+const NEVER: [&str; 8] = [
+    "AIRLOCK_ADMIN_TOKEN",
     "AIRLOCK_TOKEN",
     "CODEX_EXEC_SERVER_NOISE_AUTH_TOKEN",
     "NODE_REPL_AUTH_TOKEN",

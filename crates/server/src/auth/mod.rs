@@ -3,12 +3,14 @@
 mod browser;
 mod first;
 mod host;
+mod rotate;
 mod scope;
 mod tokens;
 
 pub(crate) use browser::{code, exchange};
 pub use first::{FirstTokensError, first_tokens, secret_file};
 pub(crate) use host::Hosts;
+pub use rotate::{is_minted_secret, rotate_admin_tokens};
 pub use scope::{BadScope, Scope, Scopes};
 pub(crate) use scope::{Caller, Denied};
 pub use tokens::{Secret, Token, TokenError, TokenName, add, list, remove};
@@ -41,7 +43,7 @@ impl FromRequestParts<Arc<App>> for Caller {
         if matches!(app.gate, Gate::Open) {
             let name = CallerName(ANYBODY.into());
             let scopes = Scopes::from([Scope::Admin].as_slice());
-            return Ok(Self { name, scopes, answers: app.answers });
+            return Ok(Self { name, scopes, answers: app.answers.get() });
         }
         let Some(secret) = presented(parts) else { return Err(Problem::unauthorized()) };
         let caller = if browser::is_bearer(&secret) {
@@ -51,7 +53,7 @@ impl FromRequestParts<Arc<App>> for Caller {
         };
         let caller = caller.map_err(engine::Fault::from)?;
         let mut caller: Self = caller.ok_or_else(Problem::unauthorized)?;
-        caller.answers = app.answers;
+        caller.answers = app.answers.get();
         Ok(caller)
     }
 }

@@ -11,6 +11,7 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::{Stream, StreamExt as _, stream};
 use lifecycle::Phase;
 use serde_json::{Value, json};
+use sources::Sources;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -100,5 +101,11 @@ async fn open(app: &App, caller: &Caller) -> Result<Value, Problem> {
             }));
         }
     }
-    Ok(json!({ "questions": open, "complete": is_all }))
+    let mut list = json!({ "questions": open, "complete": is_all });
+    // For those who decide: what of the configuration does not count, and what to do about it.
+    let notice = app.sources.as_ref().and_then(Sources::trouble);
+    if let Some(notice) = notice.filter(|_| caller.sees_all_questions()) {
+        list["notice"] = notice.into();
+    }
+    Ok(list)
 }

@@ -27,6 +27,7 @@ pub(super) const STEPS: &[&str] = &[
     include_str!("v3.sql"),
     include_str!("v4.sql"),
     include_str!("v5.sql"),
+    include_str!("v6.sql"),
 ];
 
 /// Up to this size the whole file is checked when it is opened: some ten milliseconds. Larger ones

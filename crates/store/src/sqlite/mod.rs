@@ -32,7 +32,7 @@ mod writer;
 mod tests;
 
 pub use format::OpenError;
-pub use owner::owner_of;
+pub use owner::{DirectoryOwner, directory_owner, lock_file, owner_of};
 
 use crate::{
     Append, Blobs, Finished, Journal, ListFilter, Listed, Notes, Record, Records, StoreError,
@@ -164,6 +164,12 @@ impl SqliteStore {
     pub fn set_owner_note(&self, note: &str) -> Result<(), StoreError> {
         let running = self.inner.running();
         running.as_ref().ok_or(StoreError::Closed)?.owner.note(note)
+    }
+
+    /// Records that a client verb started this process, so that an operator's server may replace it.
+    pub fn mark_client_started(&self) -> Result<(), StoreError> {
+        let running = self.inner.running();
+        running.as_ref().ok_or(StoreError::Closed)?.owner.mark_client_started()
     }
 
     /// Writes what waits, moves the log into the file, and gives the directory up. Other handles

@@ -1,4 +1,4 @@
-//! One process owns a data directory, and says who it is.
+//! One process owns a data directory. The lock file names its pid, a note (its URL), and whether a client started it.
 
 use super::format::OpenError;
 use crate::StoreError;
@@ -6,6 +6,7 @@ use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 const LOCK_FILE: &str = "owner.lock";
@@ -21,6 +22,21 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub(super) struct Owner {
     file: File,
+    is_client_started: AtomicBool,
+}
+
+/// The third line of the lock file of a server that a client verb started.
+const CLIENT_STARTED: &str = "started by a client";
+
+/// The process that owns a data directory, as its lock file describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirectoryOwner {
+    /// The process id, in the owner's PID namespace.
+    pub pid: u32,
+    /// Its note, usually the URL where it listens; empty until the owner has set one.
+    pub note: String,
+    /// Whether a client verb started it, rather than an operator.
+    pub is_client_started: bool,
 }
 
 impl Owner {
@@ -38,7 +54,7 @@ impl Owner {
         for _ in 0..LOOKS_MAX {
             match file.try_lock() {
                 Ok(()) => {
-                    let owner = Self { file };
+                    let owner = Self { file, is_client_started: AtomicBool::new(false) };
                     // What is there can be read on a full disk too.
                     if let Err(error) = owner.note("") {
                         tracing::warn!(%error, "could not write down who owns the data directory");
@@ -55,12 +71,44 @@ impl Owner {
     /// Writes the pid and `note` where others can read them.
     pub(super) fn note(&self, note: &str) -> Result<(), StoreError> {
         let note: String = note.chars().take(NOTE_BYTES_MAX / 4).collect();
-        let text = format!("{}\n{note}", std::process::id());
+        let starter = match self.is_client_started.load(Ordering::Relaxed) {
+            true => format!("\n{CLIENT_STARTED}"),
+            false => String::new(),
+        };
+        let text = format!("{}\n{note}{starter}", std::process::id());
         let mut file = &self.file;
         file.set_len(0)?;
         file.rewind()?;
         Ok(file.write_all(text.as_bytes())?)
     }
+
+    /// Records that a client verb started this process: an operator's server may replace it.
+    pub(super) fn mark_client_started(&self) -> Result<(), StoreError> {
+        self.is_client_started.store(true, Ordering::Relaxed);
+        self.note("")
+    }
+}
+
+/// The process that owns `dir` now; `None` when no process does, or when its lock file cannot be read.
+pub fn directory_owner(dir: &Path) -> Option<DirectoryOwner> {
+    let file = File::open(dir.join(LOCK_FILE)).ok()?;
+    match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => parsed(&text_of(&file)),
+        Ok(()) | Err(TryLockError::Error(_)) => None,
+    }
+}
+
+/// The lock file's path within a data directory: its owner has it open.
+pub fn lock_file(dir: &Path) -> std::path::PathBuf {
+    dir.join(LOCK_FILE)
+}
+
+fn parsed(text: &str) -> Option<DirectoryOwner> {
+    let mut lines = text.lines();
+    let pid = lines.next()?.parse().ok()?;
+    let note = lines.next().unwrap_or_default().to_owned();
+    let is_client_started = lines.next() == Some(CLIENT_STARTED);
+    Some(DirectoryOwner { pid, note, is_client_started })
 }
 
 /// The note of the process that owns `dir` now, or `process <pid>` while it has set none; `None`
@@ -73,7 +121,15 @@ pub fn owner_of(dir: &Path) -> Option<String> {
     }
 }
 
-fn shown(mut file: &File) -> String {
+fn shown(file: &File) -> String {
+    match parsed(&text_of(file)) {
+        Some(owner) if owner.note.is_empty() => format!("process {}", owner.pid),
+        Some(owner) => owner.note,
+        None => "another process".to_owned(),
+    }
+}
+
+fn text_of(mut file: &File) -> String {
     let mut text = String::new();
     let read = file.rewind().and_then(|()| {
         file.take(u64::try_from(NOTE_BYTES_MAX).unwrap_or(u64::MAX)).read_to_string(&mut text)
@@ -81,11 +137,7 @@ fn shown(mut file: &File) -> String {
     if read.is_err() {
         text.clear();
     }
-    match text.split_once('\n') {
-        Some((pid, "")) => format!("process {pid}"),
-        Some((_, note)) => note.to_owned(),
-        None => "another process".to_owned(),
-    }
+    text
 }
 
 #[cfg(test)]
@@ -107,8 +159,21 @@ mod tests {
         let refused = Owner::take(&dir).unwrap_err();
         assert!(matches!(&refused, OpenError::Owned { note } if note == "http://127.0.0.1:4788"));
 
+        let expected = |note: &str, is_client_started| {
+            let note = note.to_owned();
+            Some(DirectoryOwner { pid: std::process::id(), note, is_client_started })
+        };
+        assert_eq!(directory_owner(&dir), expected("http://127.0.0.1:4788", false));
+        owner.mark_client_started().unwrap();
+        assert_eq!(directory_owner(&dir), expected("", true));
+        assert_eq!(owner_of(&dir), Some(format!("process {}", std::process::id())));
+        owner.note("http://127.0.0.1:4788").unwrap();
+        assert_eq!(directory_owner(&dir), expected("http://127.0.0.1:4788", true));
+        assert_eq!(owner_of(&dir).as_deref(), Some("http://127.0.0.1:4788"));
+
         drop(owner);
         assert_eq!(owner_of(&dir), None);
+        assert_eq!(directory_owner(&dir), None);
         Owner::take(&dir).unwrap();
     }
 

@@ -6,9 +6,11 @@ import { element, say, show, time } from "./dom.js";
 export async function inbox() {
   const status = element("p", { class: "quiet" });
   const list = element("ul", { class: "plain" });
-  show("Questions", element("h1", {}, "Open questions"), status, element("section", { class: "card", "aria-label": "Open questions" }, list));
+  const warning = element("p", { class: "problem", id: "notice" });
+  show("Questions", element("h1", {}, "Open questions"), status, warning, element("section", { class: "card", "aria-label": "Open questions" }, list));
   let count = null;
-  const hear = ({ questions, complete }) => {
+  const hear = ({ questions, complete, notice }) => {
+    warning.textContent = notice ?? "";
     list.replaceChildren(...(questions.length ? questions.map(line) : [element("li", {}, "Nothing waits for you.")]));
     if (!complete) list.append(element("li", { class: "quiet" }, "Older executions are not looked through."));
     if (count !== questions.length) {

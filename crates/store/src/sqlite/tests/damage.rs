@@ -41,8 +41,24 @@ async fn a_newer_format_is_refused_with_advice() {
     conn.pragma_update(None, "user_version", 99).unwrap();
     drop(conn);
     let refused = refused_untouched(temp.path());
-    assert!(matches!(refused, OpenError::Newer { found: 99, known: 5 }), "{refused:?}");
+    assert!(matches!(refused, OpenError::Newer { found: 99, known: 6 }), "{refused:?}");
     assert!(refused.to_string().contains("Install a newer version"));
+}
+
+/// Settings are records that a program of format 5 would not look for.
+#[tokio::test]
+async fn a_directory_of_format_5_keeps_its_data_and_is_then_refused_by_programs_of_format_5() {
+    let temp = tempfile::tempdir().unwrap();
+    made(temp.path()).await;
+    let path = temp.path().join(format::FILE);
+    let conn = rusqlite::Connection::open(&path).unwrap();
+    conn.pragma_update(None, "user_version", 5).unwrap();
+    drop(conn);
+    let store = SqliteStore::open(temp.path()).unwrap();
+    assert_eq!(store.get("policy", "a").await.unwrap().unwrap().value, "{\"x\":1}");
+    store.close().await;
+    let refused = format::open(&path, &format::STEPS[..5], Durability::Nothing).unwrap_err();
+    assert!(matches!(refused, OpenError::Newer { found: 6, known: 5 }), "{refused:?}");
 }
 
 #[tokio::test]

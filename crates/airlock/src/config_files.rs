@@ -1,0 +1,66 @@
+//! Which configuration files a verb reads, and what it says about them.
+
+use crate::exit::UsageError;
+use server::settings::{SettingName, look_up_settings, server_account};
+use sources::ConfigFiles;
+use std::path::{Path, PathBuf};
+
+/// The file that is named, which must exist; otherwise the recorded one, or the project's over the user's own.
+pub(crate) fn config_files(
+    named_file: Option<&Path>,
+    data_dir: &Path,
+) -> Result<ConfigFiles, UsageError> {
+    if let Some(path) = named(named_file)? {
+        return Ok(ConfigFiles::named(&path, data_dir));
+    }
+    // Where the directory cannot be read, its server says so; here only the configuration is of interest.
+    let recorded = look_up_settings(data_dir).unwrap_or_default();
+    let config = recorded.get(&SettingName::Config).map(|setting| setting.value.text().to_owned());
+    if let Some(path) = config.filter(|text| text.starts_with('/')) {
+        return Ok(ConfigFiles::named(Path::new(&path), data_dir));
+    }
+    let projects: Vec<PathBuf> = project().into_iter().collect();
+    Ok(ConfigFiles::usual(&projects, sources::user_file().as_deref(), data_dir))
+}
+
+/// The absolute path of a file that a flag or AIRLOCK_CONFIG names.
+pub(crate) fn named(file: Option<&Path>) -> Result<Option<PathBuf>, UsageError> {
+    let Some(file) = file.filter(|file| !file.as_os_str().is_empty()) else { return Ok(None) };
+    let path = absolute(file);
+    match path.is_file() {
+        true => Ok(Some(path)),
+        false => Err(UsageError(format!(
+            "the configuration file {} does not exist; it is named with --config or AIRLOCK_CONFIG",
+            path.display()
+        ))),
+    }
+}
+
+/// The project's file, from the current directory upwards.
+pub(crate) fn project() -> Option<PathBuf> {
+    let here = std::env::current_dir().ok()?;
+    sources::project_file(&here)
+}
+
+/// A path that means the same from every directory.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path)
+        .or_else(|_| std::path::absolute(path))
+        .unwrap_or_else(|_| path.to_owned())
+}
+
+/// Who changes something with this verb: the verb and the account.
+pub(crate) fn author(verb: &str) -> String {
+    let account = server_account();
+    let name = account.entry.map_or_else(|| account.uid.to_string(), |(name, _)| name);
+    format!("airlock {verb} by {name}")
+}
+
+/// The file with the vault's key: the one that is named, the recorded one, or the data directory's.
+pub(crate) fn vault_key(named: Option<&Path>, data_dir: &Path) -> PathBuf {
+    let recorded = || {
+        let settings = look_up_settings(data_dir).ok()?;
+        Some(PathBuf::from(settings.get(&SettingName::VaultKey)?.value.text()))
+    };
+    named.map(Path::to_owned).or_else(recorded).unwrap_or_else(|| data_dir.join("vault.key"))
+}

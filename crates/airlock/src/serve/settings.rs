@@ -1,0 +1,262 @@
+//! The settings of a server that starts: what its command line names, what is recorded, and which of both counts.
+
+use super::Args;
+use super::supervisor;
+use crate::config_files;
+use crate::exit::UsageError;
+use crate::reach::shell_word;
+use lifecycle::{AnswerRole, Timestamp};
+use server::Doors;
+use server::settings::{
+    LooseningFlag, SettingAuthor, SettingName, SettingValue, SettingsError, SettledSettings,
+    StartFlags, StoredSetting, look_up_settings, read_settings, server_account, settle,
+    shared_account, write_settings,
+};
+use sources::ConfigFiles;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use store::sqlite::SqliteStore;
+use url::Url;
+
+/// Where a server listens unless a flag or the record names an address.
+const LISTEN: &str = "127.0.0.1:4788";
+
+/// What counts for this server.
+pub(super) struct StartSettings {
+    settled: SettledSettings,
+    data_dir: PathBuf,
+}
+
+type Recorded = BTreeMap<SettingName, StoredSetting>;
+
+/// Refuses a command line that would loosen a setting, before a running server is asked to stop.
+pub(super) fn check(args: &Args, data_dir: &Path) -> anyhow::Result<()> {
+    // A directory that cannot be read is refused with its reason when it is opened.
+    let Ok(recorded) = look_up_settings(data_dir) else { return Ok(()) };
+    settled(args, data_dir, &recorded).map(drop)
+}
+
+/// What counts for a server with this command line on this directory.
+pub(super) async fn read(
+    args: &Args,
+    data_dir: &Path,
+    store: &SqliteStore,
+) -> anyhow::Result<StartSettings> {
+    let recorded = read_settings(store, data_dir).await.map_err(unusable)?;
+    let settled = settled(args, data_dir, &recorded)?;
+    let settings = StartSettings { settled, data_dir: data_dir.to_owned() };
+    settings.check_config()?;
+    settings.check_account()?;
+    Ok(settings)
+}
+
+fn unusable(error: SettingsError) -> anyhow::Error {
+    anyhow::anyhow!("could not {error}")
+}
+
+fn settled(args: &Args, data_dir: &Path, recorded: &Recorded) -> anyhow::Result<SettledSettings> {
+    let values: BTreeMap<_, _> =
+        recorded.iter().map(|(name, setting)| (*name, setting.value.clone())).collect();
+    let flags = start_flags(args, data_dir, &values)?;
+    Ok(settle(&values, &flags)
+        .map_err(|refused| UsageError(refusal(&refused, recorded, data_dir)))?)
+}
+
+/// Why a flag is refused, and the command that makes the change.
+fn refusal(refused: &LooseningFlag, recorded: &Recorded, data_dir: &Path) -> String {
+    let LooseningFlag { name, recorded: value, flag } = refused;
+    let by = recorded.get(name).map_or("", |setting| setting.by.as_str());
+    let dir = data_dir.display().to_string();
+    format!(
+        "the command line would loosen the setting {name} from {value} (set by {by}) to {flag}, and a flag never does; \
+         to change it, run: airlock settings set {name} {} --data-dir {}",
+        shell_word(&flag.to_string()),
+        shell_word(&dir)
+    )
+}
+
+fn start_flags(
+    args: &Args,
+    data_dir: &Path,
+    recorded: &BTreeMap<SettingName, SettingValue>,
+) -> Result<StartFlags, UsageError> {
+    let mut named = BTreeMap::new();
+    let list = |items: &[String]| SettingValue::List(items.to_vec());
+    if args.answers.is_some() || args.no_model_answers {
+        named.insert(SettingName::Answers, args.answers().name().into());
+    }
+    if !args.allowed_hosts.is_empty() {
+        named.insert(SettingName::AllowedHosts, list(&args.allowed_hosts));
+    }
+    if let Some(url) = &args.public_url {
+        named.insert(SettingName::PublicUrl, url.as_str().into());
+    }
+    if let Some(listen) = args.listen.filter(|_| args.doors == Doors::All) {
+        named.insert(SettingName::Listen, listen.to_string().as_str().into());
+    }
+    if let Some(path) = config_files::named(args.config.as_deref())? {
+        named.insert(SettingName::Config, path_value(&path));
+    }
+    if let Some(key) = args.vault_key.as_deref().filter(|path| !path.as_os_str().is_empty()) {
+        named.insert(SettingName::VaultKey, path_value(&config_files::absolute(key)));
+    }
+    if !args.started_by_client {
+        let is_supervised = supervisor::is_supervised(args.supervised);
+        named.insert(SettingName::Supervised, if is_supervised { "on" } else { "off" }.into());
+    }
+    if let Some(projects) = project_files(args, recorded) {
+        named.insert(SettingName::ProjectFiles, projects);
+    }
+    let mut flags = StartFlags { named, replaces: args.replace_settings, ..StartFlags::default() };
+    flags.defaults = defaults(data_dir);
+    if recorded.get(&SettingName::VaultKey).is_some_and(|key| !Path::new(key.text()).exists()) {
+        flags.unused.insert(SettingName::VaultKey);
+    }
+    if recorded.get(&SettingName::Config).is_some_and(|config| config.text() == "usual") {
+        let files = files(recorded, data_dir).files;
+        if !files.iter().any(|file| file.path.exists()) {
+            flags.unused.insert(SettingName::Config);
+        }
+    }
+    Ok(flags)
+}
+
+/// The recorded project files, and the one that is found from here. A project's file can only tighten until a person
+/// trusts it, so finding one more needs no explicit action.
+fn project_files(
+    args: &Args,
+    recorded: &BTreeMap<SettingName, SettingValue>,
+) -> Option<SettingValue> {
+    if args.config.is_some() || args.started_by_client {
+        return None;
+    }
+    let found = config_files::project()?;
+    let mut files = vec![found.display().to_string()];
+    if !args.replace_settings {
+        let before = recorded.get(&SettingName::ProjectFiles);
+        let before = before.map(SettingValue::list).unwrap_or_default();
+        if before.contains(&files[0]) {
+            return None;
+        }
+        files.extend(before.iter().cloned());
+    }
+    Some(SettingValue::List(files))
+}
+
+fn path_value(path: &Path) -> SettingValue {
+    SettingValue::Text(path.display().to_string())
+}
+
+fn defaults(data_dir: &Path) -> BTreeMap<SettingName, SettingValue> {
+    let none = || SettingValue::List(vec![]);
+    let user = sources::user_file().map_or_else(|| "none".into(), |path| path_value(&path));
+    BTreeMap::from([
+        (SettingName::Answers, Args::usual().answers().name().into()),
+        (SettingName::AllowedHosts, none()),
+        (SettingName::AllowedOrigins, none()),
+        (SettingName::OperatorMode, "off".into()),
+        (SettingName::Config, "usual".into()),
+        (SettingName::UserConfig, user),
+        (SettingName::ProjectFiles, none()),
+        (SettingName::VaultKey, path_value(&data_dir.join("vault.key"))),
+        (SettingName::Listen, LISTEN.into()),
+        (SettingName::PublicUrl, "none".into()),
+    ])
+}
+
+fn files(values: &BTreeMap<SettingName, SettingValue>, data_dir: &Path) -> ConfigFiles {
+    let text = |name| values.get(&name).map_or("", SettingValue::text);
+    match text(SettingName::Config) {
+        "" | "usual" => {
+            let projects = values.get(&SettingName::ProjectFiles);
+            let projects = projects.map(SettingValue::list).unwrap_or_default();
+            let projects: Vec<PathBuf> = projects.iter().map(PathBuf::from).collect();
+            let user = Some(text(SettingName::UserConfig)).filter(|path| path.starts_with('/'));
+            ConfigFiles::usual(&projects, user.map(Path::new), data_dir)
+        }
+        named => ConfigFiles::named(Path::new(named), data_dir),
+    }
+}
+
+impl StartSettings {
+    fn text(&self, name: SettingName) -> &str {
+        self.settled.values.get(&name).map_or("", SettingValue::text)
+    }
+
+    fn list(&self, name: SettingName) -> &[String] {
+        self.settled.values.get(&name).map(SettingValue::list).unwrap_or_default()
+    }
+
+    /// The configuration files that count.
+    pub(super) fn files(&self) -> ConfigFiles {
+        files(&self.settled.values, &self.data_dir)
+    }
+
+    /// The file with the vault's key.
+    pub(super) fn vault_key(&self) -> &Path {
+        Path::new(self.text(SettingName::VaultKey))
+    }
+
+    /// Where to listen.
+    pub(super) fn listen(&self) -> anyhow::Result<SocketAddr> {
+        let text = self.text(SettingName::Listen);
+        text.parse()
+            .map_err(|_| UsageError(format!("the setting listen is no address: {text}")).into())
+    }
+
+    /// Where browsers find the server, if not where it listens.
+    pub(super) fn public_url(&self) -> Option<Url> {
+        Url::parse(self.text(SettingName::PublicUrl)).ok()
+    }
+
+    /// Host names that the server answers to.
+    pub(super) fn allowed_hosts(&self) -> Vec<String> {
+        let public = self.public_url().and_then(|url| url.host_str().map(str::to_owned));
+        self.list(SettingName::AllowedHosts).iter().cloned().chain(public).collect()
+    }
+
+    /// Who may answer at most.
+    pub(super) fn answers(&self) -> AnswerRole {
+        self.text(SettingName::Answers).parse().unwrap_or_default()
+    }
+
+    /// Whether the server has an account of its own and prints no sign-in link.
+    pub(super) fn is_operator_mode(&self) -> bool {
+        self.text(SettingName::OperatorMode) == "on"
+    }
+
+    /// Records what the command line changed.
+    pub(super) async fn record(&self, store: &SqliteStore, now: Timestamp) -> anyhow::Result<()> {
+        let value = |name: &SettingName| (*name, self.settled.values[name].clone());
+        let changed: Vec<_> = self.settled.changed.iter().map(value).collect();
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let author = SettingAuthor { by: config_files::author("serve"), at: now };
+        let written = write_settings(store, &self.data_dir, &changed, &author).await;
+        written.map_err(unusable)
+    }
+
+    /// A file that was named must be there: without it, what it blocks would run.
+    fn check_config(&self) -> Result<(), UsageError> {
+        let named = self.text(SettingName::Config);
+        if named == "usual" || Path::new(named).is_file() {
+            return Ok(());
+        }
+        Err(UsageError(format!(
+            "the recorded configuration file {named} does not exist; restore it, or name another one with: airlock \
+             settings set config FILE"
+        )))
+    }
+
+    fn check_account(&self) -> Result<(), UsageError> {
+        match shared_account(&server_account()) {
+            Some(why) if self.is_operator_mode() => Err(UsageError(format!(
+                "operator mode is on, and the server's account is not its own: {why}; start the server as a service with \
+                 an account of its own (docs/operating.md has a systemd unit)"
+            ))),
+            Some(_) | None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Opens the data directory. An operator's server replaces one that a client started: that one is asked to stop, and what
+//! was under way there continues from the journal.
+
+use super::Args;
+use crate::{autostart, print};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use server::Doors;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use store::sqlite::{OpenError, SqliteStore, directory_owner, lock_file};
+
+/// Longest wait for a server that was asked to stop: it takes five seconds at most, on a busy machine more.
+const STOP_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// Pause between two looks at the lock.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Opens the directory, and stops a server that a client started there.
+pub(super) fn open(args: &Args, data_dir: &Path) -> anyhow::Result<SqliteStore> {
+    let is_replaceable = || {
+        !args.started_by_client
+            && directory_owner(data_dir).is_some_and(|owner| owner.is_client_started)
+    };
+    let store = match SqliteStore::open(data_dir) {
+        Err(OpenError::Owned { .. }) if is_replaceable() => replace(data_dir)?,
+        opened => opened.map_err(|error| refused(data_dir, args.doors, error))?,
+    };
+    if args.started_by_client {
+        store.mark_client_started()?;
+    }
+    Ok(store)
+}
+
+/// Holds the lock of those who start servers meanwhile: a client of the old server must not start another.
+fn replace(data_dir: &Path) -> anyhow::Result<SqliteStore> {
+    let shown = data_dir.display();
+    let deadline = Instant::now() + STOP_TIME_MAX;
+    let wait = || match Instant::now() > deadline {
+        true => Err(anyhow::anyhow!("the server that a client started on {shown} does not stop")),
+        false => {
+            std::thread::sleep(POLL_INTERVAL);
+            Ok(())
+        }
+    };
+    let lock = autostart::start_lock(data_dir)?;
+    while lock.try_lock().is_err() {
+        wait()?;
+    }
+    print::note(&format!("a client started a server on {shown}; it is replaced by this one"));
+    let mut asked = None;
+    loop {
+        match directory_owner(data_dir) {
+            Some(owner) if owner.is_client_started && asked != Some(owner.pid) => {
+                stop(owner.pid, data_dir)?;
+                asked = Some(owner.pid);
+            }
+            Some(_) => wait()?,
+            None => match SqliteStore::open(data_dir) {
+                Ok(store) => return Ok(store),
+                Err(OpenError::Owned { .. }) => wait()?,
+                Err(error) => return Err(refused(data_dir, Doors::All, error)),
+            },
+        }
+    }
+}
+
+/// Sends SIGTERM to the owner of the directory, after checking that the process has its lock file open: a pid of another
+/// PID namespace, or one that was reused, may be any process.
+fn stop(pid: u32, data_dir: &Path) -> anyhow::Result<()> {
+    let lock = std::fs::metadata(lock_file(data_dir))?;
+    let has_it_open = |entry: std::fs::DirEntry| {
+        std::fs::metadata(entry.path())
+            .is_ok_and(|data| (data.dev(), data.ino()) == (lock.dev(), lock.ino()))
+    };
+    let mut open = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    if !open.any(has_it_open) {
+        anyhow::bail!(
+            "the server that a client started on {} (process {pid}) cannot be found from here; stop it first",
+            data_dir.display()
+        );
+    }
+    let pid = i32::try_from(pid)?;
+    match kill(Pid::from_raw(pid), Signal::SIGTERM) {
+        Ok(()) | Err(nix::errno::Errno::ESRCH) => Ok(()),
+        Err(error) => Err(anyhow::anyhow!("could not stop process {pid}: {error}")),
+    }
+}
+
+fn refused(data_dir: &Path, doors: Doors, error: OpenError) -> anyhow::Error {
+    let shown = data_dir.display();
+    if let OpenError::Owned { note } = &error
+        && note.starts_with("http")
+    {
+        let socket = note.replacen("http", "ws", 1);
+        return match doors {
+            Doors::All => anyhow::anyhow!("a server already owns {shown}: it listens at {note}"),
+            Doors::Repl => {
+                anyhow::anyhow!("a server already owns {shown}: its REPL is at {socket}/repl")
+            }
+        };
+    }
+    anyhow::Error::new(error).context(format!("could not open {shown}"))
+}

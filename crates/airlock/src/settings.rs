@@ -1,0 +1,203 @@
+//! `airlock settings`: what binds every server of a data directory, listed and changed.
+
+use crate::exit::UsageError;
+use crate::reach::Reach;
+use crate::{Exit, config_files, print};
+use anyhow::Context as _;
+use client::{Error, HttpClient};
+use engine::Clock;
+use lifecycle::{Timestamp, Utc};
+use serde_json::{Value, json};
+use server::settings::{
+    SettingAuthor, SettingName, SettingsError, SettingsRegistry, look_up_settings,
+};
+use std::path::Path;
+use std::sync::Arc;
+use store::sqlite::SqliteStore;
+
+/// Lists and changes the settings that every server of the data directory obeys.
+///
+/// A server records them at its first start. A later flag may tighten a setting and never loosens it; this verb does
+/// both, with the server up (as an administrator) or down (on the data directory).
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    /// One line of JSON each.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Lists each setting with its value, who set it, and when.
+    List,
+    /// Changes a setting.
+    Set {
+        /// Its name, as `airlock settings` lists it.
+        #[arg(value_parser = |text: &str| text.parse::<SettingName>())]
+        name: SettingName,
+        /// The new value; lists with commas, none for an empty one.
+        value: String,
+    },
+    /// Lists the changes: who changed what, and when.
+    History,
+}
+
+const HELP: &str = "\
+Examples:
+  airlock settings
+  airlock settings set answers client
+  airlock settings set config /etc/airlock.toml
+  docker exec airlock airlock settings set allowed-hosts airlock.example
+
+Exit codes:
+  0    done
+  1    the server or the directory refused
+  2    the command line made no sense";
+
+/// Lists or changes settings.
+pub(crate) fn settings(args: &Args) -> Exit {
+    let done = match args.verb.as_ref().unwrap_or(&Verb::List) {
+        Verb::List => list(args),
+        Verb::History => history(args),
+        Verb::Set { name, value } => set(args, *name, value),
+    };
+    match done {
+        Ok(exit) => exit,
+        Err(error) => {
+            print::note(&format!("{error:#}"));
+            Exit::of_error(&error, Exit::Failed)
+        }
+    }
+}
+
+/// The directory itself says what is recorded, whether or not a server has it open.
+fn list(args: &Args) -> anyhow::Result<Exit> {
+    let Some(dir) = args.reach.own_directory() else {
+        return Ok(args.reach.visit(async |client| {
+            client.settings().await?.iter().for_each(|setting| show_setting(args, setting));
+            Ok(Exit::Good)
+        }));
+    };
+    print::start_tracing();
+    for (name, setting) in look_up_settings(&dir).map_err(unusable)? {
+        let value = setting.value.to_string();
+        let shown =
+            json!({ "name": name.name(), "value": value, "by": setting.by, "at": setting.at.0 });
+        show_setting(args, &shown);
+    }
+    Ok(Exit::Good)
+}
+
+fn history(args: &Args) -> anyhow::Result<Exit> {
+    let show = |change: &Value| {
+        print::told(args.json, change, |change| {
+            let text = |name: &str| print::tamed(change[name].as_str().unwrap_or("-"));
+            let (name, old, new) = (text("name"), text("old"), text("new"));
+            format!("{}  {name}: {old} -> {new}  ({})", time(&change["at"]), text("by"))
+        });
+    };
+    let Some(dir) = args.reach.unowned() else {
+        return Ok(args.reach.visit(async |client| {
+            client.setting_changes().await?.iter().for_each(show);
+            Ok(Exit::Good)
+        }));
+    };
+    print::start_tracing();
+    let changes = on_directory(&dir, async |registry| registry.history().await)?;
+    for change in changes {
+        let old = change.old.map(|value| value.to_string());
+        let (name, new) = (change.name, change.new.to_string());
+        show(&json!({ "name": name, "old": old, "new": new, "by": change.by, "at": change.at.0 }));
+    }
+    Ok(Exit::Good)
+}
+
+fn set(args: &Args, name: SettingName, value: &str) -> anyhow::Result<Exit> {
+    let value = resolved(name, value)?;
+    let Some(dir) = args.reach.unowned() else {
+        return Ok(args
+            .reach
+            .visit(async |client| set_over_http(args, &client, name, &value).await));
+    };
+    print::start_tracing();
+    let author = SettingAuthor { by: config_files::author("settings"), at: Clock::system().now() };
+    let applied = on_directory(&dir, async |registry| registry.set(name, &value, &author).await)?;
+    let (value, at) = (applied.setting.value.to_string(), applied.setting.at.0);
+    show_setting(args, &json!({ "name": name.name(), "value": value, "by": author.by, "at": at }));
+    Ok(Exit::Good)
+}
+
+async fn set_over_http(
+    args: &Args,
+    client: &HttpClient,
+    name: SettingName,
+    value: &str,
+) -> Result<Exit, Error> {
+    let setting = client.set_setting(name.name(), value).await?;
+    show_setting(args, &setting);
+    if setting["live"] == false {
+        print::note("the running server applies this after its next start");
+    }
+    Ok(Exit::Good)
+}
+
+/// A path that means the same to the server; a file that is named must exist.
+fn resolved(name: SettingName, value: &str) -> anyhow::Result<String> {
+    let is_path = !matches!(value, "usual" | "none");
+    let path = match name {
+        SettingName::Config if is_path => config_files::named(Some(Path::new(value)))?,
+        SettingName::VaultKey | SettingName::UserConfig if is_path => {
+            Some(config_files::absolute(Path::new(value)))
+        }
+        _ => None,
+    };
+    let value = path.map_or_else(|| value.to_owned(), |path| path.display().to_string());
+    name.parse_value(&value).map_err(UsageError)?;
+    Ok(value)
+}
+
+/// On the data directory itself, which is locked meanwhile.
+fn on_directory<T>(
+    dir: &Path,
+    act: impl AsyncFnOnce(&SettingsRegistry) -> Result<T, SettingsError>,
+) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let store =
+            SqliteStore::open(dir).with_context(|| format!("could not open {}", dir.display()))?;
+        let registry = SettingsRegistry::new(Arc::new(store.clone()), dir);
+        let done = act(&registry).await;
+        drop(registry);
+        store.close().await;
+        done.map_err(unusable)
+    })
+}
+
+fn unusable(error: SettingsError) -> anyhow::Error {
+    match error {
+        SettingsError::Refused(why) => anyhow::anyhow!("{why}"),
+        other => anyhow::anyhow!("could not {other}"),
+    }
+}
+
+fn show_setting(args: &Args, setting: &Value) {
+    print::told(args.json, setting, |setting| {
+        let text = |name: &str| print::tamed(setting[name].as_str().unwrap_or_default());
+        format!(
+            "{:<16} {}  ({}, {})",
+            text("name"),
+            text("value"),
+            text("by"),
+            time(&setting["at"])
+        )
+    });
+}
+
+fn time(at: &Value) -> String {
+    Utc::from(Timestamp(at.as_i64().unwrap_or_default())).to_string()
+}

@@ -1,0 +1,112 @@
+//! `airlock trust`: a project's configuration file counts in the version that a person trusted.
+
+use crate::{Exit, config_files, data_directory, print};
+use engine::Clock;
+use sources::{ConfigFiles, TrustedFile};
+use std::io::BufRead as _;
+use std::path::{Path, PathBuf};
+
+/// Trusts a project's airlock.toml in its present version.
+///
+/// Until then, and after each change, only policies of that file that block or require approval count. A running server
+/// notices the change by itself.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Args {
+    /// The file; without it, airlock.toml here or above.
+    file: Option<PathBuf>,
+    /// Trusts no version of the file any more.
+    #[arg(long)]
+    forget: bool,
+    /// Where Airlock keeps what must last [default: ~/.airlock].
+    #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+const HELP: &str = "\
+Examples:
+  airlock trust
+  airlock trust ~/work/shop/airlock.toml
+
+Exit codes:
+  0    done
+  1    the file cannot be read, or is wrong
+  2    the command line made no sense";
+
+/// Records the trust, and says in what.
+pub(crate) fn trust(args: &Args) -> Exit {
+    let Some(data_dir) = args.data_dir.clone().or_else(data_directory::usual) else {
+        print::note("neither HOME nor --data-dir says where to record this");
+        return Exit::Usage;
+    };
+    let data_dir = config_files::absolute(&data_dir);
+    let named = args.file.as_deref().map(config_files::absolute);
+    let Some(path) = named.or_else(config_files::project) else {
+        print::note("there is no airlock.toml here or above; name the file");
+        return Exit::Usage;
+    };
+    let done = match args.forget {
+        true => forget(&data_dir, &path),
+        false => record(&data_dir, &path),
+    };
+    match done {
+        Ok(done) => {
+            print::report(&done);
+            Exit::Good
+        }
+        Err(why) => {
+            print::note(&why);
+            Exit::Failed
+        }
+    }
+}
+
+fn record(data_dir: &Path, path: &Path) -> Result<String, String> {
+    let shown = path.display();
+    let text =
+        std::fs::read_to_string(path).map_err(|error| format!("cannot read {shown}: {error}"))?;
+    sources::config::File::parse(&text).map_err(|why| format!("{shown}: {why}"))?;
+    let trusted =
+        TrustedFile::new(path, &text, &config_files::author("trust"), Clock::system().now().0);
+    trusted.save(data_dir).map_err(|error| format!("cannot record it: {error}"))?;
+    Ok(format!("{shown} is trusted as it is now (SHA-256 {})", trusted.sha256))
+}
+
+fn forget(data_dir: &Path, path: &Path) -> Result<String, String> {
+    let shown = path.display();
+    match TrustedFile::forget(data_dir, path) {
+        Ok(true) => Ok(format!("{shown} is not trusted any more")),
+        Ok(false) => Err(format!("{shown} was not trusted")),
+        Err(error) => Err(format!("cannot forget {shown}: {error}")),
+    }
+}
+
+/// Asks the person at the terminal about each project file that is not trusted; elsewhere says what does not count.
+pub(crate) fn ask_about(files: &ConfigFiles) -> anyhow::Result<()> {
+    if print::is_somebody_there() {
+        for path in files.projects() {
+            let Ok(text) = std::fs::read_to_string(path) else { continue };
+            let trusted = TrustedFile::load(&files.data_dir, path).map_err(anyhow::Error::msg)?;
+            if trusted.is_some_and(|trusted| trusted.is_of(&text)) || !says_yes(path, &text) {
+                continue;
+            }
+            print::note(&record(&files.data_dir, path).map_err(anyhow::Error::msg)?);
+        }
+    }
+    // What is wrong with the files is said by those who read them.
+    for notice in sources::notices(files).unwrap_or_default() {
+        print::note(&print::tamed(&notice));
+    }
+    Ok(())
+}
+
+fn says_yes(path: &Path, text: &str) -> bool {
+    let shown = path.display();
+    print::question(
+        &format!("{shown} is not trusted in this version:\n\n{text}"),
+        "Trust it as it is now? [y/N]",
+    );
+    let mut line = String::new();
+    let read = std::io::stdin().lock().read_line(&mut line);
+    read.is_ok() && matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}

@@ -1,0 +1,68 @@
+//! The secrets of tokens as a whole: recognised in the environment, and replaced where operator mode begins.
+
+use super::tokens::{Secret, TokenError};
+use super::{Scope, digest};
+use serde_json::Value;
+use store::Records;
+
+/// Gives every admin token a secret that is not shown: the old ones open nothing any more, and a person signs in with
+/// `airlock sign-in` under the server's account. Returns how many there were.
+pub async fn rotate_admin_tokens(records: &dyn Records) -> Result<usize, TokenError> {
+    let mut n_rotated = 0;
+    for record in records.all("token").await? {
+        let Ok(mut token) = serde_json::from_str::<Value>(&record.value) else { continue };
+        let scopes = token["scopes"].as_array().map(Vec::as_slice).unwrap_or_default();
+        if !scopes.iter().any(|scope| scope == Scope::Admin.name()) {
+            continue;
+        }
+        let sha256 = digest(Secret::new()?.text());
+        let sha256: String = sha256.iter().map(|byte| format!("{byte:02x}")).collect();
+        token["sha256"] = sha256.into();
+        records.put("token", &record.key, token.to_string(), record.version).await?;
+        n_rotated += 1;
+    }
+    Ok(n_rotated)
+}
+
+/// Whether this is the secret of a token. Such a secret must not be an administrator's from the environment too.
+pub async fn is_minted_secret(records: &dyn Records, secret: &str) -> Result<bool, TokenError> {
+    let sha256: String = digest(secret).iter().map(|byte| format!("{byte:02x}")).collect();
+    let tokens = records.all("token").await?;
+    let is_its = |record: &store::Record| {
+        serde_json::from_str::<Value>(&record.value).is_ok_and(|token| token["sha256"] == sha256)
+    };
+    Ok(tokens.iter().any(is_its))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::tokens::{self, TokenName, Tokens};
+    use crate::auth::{Scopes, add};
+    use lifecycle::Timestamp;
+    use std::sync::Arc;
+    use store::sqlite::SqliteStore;
+
+    #[tokio::test]
+    async fn the_secrets_of_administrators_open_nothing_afterwards_and_others_do() {
+        let store = Arc::new(SqliteStore::temporary().unwrap());
+        let mut secrets = vec![];
+        for (name, scopes) in [("admin", "admin"), ("ops", "run,admin"), ("run", "run")] {
+            let (name, secret) = (TokenName::parse(name).unwrap(), Secret::new().unwrap());
+            let scopes = Scopes::parse(scopes.split(',')).unwrap();
+            let rights = (scopes, lifecycle::AnswerRole::Person);
+            add(&*store, &name, rights, &secret, Timestamp(1)).await.unwrap();
+            secrets.push(secret);
+        }
+        assert!(is_minted_secret(&*store, secrets[2].text()).await.unwrap());
+        assert!(!is_minted_secret(&*store, "another").await.unwrap());
+        assert_eq!(rotate_admin_tokens(&*store).await.unwrap(), 2);
+        let known = Tokens::new(Arc::clone(&store) as _, None);
+        let mut are_known = vec![];
+        for secret in &secrets {
+            are_known.push(known.caller(secret.text()).await.unwrap().is_some());
+        }
+        assert_eq!(are_known, [false, false, true]);
+        assert_eq!(tokens::list(&*store).await.unwrap().len(), 3);
+    }
+}

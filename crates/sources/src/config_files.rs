@@ -1,0 +1,209 @@
+//! Which configuration files count, and on whose authority. A project's file lies where an agent with an edit tool can
+//! write, so it counts in the version that a person trusted; another version can only tighten.
+
+use crate::config::File;
+use crate::trusted::TrustedFile;
+use lifecycle::Action;
+use std::path::{Path, PathBuf};
+
+/// The configuration files of a server, the most important first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConfigFiles {
+    /// The files; one that does not exist says nothing.
+    pub files: Vec<ConfigFile>,
+    /// The data directory, where it is recorded which project files a person trusted.
+    pub data_dir: PathBuf,
+}
+
+/// A configuration file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigFile {
+    /// Its path.
+    pub path: PathBuf,
+    /// On whose authority it counts.
+    pub authority: FileAuthority,
+}
+
+/// On whose authority a configuration file counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileAuthority {
+    /// The operator's: named on the command line, the user's own, or in the data directory.
+    Operator,
+    /// A project's: found in the directory where the server was started, or above it.
+    Project,
+}
+
+impl ConfigFiles {
+    /// One file of the operator's.
+    pub fn named(path: &Path, data_dir: &Path) -> Self {
+        let file = ConfigFile { path: path.to_owned(), authority: FileAuthority::Operator };
+        Self { files: vec![file], data_dir: data_dir.to_owned() }
+    }
+
+    /// Project files over the user's own over the data directory's. A file that is both is the operator's.
+    pub fn usual(projects: &[PathBuf], user: Option<&Path>, data_dir: &Path) -> Self {
+        let in_data = data_dir.join("airlock.toml");
+        let own: Vec<&Path> = user.into_iter().chain([in_data.as_path()]).collect();
+        let is_own = |path: &PathBuf| own.contains(&path.as_path());
+        let project =
+            |path: &PathBuf| ConfigFile { path: path.clone(), authority: FileAuthority::Project };
+        let operator = |path: &&Path| ConfigFile {
+            path: path.to_path_buf(),
+            authority: FileAuthority::Operator,
+        };
+        let projects = projects.iter().filter(|path| !is_own(path)).map(project);
+        let files = projects.chain(own.iter().map(operator)).collect();
+        Self { files, data_dir: data_dir.to_owned() }
+    }
+
+    /// Every file whose change may change the configuration, records of trust included.
+    pub(crate) fn watched(&self) -> Vec<PathBuf> {
+        let projects = self.files.iter().filter(|file| file.authority == FileAuthority::Project);
+        let records = projects.map(|file| TrustedFile::record_path(&self.data_dir, &file.path));
+        self.files.iter().map(|file| file.path.clone()).chain(records).collect()
+    }
+
+    /// The project files among them.
+    pub fn projects(&self) -> impl Iterator<Item = &Path> {
+        let projects = self.files.iter().filter(|file| file.authority == FileAuthority::Project);
+        projects.map(|file| file.path.as_path())
+    }
+}
+
+/// What a project's file contributes, given its text and what a person trusted. The second part says what does not count,
+/// and what to do about it.
+pub(crate) fn project_part(
+    path: &Path,
+    text: Option<&str>,
+    trusted: Option<&TrustedFile>,
+) -> Result<(File, Vec<String>), String> {
+    let shown = path.display();
+    let advice = format!("read it, then run: airlock trust {shown}");
+    let (mut file, mut notices) = match (text, trusted) {
+        (None, None) => return Ok((File::default(), vec![])),
+        (Some(text), Some(trusted)) if trusted.is_of(text) => (File::parse(text)?, vec![]),
+        (Some(text), Some(trusted)) => {
+            let (changed, notice) = tightening(text, &shown.to_string());
+            let trusted = File::parse(&trusted.text)?;
+            let why = format!(
+                "{shown} has changed since it was trusted: the trusted version counts, and of the new one only policies \
+                 that block or require approval; {advice}"
+            );
+            (changed.over(trusted), notice.into_iter().chain([why]).collect())
+        }
+        (Some(text), None) => {
+            let (file, notice) = tightening(text, &shown.to_string());
+            let why = format!(
+                "{shown} is not trusted: only its policies that block or require approval count; {advice}"
+            );
+            (file, notice.into_iter().chain([why]).collect())
+        }
+        (None, Some(trusted)) => {
+            let why = format!(
+                "{shown} is gone: the policies of its trusted version that block or require approval still count; \
+                 to forget them, run: airlock trust --forget {shown}"
+            );
+            (tightening(&trusted.text, "").0, vec![why])
+        }
+    };
+    notices.extend(without_operators_sections(&mut file, &shown.to_string()));
+    Ok((file, notices))
+}
+
+/// Policies that block or require approval, and nothing else. A text that is no configuration contributes nothing: an
+/// agent must not be able to keep a server from starting.
+fn tightening(text: &str, shown: &str) -> (File, Option<String>) {
+    let file = match File::parse(text) {
+        Ok(file) => file,
+        Err(why) => return (File::default(), Some(format!("{shown} is wrong and ignored: {why}"))),
+    };
+    let mut lists = file.lists;
+    for list in &mut lists {
+        list.retain(|rule| matches!(rule.action, Action::Block | Action::RequireApproval));
+        list.iter_mut().for_each(|rule| rule.editable = false);
+    }
+    (File { lists, ..File::default() }, None)
+}
+
+/// Removes what is never taken from a project's file, trusted or not.
+fn without_operators_sections(file: &mut File, shown: &str) -> Vec<String> {
+    let mut ignored = vec![];
+    if file.notify.take().is_some() {
+        ignored.push("[notify]");
+    }
+    if file.processes != crate::config::Processes::default() {
+        file.processes = crate::config::Processes::default();
+        ignored.push("[processes]");
+    }
+    let notice = |section: &str| {
+        format!(
+            "{shown}: {section} is ignored, because it is never taken from a project's file; write it into \
+             ~/.config/airlock/airlock.toml, or name the file with --config"
+        )
+    };
+    ignored.into_iter().map(notice).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "[sources.a]\nurl = 'http://a'\n[[policies]]\npattern = 'a.*'\naction = 'approve'\n\
+                        [[policies]]\npattern = 'b.*'\naction = 'block'\n[notify]\ncommand = ['x']\n\
+                        [processes.run]\n";
+
+    fn patterns(file: &File) -> Vec<&str> {
+        file.lists.iter().flatten().map(|rule| rule.pattern.as_str()).collect()
+    }
+
+    #[test]
+    fn a_projects_file_counts_in_the_version_that_was_trusted() {
+        let path = Path::new("/p/airlock.toml");
+        let trusted = TrustedFile::new(path, TEXT, "ann", 1);
+        let (file, notices) = project_part(path, Some(TEXT), Some(&trusted)).unwrap();
+        assert!(file.sources.contains_key("a") && patterns(&file) == ["a.*", "b.*"]);
+        // Never taken from a project's file, trusted or not.
+        assert!(file.notify.is_none() && file.processes.run.is_none());
+        assert_eq!(notices.len(), 2, "{notices:?}");
+    }
+
+    #[test]
+    fn a_new_file_can_only_tighten() {
+        let path = Path::new("/p/airlock.toml");
+        let (file, notices) = project_part(path, Some(TEXT), None).unwrap();
+        assert!(file.sources.is_empty() && patterns(&file) == ["b.*"]);
+        assert!(notices[0].contains("is not trusted") && notices[0].contains("airlock trust"));
+        let (file, notices) = project_part(path, Some("policies = 3"), None).unwrap();
+        assert_eq!((file, notices.len()), (File::default(), 2));
+    }
+
+    #[test]
+    fn a_changed_file_adds_to_the_trusted_version_and_takes_nothing_away() {
+        let path = Path::new("/p/airlock.toml");
+        let trusted = TrustedFile::new(path, TEXT, "ann", 1);
+        let changed = "[sources.evil]\nurl = 'http://e'\n[[policies]]\npattern = 'c'\naction = 'block'\n\
+                       [[policies]]\npattern = '*'\naction = 'approve'\n";
+        let (file, notices) = project_part(path, Some(changed), Some(&trusted)).unwrap();
+        assert_eq!(patterns(&file), ["a.*", "b.*", "c"]);
+        assert!(!file.sources.contains_key("evil"));
+        assert!(notices[0].contains("has changed since it was trusted"), "{notices:?}");
+        // Deleting the file does not remove what blocks.
+        let (file, _) = project_part(path, None, Some(&trusted)).unwrap();
+        assert_eq!((patterns(&file), file.sources.len()), (vec!["b.*"], 0));
+    }
+
+    #[test]
+    fn a_file_that_is_also_the_operators_is_the_operators() {
+        let user = Path::new("/u/airlock.toml");
+        let projects = [user.to_owned(), "/p/airlock.toml".into()];
+        let files = ConfigFiles::usual(&projects, Some(user), Path::new("/d"));
+        let seen: Vec<_> =
+            files.files.iter().map(|file| (file.path.to_str().unwrap(), file.authority)).collect();
+        let expected = [
+            ("/p/airlock.toml", FileAuthority::Project),
+            ("/u/airlock.toml", FileAuthority::Operator),
+            ("/d/airlock.toml", FileAuthority::Operator),
+        ];
+        assert_eq!(seen, expected);
+    }
+}

@@ -1,0 +1,2 @@
+-- No table changes. From here on records of the kind `setting` bind every server that opens the directory: who may answer, which
+-- hosts and origins are allowed, operator mode. A program that does not know them would run without them, so it must refuse.
