@@ -54,6 +54,9 @@ pub(crate) fn init(args: &Args) -> Exit {
     match write(&path, args.force) {
         Ok(()) => {
             print::report(&path.display().to_string());
+            if !args.user {
+                print::note("a project's file counts once you have trusted it: airlock trust");
+            }
             Exit::Good
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {

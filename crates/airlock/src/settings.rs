@@ -149,12 +149,14 @@ async fn set_over_http(
 /// A path that means the same to the server; a file that is named must exist.
 fn resolved(name: SettingName, value: &str) -> anyhow::Result<String> {
     let is_path = !matches!(value, "usual" | "none");
-    let path = match name {
-        SettingName::Config if is_path => config_files::named(Some(Path::new(value)))?,
-        SettingName::VaultKey | SettingName::UserConfig if is_path => {
-            Some(config_files::absolute(Path::new(value)))
-        }
-        _ => None,
+    let path = if !is_path {
+        None
+    } else if name == SettingName::Config {
+        config_files::named(Some(Path::new(value)))?
+    } else if matches!(name, SettingName::VaultKey | SettingName::UserConfig) {
+        Some(config_files::absolute(Path::new(value)))
+    } else {
+        None
     };
     let value = path.map_or_else(|| value.to_owned(), |path| path.display().to_string());
     name.parse_value(&value).map_err(UsageError)?;
@@ -179,10 +181,10 @@ fn on_directory<T>(
 }
 
 fn unusable(error: SettingsError) -> anyhow::Error {
-    match error {
-        SettingsError::Refused(why) => anyhow::anyhow!("{why}"),
-        other => anyhow::anyhow!("could not {other}"),
+    if let SettingsError::Refused(why) = error {
+        return anyhow::anyhow!("{why}");
     }
+    anyhow::anyhow!("could not {error}")
 }
 
 fn show_setting(args: &Args, setting: &Value) {

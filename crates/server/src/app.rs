@@ -84,7 +84,16 @@ impl App {
         match name {
             SettingName::Answers => self.answers.set(value.text().parse().unwrap_or_default()),
             SettingName::OperatorMode => self.tokens.forget(),
-            _ => {}
+            // These count from the next start on.
+            SettingName::AllowedHosts
+            | SettingName::AllowedOrigins
+            | SettingName::Config
+            | SettingName::UserConfig
+            | SettingName::ProjectFiles
+            | SettingName::VaultKey
+            | SettingName::Listen
+            | SettingName::PublicUrl
+            | SettingName::Supervised => {}
         }
     }
 
