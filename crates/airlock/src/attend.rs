@@ -107,6 +107,8 @@ impl Visit<'_> {
             Happened::Started { .. }
             | Happened::Prepared
             | Happened::Call { .. }
+            | Happened::Deferred { .. }
+            | Happened::Admitted { .. }
             | Happened::Dispatched { .. }
             | Happened::Progress { .. }
             | Happened::Settled { .. }

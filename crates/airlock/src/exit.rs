@@ -38,6 +38,7 @@ impl Exit {
             | FailureCode::Validation
             | FailureCode::Tool
             | FailureCode::ToolNotFound
+            | FailureCode::SourceUnavailable
             | FailureCode::Refused
             | FailureCode::InDoubt
             | FailureCode::Stuck => match n_declined {

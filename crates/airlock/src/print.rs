@@ -234,6 +234,9 @@ fn rendered_failure(failure: &Failure, is_terminal: bool) -> String {
 const fn hint(code: FailureCode) -> Option<&'static str> {
     match code {
         FailureCode::Timeout => Some("hint: --timeout gives it more time"),
+        FailureCode::SourceUnavailable => {
+            Some("hint: `airlock source list` shows what is wrong with its source; try again later")
+        }
         FailureCode::Stuck => Some("hint: it awaits a promise that nothing settles"),
         FailureCode::Runtime
         | FailureCode::MemoryLimit

@@ -59,6 +59,8 @@ impl Progress {
             | Happened::Prepared
             | Happened::Log { .. }
             | Happened::Emitted { .. }
+            | Happened::Deferred { .. }
+            | Happened::Admitted { .. }
             | Happened::Dispatched { .. }
             | Happened::TimerSet { .. }
             | Happened::TimerCleared { .. }
@@ -84,6 +86,8 @@ impl Progress {
             | Event::Prepared(_)
             | Event::Logged { .. }
             | Event::Emitted { .. }
+            | Event::CallDeferred { .. }
+            | Event::CallAdmitted { .. }
             | Event::CallDispatched { .. }
             | Event::TimerSet { .. }
             | Event::TimerCleared { .. }

@@ -84,13 +84,18 @@ async fn attend(
     if !args.started_by_client {
         settings.record(store, Clock::system().now()).await?;
     }
-    let sources = match open_sources(&settings, &engine, store).await {
+    let sources = match open_sources(&settings, data_dir, &engine, store).await {
         Ok(sources) => sources,
         Err(error) => {
             engine.shutdown().await;
             return Err(error);
         }
     };
+    // What was under way goes on only now: the tools that it may call are in the catalogue.
+    if let Err(fault) = engine.recover().await {
+        tokio::join!(sources.shutdown(), engine.shutdown());
+        return Err(fault.into());
+    }
     let config = match config(&args, &engine, data_dir, store, &settings).await {
         Ok(config) => server::Config {
             listen,

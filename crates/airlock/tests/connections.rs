@@ -139,6 +139,7 @@ async fn place(network: &Arc<dyn Network>, clock: Clock) -> Place {
         engine: house.engine.clone(),
         usual: Limits::default(),
         records,
+        descriptions: None,
         files: sources::ConfigFiles::default(),
         minding: Minding::Nobody,
         vault,

@@ -158,7 +158,7 @@ fn a_source_that_is_down_says_why_and_harms_nobody() {
     let config = "[sources.gone]\nkind = 'mcp'\nurl = 'http://127.0.0.1:9/mcp'\n\
                   [sources.broken]\ncommand = ['/nowhere/at/all']\n\
                   [sources.fine.tools.ok]\nargv = ['echo', '1']\nread_only = true\n";
-    let house = House::with(config);
+    let house = House::with_args(config, &["--source-wait", "50ms"]);
     house.ready("fine");
     let trouble = |slug: &str| {
         wait_for(|| {
@@ -173,14 +173,12 @@ fn a_source_that_is_down_says_why_and_harms_nobody() {
         trouble("broken")
     );
     assert_eq!(house.run("return (await tools.fine.org.main.ok()).data"), 1);
-    let missing = house.admin().execute("return await tools.gone.org.main.anything()").json();
-    assert!(
-        missing["structured"]["result"]["error"]["message"]
-            .as_str()
-            .unwrap()
-            .contains("Its source \"gone\" is in trouble"),
-        "{missing}"
-    );
+    let missing = house.run("return await tools.gone.org.main.anything()");
+    assert_eq!(missing["error"]["code"], "source_unavailable", "{missing}");
+    let message = missing["error"]["message"].as_str().unwrap();
+    assert!(message.contains("\"gone\" is not available: source gone cannot be read"), "{message}");
+    let unknown = house.run("return await tools.nowhere.org.main.anything()");
+    assert_eq!(unknown["error"]["code"], "tool_not_found", "{unknown}");
 }
 
 #[test]

@@ -55,6 +55,12 @@ pub enum Happened {
         /// What the call got instead of the program's own.
         arguments: Option<Json>,
     },
+    Deferred {
+        call: CallId,
+    },
+    Admitted {
+        call: CallId,
+    },
     Dispatched {
         call: CallId,
         attempt: u32,
@@ -161,6 +167,8 @@ fn happened(event: wire::Event) -> Result<Happened, Missing> {
             let role = role.map_err(|_| "as")?;
             Happened::Answer { id: id?, call: call?, action, content, by, role, arguments }
         }
+        "deferred" => Happened::Deferred { call: call? },
+        "admitted" => Happened::Admitted { call: call? },
         "dispatched" => {
             Happened::Dispatched { call: call?, attempt: event.attempt.ok_or("attempt")? }
         }

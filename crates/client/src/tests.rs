@@ -303,6 +303,9 @@ fn what_the_server_says_of_calls_is_understood() {
         }),
         expected
     );
+    assert_eq!(told(E::CallDeferred { call }), Happened::Deferred { call });
+    let admitted = E::CallAdmitted { call, nature, revision: None };
+    assert_eq!(told(admitted), Happened::Admitted { call });
     let dispatched = E::CallDispatched { call, attempt: 1 };
     assert_eq!(told(dispatched), Happened::Dispatched { call, attempt: 1 });
     let failure = Failure::new(FailureCode::Declined, "No.");

@@ -7,6 +7,9 @@ use std::sync::Arc;
 use store::Journal;
 use tools::Catalogue;
 
+/// How long a call waits for a source that is not available.
+pub const SOURCE_WAIT_MS: u64 = 30_000;
+
 /// What an engine is made of.
 #[derive(Clone)]
 pub struct Config {
@@ -24,6 +27,8 @@ pub struct Config {
     pub clock: Clock,
     /// How long a program that waits for people keeps its runner.
     pub warm_pause_ms: u64,
+    /// How long a call waits for a source that is not available before it fails.
+    pub source_wait_ms: u64,
     /// How long finished executions stay readable.
     pub retention: Retention,
 }
@@ -39,6 +44,7 @@ impl Config {
             sandbox: sandbox::Config::default(),
             clock: Clock::system(),
             warm_pause_ms: 10_000,
+            source_wait_ms: SOURCE_WAIT_MS,
             retention: Retention::default(),
         }
     }

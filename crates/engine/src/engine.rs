@@ -88,6 +88,14 @@ pub struct Snapshot {
 impl Engine {
     /// Starts the sandbox, brings back what was unfinished and is ready for work.
     pub async fn start(config: Config) -> Result<Self, Fault> {
+        let engine = Self::prepare(config).await?;
+        engine.recover().await?;
+        Ok(engine)
+    }
+
+    /// Starts the sandbox and nothing else. What was unfinished goes on with [`Self::recover`], once every tool
+    /// that it may call is in the catalogue.
+    pub async fn prepare(config: Config) -> Result<Self, Fault> {
         let sandbox = Sandbox::start(config.sandbox.clone())
             .await
             .map_err(|error| Fault::new(&error, error.to_string()))?;
@@ -107,10 +115,16 @@ impl Engine {
             reports: Reports::default(),
         });
         shared.tracker.spawn(crate::pulse::beat(Arc::clone(&shared)));
-        recover::unfinished(&shared).await?;
-        shared.tracker.spawn(crate::alarm::watch(Arc::clone(&shared)));
-        shared.tracker.spawn(crate::retention::watch(Arc::clone(&shared)));
         Ok(Self { shared })
+    }
+
+    /// Brings back what was unfinished, and does from now on what is due. Once, after [`Self::prepare`].
+    pub async fn recover(&self) -> Result<(), Fault> {
+        let shared = &self.shared;
+        recover::unfinished(shared).await?;
+        shared.tracker.spawn(crate::alarm::watch(Arc::clone(shared)));
+        shared.tracker.spawn(crate::retention::watch(Arc::clone(shared)));
+        Ok(())
     }
 
     /// Starts an execution. It is in the journal when this returns.

@@ -44,7 +44,7 @@ mod seeds;
 
 pub use actor::replay::{Replayed, replay};
 pub use clock::{Clock, ManualClock};
-pub use config::Config;
+pub use config::{Config, SOURCE_WAIT_MS};
 pub use embed::{Ended, Pause, Progress};
 pub use engine::{Engine, Snapshot, Start};
 pub use fault::{Error, Fault, FaultId};

@@ -69,7 +69,15 @@ pub(crate) fn answered(state: &State, policy: &Policy, moment: Moment, said: Sai
             return Ok(vec![answered(answer)]);
         }
     };
-    let stale = match matches!(next, Event::CallDispatched { .. }) {
+    let dispatches = matches!(next, Event::CallDispatched { .. });
+    if let (true, Some(Admission::Unavailable(source))) = (dispatches, &today)
+        && !policy.hides(&known.tool, Traits::lasting(true))
+    {
+        // Only a dispatch may consume an accept: nothing is recorded, and the question stays open.
+        let (tool, why) = (known.tool.clone(), source.why.clone());
+        return Err(Rejection::SourceUnavailable { tool, why });
+    }
+    let stale = match dispatches {
         true => instead(policy, moment, (question, arguments.as_ref()), known, today),
         false => None,
     };
@@ -93,7 +101,9 @@ fn editable(
         "the policy does not allow other arguments; approve the call as it is, or decline it";
     let traits = match today {
         Some(Admission::Fit { traits, .. }) => *traits,
-        Some(Admission::Unfit(_) | Admission::Told(_)) | None => Traits::lasting(true),
+        Some(Admission::Unfit(_) | Admission::Told(_) | Admission::Unavailable(_)) | None => {
+            Traits::lasting(true)
+        }
     };
     let still = match policy.verdict(&known.tool, traits) {
         Verdict::Ask { editable, .. } => editable,
@@ -112,7 +122,7 @@ fn editable(
             let why = format!("the tool would not take these arguments: {}", told.text());
             Err(Rejection::BadAnswer(why.into()))
         }
-        Some(Admission::Fit { .. }) | None => Ok(()),
+        Some(Admission::Fit { .. } | Admission::Unavailable(_)) | None => Ok(()),
     }
 }
 
@@ -136,7 +146,9 @@ fn instead(
     let call = question.call;
     let traits = match &today {
         Some(Admission::Fit { traits, .. }) => *traits,
-        Some(Admission::Unfit(_) | Admission::Told(_)) | None => Traits::lasting(true),
+        Some(Admission::Unfit(_) | Admission::Told(_) | Admission::Unavailable(_)) | None => {
+            Traits::lasting(true)
+        }
     };
     if policy.hides(&known.tool, traits) {
         return Some(not_there(call, &known.tool));
@@ -149,6 +161,9 @@ fn instead(
             let outcome = CallOutcome::Returned { value: Some(value) };
             Some(Event::CallSettled { call, outcome })
         }
+        (_, Admission::Unavailable(source)) => {
+            Some(Event::CallSettled { call, outcome: source.outcome })
+        }
         (Some(asked), Admission::Fit { revision: Some(revision), .. }) if revision != asked => {
             Some(asked_again(moment, question, (known, edited), revision))
         }
@@ -156,7 +171,8 @@ fn instead(
     }
 }
 
-fn asked_again(
+/// The question once more, about the tool as it is now.
+pub(crate) fn asked_again(
     moment: Moment,
     question: &Question,
     (known, edited): (&crate::Call, Option<&Json>),
@@ -169,7 +185,10 @@ fn asked_again(
     );
     let nothing = Json::null();
     let args = match &known.stage {
-        Stage::Held(args) | Stage::Dispatched(args) | Stage::Asking(args) => args,
+        Stage::Held(args)
+        | Stage::Deferred(args)
+        | Stage::Dispatched(args)
+        | Stage::Asking(args) => args,
         Stage::Settled => &nothing,
     };
     Event::CallAsked(Question {

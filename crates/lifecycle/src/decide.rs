@@ -1,12 +1,13 @@
 //! Says what happens: an intent becomes events, or is refused. Pure.
 
 use crate::answered::{Said, answered};
+use crate::deferred::{admit_deferred, defer};
 use crate::progress::progressed;
 use crate::{
     Admission, CallId, CallOutcome, Cut, Digest, Event, Failure, FailureCode, Intent, Json,
     LimitKind, Nature, Outcome, OutputMark, Phase, Policy, Prepared, Question, QuestionId,
-    QuestionKind, Rejection, Revision, Runs, Stage, State, TimerId, Timestamp, ToolPath, Verdict,
-    Wish, pretty,
+    QuestionKind, Rejection, Revision, Runs, Stage, State, TimerId, Timestamp, ToolPath, Traits,
+    Verdict, Wish, pretty,
 };
 use uuid::Uuid;
 
@@ -80,6 +81,8 @@ pub fn decide(state: &State, policy: &Policy, moment: Moment, intent: Intent) ->
             Ok(end(state, outcome, active_ms))
         }
         Intent::Ask { call, wish } => ask(state, moment, call, wish),
+        Intent::Defer { call } => defer(state, call),
+        Intent::Admit { call, admission } => admit_deferred(state, policy, moment, call, admission),
         Intent::Lose { call } => lose(state, moment, call),
         Intent::Progress { call, text } => progressed(state, call, text),
         Intent::Settle { call, outcome } => settle(state, call, outcome),
@@ -195,27 +198,56 @@ fn new_call(
             let outcome = CallOutcome::Returned { value: Some(value) };
             (nature, Event::CallSettled { call, outcome })
         }
-        Admission::Fit { nature, traits, about, revision } => {
-            let next = match policy.verdict(&tool, traits) {
-                Verdict::Allow => Event::CallDispatched { call, attempt: 1 },
-                Verdict::Ask { .. } if is_remembered(state, &tool, revision) => {
-                    Event::CallDispatched { call, attempt: 1 }
-                }
-                Verdict::Ask { pattern, editable } => Event::CallAsked(Question {
-                    id: moment.question(0),
-                    call,
-                    kind: QuestionKind::Approval,
-                    message: approval_message(&tool, &args, about, pattern),
-                    revision,
-                    editable,
-                }),
-                Verdict::Refuse { .. } => not_there(call, &tool),
+        Admission::Unavailable(_) => {
+            // The tool is not known yet; nothing is dispatched before it is.
+            let nature = Nature { read_only: true, runs: Runs::Here };
+            let next = match policy.hides(&tool, Traits::lasting(true)) {
+                true => not_there(call, &tool),
+                false => Event::CallDeferred { call },
             };
             (nature, next)
+        }
+        Admission::Fit { nature, traits, about, revision } => {
+            let judged = Judged { call, tool: &tool, args: &args, attempt: 1 };
+            (nature, judge(state, policy, moment, judged, (traits, about, revision)))
         }
     };
     let made = Event::CallMade { call, tool, args, nature, line };
     Ok(within_bytes(state, bytes, vec![made, next]))
+}
+
+/// A call that the policy decides on.
+pub(crate) struct Judged<'a> {
+    pub(crate) call: CallId,
+    pub(crate) tool: &'a ToolPath,
+    pub(crate) args: &'a Json,
+    pub(crate) attempt: u32,
+}
+
+/// Dispatches the call, asks about it, or refuses it, as the policy says.
+pub(crate) fn judge(
+    state: &State,
+    policy: &Policy,
+    moment: Moment,
+    judged: Judged<'_>,
+    (traits, about, revision): (Traits, Option<String>, Option<Revision>),
+) -> Event {
+    let Judged { call, tool, args, attempt } = judged;
+    match policy.verdict(tool, traits) {
+        Verdict::Allow => Event::CallDispatched { call, attempt },
+        Verdict::Ask { .. } if is_remembered(state, tool, revision) => {
+            Event::CallDispatched { call, attempt }
+        }
+        Verdict::Ask { pattern, editable } => Event::CallAsked(Question {
+            id: moment.question(0),
+            call,
+            kind: QuestionKind::Approval,
+            message: approval_message(tool, args, about, pattern),
+            revision,
+            editable,
+        }),
+        Verdict::Refuse { .. } => not_there(call, tool),
+    }
 }
 
 /// Whether a person said that this execution need not ask again.
@@ -290,7 +322,9 @@ fn settle(state: &State, call: CallId, outcome: CallOutcome) -> Decision {
             }
             Ok(within_bytes(state, bytes, vec![Event::CallSettled { call, outcome }]))
         }
-        Some(Stage::Held(_) | Stage::Settled) | None => Err(Rejection::NotOutstanding(call)),
+        Some(Stage::Held(_) | Stage::Deferred(_) | Stage::Settled) | None => {
+            Err(Rejection::NotOutstanding(call))
+        }
     }
 }
 
@@ -328,7 +362,7 @@ fn end(state: &State, outcome: Outcome, active_ms: u64) -> Vec<Event> {
         Stage::Dispatched(_) | Stage::Asking(_) => {
             Some(Event::CallSettled { call: *call, outcome: CallOutcome::Unknown })
         }
-        Stage::Held(_) | Stage::Settled => None,
+        Stage::Held(_) | Stage::Deferred(_) | Stage::Settled => None,
     };
     let mut events: Vec<_> = state.calls.iter().filter_map(unknown).collect();
     // Whoever writes this down knows how often the program went round.
@@ -336,24 +370,23 @@ fn end(state: &State, outcome: Outcome, active_ms: u64) -> Vec<Event> {
     events
 }
 
-/// Calls that were with their tools when the server died.
+/// Calls that were with their tools, or waited for their sources, when the server died.
 fn recover(state: &State, moment: Moment) -> Vec<Event> {
-    let at_work = |(call, known): (&CallId, &crate::Call)| match known.stage {
-        Stage::Dispatched(_) | Stage::Asking(_) => Some(*call),
+    let events = state.calls.iter().zip(0..).filter_map(|((call, known), n)| match known.stage {
+        // It has reached no tool, so it waits again.
+        Stage::Deferred(_) => Some(Event::CallDeferred { call: *call }),
+        Stage::Dispatched(_) | Stage::Asking(_) => lost(state, moment.question(n), *call),
         Stage::Held(_) | Stage::Settled => None,
-    };
-    let calls = state.calls.iter().filter_map(at_work);
-    let lost = calls.zip(0..).filter_map(|(call, n)| lost(state, moment.question(n), call));
-    lost.collect()
+    });
+    events.collect()
 }
 
 /// One of them, noticed when its question is answered.
 fn lose(state: &State, moment: Moment, call: CallId) -> Decision {
     match state.calls.get(&call).map(|call| &call.stage) {
         Some(Stage::Asking(_)) => Ok(lost(state, moment.question(0), call).into_iter().collect()),
-        Some(Stage::Dispatched(_) | Stage::Held(_) | Stage::Settled) | None => {
-            Err(Rejection::NotOutstanding(call))
-        }
+        Some(Stage::Deferred(_) | Stage::Dispatched(_) | Stage::Held(_) | Stage::Settled)
+        | None => Err(Rejection::NotOutstanding(call)),
     }
 }
 

@@ -9,6 +9,8 @@ pub enum Effect {
     Launch,
     /// Send a call to its tool.
     Dispatch(CallId),
+    /// Wait for the source of a call.
+    AwaitSource(CallId),
     /// Tell the tool that asked what was answered.
     Tell(QuestionId),
     /// Hand the newest input to the guest.
@@ -26,6 +28,7 @@ pub const fn owe(event: &Event) -> Option<Effect> {
     match event {
         Event::Started { .. } => Some(Effect::Launch),
         Event::CallDispatched { call, .. } => Some(Effect::Dispatch(*call)),
+        Event::CallDeferred { call } => Some(Effect::AwaitSource(*call)),
         Event::CallAnswered { question, .. } => Some(Effect::Tell(*question)),
         Event::CallSettled { .. } | Event::TimerFired { .. } => Some(Effect::Deliver),
         Event::TimerSet { timer, due } => Some(Effect::Arm(*timer, *due)),
@@ -36,6 +39,7 @@ pub const fn owe(event: &Event) -> Option<Effect> {
         | Event::Emitted { .. }
         | Event::CallMade { .. }
         | Event::CallAsked(_)
+        | Event::CallAdmitted { .. }
         | Event::CallProgressed { .. }
         | Event::Paused { .. }
         | Event::RecoveryFailed { .. }

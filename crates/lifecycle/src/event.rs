@@ -2,8 +2,8 @@
 
 use crate::{
     AnswerRole, CallId, CallerName, Failure, InputIndex, Json, LimitKind, Limits, Nature, Outcome,
-    Prepared, Program, Question, QuestionId, Seed, Seq, Terms, TimerId, Timestamp, ToolPath,
-    answer::Answer,
+    Prepared, Program, Question, QuestionId, Revision, Seed, Seq, Terms, TimerId, Timestamp,
+    ToolPath, answer::Answer,
 };
 use serde::{Deserialize, Serialize};
 
@@ -90,6 +90,22 @@ pub enum Event {
         /// What the call goes to its tool with, where that is not what the program said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         arguments: Option<Json>,
+    },
+    /// A call waits for its source, which is not available. What the tool is, and whether a person must
+    /// agree, is decided when the wait ends.
+    CallDeferred {
+        /// Which call.
+        call: CallId,
+    },
+    /// The source of a deferred call is available, and the tool is known. What follows decides on the call.
+    CallAdmitted {
+        /// Which call.
+        call: CallId,
+        /// What kind of tool it is.
+        nature: Nature,
+        /// The edition of the tool that was found.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        revision: Option<Revision>,
     },
     /// A call goes to its tool.
     CallDispatched {
@@ -235,6 +251,8 @@ impl Event {
             | Self::Logged { .. }
             | Self::Emitted { .. }
             | Self::CallMade { .. }
+            | Self::CallDeferred { .. }
+            | Self::CallAdmitted { .. }
             | Self::CallDispatched { .. }
             | Self::CallProgressed { .. }
             | Self::CallSettled { .. }
@@ -263,6 +281,8 @@ impl Event {
             | Self::CallMade { .. }
             | Self::CallAsked(_)
             | Self::CallAnswered { .. }
+            | Self::CallDeferred { .. }
+            | Self::CallAdmitted { .. }
             | Self::CallDispatched { .. }
             | Self::CallProgressed { .. }
             | Self::TimerSet { .. }

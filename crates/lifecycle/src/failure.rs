@@ -64,6 +64,8 @@ pub enum FailureCode {
     Tool,
     /// No tool has that path.
     ToolNotFound,
+    /// The tool's source is not available: the server has no description of it, or cannot reach it.
+    SourceUnavailable,
     /// A policy refuses the tool.
     Refused,
     /// A person said no.

@@ -31,6 +31,10 @@ pub enum Intent {
     Finish { result: Result<Option<Json>, Failure>, active_ms: u64 },
     /// A tool, in the middle of its call, wants something of a person.
     Ask { call: CallId, wish: Wish },
+    /// A dispatched call did not reach its tool: the source is not available, or the tool is another.
+    Defer { call: CallId },
+    /// The wait of a deferred call for its source is over.
+    Admit { call: CallId, admission: Admission },
     /// The tool that asked in the middle of its call is gone; its server died.
     Lose { call: CallId },
     /// A tool at work says how far it is.
@@ -78,6 +82,17 @@ pub enum Admission {
     Unfit(Failure),
     /// The same where the tool's kind says so with a value: nothing is called, and this is the result.
     Told(Json),
+    /// The source is known and not available, so that nobody can say what the tool is.
+    Unavailable(UnavailableSource),
+}
+
+/// Why a call cannot be judged: its source is not available.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnavailableSource {
+    /// Why, as the middle of a sentence.
+    pub why: String,
+    /// How the call ends when it has waited long enough.
+    pub outcome: CallOutcome,
 }
 
 /// What matters about a tool when a server dies in mid-call.

@@ -10,6 +10,7 @@ mod answer;
 mod answer_role;
 mod answered;
 mod decide;
+mod deferred;
 mod effect;
 mod event;
 mod failure;
@@ -36,7 +37,7 @@ pub use failure::{Failure, FailureCode};
 pub use ids::{
     BadId, CallId, CallerName, ExecutionId, InputIndex, QuestionId, Seq, TimerId, Timestamp,
 };
-pub use intent::{Admission, Intent, Nature, Runs};
+pub use intent::{Admission, Intent, Nature, Runs, UnavailableSource};
 pub use json::{Digest, Json, NotJson, Revision};
 pub use limits::{ActiveClock, LimitKind, Limits, Unawaited};
 pub use policy::{Action, BadPattern, Pattern, Policy, Rule, Traits, Verdict};

@@ -29,7 +29,9 @@ pub(crate) fn progressed(state: &State, call: CallId, text: String) -> Decision 
                 && state.progress_bytes + cost <= PROGRESS_OF_ALL_BYTES_MAX;
             Ok(if fits { vec![Event::CallProgressed { call, text }] } else { vec![] })
         }
-        Stage::Held(_) | Stage::Settled => Err(Rejection::NotOutstanding(call)),
+        Stage::Held(_) | Stage::Deferred(_) | Stage::Settled => {
+            Err(Rejection::NotOutstanding(call))
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Why an intent was refused. Nothing was recorded; whoever asked can act on it.
 
-use crate::{CallId, ExecutionId, Failure, QuestionId};
+use crate::{CallId, ExecutionId, Failure, QuestionId, ToolPath};
 use std::borrow::Cow;
 
 /// Why an intent was refused.
@@ -33,6 +33,16 @@ pub enum Rejection {
     /// An answer that does not fit its question.
     #[error("the answer does not fit the question: {0}")]
     BadAnswer(Cow<'static, str>),
+    /// An accept of a call that cannot be dispatched now. The question stays open.
+    #[error(
+        "the source of {tool} is not available ({why}); try again when it is, or decline the call"
+    )]
+    SourceUnavailable {
+        /// Which tool is called.
+        tool: ToolPath,
+        /// Why its source is not available.
+        why: String,
+    },
     /// A result for a call that waits for none.
     #[error("call {0} waits for no result")]
     NotOutstanding(CallId),

@@ -21,8 +21,10 @@ pub struct State {
     pub calls: BTreeMap<CallId, Call>,
     /// How many calls wait for a person, here or inside their tools.
     pub held: u32,
-    /// How many calls are with their tools, which are at work.
+    /// How many calls are with their tools, which are at work, or wait for their sources.
     pub in_flight: u32,
+    /// How many calls wait for their sources.
+    pub deferred: u32,
     /// Since when each call that is with its tool, or with the caller, is there.
     pub dispatched: BTreeMap<CallId, Timestamp>,
     /// How many calls are with the caller.
@@ -116,6 +118,8 @@ pub struct Call {
 pub enum Stage {
     /// Waits for a person.
     Held(Json),
+    /// Waits for its source.
+    Deferred(Json),
     /// With its tool.
     Dispatched(Json),
     /// With its tool, which waits for a person.
@@ -191,16 +195,13 @@ impl State {
                 if let Some(edited) = arguments {
                     self.edit(*call, edited);
                 }
-                if let Some((asked, given)) = self.questions.get_mut(question) {
-                    *given = Some(answer.clone());
-                    if let (true, Some(revision), Some(call)) =
-                        (*remember, asked.revision, self.calls.get(call))
-                    {
-                        self.remembered.insert((call.tool.clone(), revision));
-                    }
-                }
+                self.answer(*question, *call, answer, *remember);
                 self.go_on_inside(*call, at);
                 self.phase = Phase::Running;
+            }
+            Event::CallDeferred { call } => self.defer(*call),
+            Event::CallAdmitted { call, nature, revision } => {
+                self.admit(*call, *nature, *revision);
             }
             Event::CallDispatched { call, attempt } => self.dispatch(*call, *attempt, at),
             Event::CallProgressed { call, text } => self.progress(*call, text),
@@ -272,6 +273,22 @@ impl State {
         self.held > 0 && self.in_flight == 0
     }
 
+    /// Whether every call that is not settled waits for a person or for its source.
+    pub const fn waits_for_people_or_sources(&self) -> bool {
+        self.held + self.deferred > 0 && self.in_flight == self.deferred
+    }
+
+    /// The question about `call` that a person accepted last, if the call goes to its tool because of that.
+    pub fn accepted(&self, call: CallId) -> Option<&Question> {
+        let asked = self.asked.iter().rev().filter_map(|id| self.questions.get(id));
+        let mut of_call =
+            asked.filter(|(question, _)| question.call == call && !question.kind.is_of_the_tool());
+        match of_call.next() {
+            Some((question, Some(Answer::Accept { .. }))) => Some(question),
+            Some((_, Some(Answer::Decline | Answer::Cancel) | None)) | None => None,
+        }
+    }
+
     /// Whether every call that is not settled waits for a person or for the caller.
     pub const fn only_others_can_help(&self) -> bool {
         self.held + self.at_caller > 0 && self.in_flight == self.at_caller
@@ -336,6 +353,8 @@ impl State {
             | Event::Logged { .. }
             | Event::Emitted { .. }
             | Event::CallMade { .. }
+            | Event::CallDeferred { .. }
+            | Event::CallAdmitted { .. }
             | Event::CallProgressed { .. }
             | Event::TimerSet { .. }
             | Event::TimerCleared { .. }
@@ -390,6 +409,38 @@ impl State {
         if let Some(args) = self.args(call) {
             self.move_to(call, Stage::Held(args));
         }
+    }
+
+    fn answer(&mut self, question: QuestionId, call: CallId, answer: &Answer, remember: bool) {
+        let Some((asked, given)) = self.questions.get_mut(&question) else { return };
+        *given = Some(answer.clone());
+        if let (true, Some(revision), Some(call)) =
+            (remember, asked.revision, self.calls.get(&call))
+        {
+            self.remembered.insert((call.tool.clone(), revision));
+        }
+    }
+
+    /// The source of a deferred call is available, and its tool is known.
+    fn admit(&mut self, call: CallId, nature: Nature, revision: Option<Revision>) {
+        self.hold(call);
+        if let Some(call) = self.calls.get_mut(&call) {
+            (call.nature, call.revision) = (nature, revision);
+        }
+    }
+
+    /// The call waits for its source. A dispatch that did not reach its tool was no attempt.
+    fn defer(&mut self, call: CallId) {
+        self.dispatched.remove(&call);
+        if let Some(call) = self.calls.get_mut(&call)
+            && matches!(call.stage, Stage::Dispatched(_) | Stage::Asking(_))
+        {
+            call.attempts = call.attempts.saturating_sub(1);
+        }
+        if let Some(args) = self.args(call) {
+            self.move_to(call, Stage::Deferred(args));
+        }
+        self.phase = Phase::Running;
     }
 
     /// The tool waits for a person.
@@ -452,7 +503,10 @@ impl State {
     /// The arguments of a call that is not settled.
     pub fn args(&self, call: CallId) -> Option<Json> {
         match &self.calls.get(&call)?.stage {
-            Stage::Held(args) | Stage::Dispatched(args) | Stage::Asking(args) => Some(args.clone()),
+            Stage::Held(args)
+            | Stage::Deferred(args)
+            | Stage::Dispatched(args)
+            | Stage::Asking(args) => Some(args.clone()),
             Stage::Settled => None,
         }
     }
@@ -463,10 +517,13 @@ impl State {
         let mut count = |stage: &Stage, by: i32| {
             let counter = match stage {
                 Stage::Held(_) | Stage::Asking(_) => &mut self.held,
-                Stage::Dispatched(_) => &mut self.in_flight,
+                Stage::Deferred(_) | Stage::Dispatched(_) => &mut self.in_flight,
                 Stage::Settled => return,
             };
             *counter = counter.saturating_add_signed(by);
+            if matches!(stage, Stage::Deferred(_)) {
+                self.deferred = self.deferred.saturating_add_signed(by);
+            }
             if at_caller && matches!(stage, Stage::Dispatched(_)) {
                 self.at_caller = self.at_caller.saturating_add_signed(by);
             }

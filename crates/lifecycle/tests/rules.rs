@@ -9,9 +9,11 @@ mod wishes;
 
 use lifecycle::*;
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
-use wishes::{Wish, admission, answer, edition, fitted, json, live, me, outcome, wish};
+use wishes::{
+    Wish, admission, answer, edition, fitted, json, live, me, outcome, unavailable, wish,
+};
 
 fn wishes() -> impl Strategy<Value = Vec<Wish>> {
     prop::collection::vec(wish(), 0..120)
@@ -180,6 +182,7 @@ proptest! {
     fn a_call_settles_once_and_goes_out_again_only_after_a_restart_or_an_answer(wishes in wishes()) {
         let (entries, _) = live(&wishes);
         let (mut settled, mut dispatched) = (BTreeMap::new(), BTreeMap::new());
+        let mut out = BTreeSet::new();
         for entry in &entries {
             match &entry.event {
                 Event::CallSettled { call, .. } => *settled.entry(*call).or_insert(0) += 1,
@@ -187,6 +190,11 @@ proptest! {
                     prop_assert!(!settled.contains_key(call), "sent out after it was settled");
                     *dispatched.entry(*call).or_insert(0) += 1;
                     prop_assert_eq!(dispatched[call], *attempt);
+                    out.insert(*call);
+                }
+                // A dispatch that did not reach its tool was no attempt.
+                Event::CallDeferred { call } if out.remove(call) => {
+                    *dispatched.entry(*call).or_insert(1) -= 1;
                 }
                 _ => {}
             }
@@ -212,6 +220,60 @@ proptest! {
                 }
                 _ => {}
             }
+        }
+    }
+
+    #[test]
+    fn an_accept_is_consumed_by_a_dispatch_or_the_call_asks_again(wishes in wishes()) {
+        let (entries, state) = live(&wishes);
+        // What became of each accept of a call, by the next word about that call.
+        let mut accepted: BTreeSet<CallId> = BTreeSet::new();
+        for entry in &entries {
+            match &entry.event {
+                Event::CallAnswered { question, call, answer: Answer::Accept { .. }, .. }
+                    if state.questions[question].0.kind == QuestionKind::Approval =>
+                {
+                    accepted.insert(*call);
+                }
+                Event::CallDispatched { call, .. } => drop(accepted.remove(call)),
+                Event::CallAsked(question) => drop(accepted.remove(&question.call)),
+                Event::CallSettled { call, outcome: CallOutcome::Failed(failure) } => {
+                    let is_lost = accepted.contains(call)
+                        && failure.code == FailureCode::SourceUnavailable;
+                    prop_assert!(!is_lost, "an accept ended as source_unavailable");
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn an_accept_is_refused_while_the_source_is_unavailable_and_a_no_counts(wishes in wishes()) {
+        let (_, state) = live(&wishes);
+        let moment = Moment { at: Timestamp(0), entropy: Uuid::from_u128(99) };
+        let open: Vec<_> = state.open_questions().cloned().collect();
+        for question in open {
+            let submit = |answer: Answer, rider: Rider| {
+                let (id, today) = (question.id, Some(unavailable()));
+                let intent = Intent::Answer { question: id, answer, by: me().into(), rider, today };
+                decide(&state, &Policy::default(), moment, intent)
+            };
+            let is_refused = |decided| matches!(decided, Err(Rejection::SourceUnavailable { .. }));
+            let yes = || Answer::Accept { content: None };
+            match question.kind {
+                QuestionKind::Approval => {
+                    prop_assert!(is_refused(submit(yes(), Rider::Nothing)));
+                    prop_assert!(is_refused(submit(yes(), Rider::Remember)));
+                }
+                QuestionKind::InDoubt => {
+                    prop_assert!(is_refused(submit(answer(3), Rider::Nothing)));
+                    prop_assert!(submit(answer(4), Rider::Nothing).is_ok());
+                    prop_assert!(submit(answer(5), Rider::Nothing).is_ok());
+                }
+                QuestionKind::Form { .. } | QuestionKind::Link { .. } => {}
+            }
+            prop_assert!(submit(Answer::Decline, Rider::Nothing).is_ok());
+            prop_assert!(submit(Answer::Cancel, Rider::Nothing).is_ok());
         }
     }
 
@@ -242,7 +304,8 @@ proptest! {
             state.calls.values().filter(|call| wanted(&call.stage)).count()
         };
         prop_assert_eq!(state.held as usize, count(|stage| matches!(stage, Stage::Held(_) | Stage::Asking(_))));
-        prop_assert_eq!(state.in_flight as usize, count(|stage| matches!(stage, Stage::Dispatched(_))));
+        prop_assert_eq!(state.in_flight as usize, count(|stage| matches!(stage, Stage::Deferred(_) | Stage::Dispatched(_))));
+        prop_assert_eq!(state.deferred as usize, count(|stage| matches!(stage, Stage::Deferred(_))));
         let is_out = |call: &Call| matches!(call.stage, Stage::Dispatched(_));
         let out: Vec<_> = state.calls.iter().filter(|(_, call)| is_out(call)).collect();
         let at_caller = out.iter().filter(|(_, call)| call.nature.runs == Runs::AtCaller);

@@ -14,6 +14,8 @@ use std::fmt;
 pub(crate) struct Problem {
     status: StatusCode,
     tag: &'static str,
+    /// One word for programs, where it is the same as in other protocols.
+    code: Option<&'static str>,
     message: String,
     execution_id: Option<String>,
     trace_id: Option<String>,
@@ -26,7 +28,8 @@ impl Problem {
     }
 
     fn new(status: StatusCode, tag: &'static str, message: impl Into<String>) -> Self {
-        Self { status, tag, message: message.into(), execution_id: None, trace_id: None }
+        let (code, execution_id, trace_id) = (None, None, None);
+        Self { status, tag, code, message: message.into(), execution_id, trace_id }
     }
 
     /// What programs go by.
@@ -200,6 +203,12 @@ impl Problem {
             Rejection::BadAnswer(help) => {
                 Self::bad_request(format!("The answer does not fit the question: {help}."))
             }
+            Rejection::SourceUnavailable { .. } => {
+                let message =
+                    format!("Nothing was recorded and the question stays open: {rejection}.");
+                let problem = Self::tagged_conflict("SourceUnavailableError", message);
+                Self { code: Some("source_unavailable"), ..problem }
+            }
             Rejection::Diverged { .. } | Rejection::NotRestored(_) => Self::conflict(format!(
                 "Nothing was recorded and the question stays open: {rejection}."
             )),
@@ -268,6 +277,9 @@ impl IntoResponse for Problem {
         }
         let mut body = serde_json::Map::new();
         body.insert("_tag".into(), self.tag.into());
+        if let Some(code) = self.code {
+            body.insert("code".into(), code.into());
+        }
         if let Some(id) = self.execution_id {
             body.insert("executionId".into(), id.into());
         }
@@ -318,6 +330,14 @@ mod tests {
                 ))),
                 409,
                 r#"{"_tag":"ConflictError","message":"Nothing was recorded and the question stays open: the program could not be brought back: no."}"#,
+            ),
+            (
+                Problem::rejected(&Rejection::SourceUnavailable {
+                    tool: lifecycle::ToolPath::parse("pets.org.main.add").unwrap(),
+                    why: "it was not read yet".into(),
+                }),
+                409,
+                r#"{"_tag":"SourceUnavailableError","code":"source_unavailable","message":"Nothing was recorded and the question stays open: the source of pets.org.main.add is not available (it was not read yet); try again when it is, or decline the call."}"#,
             ),
             (
                 Problem::internal("0a0b0c0d".into(), ""),

@@ -152,12 +152,23 @@ async fn openapi() -> impl IntoResponse {
     ([(CONTENT_TYPE, "application/json")], DESCRIPTION)
 }
 
-/// Whether work is taken.
-async fn ready(State(app): State<Arc<App>>) -> (StatusCode, &'static str) {
-    match app.stopping.is_cancelled() {
-        false => (StatusCode::OK, "ok"),
-        true => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),
+/// Whether work is taken. What is still to be read about sources follows the first line, and holds nothing up.
+async fn ready(State(app): State<Arc<App>>) -> (StatusCode, String) {
+    if app.stopping.is_cancelled() {
+        return (StatusCode::SERVICE_UNAVAILABLE, "stopping".into());
     }
+    let mut text = "ok".to_owned();
+    if let Some(sources) = &app.sources {
+        let loading = sources.loading();
+        let mut unavailable = sources.undescribed();
+        unavailable.retain(|name| !loading.contains(name));
+        for (word, names) in [("loading", loading), ("unavailable", unavailable)] {
+            if !names.is_empty() {
+                text.push_str(&format!("\n{word}: {}", names.join(" ")));
+            }
+        }
+    }
+    (StatusCode::OK, text)
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ pub(crate) async fn forget(records: &dyn Records, slug: &Slug) -> Result<(), Sto
 }
 
 /// What people call it does not make it another source.
-fn revision(spec: &Source) -> Revision {
+pub(crate) fn revision(spec: &Source) -> Revision {
     let bare = Source { title: None, description: None, ..spec.clone() };
     Revision::of(&serde_json::to_string(&bare).unwrap_or_default())
 }

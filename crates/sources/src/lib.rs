@@ -6,6 +6,7 @@ mod change;
 pub mod config;
 mod config_files;
 mod connecting;
+mod descriptions;
 mod handoff;
 mod health;
 mod kept;

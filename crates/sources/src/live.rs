@@ -2,7 +2,7 @@
 //! everything else, and servers whose lists change.
 
 use crate::known::{Known, card, wanted};
-use crate::open::{self, Opened};
+use crate::open::{self, Opened, needs_no_reading, opened_mcp};
 use crate::proof::Held;
 use crate::{SourceError, Sources, ages, kept, said, watch};
 use std::sync::PoisonError;
@@ -19,6 +19,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// First and longest pause before a source that could not be read is tried again.
 const RETRY_MIN: Duration = Duration::from_secs(2);
 const RETRY_MAX: Duration = Duration::from_secs(120);
+
+/// How often a server that was lost is tried again while calls wait for it.
+const DEMAND_EVERY: Duration = Duration::from_millis(500);
 
 /// Names in one line of the log; the routes tell them all.
 const LOGGED_NAMES_MAX: usize = 20;
@@ -80,6 +83,7 @@ impl Sources {
         for slug in gone {
             if let Some(entry) = known.remove(&slug) {
                 ages::forget(records, &slug).await?;
+                self.0.descriptions.remove(&slug);
                 self.forget(&slug, entry).await;
             }
         }
@@ -98,6 +102,7 @@ impl Sources {
                         self.forget(&slug, before).await;
                     }
                     entry.watching = self.0.closing.child_token();
+                    self.show_offline(&slug, &mut entry).await;
                     self.open_later(&slug, &entry);
                     known.insert(slug, entry);
                 }
@@ -108,20 +113,57 @@ impl Sources {
 
     /// Opens a source beside everything else, again and again until it can be read.
     pub(crate) fn open_later(&self, slug: &Slug, entry: &Known) {
-        let card = card(slug, &entry.spec, entry.spec.kind.as_deref().unwrap_or_default());
-        self.0.setup.engine.catalogue().set_trouble(slug, &card, Some("it is being read".into()));
+        let catalogue = self.0.setup.engine.catalogue();
+        if catalogue.snapshot().integration(slug.as_str()).is_none() {
+            let card = card(slug, &entry.spec, entry.spec.kind.as_deref().unwrap_or_default());
+            catalogue.set_trouble(slug, &card, Some("it is being read".into()));
+        } else if needs_no_reading(&entry.spec) {
+            return;
+        }
         let (sources, slug, watching) = (self.clone(), slug.clone(), entry.watching.clone());
-        let unread = Unread::one_more(&self.0.n_unread);
+        let loading = Loading::begin(&self.0.loading, &slug);
         let opening = async move {
-            let (mut pause, mut unread) = (RETRY_MIN, Some(unread));
+            let (mut pause, mut loading) = (RETRY_MIN, Some(loading));
             while let Err(error) = sources.refresh(&slug).await {
                 tracing::warn!(source = %slug, "{error}");
-                drop(unread.take());
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(RETRY_MAX);
+                drop(loading.take());
+                pause = sources.pause_before_retry(&slug, pause).await;
             }
         };
         self.0.tasks.spawn(watching.run_until_cancelled_owned(opening));
+    }
+
+    /// Waits before a source is tried again, less where a call or an answer needs it. Returns the next pause.
+    async fn pause_before_retry(&self, slug: &Slug, pause: Duration) -> Duration {
+        tokio::time::sleep(RETRY_MIN).await;
+        let demand = self.0.setup.engine.catalogue().demand(slug);
+        let demanded = async {
+            match &demand {
+                Some(demand) => demand.notified().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = demanded => RETRY_MIN,
+            () = tokio::time::sleep(pause.saturating_sub(RETRY_MIN)) => (pause * 2).min(RETRY_MAX),
+        }
+    }
+
+    /// Puts what is stored about a source, or configured in full, into the catalogue without reading it.
+    async fn show_offline(&self, slug: &Slug, entry: &mut Known) {
+        let stored = self.0.descriptions.load(slug, &entry.spec).await;
+        let (minding, http) = (self.0.setup.minding, &self.0.setup.http);
+        match open::open_offline(&entry.spec, stored, minding, http).await {
+            None => {}
+            Some(Ok(opened)) => {
+                if let Err(error) = self.show(slug, entry, opened).await {
+                    tracing::warn!(source = %slug, "what is stored about it is not shown: {error}");
+                }
+            }
+            Some(Err(why)) => {
+                tracing::warn!(source = %slug, "what is stored does not count: {why}")
+            }
+        }
     }
 
     /// Reads a source anew. What it offers now takes the place of what it offered; the difference is told.
@@ -197,6 +239,9 @@ impl Sources {
         if before.as_ref() != Some(&after) {
             ages::keep(records, slug, &entry.spec, after).await?;
         }
+        if let Some(described) = opened.described {
+            self.0.descriptions.save(slug, &entry.spec, described).await;
+        }
         if let (None, Some(server)) = (&entry.server, &opened.server) {
             self.follow(slug, server.clone(), entry.watching.clone());
         }
@@ -206,15 +251,21 @@ impl Sources {
         Ok(change)
     }
 
-    /// Reads a server's list anew whenever it says that it changed.
+    /// Reads a server's list anew whenever it says that it changed, and whenever it is needed and was lost.
     fn follow(&self, slug: &Slug, server: McpServer, watching: CancellationToken) {
         let (sources, slug) = (self.clone(), slug.clone());
         let following = async move {
             loop {
-                server.changed().await;
+                let demand = sources.0.setup.engine.catalogue().demand(&slug).unwrap_or_default();
+                tokio::select! {
+                    () = server.changed() => {}
+                    () = demand.notified() => {}
+                }
                 if let Err(error) = sources.refresh(&slug).await {
                     tracing::warn!(source = %slug, "{error}");
                 }
+                // A call that waits for the server makes it be tried again and again.
+                tokio::time::sleep(DEMAND_EVERY).await;
             }
         };
         self.0.tasks.spawn(watching.run_until_cancelled_owned(following));
@@ -229,19 +280,23 @@ impl Sources {
     }
 }
 
-/// A source that nobody has tried to read yet.
-struct Unread(watch_channel::Sender<usize>);
+/// A source whose first reading is under way.
+struct Loading(watch_channel::Sender<Vec<Slug>>, Slug);
 
-impl Unread {
-    fn one_more(n_unread: &watch_channel::Sender<usize>) -> Self {
-        n_unread.send_modify(|n| *n += 1);
-        Self(n_unread.clone())
+impl Loading {
+    fn begin(loading: &watch_channel::Sender<Vec<Slug>>, slug: &Slug) -> Self {
+        loading.send_modify(|slugs| slugs.push(slug.clone()));
+        Self(loading.clone(), slug.clone())
     }
 }
 
-impl Drop for Unread {
+impl Drop for Loading {
     fn drop(&mut self) {
-        self.0.send_modify(|n| *n -= 1);
+        self.0.send_modify(|slugs| {
+            if let Some(at) = slugs.iter().position(|slug| *slug == self.1) {
+                slugs.swap_remove(at);
+            }
+        });
     }
 }
 
@@ -260,8 +315,9 @@ async fn reread(
     server: &McpServer,
     credential: &Credential,
 ) -> Result<Opened, SourceError> {
-    let integration = server.import(credential).await.map_err(|why| unreadable(slug, why))?;
-    Ok(Opened { integration, server: Some(server.clone()), title: None, description: None })
+    let imported = server.import(credential).await;
+    let (integration, listed) = imported.map_err(|why| unreadable(slug, why))?;
+    Ok(opened_mcp(server.clone(), integration, Some(listed)))
 }
 
 fn unreadable(slug: &Slug, why: String) -> SourceError {

@@ -1,6 +1,7 @@
 //! From what is written about a source to its tools.
 
 use crate::config::Source;
+use crate::descriptions::DescriptionText;
 use reqwest::Method;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use tools::graphql;
 use tools::http::{HttpClient, HttpLimits, Outgoing};
 use tools::mcp::{McpEndpoint, McpLimits, McpServer};
 use tools::openapi::{self, Options};
-use tools::{CancelSignal, Credential, Integration, Minding, Slug};
+use tools::{CancelSignal, Credential, Integration, Minding, Slug, scrub};
 use url::Url;
 
 /// Longest description that is fetched or read.
@@ -25,6 +26,8 @@ pub(crate) struct Opened {
     pub(crate) server: Option<McpServer>,
     pub(crate) title: Option<String>,
     pub(crate) description: Option<String>,
+    /// What the next start needs to know about it, where that came over the network or from a file.
+    pub(crate) described: Option<DescriptionText>,
 }
 
 /// What an address seems to be.
@@ -55,6 +58,39 @@ pub(crate) async fn open(
         other => Err(format!(
             "\"{other}\" is no kind of source; there are openapi, graphql, mcp and command"
         )),
+    }
+}
+
+/// Reads a source without the network: from what is configured about it alone, or from its stored description.
+/// None where neither is enough.
+pub(crate) async fn open_offline(
+    spec: &Source,
+    stored: Option<DescriptionText>,
+    minding: Minding,
+    http: &HttpClient,
+) -> Option<Result<Opened, String>> {
+    if needs_no_reading(spec) {
+        return Some(open(spec, &Credential::none(), minding, http).await);
+    }
+    let DescriptionText { kind, text } = stored?;
+    Some(match kind {
+        "openapi" => import_openapi(spec, text, http).await,
+        "graphql" => import_graphql(spec, text, http).await,
+        _ => mcp_server(spec, minding).and_then(|server| {
+            let integration = server.import_listed(&text)?;
+            Ok(opened_mcp(server, integration, None))
+        }),
+    })
+}
+
+/// Whether all that there is to know about a source is in its configuration.
+pub(crate) fn needs_no_reading(spec: &Source) -> bool {
+    match spec.kind.as_deref() {
+        Some("command") => true,
+        None if !spec.tools.is_empty() => true,
+        Some("openapi") => spec.text.is_some(),
+        None => spec.text.is_some() && spec.command.is_empty(),
+        Some(_) => false,
     }
 }
 
@@ -125,6 +161,17 @@ async fn kind(spec: &Source, http: &HttpClient) -> Result<String, String> {
 }
 
 async fn mcp(spec: &Source, credential: &Credential, minding: Minding) -> Result<Opened, String> {
+    let server = mcp_server(spec, minding)?;
+    match server.import(credential).await {
+        Ok((integration, listed)) => Ok(opened_mcp(server, integration, Some(listed))),
+        Err(why) => {
+            server.close().await;
+            Err(why)
+        }
+    }
+}
+
+fn mcp_server(spec: &Source, minding: Minding) -> Result<McpServer, String> {
     let endpoint = match (&spec.url, spec.command.is_empty()) {
         (Some(url), true) => {
             let parsed = Url::parse(url).map_err(|_| "url is no address".to_owned())?;
@@ -136,16 +183,17 @@ async fn mcp(spec: &Source, credential: &Credential, minding: Minding) -> Result
         (None, false) => McpEndpoint::Stdio(spec.program()),
         (Some(_), false) | (None, true) => return Err("an MCP server has url or command".into()),
     };
-    let server = McpServer::new(endpoint, minding, McpLimits::default());
-    match server.import(credential).await {
-        Ok(integration) => {
-            Ok(Opened { integration, server: Some(server), title: None, description: None })
-        }
-        Err(why) => {
-            server.close().await;
-            Err(why)
-        }
-    }
+    Ok(McpServer::new(endpoint, minding, McpLimits::default()))
+}
+
+/// An MCP server that listed its tools, now or earlier.
+pub(crate) fn opened_mcp(
+    server: McpServer,
+    integration: Arc<dyn Integration>,
+    listed: Option<String>,
+) -> Opened {
+    let described = listed.map(|text| DescriptionText { kind: "mcp", text: text.into() });
+    Opened { integration, server: Some(server), title: None, description: None, described }
 }
 
 fn command(spec: &Source, minding: Minding) -> Result<Opened, String> {
@@ -155,7 +203,8 @@ fn command(spec: &Source, minding: Minding) -> Result<Opened, String> {
         tools.insert(name.clone(), tool);
     }
     let source = CommandSource::new(tools, spec.program(), minding);
-    Ok(Opened { integration: Arc::new(source), server: None, title: None, description: None })
+    let integration = Arc::new(source);
+    Ok(Opened { integration, server: None, title: None, description: None, described: None })
 }
 
 async fn openapi(
@@ -163,15 +212,29 @@ async fn openapi(
     credential: &Credential,
     http: &HttpClient,
 ) -> Result<Opened, String> {
+    let text = match (&spec.text, &spec.file, &spec.url) {
+        (Some(text), _, _) => return import_openapi(spec, text.as_str().into(), http).await,
+        (None, Some(file), _) => read(file).await?,
+        (None, None, Some(url)) => {
+            let url = Url::parse(url).map_err(|_| format!("{url} is no address"))?;
+            fetch(&url, credential, http).await?
+        }
+        (None, None, None) => return Err("an API has url, file or text".into()),
+    };
+    // The text is stored, so no known secret may be in it: an API may repeat the one it was read with.
+    let text: Arc<str> = scrub::text(&text).into();
+    let opened = import_openapi(spec, Arc::clone(&text), http).await?;
+    Ok(Opened { described: Some(DescriptionText { kind: "openapi", text }), ..opened })
+}
+
+async fn import_openapi(
+    spec: &Source,
+    text: Arc<str>,
+    http: &HttpClient,
+) -> Result<Opened, String> {
     let parse = |url: &String| Url::parse(url).map_err(|_| format!("{url} is no address"));
     let source = spec.url.as_ref().map(parse).transpose()?;
     let base = spec.base_url.as_ref().map(parse).transpose()?;
-    let text = match (&spec.text, &spec.file, &source) {
-        (Some(text), _, _) => text.clone(),
-        (None, Some(file), _) => read(file).await?,
-        (None, None, Some(url)) => fetch(url, credential, http).await?,
-        (None, None, None) => return Err("an API has url, file or text".into()),
-    };
     let options = Options { source, base, client: http.clone() };
     // Large descriptions take a while: others go on meanwhile.
     let imported = tokio::task::spawn_blocking(move || openapi::import(&text, options)).await;
@@ -184,6 +247,7 @@ async fn openapi(
         server: None,
         title: some(about.title),
         description: some(about.description),
+        described: None,
     })
 }
 
@@ -192,15 +256,29 @@ async fn graphql(
     credential: &Credential,
     http: &HttpClient,
 ) -> Result<Opened, String> {
-    let url = spec.url.as_deref().ok_or("a GraphQL API has url")?;
-    let endpoint = Url::parse(url).map_err(|_| "url is no address".to_owned())?;
-    let options = graphql::Options { endpoint, client: http.clone() };
+    let options = graphql_options(spec, http)?;
     let asked = graphql::introspect(&options, credential, &CancelSignal::never()).await;
-    let text = asked.map_err(|error| error.to_string())?;
+    let text: Arc<str> = scrub::text(&asked.map_err(|error| error.to_string())?).into();
+    let opened = import_graphql(spec, Arc::clone(&text), http).await?;
+    Ok(Opened { described: Some(DescriptionText { kind: "graphql", text }), ..opened })
+}
+
+async fn import_graphql(
+    spec: &Source,
+    text: Arc<str>,
+    http: &HttpClient,
+) -> Result<Opened, String> {
+    let options = graphql_options(spec, http)?;
     let imported = tokio::task::spawn_blocking(move || graphql::import(&text, options)).await;
     let api = imported.map_err(|_| "its introspection broke the importer".to_owned())?;
-    let api = api.map_err(|error| error.to_string())?;
-    Ok(Opened { integration: Arc::new(api), server: None, title: None, description: None })
+    let integration = Arc::new(api.map_err(|error| error.to_string())?);
+    Ok(Opened { integration, server: None, title: None, description: None, described: None })
+}
+
+fn graphql_options(spec: &Source, http: &HttpClient) -> Result<graphql::Options, String> {
+    let url = spec.url.as_deref().ok_or("a GraphQL API has url")?;
+    let endpoint = Url::parse(url).map_err(|_| "url is no address".to_owned())?;
+    Ok(graphql::Options { endpoint, client: http.clone() })
 }
 
 async fn read(file: &Path) -> Result<String, String> {

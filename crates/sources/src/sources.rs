@@ -2,6 +2,7 @@
 
 use crate::config::{Connection, ReplCommands, Source};
 use crate::config_files::ConfigFiles;
+use crate::descriptions::DescriptionStore;
 use crate::known::{ConnectionView, Known, view};
 use crate::proof::{Held, Offer, Trust, connection};
 use crate::vault::{Imported, Vault, VaultError};
@@ -9,7 +10,8 @@ use crate::{ages, kept, oauth, open, watch};
 use engine::Engine;
 use lifecycle::{Limits, ToolPath};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use store::{Records, StoreError};
 use tokio::sync::{self, Mutex};
@@ -31,6 +33,8 @@ pub struct Setup {
     pub usual: Limits,
     /// Where what is added is kept.
     pub records: Arc<dyn Records>,
+    /// Where the last good description of each source is stored; none stores nothing.
+    pub descriptions: Option<PathBuf>,
     /// Configuration files, the most important first.
     pub files: ConfigFiles,
     /// Who looks after programs that are started.
@@ -64,8 +68,9 @@ pub(crate) struct Inner {
     pub(crate) aliases: RwLock<Arc<BTreeMap<ToolPath, ToolPath>>>,
     /// Commands that the files give to the REPL.
     pub(crate) commands: sync::watch::Sender<Arc<ReplCommands>>,
-    /// Sources that nobody has tried to read yet.
-    pub(crate) n_unread: sync::watch::Sender<usize>,
+    /// Sources whose first reading is under way.
+    pub(crate) loading: sync::watch::Sender<Vec<Slug>>,
+    pub(crate) descriptions: DescriptionStore,
     pub(crate) closing: CancellationToken,
     pub(crate) tasks: TaskTracker,
 }
@@ -118,7 +123,8 @@ impl From<VaultError> for SourceError {
 }
 
 impl Sources {
-    /// Opens everything that is configured or kept, without waiting for it.
+    /// Puts everything that is configured or was added into the catalogue: what is stored about it first, and what
+    /// it offers now as soon as it is read, without waiting for that.
     pub async fn start(setup: Setup) -> Result<Self, StoreError> {
         match kept::seal(&*setup.records, &setup.vault).await {
             Ok(()) => {}
@@ -127,6 +133,7 @@ impl Sources {
         }
         let (closing, tasks) = (CancellationToken::new(), TaskTracker::new());
         let trust = Arc::new(Trust::new(&setup, &closing, &tasks));
+        let descriptions = DescriptionStore::new(setup.descriptions.clone());
         let sources = Self(Arc::new(Inner {
             setup,
             trust,
@@ -134,12 +141,17 @@ impl Sources {
             trouble: RwLock::default(),
             aliases: RwLock::default(),
             commands: sync::watch::Sender::default(),
-            n_unread: sync::watch::Sender::new(0),
+            loading: sync::watch::Sender::default(),
+            descriptions,
             closing,
             tasks,
         }));
         let seen = watch::look(&sources.0.setup.files.watched());
         sources.apply().await?;
+        if sources.trouble().is_none() {
+            let known = sources.0.known.lock().await;
+            sources.0.descriptions.retain(known.keys());
+        }
         if let Err(trouble) = oauth::resume(&sources.0.trust).await {
             tracing::warn!(
                 "what people were asked to visit is not looked after: {}",
@@ -172,9 +184,21 @@ impl Sources {
 
     /// Waits until each source has been read, or could not be.
     pub async fn tried(&self) {
-        let mut n_unread = self.0.n_unread.subscribe();
+        let mut loading = self.0.loading.subscribe();
         // Nobody is left to say otherwise where this fails.
-        let _ = n_unread.wait_for(|n| *n == 0).await;
+        let _ = loading.wait_for(Vec::is_empty).await;
+    }
+
+    /// Names of the sources whose first reading since the start is under way, sorted.
+    pub fn loading(&self) -> Vec<String> {
+        let names: BTreeSet<_> = self.0.loading.borrow().iter().map(Slug::to_string).collect();
+        names.into_iter().collect()
+    }
+
+    /// Names of the sources of which there is no description, neither stored nor read, sorted.
+    pub fn undescribed(&self) -> Vec<String> {
+        let snapshot = self.0.setup.engine.catalogue().snapshot();
+        snapshot.undescribed().map(str::to_owned).collect()
     }
 
     /// What is wrong with each source that could not be read, by name.
@@ -260,6 +284,7 @@ impl Sources {
         let records = &*self.0.setup.records;
         kept::remove(records, kept::SOURCE, slug.as_str()).await?;
         ages::forget(records, slug).await?;
+        self.0.descriptions.remove(slug);
         for held in entry.proofs(&self.0.trust, slug) {
             self.unseal(&held).await?;
         }

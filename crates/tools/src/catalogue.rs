@@ -2,6 +2,7 @@
 //! while calls are under way, and each call keeps the tool that it found.
 
 mod arrival;
+mod available;
 mod found;
 mod labelled;
 mod section;
@@ -16,6 +17,7 @@ use section::Section;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
+use tokio::sync::watch;
 
 pub use arrival::{Age, Ages, Arrival};
 pub use found::Found;
@@ -24,10 +26,18 @@ pub use section::Card;
 
 /// Every tool by its path. Clones are handles to the same catalogue.
 #[derive(Clone, Default)]
-pub struct Catalogue(Arc<RwLock<Arc<Snapshot>>>);
+pub struct Catalogue(Arc<SharedSnapshot>);
+
+/// The newest snapshot, for everyone who holds the catalogue.
+#[derive(Default)]
+struct SharedSnapshot {
+    current: RwLock<Arc<Snapshot>>,
+    /// Rises with each new snapshot.
+    version: watch::Sender<u64>,
+}
 
 /// A catalogue, for those who are part of it.
-pub(crate) struct WeakCatalogue(Weak<RwLock<Arc<Snapshot>>>);
+pub(crate) struct WeakCatalogue(Weak<SharedSnapshot>);
 
 impl WeakCatalogue {
     /// The catalogue as it is now; empty where nobody holds it any more.
@@ -119,7 +129,11 @@ impl Catalogue {
     pub fn welcome(&self, arrival: Arrival) -> Change {
         let Arrival { slug, section, left_out, grown } = arrival;
         self.swap(|snapshot| {
+            let mut section = section;
             let before = snapshot.sections.get(slug.as_str());
+            if let Some(before) = before {
+                section.demand = Arc::clone(&before.demand);
+            }
             let change = section.change_since(before.map(|before| &**before));
             let change = Change { left_out, grown, ..change };
             Ok::<_, CatalogueError>((snapshot.with(slug.as_str().into(), section), change))
@@ -175,7 +189,7 @@ impl Catalogue {
 
     /// The catalogue as it is now.
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.0.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether there is such a tool and whether it takes these arguments.
@@ -192,12 +206,11 @@ impl Catalogue {
     ) -> Admission {
         let snapshot = self.snapshot();
         match snapshot.find(tool) {
-            Some(found) if !hides(&found) => found.admit(args),
-            Some(_) | None => match snapshot.not_found(tool, hides) {
-                failure if snapshot.is_enveloped(tool) => {
-                    Admission::Told(Trouble::of("tool_not_found", &failure).told())
-                }
-                failure => Admission::Unfit(failure),
+            Some(found) if hides(&found) => snapshot.not_admitted(tool, hides),
+            found => match (snapshot.unavailable_source(tool), found) {
+                (Some(source), _) => Admission::Unavailable(source),
+                (None, Some(found)) => found.admit(args),
+                (None, None) => snapshot.not_admitted(tool, hides),
             },
         }
     }
@@ -240,9 +253,11 @@ impl Catalogue {
         &self,
         change: impl FnOnce(&Snapshot) -> Result<(Snapshot, T), E>,
     ) -> Result<T, E> {
-        let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.0.current.write().unwrap_or_else(PoisonError::into_inner);
         let (next, outcome) = change(&current)?;
         *current = Arc::new(next);
+        drop(current);
+        self.0.version.send_modify(|version| *version += 1);
         Ok(outcome)
     }
 }
@@ -313,6 +328,14 @@ impl Snapshot {
         let has_owner = Owner::parse(second).is_some() && names.nth(1).is_some();
         let card = self.card(first);
         has_owner || card.is_some_and(|card| card.kind != "builtin")
+    }
+
+    fn not_admitted(&self, tool: &ToolPath, hides: impl Fn(&Found) -> bool) -> Admission {
+        let failure = self.not_found(tool, hides);
+        match self.is_enveloped(tool) {
+            true => Admission::Told(Trouble::of("tool_not_found", &failure).told()),
+            false => Admission::Unfit(failure),
+        }
     }
 
     /// There is no such tool: what may have been meant, and whether its source is in trouble.

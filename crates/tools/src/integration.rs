@@ -24,6 +24,12 @@ pub trait Integration: Send + Sync {
     /// one server must not count for another.
     fn target(&self) -> String;
 
+    /// Why its server cannot be reached now, where the integration itself notices that. Its calls wait
+    /// meanwhile.
+    fn outage(&self) -> Option<String> {
+        None
+    }
+
     /// The ways to prove who calls; none where nobody asks.
     fn auth_methods(&self) -> Vec<AuthMethod> {
         vec![]

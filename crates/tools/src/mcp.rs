@@ -11,11 +11,11 @@ mod session;
 
 use crate::envelope::{Trouble, done};
 use crate::{
-    AuthMethod, Credential, Integration, Minding, Program, Request, SharedSchema, ToolSpec,
+    AuthMethod, Credential, Integration, Minding, Program, Request, SharedSchema, ToolSpec, scrub,
 };
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use lifecycle::{Failure, Json};
+use lifecycle::{Failure, FailureCode, Json};
 pub use refusal::wants_token;
 use rmcp::model::{CallToolResult, ContentBlock, Tool};
 use serde_json::{Value, json};
@@ -79,9 +79,21 @@ impl McpServer {
         Self { sessions: Arc::new(Sessions::new(endpoint, minding, limits)) }
     }
 
-    /// Asks the server what it offers, page by page.
-    pub async fn import(&self, credential: &Credential) -> Result<Arc<dyn Integration>, String> {
+    /// Asks the server what it offers, page by page. The list comes with it, as a text for
+    /// [`Self::import_listed`] from which known secrets are removed.
+    pub async fn import(
+        &self,
+        credential: &Credential,
+    ) -> Result<(Arc<dyn Integration>, String), String> {
         let tools = self.sessions.list(credential).await?;
+        let listed = serde_json::to_string(&tools).map_err(|error| error.to_string())?;
+        let listed = scrub::text(&listed).into_owned();
+        Ok((self.import_listed(&listed)?, listed))
+    }
+
+    /// What the server offered when it was last asked. Nothing is started or sent.
+    pub fn import_listed(&self, listed: &str) -> Result<Arc<dyn Integration>, String> {
+        let tools: Vec<Tool> = serde_json::from_str(listed).map_err(|error| error.to_string())?;
         let mut taken = names::Names::default();
         let (mut specs, mut own) = (vec![], HashMap::new());
         for tool in tools {
@@ -123,6 +135,10 @@ impl Integration for McpIntegration {
         self.server.sessions.target()
     }
 
+    fn outage(&self) -> Option<String> {
+        self.server.sessions.outage()
+    }
+
     fn auth_methods(&self) -> Vec<AuthMethod> {
         vec![AuthMethod::none(), AuthMethod::bearer("bearer")]
     }
@@ -147,11 +163,14 @@ impl Integration for McpIntegration {
                     Trouble::new("tool_not_found", "The server has no such tool.").told(),
                 ));
             };
-            let told = match sessions.call(&own.name, own.read_only, &credential, &request).await {
-                Ok(result) => told(&result),
-                Err(trouble) => trouble.told(),
-            };
-            Ok(Some(told))
+            match sessions.call(&own.name, own.read_only, &credential, &request).await {
+                Ok(result) => Ok(Some(told(&result))),
+                // Nothing was sent: whoever called may wait until the server is back.
+                Err(trouble) if trouble.code == refusal::SERVER_DOWN => {
+                    Err(Failure::new(FailureCode::SourceUnavailable, trouble.message))
+                }
+                Err(trouble) => Ok(Some(trouble.told())),
+            }
         }
         .boxed()
     }

@@ -391,6 +391,7 @@ async fn arguments_are_checked_before_anybody_is_asked_and_may_be_nested() {
                 format!("asks: {}, {}", traits.asks, about.unwrap())
             }
             Admission::Unfit(failure) => failure.message,
+            Admission::Unavailable(source) => source.why,
             Admission::Told(value) => {
                 let told: Value = serde_json::from_str(value.text()).unwrap();
                 assert_eq!(told["error"]["code"], "invalid_tool_arguments", "{told}");

@@ -39,6 +39,8 @@ async fn hear(client: &HttpClient, id: Id, is_told: bool) -> Result<Exit, Error>
             | Happened::Call { .. }
             | Happened::Question { .. }
             | Happened::Answer { .. }
+            | Happened::Deferred { .. }
+            | Happened::Admitted { .. }
             | Happened::Dispatched { .. }
             | Happened::Progress { .. }
             | Happened::Settled { .. }

@@ -40,6 +40,8 @@ fn said(happened: &Happened) -> String {
             let content = content.unwrap_or_default();
             format!("{id} was answered by {}: {}{content}", author(by, *role), short(action))
         }
+        Happened::Deferred { call } => format!("call {call} waits for its source"),
+        Happened::Admitted { call } => format!("the source of call {call} is available"),
         Happened::Dispatched { call, attempt: 0 | 1 } => format!("call {call} goes to its tool"),
         Happened::Dispatched { call, attempt } => {
             format!("call {call} goes to its tool, attempt {attempt}")

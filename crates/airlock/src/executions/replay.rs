@@ -52,6 +52,7 @@ fn lines(replayed: &Replayed) -> Vec<String> {
     for (call, known) in &state.calls {
         let waits = match &known.stage {
             Stage::Held(args) => Some((args, "waits for an answer")),
+            Stage::Deferred(args) => Some((args, "waits for its source")),
             Stage::Dispatched(args) => Some((args, "is with its tool")),
             Stage::Asking(args) => Some((args, "is with its tool, which asks")),
             Stage::Settled => None,
@@ -85,6 +86,7 @@ fn object(replayed: &Replayed) -> Value {
     let waiting = state.calls.iter().filter_map(|(call, known)| {
         let (args, stage) = match &known.stage {
             Stage::Held(args) => (args, "held"),
+            Stage::Deferred(args) => (args, "deferred"),
             Stage::Dispatched(args) => (args, "dispatched"),
             Stage::Asking(args) => (args, "asking"),
             Stage::Settled => return None,

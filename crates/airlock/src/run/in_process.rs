@@ -12,7 +12,8 @@ use engine::policies::Policies;
 use engine::{Clock, Config, Engine, Start};
 use futures_util::StreamExt as _;
 use lifecycle::{
-    CallerName, Convention, Event, Limits, LogLevel, Outcome, Policy, Program, Rejection, Seq,
+    Answer, CallerName, Convention, Event, Limits, LogLevel, Outcome, Policy, Program, QuestionId,
+    Rejection, Seq,
 };
 use sources::vault::{KeyPlace, Vault};
 use sources::{ConfigFiles, Setup, Sources};
@@ -58,7 +59,10 @@ pub(super) async fn run(errand: Errand) -> anyhow::Result<Ending> {
     let shown = Arc::clone(&policies);
     let shows = move |found: &Found| shown.live().shows(&found.path(), found.traits());
     catalogue.add(Arc::new(Builtin::new(&catalogue, Arc::new(shows))))?;
-    let config = Config { policies, limits, clock, ..Config::new(store.clone(), catalogue) };
+    // Each source is tried before the program starts: there is nothing to wait for.
+    let source_wait_ms = 0;
+    let config =
+        Config { policies, limits, clock, source_wait_ms, ..Config::new(store.clone(), catalogue) };
     let engine = Engine::start(config).await?;
     for notice in sources::notices(&files).map_err(wrong)? {
         print::note(&print::tamed(&notice));
@@ -89,7 +93,9 @@ async fn open_sources(
     // What is sealed here is gone with the journal.
     let vault = Vault::open(Arc::clone(&records) as _, KeyPlace::Memory).await?;
     let (minding, http) = (Minding::ThisBinary, HttpClient::default());
-    let setup = Setup { engine, usual, records, files, minding, vault, http, serves: false };
+    // Nothing of this outlives the program, and each source is tried before it starts.
+    let (descriptions, serves) = (None, false);
+    let setup = Setup { engine, usual, records, descriptions, files, minding, vault, http, serves };
     let sources = Sources::start(setup).await?;
     sources.tried().await;
     for (_, why) in sources.troubles().await {
@@ -129,7 +135,7 @@ async fn attend(engine: &Engine, errand: Errand) -> anyhow::Result<Ending> {
                 }
             }
             (question, answer) = desk.next() => {
-                too_late_is_fine(engine.answer(question, answer, me()).await.map(drop))?;
+                too_late_is_fine(give_answer(engine, question, answer).await)?;
             }
             () = progress.due(), if may_draw => progress.draw(),
             Some(()) = interrupts.recv() => {
@@ -165,6 +171,8 @@ fn hear(event: Event, desk: &mut Desk, mut say: impl FnMut(LogLevel, &str)) -> O
         | Event::Prepared(_)
         | Event::CallMade { .. }
         | Event::CallAnswered { .. }
+        | Event::CallDeferred { .. }
+        | Event::CallAdmitted { .. }
         | Event::CallDispatched { .. }
         | Event::CallProgressed { .. }
         | Event::CallSettled { .. }
@@ -177,6 +185,22 @@ fn hear(event: Event, desk: &mut Desk, mut say: impl FnMut(LogLevel, &str)) -> O
         | Event::LimitReached { .. } => {}
     }
     None
+}
+
+/// Gives an answer. An accept that is refused because the tool's source is not available becomes a cancel: the program
+/// ends with this terminal, so nobody can accept it later.
+async fn give_answer(
+    engine: &Engine,
+    question: QuestionId,
+    answer: Answer,
+) -> Result<(), engine::Error> {
+    match engine.answer(question, answer, me()).await {
+        Err(engine::Error::Rejected(why @ Rejection::SourceUnavailable { .. })) => {
+            print::note(&format!("the call is cancelled: {}", print::tamed(&why.to_string())));
+            engine.answer(question, Answer::Cancel, me()).await.map(drop)
+        }
+        given => given.map(drop),
+    }
 }
 
 /// Somebody or something else was quicker: the journal says who, and that counts.

@@ -75,6 +75,9 @@ pub(crate) struct Args {
     /// A client verb starts this server: it records no settings, and an operator's server may replace it.
     #[arg(long, hide = true)]
     pub(crate) started_by_client: bool,
+    /// How long a call waits for a source that is not available; 30s where nothing is given.
+    #[arg(long, value_name = "TIME", value_parser = duration::parse_long, hide = true)]
+    pub(crate) source_wait: Option<Duration>,
     #[command(flatten)]
     pub(crate) repl: ReplArgs,
     /// `repl-server` has only some.
@@ -119,6 +122,7 @@ impl Args {
             replace_settings: false,
             supervised: false,
             started_by_client: false,
+            source_wait: None,
             repl: ReplArgs::default(),
             doors: Doors::All,
         }

@@ -52,12 +52,16 @@ pub(super) async fn engine(
     if let Some(bytes) = args.memory_budget {
         config.sandbox.memory_budget_bytes = bytes;
     }
-    Ok(Engine::start(config).await?)
+    if let Some(wait) = args.source_wait {
+        config.source_wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+    }
+    Ok(Engine::prepare(config).await?)
 }
 
 /// What configuration files and earlier days say that there is.
 pub(super) async fn open_sources(
     settings: &StartSettings,
+    data_dir: &Path,
     engine: &Engine,
     store: &SqliteStore,
 ) -> anyhow::Result<Sources> {
@@ -72,6 +76,7 @@ pub(super) async fn open_sources(
         engine: engine.clone(),
         usual: Limits::default(),
         records: Arc::new(store.clone()),
+        descriptions: Some(data_dir.join("descriptions")),
         files: settings.files(),
         minding: Minding::ThisBinary,
         vault,

@@ -7,26 +7,44 @@ use serde_json::{Value, json};
 /// A server with a configuration of its own.
 pub(crate) struct House {
     dir: tempfile::TempDir,
+    more: Vec<String>,
     pub(crate) served: Served,
 }
 
 impl House {
     /// A server with this configuration.
     pub(crate) fn with(config: &str) -> Self {
+        Self::with_args(config, &[])
+    }
+
+    /// The same, with more words on its command line.
+    pub(crate) fn with_args(config: &str, more: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("airlock.toml"), config).unwrap();
+        let more: Vec<_> = more.iter().map(|word| (*word).to_owned()).collect();
+        let served = Self::serve(&dir, &more);
+        Self { dir, more, served }
+    }
+
+    fn serve(dir: &tempfile::TempDir, more: &[String]) -> Served {
         let file = dir.path().join("airlock.toml");
-        std::fs::write(&file, config).unwrap();
-        let served = Served::start(&dir.path().join("data"), &["--config", file.to_str().unwrap()]);
-        Self { dir, served }
+        let mut words = vec!["--config", file.to_str().unwrap()];
+        words.extend(more.iter().map(String::as_str));
+        Served::start(&dir.path().join("data"), &words)
     }
 
     /// The same server after `kill -9`.
     pub(crate) fn again(self) -> Self {
-        let Self { dir, served } = self;
+        self.again_after(|_| {})
+    }
+
+    /// The same, with something done while it is down. The folder holds `airlock.toml` and `data`.
+    pub(crate) fn again_after(self, meanwhile: impl FnOnce(&std::path::Path)) -> Self {
+        let Self { dir, more, served } = self;
         served.kill();
-        let file = dir.path().join("airlock.toml");
-        let served = Served::start(&dir.path().join("data"), &["--config", file.to_str().unwrap()]);
-        Self { dir, served }
+        meanwhile(dir.path());
+        let served = Self::serve(&dir, &more);
+        Self { dir, more, served }
     }
 
     /// What the terminal says: the exit code, what is printed, and what is noted beside it.

@@ -28,6 +28,8 @@ fn words(event: &Event) -> String {
             let more = if *remember { ", from now on".into() } else { edited.unwrap_or_default() };
             format!("call {call} answered: {}{more}", said(answer))
         }
+        Event::CallDeferred { call } => format!("call {call} waits for its source"),
+        Event::CallAdmitted { call, .. } => format!("call {call} has its source"),
         Event::CallDispatched { call, attempt } => {
             format!("call {call} dispatched, attempt {attempt}")
         }

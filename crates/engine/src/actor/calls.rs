@@ -5,7 +5,8 @@ use crate::reports::Reporter;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use lifecycle::{CallId, CallOutcome, ExecutionId};
+use lifecycle::{CallId, CallOutcome, ExecutionId, Timestamp};
+use std::collections::BTreeMap;
 use tokio_util::sync::CancellationToken;
 
 /// None before the first call, and once the execution is over.
@@ -14,11 +15,28 @@ pub(super) struct Calls(Option<Box<AtWork>>);
 
 /// What the calls of one execution share.
 pub(super) struct AtWork {
-    outcomes: FuturesUnordered<BoxFuture<'static, (CallId, CallOutcome)>>,
+    outcomes: FuturesUnordered<BoxFuture<'static, (CallId, CallEnd)>>,
     /// Tells tools that nobody waits any more.
     pub(super) abandoned: CancellationToken,
     /// How far they say that they are.
     pub(super) reporter: Reporter,
+    /// Calls that have waited for their sources since they were last dispatched in earnest.
+    pub(super) source_waits: BTreeMap<CallId, SourceWait>,
+}
+
+/// How long a call waits for its source, however often the source comes and goes meanwhile.
+pub(super) struct SourceWait {
+    pub(super) until: Timestamp,
+    /// Why it could not be sent although its source was available, if it was tried.
+    pub(super) unsent: Option<String>,
+}
+
+/// What ended the work or the wait of a call.
+pub(super) enum CallEnd {
+    /// Its tool is done.
+    Returned(CallOutcome),
+    /// Its source is available, or was waited for long enough.
+    SourceAwaited,
 }
 
 impl Calls {
@@ -31,13 +49,19 @@ impl Calls {
         self.0.get_or_insert_with(|| {
             let abandoned = CancellationToken::new();
             let reporter = Reporter::new(execution, abandoned.clone());
-            Box::new(AtWork { outcomes: FuturesUnordered::new(), abandoned, reporter })
+            let (outcomes, source_waits) = (FuturesUnordered::new(), BTreeMap::new());
+            Box::new(AtWork { outcomes, abandoned, reporter, source_waits })
         })
     }
 
     /// How the next of them ended; none where there is none.
-    pub(super) async fn next(&mut self) -> Option<(CallId, CallOutcome)> {
+    pub(super) async fn next(&mut self) -> Option<(CallId, CallEnd)> {
         self.0.as_mut()?.outcomes.next().await
+    }
+
+    /// How long a call waits for its source, if it does or did.
+    pub(super) fn source_wait(&self, call: CallId) -> Option<&SourceWait> {
+        self.0.as_ref()?.source_waits.get(&call)
     }
 
     /// What tools said is no longer news.
@@ -63,7 +87,7 @@ impl Calls {
 }
 
 impl AtWork {
-    pub(super) fn push(&mut self, calling: BoxFuture<'static, (CallId, CallOutcome)>) {
+    pub(super) fn push(&mut self, calling: BoxFuture<'static, (CallId, CallEnd)>) {
         self.outcomes.push(calling);
     }
 }

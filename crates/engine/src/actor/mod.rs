@@ -2,6 +2,7 @@
 
 mod asking;
 mod calls;
+mod deferred;
 mod guest;
 mod inlet;
 mod launch;
@@ -18,13 +19,13 @@ use crate::engine::Shared;
 use crate::fault::{Error, Fault};
 use crate::registry::Mailbox;
 use asking::{Asking, Wished};
-use calls::Calls;
+use calls::{CallEnd, Calls};
 use futures_util::future::{BoxFuture, FutureExt};
 use guest::{Guest, Said};
 use ledger::{Duty, Gate, Ledger};
 use lifecycle::{
-    CallId, CallOutcome, Effect, Event, ExecutionId, Failure, FailureCode, InputIndex, Intent,
-    Phase, QuestionId, Rejection, Runs, Strength, Timestamp,
+    CallId, CallOutcome, Effect, Event, ExecutionId, FailureCode, InputIndex, Intent, Phase,
+    QuestionId, Rejection, Runs, Strength, Timestamp,
 };
 use looking::Looking;
 use progress::Telling;
@@ -70,6 +71,7 @@ struct Due {
 
 enum Act {
     Dispatch(CallId),
+    AwaitSource(CallId),
     Tell(QuestionId),
     Deliver { index: InputIndex, event: Event, at: Timestamp },
 }
@@ -103,7 +105,7 @@ pub(crate) struct Actor {
 enum Turn {
     Kept(Result<(), StoreError>),
     Said(Vec<Said>),
-    Returned(CallId, CallOutcome),
+    Ended(CallId, CallEnd),
     Wished(Wished),
     Progressed(CallId, String),
     Asked(Option<Request>),
@@ -239,7 +241,7 @@ impl Actor {
                     tokio::task::consume_budget().await;
                 }
             }
-            Turn::Returned(call, outcome) => self.returned(call, outcome),
+            Turn::Ended(call, end) => self.end_call(call, end),
             Turn::Wished(wished) => self.ask(wished),
             Turn::Progressed(call, text) => self.progress(call, text),
             Turn::Asked(Some(Request::Submit(intent, reply))) => self.request(intent, reply),
@@ -283,7 +285,7 @@ impl Actor {
             // Before what is said: somebody may wait for this, and a chatty guest always has said something.
             kept = self.ledger.keep_one() => Turn::Kept(kept),
             said = listen, if has_room => Turn::Said(said),
-            Some((call, outcome)) = self.calls.next(), if has_calls => Turn::Returned(call, outcome),
+            Some((call, end)) = self.calls.next(), if has_calls => Turn::Ended(call, end),
             wished = self.asking.next() => Turn::Wished(wished),
             (call, text) = self.telling.next(), if has_room => Turn::Progressed(call, text),
             lease = leased => Turn::Leased(lease),
@@ -313,6 +315,7 @@ impl Actor {
             (Effect::Arm(..) | Effect::Disarm(_), _) => {} // the alarm reads the state
             (Effect::Launch, _) => self.launch(),
             (Effect::Dispatch(call), _) => wait_for(Act::Dispatch(call)),
+            (Effect::AwaitSource(call), _) => wait_for(Act::AwaitSource(call)),
             (Effect::Tell(question), _) => wait_for(Act::Tell(question)),
             (Effect::Deliver, Some((index, event))) => {
                 wait_for(Act::Deliver { index, event, at });
@@ -339,7 +342,7 @@ impl Actor {
             }
             // A tool that answers at once saves a turn: its result joins the same append.
             match self.calls.next().now_or_never().flatten() {
-                Some((call, outcome)) => self.returned(call, outcome),
+                Some((call, end)) => self.end_call(call, end),
                 None => return,
             }
         }
@@ -348,6 +351,7 @@ impl Actor {
     fn perform(&mut self, act: Act) {
         match act {
             Act::Dispatch(call) => self.dispatch(call),
+            Act::AwaitSource(call) => self.await_source(call),
             Act::Tell(question) => self.tell(question),
             Act::Deliver { index, event, at } => match (&mut self.guest, event.input()) {
                 (Some(guest), Some(input)) => guest.deliver(index, input, at),
@@ -367,12 +371,10 @@ impl Actor {
         if known.nature.runs == Runs::AtCaller {
             return; // whoever follows the journal has heard of it
         }
-        // A yes is good for the edition that was asked about, and the catalogue may just have changed.
-        let catalogue = &self.shared.config.catalogue;
-        if known.revision.is_some() && catalogue.revision(&known.tool) != known.revision {
-            let message = format!("Tool \"{}\" changed after it was approved.", known.tool);
-            let failure = Failure::new(FailureCode::Tool, message);
-            return self.settle(call, CallOutcome::Failed(failure));
+        if !self.is_callable(call, known) {
+            // It has not reached its tool: it waits for its source, and an accept that it has is not used up.
+            let _ = self.submit(Intent::Defer { call });
+            return;
         }
         let at_work = self.calls.at_work(self.ledger.execution);
         let request = tools::Request {
@@ -387,14 +389,25 @@ impl Actor {
             progress: at_work.reporter.measured(self.telling.progress(call), &self.shared),
         };
         let calling = self.shared.config.catalogue.call(request);
-        at_work.push(calling.map(move |outcome| (call, outcome)).boxed());
+        at_work.push(calling.map(move |outcome| (call, CallEnd::Returned(outcome))).boxed());
         self.looking.dispatched();
     }
 
-    /// A tool of ours is done.
-    fn returned(&mut self, call: CallId, outcome: CallOutcome) {
-        self.looking.returned();
-        self.settle(call, outcome);
+    /// A tool of ours is done, or the source of a call was waited for.
+    fn end_call(&mut self, call: CallId, end: CallEnd) {
+        match end {
+            CallEnd::Returned(CallOutcome::Failed(failure))
+                if failure.code == FailureCode::SourceUnavailable =>
+            {
+                self.looking.returned();
+                self.wait_unsent(call, failure);
+            }
+            CallEnd::Returned(outcome) => {
+                self.looking.returned();
+                self.settle(call, outcome);
+            }
+            CallEnd::SourceAwaited => self.admit_deferred(call),
+        }
     }
 
     fn settle(&mut self, call: CallId, outcome: CallOutcome) {

@@ -1,5 +1,6 @@
 //! What callers and people want of an execution.
 
+use super::calls::CallEnd;
 use super::{Actor, Leave, Reply};
 use crate::fault::Error;
 use lifecycle::{
@@ -140,8 +141,10 @@ impl Actor {
             })
         };
         while harmful(self)
-            && let Some((call, outcome)) = self.calls.next().await
+            && let Some((call, end)) = self.calls.next().await
         {
+            // A call that waits for its source waits again after the next start.
+            let CallEnd::Returned(outcome) = end else { continue };
             self.settle(call, outcome);
             self.ledger.flush(&self.shared.config.clock);
         }
@@ -175,11 +178,7 @@ impl Actor {
             Rider::Arguments(edited) => edited.clone(),
             Rider::Nothing | Rider::Remember => state.args(question.call)?,
         };
-        let mut admission = self.admit(&call.tool, &args);
-        if let Admission::Fit { revision, .. } = &mut admission {
-            *revision = self.shared.config.catalogue.revision(&call.tool);
-        }
-        Some(admission)
+        self.admit_held(call, &args)
     }
 
     /// Of an execution that nobody started, nothing can be wanted but that it starts.

@@ -206,7 +206,7 @@ impl Actor {
         }
         match state.limits().active_clock {
             ActiveClock::StopsForCallsAndQuestions => state.held + state.in_flight == 0,
-            ActiveClock::StopsForQuestions => !state.only_people_can_help(),
+            ActiveClock::StopsForQuestions => !state.waits_for_people_or_sources(),
         }
     }
 }

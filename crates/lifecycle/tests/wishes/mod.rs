@@ -17,6 +17,8 @@ pub(crate) enum Wish {
     Rest { behind: bool },
     Finish(bool),
     Ask { call: u32, link: bool },
+    Defer { call: u32 },
+    Admit { call: u32, fit: u8 },
     Lose { call: u32 },
     Progress { call: u32, n_bytes: u16 },
     Settle { call: u32, how: u8 },
@@ -42,6 +44,8 @@ pub(crate) fn wish() -> impl Strategy<Value = Wish> {
         4 => any::<bool>().prop_map(|behind| Wish::Rest { behind }),
         1 => any::<bool>().prop_map(Wish::Finish),
         6 => (0..12u32, any::<bool>()).prop_map(|(call, link)| Wish::Ask { call, link }),
+        4 => (0..12u32).prop_map(|call| Wish::Defer { call }),
+        6 => (0..12u32, any::<u8>()).prop_map(|(call, fit)| Wish::Admit { call, fit }),
         2 => (0..12u32).prop_map(|call| Wish::Lose { call }),
         3 => (0..12u32, any::<u16>()).prop_map(|(call, n_bytes)| Wish::Progress { call, n_bytes }),
         8 => (0..12u32, any::<u8>()).prop_map(|(call, how)| Wish::Settle { call, how }),
@@ -64,16 +68,23 @@ pub(crate) fn me() -> CallerName {
 
 pub(crate) fn admission(fit: u8) -> Admission {
     let nature = |read_only, runs| Nature { read_only, runs };
-    let (nature, asks) = match fit % 6 {
+    let (nature, asks) = match fit % 7 {
         0 => return Admission::Unfit(Failure::new(FailureCode::ToolNotFound, "none")),
         1 => (nature(true, Runs::Here), false),
         2 => (nature(false, Runs::Here), false),
         3 => (nature(false, Runs::Here), true),
         4 => (nature(true, Runs::Here), true),
+        6 => return unavailable(),
         _ => (nature(false, Runs::AtCaller), false),
     };
     let traits = Traits::lasting(asks);
     Admission::Fit { nature, traits, about: None, revision: edition(fit / 64) }
+}
+
+/// The source is known, and there is no description of it.
+pub(crate) fn unavailable() -> Admission {
+    let outcome = CallOutcome::Failed(Failure::new(FailureCode::SourceUnavailable, "not read"));
+    Admission::Unavailable(UnavailableSource { why: "it was not read yet".into(), outcome })
 }
 
 /// One of a few editions of a tool.
@@ -86,6 +97,7 @@ pub(crate) fn today(which: u8) -> Option<Admission> {
     match which % 5 {
         0 => None,
         1 => Some(Admission::Unfit(Failure::new(FailureCode::ToolNotFound, "gone"))),
+        2 => Some(unavailable()),
         _ => Some(admission(which | 3)),
     }
 }
@@ -193,6 +205,10 @@ pub(crate) fn fitted(state: &State, wish: &Wish) -> Intent {
         }
         Wish::Progress { call, n_bytes } => {
             Intent::Progress { call: CallId(call), text: "x".repeat(n_bytes.into()) }
+        }
+        Wish::Defer { call } => Intent::Defer { call: CallId(call) },
+        Wish::Admit { call, fit } => {
+            Intent::Admit { call: CallId(call), admission: admission(fit) }
         }
         Wish::Lose { call } => Intent::Lose { call: CallId(call) },
         Wish::Settle { call, how } => Intent::Settle { call: CallId(call), outcome: outcome(how) },

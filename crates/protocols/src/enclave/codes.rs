@@ -17,6 +17,7 @@ pub(super) fn code_of(failure: &Failure, reached: Option<LimitKind>) -> String {
         FailureCode::Serialization => "SERIALIZATION_ERROR",
         FailureCode::Validation => "VALIDATION_ERROR",
         FailureCode::ToolNotFound => "UNKNOWN_TOOL",
+        FailureCode::SourceUnavailable => "TOOL_UNAVAILABLE",
         FailureCode::Refused => "TOOL_REFUSED",
         FailureCode::Declined | FailureCode::QuestionCancelled => "TOOL_DECLINED",
         FailureCode::InDoubt => "TOOL_IN_DOUBT",

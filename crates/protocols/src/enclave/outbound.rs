@@ -154,6 +154,11 @@ impl Telling {
                 let id = Some(question.to_string());
                 vec![self.note(at, "info", "A person has answered.", *call, id)]
             }
+            Event::CallDeferred { call } => {
+                let message = "The tool's source is not available; the call waits for it.";
+                vec![self.note(at, "info", message, *call, None)]
+            }
+            Event::CallAdmitted { .. } => vec![],
             Event::CallDispatched { call, .. } => self.dispatched(at, *call),
             Event::CallProgressed { call, text } => self.said(at, *call, text),
             Event::CallSettled { call, outcome } => self.settled(at, *call, outcome),

@@ -77,6 +77,8 @@ impl Account {
             Event::Parked => self.parked = Some(entry.seq),
             Event::Finished { outcome, .. } => self.outcome = Some(outcome.clone()),
             Event::Prepared(_)
+            | Event::CallDeferred { .. }
+            | Event::CallAdmitted { .. }
             | Event::CallDispatched { .. }
             | Event::CallProgressed { .. }
             | Event::TimerSet { .. }

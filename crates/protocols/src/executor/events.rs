@@ -25,6 +25,8 @@ pub const fn kind(event: &Event) -> &'static str {
         Event::CallMade { .. } => "call",
         Event::CallAsked(_) => "question",
         Event::CallAnswered { .. } => "answer",
+        Event::CallDeferred { .. } => "deferred",
+        Event::CallAdmitted { .. } => "admitted",
         Event::CallDispatched { .. } => "dispatched",
         Event::CallProgressed { .. } => "progress",
         Event::CallSettled { .. } => "settled",
@@ -104,6 +106,13 @@ enum Happened<'a> {
         remember: Option<&'static str>,
         #[serde(skip_serializing_if = "Option::is_none")]
         arguments: Option<&'a RawValue>,
+    },
+    Deferred {
+        call: u32,
+    },
+    Admitted {
+        call: u32,
+        read_only: bool,
     },
     Dispatched {
         call: u32,
@@ -190,6 +199,10 @@ fn happened(event: &Event) -> Happened<'_> {
                 remember: remember.then_some("execution"),
                 arguments: arguments.as_ref().map(|edited| edited.raw()),
             }
+        }
+        Event::CallDeferred { call } => Happened::Deferred { call: call.0 },
+        Event::CallAdmitted { call, nature, .. } => {
+            Happened::Admitted { call: call.0, read_only: nature.read_only }
         }
         Event::CallDispatched { call, attempt } => {
             Happened::Dispatched { call: call.0, attempt: *attempt }

@@ -7,6 +7,7 @@ use crate::{Connection, Integration, SharedSchema, Slug, Source, ToolSpec};
 use lifecycle::{Nature, Runs, Timestamp, ToolPath};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use tokio::sync::Notify;
 
 /// Most tools of one integration: the largest public descriptions have a third of this.
 pub(crate) const TOOLS_MAX: usize = 50_000;
@@ -44,6 +45,8 @@ pub(super) struct Section {
     pub(super) mounts: Vec<Mount>,
     /// First names of its tools' paths.
     firsts: BTreeSet<String>,
+    /// Notified when it is needed and not available.
+    pub(super) demand: Arc<Notify>,
 }
 
 #[derive(Clone)]
@@ -120,7 +123,8 @@ impl Section {
         let name = source.name().to_owned();
         let card = Card { title: name.clone(), name, kind: "builtin".into(), ..Card::default() };
         let mounts = vec![Mount { prefix: String::new(), connection: None }];
-        Ok(Self { card, origin: Origin::Source(source), shelf: Arc::new(shelf), mounts, firsts })
+        let (origin, shelf, demand) = (Origin::Source(source), Arc::new(shelf), Arc::default());
+        Ok(Self { card, origin, shelf, mounts, firsts, demand })
     }
 
     /// Tools of others, and why some of them were left out.
@@ -152,13 +156,15 @@ impl Section {
         let card = Card { name: slug.as_str().into(), trouble: None, ..card };
         let origin = Origin::Integration(integration);
         let firsts = BTreeSet::from([slug.as_str().to_owned()]);
-        (Self { card, origin, shelf, mounts: mounts(slug, connections), firsts }, left_out)
+        let (mounts, demand) = (mounts(slug, connections), Arc::default());
+        (Self { card, origin, shelf, mounts, firsts, demand }, left_out)
     }
 
     /// A source that is known and could not be read yet.
     pub(super) fn empty(card: Card) -> Self {
         let firsts = BTreeSet::from([card.name.clone()]);
-        Self { card, origin: Origin::Nowhere, shelf: Arc::default(), mounts: vec![], firsts }
+        let (origin, shelf, demand) = (Origin::Nowhere, Arc::default(), Arc::default());
+        Self { card, origin, shelf, mounts: vec![], firsts, demand }
     }
 
     /// The same tools at other places.
@@ -169,6 +175,7 @@ impl Section {
             shelf: Arc::clone(&self.shelf),
             mounts: mounts(slug, connections),
             firsts: self.firsts.clone(),
+            demand: Arc::clone(&self.demand),
         }
     }
 
@@ -189,6 +196,7 @@ impl Section {
             shelf: Arc::clone(&self.shelf),
             mounts: mounts.collect(),
             firsts: self.firsts.clone(),
+            demand: Arc::clone(&self.demand),
         }
     }
 
@@ -198,6 +206,23 @@ impl Section {
 
     pub(super) fn origin(&self) -> &Origin {
         &self.origin
+    }
+
+    /// Whether there is no description of it.
+    pub(super) fn is_undescribed(&self) -> bool {
+        matches!(self.origin, Origin::Nowhere)
+    }
+
+    /// Why it is not available, if it is not.
+    pub(super) fn outage(&self) -> Option<String> {
+        match &self.origin {
+            Origin::Nowhere => {
+                let trouble = self.card.trouble.clone();
+                Some(trouble.unwrap_or_else(|| "it was not read yet".into()))
+            }
+            Origin::Integration(integration) => integration.outage(),
+            Origin::Source(_) => None,
+        }
     }
 
     pub(super) fn integration(&self) -> Option<Arc<dyn Integration>> {

@@ -371,20 +371,46 @@ fn a_change_is_told_and_changes_revisions() {
 }
 
 #[test]
-fn a_source_in_trouble_says_so_and_keeps_what_it_had() {
+fn a_source_without_a_description_is_unavailable_and_one_in_trouble_keeps_what_it_had() {
     let catalogue = Catalogue::default();
     let card = Card { name: "pets".into(), ..Card::default() };
     catalogue.set_trouble(&slug(), &card, Some("connection refused".into()));
-    let Admission::Told(told) = catalogue.admit(&path("pets.org.home.a"), &json("{}")) else {
+    let tool = path("pets.org.home.a");
+    let Admission::Unavailable(source) = catalogue.admit(&tool, &json("{}")) else {
         panic!("admitted");
     };
-    let message = r#"There is no tool "pets.org.home.a". Its source "pets" is in trouble: connection refused"#;
+    assert_eq!(source.why, "connection refused");
+    let CallOutcome::Returned { value: Some(told) } = source.outcome else { panic!("failed") };
     let told: Value = serde_json::from_str(told.text()).unwrap();
-    assert_eq!(told["error"]["message"], message);
+    assert_eq!(
+        (&told["ok"], &told["error"]["code"]),
+        (&json!(false), &json!("source_unavailable"))
+    );
+    assert_eq!(catalogue.snapshot().undescribed().collect::<Vec<_>>(), ["pets"]);
+
     catalogue.put(&slug(), card.clone(), echo(&["a"]), vec![connection("home", "1")]);
     assert_eq!(catalogue.snapshot().card("pets").unwrap().trouble, None);
     catalogue.set_trouble(&slug(), &card, Some("connection refused".into()));
-    assert!(catalogue.find(&path("pets.org.home.a")).is_some());
+    assert!(matches!(catalogue.admit(&tool, &json("{}")), Admission::Fit { .. }));
+    assert_eq!(catalogue.why_uncallable(&tool), None);
+    let gone = catalogue.why_uncallable(&path("pets.org.home.b")).unwrap().why;
+    assert_eq!(gone, "\"pets\" has no such tool any more");
+    let gone = catalogue.why_uncallable(&path("cats.org.home.b")).unwrap().why;
+    assert_eq!(gone, "there is no source \"cats\" any more");
+}
+
+#[tokio::test]
+async fn who_waits_for_a_source_makes_it_wanted_and_goes_on_when_it_is_described() {
+    let catalogue = Catalogue::default();
+    let card = Card { name: "pets".into(), ..Card::default() };
+    catalogue.set_trouble(&slug(), &card, Some("connection refused".into()));
+    let tool = path("pets.org.home.a");
+    let mut waiting = Box::pin(catalogue.source_available(&tool));
+    assert!(waiting.as_mut().now_or_never().is_none());
+    catalogue.demand(&slug()).unwrap().notified().await;
+    catalogue.put(&slug(), card, echo(&["a"]), vec![connection("home", "1")]);
+    waiting.await;
+    catalogue.source_available(&path("nowhere.at.all")).await;
 }
 
 #[test]

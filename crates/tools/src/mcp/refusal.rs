@@ -12,6 +12,9 @@ pub(super) const WANTS_TOKEN: &str = "it wants a token that it knows (HTTP 401)"
 /// What a server says that knows who calls and wants more to be allowed; the scopes follow.
 pub(super) const WANTS_SCOPES: &str = "it wants more to be allowed (HTTP 403): ";
 
+/// The code of a call that was not sent because there is no connection.
+pub(super) const SERVER_DOWN: &str = "mcp_server_down";
+
 /// Whether a server could not be read because it wants a token.
 pub fn wants_token(why: &str) -> bool {
     why.contains(WANTS_TOKEN)
@@ -64,7 +67,7 @@ pub(super) fn sent_in_vain(error: &ServiceError) -> Option<String> {
 fn down(why: &str) -> Trouble {
     Trouble {
         retryable: Some(true),
-        ..Trouble::new("mcp_server_down", format!("The server is down: {why}."))
+        ..Trouble::new(SERVER_DOWN, format!("The server is down: {why}."))
     }
 }
 

@@ -15,8 +15,8 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
 };
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::sync::{Mutex, Notify};
@@ -37,7 +37,7 @@ const SESSIONS_MAX: usize = 16;
 
 /// First and longest pause before a lost server is tried again.
 const BACK_OFF_MIN: Duration = Duration::from_millis(250);
-const BACK_OFF_MAX: Duration = Duration::from_secs(60);
+const BACK_OFF_MAX: Duration = Duration::from_secs(5);
 
 /// What a server prints beside its protocol goes to the log, line by line, each so long at most.
 const STDERR_BYTES_MAX: u64 = 1_000;
@@ -55,6 +55,8 @@ pub(super) struct Sessions {
     http: BoundedHttp,
     sessions: Mutex<Vec<Arc<Session>>>,
     back_off: Mutex<BackOff>,
+    /// Why the last attempt to connect failed, if it did.
+    outage: std::sync::Mutex<Option<String>>,
     /// It has asked a person before: callers get connections of their own.
     asks: AtomicBool,
     changed: Arc<Notify>,
@@ -89,6 +91,7 @@ impl Sessions {
             http: BoundedHttp::default(),
             sessions: Mutex::default(),
             back_off: Mutex::default(),
+            outage: std::sync::Mutex::default(),
             asks: AtomicBool::new(false),
             changed: Arc::default(),
             closing: CancellationToken::new(),
@@ -101,6 +104,10 @@ impl Sessions {
             McpEndpoint::Stdio(program) => program.argv.join(" "),
             McpEndpoint::Http(url) => url.clone(),
         }
+    }
+
+    pub(super) fn outage(&self) -> Option<String> {
+        self.outage.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(super) async fn changed(&self) {
@@ -281,6 +288,7 @@ impl Sessions {
     }
 
     async fn remember(&self, failure: Option<&String>) {
+        *self.outage.lock().unwrap_or_else(PoisonError::into_inner) = failure.cloned();
         let mut back_off = self.back_off.lock().await;
         *back_off = match failure {
             None => BackOff::default(),

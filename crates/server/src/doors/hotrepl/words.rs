@@ -160,6 +160,7 @@ pub(super) fn tool_failed(failure: &Failure) -> ErrorEnvelope {
     let (kind, code) = match failure.code {
         FailureCode::Validation => (ErrorKind::ValidationFailed, "argsSchemaViolation"),
         FailureCode::ToolNotFound => (ErrorKind::UnknownCommand, "unknownCommand"),
+        FailureCode::SourceUnavailable => (ErrorKind::PreconditionFailed, "sourceUnavailable"),
         FailureCode::Refused => (ErrorKind::PreconditionFailed, "refusedByPolicy"),
         FailureCode::Declined => (ErrorKind::PreconditionFailed, "declined"),
         FailureCode::QuestionCancelled => (ErrorKind::Cancelled, "questionCancelled"),

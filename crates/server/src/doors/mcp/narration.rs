@@ -63,6 +63,8 @@ impl Narration {
             Event::CallSettled { .. } => self.last_words = None,
             Event::Prepared(_)
             | Event::CallAsked(_)
+            | Event::CallDeferred { .. }
+            | Event::CallAdmitted { .. }
             | Event::CallDispatched { .. }
             | Event::TimerSet { .. }
             | Event::TimerCleared { .. }

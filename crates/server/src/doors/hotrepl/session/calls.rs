@@ -307,7 +307,7 @@ impl Session {
         let since = Instant::now();
         let unfit = Json::parse(args.clone()).ok().and_then(|args| {
             match self.setting.shelf.engine.catalogue().admit(&tool, &args) {
-                Admission::Fit { .. } | Admission::Told(_) => None,
+                Admission::Fit { .. } | Admission::Told(_) | Admission::Unavailable(_) => None,
                 Admission::Unfit(failure) => Some(words::tool_failed(&failure)),
             }
         });

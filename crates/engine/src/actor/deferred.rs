@@ -1,0 +1,119 @@
+//! Calls whose sources are not available: they wait here, and are decided on when the wait ends.
+
+use super::Actor;
+use super::calls::{CallEnd, SourceWait};
+use futures_util::FutureExt;
+use lifecycle::{
+    Admission, Call, CallId, CallOutcome, Failure, Intent, Json, Runs, ToolPath, Traits,
+    UnavailableSource,
+};
+
+/// How long a call that could not be sent waits at least before it is tried again.
+const UNSENT_RETRY_MS: u64 = 1_000;
+
+impl Actor {
+    /// Whether a dispatched call can go to its tool now. An accept is good for the edition that was asked about,
+    /// and the catalogue may just have changed.
+    pub(super) fn is_callable(&self, call: CallId, known: &Call) -> bool {
+        let catalogue = &self.shared.config.catalogue;
+        let is_same = known.revision.is_none() || catalogue.revision(&known.tool) == known.revision;
+        match self.ledger.state.accepted(call) {
+            Some(_) => is_same && catalogue.why_uncallable(&known.tool).is_none(),
+            None => is_same && !catalogue.is_source_unavailable(&known.tool),
+        }
+    }
+
+    /// Waits for the source of a call, for as long as the configuration says.
+    pub(super) fn await_source(&mut self, call: CallId) {
+        let Some(known) = self.ledger.state.calls.get(&call) else { return };
+        let (tool, config) = (known.tool.clone(), &self.shared.config);
+        let (catalogue, clock) = (config.catalogue.clone(), config.clock.clone());
+        let at_work = self.calls.at_work(self.ledger.execution);
+        let until = clock.now().after_ms(config.source_wait_ms);
+        let wait = SourceWait { until, unsent: None };
+        let wait = at_work.source_waits.entry(call).or_insert(wait);
+        let until = wait.until;
+        let retry = match wait.unsent {
+            Some(_) => clock.now().after_ms(UNSENT_RETRY_MS).min(until),
+            None => clock.now(),
+        };
+        let waiting = async move {
+            while clock.now() < retry {
+                clock.wait_until(retry).await;
+            }
+            let too_long = async {
+                while clock.now() < until {
+                    clock.wait_until(until).await;
+                }
+            };
+            tokio::select! {
+                () = catalogue.source_available(&tool) => {}
+                () = too_long => {}
+            }
+            (call, CallEnd::SourceAwaited)
+        };
+        at_work.push(waiting.boxed());
+    }
+
+    /// The call was not sent, because there is no connection to its source: it waits for one.
+    pub(super) fn wait_unsent(&mut self, call: CallId, failure: Failure) {
+        let until = self.shared.config.clock.now().after_ms(self.shared.config.source_wait_ms);
+        let waits = &mut self.calls.at_work(self.ledger.execution).source_waits;
+        let wait = waits.entry(call).or_insert(SourceWait { until, unsent: None });
+        wait.unsent = Some(failure.message.clone());
+        self.asking.end(call);
+        if self.submit(Intent::Defer { call }).is_err() {
+            self.settle(call, CallOutcome::Failed(failure));
+        }
+    }
+
+    /// The wait for a source is over: decides on the call by what the catalogue has now.
+    pub(super) fn admit_deferred(&mut self, call: CallId) {
+        let state = &self.ledger.state;
+        let (Some(known), Some(args)) = (state.calls.get(&call), state.args(call)) else { return };
+        let admission = match (self.given_up(call, &known.tool), state.accepted(call)) {
+            (Some(source), _) => Some(Admission::Unavailable(source)),
+            (None, Some(_)) => self.admit_held(known, &args),
+            (None, None) => Some(self.admit_with_revision(known, &args)),
+        };
+        let Some(admission) = admission else { return };
+        let is_fit = matches!(admission, Admission::Fit { .. });
+        if let Err(rejection) = self.submit(Intent::Admit { call, admission }) {
+            tracing::debug!(%rejection, %call, "a deferred call is over");
+        }
+        if !is_fit {
+            self.calls.at_work(self.ledger.execution).source_waits.remove(&call);
+        }
+        self.rest();
+    }
+
+    /// Why the call waits no longer, where its source is available and cannot be reached all the same.
+    fn given_up(&self, call: CallId, tool: &ToolPath) -> Option<UnavailableSource> {
+        let config = &self.shared.config;
+        let wait = self.calls.source_wait(call)?;
+        let why = wait.unsent.as_ref().filter(|_| config.clock.now() >= wait.until)?;
+        Some(config.catalogue.unsent(tool, why))
+    }
+
+    /// What the catalogue says now about a call that a person was asked about. A tool that is gone counts as one whose
+    /// source is not available: no accept is used up by it.
+    pub(super) fn admit_held(&self, call: &Call, args: &Json) -> Option<Admission> {
+        if call.nature.runs == Runs::AtCaller {
+            return None; // it is the caller's, and not in the catalogue
+        }
+        let config = &self.shared.config;
+        let is_hidden = config.policies.live().hides(&call.tool, Traits::lasting(true));
+        match config.catalogue.why_uncallable(&call.tool) {
+            Some(source) if !is_hidden => Some(Admission::Unavailable(source)),
+            Some(_) | None => Some(self.admit_with_revision(call, args)),
+        }
+    }
+
+    fn admit_with_revision(&self, call: &Call, args: &Json) -> Admission {
+        let mut admission = self.admit(&call.tool, args);
+        if let Admission::Fit { revision, .. } = &mut admission {
+            *revision = self.shared.config.catalogue.revision(&call.tool);
+        }
+        admission
+    }
+}

@@ -1,0 +1,106 @@
+//! Calls that wait for their sources: what happens when the wait begins, and when it ends. Pure.
+
+use crate::answered::asked_again;
+use crate::decide::{Decision, Judged, Moment, approval_message, judge, not_there};
+use crate::{
+    Admission, CallId, CallOutcome, Event, Json, Nature, Policy, Question, QuestionKind, Rejection,
+    Revision, Runs, Stage, State, Traits, UnavailableSource,
+};
+
+/// A dispatched call has not reached its tool and waits for its source.
+pub(crate) fn defer(state: &State, call: CallId) -> Decision {
+    match state.calls.get(&call) {
+        Some(known)
+            if known.nature.runs == Runs::Here
+                && matches!(known.stage, Stage::Dispatched(_) | Stage::Asking(_)) =>
+        {
+            Ok(vec![Event::CallDeferred { call }])
+        }
+        Some(_) | None => Err(Rejection::NotOutstanding(call)),
+    }
+}
+
+/// The wait is over: the call is decided on as if it were made now, and an accept that it has counts.
+pub(crate) fn admit_deferred(
+    state: &State,
+    policy: &Policy,
+    moment: Moment,
+    call: CallId,
+    admission: Admission,
+) -> Decision {
+    let Some((known, Stage::Deferred(args))) = state.calls.get(&call).map(|k| (k, &k.stage)) else {
+        return Err(Rejection::NotOutstanding(call));
+    };
+    let settled = |outcome| Ok(vec![Event::CallSettled { call, outcome }]);
+    let accepted = state.accepted(call);
+    match admission {
+        Admission::Unavailable(source) => match accepted {
+            _ if policy.hides(&known.tool, Traits::lasting(true)) => {
+                Ok(vec![not_there(call, &known.tool)])
+            }
+            Some(question) => Ok(vec![ask_anew(moment, question, known, args, &source)]),
+            None => settled(source.outcome),
+        },
+        Admission::Unfit(failure) => settled(CallOutcome::Failed(failure)),
+        Admission::Told(value) => settled(CallOutcome::Returned { value: Some(value) }),
+        Admission::Fit { nature, traits, about, revision } => {
+            let nature = Nature { runs: Runs::Here, ..nature };
+            let attempt = known.attempts.saturating_add(1);
+            let next = match accepted {
+                Some(_) if policy.hides(&known.tool, traits) => not_there(call, &known.tool),
+                Some(question) => accepted_call(moment, question, known, (attempt, revision)),
+                None => {
+                    let judged = Judged { call, tool: &known.tool, args, attempt };
+                    judge(state, policy, moment, judged, (traits, about, revision))
+                }
+            };
+            Ok(vec![Event::CallAdmitted { call, nature, revision }, next])
+        }
+    }
+}
+
+/// Dispatches the call, or asks once more where the tool is not the one that was accepted.
+fn accepted_call(
+    moment: Moment,
+    question: &Question,
+    known: &crate::Call,
+    (attempt, revision): (u32, Option<Revision>),
+) -> Event {
+    match (question.revision, revision) {
+        (Some(asked), Some(revision)) if asked != revision => {
+            asked_again(moment, question, (known, None), revision)
+        }
+        (Some(_) | None, _) => Event::CallDispatched { call: question.call, attempt },
+    }
+}
+
+/// The accepted call could not be dispatched: it asks the same once more, and says why.
+fn ask_anew(
+    moment: Moment,
+    question: &Question,
+    known: &crate::Call,
+    args: &Json,
+    source: &UnavailableSource,
+) -> Event {
+    let tool = &known.tool;
+    let why = &source.why;
+    let about = match question.kind {
+        QuestionKind::InDoubt => format!(
+            "The accepted retry of tool \"{tool}\" was not dispatched, because its source is not \
+             available: {why}. An earlier attempt may or may not have run. \
+             Try again, treat it as failed, or supply the result?"
+        ),
+        QuestionKind::Approval | QuestionKind::Form { .. } | QuestionKind::Link { .. } => format!(
+            "The approved call of tool \"{tool}\" was not dispatched, because its source is not \
+             available: {why}. It has not run. Approve it again when the source is available?"
+        ),
+    };
+    Event::CallAsked(Question {
+        id: moment.question(0),
+        call: question.call,
+        kind: question.kind.clone(),
+        message: approval_message(tool, args, Some(about), None),
+        revision: question.revision,
+        editable: question.editable,
+    })
+}
