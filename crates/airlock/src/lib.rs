@@ -35,7 +35,9 @@ mod runner;
 mod runtime;
 mod serve;
 mod server_verb;
+mod sessions;
 mod settings;
+mod sign_in;
 mod size;
 mod source;
 mod table;
@@ -74,6 +76,8 @@ enum Verb {
     Resume(resume::Args),
     Executions(executions::Args),
     Open(open::Args),
+    SignIn(sign_in::Args),
+    Sessions(sessions::Args),
     Runner(runner::Args),
     Mcp(mcp::Args),
     Exec(exec::Args),
@@ -116,6 +120,8 @@ pub fn main() -> std::process::ExitCode {
         Ok(Cli { verb: Verb::Resume(args) }) => resume::resume(&args),
         Ok(Cli { verb: Verb::Executions(args) }) => executions::executions(&args),
         Ok(Cli { verb: Verb::Open(args) }) => open::open(&args),
+        Ok(Cli { verb: Verb::SignIn(args) }) => sign_in::sign_in(&args),
+        Ok(Cli { verb: Verb::Sessions(args) }) => sessions::sessions(&args),
         Ok(Cli { verb: Verb::Runner(args) }) => runner::runner(&args),
         Ok(Cli { verb: Verb::Mcp(args) }) => mcp::mcp(args),
         Ok(Cli { verb: Verb::Exec(args) }) => exec::exec(args),

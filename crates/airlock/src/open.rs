@@ -48,7 +48,7 @@ pub(crate) fn open(args: &Args) -> Exit {
             return Exit::Usage;
         }
     };
-    args.reach.visit(async |client| link(client, &path, args).await)
+    args.reach.visit_to_sign_in(async |client| link(client, &path, args).await)
 }
 
 async fn link(client: HttpClient, path: &str, args: &Args) -> Result<Exit, Error> {

@@ -47,6 +47,29 @@ impl Reach {
         errand_at(self.client(owner), errand)
     }
 
+    /// The same for verbs that sign a browser in. The account of the server needs no token: where none is named and
+    /// no server either, the key of the running server counts.
+    pub(crate) fn visit_to_sign_in(
+        &self,
+        errand: impl AsyncFnOnce(HttpClient) -> Result<Exit, Error>,
+    ) -> Exit {
+        print::start_tracing();
+        errand_at(self.sign_in_client(), errand)
+    }
+
+    fn sign_in_client(&self) -> Result<HttpClient, Unreached> {
+        let data_dir = self.data_dir.clone().or_else(data_directory::usual);
+        let is_ours = matches!(self.server(data_dir.as_deref())?, Server::Ours);
+        let key = data_dir.filter(|_| is_ours && given(self.token.as_deref()).is_none());
+        let key =
+            key.and_then(|dir| std::fs::read_to_string(server::auth::sign_in_key_file(&dir)).ok());
+        let client = self.client(owner)?;
+        match key {
+            Some(key) => Ok(client.with_token(&key)?),
+            None => Ok(client),
+        }
+    }
+
     /// The same; a server is started where none is named and none runs.
     pub(crate) fn visit_started(
         &self,

@@ -70,12 +70,12 @@ async fn a_person_approves_in_the_browser_and_the_program_goes_on() {
     assert!(address.fragment().is_none(), "the code stays in no history: {address}");
     browser.click("button.yes").await;
     browser.sees("It completed.").await;
-    browser.sees("Already approved by admin").await;
+    browser.sees("Approved by admin").await;
     assert_eq!(appended(&served), "hello\n");
 
     // Whoever comes later is told who decided.
     browser.goto(&format!("{}/resume/{question}", served.url)).await;
-    browser.sees("Already approved by admin").await;
+    browser.sees("Approved by admin").await;
     browser.close().await;
 }
 
@@ -124,9 +124,9 @@ async fn a_person_declines_or_cancels_and_the_program_hears_of_it() {
     let browser = Browser::open(1200, 900).await;
     browser.goto(&link(&served, Some(&execution))).await;
     browser.click("button.no").await;
-    browser.sees("Already declined by admin").await;
+    browser.sees("Declined by admin").await;
     browser.click("button.no ~ button").await;
-    browser.sees("Already cancelled by admin").await;
+    browser.sees("Cancelled by admin").await;
     let heard = end(&served, &execution).json()["structured"]["result"].clone();
     let heard: Vec<&str> = heard.as_array().unwrap().iter().flat_map(Value::as_str).collect();
     assert!(heard[0].contains("declined") && heard[1].contains("cancelled"), "{heard:?}");
@@ -248,10 +248,11 @@ async fn the_inbox_changes_by_itself_and_needs_a_token_that_may_answer() {
     browser.sees("Nothing waits for you.").await;
 
     // The link was good for one browser, once.
-    browser.run("sessionStorage.clear()").await;
     browser.goto("about:blank").await;
     browser.goto(&once).await;
     browser.sees("This link has been used").await;
+    browser.sees("airlock sign-in").await;
+    browser.sees("This browser is signed in already.").await;
     browser.close().await;
 }
 

@@ -114,7 +114,12 @@ fn real_answers_fit_what_is_described() {
     api.check("get", "/api/questions", "/api/questions", &Value::Null);
     let codes = "/api/sign-in/codes";
     let code = api.check("post", codes, codes, &Value::Null).json()["code"].clone();
-    api.check("post", "/api/sign-in", "/api/sign-in", &json!({ "code": code }));
+    api.check("get", "/api/sign-in", "/api/sign-in", &Value::Null);
+    let session = api.check("post", "/api/sign-in", "/api/sign-in", &json!({ "code": code }));
+    api.check("get", "/api/sessions", "/api/sessions", &Value::Null);
+    api.check("post", "/api/tickets", "/api/tickets", &json!({ "path": "/api/questions" }));
+    let session = format!("/api/sessions/{}", session.json()["session"].as_str().unwrap());
+    api.check("delete", "/api/sessions/{id}", &session, &Value::Null);
     let rule = json!({ "owner": "org", "pattern": "demo.*", "action": "block" });
     api.check("post", "/api/policies", "/api/policies", &rule);
     api.check("get", "/api/policies", "/api/policies", &Value::Null);

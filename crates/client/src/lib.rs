@@ -34,5 +34,6 @@ pub use id::{BadId, Id};
 pub use mcp::{McpClient, McpHead, McpSaid};
 pub use policies::{Explained, NewPolicy, Policy};
 pub use reply::{Asks, Listed, Page, Reply, Standing, Status};
+pub use sign_in::{BrowserSessionLine, SignInCode};
 pub use sources::{SourceChange, SourceLine};
 pub use tools::{Described, ToolLine};

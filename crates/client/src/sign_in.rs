@@ -1,18 +1,67 @@
-//! `/api/sign-in`: a link that lets a person's browser in.
+//! `/api/sign-in` and `/api/sessions`: how a person's browser signs in, and which browsers did.
 
 use crate::{Error, HttpClient};
 use hyper::Method;
-use serde::Deserialize;
+use lifecycle::Json;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// A one-use code and the time at which it expires, in milliseconds since 1970.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SignInCode {
+    /// The code.
+    pub code: String,
+    /// When it expires.
+    pub expires: i64,
+}
+
+/// A browser that is signed in.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct BrowserSessionLine {
+    /// Names the session; not a secret.
+    pub id: String,
+    /// The token that it acts for.
+    pub name: String,
+    /// When the browser signed in.
+    pub created: i64,
+    /// When the session ends.
+    pub expires: i64,
+    /// `browser` where all tabs share it, `tab` where it is one tab's.
+    pub kind: String,
+    /// What the browser calls itself.
+    pub agent: String,
+}
 
 #[derive(Deserialize)]
-struct Made {
-    code: String,
+struct SessionList {
+    sessions: Vec<BrowserSessionLine>,
 }
 
 impl HttpClient {
     /// The address of a page with a code that signs a browser in, once. `path` begins with `/`.
     pub async fn sign_in_link(&self, path: &str) -> Result<String, Error> {
-        let made: Made = self.asked(Method::POST, "/api/sign-in/codes", None).await?;
-        Ok(format!("{}{path}#code={}", self.base_url(), made.code))
+        let minted: SignInCode = self.asked(Method::POST, CODES, None).await?;
+        Ok(format!("{}{path}#code={}", self.base_url(), minted.code))
+    }
+
+    /// A code that raises a signed-in browser's tab for an hour, once.
+    pub async fn elevation_code(&self) -> Result<SignInCode, Error> {
+        let body = Json::from_value(&json!({ "admin": true }));
+        let body = body.map_err(|error| Error::Unusable(error.to_string()))?;
+        self.asked(Method::POST, CODES, Some(&body)).await
+    }
+
+    /// The browsers that are signed in, newest first.
+    pub async fn browser_sessions(&self) -> Result<Vec<BrowserSessionLine>, Error> {
+        let list: SessionList = self.asked(Method::GET, "/api/sessions", None).await?;
+        Ok(list.sessions)
+    }
+
+    /// Signs a browser out.
+    pub async fn end_browser_session(&self, id: &str) -> Result<(), Error> {
+        let id: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
+        self.ask(Method::DELETE, &format!("/api/sessions/{id}"), None).await.map(drop)
     }
 }
+
+const CODES: &str = "/api/sign-in/codes";

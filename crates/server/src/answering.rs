@@ -97,7 +97,8 @@ mod tests {
 
     fn caller(name: &str, scopes: &str, answers: AnswerRole) -> Caller {
         let scopes = Scopes::parse(scopes.split(',')).unwrap();
-        Caller { name: CallerName(name.into()), scopes, answers }
+        let credential = crate::auth::CallerCredential::NotAsked;
+        Caller { name: CallerName(name.into()), scopes, answers, credential }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What every request can reach.
 
-use crate::auth::{self, Gate, Hosts, TokenError, Tokens};
+use crate::auth::sessions::{self, BrowserSessions, CodePurpose};
+use crate::auth::{CallerCredential, Gate, Hosts, SignInKey, TokenError, Tokens};
 use crate::config::{Auth, Config, Doors};
 use crate::doors::enclave::Sessions;
 use crate::doors::exec_server::ExecServer;
@@ -11,7 +12,6 @@ use crate::metrics::Metrics;
 use crate::settings::{AnswerCeiling, SettingName, SettingValue, SettingsRegistry};
 use crate::tasks::Tasks;
 use engine::{Clock, Engine};
-use lifecycle::CallerName;
 use sources::Sources;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -20,6 +20,8 @@ pub(crate) struct App {
     pub(crate) engine: Engine,
     pub(crate) gate: Gate,
     pub(crate) tokens: Tokens,
+    pub(crate) sessions: BrowserSessions,
+    pub(crate) sign_in_key: Option<SignInKey>,
     pub(crate) hosts: Hosts,
     /// Who may answer questions at most.
     pub(crate) answers: AnswerCeiling,
@@ -69,6 +71,8 @@ impl App {
             engine: config.engine,
             gate,
             tokens: Tokens::new(config.records, environment.as_deref()),
+            sessions: BrowserSessions::new(config.listen.port()),
+            sign_in_key: config.sign_in_key,
             hosts: Hosts::new(config.listen, &config.allowed_hosts),
             answers: AnswerCeiling::new(config.answers),
             clock: config.clock,
@@ -83,7 +87,11 @@ impl App {
     pub(crate) fn apply_setting(&self, name: SettingName, value: &SettingValue) {
         match name {
             SettingName::Answers => self.answers.set(value.text().parse().unwrap_or_default()),
-            SettingName::OperatorMode => self.tokens.forget(),
+            SettingName::OperatorMode => {
+                self.tokens.forget();
+                // Sessions of tokens that were rotated ended with them.
+                self.sessions.announce_endings();
+            }
             // These count from the next start on.
             SettingName::AllowedHosts
             | SettingName::AllowedOrigins
@@ -97,12 +105,16 @@ impl App {
         }
     }
 
-    /// A code for the browser of whoever started this server; none where nobody is asked for a token.
+    /// A code that signs in the browser of the person who started this server; none where no token is asked for.
     pub(crate) async fn operator_code(&self) -> Result<Option<String>, TokenError> {
         if matches!(self.gate, Gate::Open) {
             return Ok(None);
         }
-        let operator = CallerName(self.tokens.operator().await?);
-        auth::code(self.tokens.records(), &operator, self.clock.now()).await.map(Some)
+        let (records, now) = (self.tokens.records(), self.clock.now());
+        sessions::remove_previous_sessions(records).await?;
+        let Some(operator) = self.tokens.operator().await? else { return Ok(None) };
+        let CallerCredential::Token(token) = operator.credential else { return Ok(None) };
+        let minted = sessions::mint_code(records, CodePurpose::SignIn, &token, now).await?;
+        Ok(Some(minted.code))
     }
 }

@@ -1,14 +1,16 @@
 //! Bodies: JSON only, bounded in size and time.
 
 use crate::app::App;
+use crate::auth::sessions::claimed_body_digest;
 use crate::error::Problem;
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use bytes::BytesMut;
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, StreamExt as _, stream};
 use http_body_util::BodyExt as _;
+use sha2::{Digest as _, Sha256};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,7 +58,7 @@ async fn whole(mut body: Body) -> Result<Bytes, Problem> {
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Problem::bad_request("The body broke off."))?;
+        let frame = frame.map_err(unreadable)?;
         let Ok(data) = frame.into_data() else { continue };
         if first.len() + all.len() + data.len() > BODY_BYTES_MAX {
             return Err(Problem::too_large(BODY_BYTES_MAX));
@@ -69,6 +71,38 @@ async fn whole(mut body: Body) -> Result<Bytes, Problem> {
         }
     }
     Ok(if all.is_empty() { first } else { all.freeze() })
+}
+
+/// The body of a signed request is not the one that was signed.
+#[derive(Debug, thiserror::Error)]
+#[error("the body is not the one that was signed")]
+struct BodyNotSigned;
+
+/// Makes the body of a signed request fail at its end where its digest is not the signed one. Handlers read a body
+/// to its end before they act.
+pub(crate) fn check_signed_body(request: Request) -> Request {
+    let Some(claimed) = claimed_body_digest(request.headers()) else { return request };
+    request.map(|body| {
+        let reading = (body.into_data_stream(), Sha256::new(), claimed);
+        Body::from_stream(stream::try_unfold(reading, async |(mut data, mut hasher, claimed)| {
+            match data.next().await {
+                Some(Ok(bytes)) => {
+                    hasher.update(&bytes);
+                    Ok(Some((bytes, (data, hasher, claimed))))
+                }
+                Some(Err(error)) => Err(axum::BoxError::from(error)),
+                None if hasher.finalize().as_slice() == claimed => Ok(None),
+                None => Err(BodyNotSigned.into()),
+            }
+        }))
+    })
+}
+
+fn unreadable(error: axum::Error) -> Problem {
+    match error.into_inner().is::<BodyNotSigned>() {
+        true => Problem::bad_request("The body is not the one that was signed."),
+        false => Problem::bad_request("The body broke off."),
+    }
 }
 
 /// JSON by its content type: what a page elsewhere cannot send without asking first.

@@ -1,5 +1,6 @@
 //! What a server is made of.
 
+use crate::auth::SignInKey;
 use crate::doors::exec_server::ExecServer;
 use crate::doors::hotrepl::Settings;
 use crate::settings::SettingsRegistry;
@@ -27,6 +28,8 @@ pub struct Config {
     pub notes: Arc<dyn Notes>,
     /// How callers are told apart.
     pub auth: Auth,
+    /// The key that lets this account mint sign-in codes without a token.
+    pub sign_in_key: Option<SignInKey>,
     /// Names, besides the loopback ones and the listen address, that this server answers to.
     pub allowed_hosts: Vec<String>,
     /// Who may answer questions at most. A token's own value may be stricter.
@@ -82,6 +85,7 @@ impl Config {
             blobs: Arc::clone(&store) as _,
             notes: store,
             auth: Auth::Tokens { environment: None },
+            sign_in_key: None,
             allowed_hosts: vec![],
             answers: AnswerRole::Model,
             enclave_tools: BTreeMap::new(),

@@ -19,6 +19,8 @@ pub(crate) struct Problem {
     message: String,
     execution_id: Option<String>,
     trace_id: Option<String>,
+    /// The scope that was missing, for pages that ask for it.
+    scope: Option<Scope>,
 }
 
 impl Problem {
@@ -28,8 +30,8 @@ impl Problem {
     }
 
     fn new(status: StatusCode, tag: &'static str, message: impl Into<String>) -> Self {
-        let (code, execution_id, trace_id) = (None, None, None);
-        Self { status, tag, code, message: message.into(), execution_id, trace_id }
+        let (code, execution_id, trace_id, scope) = (None, None, None, None);
+        Self { status, tag, code, message: message.into(), execution_id, trace_id, scope }
     }
 
     /// What programs go by.
@@ -64,6 +66,11 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "ForbiddenError", message)
     }
 
+    pub(crate) fn too_many_requests() -> Self {
+        let message = "This browser session sends too many requests; wait two minutes.";
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequestsError", message)
+    }
+
     pub(crate) fn no_execution(id: impl fmt::Display) -> Self {
         let message =
             format!("There is no execution or question {id}, or it belongs to another caller.");
@@ -86,7 +93,8 @@ impl Problem {
     }
 
     pub(crate) fn no_route(path: &str) -> Self {
-        let message = format!("There is nothing at {path}. GET / lists what there is.");
+        let message =
+            format!("There is nothing at {path}. GET /api/openapi.json describes what there is.");
         Self::new(StatusCode::NOT_FOUND, "NotFoundError", message)
     }
 
@@ -191,7 +199,8 @@ impl Problem {
     }
 
     pub(crate) fn needs(scope: Scope) -> Self {
-        Self::forbidden(format!("This token is not good for that; the scope {scope} is needed."))
+        let message = format!("This token is not good for that; the scope {scope} is needed.");
+        Self { scope: Some(scope), ..Self::forbidden(message) }
     }
 
     /// An engine's refusal of what was wanted with `id`.
@@ -286,6 +295,9 @@ impl IntoResponse for Problem {
         if let Some(id) = self.trace_id {
             body.insert("traceId".into(), id.into());
         }
+        if let Some(scope) = self.scope {
+            body.insert("scope".into(), scope.name().into());
+        }
         body.insert("message".into(), self.message.into());
         let body = serde_json::Value::Object(body).to_string();
         let json = HeaderValue::from_static("application/json");
@@ -321,7 +333,7 @@ mod tests {
             (
                 Problem::denied(Denied::Needs(Scope::Run), "x"),
                 403,
-                r#"{"_tag":"ForbiddenError","message":"This token is not good for that; the scope run is needed."}"#,
+                r#"{"_tag":"ForbiddenError","message":"This token is not good for that; the scope run is needed.","scope":"run"}"#,
             ),
             (
                 Problem::rejected(&Rejection::NotRestored(Failure::new(

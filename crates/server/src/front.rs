@@ -4,7 +4,7 @@
 //! tenth of all there is to do.
 
 use crate::app::App;
-use crate::auth::Caller;
+use crate::auth::{Caller, PeerAddress};
 use crate::body::JsonBody;
 use crate::config::Doors;
 use crate::doors::{executor, mcp};
@@ -22,6 +22,7 @@ use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -37,7 +38,12 @@ pub(crate) struct Front {
     router: TowerToHyperService<Router>,
     /// Told when a program of this connection's is answered.
     answered: Arc<Notify>,
+    /// Where the connection comes from.
+    peer: Option<SocketAddr>,
 }
+
+/// The requests that are told where they come from: their routes ask whether that is this machine.
+const TOLD_THEIR_PEER: &str = "/api/sign-in/";
 
 /// The routes that programs come by.
 #[derive(Clone, Copy)]
@@ -54,17 +60,19 @@ impl Front {
             app: straight,
             router: TowerToHyperService::new(routes::build(app)),
             answered: Arc::default(),
+            peer: None,
         }
     }
 
     /// A router and nothing else.
     pub(crate) fn with(router: Router) -> Self {
-        Self { app: None, router: TowerToHyperService::new(router), answered: Arc::default() }
+        let router = TowerToHyperService::new(router);
+        Self { app: None, router, answered: Arc::default(), peer: None }
     }
 
     /// The same for one connection.
-    pub(crate) fn for_connection(&self) -> Self {
-        Self { answered: Arc::default(), ..self.clone() }
+    pub(crate) fn for_connection(&self, peer: SocketAddr) -> Self {
+        Self { answered: Arc::default(), peer: Some(peer), ..self.clone() }
     }
 
     /// Keeps this thread awake for a moment after each program's answer, where there is nothing else to do: a client that
@@ -87,7 +95,12 @@ impl Service<hyper::Request<Incoming>> for Front {
     type Future = BoxFuture<'static, Result<Response, Infallible>>;
 
     fn call(&self, request: hyper::Request<Incoming>) -> Self::Future {
-        let request = request.map(Body::new);
+        let mut request = request.map(Body::new);
+        if let Some(peer) = self.peer
+            && request.uri().path().starts_with(TOLD_THEIR_PEER)
+        {
+            request.extensions_mut().insert(PeerAddress(peer));
+        }
         match (&self.app, Straight::way(&request)) {
             (Some(app), Some(way)) => {
                 let (app, answered) = (Arc::clone(app), Arc::clone(&self.answered));

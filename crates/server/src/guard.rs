@@ -3,8 +3,8 @@
 
 use crate::app::App;
 use crate::auth::Hosts;
-use crate::discreet;
 use crate::error::Problem;
+use crate::{body, discreet};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -40,8 +40,10 @@ pub(crate) async fn guarded<F: Future<Output = Response>>(
     let mut response = match admit(&app.hosts, &request) {
         Err(problem) => problem.into_response(),
         Ok(()) => {
-            let mut response =
-                if is_preflight(&request) { preflight() } else { attempt(answer(request)).await };
+            let mut response = match is_preflight(&request) {
+                true => preflight(),
+                false => attempt(answer(body::check_signed_body(request))).await,
+            };
             if let Some(origin) = origin {
                 let headers = response.headers_mut();
                 headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);

@@ -151,11 +151,11 @@ pub(crate) async fn accept(listener: TcpListener, front: Front, accepting: Accep
             () = accepting.stopping.cancelled() => return,
         };
         match accepted {
-            Ok((stream, _)) => {
+            Ok((stream, peer)) => {
                 let seat = lanes.seat();
                 let lane = seat.lane.clone();
                 let place = Place { _among_all: place, _in_lane: seat };
-                let (front, stopping) = (front.for_connection(), accepting.stopping.clone());
+                let (front, stopping) = (front.for_connection(peer), accepting.stopping.clone());
                 // Without its runtime, so that it can join another one.
                 let stream = stream.into_std();
                 let connection = async move {

@@ -5,7 +5,7 @@ use crate::config::{Config, Doors};
 use crate::doors::mcp::mcp;
 use crate::doors::{
     catalogue, changes, connections, enclave, exec_server, execbox, executor, hotrepl, journal,
-    oauth, oauth_clients, policies, settings, sign_in, tokens, vault,
+    oauth, oauth_clients, policies, sessions, settings, sign_in, tokens, vault,
 };
 use crate::error::Problem;
 use crate::guard::guard;
@@ -60,8 +60,13 @@ fn all_doors() -> Router<Arc<App>> {
         .route("/resume/{id}", get(pages::shell))
         .route("/console/{name}", get(pages::asset))
         .route("/connect", get(pages::handoff))
-        .route("/api/session", get(sign_in::session))
-        .route("/api/sign-in", post(sign_in::sign_in))
+        .route("/browsers", get(pages::shell))
+        .route("/api/session", get(sessions::session).delete(sessions::sign_out))
+        .route("/api/session/elevation", post(sessions::elevate))
+        .route("/api/sessions", get(sessions::list))
+        .route("/api/sessions/{id}", delete(sessions::end))
+        .route("/api/tickets", post(sessions::ticket))
+        .route("/api/sign-in", get(sign_in::nonce).post(sign_in::sign_in))
         .route("/api/sign-in/codes", post(sign_in::code))
         .route("/api/questions", get(pages::questions))
         .route("/healthz", get(async || "ok"))
@@ -115,7 +120,7 @@ fn all_doors() -> Router<Arc<App>> {
         .merge(secrets())
         .merge(enclave::routes())
         .merge(hotrepl::routes())
-        .fallback(async |uri: Uri| Problem::no_route(uri.path()))
+        .fallback(pages::missing)
 }
 
 /// Connections, and what is secret about them.
@@ -178,8 +183,16 @@ mod tests {
     use std::collections::BTreeSet;
 
     /// What is not for programs that read descriptions: pages, and channels after an upgrade.
-    const NOT_DESCRIBED: [&str; 7] =
-        ["/", "/resume/{id}", "/console/{name}", "/connect", "/exec", "/execbox", "/mcp"];
+    const NOT_DESCRIBED: [&str; 8] = [
+        "/",
+        "/resume/{id}",
+        "/browsers",
+        "/console/{name}",
+        "/connect",
+        "/exec",
+        "/execbox",
+        "/mcp",
+    ];
 
     #[test]
     fn every_route_is_described_and_everything_described_is_a_route() {

@@ -9,8 +9,9 @@ use anyhow::Context as _;
 use engine::policies::Policies;
 use engine::{Clock, Config, Engine, Retention};
 use lifecycle::{Limits, Timestamp};
+use server::auth::SignInKey;
 use server::settings::{SettingsRegistry, close_admin_access};
-use server::{Auth, ReplSettings};
+use server::{Auth, Doors, ReplSettings};
 use sources::vault::{KeyPlace, Vault};
 use sources::{Management, Setup, Sources};
 use std::path::{Path, PathBuf};
@@ -107,9 +108,13 @@ pub(super) async fn config(
         first_tokens(store, data_dir, clock.now(), settings.is_operator_mode()).await?;
         Auth::Tokens { environment }
     };
+    // Codes for browsers are minted at the routes of the whole server only.
+    let mints_codes = !args.no_auth && args.doors == Doors::All;
+    let sign_in_key = mints_codes.then(|| SignInKey::create(data_dir)).transpose()?;
     Ok(server::Config {
         listen: settings.listen()?,
         auth,
+        sign_in_key,
         allowed_hosts: settings.allowed_hosts(),
         settings: Some(SettingsRegistry::new(Arc::new(store.clone()), data_dir)),
         enclave_tools: args.enclave_tools.iter().cloned().collect(),

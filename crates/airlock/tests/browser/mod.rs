@@ -69,6 +69,8 @@ impl Browser {
             "--disable-dev-shm-usage",
             "--disable-gpu",
             "--force-device-scale-factor=1",
+            // A name for this machine that is no secure context, as another machine's address would be.
+            "--host-resolver-rules=MAP airlock.test 127.0.0.1",
             format!("--window-size={width},{height}"),
             format!("--user-data-dir={}", driver._profile.path().display()),
         ]);

@@ -43,7 +43,7 @@ pub async fn first_tokens(
     for (name, scope) in FIRST {
         let secret = Secret::new()?;
         // The file first: a token whose secret nobody can read would be worse than the reverse.
-        write(&secret_file(data_dir, name), secret.text())?;
+        write_secret(&secret_file(data_dir, name), secret.text())?;
         let name = TokenName::parse(name)?;
         let scopes = (Scopes::from([scope].as_slice()), AnswerRole::Person);
         tokens::add(records, &name, scopes, &secret, now).await?;
@@ -51,7 +51,8 @@ pub async fn first_tokens(
     Ok(Some(folder))
 }
 
-fn write(path: &Path, secret: &str) -> io::Result<()> {
+/// Writes a secret to a file that only this account can read.
+pub(super) fn write_secret(path: &Path, secret: &str) -> io::Result<()> {
     let mut file =
         OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     // One that was there before may have been readable by others.

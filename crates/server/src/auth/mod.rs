@@ -1,27 +1,31 @@
 //! Who asks: the token names the caller, Host and Origin say whether a browser was led here.
 
-mod browser;
 mod first;
 mod host;
 mod rotate;
 mod scope;
+pub(crate) mod sessions;
+mod sign_in_key;
 mod tokens;
 
-pub(crate) use browser::{code, exchange};
 pub use first::{FirstTokensError, first_tokens, secret_file};
 pub(crate) use host::Hosts;
 pub use rotate::{is_minted_secret, rotate_admin_tokens};
 pub use scope::{BadScope, Scope, Scopes};
-pub(crate) use scope::{Caller, Denied};
+pub(crate) use scope::{Caller, CallerCredential, Denied};
+pub(crate) use sign_in_key::{PeerAddress, presents_sign_in_key};
+pub use sign_in_key::{SignInKey, sign_in_key_file};
 pub use tokens::{Secret, Token, TokenError, TokenName, add, list, remove};
 pub(crate) use tokens::{Tokens, digest, same};
 
 use crate::app::App;
 use crate::error::Problem;
 use axum::extract::FromRequestParts;
+use axum::http::Method;
 use axum::http::header::{AUTHORIZATION, UPGRADE};
 use axum::http::request::Parts;
 use lifecycle::CallerName;
+use sessions::{SessionClaim, SessionRefusal};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -43,19 +47,44 @@ impl FromRequestParts<Arc<App>> for Caller {
         if matches!(app.gate, Gate::Open) {
             let name = CallerName(ANYBODY.into());
             let scopes = Scopes::from([Scope::Admin].as_slice());
-            return Ok(Self { name, scopes, answers: app.answers.get() });
+            let credential = CallerCredential::NotAsked;
+            return Ok(Self { name, scopes, answers: app.answers.get(), credential });
         }
-        let Some(secret) = presented(parts) else { return Err(Problem::unauthorized()) };
-        let caller = if browser::is_bearer(&secret) {
-            browser::caller(&app.tokens, &secret, app.clock.now()).await
-        } else {
-            app.tokens.caller(&secret).await
+        let mut caller = match session_caller(parts, app).await? {
+            Some(caller) => caller,
+            None => {
+                let secret = presented(parts).ok_or_else(Problem::unauthorized)?;
+                let caller = app.tokens.caller(&secret).await.map_err(engine::Fault::from)?;
+                caller.ok_or_else(Problem::unauthorized)?
+            }
         };
-        let caller = caller.map_err(engine::Fault::from)?;
-        let mut caller: Self = caller.ok_or_else(Problem::unauthorized)?;
         caller.answers = app.answers.get();
         Ok(caller)
     }
+}
+
+/// The caller of a browser session's request, or of one with a ticket; none where it claims to be neither.
+async fn session_caller(parts: &Parts, app: &App) -> Result<Option<Caller>, Problem> {
+    let ticket = ticket_in_url(parts);
+    let claim = sessions::claim_in(&parts.headers);
+    let Some(claim) = claim.or_else(|| ticket.as_deref().map(SessionClaim::Ticket)) else {
+        return Ok(None);
+    };
+    let caller = app.sessions.caller(&app.tokens, claim, parts, app.clock.now()).await;
+    caller.map(Some).map_err(|refusal| match refusal {
+        SessionRefusal::Unknown => Problem::unauthorized(),
+        SessionRefusal::TooMany => Problem::too_many_requests(),
+        SessionRefusal::Store(error) => engine::Fault::from(error).into(),
+    })
+}
+
+/// The ticket in the query of a request that opens a stream or a WebSocket without other credentials.
+fn ticket_in_url(parts: &Parts) -> Option<Cow<'_, str>> {
+    if parts.method != Method::GET || parts.headers.contains_key(AUTHORIZATION) {
+        return None;
+    }
+    let query = form_urlencoded::parse(parts.uri.query()?.as_bytes());
+    query.into_iter().find(|(name, _)| name == "ticket").map(|(_, value)| value)
 }
 
 /// The secret in the header, else in the query where a client may have nothing but a URL.

@@ -1,5 +1,7 @@
 //! What a token is good for, and who may do what to whose execution.
 
+use super::sessions::SessionCredential;
+use super::tokens::TokenId;
 use lifecycle::{AnswerRole, CallerName};
 use std::fmt;
 use std::str::FromStr;
@@ -101,6 +103,18 @@ pub(crate) struct Caller {
     pub(crate) scopes: Scopes,
     /// Who may answer with this token at most: its own value, bounded by the server's.
     pub(crate) answers: AnswerRole,
+    pub(crate) credential: CallerCredential,
+}
+
+/// What a caller proved its identity with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum CallerCredential {
+    /// Nothing: the server asks for no token.
+    NotAsked,
+    /// A token's secret.
+    Token(TokenId),
+    /// A browser session.
+    Session(SessionCredential),
 }
 
 /// Why a caller may not.
@@ -176,7 +190,8 @@ mod tests {
 
     fn caller(name: &str, scopes: &str) -> Caller {
         let scopes = Scopes::parse(scopes.split(',')).unwrap();
-        Caller { name: CallerName(name.into()), scopes, answers: AnswerRole::Person }
+        let (answers, credential) = (AnswerRole::Person, CallerCredential::NotAsked);
+        Caller { name: CallerName(name.into()), scopes, answers, credential }
     }
 
     #[test]

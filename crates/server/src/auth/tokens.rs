@@ -1,6 +1,6 @@
 //! Named, scoped tokens: minted once, kept as digests.
 
-use super::scope::{Caller, Scope, Scopes};
+use super::scope::{Caller, CallerCredential, Scope, Scopes};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use lifecycle::{AnswerRole, CallerName, Timestamp};
@@ -25,6 +25,9 @@ const TOKENS_MAX: usize = 1_000;
 /// Longest name.
 const NAME_CHARS_MAX: usize = 64;
 
+/// Bytes of a token's id: two tokens never share 128 bits of a hash.
+const TOKEN_ID_BYTES: usize = 16;
+
 /// The caller that `AIRLOCK_TOKEN` speaks for; no minted token has this name.
 const ENVIRONMENT: &str = "environment";
 
@@ -45,6 +48,21 @@ pub struct Token {
 /// One to 64 letters, digits, `_`, `.` or `-`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TokenName(String);
+
+/// Identifies a token by its secret rather than by its name: a token that is minted again under a name
+/// that was removed has another id.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct TokenId(String);
+
+impl TokenId {
+    /// Derived from the digest, so that tokens minted by earlier versions have one too. Hashed again: an
+    /// id is shown and stored in other records, the digest is not.
+    fn of_digest(digest: &[u8; 32]) -> Self {
+        let hash =
+            Sha256::new().chain_update(b"airlock token id\n").chain_update(digest).finalize();
+        Self(hash.iter().take(TOKEN_ID_BYTES).map(|byte| format!("{byte:02x}")).collect())
+    }
+}
 
 /// Why a token could not be minted or removed.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -108,7 +126,7 @@ impl Secret {
     }
 
     /// The same without the prefix, for secrets that are not tokens.
-    pub(super) fn bare() -> Result<String, TokenError> {
+    pub(crate) fn bare() -> Result<String, TokenError> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(|_| TokenError::NoRandomness)?;
         Ok(URL_SAFE_NO_PAD.encode(bytes))
@@ -218,38 +236,35 @@ impl Tokens {
     /// Who presents this secret; none where it is no token of ours.
     pub(crate) async fn caller(&self, secret: &str) -> Result<Option<Caller>, StoreError> {
         let presented = digest(secret);
-        if self.environment.is_some_and(|environment| same(&environment, &presented)) {
-            let name = CallerName(ENVIRONMENT.into());
-            let scopes = Scopes::from([Scope::Admin].as_slice());
-            return Ok(Some(Caller { name, scopes, answers: AnswerRole::Person }));
+        if let Some(environment) = self.environment.filter(|known| same(known, &presented)) {
+            return Ok(Some(environment_caller(&environment)));
         }
         // Every token is compared, so that the time says nothing about which one matched.
         let mut found = None;
         for token in &*self.known().await? {
             if same(&token.digest, &presented) {
-                let name = CallerName(token.name.0.clone());
-                found = Some(Caller { name, scopes: token.scopes, answers: token.answers });
+                found = Some(token.caller());
             }
         }
         Ok(found)
     }
 
-    /// What the token of this name is good for; none where there is no such token.
-    pub(super) async fn scopes_of(&self, name: &str) -> Result<Option<Scopes>, StoreError> {
-        if name == ENVIRONMENT {
-            let admin = Scopes::from([Scope::Admin].as_slice());
-            return Ok(self.environment.is_some().then_some(admin));
+    /// The caller that the token with this id speaks for; none where that token was removed.
+    pub(super) async fn caller_by_id(&self, id: &TokenId) -> Result<Option<Caller>, StoreError> {
+        let environment = self.environment.filter(|digest| TokenId::of_digest(digest) == *id);
+        if let Some(environment) = environment {
+            return Ok(Some(environment_caller(&environment)));
         }
         let known = self.known().await?;
-        Ok(known.iter().find(|token| token.name.0 == name).map(|token| token.scopes))
+        Ok(known.iter().find(|token| token.id() == *id).map(Token::caller))
     }
 
-    /// The name of the oldest token that may do everything, or the environment's.
-    pub(crate) async fn operator(&self) -> Result<String, StoreError> {
+    /// The caller of the oldest token with the scope admin, or of the environment's; none where there is neither.
+    pub(crate) async fn operator(&self) -> Result<Option<Caller>, StoreError> {
         let known = self.known().await?;
         let admins = known.iter().filter(|token| token.scopes.has(Scope::Admin));
-        let oldest = admins.min_by_key(|token| token.created.0);
-        Ok(oldest.map_or_else(|| ENVIRONMENT.to_owned(), |token| token.name.0.clone()))
+        let oldest = admins.min_by_key(|token| token.created.0).map(Token::caller);
+        Ok(oldest.or_else(|| self.environment.as_ref().map(environment_caller)))
     }
 
     /// Makes the next request look at the store.
@@ -282,6 +297,28 @@ impl Tokens {
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Token {
+    pub(super) fn id(&self) -> TokenId {
+        TokenId::of_digest(&self.digest)
+    }
+
+    fn caller(&self) -> Caller {
+        Caller {
+            name: CallerName(self.name.0.clone()),
+            scopes: self.scopes,
+            answers: self.answers,
+            credential: CallerCredential::Token(self.id()),
+        }
+    }
+}
+
+fn environment_caller(digest: &[u8; 32]) -> Caller {
+    let scopes = Scopes::from([Scope::Admin].as_slice());
+    let credential = CallerCredential::Token(TokenId::of_digest(digest));
+    let (name, answers) = (CallerName(ENVIRONMENT.into()), AnswerRole::Person);
+    Caller { name, scopes, answers, credential }
 }
 
 fn read(value: &str) -> Option<Token> {

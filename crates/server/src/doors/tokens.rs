@@ -55,6 +55,8 @@ pub(crate) async fn remove(
     administers(&caller)?;
     auth::remove(app.tokens.records(), &TokenName::parse(&name)?).await?;
     app.tokens.forget();
+    // Sessions of the token ended with it, and so do their streams.
+    app.sessions.announce_endings();
     Ok(answer(StatusCode::OK, &json!({ "removed": true })))
 }
 

@@ -1,11 +1,11 @@
 //! The shell of the console and its assets: files of ours, compiled in, the same for everybody.
 //!
-//! They hold no data: the scripts fetch it from the public API with the visitor's own bearer.
+//! They hold no data: the scripts fetch it from the public API with the browser's own session.
 
 use crate::error::Problem;
 use crate::query::Id;
-use axum::http::StatusCode;
-use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_FRAME_OPTIONS};
+use axum::http::header::{ACCEPT, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_FRAME_OPTIONS};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 
 /// Scripts, styles and data from this server only; nothing inline, nothing framed, no forms sent.
@@ -18,14 +18,20 @@ const SHELL: &str = include_str!("console/shell.html");
 /// The page where a person enters a secret.
 const HANDOFF: &str = include_str!("console/handoff.html");
 
+/// What a browser sees where there is nothing.
+const MISSING: &str = include_str!("console/missing.html");
+
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Every asset, by its name.
-const ASSETS: [(&str, &str, &str); 13] = [
+const ASSETS: [(&str, &str, &str); 16] = [
     ("console.css", "text/css; charset=utf-8", include_str!("console/console.css")),
     ("icon.svg", "image/svg+xml", include_str!("console/icon.svg")),
     ("main.js", SCRIPT, include_str!("console/main.js")),
     ("api.js", SCRIPT, include_str!("console/api.js")),
+    ("session.js", SCRIPT, include_str!("console/session.js")),
+    ("elevation.js", SCRIPT, include_str!("console/elevation.js")),
+    ("browsers.js", SCRIPT, include_str!("console/browsers.js")),
     ("dom.js", SCRIPT, include_str!("console/dom.js")),
     ("inbox.js", SCRIPT, include_str!("console/inbox.js")),
     ("story.js", SCRIPT, include_str!("console/story.js")),
@@ -47,6 +53,15 @@ pub(crate) async fn handoff() -> Response {
     page(StatusCode::OK, "text/html; charset=utf-8", HANDOFF)
 }
 
+/// Any other path: a page for browsers, JSON for programs.
+pub(crate) async fn missing(uri: Uri, headers: HeaderMap) -> Response {
+    let accepts = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    if accepts.contains("text/html") {
+        return page(StatusCode::NOT_FOUND, "text/html; charset=utf-8", MISSING);
+    }
+    Problem::no_route(uri.path()).into_response()
+}
+
 /// `/console/{name}`.
 pub(crate) async fn asset(Id(name): Id) -> Result<Response, Problem> {
     let asset = ASSETS.iter().find(|(known, ..)| *known == name);
@@ -66,8 +81,10 @@ mod tests {
 
     #[test]
     fn the_shell_loads_only_what_we_ship() {
-        let quoted =
-            SHELL.split('"').chain(HANDOFF.split('"')).filter(|text| text.starts_with('/'));
+        let quoted = [SHELL, HANDOFF, MISSING]
+            .into_iter()
+            .flat_map(|page| page.split('"'))
+            .filter(|text| text.starts_with('/'));
         for path in quoted.filter(|path| *path != "/") {
             let name = path.strip_prefix("/console/").unwrap_or(path);
             assert!(ASSETS.iter().any(|(known, ..)| *known == name), "{path}");

@@ -3,5 +3,5 @@
 mod console;
 mod questions;
 
-pub(crate) use console::{asset, handoff, shell};
-pub(crate) use questions::questions;
+pub(crate) use console::{asset, handoff, missing, shell};
+pub(crate) use questions::{questions, stream_end};

@@ -4,6 +4,7 @@ use super::{find, outbound, see, wait};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::Problem;
+use crate::pages::stream_end;
 use crate::query::{Id, Query};
 use axum::extract::State;
 use axum::http::header::ACCEPT;
@@ -48,7 +49,7 @@ pub(crate) async fn events(
         return Ok(outbound::about(execution, StatusCode::NO_CONTENT.into_response()));
     }
     let heartbeat = KeepAlive::new().interval(HEARTBEAT).text("");
-    let stream = Sse::new(stream(&app, execution, after, kinds)).keep_alive(heartbeat);
+    let stream = Sse::new(stream(&app, &caller, execution, after, kinds)).keep_alive(heartbeat);
     Ok(outbound::about(execution, stream.into_response()))
 }
 
@@ -98,15 +99,16 @@ async fn page(
     Ok(outbound::envelope(execution, StatusCode::OK, body))
 }
 
-/// Every entry once, until the execution or the server ends. A journal that fails ends it too: the
+/// Every entry once, until the execution, the server or the caller's browser session ends. A journal that fails ends it too: the
 /// client comes again with the last number it heard.
 fn stream(
     app: &Arc<App>,
+    caller: &Caller,
     execution: ExecutionId,
     after: Seq,
     kinds: Kinds,
 ) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
-    let stopping = app.stopping.clone().cancelled_owned();
+    let ended = stream_end(Arc::clone(app), caller.clone());
     let entries = app.engine.follow(execution, after);
     let events =
         entries.take_while(|entry| std::future::ready(entry.is_ok())).filter_map(move |entry| {
@@ -117,7 +119,7 @@ fn stream(
             });
             std::future::ready(event)
         });
-    events.take_until(Box::pin(stopping))
+    events.take_until(Box::pin(ended))
 }
 
 /// Where to go on: after the last event that the client heard.

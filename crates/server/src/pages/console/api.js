@@ -1,10 +1,13 @@
-// The public API, spoken with the visitor's own bearer. It lives in this tab and nowhere else.
+// The public API, called with this browser's session.
 
-const KEY = "airlock-token";
+import { forgetServer, forgetSession, proof, setElevation, startSession } from "./session.js";
 
 // How long to wait before a stream that broke is taken up again; it doubles up to the maximum.
 const RETRY_MS = 500;
 const RETRY_MS_MAX = 10_000;
+
+// Fired at the window when a request is refused because the session has ended.
+export const SIGNED_OUT = "airlock-signed-out";
 
 export class Refused extends Error {
   constructor(status, body) {
@@ -12,19 +15,6 @@ export class Refused extends Error {
     this.status = status;
     this.body = body;
   }
-}
-
-export function keepToken(token) {
-  sessionStorage.setItem(KEY, token);
-}
-
-export function dropToken() {
-  sessionStorage.removeItem(KEY);
-}
-
-function headers(more) {
-  const token = sessionStorage.getItem(KEY);
-  return { ...(token ? { Authorization: `Bearer ${token}` } : {}), ...more };
 }
 
 async function checked(response) {
@@ -35,15 +25,51 @@ async function checked(response) {
   throw new Refused(response.status, body);
 }
 
-export async function get(path) {
-  const response = await checked(await fetch(path, { headers: headers({ Accept: "application/json" }) }));
+// Sends a request of this session. A restarted server has another nonce: it is asked for once more.
+async function send(method, path, body) {
+  for (const isLast of [false, true]) {
+    const headers = { Accept: "application/json", ...(await proof(method, path, body)) };
+    if (body !== undefined) headers["Content-Type"] = "application/json";
+    const response = await fetch(path, { method, headers, body });
+    if (response.status !== 401) return checked(response);
+    if (isLast || !headers.Authorization) {
+      dispatchEvent(new Event(SIGNED_OUT));
+      return checked(response);
+    }
+    forgetServer();
+  }
+}
+
+async function read(response) {
   return { body: await response.json(), execution: response.headers.get("Airlock-Execution") };
 }
 
-export async function post(path, body) {
-  const sent = { method: "POST", headers: headers({ "Content-Type": "application/json" }), body: JSON.stringify(body) };
-  const response = await checked(await fetch(path, sent));
-  return { body: await response.json(), execution: response.headers.get("Airlock-Execution") };
+export const get = async (path) => read(await send("GET", path));
+export const post = async (path, body) => read(await send("POST", path, JSON.stringify(body)));
+export const remove = async (path) => read(await send("DELETE", path));
+
+async function postWith(path, body, headers) {
+  const sent = { method: "POST", headers: { "Content-Type": "application/json", ...headers }, body: JSON.stringify(body) };
+  return (await checked(await fetch(path, sent))).json();
+}
+
+export const signInWithCode = (code) => startSession(code, (path, body) => postWith(path, body, {}));
+
+// A token is used for a code and stored nowhere.
+const codeFor = async (token, body) =>
+  (await postWith("/api/sign-in/codes", body, { Authorization: `Bearer ${token}` })).code;
+
+export const signInWithToken = async (token) => signInWithCode(await codeFor(token, {}));
+
+// Raises this tab for an hour with a code from `airlock sign-in --admin`, or with a token.
+export async function elevate(entered) {
+  const code = entered.startsWith("alk_") ? await codeFor(entered, { admin: true }) : entered;
+  setElevation((await post("/api/session/elevation", { code })).body);
+}
+
+// Ends the session on the server and deletes the key, also where the server does not answer.
+export async function signOut() {
+  try { await remove("/api/session"); } finally { await forgetSession(); }
 }
 
 // Follows a stream of events. `hear` gets each one as parsed JSON; a broken connection is taken up
@@ -53,8 +79,10 @@ export async function follow(path, hear, signal, connected = () => {}) {
   let wait = RETRY_MS;
   while (!signal.aborted) {
     try {
-      const more = { Accept: "text/event-stream", ...(last === null ? {} : { "Last-Event-ID": last }) };
-      const response = await checked(await fetch(path, { headers: headers(more), signal }));
+      const { ticket } = (await post("/api/tickets", { path })).body;
+      const headers = { Accept: "text/event-stream", ...(last === null ? {} : { "Last-Event-ID": last }) };
+      const address = ticket ? `${path}?ticket=${encodeURIComponent(ticket)}` : path;
+      const response = await checked(await fetch(address, { headers, signal }));
       connected(true);
       if (response.status === 204) return;
       wait = RETRY_MS;

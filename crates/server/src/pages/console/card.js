@@ -2,6 +2,7 @@
 
 import { get, post } from "./api.js";
 import { element, say } from "./dom.js";
+import { withElevation } from "./elevation.js";
 import { editor } from "./editor.js";
 import { form } from "./form.js";
 import { value } from "./show.js";
@@ -19,6 +20,7 @@ export async function openCard(question, call) {
     : null;
   const problem = element("p", { class: "problem", role: "alert", hidden: true });
   const buttons = element("div", { class: "buttons" });
+  const raising = element("div", {});
   const answer = async (action) => {
     problem.hidden = true;
     try {
@@ -27,9 +29,10 @@ export async function openCard(question, call) {
       if (action === "accept" && again.checked) body.remember = "execution";
       if (action === "accept" && edit?.isChanged()) body.arguments = edit.read();
       for (const button of buttons.children) button.disabled = true;
-      // What follows comes with the events: nobody waits here.
-      await post(`/api/executions/${question.id}/resume?wait=0`, body);
-      say(`You ${WORDS[action]} ${call.tool}.`);
+      // What follows comes with the events: this request does not wait for it.
+      const isSent = await withElevation(raising, () => post(`/api/executions/${question.id}/resume?wait=0`, body));
+      if (isSent) say(`You ${WORDS[action]} ${call.tool}.`);
+      else for (const button of buttons.children) button.disabled = false;
     } catch (refused) {
       problem.textContent = refused.message;
       problem.hidden = false;
@@ -47,7 +50,7 @@ export async function openCard(question, call) {
       question.kind === "approval"
         ? element("label", { class: "choice" }, again, "Do not ask again for this tool in this execution")
         : null,
-      problem, buttons),
+      problem, raising, buttons),
   ]);
 }
 
@@ -56,10 +59,12 @@ export function closedCard(question, call, time) {
   const { action, by, at, arguments: edited } = question.answer;
   return frame(question, edited ? { ...call, args: call.own } : call, [
     element("p", { class: action === "accept" ? "good" : "problem" },
-      `Already ${WORDS[action] ?? action} by ${by}, `, time(at), edited ? ", with other arguments:" : "."),
+      `${capital(WORDS[action] ?? action)} by ${by}, `, time(at), edited ? ", with other arguments:" : "."),
     edited ? element("div", { class: "boxed changed", tabindex: 0, role: "region", "aria-label": "Changed arguments" }, value(edited)) : null,
   ]);
 }
+
+const capital = (word) => word[0].toUpperCase() + word.slice(1);
 
 // A question that can no longer be answered because its execution is over.
 export function expiredCard(question, call) {

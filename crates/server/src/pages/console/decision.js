@@ -48,6 +48,8 @@ class Page {
 
   connected(is) {
     this.status.textContent = is || this.story.outcome ? "" : "Not connected. Trying again …";
+    // Questions whose details could not be read while the connection was gone.
+    if (is && [...this.cards.values()].some((card) => card.state === "failed")) this.draw();
   }
 
   hear(event) {
@@ -99,7 +101,7 @@ class Page {
     else {
       put(element("article", { class: "card", "data-question": question.id }, "…"));
       openCard(question, call).then((node) => { if (this.cards.get(question.id) === card) put(node); },
-        (problem) => { this.status.textContent = problem.message; });
+        (problem) => { card.state = "failed"; this.status.textContent = problem.message; });
     }
   }
 

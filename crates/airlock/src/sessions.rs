@@ -1,0 +1,78 @@
+//! `airlock sessions`: the browsers that are signed in, and how to sign one out.
+
+use crate::reach::Reach;
+use crate::{Exit, print, table};
+use client::{BrowserSessionLine, Error, HttpClient};
+use lifecycle::{Timestamp, Utc};
+use serde_json::json;
+
+/// Lists the browsers that are signed in, and ends their sessions.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    /// One line of JSON each.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Lists them, newest first. The default.
+    List,
+    /// Signs a browser out.
+    End {
+        /// The session's id, web_….
+        id: String,
+    },
+}
+
+const HELP: &str = "\
+Examples:
+  airlock sessions                 who is signed in
+  airlock sessions end web_Kf3…    signs that browser out
+
+Exit codes:
+  0    done
+  1    no server, no such session, or the token may not answer
+  2    the command line made no sense
+  70   Airlock itself broke";
+
+/// Lists or ends sessions.
+pub(crate) fn sessions(args: &Args) -> Exit {
+    args.reach.visit(async |client| match &args.verb {
+        None | Some(Verb::List) => list(client, args.json).await,
+        Some(Verb::End { id }) => end(client, id, args.json).await,
+    })
+}
+
+async fn list(client: HttpClient, is_json: bool) -> Result<Exit, Error> {
+    let sessions = client.browser_sessions().await?;
+    if is_json {
+        sessions.iter().for_each(|session| print::json(session));
+        return Ok(Exit::Good);
+    }
+    let rows: Vec<_> = sessions.iter().map(row).collect();
+    let head = ["ID", "TOKEN", "UNTIL", "KIND", "BROWSER"];
+    table::lines(&head, &rows).iter().for_each(|line| print::report(line));
+    Ok(Exit::Good)
+}
+
+fn row(session: &BrowserSessionLine) -> [String; 5] {
+    [
+        print::tamed(&session.id),
+        print::tamed(&session.name),
+        Utc::from(Timestamp(session.expires)).to_string(),
+        print::tamed(&session.kind),
+        print::tamed(&session.agent),
+    ]
+}
+
+async fn end(client: HttpClient, id: &str, is_json: bool) -> Result<Exit, Error> {
+    client.end_browser_session(id).await?;
+    print::told(is_json, &json!({ "ended": true }), |_| format!("{id} is signed out"));
+    Ok(Exit::Good)
+}

@@ -1,0 +1,116 @@
+//! One-use codes: a sign-in code starts a browser session, an elevation code raises one for an hour.
+//!
+//! A code travels behind `#` in a link, which no server and no log sees. A used code is retained until it would
+//! have expired, so that the page can say what is wrong with a link.
+
+use super::expiring::{Expiring, ExpiringKind, secret_key, to_json};
+use crate::auth::tokens::{Secret, TokenError, TokenId};
+use lifecycle::Timestamp;
+use serde::{Deserialize, Serialize};
+use store::{Records, StoreError};
+
+/// How long a used or expired code can be told from an unknown one.
+const RETAINED_MS: i64 = 24 * 60 * 60 * 1_000;
+
+/// Codes at a time, those that were used included.
+const CODES_MAX: usize = 1_000;
+
+/// Kinds of records of the previous version, whose sessions were bound to the name of a token.
+const PREVIOUS_KINDS: [&str; 2] = ["browser_code", "browser_bearer"];
+
+/// What a code is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CodePurpose {
+    /// Starts a session.
+    SignIn,
+    /// Raises a session to what the token that made the code may do.
+    Elevation,
+}
+
+impl CodePurpose {
+    const fn kind(self) -> ExpiringKind {
+        let (name, age_ms_max) = match self {
+            // A link that is not used soon was printed for another browser, or forgotten.
+            Self::SignIn => ("sign_in_code", 15 * 60 * 1_000),
+            // A person copies it from one window to the next.
+            Self::Elevation => ("elevation_code", 5 * 60 * 1_000),
+        };
+        ExpiringKind { name, age_ms_max, retained_ms: RETAINED_MS, n_max: CODES_MAX }
+    }
+}
+
+/// A code that was not used yet.
+pub(crate) struct MintedCode {
+    pub(crate) code: String,
+    pub(crate) expires: Timestamp,
+}
+
+/// Why a code is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CodeRefusal {
+    /// Never made by this server, or long ago.
+    Unknown,
+    /// Used before.
+    Used,
+    /// Older than its lifetime.
+    Expired,
+    /// The token that made it was removed.
+    TokenRemoved,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct CodeRecord {
+    token: TokenId,
+    #[serde(default)]
+    is_used: bool,
+}
+
+/// Makes a code that acts for a token.
+pub(crate) async fn mint_code(
+    records: &dyn Records,
+    purpose: CodePurpose,
+    token: &TokenId,
+    now: Timestamp,
+) -> Result<MintedCode, TokenError> {
+    let code = Secret::bare()?;
+    let record = CodeRecord { token: token.clone(), is_used: false };
+    let expires = purpose.kind().add(records, &secret_key(&code), record, now).await?;
+    Ok(MintedCode { code, expires })
+}
+
+/// Uses a code up, and returns the token that made it.
+pub(super) async fn redeem(
+    records: &dyn Records,
+    purpose: CodePurpose,
+    code: &str,
+    now: Timestamp,
+) -> Result<Result<TokenId, CodeRefusal>, TokenError> {
+    let (kind, key) = (purpose.kind(), secret_key(code));
+    let Some((found, version)) = kind.get::<CodeRecord>(records, &key).await? else {
+        return Ok(Err(CodeRefusal::Unknown));
+    };
+    if found.value.is_used {
+        return Ok(Err(CodeRefusal::Used));
+    }
+    if !found.is_valid(now) {
+        return Ok(Err(CodeRefusal::Expired));
+    }
+    let used = CodeRecord { is_used: true, ..found.value.clone() };
+    let used = to_json(&Expiring { expires: found.expires, value: used });
+    match records.put(kind.name, &key, used, version).await {
+        Ok(_) => Ok(Ok(found.value.token)),
+        // Another request used it in between.
+        Err(StoreError::Conflict) => Ok(Err(CodeRefusal::Used)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Removes codes and sessions of the previous version.
+pub(crate) async fn remove_previous_sessions(records: &dyn Records) -> Result<(), StoreError> {
+    for kind in PREVIOUS_KINDS {
+        for record in records.all(kind).await? {
+            super::expiring::remove(records, kind, &record.key, record.version).await?;
+        }
+    }
+    Ok(())
+}

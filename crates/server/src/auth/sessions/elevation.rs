@@ -1,0 +1,61 @@
+//! Elevations: for an hour a tab may do what the token may that made its code. The browser holds the id in the
+//! memory of one tab and stores it nowhere.
+
+use super::expiring::{ExpiringKind, secret_key};
+use super::session::SessionId;
+use crate::auth::tokens::{Secret, TokenError, TokenId};
+use lifecycle::Timestamp;
+use serde::{Deserialize, Serialize};
+use store::{Records, StoreError};
+
+const ELEVATION: ExpiringKind = ExpiringKind {
+    name: "browser_elevation",
+    age_ms_max: 60 * 60 * 1_000,
+    retained_ms: 0,
+    n_max: 1_000,
+};
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct ElevationRecord {
+    session: SessionId,
+    token: TokenId,
+}
+
+/// The key of an elevation's record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ElevationKey(String);
+
+impl ElevationKey {
+    pub(super) fn of_secret(secret: &str) -> Self {
+        Self(secret_key(secret))
+    }
+}
+
+/// An elevation that was just granted.
+pub(crate) struct GrantedElevation {
+    pub(crate) elevation: String,
+    pub(crate) expires: Timestamp,
+}
+
+pub(super) async fn grant(
+    records: &dyn Records,
+    session: &SessionId,
+    token: TokenId,
+    now: Timestamp,
+) -> Result<GrantedElevation, TokenError> {
+    let elevation = Secret::bare()?;
+    let record = ElevationRecord { session: session.clone(), token };
+    let expires = ELEVATION.add(records, &secret_key(&elevation), record, now).await?;
+    Ok(GrantedElevation { elevation, expires })
+}
+
+/// The token that a session is raised to; none where the elevation ended or belongs to another session.
+pub(super) async fn find(
+    records: &dyn Records,
+    key: &ElevationKey,
+    session: &SessionId,
+    now: Timestamp,
+) -> Result<Option<TokenId>, StoreError> {
+    let found = ELEVATION.valid::<ElevationRecord>(records, &key.0, now).await?;
+    Ok(found.filter(|found| found.value.session == *session).map(|found| found.value.token))
+}

@@ -1,0 +1,118 @@
+//! Records that expire: codes, sessions, elevations and tickets. Expired ones are removed when the next is written.
+
+use crate::auth::tokens::{TokenError, digest};
+use lifecycle::Timestamp;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use store::{Records, StoreError};
+
+/// One kind of record, how long it is valid, and how many there are at most.
+#[derive(Clone, Copy)]
+pub(super) struct ExpiringKind {
+    pub(super) name: &'static str,
+    pub(super) age_ms_max: i64,
+    /// How long after its end a record is retained, to tell "expired" or "used" from "unknown".
+    pub(super) retained_ms: i64,
+    /// Beyond this, those that expire first are removed.
+    pub(super) n_max: usize,
+}
+
+/// A value with the time at which it ends.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Expiring<T> {
+    pub(super) expires: i64,
+    #[serde(flatten)]
+    pub(super) value: T,
+}
+
+#[derive(Deserialize)]
+struct ExpiryOnly {
+    expires: i64,
+}
+
+impl<T> Expiring<T> {
+    pub(super) const fn is_valid(&self, now: Timestamp) -> bool {
+        self.expires > now.0
+    }
+}
+
+impl ExpiringKind {
+    /// Writes a record under a key that is new, and returns when it ends.
+    pub(super) async fn add<T: Serialize>(
+        self,
+        records: &dyn Records,
+        key: &str,
+        value: T,
+        now: Timestamp,
+    ) -> Result<Timestamp, TokenError> {
+        self.purge(records, now).await?;
+        let expires = now.0.saturating_add(self.age_ms_max);
+        records.put(self.name, key, to_json(&Expiring { expires, value }), 0).await?;
+        Ok(Timestamp(expires))
+    }
+
+    /// The record under a key and its version, whether it is still valid or not.
+    pub(super) async fn get<T: DeserializeOwned>(
+        self,
+        records: &dyn Records,
+        key: &str,
+    ) -> Result<Option<(Expiring<T>, u64)>, StoreError> {
+        let Some(record) = records.get(self.name, key).await? else { return Ok(None) };
+        Ok(serde_json::from_str(&record.value).ok().map(|value| (value, record.version)))
+    }
+
+    /// The record under a key, while it is valid.
+    pub(super) async fn valid<T: DeserializeOwned>(
+        self,
+        records: &dyn Records,
+        key: &str,
+        now: Timestamp,
+    ) -> Result<Option<Expiring<T>>, StoreError> {
+        let found = self.get::<T>(records, key).await?;
+        Ok(found.map(|(record, _)| record).filter(|record| record.is_valid(now)))
+    }
+
+    /// Removes expired records and, where too many are left, those that expire first.
+    async fn purge(self, records: &dyn Records, now: Timestamp) -> Result<(), StoreError> {
+        let mut all: Vec<_> = records
+            .all(self.name)
+            .await?
+            .into_iter()
+            .map(|record| {
+                let expires = serde_json::from_str(&record.value).map(|e: ExpiryOnly| e.expires);
+                let ends = expires.unwrap_or(i64::MIN).saturating_add(self.retained_ms);
+                (ends, record)
+            })
+            .collect();
+        all.sort_by_key(|(ends, _)| *ends);
+        let n_ended = all.iter().filter(|(ends, _)| *ends <= now.0).count();
+        let n_removed = n_ended.max((all.len() + 1).saturating_sub(self.n_max));
+        for (_, record) in all.into_iter().take(n_removed) {
+            remove(records, self.name, &record.key, record.version).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Removes a record; false where another request changed or removed it first.
+pub(super) async fn remove(
+    records: &dyn Records,
+    kind: &'static str,
+    key: &str,
+    version: u64,
+) -> Result<bool, StoreError> {
+    match records.remove(kind, key, version).await {
+        Ok(()) => Ok(true),
+        Err(StoreError::Conflict) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) fn to_json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("texts and numbers can be written as JSON")
+}
+
+/// The key of a record that belongs to a secret: the store holds no secret.
+pub(super) fn secret_key(secret: &str) -> String {
+    digest(secret).iter().map(|byte| format!("{byte:02x}")).collect()
+}

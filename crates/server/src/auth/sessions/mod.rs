@@ -1,0 +1,364 @@
+//! Browser sessions: a link with a one-use code signs a browser in, and its requests are signed with a key that
+//! cannot be read out of it. No cookie: those ignore ports, and every local server would receive it.
+//!
+//! The long-lived token never reaches the browser. A session reads and answers; for anything else a person enters a
+//! code that raises one tab for an hour.
+
+mod codes;
+mod elevation;
+mod expiring;
+mod session;
+mod signature;
+#[cfg(test)]
+mod tests;
+mod tickets;
+
+pub(crate) use codes::{CodePurpose, CodeRefusal, mint_code, remove_previous_sessions};
+pub(crate) use elevation::GrantedElevation;
+pub(crate) use session::{ListedSession, NewSession, SessionId, StartedSession};
+pub(crate) use signature::is_public_key;
+pub(crate) use tickets::{IssuedTicket, TICKET_PATH_BYTES_MAX};
+
+use super::scope::{Caller, CallerCredential, Scope, Scopes};
+use super::tokens::{Secret, TokenError, TokenId, Tokens};
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+use elevation::ElevationKey;
+use expiring::Expiring;
+use lifecycle::Timestamp;
+use session::{SessionProof, SessionRecord};
+use signature::{ReplayGuard, ReplayRefusal, SignedHeader, SignedRequest};
+use std::sync::{Mutex, PoisonError};
+use store::StoreError;
+use tickets::TicketHolder;
+use tokio::sync::watch;
+
+/// The header with the id of an elevation. The signature covers it.
+const ELEVATION_HEADER: &str = "airlock-elevation";
+
+/// What a session may do unless it is elevated, whatever its token may do.
+const SESSION_SCOPES: [Scope; 1] = [Scope::Answer];
+
+/// What the server holds of browser sessions in memory; the sessions themselves are in the store.
+pub(crate) struct BrowserSessions {
+    /// Different in each run of the server; none where the system had no randomness.
+    nonce: Option<String>,
+    /// The port on which the server listens.
+    port: u16,
+    replays: Mutex<ReplayGuard>,
+    /// Rises when a session may have ended.
+    endings: watch::Sender<u64>,
+}
+
+/// How a session proved itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SessionCredential {
+    pub(crate) id: SessionId,
+    pub(crate) token: TokenId,
+    pub(crate) expires: Timestamp,
+    elevation: Option<ElevationKey>,
+}
+
+impl SessionCredential {
+    /// Whether the request counts as the token's that raised the session.
+    pub(crate) const fn is_elevated(&self) -> bool {
+        self.elevation.is_some()
+    }
+}
+
+/// What a request claims about its session.
+pub(super) enum SessionClaim<'a> {
+    /// A signature, after the scheme.
+    Signed(&'a str),
+    /// A tab's bearer.
+    Bearer(&'a str),
+    /// A ticket in the URL.
+    Ticket(&'a str),
+}
+
+/// Why a session's request is refused.
+#[derive(Debug)]
+pub(super) enum SessionRefusal {
+    /// It does not prove that it belongs to a session that lasts.
+    Unknown,
+    /// The session sends more requests than are admitted.
+    TooMany,
+    Store(StoreError),
+}
+
+impl From<StoreError> for SessionRefusal {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl BrowserSessions {
+    pub(crate) fn new(port: u16) -> Self {
+        Self {
+            nonce: Secret::bare().ok(),
+            port,
+            replays: Mutex::default(),
+            endings: watch::Sender::new(0),
+        }
+    }
+
+    /// What signatures must cover in this run of the server.
+    pub(crate) fn nonce(&self) -> Result<&str, TokenError> {
+        self.nonce.as_deref().ok_or(TokenError::NoRandomness)
+    }
+
+    /// Starts a session for a code, and returns it with the caller that it acts for.
+    pub(crate) async fn sign_in(
+        &self,
+        tokens: &Tokens,
+        code: &str,
+        new: NewSession<'_>,
+        now: Timestamp,
+    ) -> Result<Result<(StartedSession, Caller), CodeRefusal>, TokenError> {
+        let records = tokens.records();
+        let token = match codes::redeem(records, CodePurpose::SignIn, code, now).await? {
+            Ok(token) => token,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let Some(caller) = tokens.caller_by_id(&token).await? else {
+            return Ok(Err(CodeRefusal::TokenRemoved));
+        };
+        let started = session::start(records, token, new, self.port, now).await?;
+        Ok(Ok((started, caller)))
+    }
+
+    /// Raises a session for a code.
+    pub(crate) async fn elevate(
+        &self,
+        tokens: &Tokens,
+        session: &SessionId,
+        code: &str,
+        now: Timestamp,
+    ) -> Result<Result<GrantedElevation, CodeRefusal>, TokenError> {
+        let records = tokens.records();
+        let token = match codes::redeem(records, CodePurpose::Elevation, code, now).await? {
+            Ok(token) => token,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        if tokens.caller_by_id(&token).await?.is_none() {
+            return Ok(Err(CodeRefusal::TokenRemoved));
+        }
+        elevation::grant(records, session, token, now).await.map(Ok)
+    }
+
+    /// The sessions of one token, or of all, newest first, each with the name of its token. Sessions of removed
+    /// tokens ended with them.
+    pub(crate) async fn list(
+        &self,
+        tokens: &Tokens,
+        token: Option<&TokenId>,
+        now: Timestamp,
+    ) -> Result<Vec<(ListedSession, String)>, StoreError> {
+        let mut listed = vec![];
+        for session in session::list(tokens.records(), now).await? {
+            if token.is_some_and(|token| session.token != *token) {
+                continue;
+            }
+            if let Some(caller) = tokens.caller_by_id(&session.token).await? {
+                listed.push((session, caller.name.0));
+            }
+        }
+        Ok(listed)
+    }
+
+    /// Ends a session and its streams; false where there is none.
+    pub(crate) async fn end(&self, tokens: &Tokens, id: &SessionId) -> Result<bool, StoreError> {
+        let has_ended = session::end(tokens.records(), id).await?;
+        self.announce_endings();
+        Ok(has_ended)
+    }
+
+    /// Makes streams look again whether their session lasts.
+    pub(crate) fn announce_endings(&self) {
+        self.endings.send_modify(|n| *n += 1);
+    }
+
+    /// Issues a ticket for one path; none for a caller that was asked for nothing and needs no ticket.
+    pub(crate) async fn issue_ticket(
+        &self,
+        tokens: &Tokens,
+        caller: &Caller,
+        path: &str,
+        now: Timestamp,
+    ) -> Result<Option<IssuedTicket>, TokenError> {
+        let holder = match &caller.credential {
+            CallerCredential::NotAsked => return Ok(None),
+            CallerCredential::Token(id) => TicketHolder::Token(id.clone()),
+            CallerCredential::Session(session) => TicketHolder::Session {
+                id: session.id.clone(),
+                elevation: session.elevation.clone(),
+            },
+        };
+        tickets::issue(tokens.records(), holder, path, now).await.map(Some)
+    }
+
+    /// The caller that a request's session acts for.
+    pub(super) async fn caller(
+        &self,
+        tokens: &Tokens,
+        claim: SessionClaim<'_>,
+        parts: &Parts,
+        now: Timestamp,
+    ) -> Result<Caller, SessionRefusal> {
+        let elevation = elevation_of(&parts.headers);
+        match claim {
+            SessionClaim::Signed(text) => {
+                let (id, session) = self.check_signature(tokens, text, parts, now).await?;
+                Self::session_caller(tokens, (id, session), elevation, now).await
+            }
+            SessionClaim::Bearer(text) => {
+                let (id, digest) = session::read_tab_bearer(text).ok_or(SessionRefusal::Unknown)?;
+                let session = self.find(tokens, &id, now).await?;
+                // Digests of random secrets: the time that a comparison takes tells nothing.
+                match &session.value.proof {
+                    SessionProof::Tab(known) if *known == digest => {}
+                    SessionProof::Tab(_) | SessionProof::Key(_) => {
+                        return Err(SessionRefusal::Unknown);
+                    }
+                }
+                Self::session_caller(tokens, (id, session), elevation, now).await
+            }
+            SessionClaim::Ticket(text) => {
+                let records = tokens.records();
+                let holder = tickets::redeem(records, text, parts.uri.path(), now).await?;
+                match holder.ok_or(SessionRefusal::Unknown)? {
+                    TicketHolder::Token(id) => {
+                        tokens.caller_by_id(&id).await?.ok_or(SessionRefusal::Unknown)
+                    }
+                    TicketHolder::Session { id, elevation } => {
+                        let session = self.find(tokens, &id, now).await?;
+                        Self::session_caller(tokens, (id, session), elevation, now).await
+                    }
+                }
+            }
+        }
+    }
+
+    /// Resolves when a caller's session ends; never for other callers.
+    pub(crate) async fn ended(&self, tokens: &Tokens, caller: &Caller, clock: &engine::Clock) {
+        let CallerCredential::Session(credential) = &caller.credential else {
+            return std::future::pending().await;
+        };
+        let mut endings = self.endings.subscribe();
+        loop {
+            let now = clock.now();
+            let left_ms = u64::try_from(credential.expires.0.saturating_sub(now.0)).unwrap_or(0);
+            let lasts = match self.find(tokens, &credential.id, now).await {
+                Ok(session) => {
+                    matches!(tokens.caller_by_id(&session.value.token).await, Ok(Some(_)))
+                }
+                Err(_) => false,
+            };
+            if !lasts || left_ms == 0 {
+                return;
+            }
+            let expiry = tokio::time::sleep(std::time::Duration::from_millis(left_ms));
+            tokio::select! {
+                changed = endings.changed() => if changed.is_err() { return },
+                () = expiry => {}
+            }
+        }
+    }
+
+    async fn find(
+        &self,
+        tokens: &Tokens,
+        id: &SessionId,
+        now: Timestamp,
+    ) -> Result<Expiring<SessionRecord>, SessionRefusal> {
+        let found = session::find(tokens.records(), id, now).await?;
+        found.filter(|found| found.value.port == self.port).ok_or(SessionRefusal::Unknown)
+    }
+
+    async fn check_signature(
+        &self,
+        tokens: &Tokens,
+        text: &str,
+        parts: &Parts,
+        now: Timestamp,
+    ) -> Result<(SessionId, Expiring<SessionRecord>), SessionRefusal> {
+        let header = SignedHeader::parse(text).ok_or(SessionRefusal::Unknown)?;
+        let is_current = self.nonce.as_deref() == Some(header.nonce) && header.is_timely(now);
+        let value = header.random_value().filter(|_| is_current).ok_or(SessionRefusal::Unknown)?;
+        let id = SessionId::from_header(header.id);
+        let session = self.find(tokens, &id, now).await?;
+        let SessionProof::Key(key) = &session.value.proof else {
+            return Err(SessionRefusal::Unknown);
+        };
+        let request = SignedRequest {
+            method: parts.method.as_str(),
+            target: parts.uri.path_and_query().map_or("/", |target| target.as_str()),
+            elevation: elevation_text(&parts.headers),
+        };
+        if !header.is_signed_by(key, request) {
+            return Err(SessionRefusal::Unknown);
+        }
+        let mut replays = self.replays.lock().unwrap_or_else(PoisonError::into_inner);
+        replays.admit(id.as_str(), value, now).map_err(|refusal| match refusal {
+            ReplayRefusal::Replayed => SessionRefusal::Unknown,
+            ReplayRefusal::TooMany => SessionRefusal::TooMany,
+        })?;
+        drop(replays);
+        Ok((id, session))
+    }
+
+    /// An elevation that ended raises nothing: the request counts as the session's own.
+    async fn session_caller(
+        tokens: &Tokens,
+        (id, session): (SessionId, Expiring<SessionRecord>),
+        elevation: Option<ElevationKey>,
+        now: Timestamp,
+    ) -> Result<Caller, SessionRefusal> {
+        let token = session.value.token;
+        let owner = tokens.caller_by_id(&token).await?;
+        let owner = owner.filter(|owner| owner.scopes.has(Scope::Answer));
+        let owner = owner.ok_or(SessionRefusal::Unknown)?;
+        let expires = Timestamp(session.expires);
+        let credential = |id, elevation| {
+            CallerCredential::Session(SessionCredential { id, token, expires, elevation })
+        };
+        if let Some(key) = elevation
+            && let Some(raised) = elevation::find(tokens.records(), &key, &id, now).await?
+            && let Some(raised) = tokens.caller_by_id(&raised).await?
+        {
+            return Ok(Caller { credential: credential(id, Some(key)), ..raised });
+        }
+        let scopes = Scopes::from(SESSION_SCOPES.as_slice());
+        Ok(Caller { scopes, credential: credential(id, None), ..owner })
+    }
+}
+
+/// The claim in a request's headers, if it makes one.
+pub(super) fn claim_in(headers: &HeaderMap) -> Option<SessionClaim<'_>> {
+    let (scheme, rest) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    let rest = rest.trim();
+    if scheme.eq_ignore_ascii_case(signature::SCHEME) {
+        return Some(SessionClaim::Signed(rest));
+    }
+    let is_bearer = scheme.eq_ignore_ascii_case("bearer") && session::is_tab_bearer(rest);
+    is_bearer.then_some(SessionClaim::Bearer(rest))
+}
+
+/// The digest that a signed request claims for its body; none where it is not signed.
+pub(crate) fn claimed_body_digest(headers: &HeaderMap) -> Option<[u8; 32]> {
+    let Some(SessionClaim::Signed(text)) = claim_in(headers) else { return None };
+    // A header that cannot be read is refused by its caller's check; no body has this digest.
+    let claimed =
+        SignedHeader::parse(text).and_then(|header| signature::claimed_digest(header.body));
+    Some(claimed.unwrap_or_default())
+}
+
+fn elevation_text(headers: &HeaderMap) -> &str {
+    headers.get(ELEVATION_HEADER).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+fn elevation_of(headers: &HeaderMap) -> Option<ElevationKey> {
+    let text = elevation_text(headers);
+    (!text.is_empty()).then(|| ElevationKey::of_secret(text))
+}

@@ -1,0 +1,175 @@
+//! Browser sessions as they are stored: started with a code, ended by a person, by time, or with their token.
+
+use super::expiring::{Expiring, ExpiringKind, remove, secret_key};
+use crate::auth::tokens::{Secret, TokenError, TokenId};
+use lifecycle::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use store::{Records, StoreError};
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+
+/// Sessions at a time; those that expire first make room.
+const SESSIONS_MAX: usize = 1_000;
+
+const NAME: &str = "browser_session";
+
+/// A session whose key cannot be read out of the browser. Nothing renews it.
+const KEY_SESSION: ExpiringKind =
+    ExpiringKind { name: NAME, age_ms_max: 7 * DAY_MS, retained_ms: 0, n_max: SESSIONS_MAX };
+
+/// A session of one tab, whose bearer script can read: a working day.
+const TAB_SESSION: ExpiringKind = ExpiringKind { age_ms_max: DAY_MS / 2, ..KEY_SESSION };
+
+/// How ids begin.
+const ID_PREFIX: &str = "web_";
+
+/// How bearers of tabs begin, so that people and scanners recognise one that leaked.
+const BEARER_PREFIX: &str = "alb_";
+
+/// Longest description of a browser that is stored.
+const AGENT_CHARS_MAX: usize = 200;
+
+/// Names a session. Not a secret.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct SessionId(String);
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl SessionId {
+    pub(super) fn from_header(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A session as it is stored.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct SessionRecord {
+    /// The token that it acts for.
+    pub(super) token: TokenId,
+    pub(super) proof: SessionProof,
+    pub(super) created: i64,
+    /// The port on which the server listened. A process that listens there later could forward requests to this
+    /// server elsewhere; they do not count.
+    pub(super) port: u16,
+    /// What the browser called itself.
+    pub(super) agent: String,
+}
+
+/// How requests of a session show that they are its own.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum SessionProof {
+    /// Signed with the private half of this key, in base64url.
+    Key(String),
+    /// A bearer with this digest, where the browser has no keys.
+    Tab(String),
+}
+
+/// What a browser brings to start a session.
+pub(crate) struct NewSession<'a> {
+    /// Its public key; none where it has no keys.
+    pub(crate) key: Option<&'a str>,
+    pub(crate) agent: &'a str,
+}
+
+/// A session that was just started.
+pub(crate) struct StartedSession {
+    pub(crate) id: SessionId,
+    pub(crate) expires: Timestamp,
+    /// For a tab without keys.
+    pub(crate) bearer: Option<String>,
+}
+
+/// A session as it is listed.
+pub(crate) struct ListedSession {
+    pub(crate) id: SessionId,
+    pub(crate) token: TokenId,
+    pub(crate) created: Timestamp,
+    pub(crate) expires: Timestamp,
+    pub(crate) has_key: bool,
+    pub(crate) agent: String,
+}
+
+pub(super) async fn start(
+    records: &dyn Records,
+    token: TokenId,
+    new: NewSession<'_>,
+    port: u16,
+    now: Timestamp,
+) -> Result<StartedSession, TokenError> {
+    let id = SessionId(format!("{ID_PREFIX}{}", Secret::bare()?));
+    let (kind, proof, bearer) = match new.key {
+        Some(key) => (KEY_SESSION, SessionProof::Key(key.to_owned()), None),
+        None => {
+            let secret = Secret::bare()?;
+            let bearer = format!("{BEARER_PREFIX}{id}.{secret}");
+            (TAB_SESSION, SessionProof::Tab(secret_key(&secret)), Some(bearer))
+        }
+    };
+    let agent = new.agent.chars().take(AGENT_CHARS_MAX).collect();
+    let record = SessionRecord { token, proof, created: now.0, port, agent };
+    let expires = kind.add(records, &id.0, record, now).await?;
+    Ok(StartedSession { id, expires, bearer })
+}
+
+/// The session of this id, while it lasts.
+pub(super) async fn find(
+    records: &dyn Records,
+    id: &SessionId,
+    now: Timestamp,
+) -> Result<Option<Expiring<SessionRecord>>, StoreError> {
+    KEY_SESSION.valid(records, &id.0, now).await
+}
+
+/// Every session that lasts, newest first.
+pub(super) async fn list(
+    records: &dyn Records,
+    now: Timestamp,
+) -> Result<Vec<ListedSession>, StoreError> {
+    let mut sessions: Vec<_> = records
+        .all(NAME)
+        .await?
+        .into_iter()
+        .filter_map(|record| {
+            let stored = serde_json::from_str::<Expiring<SessionRecord>>(&record.value).ok()?;
+            stored.is_valid(now).then_some(ListedSession {
+                id: SessionId(record.key),
+                token: stored.value.token,
+                created: Timestamp(stored.value.created),
+                expires: Timestamp(stored.expires),
+                has_key: matches!(stored.value.proof, SessionProof::Key(_)),
+                agent: stored.value.agent,
+            })
+        })
+        .collect();
+    sessions.sort_by_key(|session| std::cmp::Reverse(session.created.0));
+    Ok(sessions)
+}
+
+/// Ends a session; false where there is none.
+pub(super) async fn end(records: &dyn Records, id: &SessionId) -> Result<bool, StoreError> {
+    match records.get(NAME, &id.0).await? {
+        Some(record) => remove(records, NAME, &record.key, record.version).await,
+        None => Ok(false),
+    }
+}
+
+/// Whether a bearer is that of a tab.
+pub(super) fn is_tab_bearer(secret: &str) -> bool {
+    secret.starts_with(BEARER_PREFIX)
+}
+
+/// The session that a tab's bearer names, and the digest to compare.
+pub(super) fn read_tab_bearer(bearer: &str) -> Option<(SessionId, String)> {
+    let (id, secret) = bearer.strip_prefix(BEARER_PREFIX)?.split_once('.')?;
+    Some((SessionId(id.to_owned()), secret_key(secret)))
+}

@@ -1,0 +1,74 @@
+//! The key that lets the server's own account mint sign-in codes without a token.
+//!
+//! A person who lost every secret regains access with `airlock sign-in`, run under the account of the server.
+
+use super::first::write_secret;
+use super::tokens::{Secret, digest, same};
+use super::{FirstTokensError, presented};
+use crate::app::App;
+use axum::http::request::Parts;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+/// How the key begins.
+const PREFIX: &str = "als_";
+
+/// The digest of the key of this run. It is good for `POST /api/sign-in/codes` from this machine and nothing else.
+#[derive(Clone)]
+pub struct SignInKey([u8; 32]);
+
+/// Where the other end of a request's connection is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PeerAddress(pub(crate) SocketAddr);
+
+/// The file with the key of the server that owns a data directory.
+pub fn sign_in_key_file(data_dir: &Path) -> PathBuf {
+    data_dir.join("sign-in.key")
+}
+
+impl SignInKey {
+    /// Writes a new key that only this account can read. Keys of earlier runs no longer count.
+    pub fn create(data_dir: &Path) -> Result<Self, FirstTokensError> {
+        let key = format!("{PREFIX}{}", Secret::bare()?);
+        write_secret(&sign_in_key_file(data_dir), &key)?;
+        Ok(Self(digest(&key)))
+    }
+}
+
+impl fmt::Debug for SignInKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SignInKey(…)")
+    }
+}
+
+/// Whether a request comes from this machine and presents the key of this run.
+pub(crate) fn presents_sign_in_key(app: &App, parts: &Parts) -> bool {
+    let Some(SignInKey(known)) = &app.sign_in_key else { return false };
+    let peer = parts.extensions.get::<PeerAddress>();
+    peer.is_some_and(|PeerAddress(peer)| is_loopback(peer.ip()))
+        && presented(parts).is_some_and(|secret| same(known, &digest(&secret)))
+}
+
+fn is_loopback(ip: IpAddr) -> bool {
+    ip.to_canonical().is_loopback()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_counts_from_this_machine() {
+        for (ip, expected) in [
+            ("127.0.0.1", true),
+            ("127.8.0.1", true),
+            ("::1", true),
+            ("::ffff:127.0.0.1", true),
+            ("10.0.0.1", false),
+            ("::ffff:10.0.0.1", false),
+        ] {
+            assert_eq!((ip, is_loopback(ip.parse().unwrap())), (ip, expected));
+        }
+    }
+}
