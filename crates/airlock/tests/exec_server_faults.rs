@@ -104,6 +104,68 @@ async fn a_child_that_does_not_read_holds_up_nothing() {
     }
 }
 
+/// Another client of the server is served within the time that anything may take.
+async fn expect_served(server: &Served) {
+    let quick = async {
+        let other = connected(server).await;
+        other.exec(exec_params("quick", &["true"], "/tmp")).await.unwrap();
+        assert_eq!(other.wait("quick").await.unwrap().exit_code, Some(0));
+    };
+    tokio::time::timeout(PATIENCE, quick).await.expect("another client is served");
+}
+
+#[tokio::test]
+async fn a_terminal_that_its_program_leaves_with_input_waiting_freezes_nothing() {
+    let server = Served::start(&[]);
+    let client = connected(&server).await;
+    let mut events = client.events();
+    for (n, leave) in ["exec <&- >&- 2>&-; sleep 1000", "exit 0"].into_iter().enumerate() {
+        let folder = tempfile::tempdir().unwrap();
+        let (go, gone) = (folder.path().join("go"), folder.path().join("gone"));
+        let script = format!(
+            "stty raw -echo; echo ready; until [ -e {} ]; do sleep 0.01; done; (sleep 0.05; touch {}) & {leave}",
+            go.display(),
+            gone.display(),
+        );
+        let process_id = format!("leaves {n}");
+        let mut params = exec_params(&process_id, &["/bin/sh", "-c", &script], "/tmp");
+        params.tty = true;
+        client.exec(params).await.unwrap();
+        while !matches!(events.next().await.unwrap(), ExecServerEvent::OutputDelta(_)) {}
+        for _ in 0..64 {
+            client.write(&process_id, vec![b'y'; 8 << 10]).await.unwrap();
+        }
+        std::fs::write(&go, "").unwrap();
+        while !gone.exists() {
+            expect_served(&server).await;
+        }
+        expect_served(&server).await;
+        let ended = tokio::time::timeout(PATIENCE, client.terminate(&process_id)).await;
+        ended.expect("its own client is served").unwrap();
+    }
+}
+
+/// The client stops reading its socket, with more to be sent than sockets hold, and closes one direction of it.
+#[tokio::test]
+async fn a_socket_that_its_client_does_not_read_freezes_nothing() {
+    let server = Served::start(&[]);
+    for is_half_closed in [false, true] {
+        let mut deaf = Raw::connect(&server.url).await;
+        deaf.greet(json!({"clientName": "t", "resumeSessionId": null})).await;
+        let params = json!({
+            "processId": "loud", "argv": ["cat", "/dev/zero"], "cwd": "/tmp",
+            "env": {"PATH": "/usr/bin:/bin"}, "tty": false,
+        });
+        deaf.ask("process/start", params).await;
+        if is_half_closed {
+            deaf.close_write().await;
+        }
+        for _ in 0..5 {
+            expect_served(&server).await;
+        }
+    }
+}
+
 /// A greeted client with a program that reads nothing, or only when its input begins to end.
 async fn with_program(server: &Served, script: &str) -> Raw {
     let mut client = Raw::connect(&server.url).await;

@@ -11,8 +11,12 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, IntoRawFd as _, OwnedFd};
+use std::pin::pin;
 use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 use tokio::io::unix::AsyncFd;
+use tokio::time::Instant;
 
 /// What the server keeps.
 pub(crate) struct Ends {
@@ -44,7 +48,7 @@ fn pipes(input: Input) -> io::Result<(Ends, Theirs)> {
     };
     let source = |stream, end: io::PipeReader| {
         let end = Arc::new(watched(end.into())?);
-        Ok::<_, io::Error>(Source { stream, end, is_usual_pipe: true })
+        Ok::<_, io::Error>(Source { stream, end, is_usual_pipe: true, retry_at: None })
     };
     let sources = vec![source(Stream::Stdout, stdout)?, source(Stream::Stderr, stderr)?];
     let ends = Ends { sources, input, terminal: None };
@@ -62,7 +66,12 @@ fn terminal(size: Size) -> io::Result<(Ends, Theirs)> {
     let end = Arc::new(watched(ours)?);
     let terminal = Terminal(Arc::downgrade(&end));
     terminal.resize(size)?;
-    let source = Source { stream: Stream::Terminal, end: Arc::clone(&end), is_usual_pipe: false };
+    let source = Source {
+        stream: Stream::Terminal,
+        end: Arc::clone(&end),
+        is_usual_pipe: false,
+        retry_at: None,
+    };
     let ends = Ends { sources: vec![source], input: Some(Sink(end)), terminal: Some(terminal) };
     Ok((ends, [theirs.try_clone()?, theirs.try_clone()?, theirs]))
 }
@@ -74,6 +83,12 @@ fn watched(descriptor: OwnedFd) -> io::Result<End> {
     // SAFETY: a `File` keeps its descriptor open and the same until it is dropped, which is after the watching.
     Ok(unsafe { AsyncFd::register(File::from(descriptor)) }?)
 }
+
+/// How long to wait before another attempt on a stream that the runtime reports as hung up and that would block
+/// nevertheless. Tokio never clears the closed state of a descriptor, so that waiting for readiness returns immediately
+/// from then on. A terminal is in that state after its last program has closed it, with input that was not read; it
+/// leaves the state when a program opens it again.
+const HUNG_UP_RETRY_TIME: Duration = Duration::from_millis(50);
 
 /// What reading brought.
 pub(crate) enum Heard {
@@ -91,6 +106,8 @@ pub(crate) struct Source {
     end: Arc<End>,
     /// Whether it is a pipe as small as pipes are made.
     is_usual_pipe: bool,
+    /// When to read again a stream that is hung up and would block: its readiness says nothing any more.
+    retry_at: Option<Instant>,
 }
 
 /// What a pipe shall hold whose writer was seen waiting: enough that it and we seldom wait for each other. Whoever says
@@ -109,6 +126,9 @@ const LARGE_PIECE_BYTES: usize = CHUNK_BYTES_MAX / 2;
 impl Source {
     /// Waits until there is something to read.
     pub(crate) async fn ready(&self) {
+        if let Some(retry_at) = self.retry_at {
+            return tokio::time::sleep_until(retry_at).await;
+        }
         // The only error is a runtime that is shutting down, and reading will tell.
         if let Ok(guard) = self.end.readable().await {
             // Reading clears it.
@@ -122,6 +142,8 @@ impl Source {
         let heard = self.piece(|room| {
             self.end.try_io(tokio::io::Interest::READABLE, |mut file| file.read(room))
         });
+        let is_stuck = matches!(heard, Heard::Nothing) && self.is_hung_up();
+        self.retry_at = is_stuck.then(|| Instant::now() + HUNG_UP_RETRY_TIME);
         if matches!(&heard, Heard::Bytes(bytes) if bytes.len() == CHUNK_BYTES_MAX)
             && std::mem::take(&mut self.is_usual_pipe)
         {
@@ -129,6 +151,15 @@ impl Source {
             let _ = fcntl(self.end.get_ref(), FcntlArg::F_SETPIPE_SZ(LARGE_PIPE_BYTES));
         }
         heard
+    }
+
+    /// Whether the runtime reports the stream as closed by the other side, which it does for ever once it does.
+    fn is_hung_up(&self) -> bool {
+        let readable = pin!(self.end.readable());
+        match readable.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(guard)) => guard.ready().is_read_closed(),
+            Poll::Ready(Err(_)) | Poll::Pending => false,
+        }
     }
 
     /// Reads what is there, announced or not, as one piece.
@@ -183,13 +214,18 @@ impl Source {
 pub(crate) struct Sink(Arc<End>);
 
 impl Sink {
-    /// Writes as much as is taken now, waiting until something is. An error is the end of it.
+    /// Writes as much as fits now, after waiting until anything fits. After an error no more can be written.
     pub(crate) async fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             let mut guard = self.0.writable().await?;
+            let is_hung_up = guard.ready().is_write_closed();
             match guard.try_io(|end| end.get_ref().write(bytes)) {
                 Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
                 Ok(answer) => return answer,
+                // Its readiness is never cleared: without a pause this loop would occupy the thread for ever.
+                Err(_would_block) if is_hung_up => {
+                    tokio::time::sleep(HUNG_UP_RETRY_TIME).await;
+                }
                 Err(_would_block) => {}
             }
         }

@@ -1,6 +1,7 @@
 //! Standard input and output, without a thread in between where they are pipes or sockets, as between programs.
 
 use nix::fcntl::{FcntlArg, fcntl};
+use nix::sys::statfs::{FsType, fstatfs};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,7 +15,9 @@ use tokio::net::unix::pipe;
 enum Kind {
     Pipe(OwnedFd),
     Socket(StdUnixStream),
-    /// A terminal or a file: shared with others, who would not like it to stop blocking.
+    /// A terminal or a file: shared with others, who would not like it to stop blocking. So is a pipe with a name: it can be
+    /// opened again after its last reader has left, which the runtime takes for gone for good, and a write that has to
+    /// wait would never come to rest.
     Other(File),
 }
 
@@ -43,10 +46,17 @@ pub fn output() -> io::Result<Box<dyn AsyncWrite + Unpin + Send>> {
     })
 }
 
+/// Whether a pipe has no name in a file system.
+fn is_anonymous(pipe: &File) -> bool {
+    /// `PIPEFS_MAGIC`.
+    const PIPES: FsType = FsType(0x5049_5045);
+    fstatfs(pipe).is_ok_and(|system| system.filesystem_type() == PIPES)
+}
+
 fn kind(stream: OwnedFd) -> io::Result<Kind> {
     let file = File::from(stream);
     let file_type = file.metadata()?.file_type();
-    if file_type.is_fifo() {
+    if file_type.is_fifo() && is_anonymous(&file) {
         return Ok(Kind::Pipe(file.into()));
     }
     if !file_type.is_socket() {

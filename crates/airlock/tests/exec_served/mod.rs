@@ -148,6 +148,11 @@ impl Stdio {
         server
     }
 
+    /// One that has these variables.
+    pub(crate) fn start_at(words: &[&str], env: &[(&str, &str)]) -> Self {
+        Self::start_with(words, env)
+    }
+
     fn start_with(words: &[&str], env: &[(&str, &str)]) -> Self {
         let mut child = command(AIRLOCK)
             .arg("exec-server")
@@ -396,6 +401,12 @@ impl Raw {
 
     pub(crate) async fn send(&mut self, text: &str) {
         self.socket.send(Message::Text(text.into())).await.unwrap();
+    }
+
+    /// Shuts down the sending direction of the connection without a closing message; what comes stays unread.
+    pub(crate) async fn close_write(&mut self) {
+        use tokio::io::AsyncWriteExt as _;
+        self.socket.get_mut().shutdown().await.unwrap();
     }
 
     /// The next message; none when the server has left.

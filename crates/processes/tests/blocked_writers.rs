@@ -1,0 +1,80 @@
+//! Input that waits for a program which does not read it: no kind of stream may occupy the server's thread meanwhile.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod suite;
+
+use bytes::Bytes;
+use processes::{End, Processes, Streams};
+use std::sync::mpsc;
+use suite::{Heard, PATIENCE, PIPED, PIPES, TERMINAL, shell, start, told};
+
+/// More than the kernel holds for a program, of a terminal or a pipe.
+const INPUT_BYTES: usize = 1 << 20;
+
+/// Runs a test on a runtime with one thread, and fails when that thread is occupied for ever.
+fn on_one_thread(test: impl Future<Output = ()> + Send + 'static) {
+    let (ended, end) = mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(test);
+        let _ = ended.send(());
+    });
+    end.recv_timeout(2 * PATIENCE).expect("the thread that serves all processes is not occupied");
+}
+
+/// Starts a program that leaves its input unread and does `script` when that input waits. Other programs must be served
+/// afterwards, and it must be possible to end it.
+async fn check(house: &Processes, streams: Streams, script: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let (go, done) = (folder.path().join("go"), folder.path().join("done"));
+    let script = format!(
+        "[ -t 0 ] && stty raw -echo; echo ready; until [ -e {0} ]; do sleep 0.01; done; trap 'touch {1}' EXIT; {script}",
+        go.display(),
+        done.display(),
+    );
+    let process = house.spawn(&shell(streams, &script)).await.unwrap();
+    let mut heard = Heard::new(&process);
+    heard.until("ready").await;
+    let room = process.input_room(INPUT_BYTES).await;
+    process.write(Bytes::from(vec![b'y'; INPUT_BYTES]), room).unwrap();
+    std::fs::write(&go, "").unwrap();
+    while !done.exists() {
+        tokio::task::yield_now().await;
+        let (text, code) = told(house, &shell(PIPES, "echo served")).await;
+        assert_eq!((text.as_str(), code), ("served\n", 0), "{script}");
+    }
+    process.end(End::Kill);
+    heard.end().await;
+    process.gone().await;
+}
+
+/// What a program does with input that is waiting: it ends; it closes its streams and goes on; it closes them and opens the
+/// terminal again; it goes on without reading.
+const SCRIPTS: [&str; 4] = [
+    "exit 3",
+    "exec <&- >&- 2>&-; sleep 0.1",
+    "exec <&- >&- 2>&-; sleep 0.01; exec </dev/tty >/dev/tty; sleep 0.1",
+    "sleep 0.1",
+];
+
+#[test]
+fn a_terminal_that_hangs_up_with_input_waiting_occupies_no_thread() {
+    on_one_thread(async {
+        let house = start();
+        for script in SCRIPTS {
+            check(&house, TERMINAL, script).await;
+        }
+        house.shutdown().await;
+    });
+}
+
+#[test]
+fn a_pipe_whose_reader_goes_with_input_waiting_occupies_no_thread() {
+    on_one_thread(async {
+        let house = start();
+        for script in SCRIPTS {
+            check(&house, PIPED, script).await;
+        }
+        house.shutdown().await;
+    });
+}
