@@ -1,5 +1,7 @@
 //! `airlock doctor`: says whether this machine can hold guests safely, layer by layer.
 
+mod hiding;
+
 use crate::config_files::config_files;
 use crate::{Exit, data_directory, print};
 use sandbox::{Layer, Sandbox, Tier};
@@ -41,6 +43,7 @@ pub(crate) fn doctor(args: &Args) -> Exit {
     findings.push(memory());
     let data_dir = args.data_dir.clone().or_else(data_directory::usual);
     findings.push(keeping(data_dir.as_deref()));
+    findings.extend(hiding::check());
     findings.extend(configuration(data_dir.as_deref().unwrap_or(Path::new("."))));
     findings.push(account(data_dir.as_deref()));
     if args.json {

@@ -1,10 +1,16 @@
 //! `airlock exec-server`: processes for agents, over stdio or a WebSocket of its own.
 
+use crate::config_files::vault_key;
+use crate::housing::retention;
+use crate::protected::protected_paths;
 use crate::runtime::{finish, keep_memory, one_thread};
-use crate::{Exit, print};
+use crate::{Exit, data_directory, print};
+use processes::{ProtectedPaths, ProtectionScope};
 use server::exec_server::{
     Access, Choice, Confines, Dialect, ExecServerTransport, Options, PlainSandbox, run_with,
 };
+use sources::config::RETENTION_SECONDS_MAX;
+use std::path::PathBuf;
 
 /// Spawns and steers processes for a client, over pipes or terminals.
 ///
@@ -29,6 +35,23 @@ pub(crate) struct Args {
     /// process and all that it starts may use. Requests about files and HTTP are then refused.
     #[arg(long, value_name = "JSON", value_parser = confines)]
     sandbox: Option<Confines>,
+    /// How long the processes of a client that was cut off wait for it to come back. Codex 0.166 had 30 seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 80, value_parser = retention_seconds())]
+    detached_seconds: u64,
+    /// How long a process is known to its client after its end. Codex 0.166 had 30 seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 80, value_parser = retention_seconds())]
+    ended_seconds: u64,
+    /// Lets processes without a sandbox use the data directory of a server of this account, the key of its vault, and
+    /// its configuration files.
+    ///
+    /// Otherwise these are hidden, where the system allows it. Some programs need this where the account is not root,
+    /// because hiding takes a user namespace: sudo, and others that change their user.
+    #[arg(long)]
+    show_server_files: bool,
+}
+
+fn retention_seconds() -> clap::builder::RangedU64ValueParser {
+    clap::value_parser!(u64).range(..=RETENTION_SECONDS_MAX)
 }
 
 fn confines(text: &str) -> Result<Confines, String> {
@@ -52,6 +75,23 @@ impl From<Speech> for Choice {
     }
 }
 
+/// What no process may use: there may be a server of this account.
+fn protected(args: &Args) -> ProtectedPaths {
+    let scope = match args.show_server_files {
+        true => ProtectionScope::CagedPrograms,
+        false => ProtectionScope::EveryProgram,
+    };
+    let named = std::env::var_os("AIRLOCK_DATA_DIR").map(PathBuf::from);
+    let files: Vec<PathBuf> = sources::user_file().into_iter().collect();
+    let key = named.clone().or_else(data_directory::usual).map(|at| vault_key(None, &at));
+    let protected = protected_paths(named.as_deref(), key.as_deref(), &files, scope);
+    // Where this account has no server there is nothing to hide, and programs need no namespace.
+    match protected.hidden.iter().any(|path| path.exists()) {
+        true => protected,
+        false => ProtectedPaths::default(),
+    }
+}
+
 /// Serves, and tells how it ended.
 pub(crate) fn exec_server(args: &Args) -> Exit {
     if let (true, ExecServerTransport::WebSocket(at)) = (args.no_auth, args.listen) {
@@ -66,7 +106,13 @@ pub(crate) fn exec_server(args: &Args) -> Exit {
     // One thread, whoever listens: a message is never handed from one to another, and the programs have the other cores.
     let runtime = one_thread();
     let access = if args.no_auth { Access::Everybody } else { Access::Token };
-    let options = Options { choice: args.dialect.into(), access, sandbox: args.sandbox.clone() };
+    let options = Options {
+        choice: args.dialect.into(),
+        access,
+        sandbox: args.sandbox.clone(),
+        retention: retention(Some(args.detached_seconds), Some(args.ended_seconds)),
+        protected: protected(args),
+    };
     let serving = async { Ok(run_with(args.listen, options).await?) };
     match runtime.and_then(|runtime| finish(runtime, serving)) {
         Ok(()) => Exit::Good,

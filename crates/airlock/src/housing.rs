@@ -1,12 +1,17 @@
 //! Where processes of clients and of programs live, as the configuration says.
 
 use crate::exit::UsageError;
+use crate::protected::protected_paths;
 use anyhow::Context as _;
-use processes::Processes;
-use server::exec_server::{Choice, Confines, ExecServer, PlainSandbox, Reach, imposed_cage};
+use processes::{Processes, ProtectionScope};
+use server::exec_server::{
+    Choice, Confines, ExecServer, PlainSandbox, Reach, Retention, imposed_cage,
+};
 use sources::config::{ProcessNetwork, ProcessSandbox};
 use sources::{ConfigFiles, ProcessTool};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tools::Catalogue;
 
 /// Where processes live; nowhere where nobody may start one.
@@ -17,12 +22,24 @@ pub(crate) struct Housing {
 }
 
 impl Housing {
-    /// Reads the files, and makes room where clients or programs may start processes.
-    pub(crate) fn open(files: &ConfigFiles, is_for_clients: bool) -> anyhow::Result<Self> {
+    /// Reads the files, and makes room where clients or programs may start processes. None of these may use the files of the
+    /// server.
+    pub(crate) fn open(
+        files: &ConfigFiles,
+        vault_key: &Path,
+        is_for_clients: bool,
+    ) -> anyhow::Result<Self> {
         let wrong = |why| UsageError(format!("the configuration is wrong: {why}"));
         let said = sources::processes(files).map_err(wrong)?;
+        let scope = match said.hide_server_files {
+            Some(false) => ProtectionScope::CagedPrograms,
+            Some(true) | None => ProtectionScope::EveryProgram,
+        };
         let start = || {
-            Processes::start(&processes::Config::default())
+            let paths: Vec<PathBuf> = files.files.iter().map(|file| file.path.clone()).collect();
+            let data_dir = Some(files.data_dir.as_path());
+            let protected = protected_paths(data_dir, Some(vault_key), &paths, scope);
+            Processes::start(&processes::Config { protected, ..Default::default() })
                 .context("could not start what processes are started from")
         };
         let is_wanted = is_for_clients || said.run.is_some();
@@ -44,7 +61,8 @@ impl Housing {
     /// The door for clients, where there is room for it.
     pub(crate) fn exec_server(&self) -> Option<ExecServer> {
         let processes = self.processes.clone()?;
-        Some(ExecServer::confined(processes, Choice::Auto, self.confines()))
+        let retention = retention(self.said.detached_seconds, self.said.ended_seconds);
+        Some(ExecServer::retaining(processes, Choice::Auto, self.confines(), retention))
     }
 
     /// What every process is kept to, whoever starts it.
@@ -58,6 +76,13 @@ impl Housing {
             processes.shutdown().await;
         }
     }
+}
+
+/// How long a server retains what clients may ask for, where that is set.
+pub(crate) fn retention(detached: Option<u64>, ended: Option<u64>) -> Retention {
+    let usual = Retention::default();
+    let seconds = |set: Option<u64>, usual| set.map_or(usual, Duration::from_secs);
+    Retention { detached: seconds(detached, usual.detached), ended: seconds(ended, usual.ended) }
 }
 
 /// What the configuration keeps processes to, in the words of the door.

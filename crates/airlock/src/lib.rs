@@ -26,6 +26,7 @@ mod policy;
 mod print;
 mod profiles;
 mod progress;
+mod protected;
 mod reach;
 mod repl;
 mod repl_server;

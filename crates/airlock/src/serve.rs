@@ -79,7 +79,7 @@ async fn attend(
     let listen = listen.map_or_else(|| settings.listen(), Ok)?;
     let listener = server::bind(listen).await.map_err(port_owner::explain)?;
     let lanes = Lanes::start().context("could not start threads")?;
-    let housing = Housing::open(&files, args.exec)?;
+    let housing = Housing::open(&files, settings.vault_key(), args.exec)?;
     let engine = engine(&args, data_dir, store, &housing, &settings).await?;
     if !args.started_by_client {
         settings.record(store, Clock::system().now()).await?;

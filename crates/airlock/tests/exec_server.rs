@@ -23,7 +23,10 @@ fn compare_facts(dialect: &str) {
     let names = all.lines().filter_map(|line| line.strip_prefix("def(\"")?.split('"').next());
     let chosen: Vec<&str> =
         names.filter(|name| is_full || !SLOW.iter().any(|slow| name.starts_with(slow))).collect();
-    let server = format!("{AIRLOCK} exec-server --no-auth --dialect {dialect} --listen");
+    // The codex that was recorded retained detached sessions and ended processes for 30 seconds.
+    let retention = "--detached-seconds 30 --ended-seconds 30";
+    let server =
+        format!("{AIRLOCK} exec-server --no-auth {retention} --dialect {dialect} --listen");
     let (stdio, socket) = (format!("{server} stdio://"), format!("{server} ws://127.0.0.1:0"));
     let out = folder.path().to_str().unwrap();
     let scenarios = conformance("scenarios.mjs");
@@ -153,7 +156,8 @@ async fn a_client_of_many_processes_leaves_nothing_behind() {
 #[tokio::test]
 async fn a_server_within_the_same_process_needs_no_socket() {
     let program = processes::Program::At(AIRLOCK.into());
-    let house = processes::Processes::start(&processes::Config { program }).unwrap();
+    let house =
+        processes::Processes::start(&processes::Config { program, ..Default::default() }).unwrap();
     let server = server::exec_server::ExecServer::new(house, server::exec_server::Choice::Auto);
     let options = ExecServerClientConnectOptions::default();
     let client =
@@ -480,4 +484,37 @@ fn check_full(said: &[String]) {
     has(8, "Process exited with code 137");
     has(9, "data:image/png;base64,iVBOR");
     has(10, "No such file or directory");
+}
+
+#[tokio::test]
+async fn how_long_ended_processes_and_those_of_a_lost_client_are_retained_can_be_chosen() {
+    let server = Served::start(&["--detached-seconds", "0", "--ended-seconds", "0"]);
+    let mut client = Raw::connect(&server.url).await;
+    let greeting = client.greet(json!({"clientName": "t", "resumeSessionId": null})).await;
+    let start = |id: &str, argv: Value| json!({"processId": id, "argv": argv, "cwd": "/tmp", "env": {"PATH": "/usr/bin:/bin"}, "tty": false});
+    client.ask("process/start", start("ended", json!(["true"]))).await;
+    while client.note().await["method"] != "process/closed" {}
+    // An id can be used again when its process is forgotten.
+    while client.ask("process/list", json!({})).await["processes"] != json!([]) {}
+    client.ask("process/start", start("ended", json!(["true"]))).await;
+    client.ask("process/start", start("runs", json!(["sleep", "1000"]))).await;
+    let listed = client.ask("process/list", json!({})).await;
+    let runs = listed["processes"].as_array().unwrap().iter().find(|p| p["processId"] == "runs");
+    let pid = runs.unwrap()["pid"].as_i64().unwrap();
+    drop(client);
+    exec_served::gone(i32::try_from(pid).unwrap()).await;
+    let mut again = Raw::connect(&server.url).await;
+    let params = json!({"clientName": "t", "resumeSessionId": greeting["sessionId"]});
+    again.send(&json!({"id": 1, "method": "initialize", "params": params}).to_string()).await;
+    let answer = again.next().await.unwrap();
+    assert!(answer["error"]["message"].as_str().unwrap().contains("unknown session"), "{answer}");
+}
+
+#[test]
+fn a_session_that_cannot_be_resumed_has_no_id() {
+    let mut server = Stdio::start(&[]);
+    assert_eq!(server.greet(json!({"clientName": "t"})).unwrap()["sessionId"], Value::Null);
+    let mut server = Stdio::start(&[]);
+    let greeting = server.greet(json!({"clientName": "t", "resumeSessionId": null})).unwrap();
+    assert!(greeting["sessionId"].is_string(), "{greeting}");
 }

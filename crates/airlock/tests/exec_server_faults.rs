@@ -123,7 +123,7 @@ async fn a_terminal_that_its_program_leaves_with_input_waiting_freezes_nothing()
         let folder = tempfile::tempdir().unwrap();
         let (go, gone) = (folder.path().join("go"), folder.path().join("gone"));
         let script = format!(
-            "stty raw -echo; echo ready; until [ -e {} ]; do sleep 0.01; done; (sleep 0.05; touch {}) & {leave}",
+            "trap '' HUP; stty raw -echo; echo ready; until [ -e {} ]; do sleep 0.01; done; (sleep 0.05; touch {}) & {leave}",
             go.display(),
             gone.display(),
         );

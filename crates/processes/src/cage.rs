@@ -1,6 +1,6 @@
 //! What a program may touch, and how much it may use: the words. How it is enforced is the warden's business.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Walls around a program and all that it starts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -114,6 +114,20 @@ impl Wall {
 }
 
 impl Cage {
+    /// What may be done with a path.
+    pub fn access_at(&self, path: &Path) -> Access {
+        let holds = self.rules.iter().filter(|rule| path.starts_with(&rule.path));
+        // Of the same path, the one that forbids most counts.
+        let strictness = |access| match access {
+            Access::Write => 0,
+            Access::Read => 1,
+            Access::Deny => 2,
+        };
+        let longest =
+            holds.max_by_key(|rule| (rule.path.components().count(), strictness(rule.access)));
+        longest.map_or(Access::Deny, |rule| rule.access)
+    }
+
     /// The rules in the order in which they are laid over each other: shorter paths first, and of the same path the
     /// one that forbids most last.
     pub(crate) fn ordered(&self) -> Vec<Rule> {

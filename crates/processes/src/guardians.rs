@@ -1,6 +1,7 @@
 //! Where guardians come from: the warden forks them. Those whose family is gone wait for another order.
 
 use crate::guardian_link;
+use crate::protected::ProtectedPaths;
 use crate::spawn::{self, Warden};
 use nix::errno::Errno;
 use std::fs::File;
@@ -20,6 +21,7 @@ pub const SPARES_MAX: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Guardians {
     program: File,
+    protected: ProtectedPaths,
     warden: Mutex<Option<Warden>>,
     spares: StdMutex<Spares>,
 }
@@ -42,11 +44,17 @@ pub(crate) struct Link {
 
 impl Guardians {
     /// Starts a warden, and a guardian that waits.
-    pub(crate) fn start(program: File) -> io::Result<Self> {
-        let warden = spawn::warden(&program)?;
-        let guardians = Self { program, warden: Mutex::default(), spares: StdMutex::default() };
+    pub(crate) fn start(program: File, protected: ProtectedPaths) -> io::Result<Self> {
+        let warden = spawn::warden(&program, &protected)?;
+        let (none, spares) = (Mutex::default(), StdMutex::default());
+        let guardians = Self { program, protected, warden: none, spares };
         guardians.add_spare(&warden);
         Ok(Self { warden: Mutex::new(Some(warden)), ..guardians })
+    }
+
+    /// What programs must not use.
+    pub(crate) const fn protected(&self) -> &ProtectedPaths {
+        &self.protected
     }
 
     /// Where the program is that wardens run.
@@ -104,7 +112,7 @@ impl Guardians {
             return Ok(self.spares().links.pop());
         }
         tracing::warn!("the warden went away");
-        *warden = spawn::warden(&self.program)?;
+        *warden = spawn::warden(&self.program, &self.protected)?;
         let mut spares = self.spares();
         spares.warden += 1;
         spares.links.clear();

@@ -12,6 +12,9 @@
 //! what leaves its group and session, stays a descendant of the guardian and dies with it. When the connection
 //! of a guardian closes, whatever closed it, the guardian kills all it has. When all are gone it waits for the
 //! next program.
+//!
+//! The warden takes a mount namespace in which [`ProtectedPaths`] are covered, and every program inherits it. A program in a
+//! [`Cage`] has namespaces of its own besides; its first process reaps orphans there.
 
 mod answerer;
 mod cage;
@@ -22,6 +25,7 @@ mod order;
 mod output;
 mod process;
 mod processes;
+mod protected;
 mod pump;
 mod screen;
 mod spawn;
@@ -39,6 +43,7 @@ pub use output::{
 };
 pub use process::{End, InputRoom, Process};
 pub use processes::{Config, Processes, Program};
+pub use protected::{ProtectedPaths, ProtectionScope};
 pub use screen::{Color, Cursor, Look, Modes, Row, Run, SCROLLBACK_ROWS_MAX, Screen, Snapshot};
 pub use spec::{BadSpec, Input, Size, Spec, Streams};
 pub use warden::enter_if_asked;

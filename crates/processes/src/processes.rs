@@ -5,6 +5,7 @@ use crate::guardians::Guardians;
 use crate::order::{Order, REPORT_BYTES, Report};
 use crate::output::Output;
 use crate::process::{Hold, Process};
+use crate::protected::{ProtectedPaths, ProtectionScope};
 use crate::pump::Pump;
 use crate::spawn;
 use crate::spec::{Spec, Streams};
@@ -18,22 +19,19 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// What a house of processes is made of.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Config {
     /// Whose hidden verb is the warden.
     pub program: Program,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self { program: Program::ThisBinary }
-    }
+    /// What processes must not use.
+    pub protected: ProtectedPaths,
 }
 
 /// A program that calls [`crate::enter_if_asked`] first thing in `main`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Program {
     /// The one that is running.
+    #[default]
     ThisBinary,
     /// Another one.
     At(PathBuf),
@@ -55,7 +53,8 @@ struct Shared {
 impl Processes {
     /// Starts the warden.
     pub fn start(config: &Config) -> io::Result<Self> {
-        let guardians = Arc::new(Guardians::start(spawn::open(&config.program)?)?);
+        let guardians =
+            Arc::new(Guardians::start(spawn::open(&config.program)?, config.protected.clone())?);
         let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
         Ok(Self { shared: Arc::new(Shared { guardians, tasks, stopping }) })
     }
@@ -106,6 +105,12 @@ impl Processes {
                 Err(SpawnError::Ours(io::ErrorKind::InvalidData.into()))
             }
         }
+    }
+
+    /// Whether programs without a cage are kept away from protected paths as well, where the system allows it.
+    pub fn protects_every_program(&self) -> bool {
+        let protected = self.shared.guardians.protected();
+        protected.scope == ProtectionScope::EveryProgram && !protected.is_empty()
     }
 
     /// Where the program is that wardens run: this one, usually.

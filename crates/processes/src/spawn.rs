@@ -2,6 +2,7 @@
 
 use crate::guardian_link;
 use crate::processes::Program;
+use crate::protected::ProtectedPaths;
 use crate::warden::VERB;
 use std::fs::File;
 use std::io;
@@ -28,12 +29,13 @@ pub(crate) fn open(program: &Program) -> io::Result<File> {
 
 /// Starts a warden.
 #[expect(clippy::disallowed_methods, reason = "this is the place that the rule names")]
-pub(crate) fn warden(program: &File) -> io::Result<Warden> {
+pub(crate) fn warden(program: &File, protected: &ProtectedPaths) -> io::Result<Warden> {
     let (ours, theirs) = guardian_link::pair()?;
     // The socket comes as standard input: no code of ours has to run between fork and exec.
     let child = tokio::process::Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()))
         .arg0("airlock-warden")
         .arg(VERB)
+        .args(protected.to_args())
         .env_clear()
         .current_dir("/")
         // A Ctrl-C in the terminal is for the server, which then ends its processes in order.

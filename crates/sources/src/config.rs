@@ -5,7 +5,7 @@ mod processes;
 mod repl;
 
 pub use connection::{Basic, Connection, Flow, OAuth, Text, Words};
-pub use processes::{ProcessNetwork, ProcessRun, ProcessSandbox, Processes};
+pub use processes::{ProcessNetwork, ProcessRun, ProcessSandbox, Processes, RETENTION_SECONDS_MAX};
 pub use repl::{Repl, ReplCommand, ReplCommands, ReplDeed, WrittenCommand};
 
 use lifecycle::{Action, Pattern, ToolPath};
@@ -332,8 +332,7 @@ impl File {
         let mut merged = other;
         merged.sources.extend(self.sources);
         merged.notify = self.notify.or(merged.notify);
-        merged.processes.sandbox = self.processes.sandbox.or(merged.processes.sandbox);
-        merged.processes.run = self.processes.run.or(merged.processes.run);
+        merged.processes = self.processes.over(merged.processes);
         merged.enclave.tools.extend(self.enclave.tools);
         for (source, connections) in self.connections {
             merged.connections.entry(source).or_default().extend(connections);

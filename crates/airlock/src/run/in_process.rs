@@ -2,6 +2,7 @@
 
 use super::Ending;
 use super::ask::{Asking, Desk};
+use crate::config_files::vault_key;
 use crate::executions::level_name;
 use crate::exit::UsageError;
 use crate::housing::Housing;
@@ -54,7 +55,7 @@ pub(super) async fn run(errand: Errand) -> anyhow::Result<Ending> {
     let (policy, limits) = configured.map_err(wrong)?;
     let policies = Arc::new(Policies::fixed(policy.and(errand.kept.clone())));
     let catalogue = Catalogue::new(vec![Arc::new(Demo::new(&errand.data_dir))])?;
-    let housing = Housing::open(&files, false)?;
+    let housing = Housing::open(&files, &vault_key(None, &errand.data_dir), false)?;
     housing.offer(&catalogue)?;
     let shown = Arc::clone(&policies);
     let shows = move |found: &Found| shown.live().shows(&found.path(), found.traits());

@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A house for terminals.
 pub(crate) fn house() -> Processes {
     let program = Program::At(env!("CARGO_BIN_EXE_airlock").into());
-    Processes::start(&Config { program }).unwrap()
+    Processes::start(&Config { program, ..Default::default() }).unwrap()
 }
 
 /// A verb in a terminal.

@@ -103,7 +103,7 @@ impl Server {
 /// Lets programs run commands.
 fn commands(catalogue: &Catalogue) -> Processes {
     let program = processes::Program::At(env!("CARGO_BIN_EXE_airlock").into());
-    let processes = Processes::start(&processes::Config { program }).unwrap();
+    let processes = Processes::start(&processes::Config { program, ..Default::default() }).unwrap();
     let run = sources::config::ProcessRun::default();
     let tool = ProcessTool::new(run, &processes, std::path::Path::new("/"), None);
     catalogue.add(Arc::new(tool)).unwrap();

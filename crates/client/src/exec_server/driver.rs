@@ -15,8 +15,9 @@ use std::time::Duration;
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::time::Instant;
 
-/// A server that is restarted or a network that blinks is back within this time.
-const RESUME_TIME_MAX: Duration = Duration::from_secs(25);
+/// How long the client tries to come back to its session: a little less than servers retain it, which codex 0.169 does for
+/// about 80 seconds.
+const RESUME_TIME_MAX: Duration = Duration::from_secs(75);
 
 /// Between two tries to come back.
 const RESUME_EVERY: Duration = Duration::from_millis(100);

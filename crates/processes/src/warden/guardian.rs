@@ -1,96 +1,71 @@
 //! A guardian: the parent of one program at a time and the adopter of all its orphans.
 
+use super::caged::{self, CageInit, CagedProgram, failed};
 use super::children::children;
+use super::covers::Covers;
 use super::family::Family;
 use super::program::Plan;
 use super::usage::Meter;
-use super::{cage, hear_an_end, vfork, wait};
-use crate::cage::Cage;
+use super::{hear_an_end, vfork, wait};
 use crate::guardian_link::take_streams;
-use crate::order::{Order, REPORT_BYTES, Report, Wish};
+use crate::order::{Order, Report, Wish};
 use nix::errno::Errno;
 use nix::poll::PollTimeout;
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::signalfd::SignalFd;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{ForkResult, Pid, fork};
+use nix::unistd::Pid;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
 /// Serves until the server has no use for it any more.
-pub(super) fn run(link: OwnedFd, children: &SignalFd) -> i32 {
+pub(super) fn run(link: OwnedFd, children: &SignalFd, covers: &Covers) -> i32 {
     // A name of its own in lists of processes.
     let _ = nix::sys::prctl::set_name(c"airlock-guard");
     if nix::sys::prctl::set_child_subreaper(true).is_err() {
         return 1;
     }
     let link = UnixStream::from(link);
-    while serve(&link, children).is_ok() {}
+    while serve(&link, children, covers).is_ok() {}
     0
 }
 
 /// Waits for an order, starts what is ordered and looks after it until nobody is left. An error is the end of the server.
-fn serve(link: &UnixStream, children: &SignalFd) -> io::Result<()> {
+fn serve(link: &UnixStream, children: &SignalFd, covers: &Covers) -> io::Result<()> {
     let (first, streams) = take_streams(link)?;
     let order = Order::read([first].as_slice().chain(link))?;
     let meter = order.cage.as_ref().and_then(|cage| Meter::new(cage.limits));
-    match start(&order, streams) {
-        Ok(leader) => {
-            Guardian { link, leader: Some(leader), group: leader, meter }.attend(children)
+    match start(&order, streams, covers) {
+        Ok((leader, init)) => Guardian {
+            link,
+            leader: Some(leader),
+            group: leader,
+            init_pid: init.as_ref().map(|init| init.pid),
+            init,
+            meter,
         }
+        .attend(children),
         Err(report) => (&*link).write_all(&report.to_bytes()),
     }
 }
 
 /// Returns when the child has become the program or said why not.
-fn start(order: &Order, streams: [OwnedFd; 3]) -> Result<Pid, Report> {
-    let plan = Plan::new(order, &streams).map_err(failed)?;
-    match &order.cage {
-        None => vfork::start(&plan).map_err(failed),
-        // Building a cage takes memory, which a child that borrows ours must not do.
-        Some(cage) => fork_caged(&plan, cage, streams),
+fn start(
+    order: &Order,
+    streams: [OwnedFd; 3],
+    covers: &Covers,
+) -> Result<(Pid, Option<CageInit>), Report> {
+    if covers.are_shared() && covers.renew().is_err() {
+        return Err(failed(Errno::EACCES));
     }
-}
-
-const fn failed(errno: Errno) -> Report {
-    Report::Failed { errno: errno as i32 }
-}
-
-fn fork_caged(plan: &Plan, cage: &Cage, streams: [OwnedFd; 3]) -> Result<Pid, Report> {
-    let no_pipe = |error: io::Error| Errno::from_raw(error.raw_os_error().unwrap_or(libc::EINVAL));
-    let (mut said, say) = io::pipe().map_err(|error| failed(no_pipe(error)))?;
-    // SAFETY: as in the warden: this process has one thread.
-    match unsafe { fork() }.map_err(failed)? {
-        ForkResult::Child => {
-            drop(said);
-            let _ = (&say).write_all(&become_caged(plan, cage).to_bytes());
-            super::leave(127)
-        }
-        ForkResult::Parent { child } => {
-            drop((say, streams));
-            let mut why = [0; REPORT_BYTES];
-            match said.read_exact(&mut why) {
-                // The other end closes when the program is entered.
-                Err(_) => Ok(child),
-                Ok(()) => {
-                    let _ = waitpid(child, None);
-                    Err(Report::from_bytes(why).unwrap_or_else(|| failed(Errno::EINVAL)))
-                }
-            }
-        }
-    }
-}
-
-/// Becomes the program in its cage; returns only with the reason why not.
-fn become_caged(plan: &Plan, cage: &Cage) -> Report {
-    if let Err(errno) = plan.settle() {
-        return failed(errno);
-    }
-    match cage::enter(cage) {
-        Ok(()) => failed(plan.enter()),
-        Err((wall, _)) => Report::Uncaged { wall },
-    }
+    let plan = Plan::new(order, &streams, covers.are_shared()).map_err(failed)?;
+    let Some(cage) = &order.cage else {
+        return Ok((vfork::start(&plan).map_err(failed)?, None));
+    };
+    // Building a cage takes memory, which a child that borrows ours must not do.
+    let CagedProgram { leader, init } = caged::start(&plan, &covers.within(cage), streams)?;
+    Ok((leader, Some(init)))
 }
 
 struct Guardian<'a> {
@@ -99,6 +74,10 @@ struct Guardian<'a> {
     leader: Option<Pid>,
     /// The group it was born to lead.
     group: Pid,
+    /// Held while the program lives: the first process of its cage ends when nobody is left.
+    init: Option<CageInit>,
+    /// The number of that process, until it is reaped.
+    init_pid: Option<Pid>,
     /// What it and all that it starts may use together.
     meter: Option<Meter>,
 }
@@ -112,7 +91,8 @@ impl Guardian<'_> {
         let most =
             self.meter.as_ref().map_or(PollTimeout::NONE, |_| PollTimeout::from(LOOK_EVERY_MS));
         while let Ok((has_wish, _)) = wait(self.link, children, most) {
-            if let Some(excess) = self.meter.as_mut().and_then(Meter::excess) {
+            if let Some(excess) = self.meter.as_mut().and_then(|meter| meter.excess(self.init_pid))
+            {
                 // Whether that is heard or not, it is the end.
                 let _ = self.report(Report::Exceeded { excess });
                 break;
@@ -164,8 +144,12 @@ impl Guardian<'_> {
     fn ended(&mut self, pid: Pid, code: i32) {
         if self.leader == Some(pid) {
             self.leader = None;
+            self.init = None;
             // Where nobody hears it, the link says so next.
             let _ = self.report(Report::Exited { code });
+        }
+        if self.init_pid == Some(pid) {
+            self.init_pid = None;
         }
     }
 
@@ -174,6 +158,10 @@ impl Guardian<'_> {
     fn end(mut self, ends: &SignalFd) -> io::Result<()> {
         if self.leader.is_some() {
             let _ = killpg(self.group, Signal::SIGKILL);
+        }
+        if let Some(init) = self.init_pid {
+            // The kernel kills all who are in its namespace.
+            let _ = nix::sys::signal::kill(init, Signal::SIGKILL);
         }
         // All who have ended are reaped before the others are looked at: a look costs as much as there are.
         while self.reap().is_some() {

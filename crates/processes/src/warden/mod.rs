@@ -5,17 +5,24 @@
 #![expect(unsafe_code, reason = "fork and the controlling terminal have no safe interface")]
 
 mod cage;
+mod caged;
+mod capabilities;
 mod children;
+mod covers;
 mod family;
 mod guardian;
+mod init;
 mod program;
 mod signals;
 mod stat;
 mod usage;
+mod users;
 mod vfork;
 
 use crate::guardian_link::{Received, receive};
+use crate::protected::ProtectedPaths;
 use children::children;
+use covers::Covers;
 use family::Family;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -38,7 +45,8 @@ pub fn enter_if_asked() {
     if std::env::args_os().nth(1).as_deref() != Some(OsStr::new(VERB)) {
         return;
     }
-    let code = match Warden::begin() {
+    let protected = ProtectedPaths::from_args(std::env::args_os().skip(2));
+    let code = match Warden::begin(protected) {
         Ok(warden) => warden.run(),
         Err(_) => NOT_STEERED,
     };
@@ -54,21 +62,24 @@ fn leave(code: i32) -> ! {
 struct Warden {
     control: OwnedFd,
     children: SignalFd,
+    covers: Covers,
     guardians: HashSet<Pid>,
     /// Whether somebody was left to us by a guardian that was killed.
     has_orphans: bool,
 }
 
 impl Warden {
-    fn begin() -> io::Result<Self> {
+    fn begin(protected: ProtectedPaths) -> io::Result<Self> {
         let control = io::stdin().as_fd().try_clone_to_owned()?;
         nix::unistd::dup2_stdin(std::fs::File::open("/dev/null")?)?;
         close_inherited(&control)?;
         // Leading a session already is as good.
         let _ = nix::unistd::setsid();
+        let covers = Covers::enter(protected);
         nix::sys::prctl::set_child_subreaper(true)?;
         let children = signals::hear_children_only()?;
-        Ok(Self { control, children, guardians: HashSet::new(), has_orphans: false })
+        let guardians = HashSet::new();
+        Ok(Self { control, children, covers, guardians, has_orphans: false })
     }
 
     /// Serves until the server is gone.
@@ -105,7 +116,7 @@ impl Warden {
                     Ok(nothing) => drop(std::mem::replace(&mut self.control, nothing)),
                     Err(_) => leave(1),
                 }
-                leave(guardian::run(link, &self.children))
+                leave(guardian::run(link, &self.children, &self.covers))
             }
             // The server sees its end of the guardian's socket close.
             Err(_) => {}

@@ -1,6 +1,7 @@
 //! A program that is about to be: all that it takes, made ready by its guardian, and the steps of the child that becomes
 //! it. The child may be borrowing its parent's memory, so its steps call the system and take no memory.
 
+use super::capabilities;
 use super::signals::unblock;
 use crate::order::Order;
 use nix::errno::Errno;
@@ -15,6 +16,8 @@ use std::os::unix::ffi::OsStrExt as _;
 pub(super) struct Plan {
     guardian: Pid,
     has_terminal: bool,
+    /// Whether the program loses the capabilities that could remove covers.
+    loses_capabilities: bool,
     streams: [RawFd; 3],
     cwd: CString,
     program: CString,
@@ -24,7 +27,11 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Reads an order. Our own search path becomes the program's.
-    pub(super) fn new(order: &Order, streams: &[OwnedFd; 3]) -> Result<Self, Errno> {
+    pub(super) fn new(
+        order: &Order,
+        streams: &[OwnedFd; 3],
+        loses_capabilities: bool,
+    ) -> Result<Self, Errno> {
         let program = order.argv.first().ok_or(Errno::EINVAL)?;
         let arg0 = order.arg0.as_ref().unwrap_or(program);
         let words = [arg0].into_iter().chain(&order.argv[1..]);
@@ -33,6 +40,7 @@ impl Plan {
         Ok(Self {
             guardian: nix::unistd::getpid(),
             has_terminal: order.has_terminal,
+            loses_capabilities: loses_capabilities && order.cage.is_none(),
             streams: streams.each_ref().map(std::os::fd::AsRawFd::as_raw_fd),
             cwd: text(order.cwd.as_os_str())?,
             program: text(program)?,
@@ -46,8 +54,13 @@ impl Plan {
         size_of_val(self.argv.places.as_slice())
     }
 
-    /// The child's first steps: a session of its own, with its terminal, that ends with its guardian.
-    pub(super) fn settle(&self) -> Result<(), Errno> {
+    /// The guardian, as a child in its PID namespace sees it.
+    pub(super) const fn guardian(&self) -> Pid {
+        self.guardian
+    }
+
+    /// The child's first steps: a session of its own, with its terminal, that ends with its parent.
+    pub(super) fn settle(&self, parent: Pid) -> Result<(), Errno> {
         setsid()?;
         if self.has_terminal {
             // Ctrl-C and hang-ups of this session come from it.
@@ -56,7 +69,7 @@ impl Plan {
         }
         set_pdeathsig(Signal::SIGKILL)?;
         // It may have ended before the wish was made.
-        if getppid() == self.guardian { Ok(()) } else { Err(Errno::ESRCH) }
+        if getppid() == parent { Ok(()) } else { Err(Errno::ESRCH) }
     }
 
     /// The last one: the child becomes the program, with all signals as usual. Returns only with the reason why not.
@@ -70,6 +83,11 @@ impl Plan {
         // SAFETY: the text ends with a zero and outlives the call.
         if unsafe { libc::chdir(self.cwd.as_ptr()) } < 0 {
             return Errno::last();
+        }
+        if self.loses_capabilities
+            && let Err(errno) = capabilities::give_up_administration()
+        {
+            return errno;
         }
         if let Err(errno) = unblock() {
             return errno;

@@ -3,6 +3,7 @@
 use super::children::children_of;
 use super::stat::Stat;
 use crate::cage::{CageLimits, Excess};
+use nix::unistd::Pid;
 use std::collections::HashMap;
 
 /// How much of a family is looked at: more are too many anyway.
@@ -29,18 +30,24 @@ impl Meter {
         (limits != CageLimits::default()).then(fresh)
     }
 
-    /// What was used too much, if anything.
-    pub(super) fn excess(&mut self) -> Option<Excess> {
+    /// What was used too much, if anything. The first process of a cage is ours: only those count whom it has reaped.
+    pub(super) fn excess(&mut self, init: Option<Pid>) -> Option<Excess> {
+        let init = init.map(|init| init.as_raw().unsigned_abs());
         let mut unseen = children_of(std::process::id());
         let (mut n_processes, mut n_pages, mut seen) = (0_u64, 0_u64, HashMap::new());
         // Whoever lost its parent was reaped here; what it used counts all the same.
         let mut n_ticks = reaped_ticks().saturating_sub(self.ticks_before);
         while let Some(pid) = unseen.pop() {
-            n_processes += 1;
-            n_pages += resident_pages(pid);
-            if let Some(stat) = Stat::of(pid) {
+            let stat = Stat::of(pid);
+            if init == Some(pid) {
+                n_ticks += stat.map_or(0, |stat| stat.reaped_ticks);
+            } else if let Some(stat) = stat {
                 n_ticks += stat.own_ticks + stat.reaped_ticks;
                 seen.insert((pid, stat.begun), stat.own_ticks);
+            }
+            if init != Some(pid) {
+                n_processes += 1;
+                n_pages += resident_pages(pid);
             }
             if unseen.len() < FAMILY_MAX {
                 unseen.extend(children_of(pid));

@@ -2,8 +2,8 @@
 #![allow(dead_code, reason = "each test program uses its own part")]
 
 use processes::{
-    Access, Cage, CageLimits, Config, Event, Input, Network, Process, Processes, Program, Rule,
-    Seq, Size, Spec, Stream, Streams,
+    Access, Cage, CageLimits, Config, Event, Input, Network, Process, Processes, Program,
+    ProtectedPaths, Rule, Seq, Size, Spec, Stream, Streams,
 };
 use std::ffi::OsString;
 use std::path::Path;
@@ -17,8 +17,12 @@ pub(crate) const PIPED: Streams = Streams::Pipes(Input::Pipe);
 pub(crate) const TERMINAL: Streams = Streams::Terminal(Size { rows: 24, columns: 80 });
 
 pub(crate) fn start() -> Processes {
+    start_with(ProtectedPaths::default())
+}
+
+pub(crate) fn start_with(protected: ProtectedPaths) -> Processes {
     let program = Program::At(env!("CARGO_BIN_EXE_warden-for-tests").into());
-    Processes::start(&Config { program }).unwrap()
+    Processes::start(&Config { program, protected }).unwrap()
 }
 
 /// Leaves as many guardians waiting as ever do.

@@ -9,6 +9,9 @@ use std::time::Duration;
 const TIME_MS_USUALLY: u64 = 10 * 60_000;
 const TIME_MS_MAX: u64 = 24 * 3_600_000;
 
+/// Longest that ended processes, and those of a client that was cut off, are retained: a day.
+pub const RETENTION_SECONDS_MAX: u64 = 24 * 3_600;
+
 /// Processes of clients and of programs. Read when a server starts.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -17,6 +20,13 @@ pub struct Processes {
     pub sandbox: Option<ProcessSandbox>,
     /// Lets programs run commands by `tools.process.run`; where it is not said, they cannot.
     pub run: Option<ProcessRun>,
+    /// Whether programs without a sandbox are kept away from the data directory, the vault key and configuration files as
+    /// well; those in a sandbox always are. On unless it says `false`.
+    pub hide_server_files: Option<bool>,
+    /// How long the processes of a client that was cut off wait for it, in seconds.
+    pub detached_seconds: Option<u64>,
+    /// How long a process is known to its client after its end, in seconds.
+    pub ended_seconds: Option<u64>,
 }
 
 /// What processes are kept to: everything can be read, and nothing written but this.
@@ -76,11 +86,29 @@ impl ProcessRun {
 }
 
 impl Processes {
+    /// These settings, and those of `other` where these say nothing.
+    pub(super) fn over(self, other: Self) -> Self {
+        Self {
+            sandbox: self.sandbox.or(other.sandbox),
+            run: self.run.or(other.run),
+            hide_server_files: self.hide_server_files.or(other.hide_server_files),
+            detached_seconds: self.detached_seconds.or(other.detached_seconds),
+            ended_seconds: self.ended_seconds.or(other.ended_seconds),
+        }
+    }
+
     pub(super) fn check(&self) -> Result<(), String> {
         let sandbox = self.sandbox.iter();
         let mut places = sandbox.flat_map(|sandbox| sandbox.writable.iter().chain(&sandbox.hidden));
         if let Some(relative) = places.find(|path| !path.starts_with('/')) {
             return Err(format!("processes.sandbox names {relative}, which is no absolute path"));
+        }
+        for (name, seconds) in [("detached", self.detached_seconds), ("ended", self.ended_seconds)]
+        {
+            if seconds.is_some_and(|seconds| seconds > RETENTION_SECONDS_MAX) {
+                let most = RETENTION_SECONDS_MAX;
+                return Err(format!("processes.{name}_seconds is {most} at most"));
+            }
         }
         let Some(run) = &self.run else { return Ok(()) };
         if !(1..=TIME_MS_MAX).contains(&run.time_ms_max) {

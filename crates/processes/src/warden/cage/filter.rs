@@ -44,14 +44,6 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_userfaultfd,
 ];
 
-/// Changes to a process by its number, which is the first argument. Nobody but oneself has the number 0.
-const OF_OTHERS: [libc::c_long; 4] = [
-    libc::SYS_sched_setaffinity,
-    libc::SYS_sched_setattr,
-    libc::SYS_sched_setparam,
-    libc::SYS_sched_setscheduler,
-];
-
 /// Shared memory of this size is not worth hiding something in.
 const SHARED_BYTES_MAX: u64 = 4_096;
 
@@ -99,12 +91,10 @@ fn new_worlds() -> io::Result<Vec<SeccompRule>> {
     worlds.into_iter().map(|flag| has(0, flag as u64)).collect()
 }
 
-/// Limits, priorities and processors of others: the kernel asks for the same user only, and the server is that.
+/// Limits and priorities of others. The PID namespace already keeps a program from naming a process outside; processors and
+/// schedulers can therefore be chosen for any process or thread inside, as threads do for each other.
 fn others() -> io::Result<Rules> {
     let mut rules = Rules::new();
-    for call in OF_OTHERS {
-        rules.insert(call, vec![is_none_of(0, &[0])?]);
-    }
     // Anybody's limits may be asked for.
     let of_another = condition(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, 0)?;
     let is_changed = condition(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;

@@ -2,16 +2,16 @@
 //! namespaces while it may still take them, mounts while it may still mount, then no way back, then the filters.
 
 mod filter;
-mod mounts;
+pub(super) mod mounts;
 mod rights;
 
+use super::users::take_with_own_user;
 use crate::cage::{Cage, Network, Wall};
 use std::io;
 
-/// Enters a cage; there is no way out.
+/// Enters a cage, in its namespaces; there is no way out.
 pub(super) fn enter(cage: &Cage) -> Result<(), (Wall, io::Error)> {
     let at = |wall| move |error| (wall, error);
-    take_namespaces(cage.network).map_err(at(Wall::Namespaces))?;
     mounts::lay(&cage.ordered()).map_err(at(Wall::Mounts))?;
     if cage.network == Network::Loopback {
         raise_loopback().map_err(at(Wall::Network))?;
@@ -22,19 +22,12 @@ pub(super) fn enter(cage: &Cage) -> Result<(), (Wall, io::Error)> {
     filter::install(cage).map_err(at(Wall::Filter))
 }
 
-/// Users keep their number and lose all power over what is not theirs.
-fn take_namespaces(network: Network) -> io::Result<()> {
-    // SAFETY: both always succeed and take nothing.
-    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
-    let mut flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWIPC;
-    if network != Network::All {
-        flags |= libc::CLONE_NEWNET;
-    }
-    // SAFETY: it takes no pointers; the process has one thread.
-    check(unsafe { libc::unshare(flags) })?;
-    std::fs::write("/proc/self/setgroups", "deny")?;
-    std::fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
-    std::fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+/// Takes the namespaces of a cage: users keep their number and lose all power over what is not theirs. Children are in the
+/// PID namespace, this process is not.
+pub(super) fn take_namespaces(network: Network) -> io::Result<()> {
+    let network = if network == Network::All { 0 } else { libc::CLONE_NEWNET };
+    let flags = libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWPID | network;
+    take_with_own_user(flags)
 }
 
 /// A new network has a loopback that is down.

@@ -34,6 +34,7 @@ const OF_FILES: [&str; 18] = [
 pub(super) fn lay(rules: &[Rule]) -> io::Result<()> {
     let written = written_mounts()?;
     mount(None, "/", None, libc::MS_REC | libc::MS_PRIVATE, None)?;
+    show_own_processes();
     let rules: Vec<&Rule> = rules.iter().filter(|rule| rule.path.exists()).collect();
     for rule in rules.iter().filter(|rule| rule.path != Path::new("/")) {
         mount(Some(&rule.path), &rule.path, None, libc::MS_BIND | libc::MS_REC, None)?;
@@ -54,6 +55,13 @@ pub(super) fn lay(rules: &[Rule]) -> io::Result<()> {
         }
     }
     make_devices()
+}
+
+/// A `/proc` that shows the processes of this PID namespace only. The kernel refuses it where parts of the present one are
+/// covered, as in most containers; the present one stays then.
+fn show_own_processes() {
+    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    let _ = mount(Some(Path::new("proc")), "/proc", Some(c"proc"), flags, None);
 }
 
 /// Whether it is this rule that says what may be done with a place below its own.
@@ -78,7 +86,7 @@ fn written_mounts() -> io::Result<Vec<PathBuf>> {
 }
 
 /// Blanks and the like are written as a backslash and three digits.
-fn unescaped(mut text: &[u8]) -> Vec<u8> {
+pub(in crate::warden) fn unescaped(mut text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     while let [first, rest @ ..] = text {
         let digits = rest.get(..3).filter(|_| *first == b'\\');
@@ -92,7 +100,7 @@ fn unescaped(mut text: &[u8]) -> Vec<u8> {
 
 /// Puts nothing where something was. It covers what is there now: what takes its place outside is not covered, so whoever
 /// hides a file that others replace hides the folder that holds it.
-fn hide(path: &Path) -> io::Result<()> {
+pub(in crate::warden) fn hide(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         let flags = libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
         return mount(
@@ -100,7 +108,7 @@ fn hide(path: &Path) -> io::Result<()> {
             path,
             Some(c"tmpfs"),
             flags,
-            Some(c"size=4k,mode=000"),
+            Some(c"size=4k,nr_inodes=2,mode=000"),
         );
     }
     mount(Some(Path::new("/dev/null")), path, None, libc::MS_BIND, None)
@@ -131,7 +139,7 @@ fn make_devices() -> io::Result<()> {
     LINKS.into_iter().try_for_each(|(to, at)| std::os::unix::fs::symlink(to, at))
 }
 
-fn mount(
+pub(in crate::warden) fn mount(
     from: Option<&Path>,
     at: impl AsRef<Path>,
     kind: Option<&CStr>,
@@ -153,7 +161,11 @@ fn mount(
     })
 }
 
-fn set_read_only(path: &Path, flags: libc::c_uint, is_read_only: bool) -> io::Result<()> {
+pub(in crate::warden) fn set_read_only(
+    path: &Path,
+    flags: libc::c_uint,
+    is_read_only: bool,
+) -> io::Result<()> {
     let path = text(path)?;
     let (set, clear) = match is_read_only {
         true => (libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID, 0),

@@ -115,7 +115,7 @@ fn both(one: &Cage, other: &Cage) -> Cage {
             (Access::Read, _) | (_, Access::Read) => Access::Read,
             (Access::Write, Access::Write) => Access::Write,
         };
-        let access = least(access_at(one, &rule.path), access_at(other, &rule.path));
+        let access = least(one.access_at(&rule.path), other.access_at(&rule.path));
         Rule { path: rule.path.clone(), access }
     });
     let least = |one: Option<u64>, other: Option<u64>| match (one, other) {
@@ -131,19 +131,6 @@ fn both(one: &Cage, other: &Cage) -> Cage {
             processes: least(one.limits.processes, other.limits.processes),
         },
     }
-}
-
-fn access_at(cage: &Cage, path: &Path) -> Access {
-    let holds = cage.rules.iter().filter(|rule| path.starts_with(&rule.path));
-    // Of the same path, the one that forbids most counts.
-    let strictness = |access| match access {
-        Access::Write => 0,
-        Access::Read => 1,
-        Access::Deny => 2,
-    };
-    let longest =
-        holds.max_by_key(|rule| (rule.path.components().count(), strictness(rule.access)));
-    longest.map_or(Access::Deny, |rule| rule.access)
 }
 
 /// What a process in a cage was denied, as far as it said so: nothing where it ended well.
@@ -199,7 +186,7 @@ mod tests {
         for (path, access) in
             [("/etc", Access::Read), ("/work/x", Access::Write), ("/work/.git/x", Access::Read)]
         {
-            assert_eq!((path, access_at(&merged, Path::new(path))), (path, access));
+            assert_eq!((path, merged.access_at(Path::new(path))), (path, access));
         }
         assert_eq!(merged.network, Network::Loopback);
         let limits = CageLimits { memory_bytes: None, cpu_ms: Some(7), processes: Some(3) };

@@ -1,18 +1,27 @@
-//! Requests about files in a sandbox: each is done by a process of its own, this same binary in the same cage that a
-//! command would have. So the system itself decides what may be touched, whatever links and renames do meanwhile.
+//! Requests about files that are done by other processes, so that the system itself decides what may be touched, whatever
+//! links and renames do meanwhile. The program is this same binary.
+//!
+//! In a sandbox each request has a process of its own, in the same cage that a command would have. Without one, a process
+//! does the requests of a connection one after the other: like a command, it cannot see the server's own files.
 
 use super::files;
-use processes::{Access, Cage, End, Event, Input, Network, Processes, Rule, Spec, Stream, Streams};
+use processes::{
+    Access, Cage, Changes, End, Event, Input, Network, Process, Processes, Rule, Seq, Spec, Stream,
+    Streams,
+};
 use protocols::exec_server::{FileRequest, MESSAGE_BYTES_MAX};
 use protocols::json_rpc::{ErrorObject, INTERNAL, INVALID_PARAMS};
 use serde_json::Value;
 use std::ffi::OsStr;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, BufRead as _, Read as _, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
 /// The hidden verb that makes this binary do one request.
 const VERB: &str = "__files";
+
+/// Its argument for a process that does more than one.
+const SERVE: &str = "serve";
 
 /// Longest that one may take: a file system may hang, and a pipe that is written to waits for its reader.
 const TIME_MAX: Duration = Duration::from_secs(60);
@@ -28,7 +37,24 @@ pub fn enter_if_asked() -> Option<ExitCode> {
     if std::env::args_os().nth(1).as_deref() != Some(OsStr::new(VERB)) {
         return None;
     }
-    Some(if attend().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let is_serving = std::env::args_os().nth(2).as_deref() == Some(OsStr::new(SERVE));
+    let done = if is_serving { serve_requests() } else { attend() };
+    Some(if done.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Does requests, one per line, until there are no more. Files that are opened stay open meanwhile.
+fn serve_requests() -> io::Result<()> {
+    let mut handles = files::Handles::default();
+    let (mut stdin, mut stdout) = (io::stdin().lock(), io::stdout().lock());
+    let mut asked = vec![];
+    while stdin.read_until(b'\n', &mut asked)? > 0 {
+        let request: FileRequest = serde_json::from_slice(&asked)?;
+        asked.clear();
+        serde_json::to_writer(&mut stdout, &files::attend(request, &mut handles))?;
+        stdout.write_all(b"\n")?;
+        stdout.flush()?;
+    }
+    Ok(())
 }
 
 fn attend() -> io::Result<()> {
@@ -90,12 +116,80 @@ fn spec(processes: &Processes, mut cage: Cage) -> Spec {
     if let Ok(path) = processes.program() {
         cage.rules.push(Rule { path, access: Access::Read });
     }
+    Spec { cage: Some(cage), ..own_program(&[VERB]) }
+}
+
+fn own_program(words: &[&str]) -> Spec {
     Spec {
-        argv: vec!["/proc/self/exe".into(), VERB.into()],
+        argv: ["/proc/self/exe"].iter().chain(words).map(Into::into).collect(),
         arg0: Some("airlock-files".into()),
         cwd: "/".into(),
         env: vec![],
         streams: Streams::Pipes(Input::Pipe),
-        cage: Some(cage),
+        cage: None,
+    }
+}
+
+/// The process that does the requests of one connection that has no sandbox. It is started by the first request.
+pub(super) struct FileWorker {
+    processes: Processes,
+    running: Option<RunningWorker>,
+}
+
+struct RunningWorker {
+    process: Process,
+    changes: Changes,
+    after: Seq,
+    /// What it has said of the next answer.
+    heard: Vec<u8>,
+}
+
+impl FileWorker {
+    pub(super) const fn new(processes: Processes) -> Self {
+        Self { processes, running: None }
+    }
+
+    /// Does a request. If the process breaks, the next request has another one, which has no files open.
+    pub(super) async fn perform(&mut self, request: &FileRequest) -> files::Done {
+        let broke = || ErrorObject::new(INTERNAL, "the request broke on our side");
+        let mut asked = serde_json::to_vec(request).map_err(|_| broke())?;
+        asked.push(b'\n');
+        let mut worker = match self.running.take() {
+            Some(worker) => worker,
+            None => RunningWorker::start(&self.processes).await.map_err(|_| broke())?,
+        };
+        let answer = worker.ask(asked).await.ok_or_else(broke)?;
+        self.running = Some(worker);
+        serde_json::from_slice::<Result<Value, ErrorObject>>(&answer).map_err(|_| broke())?
+    }
+}
+
+impl RunningWorker {
+    async fn start(processes: &Processes) -> Result<Self, processes::SpawnError> {
+        let process = processes.spawn(&own_program(&[VERB, SERVE])).await?;
+        Ok(Self { changes: process.output().changes(), process, after: 0, heard: vec![] })
+    }
+
+    /// Its answer; none where it has ended.
+    async fn ask(&mut self, asked: Vec<u8>) -> Option<Vec<u8>> {
+        let room = self.process.input_room(asked.len()).await;
+        self.process.write(asked.into(), room).ok()?;
+        loop {
+            while let Some(event) = self.process.output().next_after(self.after) {
+                self.after = event.seq();
+                self.process.output().release(self.after);
+                match event {
+                    Event::Output(chunk) if chunk.stream == Stream::Stdout => {
+                        self.heard.extend_from_slice(&chunk.bytes);
+                        if chunk.bytes.last() == Some(&b'\n') {
+                            return Some(std::mem::take(&mut self.heard));
+                        }
+                    }
+                    Event::Output(_) => {}
+                    Event::Exited { .. } | Event::Closed { .. } => return None,
+                }
+            }
+            self.changes.next().await;
+        }
     }
 }

@@ -2,7 +2,7 @@
 //! answer, so that no request holds up those behind it.
 
 use super::outbox::{Outbox, Reply, Unheard};
-use super::session::{DETACHED_TIME_MAX, Entry, NotResumed, PROCESSES_MAX, Session};
+use super::session::{Entry, NotResumed, PROCESSES_MAX, Session};
 use super::shared::{Viewer, size_of};
 use super::spec::spec;
 use super::steward::{Ask, Look, Start, Steward, refuse};
@@ -230,9 +230,9 @@ impl Connection {
         };
         let is_codex = self.dialect == Dialect::Codex;
         self.is_resumable.store(is_codex && self.life == Life::OfTheSession, Ordering::Release);
-        let is_bare = self.server.shared.choice == Choice::Always(Dialect::Seed);
         reply.send(&InitializeResponse {
-            session_id: (!is_bare).then(|| session.id.clone()),
+            // In the other dialect a session ends with its connection, so there is nothing to come back to.
+            session_id: is_codex.then(|| session.id.clone()),
             environment_info: is_codex.then(environment::info),
         });
         // The answer comes before anything that its processes say.
@@ -388,7 +388,8 @@ impl Connection {
         let (started, process) = watch::channel(None);
         let number = session.number();
         let tasks = self.server.shared.tasks.clone();
-        let steward = Steward { session: Arc::clone(session), asks, started, tasks };
+        let ended_time = self.server.shared.retention.ended;
+        let steward = Steward { session: Arc::clone(session), asks, started, tasks, ended_time };
         (Entry { asks: sender, tty, is_shared, number, process }, steward)
     }
 
@@ -406,7 +407,7 @@ impl Connection {
             let server = self.server.clone();
             shared.tasks.spawn(async move {
                 tokio::select! {
-                    () = tokio::time::sleep(DETACHED_TIME_MAX) => {}
+                    () = tokio::time::sleep(server.shared.retention.detached) => {}
                     () = stopping.cancelled() => {}
                 }
                 if session.n_attached() == n_attached {

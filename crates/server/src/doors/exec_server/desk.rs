@@ -7,7 +7,7 @@ use super::reading::{self, Manner, denied, stream};
 use super::screen;
 use super::session::Client;
 use super::shared::Viewer;
-use super::steward::{Ask, REMEMBERED_TIME};
+use super::steward::Ask;
 use crate::tasks::Tasks;
 use processes::{Answerer, End, Event, Output, Process, Seq, Size};
 use protocols::exec_server::{
@@ -51,6 +51,8 @@ pub(super) struct Desk {
     pub(super) input: Input,
     pub(super) missed: Option<(Instant, Seq)>,
     pub(super) forget_at: Option<Instant>,
+    /// How long the process is retained after its end.
+    ended_time: Duration,
     tasks: Tasks,
 }
 
@@ -60,6 +62,7 @@ impl Desk {
         process: Process,
         dialect: Dialect,
         tasks: Tasks,
+        ended_time: Duration,
     ) -> Self {
         Self {
             name: quoted(&process_id),
@@ -78,6 +81,7 @@ impl Desk {
             room: None,
             missed: None,
             forget_at: None,
+            ended_time,
             tasks,
         }
     }
@@ -95,7 +99,7 @@ impl Desk {
             self.tell(&outbox, room, &event);
         }
         if self.forget_at.is_none() && self.output().is_closed() && self.dialect == Dialect::Codex {
-            self.forget_at = Some(Instant::now() + REMEMBERED_TIME);
+            self.forget_at = Some(Instant::now() + self.ended_time);
         }
     }
 

@@ -49,9 +49,15 @@ impl Lane {
         let (sender, mut orders) = mpsc::channel::<Order>(REQUESTS_MAX);
         tasks.spawn(async move {
             let mut handles = Handles::default();
+            let mut worker = caged_files::FileWorker::new(processes.clone());
             while let Some((request, cage, reply)) = orders.recv().await {
                 if let Some(cage) = cage {
                     reply.give(caged_files::perform(&processes, cage, &request).await);
+                    continue;
+                }
+                // This process sees its own files, which clients must not see.
+                if processes.protects_every_program() {
+                    reply.give(worker.perform(&request).await);
                     continue;
                 }
                 let working = tokio::task::spawn_blocking(move || {

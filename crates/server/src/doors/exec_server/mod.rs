@@ -46,6 +46,7 @@ use protocols::exec_server::{FRAME_BYTES_MAX, MESSAGE_BYTES_MAX};
 use session::Sessions;
 use shared::Shareds;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -63,6 +64,22 @@ pub enum Choice {
     Always(Dialect),
 }
 
+/// How long a server retains what a client may still ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// How long the processes of a client that was cut off wait for it to come back; then they are killed.
+    pub detached: Duration,
+    /// How long a process is known after its end, with the last of its output.
+    pub ended: Duration,
+}
+
+impl Default for Retention {
+    /// As codex 0.169 was measured: 80 s, and 65 to 95 s. Codex 0.166 had 30 s for both.
+    fn default() -> Self {
+        Self { detached: Duration::from_secs(80), ended: Duration::from_secs(80) }
+    }
+}
+
 /// An exec-server. Cheap to clone; all clones share their sessions.
 #[derive(Debug, Clone)]
 pub struct ExecServer {
@@ -77,6 +94,7 @@ struct Shared {
     choice: Choice,
     /// What every process is kept to, whatever its client asks for.
     imposed: Option<Confines>,
+    retention: Retention,
     places: Arc<Semaphore>,
     stopping: CancellationToken,
     tasks: Tasks,
@@ -90,12 +108,31 @@ impl ExecServer {
 
     /// The same; every process is kept to this, whatever its client asks for.
     pub fn confined(processes: Processes, choice: Choice, imposed: Option<Confines>) -> Self {
+        Self::retaining(processes, choice, imposed, Retention::default())
+    }
+
+    /// The same; what a client may still ask for is retained for other times than usual.
+    pub fn retaining(
+        processes: Processes,
+        choice: Choice,
+        imposed: Option<Confines>,
+        retention: Retention,
+    ) -> Self {
         let (stopping, tasks) = (CancellationToken::new(), Tasks::new());
         let sessions = Sessions::default();
         let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         let shareds = Shareds::default();
-        let shared =
-            Shared { processes, sessions, shareds, choice, imposed, places, stopping, tasks };
+        let shared = Shared {
+            processes,
+            sessions,
+            shareds,
+            choice,
+            imposed,
+            retention,
+            places,
+            stopping,
+            tasks,
+        };
         Self { shared: Arc::new(shared) }
     }
 
@@ -168,5 +205,17 @@ fn no_page(headers: &HeaderMap) -> Result<(), Problem> {
     match headers.contains_key(ORIGIN) {
         true => Err(Problem::forbidden("Web pages may not talk to an exec-server.")),
         false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_retained_is_retained_as_by_todays_codex() {
+        let Retention { detached, ended } = Retention::default();
+        assert_eq!(detached, Duration::from_secs(80));
+        assert!((65..=95).contains(&ended.as_secs()));
     }
 }

@@ -1,9 +1,9 @@
 //! A whole exec-server: from a transport to the last process. What a program that is nothing else calls.
 
-use super::{Choice, Confines, ExecServer, ListenError, listen};
+use super::{Choice, Confines, ExecServer, ListenError, Retention, listen};
 use crate::auth::Secret;
 use crate::stdio;
-use processes::{Config, Processes};
+use processes::{Config, Processes, ProtectedPaths};
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::str::FromStr;
@@ -62,6 +62,10 @@ pub struct Options {
     pub access: Access,
     /// What every process is kept to.
     pub sandbox: Option<Confines>,
+    /// What is retained for clients, and for how long.
+    pub retention: Retention,
+    /// What no process may use.
+    pub protected: ProtectedPaths,
 }
 
 /// Why a server did not serve.
@@ -101,8 +105,10 @@ pub async fn run_main_with_transport(transport: ExecServerTransport) -> Result<(
 
 /// The same, otherwise than usual.
 pub async fn run_with(transport: ExecServerTransport, options: Options) -> Result<(), RunError> {
-    let processes = Processes::start(&Config::default()).map_err(RunError::Warden)?;
-    let server = ExecServer::confined(processes, options.choice, options.sandbox);
+    let config = Config { protected: options.protected, ..Config::default() };
+    let processes = Processes::start(&config).map_err(RunError::Warden)?;
+    let Options { choice, sandbox, retention, .. } = options;
+    let server = ExecServer::retaining(processes, choice, sandbox, retention);
     match transport {
         ExecServerTransport::Stdio => serve_stdio(server).await,
         ExecServerTransport::WebSocket(at) => serve_socket(server, at, options.access).await,

@@ -6,11 +6,7 @@ use processes::{End, Process};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 use tokio::sync::{mpsc, watch};
-
-/// How long a client that was cut off may take to come back.
-pub(super) const DETACHED_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// Processes of one session that run or are remembered.
 pub(super) const PROCESSES_MAX: usize = 4_096;

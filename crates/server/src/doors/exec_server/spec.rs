@@ -4,6 +4,9 @@ use super::cage;
 use processes::{Input, Size, Spec, Streams};
 use protocols::exec_server::{Confines, ExecParams, path_of, read_sandbox};
 
+/// How the names of variables begin that are for this server and never for its processes.
+const OWN_VARIABLES: &str = "AIRLOCK_";
+
 /// What to start, kept to what is imposed and to what is asked for; or why it cannot be.
 pub(super) fn spec(params: &ExecParams, imposed: Option<&Confines>) -> Result<Spec, String> {
     if params.argv.is_empty() {
@@ -18,7 +21,10 @@ pub(super) fn spec(params: &ExecParams, imposed: Option<&Confines>) -> Result<Sp
         return Err("this exec-server has no proxy that a process could be kept behind".into());
     }
     let cwd = path_of(&params.cwd).map_err(|bad| bad.to_string())?;
+    // The server's own secrets are among these variables.
+    let is_own = |name: &str| name.starts_with(OWN_VARIABLES);
     let own = std::env::vars_os()
+        .filter(|(name, _)| !name.to_str().is_some_and(is_own))
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let env = protocols::exec_server::environment(params.env_policy.as_ref(), own, &params.env);
     let temporary = env.get("TMPDIR").map(String::as_str);

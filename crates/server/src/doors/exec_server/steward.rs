@@ -21,9 +21,6 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-/// How long an ended process is remembered.
-pub(super) const REMEMBERED_TIME: Duration = Duration::from_secs(30);
-
 /// What is asked of a process.
 #[derive(Debug)]
 pub(super) enum Ask {
@@ -82,6 +79,8 @@ pub(super) struct Steward {
     pub(super) asks: mpsc::Receiver<Ask>,
     pub(super) started: watch::Sender<Option<Process>>,
     pub(super) tasks: Tasks,
+    /// How long the process is retained after its end.
+    pub(super) ended_time: Duration,
 }
 
 impl Steward {
@@ -113,7 +112,7 @@ impl Steward {
             seq: snapshot.seq,
             size: TerminalSize { rows: snapshot.size.rows, cols: snapshot.size.columns },
         });
-        let mut desk = Desk::new(process_id, process, dialect, self.tasks.clone());
+        let mut desk = Desk::new(process_id, process, dialect, self.tasks.clone(), self.ended_time);
         (desk.told, desk.viewer) = (snapshot.seq, Some(viewer));
         desk.answers_queries = answers_queries;
         self.attend(desk).await;
@@ -124,7 +123,8 @@ impl Steward {
         let kind = if is_caged { "linuxSeccomp" } else { "none" };
         let sandbox_type = (start.dialect == Dialect::Codex || is_caged).then(|| kind.to_owned());
         start.reply.send(&ExecResponse { process_id: start.process_id.clone(), sandbox_type });
-        let mut desk = Desk::new(start.process_id, process, start.dialect, self.tasks.clone());
+        let tasks = self.tasks.clone();
+        let mut desk = Desk::new(start.process_id, process, start.dialect, tasks, self.ended_time);
         (desk.mode, desk.is_caged) = (start.mode, is_caged);
         desk.answers_queries = start.answers_queries;
         if let Some((owner, name)) = start.name {
@@ -179,7 +179,7 @@ async fn forget_when_ended(server: ExecServer, shared: Arc<Shared>) {
         while !shared.process.output().is_closed() {
             changes.next().await;
         }
-        tokio::time::sleep(REMEMBERED_TIME).await;
+        tokio::time::sleep(server.shared.retention.ended).await;
     };
     tokio::select! {
         () = ended => server.shared.shareds.forget(&shared),

@@ -1,0 +1,109 @@
+//! Whether processes of clients can be kept away from the files of a server on this machine. It is tried, not guessed.
+
+use super::{Finding, Mark};
+use processes::{
+    Access, Cage, Config, Event, Input, Processes, ProtectedPaths, ProtectionScope, Rule, Spec,
+    Streams,
+};
+use std::path::PathBuf;
+
+/// What the checks found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Hiding {
+    /// Whether a program without a sandbox finds nothing where something is hidden.
+    is_hidden: bool,
+    /// Whether a program in a sandbox sees none of the processes outside.
+    has_own_processes: bool,
+}
+
+/// Tries it with a directory of its own.
+pub(super) fn check() -> Vec<Finding> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let attempt =
+        runtime.map_err(anyhow::Error::from).and_then(|runtime| runtime.block_on(attempt()));
+    match attempt {
+        Ok(hiding) => findings(hiding),
+        Err(error) => {
+            let text =
+                format!("processes: whether files can be hidden from them is unknown: {error:#}");
+            vec![Finding { mark: Mark::Missing, text }]
+        }
+    }
+}
+
+async fn attempt() -> anyhow::Result<Hiding> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().canonicalize()?;
+    std::fs::write(path.join("file"), "")?;
+    let protected = ProtectedPaths {
+        hidden: vec![path.clone()],
+        read_only: vec![],
+        scope: ProtectionScope::EveryProgram,
+    };
+    let processes = Processes::start(&Config { protected, ..Config::default() })?;
+    let file = path.join("file");
+    let is_hidden = !finds(&processes, file, None).await?;
+    let everything = Rule { path: "/".into(), access: Access::Read };
+    let cage = Cage { rules: vec![everything], ..Cage::default() };
+    let own = PathBuf::from(format!("/proc/{}", std::process::id()));
+    // Where there are no sandboxes none of them shows anything.
+    let has_own_processes = !finds(&processes, own, Some(cage)).await.unwrap_or(false);
+    processes.shutdown().await;
+    Ok(Hiding { is_hidden, has_own_processes })
+}
+
+/// Whether a program finds something at a path.
+async fn finds(processes: &Processes, path: PathBuf, cage: Option<Cage>) -> anyhow::Result<bool> {
+    let spec = Spec {
+        argv: vec!["/bin/sh".into(), "-c".into(), "test -e \"$0\"".into(), path.into()],
+        arg0: None,
+        cwd: "/".into(),
+        env: vec![],
+        streams: Streams::Pipes(Input::Null),
+        cage,
+    };
+    let process = processes.spawn(&spec).await?;
+    let mut follower = process.output().follow();
+    loop {
+        if let Event::Exited { code, .. } = follower.next().await {
+            return Ok(code == 0);
+        }
+    }
+}
+
+fn findings(Hiding { is_hidden, has_own_processes }: Hiding) -> Vec<Finding> {
+    let files = match is_hidden {
+        true => Finding {
+            mark: Mark::Good,
+            text: "processes cannot read the data directory or the vault key".into(),
+        },
+        false => Finding {
+            mark: Mark::Missing,
+            text: "processes can read the data directory: the scope `process` equals `admin` here. Let the server mount \
+                   (CAP_SYS_ADMIN) or allow unprivileged user namespaces"
+                .into(),
+        },
+    };
+    let others = (!has_own_processes).then(|| Finding {
+        mark: Mark::Missing,
+        text: "sandboxed processes see the command lines of others: parts of /proc are covered here, as in most containers"
+            .into(),
+    });
+    [files].into_iter().chain(others).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_nothing_can_be_hidden_process_equals_admin() {
+        let hiding = Hiding { is_hidden: false, has_own_processes: false };
+        let found = findings(hiding);
+        assert!(found[0].text.contains("the scope `process` equals `admin`"), "{found:?}");
+        assert_eq!(found.len(), 2);
+        assert!(found.iter().all(|finding| finding.mark == Mark::Missing));
+        let all = findings(Hiding { is_hidden: true, has_own_processes: true });
+        assert_eq!((all.len(), all[0].mark), (1, Mark::Good));
+    }
+}

@@ -1,0 +1,136 @@
+//! Files of the server that its children must not use: its data directory, its keys, its configuration.
+
+use crate::cage::{Access, Cage, Rule};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+/// Paths that children must not use. All are absolute and free of links; those that do not exist yet are protected from
+/// the first program on that starts after they exist.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ProtectedPaths {
+    /// Neither read nor written.
+    pub hidden: Vec<PathBuf>,
+    /// Not written.
+    pub read_only: Vec<PathBuf>,
+    /// For which programs.
+    pub scope: ProtectionScope,
+}
+
+/// Which programs are kept away from protected paths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ProtectionScope {
+    /// Every program, where the system allows it: with a mount namespace, and a user namespace where the server may
+    /// not mount.
+    #[default]
+    EveryProgram,
+    /// Programs in a cage.
+    CagedPrograms,
+}
+
+impl ProtectedPaths {
+    /// Whether there is nothing to protect.
+    pub const fn is_empty(&self) -> bool {
+        self.hidden.is_empty() && self.read_only.is_empty()
+    }
+
+    /// The arguments that tell a warden.
+    pub(crate) fn to_args(&self) -> Vec<OsString> {
+        let scope = match self.scope {
+            ProtectionScope::EveryProgram => EVERY,
+            ProtectionScope::CagedPrograms => CAGED,
+        };
+        let marked = |mark: u8, path: &PathBuf| {
+            OsString::from_vec([&[mark], path.as_os_str().as_bytes()].concat())
+        };
+        let hidden = self.hidden.iter().map(|path| marked(HIDDEN, path));
+        let read_only = self.read_only.iter().map(|path| marked(READ_ONLY, path));
+        [OsString::from(scope)].into_iter().chain(hidden).chain(read_only).collect()
+    }
+
+    /// Reads such arguments; what is none of them is left out.
+    pub(crate) fn from_args(args: impl Iterator<Item = OsString>) -> Self {
+        let mut protected = Self::default();
+        for arg in args {
+            if arg == CAGED {
+                protected.scope = ProtectionScope::CagedPrograms;
+            }
+            match arg.as_bytes().split_first() {
+                Some((&HIDDEN, path)) => protected.hidden.push(OsStr::from_bytes(path).into()),
+                Some((&READ_ONLY, path)) => {
+                    protected.read_only.push(OsStr::from_bytes(path).into());
+                }
+                Some(_) | None => {}
+            }
+        }
+        protected
+    }
+
+    /// A cage whose rules give none of these paths. Where they are covered already nothing is added: the kernel refuses to
+    /// change such covers.
+    pub(crate) fn within(&self, cage: &Cage, are_covered: bool) -> Cage {
+        let is_below =
+            |path: &Path, roots: &[PathBuf]| roots.iter().any(|root| path.starts_with(root));
+        let allowed = cage.rules.iter().filter(|rule| !is_below(&rule.path, &self.hidden));
+        let mut rules: Vec<Rule> = allowed.cloned().collect();
+        for rule in &mut rules {
+            if rule.access == Access::Write && is_below(&rule.path, &self.read_only) {
+                rule.access = Access::Read;
+            }
+        }
+        if !are_covered {
+            let is_written = |path: &&PathBuf| cage.access_at(path) == Access::Write;
+            let read_only = self.read_only.iter().filter(is_written);
+            let rule = |path: &PathBuf, access| Rule { path: path.clone(), access };
+            rules.extend(read_only.map(|path| rule(path, Access::Read)));
+            rules.extend(self.hidden.iter().map(|path| rule(path, Access::Deny)));
+        }
+        Cage { rules, ..cage.clone() }
+    }
+}
+
+const EVERY: &str = "every";
+const CAGED: &str = "caged";
+const HIDDEN: u8 = b'-';
+const READ_ONLY: u8 = b'=';
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn protected(scope: ProtectionScope) -> ProtectedPaths {
+        let hidden = vec!["/data".into(), "/key file".into()];
+        ProtectedPaths { hidden, read_only: vec!["/work/airlock.toml".into()], scope }
+    }
+
+    #[test]
+    fn a_warden_reads_what_it_is_given() {
+        for scope in [ProtectionScope::EveryProgram, ProtectionScope::CagedPrograms] {
+            let given = protected(scope);
+            assert_eq!(ProtectedPaths::from_args(given.to_args().into_iter()), given);
+        }
+        assert!(ProtectedPaths::from_args(std::iter::empty()).is_empty());
+    }
+
+    #[test]
+    fn no_rule_of_a_cage_gives_protected_paths_back() {
+        let rule = |path: &str, access| Rule { path: path.into(), access };
+        let asked = [
+            rule("/", Access::Read),
+            rule("/work", Access::Write),
+            rule("/data/tokens", Access::Write),
+        ];
+        let cage = Cage { rules: asked.into(), ..Cage::default() };
+        let kept = protected(ProtectionScope::CagedPrograms).within(&cage, false);
+        for (path, access) in [
+            ("/work/x", Access::Write),
+            ("/work/airlock.toml", Access::Read),
+            ("/data", Access::Deny),
+            ("/data/tokens/admin", Access::Deny),
+            ("/key file", Access::Deny),
+            ("/etc", Access::Read),
+        ] {
+            assert_eq!((path, kept.access_at(path.as_ref())), (path, access));
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Starts a program in a cage.
+//!
+//! ```text
+//! guardian --fork--> helper: takes the namespaces --fork--> first process of the PID namespace
+//!     |                    |
+//!     +------ parent ------+--clone(CLONE_PARENT)--> the program
+//! ```
+//!
+//! The helper stays in the guardian's PID namespace, so that it learns the program's number there, and the program becomes
+//! a child of the guardian, which thus can signal and reap it as it does others.
+
+use super::program::Plan;
+use super::{cage, init, leave};
+use crate::cage::{Cage, Wall};
+use crate::order::{REPORT_BYTES, Report};
+use nix::errno::Errno;
+use nix::sys::wait::waitpid;
+use nix::unistd::{ForkResult, Pid, fork};
+use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+
+/// A program in a cage.
+pub(super) struct CagedProgram {
+    pub(super) leader: Pid,
+    pub(super) init: CageInit,
+}
+
+/// The first process of a cage. It ends when this is dropped and nobody else is left inside.
+pub(super) struct CageInit {
+    pub(super) pid: Pid,
+    _hold: PipeWriter,
+}
+
+/// Both numbers that a helper reports.
+const BORN_BYTES: usize = 2 * size_of::<i32>();
+
+/// Returns when the program is entered, or could not be.
+pub(super) fn start(
+    plan: &Plan,
+    cage: &Cage,
+    streams: [OwnedFd; 3],
+) -> Result<CagedProgram, Report> {
+    let pipe = || io::pipe().map_err(|error| failed(error_number(&error)));
+    let ((mut said, say), (mut born, bear), (held, hold)) = (pipe()?, pipe()?, pipe()?);
+    // SAFETY: this process has one thread, so the child may do anything that the parent could.
+    match unsafe { fork() }.map_err(failed)? {
+        ForkResult::Child => {
+            drop((said, born, hold));
+            if let Err(report) = bring_forth(plan, cage, held, &say, bear) {
+                let _ = (&say).write_all(&report.to_bytes());
+            }
+            leave(0)
+        }
+        ForkResult::Parent { child } => {
+            drop((say, bear, held, streams));
+            let mut numbers = [0; BORN_BYTES];
+            let is_born = born.read_exact(&mut numbers).is_ok();
+            let mut why = [0; REPORT_BYTES];
+            // The other end closes when the program is entered.
+            let has_failed = said.read_exact(&mut why).is_ok();
+            let _ = waitpid(child, None);
+            let [init, leader] = pids(numbers);
+            if is_born && !has_failed {
+                return Ok(CagedProgram { leader, init: CageInit { pid: init, _hold: hold } });
+            }
+            drop(hold);
+            if is_born {
+                let _ = waitpid(leader, None);
+                let _ = waitpid(init, None);
+            }
+            let unknown = failed(Errno::EAGAIN);
+            Err(if has_failed { Report::from_bytes(why).unwrap_or(unknown) } else { unknown })
+        }
+    }
+}
+
+/// What the helper does. It ends afterwards.
+fn bring_forth(
+    plan: &Plan,
+    cage: &Cage,
+    held: PipeReader,
+    say: &PipeWriter,
+    mut bear: PipeWriter,
+) -> Result<(), Report> {
+    let no_namespaces = |_| Report::Uncaged { wall: Wall::Namespaces };
+    cage::take_namespaces(cage.network).map_err(no_namespaces)?;
+    // SAFETY: as above. The first process of the namespace must be there before any other.
+    let init = match unsafe { fork() }.map_err(failed)? {
+        ForkResult::Child => leave(init::run(held)),
+        ForkResult::Parent { child } => child,
+    };
+    drop(held);
+    match clone_as_sibling().map_err(failed)? {
+        ForkResult::Child => {
+            drop(bear);
+            let _ = (&*say).write_all(&become_caged(plan, cage).to_bytes());
+            leave(127)
+        }
+        ForkResult::Parent { child } => {
+            let numbers = [init, child].map(|pid| pid.as_raw().to_le_bytes());
+            bear.write_all(numbers.as_flattened()).map_err(|error| failed(error_number(&error)))
+        }
+    }
+}
+
+/// Forks a child of our parent.
+fn clone_as_sibling() -> Result<ForkResult, Errno> {
+    let flags = libc::CLONE_PARENT | libc::SIGCHLD;
+    let none = std::ptr::null::<u8>();
+    // SAFETY: without a stack or memory that is shared it is a fork, and this process has one thread.
+    let answer = unsafe { libc::syscall(libc::SYS_clone, flags, none, none, none, none) };
+    match Errno::result(answer)? {
+        0 => Ok(ForkResult::Child),
+        child => {
+            let child = i32::try_from(child).map_err(|_| Errno::EINVAL)?;
+            Ok(ForkResult::Parent { child: Pid::from_raw(child) })
+        }
+    }
+}
+
+/// Becomes the program in its cage; returns only with the reason why not.
+fn become_caged(plan: &Plan, cage: &Cage) -> Report {
+    // The guardian is outside the namespace, where nobody has a number.
+    if let Err(errno) = plan.settle(Pid::from_raw(0)) {
+        return failed(errno);
+    }
+    match cage::enter(cage) {
+        Ok(()) => failed(plan.enter()),
+        Err((wall, _)) => Report::Uncaged { wall },
+    }
+}
+
+fn pids(numbers: [u8; BORN_BYTES]) -> [Pid; 2] {
+    let [a, b, c, d, e, f, g, h] = numbers;
+    [[a, b, c, d], [e, f, g, h]].map(|number| Pid::from_raw(i32::from_le_bytes(number)))
+}
+
+pub(super) const fn failed(errno: Errno) -> Report {
+    Report::Failed { errno: errno as i32 }
+}
+
+fn error_number(error: &io::Error) -> Errno {
+    Errno::from_raw(error.raw_os_error().unwrap_or(libc::EINVAL))
+}
