@@ -1,18 +1,21 @@
 //! `airlock mcp`: MCP on stdio, passed on to the server; and the configuration of clients for it.
 
 mod bridge;
+mod client_token;
 mod install;
 mod merge;
 
 use crate::reach::{Server, named_server};
 use crate::{Exit, autostart, data_directory, print};
 use client::HttpClient;
+use server::auth::TokenName;
 use std::path::PathBuf;
 
 /// Lets an agent in: speaks MCP on stdin and stdout, and passes it on to the server.
 ///
-/// Starts a server where none runs. Its token is `tokens/run` of the data directory, which cannot
-/// administer anything.
+/// Starts a server where none runs. Its token is the client's own, which `airlock mcp install` mints, or `tokens/run` of
+/// the data directory. Neither can administer anything, and by default neither can answer: a person does, on the page
+/// that the agent names.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
@@ -30,9 +33,10 @@ enum Verb {
 /// Which server, and on what terms.
 #[derive(Debug, Clone, clap::Args)]
 struct Link {
-    /// How questions reach a person: the model asks, a page does, or the client's own form.
-    #[arg(long, value_name = "MODE", value_enum, default_value_t = Mode::Model)]
-    elicitation_mode: Mode,
+    /// How questions reach a person: the model asks, a page does, or the client's own form. Without this, as the token's
+    /// value of answers says: a page for person, the client's form for client, the model for model.
+    #[arg(long, value_name = "MODE", value_enum)]
+    elicitation_mode: Option<Mode>,
     /// How long a call waits before it is answered with a handle, in milliseconds.
     #[arg(long, value_name = "MS")]
     wait: Option<u64>,
@@ -43,7 +47,10 @@ struct Link {
     /// that owns the data directory.
     #[arg(long, visible_alias = "server", value_name = "URL|NAME", env = "AIRLOCK_URL")]
     base_url: Option<String>,
-    /// What opens it; without this, what tokens/run in the data directory holds.
+    /// The client for whom this runs: its token is in the file tokens/NAME of the data directory.
+    #[arg(long = "as", value_name = "NAME", value_parser = token_name)]
+    client_name: Option<TokenName>,
+    /// What opens it; without this and without --as, what tokens/run in the data directory holds.
     #[arg(long, value_name = "TOKEN", env = "AIRLOCK_TOKEN", hide_env_values = true)]
     token: Option<String>,
     /// Where Airlock keeps what must last [default: ~/.airlock].
@@ -87,19 +94,14 @@ pub(crate) fn mcp(args: Args) -> Exit {
 impl Link {
     /// What the URL says about how we want to be served.
     fn query(&self) -> String {
-        let mode = match self.elicitation_mode {
-            Mode::Model => "model",
-            Mode::Browser => "browser",
-            Mode::Native => "native",
-        };
-        let mut query = format!("elicitation_mode={mode}");
-        if let Some(wait) = self.wait {
-            query.push_str(&format!("&wait={wait}"));
-        }
-        if self.direct_tools {
-            query.push_str("&tools=direct");
-        }
-        query
+        let mode = self.elicitation_mode.map(|mode| match mode {
+            Mode::Model => "elicitation_mode=model".to_owned(),
+            Mode::Browser => "elicitation_mode=browser".to_owned(),
+            Mode::Native => "elicitation_mode=native".to_owned(),
+        });
+        let wait = self.wait.map(|wait| format!("wait={wait}"));
+        let tools = self.direct_tools.then(|| "tools=direct".to_owned());
+        mode.into_iter().chain(wait).chain(tools).collect::<Vec<_>>().join("&")
     }
 
     /// The server, started if need be. Blocks.
@@ -124,12 +126,30 @@ impl Link {
         let client = HttpClient::new(&url, None).map_err(|error| error.to_string())?;
         // The secret of this machine goes to this machine only, and never the administrator's.
         let ours = data_dir.filter(|_| client.is_loopback());
-        let secret = named(&self.token)
-            .or(kept)
-            .or_else(|| std::fs::read_to_string(server::auth::secret_file(&ours?, "run")).ok());
+        let read = |name: &str| {
+            let file = server::auth::secret_file(ours.as_ref()?, name);
+            std::fs::read_to_string(file).ok()
+        };
+        let secret = match &self.client_name {
+            // Another token in its place would give this client rights that are not its own.
+            Some(name) if kept.is_none() => {
+                Some(read(name.as_str()).ok_or_else(|| no_token(name))?)
+            }
+            Some(_) | None => named(&self.token).or(kept).or_else(|| read("run")),
+        };
         match secret {
             Some(secret) => client.with_token(&secret).map_err(|error| error.to_string()),
             None => Ok(client),
         }
     }
+}
+
+fn token_name(text: &str) -> Result<TokenName, String> {
+    TokenName::parse(text).map_err(|error| error.to_string())
+}
+
+fn no_token(name: &TokenName) -> String {
+    format!(
+        "the data directory has no file tokens/{name}; `airlock mcp install` mints a token for a client"
+    )
 }

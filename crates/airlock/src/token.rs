@@ -39,6 +39,15 @@ enum Verb {
     },
     /// Lists names, scopes and who may answer.
     List,
+    /// Changes who may answer with a token.
+    Set {
+        /// Its name.
+        #[arg(value_parser = name)]
+        name: TokenName,
+        /// Who may answer questions with it at most: person, client or model. The server's setting bounds it.
+        #[arg(long, value_name = "WHO")]
+        answers: AnswerRole,
+    },
     /// Removes a token: its secret opens nothing any more.
     Remove {
         /// Its name.
@@ -83,7 +92,7 @@ fn line(verb: &Verb, told: &Value) -> Option<String> {
     let text = |value: &Value| print::tamed(value.as_str().unwrap_or_default());
     match verb {
         Verb::Add { .. } => Some(text(&told["secret"])),
-        Verb::List => {
+        Verb::List | Verb::Set { .. } => {
             let scopes = told["scopes"].as_array().map(Vec::as_slice).unwrap_or_default();
             let scopes: Vec<_> = scopes.iter().map(text).collect();
             // An older server names no value: its tokens have none.
@@ -103,6 +112,7 @@ async fn over_http(client: &HttpClient, verb: &Verb) -> Result<Vec<Value>, Error
             vec![client.add_token(name.as_str(), &scopes, *answers).await?]
         }
         Verb::List => client.tokens().await?,
+        Verb::Set { name, answers } => vec![client.set_token(name.as_str(), *answers).await?],
         Verb::Remove { name } => {
             client.remove_token(name.as_str()).await?;
             vec![json!({ "removed": true })]
@@ -125,6 +135,10 @@ async fn on_store(verb: &Verb, data_dir: &Path) -> anyhow::Result<Vec<Value>> {
             .await
             .map_err(Into::into)
             .map(|tokens| tokens.iter().map(shown).collect()),
+        Verb::Set { name, answers } => auth::set_answers(&store, name, *answers)
+            .await
+            .map(|token| vec![shown(&token)])
+            .map_err(Into::into),
         Verb::Remove { name } => {
             let removed = auth::remove(&store, name).await.map_err(Into::into);
             removed.map(|()| vec![json!({ "removed": true })])
@@ -178,6 +192,8 @@ mod tests {
         let minted = lines(&Verb::Add { name: name.clone(), scopes, answers });
         assert!(minted[0].starts_with("alk_"), "{minted:?}");
         assert_eq!(lines(&Verb::List), ["agent run,answer client"]);
+        let set = Verb::Set { name: name.clone(), answers: AnswerRole::Model };
+        assert_eq!(lines(&set), ["agent run,answer model"]);
         assert_eq!(lines(&Verb::Remove { name: name.clone() }), [""; 0]);
         assert_eq!(lines(&Verb::List), [""; 0]);
         let gone = perform(&Verb::Remove { name }, dir.path()).unwrap_err();

@@ -202,7 +202,7 @@ fn administrators_are_told_in_text_and_as_json() {
 
     let minted = told(&served, &["token", "add", "agent", "--scope", "run"]);
     assert!(minted.stdout.starts_with("alk_"), "{minted:?}");
-    assert!(told(&served, &["token", "list"]).stdout.contains("agent run\n"));
+    assert!(told(&served, &["token", "list"]).stdout.contains("agent run person\n"));
     let minted =
         told(&served, &["token", "add", "second", "--scope", "run,answer", "--json"]).json();
     assert_eq!((&minted["name"], &minted["scopes"]), (&json!("second"), &json!(["run", "answer"])));

@@ -18,7 +18,10 @@ fn told(case: &str) {
 fn told_with(case: &str, flags: &[&str]) {
     let Some(folder) = mcp_node::installed() else { return };
     let dir = tempfile::tempdir().unwrap();
-    let served = Served::start(dir.path(), flags);
+    let served = match flags {
+        [] => Served::with_model_answers(dir.path(), flags),
+        flags => Served::start(dir.path(), flags),
+    };
     let status = client(folder, case, &served).status().unwrap();
     assert!(status.success(), "{case} failed; node says why above");
 }
@@ -119,14 +122,14 @@ fn a_small_catalogue_can_be_listed_tool_by_tool() {
 
 #[test]
 fn where_owners_may_not_answer_the_model_is_sent_to_the_page() {
-    told_with("browser", &["--no-model-answers"]);
+    told_with("browser", &["--answers", "person"]);
 }
 
 #[test]
 fn a_restart_between_pause_and_resume_loses_nothing() {
     let Some(folder) = mcp_node::installed() else { return };
     let dir = tempfile::tempdir().unwrap();
-    let served = Served::start(dir.path(), &[]);
+    let served = Served::with_model_answers(dir.path(), &[]);
     let mut child = client(folder, "restart", &served)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -136,7 +139,7 @@ fn a_restart_between_pause_and_resume_loses_nothing() {
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "PAUSED\n");
     served.kill();
-    let served = Served::start(dir.path(), &[]);
+    let served = Served::with_model_answers(dir.path(), &[]);
     writeln!(child.stdin.take().unwrap(), "{}", served.url).unwrap();
     assert!(child.wait().unwrap().success(), "node says why above");
 }

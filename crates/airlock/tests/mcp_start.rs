@@ -61,7 +61,10 @@ struct Bridge {
 impl Bridge {
     fn open(data_dir: &Path, server: &str, token: &str) -> Self {
         let mut command = airlock(&["mcp", "--server", server, "--token", token, "--data-dir"]);
-        let command = command.arg(data_dir).stdin(Stdio::piped()).stdout(Stdio::piped());
+        Self::start(command.arg(data_dir).stdin(Stdio::piped()).stdout(Stdio::piped()))
+    }
+
+    fn start(command: &mut std::process::Command) -> Self {
         let mut child = command.spawn().unwrap();
         let says = child.stdin.take().unwrap();
         let hears = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -100,7 +103,8 @@ fn the_log_tells_of_capabilities_pauses_and_answers_where_a_variable_asks_for_it
         let file = fs::File::create(&log).unwrap();
         let data_dir = dir.path().join("data");
         let set = variable.map(|name| (name, "1"));
-        let served = Served::start_with(&data_dir, &[], file.into(), set);
+        let served = Served::start_with(&data_dir, &["--answers", "model"], file.into(), set);
+        served.let_model_answer();
         let token = fs::read_to_string(data_dir.join("tokens/run")).unwrap();
         let mut bridge = Bridge::open(&data_dir, &served.url, token.trim());
         let code = json!({ "code": "return await tools.demo.ask({ text: 'x' })" });
@@ -234,7 +238,7 @@ fn clients_are_configured_without_loss_and_without_a_secret() {
         assert!(text.contains("1.50") && !text.contains("alk_"), "{text}");
         let new: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(new[section]["other"], json!({ "command": "x" }));
-        let words = json!(["mcp", "--elicitation-mode", "browser"]);
+        let words = json!(["mcp", "--as", client, "--elicitation-mode", "browser"]);
         assert_eq!(new[section]["airlock"]["args"], words, "{client}");
         let kept = format!("{}.before-airlock", at(file).display());
         assert_eq!(fs::read_to_string(kept).unwrap(), old);
@@ -245,7 +249,7 @@ fn clients_are_configured_without_loss_and_without_a_secret() {
     let text = fs::read_to_string(at(".codex/config.toml")).unwrap();
     let command = env!("CARGO_BIN_EXE_airlock");
     let expected = format!(
-        "model = \"m\" # mine\n\n[mcp_servers.airlock]\ncommand = \"{command}\"\nargs = [\"mcp\"]\n"
+        "model = \"m\" # mine\n\n[mcp_servers.airlock]\ncommand = \"{command}\"\nargs = [\"mcp\", \"--as\", \"codex\"]\n"
     );
     assert_eq!(text, expected);
     assert!(install(home.path(), &["codex"]).1.ends_with("has it already.\n"));
@@ -253,4 +257,53 @@ fn clients_are_configured_without_loss_and_without_a_secret() {
     let (is_good, said) = install(home.path(), &["cursor"]);
     assert!(!is_good && said.contains("is left alone"), "{said}");
     assert_eq!(fs::read_to_string(at(".cursor/mcp.json")).unwrap(), "{ // mine\n}");
+}
+
+#[test]
+fn each_client_gets_a_token_of_its_own_with_its_own_value() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = tempfile::tempdir().unwrap();
+    let data_dir = home.path().join("data");
+    let data = data_dir.to_str().unwrap().to_owned();
+    let installed = |words: &[&str]| {
+        let (is_good, said) = install(home.path(), &[words, &["--data-dir", &data]].concat());
+        assert!(is_good, "{said}");
+        said
+    };
+    let listed = || {
+        let output = airlock(&["token", "list", "--data-dir", &data]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    // Without a server, on the directory.
+    installed(&["cursor"]);
+    let said = installed(&["codex", "--answers", "client"]);
+    assert!(said.contains("airlock serve --answers client"), "{said}");
+    let before = "admin admin person\ncodex run client\ncursor run person\nrun run person\n";
+    assert_eq!(listed(), before);
+    let codex = fs::read_to_string(data_dir.join("tokens/codex")).unwrap();
+    // With one, through it; what a client has is used again, and its value can be changed.
+    let served = Served::start(&data_dir, &["--answers", "client"]);
+    installed(&["vscode", "--answers", "model"]);
+    installed(&["codex", "--answers", "person"]);
+    let after = "admin admin person\ncodex run person\ncursor run person\nrun run person\nvscode run model\n";
+    assert_eq!(listed(), after);
+    assert_eq!(fs::read_to_string(data_dir.join("tokens/codex")).unwrap(), codex);
+    for client in ["cursor", "codex", "vscode"] {
+        let file = data_dir.join("tokens").join(client);
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600, "{client}");
+    }
+    for file in [".cursor/mcp.json", ".codex/config.toml", ".config/Code/User/mcp.json"] {
+        assert!(!fs::read_to_string(home.path().join(file)).unwrap().contains("alk_"), "{file}");
+    }
+    // The bridge speaks with that token and with no other.
+    let mut bridge = airlock(&["mcp", "--as", "vscode", "--data-dir", &data]);
+    let mut bridge = Bridge::start(bridge.stdin(Stdio::piped()).stdout(Stdio::piped()));
+    bridge.call("execute", &json!({ "code": "return 1" }));
+    bridge.close();
+    let executions = served.client("admin").get("/api/executions").json();
+    assert_eq!(executions["executions"][0]["caller"], "vscode");
+    let stranger = airlock(&["mcp", "--as", "stranger", "--data-dir", &data]).output().unwrap();
+    assert_eq!(stranger.status.code(), Some(1));
+    let said = String::from_utf8(stranger.stderr).unwrap();
+    assert!(said.contains("no file tokens/stranger"), "{said}");
 }

@@ -14,7 +14,11 @@ use std::thread;
 /// A server in a directory of its own.
 fn fresh(more: &[&str]) -> (tempfile::TempDir, Served) {
     let dir = tempfile::tempdir().unwrap();
-    let served = Served::start(&dir.path().join("data"), more);
+    let data_dir = dir.path().join("data");
+    let served = match more.contains(&"--no-model-answers") {
+        true => Served::start(&data_dir, more),
+        false => Served::with_model_answers(&data_dir, more),
+    };
     (dir, served)
 }
 
@@ -255,7 +259,8 @@ fn tokens_open_what_they_are_for_and_nothing_else() {
 
     let refused = message(&agent.resume(&id, "accept"));
     assert_eq!((refused.0, refused.1.as_str()), (403, "ForbiddenError"));
-    assert!(refused.2.contains("the scope answer is needed"), "{}", refused.2);
+    let page = format!("A person decides this question, on the page /resume/{id} of this server.");
+    assert!(refused.2.starts_with(&page), "{}", refused.2);
     for path in [format!("/api/executions/{id}"), format!("/api/executions/{run}")] {
         assert_eq!(agent.get(&path).status, 200);
         assert_eq!(person.get(&path).status, 200);
@@ -296,7 +301,7 @@ fn the_token_verb_works_with_and_without_a_server() {
     let (code, secret, _) = token(&["add", "bot", "--scope", "run,answer"]);
     assert_eq!(code, Some(0));
     assert_eq!(served.client_with(secret.trim()).execute("return 1").result(), 1);
-    let listed = "admin admin\nbot run,answer\nrun run\n";
+    let listed = "admin admin person\nbot run,answer person\nrun run model\n";
     assert_eq!(token(&["list"]).1, listed);
     let taken = (Some(1), String::new(), "airlock: There is a token bot already.\n".into());
     assert_eq!(token(&["add", "bot", "--scope", "run"]), taken);

@@ -11,7 +11,7 @@ use std::path::Path;
 
 fn fresh() -> (tempfile::TempDir, Served) {
     let dir = tempfile::tempdir().unwrap();
-    let served = Served::start(&dir.path().join("data"), &[]);
+    let served = Served::with_model_answers(&dir.path().join("data"), &[]);
     (dir, served)
 }
 

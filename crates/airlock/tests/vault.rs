@@ -28,7 +28,7 @@ fn no_file_of_the_data_directory_holds_a_secret_and_old_ones_are_sealed() {
         store.put("connection", "things/old", old, 0).await.unwrap();
         store.close().await;
     });
-    let served = Served::start(&data, &[]);
+    let served = Served::with_model_answers(&data, &[]);
     let admin = served.client("admin");
     let code = "const ready = await tools.search({ query: 'list', namespace: 'things' }); \
                 return (await tools.things.org.old.t.list({})).ok";
@@ -66,7 +66,7 @@ fn a_lost_key_gives_advice_and_destroys_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let (data, key) = (dir.path().join("data"), dir.path().join("data/vault.key"));
     let api = Echo::start();
-    let served = Served::start(&data, &[]);
+    let served = Served::with_model_answers(&data, &[]);
     let admin = served.client("admin");
     let added = json!({ "slug": "things", "spec": { "kind": "blob", "value": api.description() } });
     good(admin.post("/api/openapi/specs", &added.to_string()));
@@ -75,7 +75,7 @@ fn a_lost_key_gives_advice_and_destroys_nothing() {
     let kept = dir.path().join("kept.key");
     std::fs::rename(&key, &kept).unwrap();
 
-    let served = Served::start(&data, &[]);
+    let served = Served::with_model_answers(&data, &[]);
     let admin = served.client("admin");
     let call = "return await tools.things.org.main.t.list({})";
     let refused = wait_for(|| {
@@ -122,7 +122,7 @@ fn a_lost_key_gives_advice_and_destroys_nothing() {
         .arg(&elsewhere)
         .output();
     assert_eq!(String::from_utf8(output.unwrap().stdout).unwrap(), "1 added, 0 kept\n");
-    let served = Served::start(&elsewhere, &[]);
+    let served = Served::with_model_answers(&elsewhere, &[]);
     let admin = served.client("admin");
     let ok = wait_for(|| {
         let result = admin.execute(call).json()["structured"]["result"]["ok"].clone();
@@ -135,7 +135,7 @@ fn a_lost_key_gives_advice_and_destroys_nothing() {
 fn a_connection_is_checked_and_a_missing_secret_is_asked_of_a_person() {
     let dir = tempfile::tempdir().unwrap();
     let api = Echo::start();
-    let served = Served::start(&dir.path().join("data"), &[]);
+    let served = Served::with_model_answers(&dir.path().join("data"), &[]);
     let admin = served.client("admin");
     let added = json!({ "slug": "things", "spec": { "kind": "blob", "value": api.description() } });
     good(admin.post("/api/openapi/specs", &added.to_string()));

@@ -149,6 +149,12 @@ impl HttpClient {
         self.asked(Method::POST, "/api/tokens", Some(&body)).await
     }
 
+    /// Changes who may answer with a token.
+    pub async fn set_token(&self, name: &str, answers: AnswerRole) -> Result<Value, Error> {
+        let body = body(&json!({ "answers": answers }))?;
+        self.asked(Method::PATCH, &format!("/api/tokens/{}", escaped(name)), Some(&body)).await
+    }
+
     /// Removes a token: its secret opens nothing any more.
     pub async fn remove_token(&self, name: &str) -> Result<(), Error> {
         self.ask(Method::DELETE, &format!("/api/tokens/{}", escaped(name)), None).await.map(drop)

@@ -54,6 +54,8 @@ pub struct Asks {
     pub schema: Option<Json>,
     /// A page to visit.
     pub url: Option<String>,
+    /// The page where a person decides, if an answer of this caller does not count.
+    pub approval_url: Option<String>,
     /// Whether an answer may bring other arguments.
     pub editable: bool,
 }
@@ -138,9 +140,9 @@ impl Asks {
         else {
             return Err(Error::Protocol("an envelope that waits for nothing".into()));
         };
-        let wire::Interaction { message, address, args, requested_schema: schema, url, editable } =
-            asked;
-        Ok(Self { question, message, address, args, schema, url, editable })
+        let wire::Interaction { message, address, args, url, approval_url, .. } = asked;
+        let (schema, editable) = (asked.requested_schema, asked.editable);
+        Ok(Self { question, message, address, args, schema, url, approval_url, editable })
     }
 }
 

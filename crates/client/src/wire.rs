@@ -74,6 +74,7 @@ pub(crate) struct Interaction {
     pub(crate) args: Option<Json>,
     pub(crate) requested_schema: Option<Json>,
     pub(crate) url: Option<String>,
+    pub(crate) approval_url: Option<String>,
     #[serde(default)]
     pub(crate) editable: bool,
 }

@@ -3,9 +3,16 @@
 use crate::app::App;
 use crate::auth::{Caller, Denied, Scope};
 use crate::error::Problem;
+use axum::extract::FromRequestParts;
+use axum::http::HeaderValue;
+use axum::http::header::HOST;
+use axum::http::request::Parts;
 use lifecycle::{
     AnswerAuthor, AnswerRole, CallerName, ExecutionId, Question, QuestionId, QuestionKind, ToolPath,
 };
+use protocols::executor::QuestionReader;
+use std::convert::Infallible;
+use std::sync::Arc;
 
 /// How an answer reaches the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +79,12 @@ pub(crate) async fn authorize(
     let state = app.engine.look_up(execution).await?.state;
     let origin = state.origin.as_ref().ok_or_else(|| Problem::no_execution(execution))?;
     let owner = &origin.caller;
-    let denied = |denied, id: &dyn std::fmt::Display| Problem::denied(denied, id);
+    let denied = |denied: Denied, id: &dyn std::fmt::Display| match (denied, &app.public_url) {
+        (Denied::PersonAnswers, Some(origin)) => {
+            Problem::person_answers(&format!("{origin}/resume/{id}"))
+        }
+        (other, _) => Problem::denied(other, id),
+    };
     // Before the questions: whoever may not see the execution must not learn which ones it has.
     let mut author =
         permit(caller, path, AnswerSubject { owner, asked: None }).map_err(
@@ -88,6 +100,39 @@ pub(crate) async fn authorize(
         author = permit(caller, path, subject).map_err(|why| denied(why, id))?;
     }
     Ok(author)
+}
+
+/// Scheme, host and port under which a person finds the pages of this server.
+#[derive(Debug, Clone)]
+pub(crate) struct PageOrigin(pub(crate) String);
+
+impl PageOrigin {
+    /// The public address where one is configured, else the address by which the client reached the server.
+    pub(crate) fn of(app: &App, host: Option<&HeaderValue>) -> Self {
+        let host = host.and_then(|host| host.to_str().ok()).unwrap_or("localhost");
+        Self(app.public_url.clone().unwrap_or_else(|| format!("http://{host}")))
+    }
+
+    /// Who reads a question of `owner` in a response to `caller`.
+    pub(crate) fn reader(
+        self,
+        caller: &Caller,
+        owner: &CallerName,
+        path: AnswerPath,
+    ) -> QuestionReader {
+        match permit(caller, path, AnswerSubject { owner, asked: None }) {
+            Ok(_) => QuestionReader::MayAnswer,
+            Err(_) => QuestionReader::MayNot { origin: self.0 },
+        }
+    }
+}
+
+impl FromRequestParts<Arc<App>> for PageOrigin {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Infallible> {
+        Ok(Self::of(app, parts.headers.get(HOST)))
+    }
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ pub(crate) struct App {
     pub(crate) sessions: BrowserSessions,
     pub(crate) sign_in_key: Option<SignInKey>,
     pub(crate) hosts: Hosts,
+    pub(crate) public_url: Option<String>,
     /// Who may answer questions at most.
     pub(crate) answers: AnswerCeiling,
     pub(crate) clock: Clock,
@@ -74,6 +75,7 @@ impl App {
             sessions: BrowserSessions::new(config.listen.port()),
             sign_in_key: config.sign_in_key,
             hosts: Hosts::new(config.listen, &config.allowed_hosts),
+            public_url: config.public_url,
             answers: AnswerCeiling::new(config.answers),
             clock: config.clock,
             sources: config.sources,

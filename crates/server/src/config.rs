@@ -32,6 +32,8 @@ pub struct Config {
     pub sign_in_key: Option<SignInKey>,
     /// Names, besides the loopback ones and the listen address, that this server answers to.
     pub allowed_hosts: Vec<String>,
+    /// Scheme, host and port under which people find this server's pages, if not where it listens; no slash at the end.
+    pub public_url: Option<String>,
     /// Who may answer questions at most. A token's own value may be stricter.
     pub answers: AnswerRole,
     /// Other names by which enclave's programs call tools of the catalogue.
@@ -87,7 +89,8 @@ impl Config {
             auth: Auth::Tokens { environment: None },
             sign_in_key: None,
             allowed_hosts: vec![],
-            answers: AnswerRole::Model,
+            public_url: None,
+            answers: AnswerRole::Person,
             enclave_tools: BTreeMap::new(),
             clock: Clock::system(),
             exec_server: None,

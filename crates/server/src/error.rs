@@ -188,14 +188,19 @@ impl Problem {
         match denied {
             Denied::Hidden => Self::no_execution(id),
             Denied::Needs(scope) => Self::needs(scope),
-            Denied::PersonAnswers => Self::forbidden(format!(
-                "A person decides this question, on the page /resume/{id} of this server. Nothing was answered."
-            )),
+            Denied::PersonAnswers => Self::person_answers(&format!("/resume/{id} of this server")),
             Denied::NotInAdvance => Self::forbidden(
                 "autoApprove needs a token with the scope answer. Nothing was started. Without autoApprove the \
                  program starts, and a person decides its questions on their pages.",
             ),
         }
+    }
+
+    /// An answer that does not count, and where it would.
+    pub(crate) fn person_answers(page: &str) -> Self {
+        Self::forbidden(format!(
+            "A person decides this question, on the page {page}. Nothing was answered."
+        ))
     }
 
     pub(crate) fn needs(scope: Scope) -> Self {

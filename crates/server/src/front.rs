@@ -3,6 +3,7 @@
 //! The router finds one of a hundred routes and puts each of its layers into a box. For a small program that would be a
 //! tenth of all there is to do.
 
+use crate::answering::PageOrigin;
 use crate::app::App;
 use crate::auth::{Caller, PeerAddress};
 use crate::body::JsonBody;
@@ -145,12 +146,13 @@ impl Straight {
         let (mut parts, body) = request.into_parts();
         let caller = Caller::from_request_parts(&mut parts, &app).await?;
         let Ok(query) = Query::from_request_parts(&mut parts, &app).await;
+        let Ok(pages) = PageOrigin::from_request_parts(&mut parts, &app).await;
         let request = Request::from_parts(parts, body);
         match self {
             Self::Mcp => mcp::mcp(State(app), caller, query, request).await,
             Self::Execute => {
                 let body = JsonBody::from_request(request, &app).await?;
-                executor::execute(State(app), caller, query, body).await
+                executor::execute(State(app), caller, pages, query, body).await
             }
         }
     }

@@ -114,7 +114,7 @@ fn all_doors() -> Router<Arc<App>> {
         .route("/api/mcp/servers/{slug}/config", get(changes::config))
         .route("/api/mcp/servers/{slug}/config", post(changes::configure))
         .route("/api/tokens", get(tokens::list).post(tokens::add))
-        .route("/api/tokens/{name}", delete(tokens::remove))
+        .route("/api/tokens/{name}", delete(tokens::remove).patch(tokens::change))
         .route("/api/settings", get(settings::list).post(settings::set))
         .route("/api/settings/history", get(settings::history))
         .merge(secrets())

@@ -206,6 +206,7 @@ mod tests {
             args: None,
             schema: Json::parse(schema.to_owned()).ok(),
             url: url.map(str::to_owned),
+            approval_url: None,
             editable: false,
         };
         let fields = form::fields(&serde_json::from_str(schema).unwrap()).unwrap().into();

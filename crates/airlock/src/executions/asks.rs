@@ -17,6 +17,10 @@ pub(crate) fn text(
     if let Some(execution) = execution {
         text.push_str(&format!("\nExecution: {execution}"));
     }
+    if let Some(page) = &asks.approval_url {
+        // An answer with this token does not count: commands that give one would only mislead.
+        return text + &format!("\n\nA person decides on this page: {}", tamed(page));
+    }
     text.push_str(&format!("\nPage:      {base_url}/resume/{}", asks.question));
     if let Some(url) = &asks.url {
         text.push_str(&format!("\nOpen:      {}", tamed(url)));
@@ -86,8 +90,19 @@ mod tests {
             args: None,
             schema: Some(Json::parse(schema.to_owned()).unwrap()),
             url: None,
+            approval_url: None,
             editable: false,
         }
+    }
+
+    #[test]
+    fn without_the_right_to_answer_the_page_is_named_and_no_command() {
+        let page = Some(format!("https://x/resume/{ASKED}"));
+        let shown = text(&Asks { approval_url: page, ..asks("{}") }, None, "http://x:1", "");
+        assert!(
+            shown.ends_with(&format!("A person decides on this page: https://x/resume/{ASKED}"))
+        );
+        assert!(!shown.contains("airlock resume") && !shown.contains("airlock open"), "{shown}");
     }
 
     #[test]

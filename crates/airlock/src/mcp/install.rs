@@ -1,7 +1,8 @@
 //! `airlock mcp install CLIENT`: puts Airlock into a client's configuration.
 
-use super::{Mode, merge};
-use crate::{Exit, input, print};
+use super::{Mode, client_token, merge};
+use crate::{Exit, data_directory, input, print};
+use lifecycle::AnswerRole;
 use serde_json::{Value, json};
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write as _};
@@ -13,13 +14,18 @@ const CONFIG_BYTES_MAX: u64 = 16 << 20;
 
 /// Puts Airlock into a client's configuration.
 ///
-/// Other entries stay as they are, and the file as it was is kept beside it. No secret is written: the
-/// client starts `airlock mcp`, which reads the token `run` itself.
+/// Other entries stay as they are, and a copy of the old file is left beside it. The client gets a token of its own, with
+/// the scope run; its secret is in the data directory, in a file that only this account can read, not in the
+/// configuration.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Whose configuration.
     #[arg(value_enum)]
     client: Client,
+    /// Who may answer the questions of programs that this client runs: person (you, on Airlock's page), client (also the
+    /// client's own dialog) or model (also the agent itself). Asked for on a terminal; person otherwise.
+    #[arg(long, value_name = "WHO")]
+    answers: Option<AnswerRole>,
     /// How questions reach a person: the model asks, a page does, or the client's own form.
     #[arg(long, value_name = "MODE", value_enum)]
     elicitation_mode: Option<Mode>,
@@ -44,6 +50,12 @@ enum Client {
 }
 
 impl Client {
+    /// The name on the command line, which is also that of its token.
+    fn name(self) -> String {
+        let value = clap::ValueEnum::to_possible_value(&self).expect("every client has a name");
+        value.get_name().to_owned()
+    }
+
     /// Its file below the home directory.
     const fn file(self) -> &'static str {
         match self {
@@ -113,7 +125,11 @@ fn attempt(args: &Args) -> Result<String, String> {
     };
     let command =
         std::env::current_exe().map_err(|error| format!("cannot tell where I am: {error}"))?;
-    let (command, words) = (command.display().to_string(), words(args)?);
+    let token = match args.dry_run {
+        true => Some(args.client.name()),
+        false => token(args)?,
+    };
+    let (command, words) = (command.display().to_string(), words(args, token.as_deref())?);
     let new = args.client.changed(old.as_deref().unwrap_or_default(), &command, &words);
     let new = new.map_err(|odd| {
         let line = words.join(" ");
@@ -131,8 +147,27 @@ fn attempt(args: &Args) -> Result<String, String> {
     Ok(format!("{shown} has Airlock now; restart the client.{}", kept.unwrap_or_default()))
 }
 
-fn words(args: &Args) -> Result<Vec<String>, String> {
+/// The client's token, minted if it has none.
+fn token(args: &Args) -> Result<Option<String>, String> {
+    let data_dir = args.data_dir.clone().or_else(data_directory::usual);
+    let data_dir =
+        data_dir.ok_or("neither HOME nor --data-dir says where the data directory is")?;
+    let client = args.client.name();
+    let answers = args.answers.unwrap_or_else(|| client_token::asked(&client));
+    let token = client_token::ensure(&data_dir, &client, answers)?;
+    if let (Some(token), false) = (&token, answers.is_person()) {
+        print::note(&format!(
+            "the token {token} has answers {answers}; the server's own setting bounds it: airlock serve --answers {answers}"
+        ));
+    }
+    Ok(token)
+}
+
+fn words(args: &Args, token: Option<&str>) -> Result<Vec<String>, String> {
     let mut words = vec!["mcp".to_owned()];
+    if let Some(token) = token {
+        words.extend(["--as".to_owned(), token.to_owned()]);
+    }
     if let Some(mode) = args.elicitation_mode {
         let value = clap::ValueEnum::to_possible_value(&mode).expect("every mode has a name");
         words.extend(["--elicitation-mode".to_owned(), value.get_name().to_owned()]);

@@ -131,9 +131,8 @@ impl Args {
     /// Who may answer at most, by the command line.
     pub(super) const fn answers(&self) -> AnswerRole {
         match (self.answers, self.no_model_answers) {
-            (Some(answers), _) => answers,
-            (None, true) => AnswerRole::Person,
-            (None, false) => AnswerRole::Model,
+            (Some(answers), false) => answers,
+            (Some(_) | None, _) => AnswerRole::Person,
         }
     }
 }

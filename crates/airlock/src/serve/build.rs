@@ -118,6 +118,7 @@ pub(super) async fn config(
         allowed_hosts: settings.allowed_hosts(),
         settings: Some(SettingsRegistry::new(Arc::new(store.clone()), data_dir)),
         enclave_tools: args.enclave_tools.iter().cloned().collect(),
+        public_url: settings.public_url().map(|url| url.as_str().trim_end_matches('/').to_owned()),
         answers: settings.answers(),
         clock,
         repl: repl_settings(args, data_dir)?,

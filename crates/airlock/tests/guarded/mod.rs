@@ -31,7 +31,9 @@ impl House {
         let issuer = Issuer::start(port, seconds, &api.url);
         let dir = tempfile::tempdir().unwrap();
         let log = std::fs::File::create(dir.path().join("log.txt")).unwrap();
-        let served = Served::telling(&dir.path().join("data"), more, log, "");
+        let more = [&["--answers", "model"], more].concat();
+        let served = Served::telling(&dir.path().join("data"), &more, log, "");
+        served.let_model_answer();
         let house = Self { api, issuer, served, dir };
         let spec = json!({ "slug": "things", "spec": { "kind": "blob", "value": house.api.description() } });
         good(house.admin().post("/api/openapi/specs", &spec.to_string()));

@@ -30,7 +30,7 @@ impl House {
         let file = dir.path().join("airlock.toml");
         let mut words = vec!["--config", file.to_str().unwrap()];
         words.extend(more.iter().map(String::as_str));
-        Served::start(&dir.path().join("data"), &words)
+        Served::with_model_answers(&dir.path().join("data"), &words)
     }
 
     /// The same server after `kill -9`.

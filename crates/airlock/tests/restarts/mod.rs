@@ -35,7 +35,7 @@ fn a_stopping_server_tells_those_who_wait_and_goes_on_later() {
     assert_eq!((told.status, message(&told).1), (503, "ShuttingDownError".into()));
     assert_eq!(lines(&dir.path().join("data")), [""; 0]);
 
-    let served = Served::start(&dir.path().join("data"), &[]);
+    let served = Served::with_model_answers(&dir.path().join("data"), &[]);
     let client = served.client("run");
     assert_eq!(client.resume(&paused.question(), "accept").result(), json!({ "appended": true }));
     assert_eq!(lines(&served.data_dir), ["later"]);
@@ -57,7 +57,7 @@ fn a_killed_server_loses_nothing_and_repeats_nothing() {
     served.kill();
     assert_eq!(lines(&dir.path().join("data")), ["first"]);
 
-    let served = Served::start(&dir.path().join("data"), &[]);
+    let served = Served::with_model_answers(&dir.path().join("data"), &[]);
     let client = served.client("run");
     assert_eq!(client.resume(&paused.question(), "decline").body, next.body, "told the same again");
     let ended = client.resume(&next.question(), "accept");
@@ -81,7 +81,7 @@ fn a_call_that_may_have_run_is_asked_about() {
     served.kill();
     std::fs::remove_file(&file).unwrap();
 
-    let served = Served::start(&dir.path().join("data"), &[]);
+    let served = Served::with_model_answers(&dir.path().join("data"), &[]);
     let client = served.client("run");
     let doubt = client.post(&resume, r#"{"action":"accept"}"#);
     let asked = &doubt.json()["structured"]["interaction"];

@@ -27,6 +27,22 @@ impl Served {
         Self::begin(data_dir, more, airlock(&["serve"]), Stdio::null())
     }
 
+    /// The same where the agent may answer, as in Executor: the server permits it, and so does the token `run`.
+    pub(crate) fn with_model_answers(data_dir: &Path, more: &[&str]) -> Self {
+        let more: Vec<_> = ["--answers", "model"].iter().chain(more).copied().collect();
+        let served = Self::start(data_dir, &more);
+        served.let_model_answer();
+        served
+    }
+
+    /// Lets whoever has the token `run` answer, as far as the server permits it.
+    pub(crate) fn let_model_answer(&self) {
+        let json = [("Content-Type", "application/json")];
+        let body = r#"{"answers":"model"}"#;
+        let changed = self.client("admin").send("PATCH", "/api/tokens/run", &json, body);
+        assert_eq!(changed.status, 200, "{changed:?}");
+    }
+
     /// The same, with everything that it could log going to a file, and with a secret in its environment.
     pub(crate) fn telling(
         data_dir: &Path,

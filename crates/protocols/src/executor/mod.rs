@@ -20,6 +20,7 @@ pub use inbound::{
     BadBody, Execute, Given, Members, answers, execute, member, members, resume, rider,
 };
 pub use items::is_block;
+pub use outbound::QuestionReader;
 
 /// Longest text an envelope carries; `structured` has more, and the journal all.
 pub const TEXT_CHARS_MAX: usize = 30_000;

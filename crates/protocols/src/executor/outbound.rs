@@ -7,9 +7,13 @@ use super::wire::{
     Bytes, Completed, Ended, Going, Interaction, More, Outputs, Paused, Questions, Rest, Waiting,
 };
 use super::{RESULT_BYTES_MAX, TEXT_CHARS_MAX};
-use lifecycle::{Cut, ExecutionId, Failure, Json, Outcome, QuestionId, QuestionKind, Seq, pretty};
+use lifecycle::{
+    Cut, Entry, Event, ExecutionId, Failure, Json, Outcome, Question, QuestionId, QuestionKind,
+    Seq, pretty,
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 
 /// What an approval wants to know beyond yes or no: nothing.
 const APPROVAL_SCHEMA: &str = r#"{"type":"object","properties":{}}"#;
@@ -93,20 +97,56 @@ fn outputs(execution: ExecutionId, account: &Account, left_out: Option<usize>) -
     }
 }
 
-/// A question, to somebody who waited for whatever comes.
-pub fn paused(asked: &Asked) -> String {
-    rendered(&waiting(asked, Some("paused")))
+/// Who reads a question. What the text advises depends on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QuestionReader {
+    /// One whose answer counts.
+    MayAnswer,
+    /// One who is sent to the page where a person decides, and sees no link that would answer.
+    MayNot {
+        /// Scheme, host and port of the page.
+        origin: String,
+    },
 }
 
-/// A question, to somebody who asked for it.
-pub fn shown(asked: &Asked) -> String {
-    rendered(&waiting(asked, None))
+impl QuestionReader {
+    /// The page of a question, for a reader who may not answer.
+    fn page(&self, question: QuestionId) -> Option<String> {
+        match self {
+            Self::MayAnswer => None,
+            Self::MayNot { origin } => Some(format!("{origin}/resume/{question}")),
+        }
+    }
+}
+
+/// A question, to a client that waited for the next event.
+pub fn paused(asked: &Asked, reader: &QuestionReader) -> String {
+    rendered(&waiting(asked, Some("paused"), reader))
+}
+
+/// A question, to a client that asked for it.
+pub fn shown(asked: &Asked, reader: &QuestionReader) -> String {
+    rendered(&waiting(asked, None, reader))
 }
 
 /// All that is asked now, oldest first.
-pub fn questions<'a>(asked: impl Iterator<Item = &'a Asked>) -> String {
-    let questions = asked.map(|asked| waiting(asked, None).structured).collect();
+pub fn questions<'a>(asked: impl Iterator<Item = &'a Asked>, reader: &QuestionReader) -> String {
+    let questions = asked.map(|asked| waiting(asked, None, reader).structured).collect();
     rendered(&Questions { questions })
+}
+
+/// An entry of the journal. A link that a tool asks for can contain the secret that answers it, so a reader who may not
+/// answer gets the question's page instead.
+pub fn entry_for(entry: &Entry, reader: &QuestionReader) -> String {
+    if let Event::CallAsked(question) = &entry.event
+        && let QuestionKind::Link { is_prior, .. } = question.kind
+        && let Some(url) = reader.page(question.id)
+    {
+        let kind = QuestionKind::Link { url, is_prior };
+        let event = Event::CallAsked(Question { kind, ..question.clone() });
+        return super::events::entry(&Entry { event, ..entry.clone() });
+    }
+    super::events::entry(entry)
 }
 
 /// Waits for a person, to somebody who asked for the end.
@@ -125,15 +165,26 @@ pub fn parked(execution: ExecutionId) -> String {
     rendered(&Going { status: "parked", execution_id: &execution.to_string() })
 }
 
-fn waiting<'a>(asked: &'a Asked, status: Option<&'static str>) -> Paused<'a> {
+fn waiting<'a>(
+    asked: &'a Asked,
+    status: Option<&'static str>,
+    reader: &QuestionReader,
+) -> Paused<'a> {
     let id = asked.question.id;
     let message = asked.question.message.as_str();
+    let page = reader.page(id);
     let (schema, url) = wanted(&asked.question.kind);
-    let instructions = instructions(id, url.is_some());
+    let url = url.map(|url| page.clone().map_or(Cow::Borrowed(url), Cow::Owned));
+    let instructions = match &page {
+        None => instructions(id, url.is_some()),
+        Some(page) => format!(
+            "A person decides, on the page {page}. Give them this link; an answer of yours does not count."
+        ),
+    };
     let mut text = Cut::at(TEXT_CHARS_MAX);
     text.push_str("Execution paused: ");
     text.push_str(message);
-    if let Some(url) = url {
+    if let Some(url) = &url {
         text.push_str("\n\nThis waits for a person to open this page:\n");
         text.push_str(url);
     }
@@ -152,6 +203,7 @@ fn waiting<'a>(asked: &'a Asked, status: Option<&'static str>) -> Paused<'a> {
         address: format!("tools.{}", asked.tool),
         args: asked.args.raw(),
         url,
+        approval_url: page,
         requested_schema: schema,
         editable: asked.question.editable,
     };

@@ -211,14 +211,37 @@ fn a_question_is_asked_in_executors_shape() {
     let shown = format!(
         r#""text":"Execution paused: {message}\n\nThis waits for a person. What they fill in must fit the requested schema:\n{{\n  \"type\": \"object\",\n  \"properties\": {{}}\n}}\n\nexecutionId: {id}\n\ninstructions: {instructions}","structured":{{"status":"waiting_for_interaction","executionId":"{id}","interaction":{{"kind":"form","message":"{message}","instructions":"{instructions}","address":"tools.mail.send","args":{{"to":1}},"requestedSchema":{{"type":"object","properties":{{}}}}}}}}}}"#
     );
-    assert_eq!(outbound::paused(asked), format!(r#"{{"status":"paused",{shown}"#));
-    assert_eq!(outbound::shown(asked), format!("{{{shown}"));
+    assert_eq!(
+        outbound::paused(asked, &QuestionReader::MayAnswer),
+        format!(r#"{{"status":"paused",{shown}"#)
+    );
+    assert_eq!(outbound::shown(asked, &QuestionReader::MayAnswer), format!("{{{shown}"));
+}
+
+#[test]
+fn a_reader_who_may_not_answer_gets_the_page_and_nothing_that_answers() {
+    let link = QuestionKind::Link { url: "https://x/?state=secret".into(), is_prior: false };
+    let reader = QuestionReader::MayNot { origin: "https://airlock.example".into() };
+    for kind in [QuestionKind::Approval, QuestionKind::InDoubt, link.clone()] {
+        let account = account([started()].into_iter().chain(asks(1, kind.clone())));
+        let asked = account.open().next().unwrap();
+        let page = "https://airlock.example/resume/exec_00000000-0000-0000-0000-000000000001";
+        for text in [outbound::paused(asked, &reader), outbound::shown(asked, &reader)] {
+            assert!(text.contains(&format!(r#""approvalUrl":"{page}""#)), "{text}");
+            let hints = ["accept", "secret", "resume \\\""];
+            assert!(hints.iter().all(|hint| !text.contains(hint)), "{kind:?}: {text}");
+        }
+    }
+    let asked = asks(1, link).pop().unwrap();
+    let entry = Entry { seq: Seq(2), at: Timestamp(1), event: asked };
+    assert!(!outbound::entry_for(&entry, &reader).contains("secret"));
+    assert!(outbound::entry_for(&entry, &QuestionReader::MayAnswer).contains("secret"));
 }
 
 #[test]
 fn a_doubt_says_what_can_be_chosen() {
     let account = account([started()].into_iter().chain(asks(1, QuestionKind::InDoubt)));
-    let shown = outbound::shown(account.open().next().unwrap());
+    let shown = outbound::shown(account.open().next().unwrap(), &QuestionReader::MayAnswer);
     assert!(shown.contains(r#""enum":["retry","fail","supply"]"#), "{shown}");
 }
 

@@ -3,6 +3,7 @@
 use lifecycle::Json;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 
 /// An execution that is over.
 #[derive(Debug, Clone, Serialize)]
@@ -138,7 +139,10 @@ pub struct Interaction<'a> {
     pub args: &'a RawValue,
     /// Where to go.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub url: Option<&'a str>,
+    pub url: Option<Cow<'a, str>>,
+    /// The page where a person decides, for a reader who may not answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval_url: Option<String>,
     /// What a good answer's `content` looks like; absent where a page is to be visited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requested_schema: Option<&'a RawValue>,

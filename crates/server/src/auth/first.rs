@@ -39,11 +39,10 @@ pub async fn first_tokens(
         return Ok(None);
     }
     let folder = data_dir.join("tokens");
-    DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
     for (name, scope) in FIRST {
         let secret = Secret::new()?;
         // The file first: a token whose secret nobody can read would be worse than the reverse.
-        write_secret(&secret_file(data_dir, name), secret.text())?;
+        write_secret(data_dir, name, secret.text())?;
         let name = TokenName::parse(name)?;
         let scopes = (Scopes::from([scope].as_slice()), AnswerRole::Person);
         tokens::add(records, &name, scopes, &secret, now).await?;
@@ -51,8 +50,14 @@ pub async fn first_tokens(
     Ok(Some(folder))
 }
 
+/// Writes the secret of a token to a file of the data directory that only this account can read.
+pub fn write_secret(data_dir: &Path, name: &str, secret: &str) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(data_dir.join("tokens"))?;
+    write_private_file(&secret_file(data_dir, name), secret)
+}
+
 /// Writes a secret to a file that only this account can read.
-pub(super) fn write_secret(path: &Path, secret: &str) -> io::Result<()> {
+pub(super) fn write_private_file(path: &Path, secret: &str) -> io::Result<()> {
     let mut file =
         OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     // One that was there before may have been readable by others.

@@ -8,14 +8,14 @@ pub(crate) mod sessions;
 mod sign_in_key;
 mod tokens;
 
-pub use first::{FirstTokensError, first_tokens, secret_file};
+pub use first::{FirstTokensError, first_tokens, secret_file, write_secret};
 pub(crate) use host::Hosts;
 pub use rotate::{is_minted_secret, rotate_admin_tokens};
 pub use scope::{BadScope, Scope, Scopes};
 pub(crate) use scope::{Caller, CallerCredential, Denied};
 pub(crate) use sign_in_key::{PeerAddress, presents_sign_in_key};
 pub use sign_in_key::{SignInKey, sign_in_key_file};
-pub use tokens::{Secret, Token, TokenError, TokenName, add, list, remove};
+pub use tokens::{Secret, Token, TokenError, TokenName, add, list, remove, set_answers};
 pub(crate) use tokens::{Tokens, digest, same};
 
 use crate::app::App;
@@ -58,7 +58,7 @@ impl FromRequestParts<Arc<App>> for Caller {
                 caller.ok_or_else(Problem::unauthorized)?
             }
         };
-        caller.answers = app.answers.get();
+        caller.answers = caller.answers.min(app.answers.get());
         Ok(caller)
     }
 }

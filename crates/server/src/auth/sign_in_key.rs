@@ -2,7 +2,7 @@
 //!
 //! A person who lost every secret regains access with `airlock sign-in`, run under the account of the server.
 
-use super::first::write_secret;
+use super::first::write_private_file;
 use super::tokens::{Secret, digest, same};
 use super::{FirstTokensError, presented};
 use crate::app::App;
@@ -31,7 +31,7 @@ impl SignInKey {
     /// Writes a new key that only this account can read. Keys of earlier runs no longer count.
     pub fn create(data_dir: &Path) -> Result<Self, FirstTokensError> {
         let key = format!("{PREFIX}{}", Secret::bare()?);
-        write_secret(&sign_in_key_file(data_dir), &key)?;
+        write_private_file(&sign_in_key_file(data_dir), &key)?;
         Ok(Self(digest(&key)))
     }
 }

@@ -196,6 +196,23 @@ pub async fn list(records: &dyn Records) -> Result<Vec<Token>, StoreError> {
         .collect()
 }
 
+/// Changes who may answer with a token.
+pub async fn set_answers(
+    records: &dyn Records,
+    name: &TokenName,
+    answers: AnswerRole,
+) -> Result<Token, TokenError> {
+    let unknown = || TokenError::Unknown(name.clone());
+    let record = records.get(KIND, &name.0).await?.ok_or_else(unknown)?;
+    let damaged = || StoreError::Damaged(format!("the record of token {name} cannot be read"));
+    let mut kept: Kept = serde_json::from_str(&record.value).map_err(|_| damaged())?;
+    kept.answers = answers;
+    let value = serde_json::to_string(&kept).expect("texts and numbers can be written as JSON");
+    let token = read(&value).ok_or_else(damaged)?;
+    records.put(KIND, &name.0, value, record.version).await?;
+    Ok(token)
+}
+
 /// Removes a token, unless nobody could mint another then.
 pub async fn remove(records: &dyn Records, name: &TokenName) -> Result<(), TokenError> {
     let unknown = || TokenError::Unknown(name.clone());
@@ -470,6 +487,26 @@ mod tests {
         assert_eq!(nobody.to_string(), "there is no token nobody");
         mint(&store, "other", "admin").await.unwrap();
         remove(&store, &root).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_record_without_the_value_is_a_persons_and_the_value_can_be_changed() {
+        let store = Arc::new(SqliteStore::temporary().unwrap());
+        let secret = mint(&*store, "bot", "run").await.unwrap();
+        let record = store.get(KIND, "bot").await.unwrap().unwrap();
+        assert!(!record.value.contains("answers"), "as earlier versions wrote it");
+        let tokens = Tokens::new(Arc::clone(&store) as _, None);
+        let answers = async || tokens.caller(secret.text()).await.unwrap().unwrap().answers;
+        assert_eq!(answers().await, AnswerRole::Person);
+        let name = TokenName::parse("bot").unwrap();
+        for role in [AnswerRole::Model, AnswerRole::Client, AnswerRole::Person] {
+            assert_eq!(set_answers(&*store, &name, role).await.unwrap().answers, role);
+            tokens.forget();
+            assert_eq!(answers().await, role);
+        }
+        let other = TokenName::parse("other").unwrap();
+        let unknown = set_answers(&*store, &other, AnswerRole::Model).await.unwrap_err();
+        assert_eq!(unknown.to_string(), "there is no token other");
     }
 
     #[test]

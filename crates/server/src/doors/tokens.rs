@@ -46,6 +46,22 @@ pub(crate) async fn add(
     Ok(answer(StatusCode::CREATED, &shown))
 }
 
+/// `PATCH /api/tokens/{name} {answers}`.
+pub(crate) async fn change(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(name): Id,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let answers = answers(&members(&body)?)?.ok_or_else(|| {
+        Problem::bad_request("The member \"answers\" is missing; it is person, client or model.")
+    })?;
+    let token = auth::set_answers(app.tokens.records(), &TokenName::parse(&name)?, answers).await?;
+    app.tokens.forget();
+    Ok(answer(StatusCode::OK, &shown(&token)))
+}
+
 /// `DELETE /api/tokens/{name}`.
 pub(crate) async fn remove(
     State(app): State<Arc<App>>,

@@ -2,7 +2,7 @@
 
 use super::wait::{Attendant, Until};
 use super::{find, outbound, patience, see, wait};
-use crate::answering::{AnswerPath, authorize};
+use crate::answering::{AnswerPath, PageOrigin, authorize};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::body::JsonBody;
@@ -18,12 +18,15 @@ use std::sync::Arc;
 pub(crate) async fn questions(
     State(app): State<Arc<App>>,
     caller: Caller,
+    pages: PageOrigin,
     Id(id): Id,
 ) -> Result<Response, Problem> {
     let (execution, _) = find(&app, &id).await?;
     let account = wait::caught_up(&app, execution).await?;
     see(&caller, &account, &id)?;
-    let body = protocols::executor::outbound::questions(account.open());
+    let owner = account.owner().ok_or_else(|| Problem::no_execution(&id))?;
+    let reader = pages.reader(&caller, owner, AnswerPath::Request);
+    let body = protocols::executor::outbound::questions(account.open(), &reader);
     Ok(outbound::envelope(execution, StatusCode::OK, body))
 }
 

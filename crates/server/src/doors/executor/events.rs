@@ -1,6 +1,7 @@
 //! `GET /api/executions/{id}/events`: the journal, as a page or as a stream.
 
 use super::{find, outbound, see, wait};
+use crate::answering::{AnswerPath, PageOrigin};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::Problem;
@@ -13,6 +14,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::{Stream, StreamExt as _};
 use lifecycle::{ExecutionId, Seq};
+use protocols::executor::QuestionReader;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,24 +34,26 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 pub(crate) async fn events(
     State(app): State<Arc<App>>,
     caller: Caller,
+    pages: PageOrigin,
     Id(id): Id,
-    query: Query,
-    headers: HeaderMap,
+    (query, headers): (Query, HeaderMap),
 ) -> Result<Response, Problem> {
     let (execution, _) = find(&app, &id).await?;
     let account = wait::caught_up(&app, execution).await?;
     see(&caller, &account, &id)?;
     let after = after(&query, &headers)?;
+    let owner = account.owner().ok_or_else(|| Problem::no_execution(&id))?;
+    let reader = pages.reader(&caller, owner, AnswerPath::Request);
     let kinds = Kinds::of(&query);
     if !wants_stream(&headers) {
-        return page(&app, execution, (after, account.last()), &kinds).await;
+        return page(&app, execution, (after, account.last()), (&kinds, &reader)).await;
     }
     // What a client that reconnects to an execution that is over understands as "do not come again".
     if account.over().is_some() && after >= account.last() {
         return Ok(outbound::about(execution, StatusCode::NO_CONTENT.into_response()));
     }
     let heartbeat = KeepAlive::new().interval(HEARTBEAT).text("");
-    let stream = Sse::new(stream(&app, &caller, execution, after, kinds)).keep_alive(heartbeat);
+    let stream = Sse::new(stream(&app, &caller, execution, after, (kinds, reader))).keep_alive(heartbeat);
     Ok(outbound::about(execution, stream.into_response()))
 }
 
@@ -72,7 +76,7 @@ async fn page(
     app: &App,
     execution: ExecutionId,
     (after, newest): (Seq, Seq),
-    kinds: &Kinds,
+    (kinds, reader): (&Kinds, &QuestionReader),
 ) -> Result<Response, Problem> {
     let mut entries = app.engine.follow(execution, after);
     let (mut last, mut n_entries, mut n_read) = (after, 0, 0);
@@ -91,7 +95,7 @@ async fn page(
         if n_entries > 0 {
             body.push(',');
         }
-        body.push_str(&protocols::executor::outbound::entry(&entry));
+        body.push_str(&protocols::executor::outbound::entry_for(&entry, reader));
         n_entries += 1;
     }
     let has_more = last < newest;
@@ -106,7 +110,7 @@ fn stream(
     caller: &Caller,
     execution: ExecutionId,
     after: Seq,
-    kinds: Kinds,
+    (kinds, reader): (Kinds, QuestionReader),
 ) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
     let ended = stream_end(Arc::clone(app), caller.clone());
     let entries = app.engine.follow(execution, after);
@@ -114,7 +118,7 @@ fn stream(
         entries.take_while(|entry| std::future::ready(entry.is_ok())).filter_map(move |entry| {
             let wanted = entry.ok().filter(|entry| kinds.has(&entry.event));
             let event = wanted.map(|entry| {
-                let line = protocols::executor::outbound::entry(&entry);
+                let line = protocols::executor::outbound::entry_for(&entry, &reader);
                 Ok(Event::default().id(entry.seq.to_string()).data(line))
             });
             std::future::ready(event)

@@ -14,7 +14,7 @@ pub(crate) use ended::{remove, result};
 pub(crate) use events::events;
 
 use super::first;
-use crate::answering::{AnswerPath, AnswerSubject, authorize, permit};
+use crate::answering::{AnswerPath, AnswerSubject, PageOrigin, authorize, permit};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::body::JsonBody;
@@ -36,6 +36,7 @@ const WAIT_MS_MAX: u64 = 3_600_000;
 pub(crate) async fn execute(
     State(app): State<Arc<App>>,
     caller: Caller,
+    pages: PageOrigin,
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
@@ -50,6 +51,7 @@ pub(crate) async fn execute(
     }
     let limits = app.engine.limits();
     let start = Start { program: order.program, caller: caller.name.clone(), limits };
+    let reader = pages.reader(&caller, &caller.name, AnswerPath::Request);
     let approver = order.auto_approve.then_some(caller);
     let starting = Arc::clone(&app);
     wait::detached(&app, async move {
@@ -57,7 +59,7 @@ pub(crate) async fn execute(
         let execution = wait::unless_stopping(&starting, submitting).await?;
         starting.metrics.count_start();
         let attendant =
-            Attendant { approver, counts: true, ..Attendant::new(&starting, execution) };
+            Attendant { approver, counts: true, reader, ..Attendant::new(&starting, execution) };
         wait::attended(attendant, Until::START, wait).await
     })
     .await
@@ -67,6 +69,7 @@ pub(crate) async fn execute(
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
     caller: Caller,
+    pages: PageOrigin,
     Id(id): Id,
     query: Query,
 ) -> Result<Response, Problem> {
@@ -75,19 +78,21 @@ pub(crate) async fn show(
     let account = wait::caught_up(&app, execution).await?;
     let owner = account.owner().cloned().unwrap_or(CallerName(String::new()));
     caller.may_see(&owner, account.has_asked()).map_err(|denied| Problem::denied(denied, &id))?;
+    let reader = pages.reader(&caller, &owner, AnswerPath::Request);
     let named = question.and_then(|id| account.question(id)).filter(|asked| asked.is_open());
     if account.over().is_none()
         && let Some(asked) = named
     {
-        return Ok(outbound::shown(execution, asked));
+        return Ok(outbound::shown(execution, asked, &reader));
     }
     match account.now() {
-        Some(told) => Ok(outbound::now(execution, &account, told)),
+        Some(told) => Ok(outbound::now(execution, &account, told, &reader)),
         None if wait == 0 => Ok(outbound::running(execution)),
         None => {
             let wait = Duration::from_millis(wait.min(WAIT_MS_MAX));
             let until = Until::Now(account.last());
-            wait::told(Attendant::new(&app, execution), until, Some(wait)).await
+            let attendant = Attendant { reader, ..Attendant::new(&app, execution) };
+            wait::told(attendant, until, Some(wait)).await
         }
     }
 }

@@ -4,7 +4,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use lifecycle::{ExecutionId, Phase};
-use protocols::executor::{Account, Asked, Told, outbound};
+use protocols::executor::{Account, Asked, QuestionReader, Told, outbound};
 use serde_json::{Value, json};
 use store::Listed;
 
@@ -13,9 +13,14 @@ use crate::error::Problem;
 const EXECUTION: HeaderName = HeaderName::from_static("airlock-execution");
 
 /// What a client that waited is told.
-pub(super) fn told(execution: ExecutionId, account: &Account, told: Told<'_>) -> Response {
+pub(super) fn told(
+    execution: ExecutionId,
+    account: &Account,
+    told: Told<'_>,
+    reader: &QuestionReader,
+) -> Response {
     match told {
-        Told::Asked(asked) => envelope(execution, StatusCode::OK, outbound::paused(asked)),
+        Told::Asked(asked) => envelope(execution, StatusCode::OK, outbound::paused(asked, reader)),
         Told::Over(outcome) => {
             envelope(execution, StatusCode::OK, outbound::completed(execution, account, outcome))
         }
@@ -24,17 +29,22 @@ pub(super) fn told(execution: ExecutionId, account: &Account, told: Told<'_>) ->
 }
 
 /// What a client that asks how it stands is told.
-pub(super) fn now(execution: ExecutionId, account: &Account, standing: Told<'_>) -> Response {
+pub(super) fn now(
+    execution: ExecutionId,
+    account: &Account,
+    standing: Told<'_>,
+    reader: &QuestionReader,
+) -> Response {
     match standing {
-        Told::Asked(asked) => shown(execution, asked),
-        Told::Over(_) => told(execution, account, standing),
+        Told::Asked(asked) => shown(execution, asked, reader),
+        Told::Over(_) => told(execution, account, standing, reader),
         Told::Parked => envelope(execution, StatusCode::OK, outbound::parked(execution)),
     }
 }
 
 /// A question, to somebody who asked for it.
-pub(super) fn shown(execution: ExecutionId, asked: &Asked) -> Response {
-    envelope(execution, StatusCode::OK, outbound::shown(asked))
+pub(super) fn shown(execution: ExecutionId, asked: &Asked, reader: &QuestionReader) -> Response {
+    envelope(execution, StatusCode::OK, outbound::shown(asked, reader))
 }
 
 /// Neither asks nor has ended.

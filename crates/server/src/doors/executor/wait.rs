@@ -11,7 +11,7 @@ use futures_util::StreamExt as _;
 use lifecycle::{
     Answer, AnswerAuthor, Entry, Event, ExecutionId, Question, QuestionId, Rejection, Seq, ToolPath,
 };
-use protocols::executor::{Account, Asked, Told};
+use protocols::executor::{Account, Asked, QuestionReader, Told};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,11 +41,15 @@ pub(super) struct Attendant {
     pub(super) approver: Option<Caller>,
     /// Whether the end, if it is heard, counts: of all who hear it one does.
     pub(super) counts: bool,
+    /// Who reads the question, if one comes.
+    pub(super) reader: QuestionReader,
 }
 
 impl Attendant {
+    /// For a client that may answer.
     pub(super) fn new(app: &Arc<App>, execution: ExecutionId) -> Self {
-        Self { app: Arc::clone(app), execution, approver: None, counts: false }
+        let reader = QuestionReader::MayAnswer;
+        Self { app: Arc::clone(app), execution, approver: None, counts: false, reader }
     }
 
     async fn attend(self, until: Until) -> Response {
@@ -70,7 +74,7 @@ impl Attendant {
                 {
                     self.app.metrics.count_end(outcome);
                 }
-                return Ok(outbound::told(self.execution, &account, told));
+                return Ok(outbound::told(self.execution, &account, told, &self.reader));
             }
         }
         Err(Problem::no_execution(self.execution))

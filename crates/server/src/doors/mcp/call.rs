@@ -181,7 +181,10 @@ impl Call<'_> {
 
     /// Tells a model where the person decides.
     fn sent_to_page(&self, question: QuestionId, why: Option<&str>) -> Reply {
-        content::approval_required(&self.visit.origin(), question, self.manner, why).into()
+        let ignored = self.args.get("action").map(|_| {
+            "Nothing was answered: a person decides, and the argument \"action\" is not taken here."
+        });
+        content::approval_required(self.visit, question, self.manner, why.or(ignored)).into()
     }
 
     /// How long this client is kept waiting. One that has tasks is given one soon.
@@ -250,7 +253,7 @@ impl Call<'_> {
     }
 
     fn skills(&self) -> Result<Reply, Problem> {
-        let (text, found) = prompt::skill(self.text("name")?);
+        let (text, found) = prompt::skill(self.text("name")?, self.manner);
         Ok(content::said(text, !found).into())
     }
 

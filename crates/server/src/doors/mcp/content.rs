@@ -3,10 +3,10 @@
 
 use super::files::{blocks, cut};
 use super::narration::Narration;
-use super::visit::Manner;
+use super::visit::{Manner, Visit};
 use crate::error::Problem;
 use lifecycle::{ExecutionId, Json, Outcome, QuestionId};
-use protocols::executor::{Asked, Members, TEXT_CHARS_MAX, members, outbound};
+use protocols::executor::{Asked, Members, QuestionReader, TEXT_CHARS_MAX, members, outbound};
 use protocols::mcp::PlainAnswer;
 use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, Resource};
 use serde_json::{Map, Value, json};
@@ -172,7 +172,7 @@ fn emitted(execution: ExecutionId, items: &[Json]) -> Vec<ContentBlock> {
 
 /// A question, to a model that will ask the person.
 pub(super) fn paused(asked: &Asked) -> CallToolResult {
-    let envelope = outbound::paused(asked);
+    let envelope = outbound::paused(asked, &QuestionReader::MayAnswer);
     let envelope = members(envelope.as_bytes()).expect("we wrote it ourselves");
     let mut text = text_of(&envelope);
     let structured = envelope.get("structured").and_then(|raw| plain(raw.get()));
@@ -182,7 +182,7 @@ pub(super) fn paused(asked: &Asked) -> CallToolResult {
 
 /// What is asked of a person: Executor's `interaction`. None where the arguments cannot be shown.
 pub(super) fn interaction(asked: &Asked) -> Option<Value> {
-    let envelope = outbound::shown(asked);
+    let envelope = outbound::shown(asked, &QuestionReader::MayAnswer);
     let envelope = members(envelope.as_bytes()).ok()?;
     let mut structured = plain(envelope.get("structured")?.get())?;
     Some(structured["interaction"].take())
@@ -201,22 +201,28 @@ fn plain(text: &str) -> Option<Value> {
     })
 }
 
-/// A question, to a model that sends the person to a page.
+/// A question, to a model that sends the person to a page. Nothing in it answers.
 pub(super) fn approval_required(
-    origin: &str,
+    visit: &Visit,
     question: QuestionId,
     manner: Manner,
     why: Option<&str>,
 ) -> CallToolResult {
-    let url = format!("{origin}/resume/{question}");
+    let url = visit.page(question);
     let prompt = format!(
         "Tell the user to decide on this page, and show them the link. Then call `{}` with this \
          executionId; it waits for their decision.",
         waiter(manner)
     );
-    let why = why.map(|why| format!("{why}\n\n")).unwrap_or_default();
-    let text =
-        format!("{why}User approval required.\n\n{url}\n\n{prompt}\n\nexecutionId: {question}");
+    let downgraded = visit.terms.is_downgraded.then_some(
+        "Only a person may answer here, so elicitation_mode=model is served as browser: the model cannot answer.",
+    );
+    let before: String =
+        [why, downgraded].into_iter().flatten().map(|note| format!("{note}\n\n")).collect();
+    let note = visit.page_note().map(|note| format!("\n{note}")).unwrap_or_default();
+    let text = format!(
+        "{before}User approval required.\n\n{url}{note}\n\n{prompt}\n\nexecutionId: {question}"
+    );
     let structured = json!({
         "status": "user_approval_required",
         "executionId": question,

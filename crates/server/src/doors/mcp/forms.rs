@@ -42,10 +42,7 @@ pub(super) fn request(
     match drawn(asked, forms) {
         Drawn::Link(url) => (linked(message, &url, id, forms), Yes::Answers),
         Drawn::Form(schema) => (form(message, schema), Yes::Answers),
-        Drawn::Page => {
-            let page = format!("{}/resume/{id}", visit.origin());
-            (linked(message, &page, id, forms), Yes::Visits)
-        }
+        Drawn::Page => (linked(message, &visit.page(id), id, forms), Yes::Visits),
     }
 }
 
@@ -59,6 +56,9 @@ enum Drawn {
 }
 
 fn drawn(asked: &Asked, forms: Forms) -> Drawn {
+    if !forms.counts {
+        return Drawn::Page;
+    }
     let shown = interaction(asked).unwrap_or_default();
     if let Some(url) = shown["url"].as_str() {
         return Drawn::Link(url.to_owned());
@@ -79,8 +79,11 @@ fn in_doubt() -> Value {
     json!({ "type": "object", "properties": { "choice": choice }, "required": ["choice"] })
 }
 
-/// What a client's form says to a question; none where the person went to its page.
+/// What a client's form says to a question; none where the person went to its page, or where no form counts.
 pub(super) fn meant(asked: &Asked, forms: Forms, form: &ElicitResult) -> Option<Answer> {
+    if !forms.counts {
+        return None;
+    }
     let answer = answer::of_form(form);
     let visits = || matches!(drawn(asked, forms), Drawn::Page);
     let is_yes = matches!(answer, Answer::Accept { .. });
@@ -95,7 +98,7 @@ pub(super) fn brought(
 ) -> Vec<(QuestionId, Option<Answer>)> {
     let forms = match manner {
         Manner::Form(forms) | Manner::Retry(forms) => forms,
-        Manner::Model | Manner::Browser => Forms { form: true, url: true },
+        Manner::Model | Manner::Browser => Forms { form: true, url: true, counts: true },
     };
     let read = |(id, form): (&String, &Value)| {
         let asked = account.question(id.parse().ok()?)?;

@@ -15,8 +15,8 @@ use futures_util::StreamExt as _;
 use lifecycle::{Answer, ExecutionId, QuestionId, Seq};
 use protocols::executor::Asked;
 use rmcp::model::{
-    CallToolResponse, ElicitRequestParams, ElicitResult, ErrorData, InputRequiredResult,
-    InputResponses, JsonObject, MetaObject,
+    CallToolResponse, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData,
+    InputRequiredResult, InputResponses, JsonObject, MetaObject,
 };
 use std::time::Duration;
 
@@ -71,6 +71,9 @@ impl Call<'_> {
                 () = self.visit.app.stopping.cancelled() => return Err(Problem::stopping()),
             };
             let Some(form) = filled else { break };
+            if !forms.counts && form.action != ElicitationAction::Accept {
+                break; // no answer, and nothing was opened: the model gets the link
+            }
             let Some(answer) = forms::meant(asked, forms, &form) else {
                 return Ok(Shown::Answered { counts: false });
             };

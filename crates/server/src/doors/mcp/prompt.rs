@@ -131,20 +131,45 @@ fn prefixes(paths: impl Iterator<Item = String>) -> BTreeSet<String> {
 }
 
 /// A skill's text; without a name, or with an unknown one, the list. The flag says whether it was found.
-pub(super) fn skill(name: Option<&str>) -> (String, bool) {
+pub(super) fn skill(name: Option<&str>, manner: Manner) -> (String, bool) {
     let list = "Skills; read one with `skills({ name })`:\n\n\
                 - `execute`: find tools, read their shape, call them, show results, go on after a pause.";
     match name.map(str::trim) {
         None | Some("") => (list.into(), true),
-        Some("execute") => (EXECUTE_SKILL.into(), true),
+        Some("execute") => (EXECUTE_SKILL.replace(PAUSES_PLACE, pauses(manner)), true),
         Some(other) => (format!("There is no skill \"{other}\".\n\n{list}"), false),
     }
 }
 
 const EXECUTE_SKILL: &str = include_str!("execute.skill.md");
 
+/// Where the skill says what to do with a question, which depends on who may answer it.
+const PAUSES_PLACE: &str = "{when it pauses}";
+
+/// What a model does with a question. A model whose answer does not count reads nothing about giving one.
+const fn pauses(manner: Manner) -> &'static str {
+    match manner {
+        Manner::Model => {
+            "\
+- With `status: \"waiting_for_interaction\"`: show the user the message, wait for their words, then call `resume` with
+  `action` `accept`, `decline` or `cancel`, and `content` if a schema is given. Never decide for the user.
+- With `status: \"user_approval_required\"`: give the user the `approvalUrl`, then call `resume`; it waits for them."
+        }
+        Manner::Browser => {
+            "\
+- With `status: \"user_approval_required\"`: give the user the `approvalUrl`, then call `resume`; it waits for them."
+        }
+        Manner::Form(_) | Manner::Retry(_) => {
+            "\
+- The client shows the question to the user. With `status: \"user_approval_required\"`: give the user the `approvalUrl`,
+  then call `wait`; it waits for them."
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::visit::Forms;
     use super::*;
 
     #[test]
@@ -168,10 +193,21 @@ mod tests {
     }
 
     #[test]
+    fn a_model_whose_answer_does_not_count_reads_nothing_about_giving_one() {
+        let forms = Forms { form: true, url: true, counts: false };
+        for manner in [Manner::Browser, Manner::Form(forms), Manner::Retry(forms)] {
+            let (text, _) = skill(Some("execute"), manner);
+            assert!(!text.contains("`accept`") && text.contains("approvalUrl"), "{text}");
+            assert!(!text.contains(PAUSES_PLACE));
+        }
+        assert!(skill(Some("execute"), Manner::Model).0.contains("`accept`"));
+    }
+
+    #[test]
     fn a_skill_that_does_not_exist_is_answered_with_those_that_do() {
-        assert!(skill(None).0.contains("`execute`"));
-        assert!(skill(Some("execute")).0.contains("tools.search"));
-        let (text, found) = skill(Some("nope"));
+        assert!(skill(None, Manner::Model).0.contains("`execute`"));
+        assert!(skill(Some("execute"), Manner::Model).0.contains("tools.search"));
+        let (text, found) = skill(Some("nope"), Manner::Model);
         assert!(
             !found && text.starts_with("There is no skill \"nope\".") && text.contains("`execute`")
         );

@@ -9,7 +9,7 @@ use super::narration::Narration;
 use super::visit::Visit;
 use crate::error::Problem;
 use lifecycle::{ExecutionId, Json, Outcome};
-use protocols::executor::{Told, members, outbound};
+use protocols::executor::{QuestionReader, Told, members, outbound};
 use rmcp::model::{
     CacheScope, ErrorData, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult,
     Resource, ResourceContents, ResourceTemplate,
@@ -93,12 +93,18 @@ pub(super) async fn read(
         }
         return piece(uri, item.text(), from).ok_or_else(missing);
     }
-    let text = text(execution, &narration, part).ok_or_else(missing)?;
+    let reader = visit.reader(account.owner().ok_or_else(missing)?);
+    let text = text(execution, &narration, part, &reader).ok_or_else(missing)?;
     piece(uri, &text, from).ok_or_else(missing)
 }
 
 /// What a part of an execution says.
-fn text(execution: ExecutionId, narration: &Narration, part: &str) -> Option<String> {
+fn text(
+    execution: ExecutionId,
+    narration: &Narration,
+    part: &str,
+    reader: &QuestionReader,
+) -> Option<String> {
     let outcome = match narration.account.over() {
         Some(Told::Over(outcome)) => Some(outcome),
         Some(Told::Asked(_) | Told::Parked) | None => None,
@@ -113,19 +119,19 @@ fn text(execution: ExecutionId, narration: &Narration, part: &str) -> Option<Str
             Some(value.as_ref().map_or("null", Json::text).to_owned())
         }
         ("error", Some(Outcome::Failed(failure))) => serde_json::to_string(&failure.message).ok(),
-        ("", _) => whole(execution, narration),
+        ("", _) => whole(execution, narration, reader),
         _ => None,
     }
 }
 
 /// How it stands.
-fn whole(execution: ExecutionId, narration: &Narration) -> Option<String> {
+fn whole(execution: ExecutionId, narration: &Narration, reader: &QuestionReader) -> Option<String> {
     let envelope = match narration.account.now() {
         Some(Told::Over(outcome)) => {
             let shown = content::over(execution, narration, outcome).structured_content;
             return shown.map(|shown| shown.to_string());
         }
-        Some(Told::Asked(asked)) => outbound::paused(asked),
+        Some(Told::Asked(asked)) => outbound::paused(asked, reader),
         Some(Told::Parked) => return Some(outbound::parked(execution)),
         None => return Some(outbound::running(execution)),
     };

@@ -161,7 +161,7 @@ async fn enter(
     request: Request,
 ) -> Result<(Arc<Visit>, Request<Bytes>), Problem> {
     caller.may_run().map_err(|denied| Problem::denied(denied, ""))?;
-    let terms = Terms::read(query)?;
+    let terms = Terms::read(query, caller.answers)?;
     let host = request.headers().get(HOST).cloned();
     let visit = Arc::new(Visit { app: Arc::clone(app), caller, terms, host });
     Ok((visit, bounded(request).await?))

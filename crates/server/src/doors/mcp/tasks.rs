@@ -50,12 +50,18 @@ pub(super) async fn update(
     let visit = Visit::of(context)?;
     let (_, narration) = found(&visit, id).await?;
     let owner = narration.account.owner().cloned();
+    let manner = visit.manner(Some(context));
+    if matches!(manner, Manner::Form(forms) | Manner::Retry(forms) if !forms.counts) {
+        // The client was asked to show a link to the page, and says that it did: that answers nothing.
+        return Ok(());
+    }
     let subject = owner.as_ref().map(|owner| AnswerSubject { owner, asked: None });
     let may = subject.map(|subject| permit(&visit.caller, AnswerPath::McpDialog, subject));
     if !matches!(may, Some(Ok(_))) {
-        return Err(ErrorData::invalid_params("this caller may not answer", None));
+        let message = "a person decides on the question's page; nothing was answered";
+        return Err(ErrorData::invalid_params(message, None));
     }
-    let brought = forms::brought(&narration.account, visit.manner(Some(context)), &responses);
+    let brought = forms::brought(&narration.account, manner, &responses);
     // All of it is looked at before any of it counts.
     if let Some((question, why)) = forms::misfits(&narration.account, &brought).pop_first() {
         return Err(ErrorData::invalid_params(format!("{question}: {why}"), None));
@@ -119,7 +125,7 @@ fn payload(
         }
         (Some(Told::Asked(asked)), Manner::Model) => content::paused(asked),
         (Some(Told::Asked(asked)), Manner::Browser) => {
-            content::approval_required(&visit.origin(), asked.question.id, manner, None)
+            content::approval_required(visit, asked.question.id, manner, None)
         }
         (Some(Told::Over(outcome)), _) => content::over(execution, narration, outcome),
         (Some(Told::Parked), _) => content::refused(&Problem::parked(execution), None),

@@ -2,6 +2,7 @@
 
 use crate::error::Problem;
 use crate::query::Query;
+use lifecycle::AnswerRole;
 use std::time::Duration;
 
 /// How long a call waits unless the URL says otherwise: clients give up after 60 s.
@@ -11,10 +12,9 @@ const WAIT_MS_USUALLY: u64 = 50_000;
 const WAIT_MS_MAX: u64 = 600_000;
 
 /// How a question reaches a person.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     /// The model is told and asks the person.
-    #[default]
     Model,
     /// The person opens a page.
     Browser,
@@ -36,6 +36,8 @@ impl Mode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Terms {
     pub(super) mode: Mode,
+    /// Whether the URL asks for a mode in which the model answers, and only a person or the client may.
+    pub(super) is_downgraded: bool,
     /// How long a call waits before it is answered with a handle.
     pub(super) wait: Duration,
     /// Whether the catalogue's tools are listed beside `execute`.
@@ -43,17 +45,26 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    pub(super) fn read(query: &Query) -> Result<Self, Problem> {
-        let mode = match (query.text("elicitation_mode"), query.text("allow_model_resume")) {
-            (None, None | Some("true" | "1")) | (Some("model"), _) => Mode::Model,
+    /// What the URL asks for, as far as `answers` permits it.
+    pub(super) fn read(query: &Query, answers: AnswerRole) -> Result<Self, Problem> {
+        let wanted = match (query.text("elicitation_mode"), query.text("allow_model_resume")) {
+            (None, None) => None,
+            (None, Some("true" | "1")) | (Some("model"), _) => Some(Mode::Model),
             // Older clients of Executor say it this way.
-            (None, Some(_)) | (Some("browser"), _) => Mode::Browser,
-            (Some("native"), _) => Mode::Native,
+            (None, Some(_)) | (Some("browser"), _) => Some(Mode::Browser),
+            (Some("native"), _) => Some(Mode::Native),
             (Some(_), _) => {
                 let message = "The query's elicitation_mode must be model, browser or native.";
                 return Err(Problem::bad_request(message));
             }
         };
+        let mode = match (wanted, answers) {
+            (None | Some(Mode::Model), AnswerRole::Model) => Mode::Model,
+            (None, AnswerRole::Client) => Mode::Native,
+            (None | Some(Mode::Model), AnswerRole::Person | AnswerRole::Client) => Mode::Browser,
+            (Some(wanted), _) => wanted,
+        };
+        let is_downgraded = wanted == Some(Mode::Model) && mode != Mode::Model;
         let wait = query.get("wait", "a number of milliseconds")?.unwrap_or(WAIT_MS_USUALLY);
         let direct = match query.text("tools") {
             None | Some("execute") => false,
@@ -62,7 +73,8 @@ impl Terms {
                 return Err(Problem::bad_request("The query's tools must be execute or direct."));
             }
         };
-        Ok(Self { mode, wait: Duration::from_millis(wait.min(WAIT_MS_MAX)), direct })
+        let wait = Duration::from_millis(wait.min(WAIT_MS_MAX));
+        Ok(Self { mode, is_downgraded, wait, direct })
     }
 }
 
@@ -75,8 +87,35 @@ mod tests {
     async fn read(query: &str) -> Option<(Mode, u64, bool)> {
         let request = Request::builder().uri(format!("/mcp?{query}")).body(()).unwrap();
         let query = Query::from_request_parts(&mut request.into_parts().0, &()).await.unwrap();
-        let terms = Terms::read(&query).ok()?;
+        let terms = Terms::read(&query, AnswerRole::Model).ok()?;
         Some((terms.mode, u64::try_from(terms.wait.as_millis()).unwrap(), terms.direct))
+    }
+
+    #[tokio::test]
+    async fn a_mode_is_served_as_far_as_the_value_permits_it() {
+        use AnswerRole::{Client, Model, Person};
+        let cases = [
+            ("", [(Mode::Browser, false), (Mode::Native, false), (Mode::Model, false)]),
+            (
+                "elicitation_mode=model",
+                [(Mode::Browser, true), (Mode::Browser, true), (Mode::Model, false)],
+            ),
+            (
+                "allow_model_resume=true",
+                [(Mode::Browser, true), (Mode::Browser, true), (Mode::Model, false)],
+            ),
+            ("elicitation_mode=browser", [(Mode::Browser, false); 3]),
+            ("elicitation_mode=native", [(Mode::Native, false); 3]),
+        ];
+        for (text, expected) in cases {
+            let request = Request::builder().uri(format!("/mcp?{text}")).body(()).unwrap();
+            let query = Query::from_request_parts(&mut request.into_parts().0, &()).await.unwrap();
+            let served = [Person, Client, Model].map(|answers| {
+                let terms = Terms::read(&query, answers).unwrap();
+                (terms.mode, terms.is_downgraded)
+            });
+            assert_eq!((text, served), (text, expected));
+        }
     }
 
     #[tokio::test]

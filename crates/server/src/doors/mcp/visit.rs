@@ -1,13 +1,16 @@
 //! Who asks, on what terms, from where: what one request brings with it.
 
 use super::terms::{Mode, Terms};
-use crate::answering::{AnswerPath, AnswerSubject, permit};
+use crate::answering::{AnswerPath, PageOrigin};
 use crate::app::App;
 use crate::auth::Caller;
 use axum::http::HeaderValue;
 use axum::http::request::Parts;
+use lifecycle::{AnswerRole, CallerName, QuestionId};
+use protocols::executor::QuestionReader;
 use rmcp::model::{ErrorData, ProtocolVersion};
 use rmcp::service::{RequestContext, RoleServer};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// One request's caller and terms.
@@ -39,6 +42,9 @@ pub(super) struct Forms {
     pub(super) form: bool,
     /// Links.
     pub(super) url: bool,
+    /// Whether what the client's dialog says is an answer. Otherwise it shows a link to the page, and only the page
+    /// answers.
+    pub(super) counts: bool,
 }
 
 impl Visit {
@@ -49,31 +55,53 @@ impl Visit {
         visit.cloned().ok_or_else(|| ErrorData::internal_error("the request has no caller", None))
     }
 
-    /// Scheme, host and port by which the client reached us; a page is found there too.
+    /// Scheme, host and port under which a person finds the pages.
     pub(super) fn origin(&self) -> String {
-        let host = self.host.as_ref().and_then(|host| host.to_str().ok());
-        format!("http://{}", host.unwrap_or("localhost"))
+        PageOrigin::of(&self.app, self.host.as_ref()).0
     }
 
-    /// Whether the caller may answer its own questions.
-    pub(super) fn may_answer(&self) -> bool {
-        let subject = AnswerSubject { owner: &self.caller.name, asked: None };
-        permit(&self.caller, AnswerPath::McpTool, subject).is_ok()
+    /// The page where a person answers a question.
+    pub(super) fn page(&self, question: QuestionId) -> String {
+        format!("{}/resume/{question}", self.origin())
     }
 
-    /// How a question of this caller reaches a person. Whoever may not answer is sent to a page.
+    /// What a person elsewhere must know about the page's address; none where it is theirs.
+    pub(super) fn page_note(&self) -> Option<&'static str> {
+        let host = self.host.as_ref().and_then(|host| host.to_str().ok()).unwrap_or("localhost");
+        let is_near = self.app.public_url.is_some() || is_loopback(host);
+        (!is_near).then_some(
+            "The page is on the machine that runs Airlock, at the address by which this client reached it.",
+        )
+    }
+
+    /// Who reads a question in a resource.
+    pub(super) fn reader(&self, owner: &CallerName) -> QuestionReader {
+        let pages = PageOrigin::of(&self.app, self.host.as_ref());
+        pages.reader(&self.caller, owner, AnswerPath::McpTool)
+    }
+
+    /// How a question of this caller reaches a person, given what the client can show and whose answers count.
     pub(super) fn manner(&self, context: Option<&RequestContext<RoleServer>>) -> Manner {
-        if !self.may_answer() {
-            return Manner::Browser;
-        }
+        let counts = self.caller.answers >= AnswerRole::Client;
         let shown = context.and_then(|context| Some((is_stateless(context), forms(context)?)));
+        // Where no dialog counts, only a link to the page is shown.
+        let shown = shown.filter(|(_, forms)| counts || forms.url);
         match (self.terms.mode, shown) {
             (Mode::Browser, _) => Manner::Browser,
-            (Mode::Native, Some((true, forms))) => Manner::Retry(forms),
-            (Mode::Native, Some((false, forms))) => Manner::Form(forms),
+            (Mode::Native, Some((true, forms))) => Manner::Retry(Forms { counts, ..forms }),
+            (Mode::Native, Some((false, forms))) => Manner::Form(Forms { counts, ..forms }),
+            (Mode::Native, None) if self.caller.answers < AnswerRole::Model => Manner::Browser,
             (Mode::Model, _) | (Mode::Native, None) => Manner::Model,
         }
     }
+}
+
+/// Whether a `Host` names the machine itself.
+fn is_loopback(host: &str) -> bool {
+    let name = host.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
+    let name = name.map_or(host, |(name, _)| name).trim_matches(['[', ']']);
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 /// Whether the client speaks a revision in which servers send no requests.
@@ -86,5 +114,23 @@ pub(super) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
 fn forms(context: &RequestContext<RoleServer>) -> Option<Forms> {
     let elicitation = context.client_capabilities()?.elicitation?;
     let (form, url) = (elicitation.form.is_some(), elicitation.url.is_some());
-    Some(Forms { form: form || !url, url })
+    Some(Forms { form: form || !url, url, counts: true })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_is_recognised_by_name_and_address() {
+        for near in
+            ["localhost", "LOCALHOST:4788", "127.0.0.1:1", "127.0.0.5", "[::1]:4788", "[::1]"]
+        {
+            assert!(is_loopback(near), "{near}");
+        }
+        for far in ["10.0.0.1:4788", "airlock.example", "localhost.example:1", "[fe80::1]:4788", ""]
+        {
+            assert!(!is_loopback(far), "{far}");
+        }
+    }
 }

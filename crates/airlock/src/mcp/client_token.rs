@@ -1,0 +1,226 @@
+//! One token per client. It is minted when the client is configured; its secret is in a file of the data directory that
+//! only this account can read, and `airlock mcp --as NAME` reads it there.
+
+use crate::reach::{Reach, Server, named_server};
+use crate::{Exit, print};
+use anyhow::Context as _;
+use client::{Error, HttpClient};
+use lifecycle::AnswerRole;
+use server::auth::{self, Scope, Scopes, Secret, TokenName};
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
+use store::sqlite::SqliteStore;
+
+/// Names tried for one client. More than that are left over from installations whose secrets were deleted.
+const NAMES_MAX: usize = 9;
+
+/// What to do so that a client has a token with this value.
+#[derive(Debug, PartialEq, Eq)]
+enum TokenStep {
+    /// It has one.
+    Use(String),
+    /// It has one with another value.
+    Change(String),
+    /// It has none; the names that are free.
+    Mint(Vec<String>),
+}
+
+/// Ensures that the client has a token of its own with this value; its name. None where the server in use is another
+/// machine's, whose token is in its profile.
+pub(super) fn ensure(
+    data_dir: &Path,
+    client: &str,
+    answers: AnswerRole,
+) -> Result<Option<String>, String> {
+    let server = named_server(None, Some(data_dir)).map_err(|error| error.to_string())?;
+    if matches!(server, Server::At { .. }) {
+        return Ok(None);
+    }
+    let reach = Reach::at(None, None, Some(data_dir));
+    if reach.unowned().is_some() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| error.to_string())?;
+        let ensured = runtime.block_on(on_store(data_dir, client, answers));
+        return ensured.map(Some).map_err(|error| format!("{error:#}"));
+    }
+    let mut ensured = None;
+    let exit = reach.visit(async |server| {
+        ensured = Some(over_http(&server, data_dir, client, answers).await?);
+        Ok(Exit::Good)
+    });
+    match (ensured, exit) {
+        (Some(name), _) => Ok(Some(name)),
+        // What went wrong was printed.
+        (None, _) => Err("the client got no token, so nothing was changed".into()),
+    }
+}
+
+/// On the data directory itself, while no server owns it.
+async fn on_store(data_dir: &Path, client: &str, answers: AnswerRole) -> anyhow::Result<String> {
+    DirBuilder::new().recursive(true).mode(0o700).create(data_dir)?;
+    let store = SqliteStore::open(data_dir)
+        .with_context(|| format!("could not open {}", data_dir.display()))?;
+    let ensured = ensured_on(&store, data_dir, client, answers).await;
+    store.close().await;
+    ensured
+}
+
+async fn ensured_on(
+    store: &SqliteStore,
+    data_dir: &Path,
+    client: &str,
+    answers: AnswerRole,
+) -> anyhow::Result<String> {
+    let now = engine::Clock::system().now();
+    // Where a client's token is the first one, the operator's would never be minted.
+    auth::first_tokens(store, data_dir, now).await?;
+    let tokens = auth::list(store).await?;
+    let known: Vec<_> =
+        tokens.iter().map(|token| (token.name.as_str().to_owned(), token.answers)).collect();
+    match step(&known, |name| has_secret(data_dir, name), client, answers) {
+        TokenStep::Use(name) => Ok(name),
+        TokenStep::Change(name) => {
+            auth::set_answers(store, &TokenName::parse(&name)?, answers).await?;
+            Ok(name)
+        }
+        TokenStep::Mint(names) => {
+            let scopes = Scopes::from([Scope::Run].as_slice());
+            let mut refused = None;
+            for name in names {
+                let secret = Secret::new()?;
+                let parsed = TokenName::parse(&name)?;
+                match auth::add(store, &parsed, (scopes, answers), &secret, now).await {
+                    Ok(_) => {
+                        auth::write_secret(data_dir, &name, secret.text())?;
+                        return Ok(name);
+                    }
+                    Err(error) => refused = Some(error),
+                }
+            }
+            Err(refused.map_or_else(|| anyhow::anyhow!("no name is free"), Into::into))
+        }
+    }
+}
+
+/// Through the server that owns the directory.
+async fn over_http(
+    server: &HttpClient,
+    data_dir: &Path,
+    client: &str,
+    answers: AnswerRole,
+) -> Result<String, Error> {
+    let known: Vec<_> = server
+        .tokens()
+        .await?
+        .iter()
+        .map(|token| {
+            let name = token["name"].as_str().unwrap_or_default().to_owned();
+            (name, token["answers"].as_str().and_then(|text| text.parse().ok()).unwrap_or_default())
+        })
+        .collect();
+    match step(&known, |name| has_secret(data_dir, name), client, answers) {
+        TokenStep::Use(name) => Ok(name),
+        TokenStep::Change(name) => server.set_token(&name, answers).await.map(|_| name),
+        TokenStep::Mint(names) => {
+            let mut refused = Error::Unusable("no name is free".into());
+            for name in names {
+                match server.add_token(&name, &[Scope::Run.name()], answers).await {
+                    Ok(minted) => {
+                        let secret = minted["secret"].as_str().unwrap_or_default();
+                        let written = auth::write_secret(data_dir, &name, secret);
+                        return written.map(|()| name).map_err(|error| {
+                            Error::Unusable(format!("could not write the token: {error}"))
+                        });
+                    }
+                    Err(error) => refused = error,
+                }
+            }
+            Err(refused)
+        }
+    }
+}
+
+fn has_secret(data_dir: &Path, name: &str) -> bool {
+    auth::secret_file(data_dir, name).is_file()
+}
+
+/// What to do, given the tokens there are. A token whose secret is not in the data directory cannot be used.
+fn step(
+    known: &[(String, AnswerRole)],
+    has_secret: impl Fn(&str) -> bool,
+    client: &str,
+    answers: AnswerRole,
+) -> TokenStep {
+    let mut free = vec![];
+    for n in 1..=NAMES_MAX {
+        let name = if n == 1 { client.to_owned() } else { format!("{client}-{n}") };
+        match known.iter().find(|(known, _)| *known == name) {
+            Some((_, value)) if has_secret(&name) => {
+                return if *value == answers {
+                    TokenStep::Use(name)
+                } else {
+                    TokenStep::Change(name)
+                };
+            }
+            Some(_) => {}
+            None => free.push(name),
+        }
+    }
+    TokenStep::Mint(free)
+}
+
+/// Asks the person at the terminal who may answer; `person` where nobody is there.
+pub(super) fn asked(client: &str) -> AnswerRole {
+    const TRIES_MAX: usize = 3;
+    if !print::is_somebody_there() {
+        return AnswerRole::Person;
+    }
+    print::prompt(&format!(
+        "Who may answer when a program that {client} runs needs approval?\n\
+         \x20 person  only you, on Airlock's page or with `airlock resume`\n\
+         \x20 client  also the dialog of {client}; Airlock cannot see whether you or the client pressed its button\n\
+         \x20 model   also the agent itself, without you\n"
+    ));
+    for _ in 0..TRIES_MAX {
+        print::prompt("person, client or model [person]: ");
+        let mut line = String::new();
+        match std::io::stdin().read_line(&mut line) {
+            Ok(n_bytes) if n_bytes > 0 => {}
+            Ok(_) | Err(_) => break,
+        }
+        match line.trim() {
+            "" => break,
+            text => {
+                if let Ok(role) = text.parse() {
+                    return role;
+                }
+            }
+        }
+    }
+    AnswerRole::Person
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_keeps_its_token_and_never_gets_one_whose_secret_is_elsewhere() {
+        use AnswerRole::{Model, Person};
+        let known = |names: &[(&str, AnswerRole)]| -> Vec<(String, AnswerRole)> {
+            names.iter().map(|(name, role)| ((*name).to_owned(), *role)).collect()
+        };
+        let none = known(&[("run", Person)]);
+        let TokenStep::Mint(free) = step(&none, |_| true, "codex", Person) else { panic!() };
+        assert_eq!((free.len(), free[0].as_str(), free[1].as_str()), (9, "codex", "codex-2"));
+        let one = known(&[("codex", Person)]);
+        assert_eq!(step(&one, |_| true, "codex", Person), TokenStep::Use("codex".into()));
+        assert_eq!(step(&one, |_| true, "codex", Model), TokenStep::Change("codex".into()));
+        let TokenStep::Mint(free) = step(&one, |_| false, "codex", Person) else { panic!() };
+        assert_eq!(free[0], "codex-2");
+        let two = known(&[("codex", Person), ("codex-2", Person)]);
+        let second = |name: &str| name == "codex-2";
+        assert_eq!(step(&two, second, "codex", Person), TokenStep::Use("codex-2".into()));
+    }
+}
