@@ -3,7 +3,7 @@
 mod hiding;
 
 use crate::config_files::config_files;
-use crate::{Exit, data_directory, print};
+use crate::{Exit, data_directory, management_review, print};
 use sandbox::{Layer, Sandbox, Tier};
 use serde_json::json;
 use server::settings::{SettingName, look_up_settings, server_account, shared_account};
@@ -33,6 +33,8 @@ struct Finding {
 enum Mark {
     Good,
     Missing,
+    /// To be looked at by a person; guests run all the same.
+    Check,
     Wrong,
 }
 
@@ -46,6 +48,7 @@ pub(crate) fn doctor(args: &Args) -> Exit {
     findings.extend(hiding::check());
     findings.extend(configuration(data_dir.as_deref().unwrap_or(Path::new("."))));
     findings.push(account(data_dir.as_deref()));
+    findings.extend(data_dir.as_deref().into_iter().flat_map(unconfirmed));
     if args.json {
         let shown =
             |finding: &Finding| json!({ "mark": finding.mark.word(), "text": finding.text });
@@ -68,6 +71,7 @@ impl Mark {
         match self {
             Self::Good => "ok",
             Self::Missing => "missing",
+            Self::Check => "check",
             Self::Wrong => "WRONG",
         }
     }
@@ -190,6 +194,12 @@ fn account(data_dir: Option<&Path>) -> Finding {
             ),
         },
     }
+}
+
+/// What programs made through management tools without a proper answer.
+fn unconfirmed(data_dir: &Path) -> Vec<Finding> {
+    let remaining = management_review::remaining(data_dir);
+    remaining.into_iter().map(|text| Finding { mark: Mark::Check, text }).collect()
 }
 
 fn kernel() -> String {

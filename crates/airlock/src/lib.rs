@@ -18,6 +18,7 @@ mod housing;
 mod init;
 mod input;
 mod journal;
+mod management_review;
 mod manual;
 mod mcp;
 mod notify;

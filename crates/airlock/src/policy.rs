@@ -49,7 +49,13 @@ enum Verb {
         /// policy_…
         id: String,
     },
-    /// Says what would happen to a call of a tool, and which rule decides.
+    /// Lets a rule count that a program added through a management tool while its answer came from a token that
+    /// could not answer.
+    Confirm {
+        /// policy_…
+        id: String,
+    },
+    /// Says what would happen to a call of a tool, and which rule decides; exit code 1 where there is no such tool.
     Test {
         /// Its path, such as github.org.main.getRepo.
         #[arg(value_parser = tool)]
@@ -86,10 +92,15 @@ Examples:
   airlock policy add github.org.main.deleteRepo block --owner user
   airlock policy test github.org.main.deleteRepo
   airlock policy list | cut -f1,3,4
+  airlock policy confirm policy_01a1…      after a look at a rule that is marked unconfirmed
   airlock policy remove policy_01a1…
 
 A running server is asked to do it, and the rule counts at once; without one the data directory is
 changed itself.";
+
+/// What `list` notes where a rule does not count yet.
+const UNCONFIRMED: &str = "a program added the rules marked unconfirmed, and no administrator has confirmed them: those that \
+                           approve do not count; see airlock policy confirm";
 
 /// Does it, and tells how it went.
 pub(crate) fn policy(args: &Args) -> Exit {
@@ -97,7 +108,7 @@ pub(crate) fn policy(args: &Args) -> Exit {
         None => args.reach.visit(async |client| {
             let told = over_http::perform(&client, &args.verb).await?;
             tell(args, &told);
-            Ok(Exit::Good)
+            Ok(if is_unknown_tool(&told) { Exit::Failed } else { Exit::Good })
         }),
         Some(data_dir) => {
             print::start_tracing();
@@ -113,6 +124,11 @@ pub(crate) fn policy(args: &Args) -> Exit {
             }
         }
     }
+}
+
+/// Whether a test was about a tool that the server does not have.
+fn is_unknown_tool(told: &[Value]) -> bool {
+    told.iter().any(|value| value["toolExists"] == false)
 }
 
 const fn action_word(action: Action) -> &'static str {
@@ -144,9 +160,11 @@ fn lines(verb: &Verb, told: &Value) -> Vec<String> {
         Verb::List => {
             let line = joined(&["id", "owner", "pattern", "action", "position"]).concat();
             let editable = if told["editable"] == true { "\teditable" } else { "" };
-            vec![line + editable]
+            let unconfirmed = if told["unconfirmed"].is_object() { "\tunconfirmed" } else { "" };
+            vec![line + editable + unconfirmed]
         }
         Verb::Remove { .. } => vec![],
+        Verb::Confirm { .. } => joined(&["id"]),
         Verb::Test { .. } => joined(&["verdict", "pattern", "id"]),
     }
 }

@@ -201,7 +201,7 @@ fn integrations_and_connections_are_changed_over_http() {
 }
 
 #[test]
-fn a_program_manages_policies_only_with_a_person_and_no_pattern_approves_that() {
+fn a_program_manages_policies_only_with_a_person_and_no_policy_approves_that() {
     let house = House::with("");
     let admin = house.admin();
     let all = json!({ "owner": "org", "pattern": "*", "action": "approve" }).to_string();
@@ -215,16 +215,18 @@ fn a_program_manages_policies_only_with_a_person_and_no_pattern_approves_that() 
     assert_eq!(asked.json()["status"], "paused", "{asked:?}");
     let done = admin.resume(&asked.question(), "accept").json();
     assert_eq!(done["structured"]["result"]["data"]["pattern"], "demo.*", "{done}");
-    let listed = house.run("return (await tools.executor.coreTools.policies.list()).data");
+    let asked = admin.execute("return (await tools.executor.coreTools.policies.list()).data");
+    let listed = admin.resume(&asked.question(), "accept").json();
+    let listed = &listed["structured"]["result"];
     assert_eq!(listed.as_array().unwrap().len(), 2, "{listed}");
     let bad =
         format!("return await tools.{create}({{ owner: 'org', pattern: 'a*', action: 'block' }})");
-    let asked = admin.execute(&bad);
-    let told = admin.resume(&asked.question(), "accept").json();
-    assert_eq!(told["structured"]["result"]["error"]["code"], "invalid_tool_arguments", "{told}");
+    let told = admin.execute(&bad).json();
+    let error = &told["structured"]["result"]["error"]["code"];
+    assert_eq!(error, "invalid_tool_arguments", "nobody is asked about a call that cannot be made");
     let named = json!({ "owner": "user", "pattern": create, "action": "approve" }).to_string();
     admin.post("/api/policies", &named);
-    assert_eq!(house.verdict(create), "allow", "who names it means it");
+    assert_eq!(house.verdict(create), "ask", "not even an exact name replaces an answer");
     let cards = house.run("return (await tools.executor.coreTools.integrations.list()).data");
     assert!(cards.as_array().unwrap().iter().any(|card| card["slug"] == "management"), "{cards}");
 }

@@ -5,6 +5,7 @@ use hyper::Method;
 use lifecycle::{Action, Json};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// A policy as the server keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
@@ -22,6 +23,9 @@ pub struct Policy {
     pub editable: bool,
     /// Where it stands in its owner's list.
     pub position: String,
+    /// The management call that made it, if no administrator has confirmed it since: it approves nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unconfirmed: Option<Value>,
 }
 
 /// A policy to keep.
@@ -51,9 +55,18 @@ pub struct Explained {
     pub pattern: Option<String>,
     /// The policy that decides, where it is one that is kept.
     pub policy: Option<Policy>,
-    /// One that would approve it, and does not count: the tool is newer, or not what it was.
+    /// One that would approve it, and does not count.
     #[serde(default)]
-    pub outdated_policy: Option<Policy>,
+    pub ignored_policy: Option<Policy>,
+    /// Why: `outdated`, `answer_only` or `unconfirmed`.
+    #[serde(default)]
+    pub ignored_because: Option<String>,
+    /// Whether each call of the tool needs an answer, which no policy replaces.
+    #[serde(default)]
+    pub answer_only: bool,
+    /// The scope that a token needs to accept a call of the tool, where that is more than `answer`.
+    #[serde(default)]
+    pub answer_scope: Option<String>,
     /// Whether there is such a tool.
     pub tool_exists: bool,
 }
@@ -74,6 +87,12 @@ impl HttpClient {
     pub async fn remove_policy(&self, id: &str) -> Result<(), Error> {
         let id: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
         self.ask(Method::DELETE, &format!("/api/policies/{id}"), None).await.map(drop)
+    }
+
+    /// Lets a policy count that a management call made.
+    pub async fn confirm_policy(&self, id: &str) -> Result<Policy, Error> {
+        let id: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
+        self.asked(Method::POST, &format!("/api/policies/{id}/confirm"), None).await
     }
 
     /// What would happen to a call of `tool`.

@@ -283,7 +283,15 @@ fn what_the_server_says_of_calls_is_understood() {
     let made = E::CallMade { call, tool, args: args.clone(), nature, line: Some(3) };
     assert_eq!(told(made), Happened::Call { call, tool: "a.b".into(), args });
     let (kind, message) = (QuestionKind::Approval, "Sure?".into());
-    let asked = Question { id: question, call, kind, message, revision: None, editable: false };
+    let asked = Question {
+        id: question,
+        call,
+        kind,
+        message,
+        revision: None,
+        editable: false,
+        answer_only: false,
+    };
     let id = question;
     assert_eq!(told(E::CallAsked(asked)), Happened::Question { id, call, message: "Sure?".into() });
     let answer = Answer::Accept { content: Some(content.clone()) };

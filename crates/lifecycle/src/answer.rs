@@ -20,6 +20,10 @@ pub struct Question {
     /// Whether the policy lets whoever answers change the arguments.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub editable: bool,
+    /// Whether only an answer to this very question counts: it is not answered beforehand, and an approval is not
+    /// remembered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub answer_only: bool,
 }
 
 impl Question {

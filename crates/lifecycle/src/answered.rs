@@ -31,6 +31,11 @@ pub(crate) fn answered(state: &State, policy: &Policy, moment: Moment, said: Sai
         matches!((&question.kind, &answer), (QuestionKind::Approval, Answer::Accept { .. }));
     let (remember, arguments) = match rider {
         Rider::Nothing => (false, None),
+        Rider::Remember if approves && needs_answer(question, today.as_ref()) => {
+            return Err(bad_answer(
+                "this tool asks each time, so its approval cannot be remembered; answer without remembering",
+            ));
+        }
         Rider::Remember if approves => (true, None),
         Rider::Remember => {
             return Err(bad_answer("only a call that is approved can be remembered"));
@@ -87,6 +92,12 @@ pub(crate) fn answered(state: &State, policy: &Policy, moment: Moment, said: Sai
 
 fn bad_answer(why: &'static str) -> Rejection {
     Rejection::BadAnswer(why.into())
+}
+
+/// Whether each call of the tool needs an answer of its own, by the question or by the catalogue of today.
+fn needs_answer(question: &Question, today: Option<&Admission>) -> bool {
+    let by_catalogue = matches!(today, Some(Admission::Fit { traits, .. }) if traits.answer_only);
+    question.answer_only || by_catalogue
 }
 
 /// Whether whoever answers may change the arguments: the rule that asked said so, none says otherwise by
@@ -164,11 +175,21 @@ fn instead(
         (_, Admission::Unavailable(source)) => {
             Some(Event::CallSettled { call, outcome: source.outcome })
         }
-        (Some(asked), Admission::Fit { revision: Some(revision), .. }) if revision != asked => {
-            Some(asked_again(moment, question, (known, edited), revision))
+        (Some(asked), Admission::Fit { revision: Some(revision), about, traits, .. })
+            if revision != asked =>
+        {
+            let again = Again { revision, about, answer_only: traits.answer_only };
+            Some(asked_again(moment, question, (known, edited), again))
         }
         (Some(_) | None, Admission::Fit { .. }) => None,
     }
+}
+
+/// The tool as it is now, for the question that replaces an outdated one.
+pub(crate) struct Again {
+    pub(crate) revision: Revision,
+    pub(crate) about: Option<String>,
+    pub(crate) answer_only: bool,
 }
 
 /// The question once more, about the tool as it is now.
@@ -176,13 +197,16 @@ pub(crate) fn asked_again(
     moment: Moment,
     question: &Question,
     (known, edited): (&crate::Call, Option<&Json>),
-    revision: Revision,
+    again: Again,
 ) -> Event {
-    let about = format!(
+    let mut about = format!(
         "Tool \"{}\" has changed since its approval was asked for, so the yes does not count. \
          Approve the call of the tool as it is now?",
         known.tool
     );
+    if let (true, Some(composed)) = (again.answer_only, again.about) {
+        about = format!("{about}\n\n{composed}");
+    }
     let nothing = Json::null();
     let args = match &known.stage {
         Stage::Held(args)
@@ -196,8 +220,9 @@ pub(crate) fn asked_again(
         call: question.call,
         kind: QuestionKind::Approval,
         message: approval_message(&known.tool, edited.unwrap_or(args), Some(about), None),
-        revision: Some(revision),
+        revision: Some(again.revision),
         editable: question.editable,
+        answer_only: question.answer_only || again.answer_only,
     })
 }
 

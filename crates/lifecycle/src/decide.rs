@@ -235,7 +235,7 @@ pub(crate) fn judge(
     let Judged { call, tool, args, attempt } = judged;
     match policy.verdict(tool, traits) {
         Verdict::Allow => Event::CallDispatched { call, attempt },
-        Verdict::Ask { .. } if is_remembered(state, tool, revision) => {
+        Verdict::Ask { .. } if !traits.answer_only && is_remembered(state, tool, revision) => {
             Event::CallDispatched { call, attempt }
         }
         Verdict::Ask { pattern, editable } => Event::CallAsked(Question {
@@ -245,6 +245,7 @@ pub(crate) fn judge(
             message: approval_message(tool, args, about, pattern),
             revision,
             editable,
+            answer_only: traits.answer_only,
         }),
         Verdict::Refuse { .. } => not_there(call, tool),
     }
@@ -417,12 +418,32 @@ fn lost(state: &State, id: QuestionId, call: CallId) -> Option<Event> {
                  It may or may not have run. Try again, treat it as failed, or supply the result?",
                 known.tool
             );
-            let message = approval_message(&known.tool, &args, Some(about), None);
-            let (kind, revision) = (QuestionKind::InDoubt, known.revision);
-            let editable = false;
-            Some(Event::CallAsked(Question { id, call, kind, message, revision, editable }))
+            let approval = approval_of(state, call);
+            let message = match approval {
+                // What a person approved is what may have run; that question says it best.
+                Some(approval) if known.digest == args.digest() => {
+                    format!("{about}\n\n{}", approval.message)
+                }
+                Some(_) | None => approval_message(&known.tool, &args, Some(about), None),
+            };
+            Some(Event::CallAsked(Question {
+                id,
+                call,
+                kind: QuestionKind::InDoubt,
+                message,
+                revision: known.revision,
+                editable: false,
+                answer_only: approval.is_some_and(|approval| approval.answer_only),
+            }))
         }
     }
+}
+
+/// The newest question by which `call` was approved.
+fn approval_of(state: &State, call: CallId) -> Option<&Question> {
+    let asked = state.asked.iter().rev().filter_map(|id| state.questions.get(id));
+    let mut asked = asked.map(|(question, _)| question);
+    asked.find(|question| question.call == call && question.kind == QuestionKind::Approval)
 }
 
 fn fail_recovery(state: &State, why: String) -> Vec<Event> {

@@ -1,10 +1,10 @@
 //! Calls that wait for their sources: what happens when the wait begins, and when it ends. Pure.
 
-use crate::answered::asked_again;
+use crate::answered::{Again, asked_again};
 use crate::decide::{Decision, Judged, Moment, approval_message, judge, not_there};
 use crate::{
     Admission, CallId, CallOutcome, Event, Json, Nature, Policy, Question, QuestionKind, Rejection,
-    Revision, Runs, Stage, State, Traits, UnavailableSource,
+    Runs, Stage, State, Traits, UnavailableSource,
 };
 
 /// A dispatched call has not reached its tool and waits for its source.
@@ -48,7 +48,11 @@ pub(crate) fn admit_deferred(
             let attempt = known.attempts.saturating_add(1);
             let next = match accepted {
                 Some(_) if policy.hides(&known.tool, traits) => not_there(call, &known.tool),
-                Some(question) => accepted_call(moment, question, known, (attempt, revision)),
+                Some(question) => {
+                    let answer_only = traits.answer_only;
+                    let again = revision.map(|revision| Again { revision, about, answer_only });
+                    accepted_call(moment, question, known, (attempt, again))
+                }
                 None => {
                     let judged = Judged { call, tool: &known.tool, args, attempt };
                     judge(state, policy, moment, judged, (traits, about, revision))
@@ -64,11 +68,11 @@ fn accepted_call(
     moment: Moment,
     question: &Question,
     known: &crate::Call,
-    (attempt, revision): (u32, Option<Revision>),
+    (attempt, again): (u32, Option<Again>),
 ) -> Event {
-    match (question.revision, revision) {
-        (Some(asked), Some(revision)) if asked != revision => {
-            asked_again(moment, question, (known, None), revision)
+    match (question.revision, again) {
+        (Some(asked), Some(again)) if asked != again.revision => {
+            asked_again(moment, question, (known, None), again)
         }
         (Some(_) | None, _) => Event::CallDispatched { call: question.call, attempt },
     }
@@ -102,5 +106,6 @@ fn ask_anew(
         message: approval_message(tool, args, Some(about), None),
         revision: question.revision,
         editable: question.editable,
+        answer_only: question.answer_only,
     })
 }

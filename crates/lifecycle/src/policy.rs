@@ -38,12 +38,15 @@ pub struct Traits {
     pub since: Timestamp,
     /// When it last came to take, do or reach something else; 0 where it never did.
     pub grew: Timestamp,
+    /// Whether each call needs an answer of its own. No policy approves such a tool, in any form; a policy can
+    /// still block it.
+    pub answer_only: bool,
 }
 
 impl Traits {
     /// Those of a tool that was always there and never changed.
     pub const fn lasting(asks: bool) -> Self {
-        Self { asks, since: Timestamp(0), grew: Timestamp(0) }
+        Self { asks, since: Timestamp(0), grew: Timestamp(0), answer_only: false }
     }
 }
 
@@ -56,7 +59,13 @@ impl Rule {
     /// Whether it speaks about this tool. Whoever approved a pattern did not see what came later, and
     /// whoever approved anything did not see what has become of it since.
     pub fn covers(&self, tool: &ToolPath, traits: Traits) -> bool {
-        self.pattern.matches(tool) && !self.is_outdated(traits)
+        self.pattern.matches(tool) && !self.is_outdated(traits) && !self.cannot_approve(traits)
+    }
+
+    /// Whether it approves a tool that only an answer approves. Such a rule is skipped, so that a rule below it
+    /// that blocks still counts.
+    pub fn cannot_approve(&self, traits: Traits) -> bool {
+        self.action == Action::Approve && traits.answer_only
     }
 
     /// Whether it approves what nobody knew when it was said.
@@ -122,7 +131,9 @@ impl Policy {
     /// What happens to a call of `tool`.
     pub fn verdict(&self, tool: &ToolPath, traits: Traits) -> Verdict {
         match self.strictest(tool, traits) {
-            None if traits.asks => Verdict::Ask { pattern: None, editable: false },
+            None if traits.asks || traits.answer_only => {
+                Verdict::Ask { pattern: None, editable: false }
+            }
             None => Verdict::Allow,
             Some(Rule { action: Action::Approve, .. }) => Verdict::Allow,
             Some(Rule { action: Action::RequireApproval, pattern, .. }) => {
@@ -133,6 +144,11 @@ impl Policy {
                 Verdict::Refuse { pattern: pattern.to_string() }
             }
         }
+    }
+
+    /// The rule that decides about `tool`; none where the tool itself does.
+    pub fn deciding_rule(&self, tool: &ToolPath, traits: Traits) -> Option<&Rule> {
+        self.strictest(tool, traits)
     }
 
     /// The first match of each list, and of those the most restrictive.
@@ -345,6 +361,24 @@ mod tests {
         let loosened = silenced.and(Policy::new(vec![vec![rule("*", Action::RequireApproval)]]));
         assert_eq!(loosened.verdict(&tool, asks), asks_by("*"));
     }
+
+    #[test]
+    fn no_rule_approves_a_tool_that_needs_an_answer_and_a_block_below_still_counts() {
+        let rule = |pattern: &str, action| Rule::lasting(Pattern::parse(pattern).unwrap(), action);
+        let tool = ToolPath::parse("executor.coreTools.policies.create").unwrap();
+        let needs_answer = Traits { answer_only: true, ..Traits::lasting(false) };
+        for pattern in ["*", "executor.*", "executor.*.policies.create", tool.as_str()] {
+            let approves = rule(pattern, Action::Approve);
+            let policy = Policy::new(vec![vec![approves.clone()]]);
+            assert_eq!(policy.verdict(&tool, needs_answer), NOBODY_SAID, "{pattern}");
+            let above_block = vec![approves.clone(), rule("executor.*", Action::Block)];
+            let policy = Policy::new(vec![above_block]);
+            assert!(policy.hides(&tool, needs_answer), "{pattern}");
+            let above_ask = vec![approves, rule("*", Action::RequireApproval)];
+            assert_eq!(Policy::new(vec![above_ask]).verdict(&tool, needs_answer), asks_by("*"));
+        }
+    }
+
     #[test]
     fn an_approval_covers_what_was_there_when_it_was_given() {
         let rule = |pattern: &str, action, said| {
@@ -352,8 +386,11 @@ mod tests {
             Rule { pattern, action, said: Some(Timestamp(said)), editable: false }
         };
         let tool = ToolPath::parse("mail.send").unwrap();
-        let traits =
-            |since, grew| Traits { asks: true, since: Timestamp(since), grew: Timestamp(grew) };
+        let traits = |since, grew| Traits {
+            since: Timestamp(since),
+            grew: Timestamp(grew),
+            ..Traits::lasting(true)
+        };
         let (runs, asks) = (Verdict::Allow, NOBODY_SAID);
         let cases = [
             ("mail.*", 5, traits(0, 0), &runs),

@@ -56,7 +56,10 @@ pub fn pretty(json: &str, out: &mut Cut) {
     let mut escaped = false;
     while let Some(c) = chars.next() {
         if in_string {
-            out.push(c);
+            match is_deceptive(c) {
+                true => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+                false => out.push(c),
+            }
             in_string = escaped || c != '"';
             escaped = !escaped && c == '\\';
             continue;
@@ -87,6 +90,14 @@ pub fn pretty(json: &str, out: &mut Cut) {
             }
         }
     }
+}
+
+/// Whether a character changes how the text around it looks without being seen itself: it would let arguments pass for
+/// something else. Shown as an escape, which means the same in JSON.
+const fn is_deceptive(c: char) -> bool {
+    matches!(c,
+        '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
+        | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
 }
 
 /// Drops the white space between tokens.
@@ -120,6 +131,11 @@ mod tests {
         check("1", "1");
         check(r#"{"b":[1, {}],"a" : [ ]}"#, "{\n  \"b\": [\n    1,\n    {}\n  ],\n  \"a\": []\n}");
         check(r#"{"q\"{":"a, b\\"}"#, "{\n  \"q\\\"{\": \"a, b\\\\\"\n}");
+    }
+
+    #[test]
+    fn characters_that_reorder_or_hide_text_are_shown_as_escapes() {
+        check("\"a\u{202e}b\u{2028}\u{200b}\u{85}ä👍\"", "\"a\\u202eb\\u2028\\u200b\\u0085ä👍\"");
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl Wish {
                 (message, QuestionKind::Link { url, is_prior })
             }
         };
-        Question { id, call, kind, message, revision: None, editable: false }
+        Question { id, call, kind, message, revision: None, editable: false, answer_only: false }
     }
 }
 

@@ -1,14 +1,15 @@
 //! Who may answer a question. Every door asks here before it passes an answer to the engine, so the rule exists once.
 
 use crate::app::App;
-use crate::auth::{Caller, Denied, Scope};
+use crate::auth::{Caller, Denied, Scope, permissions};
 use crate::error::Problem;
 use axum::extract::FromRequestParts;
 use axum::http::HeaderValue;
 use axum::http::header::HOST;
 use axum::http::request::Parts;
 use lifecycle::{
-    AnswerAuthor, AnswerRole, CallerName, ExecutionId, Question, QuestionId, QuestionKind, ToolPath,
+    Answer, AnswerAuthor, AnswerRole, CallerName, ExecutionId, Question, QuestionId, QuestionKind,
+    ToolPath,
 };
 use protocols::executor::QuestionReader;
 use std::convert::Infallible;
@@ -53,6 +54,11 @@ pub(crate) fn permit(
     if path == AnswerPath::InAdvance && !is_approval {
         return Err(Denied::NotInAdvance);
     }
+    // A call that manages this server needs an answer to its own question.
+    let manages = |(question, tool)| needed_scope(question, tool).is_some();
+    if path == AnswerPath::InAdvance && subject.asked.is_some_and(manages) {
+        return Err(Denied::NotInAdvance);
+    }
     let role = match path {
         AnswerPath::Request | AnswerPath::InAdvance if holds_answer => AnswerRole::Person,
         AnswerPath::Request | AnswerPath::InAdvance | AnswerPath::McpTool => AnswerRole::Model,
@@ -65,14 +71,35 @@ pub(crate) fn permit(
     }
 }
 
-/// The same for questions of an execution, which are read from its state. A question that the execution does not have is
+/// The scope that an accepting answer needs besides the right to answer; none where that right is enough.
+pub(crate) fn needed_scope(question: &Question, tool: &ToolPath) -> Option<Scope> {
+    // A tool that needs an answer and has no row in the table is not weaker than one that has.
+    permissions::accept_scope(tool).or_else(|| question.answer_only.then_some(Scope::Admin))
+}
+
+/// Whether the caller holds the scope that an accepting answer needs. Other answers need none.
+fn may_accept(
+    caller: &Caller,
+    answer: &Answer,
+    question: &Question,
+    tool: &ToolPath,
+) -> Result<(), Denied> {
+    match (answer, needed_scope(question, tool)) {
+        (Answer::Accept { .. }, Some(scope)) if !caller.scopes.has(scope) => {
+            Err(Denied::AcceptNeeds(scope))
+        }
+        (Answer::Accept { .. } | Answer::Decline | Answer::Cancel, _) => Ok(()),
+    }
+}
+
+/// The same for answers to questions of an execution, which are read from its state. A question that the execution does not have is
 /// not found.
 pub(crate) async fn authorize(
     app: &App,
     caller: &Caller,
     path: AnswerPath,
     execution: ExecutionId,
-    questions: &[QuestionId],
+    answers: &[(QuestionId, &Answer)],
 ) -> Result<AnswerAuthor, Problem> {
     // The server's value may have changed since the request began.
     let caller = &Caller { answers: caller.answers.min(app.answers.get()), ..caller.clone() };
@@ -88,16 +115,17 @@ pub(crate) async fn authorize(
     // Before the questions: whoever may not see the execution must not learn which ones it has.
     let mut author =
         permit(caller, path, AnswerSubject { owner, asked: None }).map_err(
-            |why| match questions {
-                [question, ..] => denied(why, question),
+            |why| match answers {
+                [(question, _), ..] => denied(why, question),
                 [] => denied(why, &execution),
             },
         )?;
-    for id in questions {
+    for (id, answer) in answers {
         let (question, _) = state.questions.get(id).ok_or_else(|| Problem::no_execution(id))?;
         let call = state.calls.get(&question.call).ok_or_else(|| Problem::no_execution(id))?;
         let subject = AnswerSubject { owner, asked: Some((question, &call.tool)) };
         author = permit(caller, path, subject).map_err(|why| denied(why, id))?;
+        may_accept(caller, answer, question, &call.tool).map_err(|why| denied(why, id))?;
     }
     Ok(author)
 }
@@ -193,5 +221,44 @@ mod tests {
         let subject = AnswerSubject { owner: &ann.name, asked: None };
         let permitted = permit(&ann, AnswerPath::Request, subject);
         assert_eq!(permitted, Err(Denied::Needs(Scope::Answer)));
+    }
+
+    #[test]
+    fn an_accepted_management_call_needs_its_routes_scope_and_is_never_accepted_in_advance() {
+        let question = |answer_only| Question {
+            id: QuestionId::from_uuid(uuid::Uuid::nil()),
+            call: lifecycle::CallId(1),
+            kind: QuestionKind::Approval,
+            message: String::new(),
+            revision: None,
+            editable: false,
+            answer_only,
+        };
+        let cases = [
+            ("executor.coreTools.policies.create", false, true),
+            ("executor.coreTools.policies.create", true, true),
+            ("executor.coreTools.integrations.list", false, false),
+            ("not.in.the.table", true, true),
+            ("mail.send", false, false),
+        ];
+        for (tool, answer_only, needs_admin) in cases {
+            let (question, path) = (question(answer_only), ToolPath::parse(tool).unwrap());
+            let expected =
+                if needs_admin { Err(Denied::AcceptNeeds(Scope::Admin)) } else { Ok(()) };
+            let yes = Answer::Accept { content: None };
+            for scopes in ["run", "answer", "run,answer", "process"] {
+                let ann = caller("ann", scopes, AnswerRole::Model);
+                assert_eq!(may_accept(&ann, &yes, &question, &path), expected, "{tool} {scopes}");
+                for no in [Answer::Decline, Answer::Cancel] {
+                    assert_eq!(may_accept(&ann, &no, &question, &path), Ok(()), "{tool} {scopes}");
+                }
+            }
+            let admin = caller("root", "admin", AnswerRole::Model);
+            assert_eq!(may_accept(&admin, &yes, &question, &path), Ok(()));
+            let subject = AnswerSubject { owner: &admin.name, asked: Some((&question, &path)) };
+            let in_advance = permit(&admin, AnswerPath::InAdvance, subject).map(drop);
+            let expected = if needs_admin { Err(Denied::NotInAdvance) } else { Ok(()) };
+            assert_eq!(in_advance, expected, "{tool}");
+        }
     }
 }

@@ -189,6 +189,7 @@ impl Problem {
             Denied::Hidden => Self::no_execution(id),
             Denied::Needs(scope) => Self::needs(scope),
             Denied::PersonAnswers => Self::person_answers(&format!("/resume/{id} of this server")),
+            Denied::AcceptNeeds(scope) => Self::accept_needs(scope),
             Denied::NotInAdvance => Self::forbidden(
                 "autoApprove needs a token with the scope answer. Nothing was started. Without autoApprove the \
                  program starts, and a person decides its questions on their pages.",
@@ -201,6 +202,15 @@ impl Problem {
         Self::forbidden(format!(
             "A person decides this question, on the page {page}. Nothing was answered."
         ))
+    }
+
+    /// Accepting a call of a management tool takes more than the scope `answer`.
+    fn accept_needs(scope: Scope) -> Self {
+        let message = format!(
+            "This call manages the server: accepting it needs a token with the scope {scope}. Nothing was answered, and the \
+             question stays open; declining it needs the scope answer only."
+        );
+        Self { scope: Some(scope), ..Self::forbidden(message) }
     }
 
     pub(crate) fn needs(scope: Scope) -> Self {

@@ -88,6 +88,7 @@ fn all_doors() -> Router<Arc<App>> {
         .route("/api/executions/{id}/journal", get(journal::journal))
         .route("/api/policies", get(policies::list).post(policies::add))
         .route("/api/policies/test", get(policies::test))
+        .route("/api/policies/{id}/confirm", post(policies::confirm))
         .route("/api/policies/{id}", patch(policies::change).delete(policies::remove))
         .route("/mcp", get(mcp).post(mcp).delete(mcp))
         .route("/api/tools", get(catalogue::tools))

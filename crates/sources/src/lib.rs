@@ -28,7 +28,7 @@ pub use config_files::{ConfigFile, ConfigFiles, FileAuthority};
 pub use handoff::Handoff;
 pub use health::Health;
 pub use known::ConnectionView;
-pub use manage::Management;
+pub use manage::{Management, management_tools};
 pub use oauth::{App, AppOrigin, Begun, Probed, Returned};
 pub use open::{Detected, detect};
 pub use process_tool::ProcessTool;

@@ -1,11 +1,12 @@
-//! The tools that manage sources, connections and policies. Whatever changes something asks a person first, by
-//! name: no pattern approves it, so that no agent approves itself. No secret passes through here: credentials are
-//! entered by people.
+//! The tools that manage sources, connections and policies. A program can propose a change with them; a person decides,
+//! call by call: no policy, no approval given beforehand and no remembered approval replaces the answer. The server
+//! composes the question from the checked arguments. No secret passes through here: people enter credentials.
 
 mod policies;
+mod question;
 
 use crate::config::{Connection, OAuth, Source as Spec};
-use crate::{Begun, ConnectionView, Offer, SourceError, Sources};
+use crate::{Begun, ConnectionView, Offer, SourceError, Sources, open};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use lifecycle::{Failure, FailureCode, Json, Nature, Runs, ToolPath};
@@ -24,107 +25,143 @@ impl Management {
     }
 }
 
-/// One of them: its path, what it does, the names of its arguments, all of them texts, and whether it asks. A name
+/// Every management tool by its path, and whether each of its calls needs an answer.
+pub fn management_tools() -> impl Iterator<Item = (&'static str, bool)> {
+    LIST.iter().map(|Listed(path, _, _, effect)| (*path, *effect != Effect::Shows))
+}
+
+/// What a call does, which decides whether it asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    /// Returns what the caller of the program can also read over HTTP. Runs without a question.
+    Shows,
+    /// Returns more than that, or makes the server send requests to an address that the program chose. Asks.
+    Examines,
+    /// Changes something. Asks.
+    Changes,
+}
+
+/// A management tool: its path, what it does, the names of its arguments, all of them texts, and its effect. An argument
 /// with a question mark may be left out.
-struct Listed(&'static str, &'static str, &'static [&'static str], bool);
+struct Listed(&'static str, &'static str, &'static [&'static str], Effect);
 
 const LIST: [Listed; 21] = [
-    Listed("executor.coreTools.integrations.list", "Lists the sources of tools.", &[], false),
+    Listed(
+        "executor.coreTools.integrations.list",
+        "Lists the sources of tools.",
+        &[],
+        Effect::Shows,
+    ),
     Listed(
         "executor.coreTools.integrations.detect",
-        "Says what an address is: OpenAPI, GraphQL or MCP.",
+        "Finds out whether an address has a description: OpenAPI, GraphQL or MCP. An empty list where none can be read.",
         &["url"],
-        false,
+        Effect::Examines,
     ),
     Listed(
         "executor.coreTools.integrations.refresh",
         "Reads a source anew and says what changed.",
         &["slug"],
-        true,
+        Effect::Changes,
     ),
     Listed(
         "executor.coreTools.integrations.remove",
         "Removes a source and its connections.",
         &["slug"],
-        true,
+        Effect::Changes,
     ),
     Listed(
         "executor.coreTools.connections.list",
         "Lists connections, without their secrets.",
         &[],
-        false,
+        Effect::Shows,
     ),
     Listed(
         "executor.coreTools.connections.create",
         "Binds a source without a credential; people enter those that have one.",
         &["integration", "name", "owner?", "description?"],
-        true,
+        Effect::Changes,
     ),
     Listed(
         "executor.coreTools.connections.createHandoff",
         "Gives the address of a page where a person enters a connection's secret; makes the connection where there is none.",
         &["integration", "name", "owner?", "template?", "description?"],
-        true,
+        Effect::Changes,
     ),
     Listed(
         "executor.coreTools.oauth.start",
         "Gives the address where a person agrees that a connection is used; makes the connection where there is none.",
         &["integration", "name", "owner?"],
-        true,
+        Effect::Changes,
     ),
     Listed(
         "executor.coreTools.oauth.cancel",
         "Ends what was begun for a connection: nobody needs to agree any more.",
         &["integration", "name", "owner?"],
-        true,
+        Effect::Changes,
     ),
     Listed(
         "executor.coreTools.connections.remove",
         "Removes a connection.",
         &["integration", "owner", "name"],
-        true,
+        Effect::Changes,
     ),
     Listed(
         "executor.coreTools.connections.refresh",
         "Reads a connection's source anew and says what changed.",
         &["integration", "owner", "name"],
-        true,
+        Effect::Changes,
     ),
-    Listed(policies::LIST, "Lists the policies: who may call what.", &[], false),
+    Listed(policies::LIST, "Lists the policies: who may call what.", &[], Effect::Examines),
     Listed(
         policies::CREATE,
         "Makes a policy: approve, require_approval or block.",
         &["owner", "pattern", "action", "position?"],
-        true,
+        Effect::Changes,
     ),
     Listed(
         policies::UPDATE,
         "Changes a policy.",
         &["id", "owner?", "pattern?", "action?", "position?"],
-        true,
+        Effect::Changes,
     ),
-    Listed(policies::REMOVE, "Removes a policy.", &["id", "owner?"], true),
+    Listed(policies::REMOVE, "Removes a policy.", &["id", "owner?"], Effect::Changes),
     Listed(
         "executor.openapi.previewSpec",
         "Says what an OpenAPI description would become.",
         &["spec"],
-        false,
+        Effect::Examines,
     ),
     Listed(
         "executor.openapi.addSpec",
         "Adds an API by the address of its OpenAPI description.",
         &["slug", "url", "baseUrl?"],
-        true,
+        Effect::Changes,
     ),
     Listed(
         "executor.graphql.addIntegration",
         "Adds a GraphQL API by its address.",
         &["slug", "endpoint"],
-        true,
+        Effect::Changes,
     ),
-    Listed("executor.mcp.probe", "Says whether an address is an MCP server.", &["url"], false),
-    Listed("executor.mcp.addServer", "Adds an MCP server by its address.", &["slug", "url"], true),
-    Listed("executor.mcp.refreshServer", "Lists a server's tools anew.", &["slug"], true),
+    Listed(
+        "executor.mcp.probe",
+        "Finds out whether an address is an MCP server. An empty list where none answers.",
+        &["url"],
+        Effect::Examines,
+    ),
+    Listed(
+        "executor.mcp.addServer",
+        "Adds an MCP server by its address.",
+        &["slug", "url"],
+        Effect::Changes,
+    ),
+    Listed(
+        "executor.mcp.refreshServer",
+        "Lists a server's tools anew.",
+        &["slug"],
+        Effect::Changes,
+    ),
 ];
 
 impl Source for Management {
@@ -134,6 +171,13 @@ impl Source for Management {
 
     fn tools(&self) -> Vec<Tool> {
         LIST.iter().map(tool).collect()
+    }
+
+    fn compose_question(&self, tool: &ToolPath, args: &Json) -> Option<Result<String, Json>> {
+        let args: Value = serde_json::from_str(args.text()).unwrap_or(Value::Null);
+        let policies = self.0.0.setup.engine.policies();
+        let question = question::compose(tool.as_str(), &args, |id| policies.current(id))?;
+        Some(question.map_err(|trouble| trouble.told()))
     }
 
     fn call(&self, request: Request) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
@@ -152,18 +196,19 @@ impl Source for Management {
     }
 }
 
-fn tool(Listed(path, about, names, asks): &Listed) -> Tool {
+fn tool(Listed(path, about, names, effect): &Listed) -> Tool {
     let text = || json!({"type": "string"});
     let bare = |name: &&str| name.trim_end_matches('?').to_owned();
     let members: Map<_, _> = names.iter().map(|name| (bare(name), text())).collect();
     let required: Vec<_> = names.iter().filter(|name| !name.ends_with('?')).collect();
     let input = json!({"type": "object", "properties": members, "required": required});
+    let asks = *effect != Effect::Shows;
     Tool {
         description: (*about).into(),
         input_schema: Some(input),
-        nature: Nature { read_only: !asks, runs: Runs::Here },
-        asks: *asks,
-        by_name_only: *asks,
+        nature: Nature { read_only: *effect != Effect::Changes, runs: Runs::Here },
+        asks,
+        answer_only: asks,
         ..Tool::new(ToolPath::parse(path).expect("our own paths are paths"))
     }
 }
@@ -180,7 +225,7 @@ async fn perform(sources: &Sources, tool: &str, args: &Value) -> Result<Value, T
     match tool {
         "executor.coreTools.integrations.list" => Ok(cards(sources)),
         "executor.coreTools.integrations.detect" | "executor.mcp.probe" => {
-            detected(sources, &text("url"), tool.starts_with("executor.mcp")).await
+            Ok(detected(sources, &text("url"), tool.starts_with("executor.mcp")).await)
         }
         "executor.coreTools.integrations.refresh" | "executor.mcp.refreshServer" => {
             Ok(changed(&sources.refresh(&slug("slug")?).await?))
@@ -209,7 +254,7 @@ async fn perform(sources: &Sources, tool: &str, args: &Value) -> Result<Value, T
             let (slug, name) = (slug("integration")?, text("name"));
             let offer = Offer { oauth: Some(OAuth::default()), ..Offer::default() };
             let place = prepared(sources, &slug, args, offer).await?;
-            Ok(match sources.authorize(&slug, &place, &name).await? {
+            Ok(match sources.authorize(&slug, &place, &name).await.map_err(sign_in_trouble)? {
                 Begun::Connected => json!({ "status": "connected" }),
                 Begun::Visit { url, .. } => json!({ "status": "redirect", "url": url }),
             })
@@ -257,13 +302,23 @@ fn wrong(why: String) -> Trouble {
     Trouble::new("invalid_tool_arguments", why)
 }
 
-async fn detected(sources: &Sources, url: &str, only_mcp: bool) -> Result<Value, Trouble> {
-    let found = sources.detect(url).await.map_err(wrong)?;
+/// What an address is. Every failure looks alike, so that a program cannot use the server to find out which hosts and ports
+/// answer; the name and the slug come from the address, not from what was read there.
+async fn detected(sources: &Sources, url: &str, only_mcp: bool) -> Value {
+    let found = match sources.detect(url).await {
+        Ok(found) => found,
+        Err(why) => {
+            tracing::info!(url, why, "a management tool found no description");
+            return json!([]);
+        }
+    };
     if only_mcp && found.kind != "mcp" {
-        return Ok(json!([]));
+        return json!([]);
     }
-    let slug = found.slug.map(|slug| slug.to_string());
-    Ok(json!([{ "kind": found.kind, "endpoint": found.url, "name": found.title, "slug": slug }]))
+    let address = url::Url::parse(url).ok();
+    let name = address.as_ref().and_then(|address| address.host_str());
+    let slug = address.as_ref().and_then(open::by_host).map(|slug| slug.to_string());
+    json!([{ "kind": found.kind, "endpoint": url, "name": name, "slug": slug }])
 }
 
 fn cards(sources: &Sources) -> Value {
@@ -293,10 +348,31 @@ fn changed(change: &Change) -> Value {
     })
 }
 
+/// What the program receives where a source cannot be read, for whatever reason.
+const UNREADABLE: &str =
+    "the source's description cannot be read; `airlock source list` and the server's log state why";
+
+/// What the program receives where a sign-in cannot be started, for whatever reason.
+const NOT_STARTED: &str = "the sign-in could not be started; the server's log states why";
+
 impl From<SourceError> for Trouble {
     fn from(error: SourceError) -> Self {
+        if let SourceError::Unreadable { .. } = &error {
+            // The reason would tell a program which hosts and ports answer.
+            tracing::warn!("a management tool could not read a source: {error}");
+            return Self::new(code(&error), UNREADABLE);
+        }
         Self::new(code(&error), error.to_string())
     }
+}
+
+/// Why a sign-in did not start, without what the other side answered.
+fn sign_in_trouble(error: SourceError) -> Trouble {
+    if let SourceError::Wrong(why) = error {
+        tracing::warn!(why, "a management tool could not start a sign-in");
+        return Trouble::new("oauth_start_failed", NOT_STARTED);
+    }
+    error.into()
 }
 
 const fn code(error: &SourceError) -> &'static str {

@@ -132,7 +132,7 @@ pub async fn detect(url: &str, http: &HttpClient) -> Result<Detected, String> {
 }
 
 /// `api.example.com` is `example`.
-fn by_host(url: &Url) -> Option<Slug> {
+pub(crate) fn by_host(url: &Url) -> Option<Slug> {
     let host = url.host_str()?;
     let names: Vec<_> = host.split('.').collect();
     let name = match names.as_slice() {

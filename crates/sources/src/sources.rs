@@ -24,6 +24,9 @@ use url::Url;
 /// Sources and connections, configured and kept: people do not have more.
 const SOURCES_MAX: usize = 1_000;
 
+/// Names under which built-in tools are found. A source of such a name could take the place of a management tool.
+const RESERVED: [&str; 2] = ["executor", "management"];
+
 /// What sources are made of.
 #[derive(Clone)]
 pub struct Setup {
@@ -263,6 +266,9 @@ impl Sources {
     }
 
     async fn has_room(&self, slug: &Slug) -> Result<(), SourceError> {
+        if RESERVED.contains(&slug.as_str()) {
+            return Err(SourceError::Wrong(format!("{slug} is the name of built-in tools")));
+        }
         let known = self.0.known.lock().await;
         if known.contains_key(slug) {
             return Err(SourceError::Exists(slug.to_string()));

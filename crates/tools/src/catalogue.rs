@@ -220,6 +220,12 @@ impl Catalogue {
         self.find(tool)?.objection(args)
     }
 
+    /// The question that the tool's source composes about a call, or the value that the program
+    /// receives instead.
+    pub fn compose_question(&self, tool: &ToolPath, args: &Json) -> Option<Result<String, Json>> {
+        self.find(tool)?.compose_question(args)
+    }
+
     /// Performs an admitted call. Never panics, whatever the tool does; spawns nothing.
     pub fn call(&self, request: Request) -> BoxFuture<'static, CallOutcome> {
         let snapshot = self.snapshot();

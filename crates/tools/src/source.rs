@@ -18,6 +18,12 @@ pub trait Source: Send + Sync {
     /// What it offers. Asked once, when a catalogue is built.
     fn tools(&self) -> Vec<Tool>;
 
+    /// The question about a call whose arguments fit the tool's schema, or the value that the program
+    /// receives instead where they make no call. None leaves it to the tool's own words. Called before a person is asked; it must not block.
+    fn compose_question(&self, _tool: &ToolPath, _args: &Json) -> Option<Result<String, Json>> {
+        None
+    }
+
     /// Performs a call whose arguments fit the tool's schema. `None` is `undefined`.
     fn call(&self, request: Request) -> BoxFuture<'static, Result<Option<Json>, Failure>>;
 }
@@ -41,6 +47,9 @@ pub struct Tool {
     pub about: Option<String>,
     /// Whether an approval must name it: no pattern covers it.
     pub by_name_only: bool,
+    /// Whether each call needs an answer of its own: no policy, no approval given beforehand and no remembered
+    /// one replaces it.
+    pub answer_only: bool,
     /// Whether it takes so long that those who can poll should.
     pub job: bool,
 }
@@ -57,6 +66,7 @@ impl Tool {
             asks: false,
             about: None,
             by_name_only: false,
+            answer_only: false,
             job: false,
         }
     }

@@ -2,7 +2,8 @@
 
 use super::Verb;
 use crate::print;
-use client::{Error, HttpClient, NewPolicy, Policy};
+use client::{Error, Explained, HttpClient, NewPolicy, Policy};
+use lifecycle::ToolPath;
 use serde_json::{Value, json};
 
 /// What to tell, one value each.
@@ -20,24 +21,49 @@ pub(super) async fn perform(client: &HttpClient, verb: &Verb) -> Result<Vec<Valu
             };
             vec![json!(client.add_policy(&new).await?)]
         }
-        Verb::List => client.policies().await?.iter().map(|policy| json!(policy)).collect(),
+        Verb::List => {
+            let policies = client.policies().await?;
+            if policies.iter().any(|policy| policy.unconfirmed.is_some()) {
+                print::note(super::UNCONFIRMED);
+            }
+            policies.iter().map(|policy| json!(policy)).collect()
+        }
+        Verb::Confirm { id } => vec![json!(client.confirm_policy(id).await?)],
         Verb::Remove { id } => {
             client.remove_policy(id).await?;
             vec![json!({ "removed": true })]
         }
         Verb::Test { tool } => {
             let said = client.explain_policy(tool.as_str()).await?;
-            if let Some(Policy { id, pattern, .. }) = &said.outdated_policy {
-                print::note(&print::tamed(&format!(
-                    "{pattern} ({id}) does not count: the tool is newer than that approval, or has grown since"
-                )));
-            }
-            if !said.tool_exists {
-                print::note(&format!("there is no tool {tool} now"));
-            }
+            explain(tool, &said);
             let id = said.policy.as_ref().map(|policy| policy.id.as_str());
             vec![json!({ "verdict": said.verdict, "pattern": said.pattern, "id": id,
-                         "toolExists": said.tool_exists })]
+                         "toolExists": said.tool_exists, "answerOnly": said.answer_only,
+                         "answerScope": said.answer_scope })]
         }
     })
+}
+
+/// What the verdict alone does not tell.
+fn explain(tool: &ToolPath, said: &Explained) {
+    if let Some(Policy { id, pattern, .. }) = &said.ignored_policy {
+        let why = match said.ignored_because.as_deref() {
+            Some("answer_only") => {
+                "each call of this tool needs an answer, which no policy replaces"
+            }
+            Some("unconfirmed") => {
+                "a program added it, and no administrator has confirmed it (airlock policy confirm ID)"
+            }
+            _ => "the tool is newer than that approval, or has grown since",
+        };
+        print::note(&print::tamed(&format!("{pattern} ({id}) does not count: {why}")));
+    }
+    if let (true, Some(scope)) = (said.answer_only, &said.answer_scope) {
+        print::note(&print::tamed(&format!(
+            "each call needs an answer by a token with the scope {scope}"
+        )));
+    }
+    if !said.tool_exists {
+        print::note(&format!("there is no tool {tool} now"));
+    }
 }

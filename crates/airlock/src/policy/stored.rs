@@ -1,9 +1,10 @@
 //! On the data directory itself, while no server owns it.
 
 use super::{Verb, action_word};
+use crate::print;
 use anyhow::Context as _;
 use engine::policies::{KeptRule, NewRule, Policies};
-use lifecycle::{Policy, Traits, Verdict};
+use lifecycle::{Policy, ToolPath, Traits, Verdict};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -35,29 +36,50 @@ async fn on_store(verb: &Verb, store: &SqliteStore) -> anyhow::Result<Vec<Value>
             let rule = policies.add(new, engine::Clock::system().now()).await?;
             Ok(vec![shown(&rule)])
         }
-        Verb::List => Ok(policies.list().await?.iter().map(shown).collect()),
+        Verb::List => {
+            let rules = policies.list().await?;
+            if rules.iter().any(|rule| rule.unconfirmed.is_some()) {
+                print::note(super::UNCONFIRMED);
+            }
+            Ok(rules.iter().map(shown).collect())
+        }
+        Verb::Confirm { id } => {
+            let rule = policies.confirm(id, engine::Clock::system().now()).await?;
+            Ok(vec![shown(&rule)])
+        }
         Verb::Remove { id } => {
             policies.remove(id, None).await?;
             Ok(vec![json!({ "removed": true })])
         }
         Verb::Test { tool } => {
-            let explained = policies.explain(tool, Traits::lasting(false)).await?;
-            let (verdict, pattern) = match &explained.verdict {
-                Verdict::Allow if explained.rule.is_none() => ("as the tool says", None),
-                Verdict::Allow => ("allow", None),
-                Verdict::Ask { pattern, .. } => ("ask", pattern.as_deref()),
-                Verdict::Refuse { pattern } => ("refuse", Some(pattern.as_str())),
+            let explained = policies.explain(tool, traits(tool)).await?;
+            let verdict = match &explained.verdict {
+                Verdict::Allow if explained.rule.is_none() => "as the tool says",
+                Verdict::Allow => "allow",
+                Verdict::Ask { .. } => "ask",
+                Verdict::Refuse { .. } => "refuse",
             };
             let rule = explained.rule.as_ref().map(|rule| rule.id.as_str());
-            Ok(vec![json!({ "verdict": verdict, "pattern": pattern, "id": rule })])
+            Ok(vec![json!({ "verdict": verdict, "pattern": explained.pattern, "id": rule })])
         }
     }
 }
 
+/// What is known about a tool without a server: which tools need an answer, and nothing about sources.
+fn traits(tool: &ToolPath) -> Traits {
+    let needs_answer = |(path, answer_only): (&str, bool)| answer_only && path == tool.as_str();
+    let answer_only = sources::management_tools().any(needs_answer);
+    Traits { answer_only, ..Traits::lasting(false) }
+}
+
 fn shown(rule: &KeptRule) -> Value {
-    let KeptRule { id, owner, pattern, action, editable, position, .. } = rule;
-    json!({ "id": id, "owner": owner.name(), "pattern": pattern.to_string(),
-            "action": action_word(*action), "editable": editable, "position": position.to_string() })
+    let KeptRule { id, owner, pattern, action, editable, position, unconfirmed, .. } = rule;
+    let mut shown = json!({ "id": id, "owner": owner.name(), "pattern": pattern.to_string(),
+        "action": action_word(*action), "editable": editable, "position": position.to_string() });
+    if let Some(origin) = unconfirmed {
+        shown["unconfirmed"] = json!(origin);
+    }
+    shown
 }
 
 #[cfg(test)]
@@ -96,6 +118,11 @@ mod tests {
         );
         assert_eq!(done(dir, "test mail.list").unwrap(), [format!("ask\tmail.*\t{low}")]);
         assert_eq!(done(dir, "test file.read").unwrap(), ["as the tool says"]);
+        let approves = done(dir, "add file.* approve").unwrap().remove(0);
+        assert_eq!(done(dir, "test file.read").unwrap(), [format!("allow\tfile.*\t{approves}")]);
+        let manages = "executor.coreTools.policies.create";
+        done(dir, &format!("add {manages} approve")).unwrap();
+        assert_eq!(done(dir, &format!("test {manages}")).unwrap(), ["ask"]);
         assert_eq!(done(dir, &format!("remove {high}")).unwrap(), [""; 0]);
         let gone = format!("there is no policy {high}");
         assert_eq!(done(dir, &format!("remove {high}")), Err(gone));

@@ -186,6 +186,7 @@ mod tests {
             message: "Approve demo.ask?\n\nArguments:\n{}".into(),
             revision: None,
             editable: false,
+            answer_only: false,
         }
     }
 

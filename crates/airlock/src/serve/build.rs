@@ -4,7 +4,7 @@ use super::settings::StartSettings;
 use super::{Args, admin_token};
 use crate::exit::UsageError;
 use crate::housing::Housing;
-use crate::print;
+use crate::{management_review, print};
 use anyhow::Context as _;
 use engine::policies::Policies;
 use engine::{Clock, Config, Engine, Retention};
@@ -41,6 +41,8 @@ pub(super) async fn engine(
     let (policy, limits) = sources::configured(&files, &*records, clock.now(), usual)
         .await
         .map_err(|why| UsageError(format!("the configuration is wrong: {why}")))?;
+    // Before anything goes on: nothing may run by a policy that does not count.
+    management_review::review(store, clock.now()).await?;
     let policies = Arc::new(Policies::open(records, policy).await?);
     let shown = Arc::clone(&policies);
     let shows = move |found: &Found| shown.live().shows(&found.path(), found.traits());

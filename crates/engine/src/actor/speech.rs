@@ -62,12 +62,17 @@ impl Actor {
         let mut admission =
             catalogue.admit_seen(tool, args, |found| !policy.shows(&found.path(), found.traits()));
         // To take a fingerprint of all that is said about a tool costs time: only for those who are asked.
-        if let Admission::Fit { traits, revision, .. } = &mut admission
+        if let Admission::Fit { traits, revision, about, .. } = &mut admission
             && matches!(policy.verdict(tool, *traits), Verdict::Ask { .. })
         {
             // Nobody is asked about a call that could not be made.
             if let Some(told) = catalogue.objection(tool, args) {
                 return Admission::Told(told);
+            }
+            match catalogue.compose_question(tool, args) {
+                Some(Ok(question)) => *about = Some(question),
+                Some(Err(told)) => return Admission::Told(told),
+                None => {}
             }
             *revision = catalogue.revision(tool);
         }

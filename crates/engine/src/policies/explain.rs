@@ -2,42 +2,61 @@
 
 use super::{KeptRule, Policies};
 use crate::fault::Fault;
-use lifecycle::{ToolPath, Traits, Verdict};
+use lifecycle::{Action, ToolPath, Traits, Verdict};
 
-/// What happens to calls of a tool, and which kept rule says so.
+/// What happens to calls of a tool, and which rules decide it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explained {
     /// What happens.
     pub verdict: Verdict,
+    /// The pattern of the rule that decides, kept or configured; none where the tool itself decides.
+    pub pattern: Option<String>,
     /// The kept rule that decides; none where a configured one does, or the tool itself.
     pub rule: Option<KeptRule>,
-    /// A kept rule that would approve it, and does not count: the tool is newer, or not what it was.
-    pub outdated: Option<KeptRule>,
+    /// A kept rule that would approve it and does not count, and why.
+    pub ignored: Option<(KeptRule, IgnoredApproval)>,
+}
+
+/// Why an approval does not count for a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IgnoredApproval {
+    /// The tool is newer than the approval, or has grown since.
+    Outdated,
+    /// Only an answer approves a call of this tool.
+    AnswerOnly,
+    /// A management call made it, and no administrator has confirmed it.
+    Unconfirmed,
 }
 
 impl Policies {
     /// What happens to calls of `tool`.
     pub async fn explain(&self, tool: &ToolPath, traits: Traits) -> Result<Explained, Fault> {
-        let verdict = self.live().verdict(tool, traits);
+        let live = self.live();
+        let verdict = live.verdict(tool, traits);
+        let pattern = live.deciding_rule(tool, traits).map(|rule| rule.pattern.to_string());
         let rules = self.list().await?;
         let matching = rules.into_iter().filter(|rule| rule.pattern.matches(tool));
-        let (outdated, covering): (Vec<_>, Vec<_>) =
-            matching.partition(|rule| rule.rule().is_outdated(traits));
+        let mut ignored = None;
         let mut first_of_each: Vec<KeptRule> = vec![];
-        for rule in covering {
-            if first_of_each.iter().all(|other| other.owner != rule.owner) {
+        for rule in matching {
+            if let Some(why) = ignored_approval(&rule, traits) {
+                ignored.get_or_insert((rule, why));
+            } else if first_of_each.iter().all(|other| other.owner != rule.owner) {
                 first_of_each.push(rule);
             }
         }
         let strictest = first_of_each.into_iter().max_by_key(|rule| rule.action);
-        let decides = |rule: &KeptRule| match &verdict {
-            Verdict::Allow => true,
-            Verdict::Ask { pattern: None, .. } => false,
-            Verdict::Ask { pattern: Some(pattern), .. } | Verdict::Refuse { pattern } => {
-                rule.pattern.to_string() == *pattern
-            }
-        };
-        let rule = strictest.filter(decides);
-        Ok(Explained { verdict, rule, outdated: outdated.into_iter().next() })
+        let rule = strictest.filter(|rule| Some(rule.pattern.to_string()) == pattern);
+        Ok(Explained { verdict, pattern, rule, ignored })
+    }
+}
+
+/// Why a rule that approves does not count for a tool; none where it counts.
+fn ignored_approval(rule: &KeptRule, traits: Traits) -> Option<IgnoredApproval> {
+    match rule.action {
+        Action::Approve if rule.is_suspended() => Some(IgnoredApproval::Unconfirmed),
+        Action::Approve if traits.answer_only => Some(IgnoredApproval::AnswerOnly),
+        Action::Approve if rule.rule().is_outdated(traits) => Some(IgnoredApproval::Outdated),
+        Action::Approve | Action::RequireApproval | Action::Block => None,
     }
 }

@@ -8,9 +8,9 @@ mod explain;
 mod position;
 mod rule;
 
-pub use explain::Explained;
+pub use explain::{Explained, IgnoredApproval};
 pub use position::{BadPosition, Position};
-pub use rule::{Change, KeptRule, NewRule, Owner};
+pub use rule::{Change, KeptRule, ManagementOrigin, NewRule, Owner};
 
 use crate::fault::Fault;
 use lifecycle::{Policy, Timestamp};
@@ -33,6 +33,8 @@ pub struct Policies {
     /// What the embedding program or configuration files say; nobody changes these over HTTP.
     configured: RwLock<Policy>,
     live: RwLock<Arc<Policy>>,
+    /// The kept rules as this process last read them.
+    loaded: RwLock<Arc<Vec<KeptRule>>>,
 }
 
 /// Why a rule was not changed.
@@ -65,7 +67,7 @@ impl Policies {
     /// What the embedding program says, and nothing else: nobody keeps rules.
     pub fn fixed(configured: Policy) -> Self {
         let live = RwLock::new(Arc::new(configured.clone()));
-        Self { records: None, configured: RwLock::new(configured), live }
+        Self { records: None, configured: RwLock::new(configured), live, loaded: RwLock::default() }
     }
 
     /// Reads the rules that are kept, and adds them to those that are configured.
@@ -80,6 +82,12 @@ impl Policies {
         let mut rules = records.iter().map(KeptRule::read).collect::<Result<Vec<_>, _>>()?;
         rules.sort_by(|a, b| a.order().cmp(&b.order()));
         Ok(policy(&rules))
+    }
+
+    /// Ids of the rules among records that an administrator has not confirmed.
+    pub fn unconfirmed_among(records: &[Record]) -> Vec<String> {
+        let rules = records.iter().filter_map(|record| KeptRule::read(record).ok());
+        rules.filter(|rule| rule.unconfirmed.is_some()).map(|rule| rule.id).collect()
     }
 
     /// What counts now. Cheap: every decision asks.
@@ -115,9 +123,19 @@ impl Policies {
         let position = new.position.unwrap_or_else(|| Position::above(first));
         let NewRule { owner, pattern, action, editable, .. } = new;
         let id = format!("policy_{}", Uuid::now_v7().simple());
-        let (created, updated, said) = (now, now, now);
-        let rule =
-            KeptRule { id, owner, pattern, action, editable, position, created, updated, said };
+        let (created, updated, said, unconfirmed) = (now, now, now, None);
+        let rule = KeptRule {
+            id,
+            owner,
+            pattern,
+            action,
+            editable,
+            position,
+            created,
+            updated,
+            said,
+            unconfirmed,
+        };
         records.put(KIND, &rule.id, rule.written(), 0).await?;
         self.reload().await?;
         Ok(rule)
@@ -130,10 +148,40 @@ impl Policies {
         change: Change,
         now: Timestamp,
     ) -> Result<KeptRule, PolicyError> {
+        self.rewrite(id, change.owner, |rule| rule.take(&change, now)).await
+    }
+
+    /// Lets a rule count that a management call made without an answer of a token that could answer.
+    pub async fn confirm(&self, id: &str, now: Timestamp) -> Result<KeptRule, PolicyError> {
+        let confirmed = |rule: &mut KeptRule| {
+            if rule.unconfirmed.take().is_some() {
+                rule.updated = now;
+            }
+        };
+        self.rewrite(id, None, confirmed).await
+    }
+
+    /// Marks a rule as made by a management call that nobody with the right to do so answered.
+    pub async fn suspend(&self, id: &str, origin: &ManagementOrigin) -> Result<(), PolicyError> {
+        self.rewrite(id, None, |rule| rule.unconfirmed = Some(origin.clone())).await.map(drop)
+    }
+
+    /// The rule of this id as this process last read it. Cheap, and never waits.
+    pub fn current(&self, id: &str) -> Option<KeptRule> {
+        let loaded = Arc::clone(&self.loaded.read().unwrap_or_else(PoisonError::into_inner));
+        loaded.iter().find(|rule| rule.id == id).cloned()
+    }
+
+    async fn rewrite(
+        &self,
+        id: &str,
+        owner: Option<Owner>,
+        edit: impl Fn(&mut KeptRule),
+    ) -> Result<KeptRule, PolicyError> {
         let records = self.records()?;
         for _ in 0..ATTEMPTS_MAX {
-            let (mut rule, version) = self.find(id, change.owner).await?;
-            rule.take(&change, now);
+            let (mut rule, version) = self.find(id, owner).await?;
+            edit(&mut rule);
             match records.put(KIND, id, rule.written(), version).await {
                 Ok(_) => {
                     self.reload().await?;
@@ -162,7 +210,9 @@ impl Policies {
 
     /// Reads the rules again.
     pub async fn reload(&self) -> Result<(), Fault> {
-        let kept = policy(&self.list().await?);
+        let rules = self.list().await?;
+        let kept = policy(&rules);
+        *self.loaded.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
         let configured = self.configured.read().unwrap_or_else(PoisonError::into_inner).clone();
         let live = Arc::new(configured.and(kept));
         *self.live.write().unwrap_or_else(PoisonError::into_inner) = live;
@@ -187,7 +237,7 @@ impl Policies {
 /// What rules that are in order add up to.
 fn policy(rules: &[KeptRule]) -> Policy {
     let of = |owner| {
-        let its = rules.iter().filter(|rule| rule.owner == owner);
+        let its = rules.iter().filter(|rule| rule.owner == owner && !rule.is_suspended());
         its.map(KeptRule::rule).collect()
     };
     Policy::new(Owner::ALL.map(of).into())

@@ -88,6 +88,21 @@ pub struct KeptRule {
     pub updated: Timestamp,
     /// When somebody last said what it says: an approval covers tools as they were then.
     pub said: Timestamp,
+    /// The management call that made it, if the answer to that call came from a token that could not answer. Such a
+    /// rule approves nothing until an administrator confirms it.
+    pub unconfirmed: Option<ManagementOrigin>,
+}
+
+/// A management call that changed something, and who answered its question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ManagementOrigin {
+    /// The execution that made the call.
+    pub execution: String,
+    /// The tool that it called.
+    pub tool: String,
+    /// Who answered; none where the call was not asked about.
+    pub answered_by: Option<String>,
 }
 
 /// The record's value.
@@ -103,6 +118,8 @@ struct Written {
     updated: Timestamp,
     /// Earlier versions did not write it.
     said: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unconfirmed: Option<ManagementOrigin>,
 }
 
 impl KeptRule {
@@ -129,7 +146,13 @@ impl KeptRule {
         // Moving a rule says nothing about tools that have come since.
         if pattern.is_some() || action.is_some() {
             self.said = now;
+            self.unconfirmed = None;
         }
+    }
+
+    /// Whether it would approve something and does not count yet.
+    pub fn is_suspended(&self) -> bool {
+        self.action == Action::Approve && self.unconfirmed.is_some()
     }
 
     /// The rule as decisions read it.
@@ -148,6 +171,7 @@ impl KeptRule {
             created: self.created,
             updated: self.updated,
             said: Some(self.said),
+            unconfirmed: self.unconfirmed.clone(),
         };
         serde_json::to_string(&written).expect("names and numbers can be written")
     }
@@ -156,10 +180,17 @@ impl KeptRule {
     pub(super) fn read(record: &Record) -> Result<Self, StoreError> {
         let damaged = || StoreError::Damaged(format!("the policy {} cannot be read", record.key));
         let written: Written = serde_json::from_str(&record.value).map_err(|_| damaged())?;
-        let Written { owner, pattern, action, editable, position, created, updated, said } =
-            written;
-        let pattern = Pattern::parse(&pattern).map_err(|_| damaged())?;
-        let (id, said) = (record.key.clone(), said.unwrap_or(updated));
-        Ok(Self { id, owner, pattern, action, editable, position, created, updated, said })
+        Ok(Self {
+            id: record.key.clone(),
+            owner: written.owner,
+            pattern: Pattern::parse(&written.pattern).map_err(|_| damaged())?,
+            action: written.action,
+            editable: written.editable,
+            position: written.position,
+            created: written.created,
+            updated: written.updated,
+            said: written.said.unwrap_or(written.updated),
+            unconfirmed: written.unconfirmed,
+        })
     }
 }

@@ -64,7 +64,8 @@ async fn a_new_rule_stands_on_top_and_a_position_moves_it() {
     assert_eq!(policies.live().verdict(&tool("mail.send"), free()), asks);
     assert_eq!(policies.list().await.unwrap(), [low.clone(), moved]);
     let explained = policies.explain(&tool("mail.send"), free()).await.unwrap();
-    assert_eq!(explained, Explained { verdict: asks, rule: Some(low), outdated: None });
+    let pattern = Some("mail.*".into());
+    assert_eq!(explained, Explained { verdict: asks, pattern, rule: Some(low), ignored: None });
 }
 
 #[tokio::test]
@@ -105,7 +106,8 @@ async fn an_approval_covers_what_came_later_once_somebody_says_it_again() {
     let newer = Traits { since: Timestamp(8), ..Traits::lasting(true) };
     let asks = Verdict::Ask { pattern: None, editable: false };
     let explained = policies.explain(&tool("mail.send"), newer).await.unwrap();
-    let expected = Explained { verdict: asks.clone(), rule: None, outdated: Some(rule.clone()) };
+    let ignored = Some((rule.clone(), IgnoredApproval::Outdated));
+    let expected = Explained { verdict: asks.clone(), pattern: None, rule: None, ignored };
     assert_eq!(explained, expected);
     let moved = Change { position: Some(Position::parse("b").unwrap()), ..Change::default() };
     policies.change(&rule.id, moved, Timestamp(9)).await.unwrap();
@@ -125,4 +127,60 @@ async fn what_is_configured_anew_counts_at_once() {
     assert!(policies.live().hides(&tool("mail.send"), free()));
     policies.configure(Policy::default()).await.unwrap();
     assert_eq!(policies.live().verdict(&tool("mail.send"), free()), Verdict::Allow);
+}
+
+#[tokio::test]
+async fn a_rule_that_approves_is_explained_with_its_pattern() {
+    let store = SqliteStore::temporary().unwrap();
+    let policies = open(&store).await;
+    let rule = policies.add(new(Owner::Org, "mail.*", Action::Approve), NOW).await.unwrap();
+    let explained = policies.explain(&tool("mail.send"), Traits::lasting(true)).await.unwrap();
+    let pattern = Some("mail.*".into());
+    let expected = Explained { verdict: Verdict::Allow, pattern, rule: Some(rule), ignored: None };
+    assert_eq!(explained, expected);
+}
+
+#[tokio::test]
+async fn no_approval_counts_for_a_tool_that_needs_an_answer() {
+    let store = SqliteStore::temporary().unwrap();
+    let rule = Rule::lasting(Pattern::parse("manage.create").unwrap(), Action::Approve);
+    let configured = Policy::new(vec![vec![rule]]);
+    let policies = Policies::open(Arc::new(store), configured).await.unwrap();
+    let rule = policies.add(new(Owner::Org, "manage.create", Action::Approve), NOW).await.unwrap();
+    let traits = Traits { answer_only: true, ..Traits::lasting(true) };
+    let explained = policies.explain(&tool("manage.create"), traits).await.unwrap();
+    let verdict = Verdict::Ask { pattern: None, editable: false };
+    let ignored = Some((rule, IgnoredApproval::AnswerOnly));
+    assert_eq!(explained, Explained { verdict, pattern: None, rule: None, ignored });
+}
+
+#[tokio::test]
+async fn an_unconfirmed_rule_approves_nothing_until_an_administrator_confirms_or_repeats_it() {
+    let store = SqliteStore::temporary().unwrap();
+    let policies = open(&store).await;
+    let asks = Traits::lasting(true);
+    let held = Verdict::Ask { pattern: None, editable: false };
+    let rule = policies.add(new(Owner::Org, "mail.*", Action::Approve), NOW).await.unwrap();
+    policies.suspend(&rule.id, &origin()).await.unwrap();
+    for policies in [&policies, &open(&store).await] {
+        assert_eq!(policies.live().verdict(&tool("mail.send"), asks), held);
+        let explained = policies.explain(&tool("mail.send"), asks).await.unwrap();
+        assert_eq!(explained.ignored.map(|(_, why)| why), Some(IgnoredApproval::Unconfirmed));
+    }
+    let confirmed = policies.confirm(&rule.id, Timestamp(9)).await.unwrap();
+    assert_eq!((confirmed.unconfirmed, confirmed.said), (None, NOW));
+    assert_eq!(policies.live().verdict(&tool("mail.send"), asks), Verdict::Allow);
+    policies.suspend(&rule.id, &origin()).await.unwrap();
+    let moved = Change { position: Some(Position::parse("b").unwrap()), ..Change::default() };
+    assert_eq!(policies.change(&rule.id, moved, NOW).await.unwrap().unconfirmed, Some(origin()));
+    let again = Change { action: Some(Action::Approve), ..Change::default() };
+    assert_eq!(policies.change(&rule.id, again, NOW).await.unwrap().unconfirmed, None);
+    let blocks = policies.add(new(Owner::Org, "mail.send", Action::Block), NOW).await.unwrap();
+    policies.suspend(&blocks.id, &origin()).await.unwrap();
+    assert!(policies.live().hides(&tool("mail.send"), asks), "what tightens counts at once");
+}
+
+fn origin() -> ManagementOrigin {
+    let (execution, tool) = ("run_1".into(), "executor.coreTools.policies.create".into());
+    ManagementOrigin { execution, tool, answered_by: Some("run".into()) }
 }

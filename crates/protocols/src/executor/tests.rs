@@ -42,6 +42,7 @@ fn asks(n: u32, kind: QuestionKind) -> Vec<Event> {
             message,
             revision: None,
             editable: false,
+            answer_only: false,
         }),
     ]
 }

@@ -2,6 +2,8 @@
 
 mod first;
 mod host;
+pub mod permissions;
+pub mod review;
 mod rotate;
 mod scope;
 pub(crate) mod sessions;

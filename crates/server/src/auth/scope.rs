@@ -128,6 +128,8 @@ pub(crate) enum Denied {
     PersonAnswers,
     /// Only a token with the scope `answer` may approve calls before they are asked about.
     NotInAdvance,
+    /// The caller may answer, and may accept this call only with this scope.
+    AcceptNeeds(Scope),
 }
 
 impl Caller {

@@ -2,7 +2,7 @@
 
 use super::{administers, answer};
 use crate::app::App;
-use crate::auth::Caller;
+use crate::auth::{Caller, Scope, permissions};
 use crate::body::JsonBody;
 use crate::error::Problem;
 use crate::query::{Id, Query};
@@ -10,7 +10,9 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use engine::policies::{Change, KeptRule, NewRule, Owner, PolicyError, Position};
+use engine::policies::{
+    Change, Explained, IgnoredApproval, KeptRule, NewRule, Owner, PolicyError, Position,
+};
 use lifecycle::{Action, Pattern, ToolPath, Traits, Verdict};
 use protocols::executor::{Members, member, members};
 use serde_json::{Value, json};
@@ -80,6 +82,17 @@ pub(crate) async fn remove(
     Ok(answer(StatusCode::OK, &json!({ "removed": true })))
 }
 
+/// `POST /api/policies/{id}/confirm`: lets a policy count that a management call made without a proper answer.
+pub(crate) async fn confirm(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(id): Id,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let rule = app.engine.policies().confirm(&id, app.clock.now()).await?;
+    Ok(answer(StatusCode::OK, &shown(&rule)))
+}
+
 /// `GET /api/policies/test?tool=…`: what would happen to a call, and why.
 pub(crate) async fn test(
     State(app): State<Arc<App>>,
@@ -93,23 +106,39 @@ pub(crate) async fn test(
     let traits = app.engine.catalogue().find(&tool).map(|found| found.traits());
     let looked_at = traits.unwrap_or(Traits::lasting(false));
     let explained = app.engine.policies().explain(&tool, looked_at).await?;
-    let (verdict, pattern) = match explained.verdict {
-        Verdict::Allow => ("allow", None),
-        Verdict::Ask { pattern, .. } => ("ask", pattern),
-        Verdict::Refuse { pattern } => ("refuse", Some(pattern)),
+    let Explained { verdict, pattern, rule, ignored } = explained;
+    let verdict = match verdict {
+        Verdict::Allow => "allow",
+        Verdict::Ask { .. } => "ask",
+        Verdict::Refuse { .. } => "refuse",
     };
+    let outdated = ignored.as_ref().filter(|(_, why)| *why == IgnoredApproval::Outdated);
+    let needs_answer = traits.is_some_and(|traits| traits.answer_only);
     Ok(answer(
         StatusCode::OK,
         &json!({
             "tool": tool,
             "verdict": verdict,
             "pattern": pattern,
-            "policy": explained.rule.as_ref().map(shown),
-            "outdatedPolicy": explained.outdated.as_ref().map(shown),
+            "policy": rule.as_ref().map(shown),
+            "outdatedPolicy": outdated.map(|(rule, _)| shown(rule)),
+            "ignoredPolicy": ignored.as_ref().map(|(rule, _)| shown(rule)),
+            "ignoredBecause": ignored.as_ref().map(|(_, why)| reason(*why)),
             "toolExists": traits.is_some(),
             "toolAsks": traits.map(|traits| traits.asks),
+            "answerOnly": needs_answer,
+            "answerScope": permissions::accept_scope(&tool).map(Scope::name),
         }),
     ))
+}
+
+/// Why an approval does not count, in a word.
+const fn reason(why: IgnoredApproval) -> &'static str {
+    match why {
+        IgnoredApproval::Outdated => "outdated",
+        IgnoredApproval::AnswerOnly => "answer_only",
+        IgnoredApproval::Unconfirmed => "unconfirmed",
+    }
 }
 
 fn owner(members: &Members<'_>) -> Result<Option<Owner>, Problem> {
@@ -147,6 +176,7 @@ fn shown(rule: &KeptRule) -> Value {
         "createdAt": rule.created,
         "updatedAt": rule.updated,
         "saidAt": rule.said,
+        "unconfirmed": rule.unconfirmed,
     })
 }
 

@@ -18,25 +18,11 @@ pub(super) async fn perform(sources: &Sources, tool: &str, args: &Value) -> Resu
     let id = args["id"].as_str().unwrap_or_default();
     match tool {
         CREATE => {
-            let missing = |name: &str| wrong(format!("{name} is missing"));
-            let new = NewRule {
-                owner: owner(args)?.ok_or_else(|| missing("owner"))?,
-                pattern: pattern(args)?.ok_or_else(|| missing("pattern"))?,
-                action: action(args)?.ok_or_else(|| missing("action"))?,
-                // People decide that, over HTTP or in a file.
-                editable: false,
-                position: position(args)?,
-            };
+            let new = new_rule(args)?;
             Ok(shown(&policies.add(new, now).await.map_err(|error| refused(&error))?))
         }
         UPDATE => {
-            let change = Change {
-                owner: owner(args)?,
-                pattern: pattern(args)?,
-                action: action(args)?,
-                editable: None,
-                position: position(args)?,
-            };
+            let change = rule_change(args)?;
             Ok(shown(&policies.change(id, change, now).await.map_err(|error| refused(&error))?))
         }
         REMOVE => {
@@ -52,11 +38,40 @@ pub(super) async fn perform(sources: &Sources, tool: &str, args: &Value) -> Resu
     }
 }
 
+/// The policy that a call of `policies.create` adds.
+pub(super) fn new_rule(args: &Value) -> Result<NewRule, Trouble> {
+    let missing = |name: &str| wrong(format!("{name} is missing"));
+    Ok(NewRule {
+        owner: owner(args)?.ok_or_else(|| missing("owner"))?,
+        pattern: pattern(args)?.ok_or_else(|| missing("pattern"))?,
+        action: action(args)?.ok_or_else(|| missing("action"))?,
+        // People decide that, over HTTP or in a file.
+        editable: false,
+        position: position(args)?,
+    })
+}
+
+/// What a call of `policies.update` changes.
+pub(super) fn rule_change(args: &Value) -> Result<Change, Trouble> {
+    Ok(Change {
+        owner: owner(args)?,
+        pattern: pattern(args)?,
+        action: action(args)?,
+        editable: None,
+        position: position(args)?,
+    })
+}
+
+/// What a call receives that names no policy.
+pub(super) fn unknown(id: &str) -> Trouble {
+    refused(&PolicyError::Unknown(id.to_owned()))
+}
+
 fn text<'a>(args: &'a Value, name: &str) -> Option<&'a str> {
     args[name].as_str()
 }
 
-fn owner(args: &Value) -> Result<Option<Owner>, Trouble> {
+pub(super) fn owner(args: &Value) -> Result<Option<Owner>, Trouble> {
     text(args, "owner").map(str::parse).transpose().map_err(|why: &str| wrong(why.to_owned()))
 }
 

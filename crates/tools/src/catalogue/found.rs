@@ -6,7 +6,9 @@ use crate::schema::{Issue, sentence};
 use crate::{Connection, Request, SharedSchema, ToolSpec, proof, scrub};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use lifecycle::{Admission, CallOutcome, Failure, FailureCode, Json, Nature, Revision, Traits};
+use lifecycle::{
+    Admission, CallOutcome, Failure, FailureCode, Json, Nature, Revision, ToolPath, Traits,
+};
 use std::any::Any;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -69,8 +71,8 @@ impl Found {
 
     /// What policies look at.
     pub fn traits(&self) -> Traits {
-        let Entry { since, grew, .. } = *self.entry();
-        Traits { asks: self.asks(), since, grew }
+        let Entry { since, grew, answer_only, .. } = *self.entry();
+        Traits { asks: self.asks() || answer_only, since, grew, answer_only }
     }
 
     /// What matters about it when a server dies in mid-call.
@@ -140,6 +142,14 @@ impl Found {
         let why = integration.objection(&self.spec().name, &outline, &args)?;
         let message = format!("The arguments of \"{}\" make no call: {why}.", self.path());
         Some(Trouble::new("invalid_tool_arguments", message).told())
+    }
+
+    /// The question that its source composes about a call, or the value that
+    /// the program receives instead.
+    pub(super) fn compose_question(&self, args: &Json) -> Option<Result<String, Json>> {
+        let Origin::Source(source) = self.section.origin() else { return None };
+        let path = ToolPath::parse(&self.path()).ok()?;
+        source.compose_question(&path, args)
     }
 
     pub(super) async fn call(self, mut request: Request) -> CallOutcome {

@@ -74,6 +74,8 @@ pub(super) struct Entry {
     /// When a later reading of its source brought it, and when it last grew; 0 for never.
     pub(super) since: Timestamp,
     pub(super) grew: Timestamp,
+    /// Whether each call needs an answer of its own.
+    pub(super) answer_only: bool,
 }
 
 /// A place where the tools are found.
@@ -107,6 +109,7 @@ impl Section {
             // Newer than any pattern that somebody approved, or will.
             since: Timestamp(if tool.by_name_only { i64::MAX } else { 0 }),
             grew: Timestamp(0),
+            answer_only: tool.answer_only,
             spec: ToolSpec {
                 name: tool.path.as_str().to_owned(),
                 description: tool.description,
@@ -151,6 +154,7 @@ impl Section {
             is_bound_to_output: false,
             since: Timestamp(0),
             grew: Timestamp(0),
+            answer_only: false,
         });
         let shelf = Arc::new(Shelf { entries: entries.collect(), ..Shelf::default() });
         let card = Card { name: slug.as_str().into(), trouble: None, ..card };

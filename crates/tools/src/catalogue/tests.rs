@@ -447,8 +447,11 @@ fn what_a_later_reading_brings_is_newer_than_what_came_with_the_source() {
     assert_eq!((change.added, change.grown), (vec!["c".to_owned()], vec!["b".to_owned()]));
     let traits =
         |name: &str| catalogue.find(&path(&format!("pets.org.home.{name}"))).unwrap().traits();
-    let expected =
-        |asks, since, grew| Traits { asks, since: Timestamp(since), grew: Timestamp(grew) };
+    let expected = |asks, since, grew| Traits {
+        since: Timestamp(since),
+        grew: Timestamp(grew),
+        ..Traits::lasting(asks)
+    };
     assert_eq!(traits("a"), expected(false, 0, 0));
     assert_eq!(traits("b"), expected(true, 0, 2));
     assert_eq!(traits("c"), expected(true, 2, 0));

@@ -42,13 +42,13 @@ const SESSION: HeaderName = HeaderName::from_static("x-session-id");
 
 /// The routes of this door.
 pub(crate) fn routes() -> Router<Arc<App>> {
-    let results = post(tool_result).layer(DefaultBodyLimit::max(RESULT_BODY_BYTES_MAX));
+    let results_limit = DefaultBodyLimit::max(RESULT_BODY_BYTES_MAX);
     Router::new()
         .route("/sessions", get(list).post(create))
         .route("/execute", post(create))
         .route("/sessions/{id}", get(show).delete(remove))
         .route("/sessions/{id}/stream", get(stream))
-        .route("/sessions/{id}/tool-result", results)
+        .route("/sessions/{id}/tool-result", post(tool_result).layer(results_limit))
         .route("/sessions/{id}/cancel", post(cancel))
         .route("/enclave/ws", get(socket))
         .route("/enclave/identity", get(identity))

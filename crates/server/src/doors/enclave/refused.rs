@@ -43,9 +43,10 @@ impl Refused {
     pub(super) fn denied(denied: Denied, id: &str) -> Self {
         match denied {
             Denied::Hidden => Self::not_found(id),
-            Denied::Needs(_) | Denied::PersonAnswers | Denied::NotInAdvance => {
-                Self::Other(Problem::denied(denied, id))
-            }
+            Denied::Needs(_)
+            | Denied::PersonAnswers
+            | Denied::NotInAdvance
+            | Denied::AcceptNeeds(_) => Self::Other(Problem::denied(denied, id)),
         }
     }
 

@@ -42,7 +42,8 @@ pub(crate) async fn answers(
     let wait = patience(&query)?;
     let (execution, _) = find(&app, &id).await?;
     let questions: Vec<_> = answers.iter().map(|given| given.question).collect();
-    let author = authorize(&app, &caller, AnswerPath::Request, execution, &questions).await?;
+    let given: Vec<_> = answers.iter().map(|given| (given.question, &given.answer)).collect();
+    let author = authorize(&app, &caller, AnswerPath::Request, execution, &given).await?;
     let answers =
         answers.into_iter().map(|given| (given.question, given.answer, given.rider)).collect();
     let answering = Arc::clone(&app);

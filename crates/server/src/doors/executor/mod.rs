@@ -110,14 +110,15 @@ pub(crate) async fn resume(
     let wait = patience(&query)?;
     let (execution, question) = find(&app, &id).await?;
     let path = AnswerPath::Request;
-    authorize(&app, &caller, path, execution, question.as_slice()).await?;
+    let given = question.map(|question| (question, &answer));
+    authorize(&app, &caller, path, execution, given.as_slice()).await?;
     let Some(question) = (match question {
         Some(question) => Some(question),
         None => oldest_open(&app, &caller, execution).await?,
     }) else {
         return wait::told(Attendant::new(&app, execution), Until::Over, wait).await;
     };
-    let author = authorize(&app, &caller, path, execution, &[question]).await?;
+    let author = authorize(&app, &caller, path, execution, &[(question, &answer)]).await?;
     let resuming = Arc::clone(&app);
     wait::detached(&app, async move {
         let answering = resuming.engine.answer_with(question, answer, author, rider);

@@ -20,7 +20,7 @@ pub(super) async fn give(
     let app = Arc::clone(&visit.app);
     let caller = &visit.caller;
     let execution = app.engine.asked_by(question).await?;
-    let by = authorize(&app, caller, path, execution, &[question]).await?;
+    let by = authorize(&app, caller, path, execution, &[(question, &answer)]).await?;
     tracing::debug!(target: "mcp", caller = %caller.name, role = %by.role, %question, ?answer, "answer");
     let giving = async move {
         let answered = tokio::select! {

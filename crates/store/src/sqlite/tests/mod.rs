@@ -58,6 +58,7 @@ fn asks(seq: u64, n: u128) -> Entry {
         message: "may I?".into(),
         revision: None,
         editable: false,
+        answer_only: false,
     });
     Entry { seq: Seq(seq), at: Timestamp(seq.cast_signed()), event }
 }

@@ -1,0 +1,355 @@
+//! Who may do what: every route and every management tool, with every kind of caller, under each value of `answers`, against
+//! the real server. What is expected comes from the server's own table, so that neither can drift from the other.
+#![expect(clippy::unwrap_used, reason = "a test stops when it cannot go on")]
+
+mod served;
+
+use serde_json::{Value, json};
+use served::{Client, Served};
+use server::auth::Scope;
+use server::auth::permissions::{Access, MANAGEMENT, ROUTES, accept_scope};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+
+/// The values of the setting `answers`.
+const ANSWERS: [&str; 3] = ["person", "client", "model"];
+
+/// A kind of caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// No token.
+    Nobody,
+    /// `run`, and the executions are its own.
+    Owner,
+    /// `run`, and the executions are another caller's.
+    Stranger,
+    Answer,
+    Process,
+    Admin,
+    /// A browser session of a token with `answer`.
+    Session,
+}
+
+impl Kind {
+    const ALL: [Self; 7] = [
+        Self::Nobody,
+        Self::Owner,
+        Self::Stranger,
+        Self::Answer,
+        Self::Process,
+        Self::Admin,
+        Self::Session,
+    ];
+
+    const fn holds(self, scope: Scope) -> bool {
+        match self {
+            Self::Nobody => false,
+            Self::Owner | Self::Stranger => matches!(scope, Scope::Run),
+            Self::Answer | Self::Session => matches!(scope, Scope::Answer),
+            Self::Process => matches!(scope, Scope::Process),
+            Self::Admin => true,
+        }
+    }
+
+    /// Whether the table lets this caller use a route. None where tokens make no difference.
+    fn may(self, access: Access, answers: &str) -> Option<bool> {
+        let owns = matches!(self, Self::Owner | Self::Admin);
+        match access {
+            Access::Public | Access::Secret => None,
+            Access::AnyCaller => Some(self != Self::Nobody),
+            Access::Scoped(scope) => Some(self.holds(scope)),
+            Access::SeeExecution => Some(owns || self.holds(Scope::Answer)),
+            Access::AnswerQuestion => {
+                Some(self.holds(Scope::Answer) || (self == Self::Owner && answers == "model"))
+            }
+            Access::EndExecution => Some(owns),
+            Access::OwnSession => Some(self == Self::Owner),
+        }
+    }
+}
+
+/// A server, and a client of each kind.
+struct Walk {
+    _folder: tempfile::TempDir,
+    served: Served,
+    answers: &'static str,
+    clients: Vec<(Kind, Client)>,
+}
+
+impl Walk {
+    fn start(answers: &'static str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let served = Served::start(folder.path(), &["--exec", "--answers", answers]);
+        let admin = served.client("admin");
+        let mint = |name: &str, scope: &str| {
+            let token = json!({ "name": name, "scopes": [scope], "answers": answers });
+            let minted = admin.post("/api/tokens", &token.to_string());
+            assert_eq!(minted.status, 201, "{minted:?}");
+            served.client_with(minted.json()["secret"].as_str().unwrap())
+        };
+        let clients = vec![
+            (Kind::Nobody, served.client_with("nobody")),
+            (Kind::Owner, mint("owner", "run")),
+            (Kind::Stranger, mint("stranger", "run")),
+            (Kind::Answer, mint("answerer", "answer")),
+            (Kind::Process, mint("processes", "process")),
+            (Kind::Admin, mint("administrator", "admin")),
+            (Kind::Session, browser_session(&served, &mint("person", "answer"))),
+        ];
+        Self { _folder: folder, served, answers, clients }
+    }
+
+    fn client(&self, kind: Kind) -> &Client {
+        &self.clients.iter().find(|(other, _)| *other == kind).unwrap().1
+    }
+
+    /// An execution of the owner that waits for an answer, and its question.
+    fn paused(&self, code: &str) -> (String, String) {
+        let asked = self.client(Kind::Owner).execute(code);
+        assert_eq!(asked.json()["status"], "paused", "{code}: {asked:?}");
+        (asked.execution(), asked.question())
+    }
+
+    fn open_questions(&self, execution: &str) -> usize {
+        let path = format!("/api/executions/{execution}/questions");
+        let shown = self.client(Kind::Admin).get(&path).json();
+        shown["questions"].as_array().unwrap().len()
+    }
+}
+
+fn browser_session(served: &Served, person: &Client) -> Client {
+    let code = person.post("/api/sign-in/codes", "{}").json();
+    let body = json!({ "code": code["code"] }).to_string();
+    let signed_in = served.client_with("").post("/api/sign-in", &body);
+    served.client_with(signed_in.json()["token"].as_str().unwrap())
+}
+
+/// The status of a response, whose body may never end.
+fn status(client: &Client, method: &str, path: &str, body: &str) -> u16 {
+    let upgrade = [
+        ("Connection", "Upgrade"),
+        ("Upgrade", "websocket"),
+        ("Sec-WebSocket-Version", "13"),
+        ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ];
+    let plain =
+        [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
+    let is_socket = ["/exec", "/execbox", "/enclave/ws", "/repl"].contains(&path);
+    let headers = if is_socket { &upgrade[..] } else { &plain[..] };
+    let mut stream = client.connect();
+    stream.write_all((client.head(method, path, headers, body.len()) + body).as_bytes()).unwrap();
+    status_line(&mut stream)
+}
+
+fn status_line(stream: &mut TcpStream) -> u16 {
+    let mut head = vec![];
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n") {
+        stream.read_exact(&mut byte).unwrap();
+        head.push(byte[0]);
+    }
+    let line = String::from_utf8(head).unwrap();
+    line.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+/// A session of the enclave protocol whose program waits for its caller, and the call that waits.
+fn enclave_session(owner: &Client) -> (String, String) {
+    let id = format!("s_{}", uuid::Uuid::now_v7().simple());
+    let body = json!({ "sessionId": id, "code": "return await callTool('never', {})" }).to_string();
+    let headers = [("Content-Type", "application/json")];
+    let mut stream = owner.connect();
+    let request = owner.head("POST", "/sessions", &headers, body.len()) + &body;
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
+    let line = lines.find(|line| line.contains("\"callId\"")).unwrap();
+    let event: Value = serde_json::from_str(line.trim_start_matches("data: ")).unwrap();
+    (id, event["payload"]["callId"].as_str().unwrap().to_owned())
+}
+
+/// A path without placeholders, and a body that gets past the reading of bodies.
+fn concrete(walk: &Walk, access: Access, path: &str) -> (String, String) {
+    let is_about_execution =
+        matches!(access, Access::SeeExecution | Access::AnswerQuestion | Access::EndExecution);
+    if path.starts_with("/sessions/{id}") {
+        let (id, call) = enclave_session(walk.client(Kind::Owner));
+        let result = json!({ "callId": call, "result": 1 });
+        return (path.replace("{id}", &id), result.to_string());
+    }
+    if is_about_execution {
+        let (execution, question) = walk.paused("return await tools.demo.ask({ text: 'x' })");
+        let answer = json!({ "executionId": question, "action": "accept" });
+        let mut body = answer.clone();
+        body["answers"] = json!([answer]);
+        return (path.replace("{id}", &execution), body.to_string());
+    }
+    let names = ["{id}", "{name}", "{slug}", "{owner}", "{key}", "{state}", "{capability}"];
+    let path = names.iter().fold(path.to_owned(), |path, name| path.replace(name, "none"));
+    let body = match path.as_str() {
+        "/mcp" => json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }).to_string(),
+        "/sessions" | "/execute" | "/api/executions" => json!({ "code": "1" }).to_string(),
+        _ => "{}".to_owned(),
+    };
+    (path, body)
+}
+
+fn every_route(answers: &'static str) {
+    let walk = Walk::start(answers);
+    let mut differences = vec![];
+    for row in ROUTES {
+        let mut seen = vec![];
+        for kind in Kind::ALL {
+            let (path, body) = concrete(&walk, row.access, row.path);
+            let status = status(walk.client(kind), row.method, &path, &body);
+            let is_hidden = path.contains("/run_") || path.contains("/s_");
+            let is_refused = matches!(status, 401 | 403) || (is_hidden && status == 404);
+            if let Some(may) = kind.may(row.access, answers)
+                && may == is_refused
+            {
+                differences.push(format!("{} {} as {kind:?}: {status}", row.method, row.path));
+            }
+            seen.push(status);
+        }
+        if matches!(row.access, Access::Public | Access::Secret) {
+            assert!(seen.iter().all(|status| *status == seen[0]), "{row:?}: {seen:?}");
+            assert!(row.access == Access::Secret || seen[0] < 400 || seen[0] == 404, "{row:?}");
+        }
+    }
+    assert_eq!(differences, Vec::<String>::new(), "answers = {answers}");
+    assert_eq!(walk.served.stop(), Some(0));
+}
+
+#[test]
+fn every_route_lets_in_whom_the_table_names_where_people_answer() {
+    every_route("person");
+}
+
+#[test]
+fn every_route_lets_in_whom_the_table_names_where_clients_answer() {
+    every_route("client");
+}
+
+#[test]
+fn every_route_lets_in_whom_the_table_names_where_models_answer() {
+    every_route("model");
+}
+
+/// A call of each management tool that makes sense.
+fn call(tool: &str, policy: &str) -> String {
+    let args = match tool.rsplit('.').next().unwrap() {
+        _ if tool.ends_with("policies.create") => {
+            json!({ "owner": "org", "pattern": "nothing.*", "action": "approve" })
+        }
+        _ if tool.ends_with("policies.update") => json!({ "id": policy, "action": "approve" }),
+        _ if tool.ends_with("policies.remove") => json!({ "id": policy }),
+        "list" => json!({}),
+        "detect" | "probe" => json!({ "url": "http://127.0.0.1:1/" }),
+        "previewSpec" => json!({ "spec": "{}" }),
+        "addSpec" | "addServer" => json!({ "slug": "added", "url": "http://127.0.0.1:1/" }),
+        "addIntegration" => json!({ "slug": "added", "endpoint": "http://127.0.0.1:1/" }),
+        "refreshServer" => json!({ "slug": "none" }),
+        "refresh" | "remove" if tool.contains("integrations") => json!({ "slug": "none" }),
+        _ => json!({ "integration": "none", "owner": "org", "name": "main" }),
+    };
+    format!("return await tools.{tool}({args})")
+}
+
+fn mcp_call(client: &Client, name: &str, arguments: &Value) -> served::Answer {
+    let params = json!({ "name": name, "arguments": arguments });
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    let headers =
+        [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
+    client.send("POST", "/mcp?wait=1", &headers, &body.to_string())
+}
+
+/// Every way to accept a question, as a caller of this kind; none of them may count.
+fn try_to_accept(walk: &Walk, kind: Kind, execution: &str, question: &str) {
+    let client = walk.client(kind);
+    let expected: &[u16] = match kind {
+        Kind::Nobody => &[401],
+        Kind::Stranger | Kind::Process => &[403, 404],
+        _ => &[403],
+    };
+    for id in [question, execution] {
+        let refused = client.resume(id, "accept");
+        assert!(expected.contains(&refused.status), "{kind:?}: {refused:?}");
+    }
+    for more in [json!({ "remember": "execution" }), json!({ "content": { "choice": "retry" } })] {
+        let mut body = more;
+        body["action"] = "accept".into();
+        let refused = client.post(&format!("/api/executions/{question}/resume"), &body.to_string());
+        assert!(expected.contains(&refused.status), "{kind:?}: {refused:?}");
+    }
+    let batch = json!({ "answers": [{ "executionId": question, "action": "accept" }] });
+    let path = format!("/api/executions/{execution}/answers");
+    let refused = client.post(&path, &batch.to_string());
+    assert!(expected.contains(&refused.status), "{kind:?}: {refused:?}");
+    let _ = mcp_call(client, "resume", &json!({ "executionId": question, "action": "accept" }));
+    assert_eq!(walk.open_questions(execution), 1, "{kind:?} closed the question");
+}
+
+fn every_management_tool(answers: &'static str) {
+    let walk = Walk::start(answers);
+    let admin = walk.client(Kind::Admin);
+    let approve = |pattern: &str| {
+        let rule = json!({ "owner": "org", "pattern": pattern, "action": "approve" });
+        served::good(admin.post("/api/policies", &rule.to_string()))
+    };
+    approve("*");
+    approve("executor.*");
+    for row in MANAGEMENT {
+        approve(row.tool);
+        let scope = accept_scope(&lifecycle::ToolPath::parse(row.tool).unwrap());
+        let rule = json!({ "owner": "user", "pattern": "mail.*", "action": "block" });
+        let policy = served::good(admin.post("/api/policies", &rule.to_string()));
+        let code = call(row.tool, policy["id"].as_str().unwrap());
+        let Some(scope) = scope else {
+            let shown = walk.client(Kind::Owner).execute(&code).json();
+            assert_eq!(shown["status"], "completed", "{}: {shown}", row.tool);
+            continue;
+        };
+        assert_eq!(scope, Scope::Admin, "the kinds of callers below are chosen for this");
+        // `autoApprove` never counts: it is refused, or the question stays open.
+        for kind in [Kind::Owner, Kind::Admin] {
+            let body = json!({ "code": code, "autoApprove": true }).to_string();
+            let asked = walk.client(kind).post("/api/executions", &body);
+            let is_held = asked.status == 403 || asked.json()["status"] == "paused";
+            assert!(is_held, "{} as {kind:?}: {asked:?}", row.tool);
+        }
+        let (execution, question) = walk.paused(&code);
+        for kind in Kind::ALL.into_iter().filter(|kind| !kind.holds(scope)) {
+            try_to_accept(&walk, kind, &execution, &question);
+        }
+        let remembered = json!({ "action": "accept", "remember": "execution" }).to_string();
+        let refused = admin.post(&format!("/api/executions/{question}/resume"), &remembered);
+        assert_eq!(refused.status, 400, "{}: {refused:?}", row.tool);
+        let accepted = admin.resume(&question, "accept");
+        assert_eq!(accepted.json()["status"], "completed", "{}: {accepted:?}", row.tool);
+        let journal = admin.get(&format!("/api/executions/{execution}/journal")).body;
+        let n_answers = journal.matches("call_answered").count();
+        assert_eq!(n_answers, 1, "{}: a refused answer was recorded: {journal}", row.tool);
+        for (kind, action) in [(Kind::Answer, "decline"), (Kind::Session, "cancel")] {
+            let rule = json!({ "owner": "user", "pattern": "mail.*", "action": "block" });
+            let policy = served::good(admin.post("/api/policies", &rule.to_string()));
+            let (_, question) = walk.paused(&call(row.tool, policy["id"].as_str().unwrap()));
+            let counted = walk.client(kind).resume(&question, action);
+            assert_eq!(counted.status, 200, "{} {action} as {kind:?}: {counted:?}", row.tool);
+        }
+    }
+    assert_eq!(walk.served.stop(), Some(0));
+    assert_eq!(walk.answers, answers);
+}
+
+#[test]
+fn no_management_tool_runs_without_an_administrators_answer_where_people_answer() {
+    every_management_tool(ANSWERS[0]);
+}
+
+#[test]
+fn no_management_tool_runs_without_an_administrators_answer_where_clients_answer() {
+    every_management_tool(ANSWERS[1]);
+}
+
+#[test]
+fn no_management_tool_runs_without_an_administrators_answer_where_models_answer() {
+    every_management_tool(ANSWERS[2]);
+}
