@@ -91,11 +91,6 @@ async fn attend(
             return Err(error);
         }
     };
-    // What was under way goes on only now: the tools that it may call are in the catalogue.
-    if let Err(fault) = engine.recover().await {
-        tokio::join!(sources.shutdown(), engine.shutdown());
-        return Err(fault.into());
-    }
     let config = match config(&args, &engine, data_dir, store, &settings).await {
         Ok(config) => server::Config {
             listen,

@@ -61,7 +61,7 @@ pub(super) async fn engine(
     Ok(Engine::prepare(config).await?)
 }
 
-/// What configuration files and earlier days say that there is.
+/// Opens the sources that are configured or were added, and then brings back what was unfinished.
 pub(super) async fn open_sources(
     settings: &StartSettings,
     data_dir: &Path,
@@ -88,6 +88,11 @@ pub(super) async fn open_sources(
     };
     let sources = Sources::start(setup).await?;
     engine.catalogue().add(Arc::new(Management::new(sources.clone())))?;
+    // What was under way goes on only now: the tools that it may call are in the catalogue.
+    if let Err(fault) = engine.recover().await {
+        sources.shutdown().await;
+        return Err(fault.into());
+    }
     Ok(sources)
 }
 
