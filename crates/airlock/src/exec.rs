@@ -6,6 +6,7 @@ mod visit;
 
 use crate::{Exit, data_directory, print};
 use anyhow::{Context as _, bail};
+use client::ServerToken;
 use client::exec_server::{ExecServerClient, RemoteExecServerConnectArgs};
 use raw::is_terminal;
 use std::path::PathBuf;
@@ -75,9 +76,9 @@ async fn visit(args: Args) -> anyhow::Result<Exit> {
         );
         return Ok(Exit::Usage);
     }
-    let url = args.address()?;
+    let (url, token) = args.address()?;
     let connect = RemoteExecServerConnectArgs::new(&url, "airlock exec");
-    let client = ExecServerClient::connect_websocket(connect).await;
+    let client = ExecServerClient::connect_websocket_with(connect, token).await;
     let client =
         client.context("reach the exec-server (airlock serve --exec opens one at /exec)")?;
     if args.list {
@@ -105,28 +106,21 @@ async fn list(client: &ExecServerClient) -> anyhow::Result<Exit> {
 }
 
 impl Args {
-    /// Where the server is, with what opens it.
-    fn address(&self) -> anyhow::Result<String> {
+    /// Where the server is, with the token for it.
+    fn address(&self) -> anyhow::Result<(String, Option<ServerToken>)> {
+        let given = self.token.as_deref().map(str::trim).filter(|token| !token.is_empty());
+        if let Some(url) = &self.url {
+            // Any exec-server can be there; most have no route for challenges.
+            let has_token = url.contains("token=");
+            return Ok((url.clone(), given.filter(|_| !has_token).map(ServerToken::unasked)));
+        }
         let dir = self.data_dir.clone().or_else(data_directory::usual);
-        let (url, kept) = match &self.url {
-            Some(url) => (url.clone(), None),
-            None => {
-                let dir = dir.as_ref().context("find the data directory: HOME is not set")?;
-                let note = owner_of(dir).filter(|note| note.starts_with("http://"));
-                let note = note.context("find a server: none runs here, and --url names none")?;
-                let kept = std::fs::read_to_string(server::auth::secret_file(dir, "admin")).ok();
-                (format!("{}/exec", note.replacen("http", "ws", 1)), kept)
-            }
-        };
-        let token = self.token.clone().or(kept);
-        Ok(match token.as_deref().map(str::trim).filter(|token| !token.is_empty()) {
-            Some(_) if url.contains("token=") => url,
-            Some(token) if url.contains('?') => format!("{url}&token={token}"),
-            Some(token) => {
-                let has_path = url.splitn(4, '/').nth(3).is_some();
-                format!("{url}{}?token={token}", if has_path { "" } else { "/" })
-            }
-            None => url,
-        })
+        let dir = dir.as_ref().context("find the data directory: HOME is not set")?;
+        let note = owner_of(dir).filter(|note| note.starts_with("http://"));
+        let note = note.context("find a server: none runs here, and --url names none")?;
+        let found = std::fs::read_to_string(server::auth::secret_file(dir, "admin")).ok();
+        let found = found.as_deref().map(ServerToken::found);
+        let url = format!("{}/exec", note.replacen("http", "ws", 1));
+        Ok((url, given.map(ServerToken::given).or(found)))
     }
 }

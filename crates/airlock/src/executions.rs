@@ -322,7 +322,7 @@ mod tests {
         let good = [
             "list",
             "list --status paused --limit 3 --json",
-            "--base-url http://x list",
+            "--server http://x list",
             "show run_x --server http://x --token t",
             "follow run_x --after 3 --json --data-dir d",
             "cancel run_x",

@@ -52,7 +52,7 @@ async fn show(args: &Args) -> anyhow::Result<()> {
         url: "the data directory".into(),
         reason: "no server runs on it: name one with --url".into(),
     })?;
-    let client = ReplClient::connect(&args.place.address(&url), token.as_deref()).await?;
+    let client = ReplClient::connect_with(&args.place.address(&url), token.as_ref()).await?;
     for entry in client.journal(args.kind.map(Into::into), args.limit).await? {
         if args.json {
             let line = serde_json::to_string(&entry).unwrap_or_default();

@@ -48,8 +48,9 @@ mod tools_verb;
 mod trust;
 mod vault;
 
-use clap::{Parser, Subcommand};
+use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use exit::Exit;
+use std::path::PathBuf;
 
 /// Runs code that an agent wrote, in a jail, with tools behind one guarded door.
 #[derive(Debug, Parser)]
@@ -102,7 +103,7 @@ pub fn main() -> std::process::ExitCode {
     if let Some(code) = server::exec_server::enter_if_asked() {
         return code;
     }
-    let exit = match Cli::try_parse() {
+    let exit = match parsed() {
         Ok(Cli { verb: Verb::Run(args) }) => run::run(args),
         Ok(Cli { verb: Verb::Call(args) }) => call::call(&args),
         Ok(Cli { verb: Verb::Tools(args) }) => tools_verb::tools(&args),
@@ -136,13 +137,89 @@ pub fn main() -> std::process::ExitCode {
     exit.into()
 }
 
+fn parsed() -> Result<Cli, clap::Error> {
+    let matches = command_line(&program_name()).try_get_matches()?;
+    Cli::from_arg_matches(&matches)
+}
+
+/// The name that this program was started by.
+fn program_name() -> String {
+    let path = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Verbs with `--server` on which `--base-url` could mean the address of an API.
+const API_VERBS: [&str; 2] = ["source", "connection"];
+
+/// The command line of the program of this name. `--server` was called `--base-url`: that name remains, hidden, except
+/// where it could mean an API. Under the name `executor` it is the server everywhere, as it is in Executor.
+fn command_line(program: &str) -> Command {
+    let is_executor = program == "executor";
+    let mut command = Cli::command();
+    if is_executor {
+        command = command.mut_subcommand("source", |source| {
+            source.mut_subcommand("add", |add| {
+                add.mut_arg("api_base_url", |option| option.long("api-base-url"))
+            })
+        });
+    }
+    let verbs: Vec<_> = command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+    for verb in verbs {
+        let keeps = is_executor || !API_VERBS.contains(&verb.as_str());
+        command = command.mut_subcommand(verb, |verb| {
+            let has_server = verb.get_arguments().any(|option| option.get_id() == "server");
+            if keeps && has_server {
+                verb.mut_arg("server", |it| it.alias("base-url"))
+            } else {
+                verb
+            }
+        });
+    }
+    command
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
 
     #[test]
     fn the_verbs_do_not_contradict_each_other() {
-        Cli::command().debug_assert();
+        for program in ["airlock", "executor"] {
+            command_line(program).debug_assert();
+        }
+    }
+
+    /// What `--server` and the API's base URL are on this command line; none where it is refused.
+    fn read(program: &str, words: &[&str]) -> Option<(Option<String>, Option<String>)> {
+        let words = std::iter::once(program).chain(words.iter().copied());
+        let matches = command_line(program).try_get_matches_from(words).ok()?;
+        let text = |matches: &clap::ArgMatches, id: &str| {
+            matches.try_get_one::<String>(id).ok().flatten().cloned()
+        };
+        let (_, verb) = matches.subcommand()?;
+        let api = verb.subcommand().and_then(|(_, add)| text(add, "api_base_url"));
+        Some((text(verb, "server"), api))
+    }
+
+    #[test]
+    fn base_url_never_means_the_server_where_it_could_mean_an_api() {
+        let (server, api) = (Some("http://s".to_owned()), Some("http://s".to_owned()));
+        let url = ["--base-url", "http://s"];
+        for words in [&["executions", "list"][..], &["call", "a.b"], &["mcp"], &["run", "-e", "1"]]
+        {
+            assert_eq!(
+                read("airlock", &[words, &url].concat()),
+                Some((server.clone(), None)),
+                "{words:?}"
+            );
+        }
+        let add = ["source", "add", "spec.json"];
+        assert_eq!(read("airlock", &[&add[..], &url].concat()), Some((None, api)));
+        for words in [&["source", "list"][..], &["connection", "list"]] {
+            assert_eq!(read("airlock", &[words, &url].concat()), None, "{words:?}");
+        }
+        assert_eq!(read("executor", &[&add[..], &url].concat()), Some((server.clone(), None)));
+        let both = ["source", "add", "spec.json", "--server", "http://s", "--base-url", "http://a"];
+        assert_eq!(read("airlock", &both), Some((server, Some("http://a".into()))));
     }
 }

@@ -5,7 +5,7 @@ mod client_token;
 mod install;
 mod merge;
 
-use crate::reach::{Server, named_server};
+use crate::reach::{NamedServer, Server, named_server, stored_secret};
 use crate::{Exit, autostart, data_directory, print};
 use client::HttpClient;
 use server::auth::TokenName;
@@ -45,12 +45,13 @@ struct Link {
     direct_tools: bool,
     /// Where the server is, or a name that airlock server gave it; without this, the one in use, or the one
     /// that owns the data directory.
-    #[arg(long, visible_alias = "server", value_name = "URL|NAME", env = "AIRLOCK_URL")]
-    base_url: Option<String>,
+    #[arg(long, value_name = "URL|NAME", env = "AIRLOCK_URL")]
+    server: Option<String>,
     /// The client for whom this runs: its token is in the file tokens/NAME of the data directory.
     #[arg(long = "as", value_name = "NAME", value_parser = token_name)]
     client_name: Option<TokenName>,
-    /// What opens it; without this and without --as, what tokens/run in the data directory holds.
+    /// The token for it; without this and without --as, the one in tokens/run of the data directory, for a server on this
+    /// machine.
     #[arg(long, value_name = "TOKEN", env = "AIRLOCK_TOKEN", hide_env_values = true)]
     token: Option<String>,
     /// Where Airlock keeps what must last [default: ~/.airlock].
@@ -107,38 +108,32 @@ impl Link {
     /// The server, started if need be. Blocks.
     fn reach(&self) -> Result<HttpClient, String> {
         let data_dir = self.data_dir.clone().or_else(data_directory::usual);
-        let named = |text: &Option<String>| {
-            text.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
-        };
-        let said = named(&self.base_url);
-        let server = named_server(said.as_deref(), data_dir.as_deref());
-        let (url, kept) = match (server.map_err(|error| error.to_string())?, &data_dir) {
-            (Server::At { url, token }, _) => (url, token),
+        let said = self.server.as_deref().map(str::trim).filter(|text| !text.is_empty());
+        let server = named_server(said, data_dir.as_deref()).map_err(|error| error.to_string())?;
+        let named = match (server, &data_dir) {
+            (Server::At(named), _) => named,
             (Server::Ours, Some(dir)) => {
-                (autostart::running(dir).map_err(|error| format!("could not {error}"))?, None)
+                let url = autostart::running(dir).map_err(|error| format!("could not {error}"))?;
+                NamedServer::at(url)
             }
             (Server::Ours, None) => {
-                return Err(
-                    "neither HOME, --data-dir nor --base-url says where the server is".into()
-                );
+                return Err("neither HOME, --data-dir nor --server says where the server is".into());
             }
         };
-        let client = HttpClient::new(&url, None).map_err(|error| error.to_string())?;
+        let client = HttpClient::new(&named.url, None).map_err(|error| error.to_string())?;
         // The secret of this machine goes to this machine only, and never the administrator's.
         let ours = data_dir.filter(|_| client.is_loopback());
-        let read = |name: &str| {
-            let file = server::auth::secret_file(ours.as_ref()?, name);
-            std::fs::read_to_string(file).ok()
-        };
-        let secret = match &self.client_name {
+        let read = |name: &str| stored_secret(ours.as_ref()?, name);
+        let token = match &self.client_name {
             // Another token in its place would give this client rights that are not its own.
-            Some(name) if kept.is_none() => {
-                Some(read(name.as_str()).ok_or_else(|| no_token(name))?)
+            Some(name) if named.token.is_none() => {
+                let secret = read(name.as_str()).ok_or_else(|| no_token(name))?;
+                named.token_for(None, Some(&secret))
             }
-            Some(_) | None => named(&self.token).or(kept).or_else(|| read("run")),
+            Some(_) | None => named.token_for(self.token.as_deref(), read("run").as_deref()),
         };
-        match secret {
-            Some(secret) => client.with_token(&secret).map_err(|error| error.to_string()),
+        match token {
+            Some(token) => client.with_server_token(token).map_err(|error| error.to_string()),
             None => Ok(client),
         }
     }

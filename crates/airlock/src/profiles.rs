@@ -24,8 +24,10 @@ pub(crate) struct Profile {
     pub(crate) name: String,
     /// Where it is.
     pub(crate) url: String,
-    /// What opens it.
+    /// The token for it.
     pub(crate) token: Option<String>,
+    /// The server's own address, where a proxy or a tunnel leads to it.
+    pub(crate) address: Option<String>,
 }
 
 /// All of them, and the one that is meant where none is named.
@@ -73,7 +75,12 @@ impl Profiles {
         let servers = kept["servers"].as_object().into_iter().flatten();
         let servers = servers.filter_map(|(name, kept)| {
             let (name, url) = (name.clone(), text(&kept["url"])?);
-            Some(Profile { name, url, token: text(&kept["token"]) })
+            Some(Profile {
+                name,
+                url,
+                token: text(&kept["token"]),
+                address: text(&kept["address"]),
+            })
         });
         Ok(Self { servers: servers.collect(), used: text(&kept["use"]) })
     }
@@ -85,7 +92,8 @@ impl Profiles {
             .servers
             .iter()
             .map(|server| {
-                (server.name.clone(), json!({ "url": server.url, "token": server.token }))
+                let Profile { name, url, token, address } = server;
+                (name.clone(), json!({ "url": url, "token": token, "address": address }))
             })
             .collect();
         let text = format!("{:#}\n", json!({ "use": self.used, "servers": servers }));
@@ -170,7 +178,7 @@ mod tests {
 
     fn profile(name: &str, token: Option<&str>) -> Profile {
         let token = token.map(str::to_owned);
-        Profile { name: name.into(), url: format!("http://{name}:1"), token }
+        Profile { name: name.into(), url: format!("http://{name}:1"), token, address: None }
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! How a verb that is a client finds its server, and what it says when it does not.
 
-use crate::profiles::{self, ProfileError, Profiles};
+use crate::profiles::{self, Profile, ProfileError, Profiles};
 use crate::{Exit, autostart, data_directory, print};
-use client::{Error, HttpClient};
+use client::{Error, HttpClient, ServerToken};
 use std::env;
 use std::path::{Path, PathBuf};
 use store::sqlite::owner_of;
@@ -13,10 +13,10 @@ use store::sqlite::owner_of;
 pub(crate) struct Reach {
     /// Where it is, or a name that airlock server gave it; without this, the one in use, or the server
     /// that owns the data directory.
-    #[arg(long, visible_alias = "server", value_name = "URL|NAME", env = BASE_URL, global = true)]
-    base_url: Option<String>,
-    /// What opens it; without this, what tokens/admin in the data directory holds, for a server on
-    /// this machine.
+    #[arg(long, value_name = "URL|NAME", env = SERVER, global = true)]
+    server: Option<String>,
+    /// The token for it; without this, the one in tokens/admin of the data directory, for a server on
+    /// this machine that proves that it knows that token.
     #[arg(long, value_name = "TOKEN", env = TOKEN, hide_env_values = true, global = true)]
     token: Option<String>,
     /// Where Airlock keeps what must last [default: ~/.airlock].
@@ -24,15 +24,15 @@ pub(crate) struct Reach {
     data_dir: Option<PathBuf>,
 }
 
-const BASE_URL: &str = "AIRLOCK_URL";
+const SERVER: &str = "AIRLOCK_URL";
 const TOKEN: &str = "AIRLOCK_TOKEN";
 const DATA_DIR: &str = "AIRLOCK_DATA_DIR";
 
 impl Reach {
     /// One that was said elsewhere.
-    pub(crate) fn at(base_url: Option<&str>, token: Option<&str>, data_dir: Option<&Path>) -> Self {
+    pub(crate) fn at(server: Option<&str>, token: Option<&str>, data_dir: Option<&Path>) -> Self {
         Self {
-            base_url: base_url.map(str::to_owned),
+            server: server.map(str::to_owned),
             token: token.map(str::to_owned),
             data_dir: data_dir.map(Path::to_owned),
         }
@@ -99,7 +99,7 @@ impl Reach {
 
     /// Which server is meant.
     fn server(&self, data_dir: Option<&Path>) -> Result<Server, Unreached> {
-        Ok(named_server(given(self.base_url.as_deref()), data_dir)?)
+        Ok(named_server(given(self.server.as_deref()), data_dir)?)
     }
 
     /// What to add to a command that a person copies, so that it goes to the same server.
@@ -111,8 +111,8 @@ impl Reach {
                 flags.push_str(&format!(" {name} {}", shell_word(value)));
             }
         };
-        if let Some(url) = &self.base_url {
-            add("--base-url", url, BASE_URL);
+        if let Some(server) = &self.server {
+            add("--server", server, SERVER);
         }
         if let Some(dir) = self.data_dir.as_ref().and_then(|dir| dir.to_str()) {
             add("--data-dir", dir, DATA_DIR);
@@ -123,30 +123,22 @@ impl Reach {
     /// A client; `find` says where the server of a data directory is.
     fn client(&self, find: Find) -> Result<HttpClient, Unreached> {
         let data_dir = self.data_dir.clone().or_else(data_directory::usual);
-        let (client, is_ours, kept) = match self.server(data_dir.as_deref())? {
-            Server::At { url, token } => {
-                let client = HttpClient::new(&url, None)?;
+        let (client, is_ours, named) = match self.server(data_dir.as_deref())? {
+            Server::At(named) => {
+                let client = HttpClient::new(&named.url, None)?;
                 let is_ours = client.is_loopback();
-                (client, is_ours, token)
+                (client, is_ours, named)
             }
-            Server::Ours => (HttpClient::new(&find(data_dir.as_deref())?, None)?, true, None),
+            Server::Ours => {
+                let client = HttpClient::new(&find(data_dir.as_deref())?, None)?;
+                (client, true, NamedServer::default())
+            }
         };
-        match self.secret(data_dir.as_deref(), is_ours, kept) {
-            Some(secret) => Ok(client.with_token(&secret)?),
+        let admin = data_dir.filter(|_| is_ours).and_then(|dir| stored_secret(&dir, "admin"));
+        match named.token_for(self.token.as_deref(), admin.as_deref()) {
+            Some(token) => Ok(client.with_server_token(token)?),
             None => Ok(client),
         }
-    }
-
-    /// What opens the server. The administrator's secret is for this machine: whoever can be named in
-    /// a URL must not get it.
-    fn secret(
-        &self,
-        data_dir: Option<&Path>,
-        is_ours: bool,
-        kept: Option<String>,
-    ) -> Option<String> {
-        let named = given(self.token.as_deref()).map(str::to_owned);
-        named.or(kept).or_else(|| data_dir.filter(|_| is_ours).and_then(admin_secret))
     }
 }
 
@@ -155,13 +147,39 @@ impl Reach {
 pub(crate) enum Server {
     /// The one that owns the data directory.
     Ours,
-    /// One that somebody named.
-    At {
-        /// Where it is.
-        url: String,
-        /// What is kept to open it.
-        token: Option<String>,
-    },
+    /// One that was named.
+    At(NamedServer),
+}
+
+/// A server that was named by its URL or by its profile.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct NamedServer {
+    /// Where it is.
+    pub(crate) url: String,
+    /// The token of its profile.
+    token: Option<String>,
+    /// Its own address, where its profile says that it is another than that of the URL.
+    address: Option<String>,
+}
+
+impl NamedServer {
+    /// The server at this URL.
+    pub(crate) fn at(url: String) -> Self {
+        Self { url, token: None, address: None }
+    }
+
+    /// The token for it: the one that is given, or its profile's, or `found`, which belongs to this machine. A server gets
+    /// the latter two only after it has proven that it knows them.
+    pub(crate) fn token_for(
+        &self,
+        token: Option<&str>,
+        found: Option<&str>,
+    ) -> Option<ServerToken> {
+        let stored = || self.token.as_deref().map(ServerToken::stored);
+        let found = || found.map(ServerToken::found);
+        let token = given(token).map(ServerToken::given).or_else(stored).or_else(found)?;
+        Some(token.of_server_at(self.address.as_deref()))
+    }
 }
 
 /// Which server is meant by an address or a name, or where nothing is said by what is in use.
@@ -174,12 +192,14 @@ pub(crate) fn named_server(
         Some(name) if profiles::is_name(name) => {
             Some(profiles.find(name).ok_or_else(|| profiles::unknown(name))?)
         }
-        Some(url) => return Ok(Server::At { url: url.to_owned(), token: None }),
+        Some(url) => {
+            return Ok(Server::At(NamedServer::at(url.to_owned())));
+        }
         None => profiles.in_use(),
     };
-    Ok(profile.map_or(Server::Ours, |profile| Server::At {
-        url: profile.url.clone(),
-        token: profile.token.clone(),
+    Ok(profile.map_or(Server::Ours, |profile| {
+        let Profile { url, token, address, .. } = profile.clone();
+        Server::At(NamedServer { url, token, address })
     }))
 }
 
@@ -242,7 +262,7 @@ fn given(text: Option<&str>) -> Option<&str> {
 }
 
 fn named(data_dir: Option<&Path>) -> Result<&Path, Unreached> {
-    let why = "neither HOME, --data-dir nor --base-url says where the server is";
+    let why = "neither HOME, --data-dir nor --server says where the server is";
     data_dir.ok_or_else(|| Unreached { why: why.into(), exit: Exit::Usage })
 }
 
@@ -260,15 +280,15 @@ fn owner(data_dir: Option<&Path>) -> Result<String, Unreached> {
             format!("{shown} is in use by {note}, which has not said where it listens; ask again")
         }
         None => format!(
-            "no server runs on {shown}: start one with airlock serve, or name one with --base-url"
+            "no server runs on {shown}: start one with airlock serve, or name one with --server"
         ),
     };
     Err(Unreached { why, exit: Exit::Failed })
 }
 
-/// Where it cannot be read, the server will say that it wants one.
-fn admin_secret(data_dir: &Path) -> Option<String> {
-    std::fs::read_to_string(server::auth::secret_file(data_dir, "admin")).ok()
+/// The secret of a first token. Where it cannot be read, the server will say that it wants one.
+pub(crate) fn stored_secret(data_dir: &Path, name: &str) -> Option<String> {
+    std::fs::read_to_string(server::auth::secret_file(data_dir, name)).ok()
 }
 
 fn told(error: &Error) -> String {
@@ -289,6 +309,7 @@ const fn exit(error: &Error) -> Exit {
         Error::Refused { status, .. } if *status >= 500 && *status != 503 => Exit::Fault,
         Error::CannotConnect { .. }
         | Error::BrokeOff { .. }
+        | Error::Unproven { .. }
         | Error::Unauthorised { .. }
         | Error::Refused { .. } => Exit::Failed,
     }
@@ -308,9 +329,9 @@ mod tests {
     use super::*;
     use store::sqlite::SqliteStore;
 
-    fn at(base_url: Option<&str>, dir: &Path) -> Reach {
-        let base_url = base_url.map(str::to_owned);
-        Reach { base_url, token: None, data_dir: Some(dir.to_owned()) }
+    fn at(server: Option<&str>, dir: &Path) -> Reach {
+        let server = server.map(str::to_owned);
+        Reach { server, token: None, data_dir: Some(dir.to_owned()) }
     }
 
     #[tokio::test]
@@ -319,7 +340,7 @@ mod tests {
         let reach = at(None, dir.path());
         let shown = dir.path().display();
         let why = format!(
-            "no server runs on {shown}: start one with airlock serve, or name one with --base-url"
+            "no server runs on {shown}: start one with airlock serve, or name one with --server"
         );
         assert_eq!(reach.client(owner).unwrap_err(), Unreached { why, exit: Exit::Failed });
         let store = SqliteStore::open(dir.path()).unwrap();
@@ -333,16 +354,18 @@ mod tests {
     }
 
     #[test]
-    fn the_administrators_secret_stays_on_this_machine() {
-        let dir = tempfile::tempdir().unwrap();
-        let reach = at(None, dir.path());
-        assert_eq!(reach.secret(Some(dir.path()), true, None), None);
-        std::fs::create_dir(dir.path().join("tokens")).unwrap();
-        std::fs::write(server::auth::secret_file(dir.path(), "admin"), "alk_a\n").unwrap();
-        assert_eq!(reach.secret(Some(dir.path()), true, None), Some("alk_a\n".into()));
-        assert_eq!(reach.secret(Some(dir.path()), false, None), None);
-        let named = Reach { token: Some("alk_b".into()), ..reach };
-        assert_eq!(named.secret(Some(dir.path()), true, None), Some("alk_b".into()));
+    fn a_token_is_sent_unproven_only_where_it_was_given_for_that_server() {
+        let (a, b) = (format!("alk_{}", "a".repeat(43)), format!("alk_{}", "b".repeat(43)));
+        let named = NamedServer::default();
+        assert_eq!(named.token_for(None, None), None);
+        assert_eq!(named.token_for(None, Some(&a)), Some(ServerToken::found(&a)));
+        assert_eq!(named.token_for(Some(&b), Some(&a)), Some(ServerToken::given(&b)));
+        assert_eq!(named.token_for(Some(" "), Some(&a)), Some(ServerToken::found(&a)));
+        let profile = NamedServer { token: Some(b.clone()), address: Some("x:1".into()), ..named };
+        let stored = ServerToken::found(&b).of_server_at(Some("x:1"));
+        assert_eq!(profile.token_for(None, Some(&a)), Some(stored));
+        let given = ServerToken::given(&a).of_server_at(Some("x:1"));
+        assert_eq!(profile.token_for(Some(&a), None), Some(given));
     }
 
     #[test]
@@ -357,7 +380,7 @@ mod tests {
     fn commands_to_copy_go_to_the_same_server() {
         let dir = Path::new("/tmp/it's here");
         let flags = at(Some("http://127.0.0.1:9"), dir).flags();
-        assert_eq!(flags, r" --base-url http://127.0.0.1:9 --data-dir '/tmp/it'\''s here'");
+        assert_eq!(flags, r" --server http://127.0.0.1:9 --data-dir '/tmp/it'\''s here'");
         assert_eq!(Reach::default().flags(), "");
     }
 

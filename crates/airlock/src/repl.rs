@@ -8,6 +8,7 @@ mod scan;
 
 use crate::{Exit, data_directory, print};
 use anyhow::Context as _;
+use client::ServerToken;
 use client::repl::{ReplClient, ReplError};
 use dots::Dots;
 pub(crate) use dots::journal_line;
@@ -52,21 +53,24 @@ pub(crate) struct Where {
 }
 
 impl Where {
-    /// The server that is named or found, or that owns the data directory; and what opens it.
-    pub(crate) fn remote(&self) -> anyhow::Result<Option<(String, Option<String>)>> {
+    /// The server that is named or found, or that owns the data directory; and the token for it.
+    pub(crate) fn remote(&self) -> anyhow::Result<Option<(String, Option<ServerToken>)>> {
+        // Any HotRepl server can be named; others than ours have no route for challenges.
+        let given = || self.token.as_deref().map(ServerToken::unasked);
         if self.discover {
-            return Ok(Some((discovered()?, self.token.clone())));
+            return Ok(Some((discovered()?, given())));
         }
         if let Some(url) = &self.url {
-            return Ok(Some((url.clone(), self.token.clone())));
+            return Ok(Some((url.clone(), given())));
         }
         Ok(self.data_dir().and_then(|dir| self.owner(&dir)))
     }
 
-    fn owner(&self, dir: &Path) -> Option<(String, Option<String>)> {
+    fn owner(&self, dir: &Path) -> Option<(String, Option<ServerToken>)> {
         let note = owner_of(dir).filter(|note| note.starts_with("http://"))?;
-        let kept = || std::fs::read_to_string(server::auth::secret_file(dir, "admin")).ok();
-        let token = self.token.clone().or_else(|| kept().map(|text| text.trim().to_owned()));
+        let found = || std::fs::read_to_string(server::auth::secret_file(dir, "admin")).ok();
+        let given = self.token.as_deref().map(ServerToken::given);
+        let token = given.or_else(|| found().as_deref().map(ServerToken::found));
         Some((format!("{}/repl", note.replacen("http", "ws", 1)), token))
     }
 
@@ -131,11 +135,11 @@ fn run(args: &Args) -> anyhow::Result<Exit> {
         None => {
             let local = runtime.block_on(local::Local::start(args.demo));
             let local = local.context("could not start a jail")?;
-            (local.url(), Some(local.secret().to_owned()), Some(local))
+            (local.url(), Some(ServerToken::unasked(local.secret())), Some(local))
         }
     };
     let address = args.place.address(&url);
-    let client = runtime.block_on(ReplClient::connect(&address, token.as_deref()))?;
+    let client = runtime.block_on(ReplClient::connect_with(&address, token.as_ref()))?;
     let history = args.place.data_dir().map(|dir| dir.join("repl-history"));
     let mut prompt = Prompt::new(&client, runtime.handle(), history)?;
     let host = &client.handshake().host;

@@ -59,15 +59,15 @@ pub(crate) struct Args {
     json: bool,
     /// Runs it on this server, with the tools that it has: an address, or a name that airlock server gave
     /// one. The program is kept there, and gives a value with return.
-    #[arg(long, visible_alias = "server", value_name = "URL|NAME", conflicts_with_all = ["yes", "no", "timeout"])]
-    base_url: Option<String>,
-    /// What opens that server.
+    #[arg(long, value_name = "URL|NAME", conflicts_with_all = ["yes", "no", "timeout"])]
+    server: Option<String>,
+    /// The token for that server.
     #[arg(
         long,
         value_name = "TOKEN",
         env = "AIRLOCK_TOKEN",
         hide_env_values = true,
-        requires = "base_url"
+        requires = "server"
     )]
     token: Option<String>,
 }
@@ -95,7 +95,7 @@ pub(crate) fn run(args: Args) -> Exit {
         print::note("neither HOME nor --data-dir says where the demonstration tools may write");
         return Exit::Usage;
     };
-    if args.base_url.is_some() {
+    if args.server.is_some() {
         return on_server(&args, &source);
     }
     print::start_tracing();
@@ -137,8 +137,7 @@ pub(crate) fn run(args: Args) -> Exit {
 
 /// Runs it on a server, and stays with it.
 fn on_server(args: &Args, source: &str) -> Exit {
-    let reach =
-        Reach::at(args.base_url.as_deref(), args.token.as_deref(), args.data_dir.as_deref());
+    let reach = Reach::at(args.server.as_deref(), args.token.as_deref(), args.data_dir.as_deref());
     reach.visit(async |client| {
         let execution = client.start(source).await?;
         let manner = Manner {

@@ -112,7 +112,7 @@ async fn attend(
         }
     };
     let url = server.url();
-    if let Some(origin) = settings.public_url().or_else(|| Url::parse(&url).ok()) {
+    if let Ok(origin) = Url::parse(server.origin().as_str()) {
         sources.listens_at(origin);
     }
     store.set_owner_note(&url).context("could not say where we listen")?;
@@ -128,8 +128,11 @@ async fn attend(
         print::note(&format!("questions are decided at {link}"));
     }
     warn_of_shared_account(&settings);
-    let notifier =
-        Notifier::start(notify::Config { engine: engine.clone(), files, url: url.clone() });
+    let notifier = Notifier::start(notify::Config {
+        engine: engine.clone(),
+        files,
+        url: server.origin().to_string(),
+    });
     signals.next().await;
     let stopping = async {
         notifier.shutdown().await;

@@ -6,6 +6,7 @@ use crate::{Exit, data_directory, input, table};
 use client::HttpClient;
 use serde_json::json;
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// Longest token that is read.
@@ -36,6 +37,9 @@ enum Verb {
         /// A file with the token that opens it; - reads it from stdin.
         #[arg(long, value_name = "FILE")]
         token_file: Option<String>,
+        /// The server's own IP address and port, where the URL is that of a tunnel: see docs/cli.md.
+        #[arg(long, value_name = "IP:PORT")]
+        address: Option<SocketAddr>,
         /// And talks to it from now on.
         #[arg(long = "use")]
         is_used: bool,
@@ -84,13 +88,14 @@ pub(crate) fn server(args: &Args) -> Exit {
 fn perform(args: &Args, data_dir: &Path) -> Result<(), ProfileError> {
     let mut profiles = Profiles::load(data_dir)?;
     match &args.verb {
-        Verb::Add { name, url, token_file, is_used } => {
+        Verb::Add { name, url, token_file, address, is_used } => {
             let token = token_file.as_deref().map(token).transpose()?;
             // Refused now rather than whenever it is used.
             let made = HttpClient::new(url, token.as_deref());
             let url = made.map_err(|error| ProfileError::Wrong(error.to_string()))?;
             let url = url.base_url().to_owned();
-            profiles.put(Profile { name: name.clone(), url, token })?;
+            let address = address.map(|address| address.to_string());
+            profiles.put(Profile { name: name.clone(), url, token, address })?;
             if *is_used {
                 profiles.mean(Some(name))?;
             }

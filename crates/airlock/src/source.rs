@@ -23,17 +23,7 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
     /// Adds an API or an MCP server by its address, or a program that speaks MCP after --.
-    Add {
-        /// The address of an OpenAPI description or of an MCP server; what it is, is found out.
-        #[arg(required_unless_present = "program")]
-        url: Option<String>,
-        /// Its name in paths; made from its title or address if not given.
-        #[arg(long, value_name = "NAME")]
-        name: Option<String>,
-        /// A program that speaks MCP on its standard input and output, and its arguments.
-        #[arg(last = true, value_name = "PROGRAM", requires = "name", conflicts_with = "url")]
-        program: Vec<String>,
-    },
+    Add(NewSource),
     /// Lists sources: name, kind, number of tools, and what is wrong.
     List,
     /// Reads a source anew and prints what changed.
@@ -48,9 +38,27 @@ enum Verb {
     },
 }
 
+/// What to add.
+#[derive(Debug, clap::Args)]
+struct NewSource {
+    /// The address of an OpenAPI description or of an MCP server; what it is, is found out.
+    #[arg(required_unless_present = "program")]
+    url: Option<String>,
+    /// Its name in paths; made from its title or address if not given.
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// The API's base URL: calls go there, and not where its OpenAPI description says.
+    #[arg(long = "base-url", value_name = "URL", requires = "url")]
+    api_base_url: Option<String>,
+    /// A program that speaks MCP on its standard input and output, and its arguments.
+    #[arg(last = true, value_name = "PROGRAM", requires = "name", conflicts_with = "url")]
+    program: Vec<String>,
+}
+
 const HELP: &str = "\
 Examples:
   airlock source add https://example.com/openapi.json
+  airlock source add https://example.com/openapi.json --base-url https://api.example.com
   airlock source add https://example.com/mcp --name example
   airlock source add --name files -- npx -y @modelcontextprotocol/server-filesystem /srv/files
   airlock source refresh example
@@ -63,9 +71,7 @@ pub(crate) fn source(args: &Args) -> Exit {
 
 async fn perform(client: &HttpClient, args: &Args) -> Result<Exit, Error> {
     match &args.verb {
-        Verb::Add { url, name, program } => {
-            return add(client, url.as_deref(), name.as_deref(), program, args.json).await;
-        }
+        Verb::Add(add) => return add_source(client, add, args.json).await,
         Verb::List => {
             for source in client.sources().await? {
                 print::told(args.json, &source, line);
@@ -85,26 +91,27 @@ async fn perform(client: &HttpClient, args: &Args) -> Result<Exit, Error> {
     Ok(Exit::Good)
 }
 
-async fn add(
-    client: &HttpClient,
-    url: Option<&str>,
-    name: Option<&str>,
-    program: &[String],
-    is_json: bool,
-) -> Result<Exit, Error> {
+async fn add_source(client: &HttpClient, add: &NewSource, is_json: bool) -> Result<Exit, Error> {
+    let NewSource { url, name, api_base_url, program } = add;
     let (name, source): (String, Value) = match (url, name) {
         (Some(url), _) => {
             let Some((kind, slug)) = client.detect_source(url).await? else {
                 print::note(&format!("{url} is neither an OpenAPI description nor an MCP server"));
                 return Ok(Exit::Failed);
             };
-            let Some(name) = name.map(str::to_owned).or(slug) else {
+            if api_base_url.is_some() && kind != "openapi" {
+                print::note(
+                    "--base-url is for an OpenAPI description; an MCP server is called at its own URL",
+                );
+                return Ok(Exit::Usage);
+            }
+            let Some(name) = name.clone().or(slug) else {
                 print::note("no name can be made from its title; give one with --name");
                 return Ok(Exit::Usage);
             };
-            (name, json!({ "kind": kind, "url": url }))
+            (name, json!({ "kind": kind, "url": url, "base_url": api_base_url }))
         }
-        (None, Some(name)) => (name.to_owned(), json!({ "kind": "mcp", "command": program })),
+        (None, Some(name)) => (name.clone(), json!({ "kind": "mcp", "command": program })),
         (None, None) => return Ok(Exit::Usage),
     };
     let change = client.add_source(&name, &source).await?;

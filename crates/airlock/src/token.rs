@@ -6,8 +6,9 @@ use anyhow::Context as _;
 use client::{Error, HttpClient};
 use lifecycle::AnswerRole;
 use serde_json::{Value, json};
-use server::auth::{self, Scopes, Secret, Token, TokenName};
+use server::auth::{self, Scopes, Secret, Token, TokenError, TokenName};
 use std::path::Path;
+use store::Journal as _;
 use store::sqlite::SqliteStore;
 
 /// Mints, lists and removes the tokens that clients of the server need.
@@ -36,6 +37,9 @@ enum Verb {
         /// too). The server's setting bounds it.
         #[arg(long, value_name = "WHO", default_value_t = AnswerRole::Person)]
         answers: AnswerRole,
+        /// Gives the new token the executions of an earlier caller of this name, where the journal retains some.
+        #[arg(long)]
+        take_over: bool,
     },
     /// Lists names, scopes and who may answer.
     List,
@@ -99,7 +103,12 @@ fn line(verb: &Verb, told: &Value) -> Option<String> {
             let answers =
                 told["answers"].as_str().map(|answers| format!(" {}", print::tamed(answers)));
             let (name, scopes) = (text(&told["name"]), scopes.join(","));
-            Some(format!("{name} {scopes}{}", answers.unwrap_or_default()))
+            let line = format!("{name} {scopes}{}", answers.unwrap_or_default());
+            // A token from before the names of built-in callers were refused.
+            let caller = told["caller"].as_str().filter(|caller| *caller != name);
+            Some(caller.map_or(line.clone(), |caller| {
+                format!("{line} (its caller is {})", print::tamed(caller))
+            }))
         }
         Verb::Remove { .. } => None,
     }
@@ -107,9 +116,13 @@ fn line(verb: &Verb, told: &Value) -> Option<String> {
 
 async fn over_http(client: &HttpClient, verb: &Verb) -> Result<Vec<Value>, Error> {
     Ok(match verb {
-        Verb::Add { name, scopes, answers } => {
+        Verb::Add { name, scopes, answers, take_over } => {
             let scopes: Vec<_> = scopes.given().map(|scope| scope.name()).collect();
-            vec![client.add_token(name.as_str(), &scopes, *answers).await?]
+            let (name, answers) = (name.as_str(), *answers);
+            vec![match take_over {
+                true => client.take_over_token(name, &scopes, answers).await?,
+                false => client.add_token(name, &scopes, answers).await?,
+            }]
         }
         Verb::List => client.tokens().await?,
         Verb::Set { name, answers } => vec![client.set_token(name.as_str(), *answers).await?],
@@ -130,7 +143,12 @@ async fn on_store(verb: &Verb, data_dir: &Path) -> anyhow::Result<Vec<Value>> {
     let store = SqliteStore::open(data_dir)
         .with_context(|| format!("could not open {}", data_dir.display()))?;
     let done = match verb {
-        Verb::Add { name, scopes, answers } => add(&store, name, *scopes, *answers).await,
+        Verb::Add { name, scopes, answers, take_over } => {
+            match check_name(&store, name, *take_over).await {
+                Ok(()) => add(&store, name, *scopes, *answers).await,
+                Err(error) => Err(error.into()),
+            }
+        }
         Verb::List => auth::list(&store)
             .await
             .map_err(Into::into)
@@ -146,6 +164,18 @@ async fn on_store(verb: &Verb, data_dir: &Path) -> anyhow::Result<Vec<Value>> {
     };
     store.close().await;
     done
+}
+
+async fn check_name(
+    store: &SqliteStore,
+    name: &TokenName,
+    take_over: bool,
+) -> Result<(), TokenError> {
+    auth::check_name(store, name).await?;
+    if !take_over && !store.list(name.retained()).await?.is_empty() {
+        return Err(TokenError::Retained(name.clone()));
+    }
+    Ok(())
 }
 
 async fn add(
@@ -164,7 +194,12 @@ async fn add(
 
 fn shown(token: &Token) -> Value {
     let scopes: Vec<_> = token.scopes.given().map(|scope| scope.name()).collect();
-    json!({ "name": token.name.as_str(), "scopes": scopes, "answers": token.answers })
+    json!({
+        "name": token.name.as_str(),
+        "caller": token.name.caller(),
+        "scopes": scopes,
+        "answers": token.answers,
+    })
 }
 
 fn name(text: &str) -> Result<TokenName, String> {
@@ -189,7 +224,7 @@ mod tests {
             told.iter().filter_map(|told| line(verb, told)).collect::<Vec<_>>()
         };
         let answers = AnswerRole::Client;
-        let minted = lines(&Verb::Add { name: name.clone(), scopes, answers });
+        let minted = lines(&Verb::Add { name: name.clone(), scopes, answers, take_over: false });
         assert!(minted[0].starts_with("alk_"), "{minted:?}");
         assert_eq!(lines(&Verb::List), ["agent run,answer client"]);
         let set = Verb::Set { name: name.clone(), answers: AnswerRole::Model };

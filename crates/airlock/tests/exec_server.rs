@@ -204,7 +204,8 @@ async fn serve_has_this_door_where_it_is_enabled_and_for_those_who_may_spawn() {
     };
     let secret = |house: &House, name: &str| house.client(name).secret;
     let house = House::start(&folder.path().join("closed"), &[]);
-    assert_eq!(status(&house, &secret(&house, "admin"), &[]), "404");
+    let admin = format!("Bearer {}", secret(&house, "admin"));
+    assert_eq!(status(&house, "", &[("Authorization", &admin)]), "404");
     drop(house);
 
     let house = House::start(&folder.path().join("open"), &["--exec"]);
@@ -213,6 +214,10 @@ async fn serve_has_this_door_where_it_is_enabled_and_for_those_who_may_spawn() {
     let process = minted.json()["secret"].as_str().unwrap().to_owned();
     assert_eq!(status(&house, "wrong", &[]), "401");
     assert_eq!(status(&house, &secret(&house, "run"), &[]), "403");
+    let admin = secret(&house, "admin");
+    assert_eq!(status(&house, &admin, &[]), "403", "an admin token does not count in a URL");
+    let admin = format!("Bearer {admin}");
+    assert_eq!(status(&house, "", &[("Authorization", &admin)]), "101");
     assert_eq!(status(&house, &process, &[("Origin", &house.url)]), "403");
     assert_eq!(status(&house, &process, &[]), "101");
     let url = house.url.replacen("http", "ws", 1);

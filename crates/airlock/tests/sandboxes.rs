@@ -149,8 +149,9 @@ async fn the_configuration_of_a_server_imposes_one() {
     let house = served::Served::start(&folder.path().join("data"), &words);
     let url = house.url.replacen("http", "ws", 1);
     let secret = house.client("admin").secret;
-    let args = RemoteExecServerConnectArgs::new(format!("{url}/exec?token={secret}"), "test");
-    let client = ExecServerClient::connect_websocket(args).await.unwrap();
+    let args = RemoteExecServerConnectArgs::new(format!("{url}/exec"), "test");
+    let token = client::ServerToken::found(&secret);
+    let client = ExecServerClient::connect_websocket_with(args, Some(token)).await.unwrap();
     let (_, code, denied) =
         ran(&client, "p", "touch x", folder.path(), &Value::Null).await.unwrap();
     assert_eq!((code, denied.len()), (1, 1), "{denied:?}");

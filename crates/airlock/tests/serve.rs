@@ -280,12 +280,6 @@ fn tokens_open_what_they_are_for_and_nothing_else() {
     assert_eq!(admin.send("DELETE", "/api/tokens/other", &[], "").status, 200);
     assert_eq!(other.get("/api/executions").status, 401);
     assert_eq!(served.client_with(ENVIRONMENT_SECRET).get("/metrics").status, 200);
-    let by_query = Client { secret: String::new(), ..agent.clone() };
-    let by_query = |path: &str| {
-        let path = format!("{path}?token={}", agent.secret);
-        by_query.send("GET", &path, &[("Authorization", "")], "").status
-    };
-    assert_eq!((by_query("/"), by_query("/api/executions")), (200, 401));
 }
 
 #[test]
@@ -430,8 +424,8 @@ fn pages_from_elsewhere_and_rebound_names_are_refused() {
     assert_eq!(with("GET", &[("Host", "box.example:99")]).status, 200);
     assert_eq!(message(&with("GET", &[("Origin", "https://evil.example")])).1, "ForbiddenError");
     assert_eq!(with("GET", &[("Origin", "null")]).status, 403);
-    let ours = with("GET", &[("Origin", "http://localhost:3000")]);
-    assert_eq!(ours.header("access-control-allow-origin"), Some("http://localhost:3000"));
+    let ours = with("GET", &[("Origin", &served.url)]);
+    assert_eq!(ours.header("access-control-allow-origin"), Some(served.url.as_str()));
 
     let asking = [("Access-Control-Request-Method", "POST"), ("Authorization", "")];
     let allowed =

@@ -37,6 +37,26 @@ impl Address {
         host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
     }
 
+    /// Host and port in lowercase, without the port that `http` has by default.
+    pub(crate) fn authority(&self) -> Option<String> {
+        let uri = self.0.parse::<Uri>().ok()?;
+        let authority = uri.authority()?.as_str().to_ascii_lowercase();
+        Some(authority.strip_suffix(":80").map_or(authority.clone(), str::to_owned))
+    }
+
+    /// What the header `Host` says.
+    pub(crate) fn host_header(&self) -> String {
+        let uri = self.0.parse::<Uri>().ok();
+        uri.and_then(|uri| uri.authority().map(ToString::to_string)).unwrap_or_default()
+    }
+
+    /// A path on it with the prefix that a proxy added; `path` begins with a slash.
+    pub(crate) fn path(&self, path: &str) -> String {
+        let prefix =
+            self.0.parse::<Uri>().ok().map(|uri| uri.path().trim_end_matches('/').to_owned());
+        format!("{}{path}", prefix.unwrap_or_default())
+    }
+
     /// A place on it; `path` begins with a slash.
     pub(crate) fn at(&self, path: &str) -> Result<Uri, Error> {
         let bad = |error| Error::Unusable(format!("{}{path} is no URL: {error}", self.0));
@@ -59,6 +79,18 @@ mod tests {
         good("http://127.0.0.1:4788", "http://127.0.0.1:4788/api");
         good(" localhost:4788/ ", "http://localhost:4788/api");
         good("http://[::1]:80/airlock/", "http://[::1]:80/airlock/api");
+    }
+
+    #[test]
+    fn a_challenge_goes_to_the_place_that_requests_go_to() {
+        let seen = |url: &str| {
+            let address = Address::parse(url).unwrap();
+            (address.authority().unwrap(), address.host_header(), address.path("/api/prove"))
+        };
+        let all =
+            |authority: &str, host: &str, path: &str| (authority.into(), host.into(), path.into());
+        assert_eq!(seen("http://Box:80/x/"), all("box", "Box:80", "/x/api/prove"));
+        assert_eq!(seen("[::1]:8080"), all("[::1]:8080", "[::1]:8080", "/api/prove"));
     }
 
     #[test]

@@ -140,12 +140,7 @@ impl HttpClient {
         scopes: &[&str],
         answers: AnswerRole,
     ) -> Result<Value, Error> {
-        let mut token = json!({ "name": name, "scopes": scopes });
-        // An older server knows no such member, and refuses none.
-        if !answers.is_person() {
-            token["answers"] = answers.name().into();
-        }
-        let body = body(&token)?;
+        let body = body(&new_token(name, scopes, answers))?;
         self.asked(Method::POST, "/api/tokens", Some(&body)).await
     }
 
@@ -155,10 +150,31 @@ impl HttpClient {
         self.asked(Method::PATCH, &format!("/api/tokens/{}", escaped(name)), Some(&body)).await
     }
 
+    /// The same for a name that an earlier caller had: the token gets the executions that are retained of it.
+    pub async fn take_over_token(
+        &self,
+        name: &str,
+        scopes: &[&str],
+        answers: AnswerRole,
+    ) -> Result<Value, Error> {
+        let mut token = new_token(name, scopes, answers);
+        token["takeOver"] = true.into();
+        self.asked(Method::POST, "/api/tokens", Some(&body(&token)?)).await
+    }
+
     /// Removes a token: its secret opens nothing any more.
     pub async fn remove_token(&self, name: &str) -> Result<(), Error> {
         self.ask(Method::DELETE, &format!("/api/tokens/{}", escaped(name)), None).await.map(drop)
     }
+}
+
+fn new_token(name: &str, scopes: &[&str], answers: AnswerRole) -> Value {
+    let mut token = json!({ "name": name, "scopes": scopes });
+    // An older server knows no such member, and refuses none.
+    if !answers.is_person() {
+        token["answers"] = answers.name().into();
+    }
+    token
 }
 
 fn line(json: Value) -> ConnectionLine {

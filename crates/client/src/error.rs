@@ -1,5 +1,6 @@
 //! Every way in which a request comes to nothing, with what a person can do about it.
 
+use crate::proof::ProofError;
 use std::error::Error as StdError;
 
 /// Why a request came to nothing.
@@ -20,6 +21,14 @@ pub enum Error {
         url: String,
         /// What the system says.
         why: String,
+    },
+    /// The server did not show that it knows the token, and got nothing.
+    #[error("no token for {url}: {why}")]
+    Unproven {
+        /// Where.
+        url: String,
+        /// What it did not show.
+        why: ProofError,
     },
     /// The token is missing, or opens nothing there.
     #[error("{url} does not know this token")]
@@ -58,7 +67,14 @@ impl Error {
                  administrator's to tokens/admin in its data directory, and airlock token add mints more",
             ),
             Self::Protocol(_) => Some("is it an Airlock server, of a version like this one?"),
-            Self::Refused { .. } | Self::Unusable(_) => None,
+            Self::Unproven { why: ProofError::Unsupported, .. } => Some(
+                "update that server; one of an earlier version gets a token that you give with --token",
+            ),
+            Self::Unproven { why: ProofError::UnknownToken, .. } => Some(
+                "the token was removed, or it is another server's: give one with --token, or make one with airlock \
+                 token add",
+            ),
+            Self::Unproven { .. } | Self::Refused { .. } | Self::Unusable(_) => None,
         }
     }
 
@@ -67,7 +83,10 @@ impl Error {
         match self {
             Self::CannotConnect { .. } | Self::BrokeOff { .. } => true,
             Self::Refused { status, .. } => *status >= 500 || *status == 429,
-            Self::Unauthorised { .. } | Self::Protocol(_) | Self::Unusable(_) => false,
+            Self::Unproven { .. }
+            | Self::Unauthorised { .. }
+            | Self::Protocol(_)
+            | Self::Unusable(_) => false,
         }
     }
 }

@@ -1,9 +1,11 @@
 //! The client of `/api`: ask, and read what is said.
 
 use crate::address::Address;
+use crate::connector::ProvenConnector;
 use crate::error::root_cause;
 use crate::event::Event;
 use crate::follow::{Follower, Patience};
+use crate::proof::{ProofError, ServerToken};
 use crate::{Error, Id, Page, Reply, Status, wire};
 use futures_util::stream::{self, Stream};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
@@ -11,20 +13,13 @@ use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use lifecycle::{Answer, Entry, ExecutionId, Json, Rider, Seq};
+use std::error::Error as StdError;
 use std::fmt;
-use std::time::Duration;
 
 /// Longest answer that is read: the largest value of a program, twice over, and its log.
 const BODY_BYTES_MAX: usize = 128 << 20;
-
-/// A machine that is there answers sooner, also across the world.
-const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
-
-/// A program may take hours to answer; a machine that is gone is noticed all the same.
-const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
 /// Longest part of a foreign error page that is shown.
 const SHOWN_CHARS_MAX: usize = 300;
@@ -32,7 +27,7 @@ const SHOWN_CHARS_MAX: usize = 300;
 /// A client of an Airlock server. Clones share their connections.
 #[derive(Clone)]
 pub struct HttpClient {
-    http: Client<HttpConnector, Full<Bytes>>,
+    http: Client<ProvenConnector, Full<Bytes>>,
     address: Address,
     bearer: Option<HeaderValue>,
     pub(crate) patience: Patience,
@@ -54,18 +49,20 @@ impl HttpClient {
     pub fn new(base_url: &str, token: Option<&str>) -> Result<Self, Error> {
         let address = Address::parse(base_url)?;
         let bearer = token.map(bearer).transpose()?;
-        let mut connector = HttpConnector::new();
-        // A request is one small write: waiting for more to send would only delay it.
-        connector.set_nodelay(true);
-        connector.set_connect_timeout(Some(CONNECT_TIME_MAX));
-        connector.set_keepalive(Some(KEEP_ALIVE));
-        let http = Client::builder(TokioExecutor::new()).build(connector);
+        let http = http_client(&address, None);
         Ok(Self { http, address, bearer, patience: Patience::USUAL })
     }
 
     /// The same with another token.
     pub fn with_token(self, token: &str) -> Result<Self, Error> {
         Ok(Self { bearer: Some(bearer(token)?), ..self })
+    }
+
+    /// The same with a token that the server gets when it has shown what the token asks for.
+    pub fn with_server_token(self, token: ServerToken) -> Result<Self, Error> {
+        let bearer = Some(bearer(&token.secret)?);
+        let http = http_client(&self.address, Some(token));
+        Ok(Self { bearer, http, ..self })
     }
 
     /// Whether the server is on this machine, where what only this user can read may be sent.
@@ -227,6 +224,9 @@ impl HttpClient {
     ) -> Result<Response<Incoming>, Error> {
         self.http.request(request).await.map_err(|error| {
             let (why, url) = (root_cause(&error), self.base_url().to_owned());
+            if let Some(why) = proof_error(&error) {
+                return Error::Unproven { url, why };
+            }
             match error.is_connect() {
                 true => Error::CannotConnect { url, why },
                 false => self.broke_off(why),
@@ -270,6 +270,25 @@ impl fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpClient").field("address", &self.address).finish_non_exhaustive()
     }
+}
+
+fn http_client(
+    address: &Address,
+    token: Option<ServerToken>,
+) -> Client<ProvenConnector, Full<Bytes>> {
+    Client::builder(TokioExecutor::new()).build(ProvenConnector::new(address.clone(), token))
+}
+
+/// Why the server at the other end of a connection got no token. A connection that broke is none of these.
+fn proof_error(error: &(dyn StdError + 'static)) -> Option<ProofError> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(proof) = error.downcast_ref::<ProofError>() {
+            return Some(proof.clone()).filter(|proof| !matches!(proof, ProofError::Broken(_)));
+        }
+        cause = error.source();
+    }
+    None
 }
 
 fn refused(status: StatusCode, body: &str) -> Error {

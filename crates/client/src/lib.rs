@@ -4,6 +4,7 @@
 
 mod address;
 mod connections;
+mod connector;
 pub mod enclave;
 mod error;
 mod event;
@@ -14,6 +15,7 @@ mod http;
 mod id;
 mod mcp;
 mod policies;
+mod proof;
 pub mod repl;
 mod reply;
 mod running;
@@ -21,6 +23,7 @@ mod sign_in;
 mod sources;
 mod sse;
 mod tools;
+mod web_socket;
 mod wire;
 
 #[cfg(test)]
@@ -33,6 +36,7 @@ pub use http::{HttpClient, Which};
 pub use id::{BadId, Id};
 pub use mcp::{McpClient, McpHead, McpSaid};
 pub use policies::{Explained, NewPolicy, Policy};
+pub use proof::{ProofError, ServerToken};
 pub use reply::{Asks, Listed, Page, Reply, Standing, Status};
 pub use sign_in::{BrowserSessionLine, SignInCode};
 pub use sources::{SourceChange, SourceLine};

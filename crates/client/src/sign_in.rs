@@ -13,6 +13,9 @@ pub struct SignInCode {
     pub code: String,
     /// When it expires.
     pub expires: i64,
+    /// The origin of the server's pages; a server of an earlier version does not name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
 }
 
 /// A browser that is signed in.
@@ -41,7 +44,8 @@ impl HttpClient {
     /// The address of a page with a code that signs a browser in, once. `path` begins with `/`.
     pub async fn sign_in_link(&self, path: &str) -> Result<String, Error> {
         let minted: SignInCode = self.asked(Method::POST, CODES, None).await?;
-        Ok(format!("{}{path}#code={}", self.base_url(), minted.code))
+        let origin = minted.origin.as_deref().unwrap_or_else(|| self.base_url());
+        Ok(format!("{origin}{path}#code={}", minted.code))
     }
 
     /// A code that raises a signed-in browser's tab for an hour, once.

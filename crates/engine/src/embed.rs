@@ -5,16 +5,13 @@ use crate::engine::Engine;
 use crate::fault::Error;
 use futures_util::StreamExt as _;
 use lifecycle::{
-    Answer, CallId, CallerName, Entry, Event, ExecutionId, Failure, FailureCode, Json, LogLevel,
-    Outcome, Question, QuestionId, Rejection, Seq, ToolPath,
+    Answer, BuiltinCaller, CallId, CallerName, Entry, Event, ExecutionId, Failure, FailureCode,
+    Json, LogLevel, Outcome, Question, QuestionId, Rejection, Seq, ToolPath,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Connections that a description names: a model reads them every time.
 const CONNECTIONS_MAX: usize = 50;
-
-/// Who answers in the name of the embedding program.
-const EMBEDDER: &str = "embedder";
 
 /// An execution that is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +80,7 @@ impl Engine {
     /// first answer stands, and whoever comes later is told the same.
     pub async fn resume(&self, id: QuestionId, answer: Answer) -> Result<Progress, Error> {
         let execution = self.asked_by(id).await?;
-        match self.answer(id, answer, CallerName(EMBEDDER.into())).await {
+        match self.answer(id, answer, CallerName::from(BuiltinCaller::Embedder)).await {
             Ok(_)
             | Err(Error::Rejected(Rejection::AlreadyAnswered(_) | Rejection::AlreadyFinished)) => {}
             Err(error) => return Err(error),

@@ -14,9 +14,9 @@ use crate::reports::Reports;
 use crate::seeds::Seeds;
 use futures_util::{FutureExt, Stream, StreamExt};
 use lifecycle::{
-    Answer, AnswerAuthor, CallId, CallOutcome, CallerName, Convention, Entry, Event, ExecutionId,
-    Intent, Json, LimitKind, Limits, Outcome, Phase, Program, QuestionId, Rejection, Rider, Seq,
-    State, Terms, Timestamp,
+    Answer, AnswerAuthor, BuiltinCaller, CallId, CallOutcome, CallerName, Convention, Entry, Event,
+    ExecutionId, Intent, Json, LimitKind, Limits, Outcome, Phase, Program, QuestionId, Rejection,
+    Rider, Seq, State, Terms, Timestamp,
 };
 use sandbox::Sandbox;
 use std::sync::Arc;
@@ -177,7 +177,7 @@ impl Engine {
     /// Starts a program that says `return`, with the usual limits, for the embedding program itself.
     pub async fn run(&self, source: &str) -> Result<ExecutionId, Error> {
         let program = Program { source: source.to_owned(), convention: Convention::ExplicitReturn };
-        let caller = CallerName("embedder".into());
+        let caller = BuiltinCaller::Embedder.into();
         self.submit(Start { program, caller, limits: self.limits() }).await
     }
 

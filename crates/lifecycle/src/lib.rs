@@ -9,6 +9,7 @@
 mod answer;
 mod answer_role;
 mod answered;
+mod builtin_caller;
 mod decide;
 mod deferred;
 mod effect;
@@ -30,6 +31,7 @@ mod wish;
 
 pub use answer::{Answer, Question, QuestionKind, Rider};
 pub use answer_role::{AnswerAuthor, AnswerRole, BadAnswerRole};
+pub use builtin_caller::BuiltinCaller;
 pub use decide::{Moment, decide};
 pub use effect::{Effect, owe};
 pub use event::{CallOutcome, Entry, Event, Input, LogLevel, OutputMark, Strength};

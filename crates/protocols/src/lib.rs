@@ -8,4 +8,5 @@ pub mod hotrepl;
 pub mod json_rpc;
 pub mod mcp;
 pub mod ndjson;
+pub mod server_proof;
 pub mod typescript;

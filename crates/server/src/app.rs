@@ -1,7 +1,7 @@
 //! What every request can reach.
 
 use crate::auth::sessions::{self, BrowserSessions, CodePurpose};
-use crate::auth::{CallerCredential, Gate, Hosts, SignInKey, TokenError, Tokens};
+use crate::auth::{Admission, CallerCredential, Gate, SignInKey, TokenError, Tokens};
 use crate::config::{Auth, Config, Doors};
 use crate::doors::enclave::Sessions;
 use crate::doors::exec_server::ExecServer;
@@ -22,8 +22,8 @@ pub(crate) struct App {
     pub(crate) tokens: Tokens,
     pub(crate) sessions: BrowserSessions,
     pub(crate) sign_in_key: Option<SignInKey>,
-    pub(crate) hosts: Hosts,
     pub(crate) public_url: Option<String>,
+    pub(crate) admission: Admission,
     /// Who may answer questions at most.
     pub(crate) answers: AnswerCeiling,
     pub(crate) clock: Clock,
@@ -54,6 +54,8 @@ impl App {
         let (records, clock) = (Arc::clone(&config.records), config.clock.clone());
         let enclave = Sessions::new(config.enclave_tools, records, clock);
         let (blobs, notes) = (config.blobs, config.notes);
+        let (public, named) = (config.public_origin.as_ref(), &config.allowed_origins);
+        let admission = Admission::new(config.listen, public, named, &config.allowed_hosts);
         let commands = match &config.sources {
             Some(sources) => sources.commands(),
             None => tokio::sync::watch::Sender::default().subscribe(),
@@ -74,8 +76,8 @@ impl App {
             tokens: Tokens::new(config.records, environment.as_deref()),
             sessions: BrowserSessions::new(config.listen.port()),
             sign_in_key: config.sign_in_key,
-            hosts: Hosts::new(config.listen, &config.allowed_hosts),
             public_url: config.public_url,
+            admission,
             answers: AnswerCeiling::new(config.answers),
             clock: config.clock,
             sources: config.sources,

@@ -1,6 +1,6 @@
 //! What a server is made of.
 
-use crate::auth::SignInKey;
+use crate::auth::{SignInKey, WebOrigin};
 use crate::doors::exec_server::ExecServer;
 use crate::doors::hotrepl::Settings;
 use crate::settings::SettingsRegistry;
@@ -34,6 +34,10 @@ pub struct Config {
     pub allowed_hosts: Vec<String>,
     /// Scheme, host and port under which people find this server's pages, if not where it listens; no slash at the end.
     pub public_url: Option<String>,
+    /// Origins, besides its own, whose pages may call this server.
+    pub allowed_origins: Vec<WebOrigin>,
+    /// The origin under which browsers find this server, if it is not the address that it listens on.
+    pub public_origin: Option<WebOrigin>,
     /// Who may answer questions at most. A token's own value may be stricter.
     pub answers: AnswerRole,
     /// Other names by which enclave's programs call tools of the catalogue.
@@ -90,6 +94,8 @@ impl Config {
             sign_in_key: None,
             allowed_hosts: vec![],
             public_url: None,
+            allowed_origins: vec![],
+            public_origin: None,
             answers: AnswerRole::Person,
             enclave_tools: BTreeMap::new(),
             clock: Clock::system(),

@@ -270,12 +270,17 @@ impl From<BadBody> for Problem {
 
 impl From<TokenError> for Problem {
     fn from(error: TokenError) -> Self {
-        let sentence = capitalised(&error.to_string());
+        let sentence = match &error {
+            // These begin with a name, which stays as it is.
+            TokenError::LastAdmin(_) | TokenError::Reserved(_) => format!("{error}."),
+            _ => capitalised(&error.to_string()),
+        };
         match error {
-            TokenError::BadName => Self::bad_request(sentence),
-            TokenError::Exists(_) | TokenError::LastAdmin(_) | TokenError::TooMany => {
-                Self::conflict(sentence)
-            }
+            TokenError::BadName | TokenError::Reserved(_) => Self::bad_request(sentence),
+            TokenError::Exists(_)
+            | TokenError::Retained(_)
+            | TokenError::LastAdmin(_)
+            | TokenError::TooMany => Self::conflict(sentence),
             TokenError::Unknown(_) => {
                 Self::new(StatusCode::NOT_FOUND, "TokenNotFoundError", sentence)
             }

@@ -22,6 +22,7 @@ use futures_util::future::BoxFuture;
 use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
+use protocols::server_proof;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -41,10 +42,16 @@ pub(crate) struct Front {
     answered: Arc<Notify>,
     /// Where the connection comes from.
     peer: Option<SocketAddr>,
+    /// Our end of the connection.
+    local: Option<SocketAddr>,
 }
 
 /// The requests that are told where they come from: their routes ask whether that is this machine.
 const TOLD_THEIR_PEER: &str = "/api/sign-in/";
+
+/// Our end of the connection that a request came by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LocalEndpoint(pub(crate) SocketAddr);
 
 /// The routes that programs come by.
 #[derive(Clone, Copy)]
@@ -62,18 +69,19 @@ impl Front {
             router: TowerToHyperService::new(routes::build(app)),
             answered: Arc::default(),
             peer: None,
+            local: None,
         }
     }
 
     /// A router and nothing else.
     pub(crate) fn with(router: Router) -> Self {
         let router = TowerToHyperService::new(router);
-        Self { app: None, router, answered: Arc::default(), peer: None }
+        Self { app: None, router, answered: Arc::default(), peer: None, local: None }
     }
 
-    /// The same for one connection.
-    pub(crate) fn for_connection(&self, peer: SocketAddr) -> Self {
-        Self { answered: Arc::default(), peer: Some(peer), ..self.clone() }
+    /// The same for one connection: where it comes from, and the address of its end here.
+    pub(crate) fn for_connection(&self, peer: SocketAddr, local: Option<SocketAddr>) -> Self {
+        Self { answered: Arc::default(), peer: Some(peer), local, ..self.clone() }
     }
 
     /// Keeps this thread awake for a moment after each program's answer, where there is nothing else to do: a client that
@@ -101,6 +109,10 @@ impl Service<hyper::Request<Incoming>> for Front {
             && request.uri().path().starts_with(TOLD_THEIR_PEER)
         {
             request.extensions_mut().insert(PeerAddress(peer));
+        }
+        // An extension costs an allocation, and one route needs it.
+        if let Some(local) = self.local.filter(|_| request.uri().path() == server_proof::PATH) {
+            request.extensions_mut().insert(LocalEndpoint(local));
         }
         match (&self.app, Straight::way(&request)) {
             (Some(app), Some(way)) => {

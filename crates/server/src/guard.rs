@@ -2,15 +2,16 @@
 //! costs every request a handful of boxes.
 
 use crate::app::App;
-use crate::auth::Hosts;
+use crate::auth::Admission;
 use crate::error::Problem;
 use crate::{body, discreet};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD,
-    CACHE_CONTROL, HOST, ORIGIN, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, LOCATION, ORIGIN, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
 };
+use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -37,12 +38,15 @@ pub(crate) async fn guarded<F: Future<Output = Response>>(
 ) -> Response {
     let method = known(request.method());
     let origin = request.headers().get(ORIGIN).cloned();
-    let mut response = match admit(&app.hosts, &request) {
+    let mut response = match app.admission.admit(&request) {
         Err(problem) => problem.into_response(),
         Ok(()) => {
-            let mut response = match is_preflight(&request) {
-                true => preflight(),
-                false => attempt(answer(body::check_signed_body(request))).await,
+            let mut response = if is_preflight(&request) {
+                preflight()
+            } else if let Some(redirect) = page_redirect(&app.admission, route, &request) {
+                redirect
+            } else {
+                attempt(answer(body::check_signed_body(request))).await
             };
             if let Some(origin) = origin {
                 let headers = response.headers_mut();
@@ -79,31 +83,18 @@ fn known(method: &Method) -> &'static str {
     }
 }
 
-/// Whether a request names us and comes from no page elsewhere.
-pub(crate) fn admit(hosts_of_ours: &Hosts, request: &Request) -> Result<(), Problem> {
-    let mut hosts = request.headers().get_all(HOST).iter();
-    let one_is_ours = match (hosts.next(), hosts.next()) {
-        (Some(host), None) => host.to_str().is_ok_and(|host| hosts_of_ours.is_ours(host)),
-        (Some(_), Some(_)) | (None, _) => false,
-    };
-    let target_is_ours = match request.uri().authority() {
-        Some(authority) => hosts_of_ours.is_ours(authority.as_str()),
-        None => true,
-    };
-    if !(one_is_ours && target_is_ours) {
-        return Err(Problem::forbidden(
-            "The header Host must name this server: a loopback name, its listen address, or a name \
-             given with --allowed-host.",
-        ));
-    }
-    let may_call =
-        |origin: &HeaderValue| origin.to_str().is_ok_and(|text| hosts_of_ours.may_call(text));
-    if !request.headers().get_all(ORIGIN).iter().all(may_call) {
-        return Err(Problem::forbidden(
-            "Pages of this Origin may not call this server; --allowed-host names those that may.",
-        ));
-    }
-    Ok(())
+/// Pages that people open. A sign-in counts for one origin, so other names of this machine lead to that one.
+const PAGE_ROUTES: [&str; 3] = ["/", "/resume/{id}", "/connect"];
+
+/// Sends a browser that opens a page under another loopback name to the canonical origin. The fragment survives: browsers
+/// carry it over to the address of a redirect that has none.
+fn page_redirect(admission: &Admission, route: &str, request: &Request) -> Option<Response> {
+    let is_page = matches!(*request.method(), Method::GET | Method::HEAD);
+    let origin =
+        admission.page_redirect(request).filter(|_| is_page && PAGE_ROUTES.contains(&route))?;
+    let path = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);
+    let location = HeaderValue::try_from(format!("{origin}{path}")).ok()?;
+    Some((StatusCode::TEMPORARY_REDIRECT, [(LOCATION, location)]).into_response())
 }
 
 fn is_preflight(request: &Request) -> bool {

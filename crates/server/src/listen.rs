@@ -1,7 +1,7 @@
 //! The accept loop: bounded, without Nagle, and able to stop while clients are stuck.
 
 use crate::app::App;
-use crate::auth::{TokenError, digest, presented, same};
+use crate::auth::{TokenError, WebOrigin, digest, presented_to_lone_door, same};
 use crate::config::{Auth, Config};
 use crate::error::Problem;
 use crate::front::Front;
@@ -89,7 +89,12 @@ impl Server {
     pub async fn sign_in_link(&self) -> Result<String, TokenError> {
         let code = self.app.operator_code().await?;
         let code = code.map(|code| format!("#code={code}")).unwrap_or_default();
-        Ok(format!("{}/{code}", self.url()))
+        Ok(format!("{}/{code}", self.origin()))
+    }
+
+    /// The origin under which people find its pages: that of the public URL, or the address that it listens on.
+    pub fn origin(&self) -> &WebOrigin {
+        self.app.admission.canonical_origin()
     }
 
     /// Takes nothing new, tells those who wait, and returns when the last connection is gone, about a
@@ -155,7 +160,8 @@ pub(crate) async fn accept(listener: TcpListener, front: Front, accepting: Accep
                 let seat = lanes.seat();
                 let lane = seat.lane.clone();
                 let place = Place { _among_all: place, _in_lane: seat };
-                let (front, stopping) = (front.for_connection(peer), accepting.stopping.clone());
+                let front = front.for_connection(peer, stream.local_addr().ok());
+                let stopping = accepting.stopping.clone();
                 // Without its runtime, so that it can join another one.
                 let stream = stream.into_std();
                 let connection = async move {
@@ -201,7 +207,8 @@ pub(crate) async fn upgrade(
 ) -> Result<WebSocketUpgrade, Problem> {
     let (mut parts, _) = request.into_parts();
     if let Some(secret) = secret {
-        let is_known = presented(&parts).is_some_and(|text| same(secret, &digest(&text)));
+        let is_known =
+            presented_to_lone_door(&parts).is_some_and(|text| same(secret, &digest(&text)));
         if !is_known {
             return Err(Problem::unauthorized());
         }

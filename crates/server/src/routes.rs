@@ -5,7 +5,7 @@ use crate::config::{Config, Doors};
 use crate::doors::mcp::mcp;
 use crate::doors::{
     catalogue, changes, connections, enclave, exec_server, execbox, executor, hotrepl, journal,
-    oauth, oauth_clients, policies, sessions, settings, sign_in, tokens, vault,
+    oauth, oauth_clients, policies, server_proof, sessions, settings, sign_in, tokens, vault,
 };
 use crate::error::Problem;
 use crate::guard::guard;
@@ -46,6 +46,7 @@ fn repl_alone() -> Router<Arc<App>> {
         .merge(hotrepl::routes())
         .route("/healthz", get(async || "ok"))
         .route("/readyz", get(ready))
+        .route("/api/prove", post(server_proof::prove_token))
         .route("/api/questions", get(pages::questions))
         .route("/api/executions", get(executor::list))
         .route("/api/executions/{id}", get(executor::show))
@@ -67,6 +68,7 @@ fn all_doors() -> Router<Arc<App>> {
         .route("/api/sessions/{id}", delete(sessions::end))
         .route("/api/tickets", post(sessions::ticket))
         .route("/api/sign-in", get(sign_in::nonce).post(sign_in::sign_in))
+        .route("/api/prove", post(server_proof::prove_token))
         .route("/api/sign-in/codes", post(sign_in::code))
         .route("/api/questions", get(pages::questions))
         .route("/healthz", get(async || "ok"))

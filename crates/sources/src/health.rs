@@ -68,7 +68,7 @@ impl Sources {
             attempt: 1,
             tool,
             args,
-            caller: lifecycle::CallerName("health".into()),
+            caller: lifecycle::BuiltinCaller::HealthCheck.into(),
             cancelled: CancelSignal::never(),
             person: Person::absent(),
             progress: Progress::unwatched(),

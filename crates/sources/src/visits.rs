@@ -8,7 +8,8 @@ use crate::vault::{VaultError, random};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use lifecycle::{
-    Answer, CallerName, ExecutionId, Failure, QuestionId, QuestionKind, Timestamp, Wish,
+    Answer, BuiltinCaller, CallerName, ExecutionId, Failure, QuestionId, QuestionKind, Timestamp,
+    Wish,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -25,9 +26,6 @@ const SHARED_MAX: usize = 100;
 
 /// How long a question may take to appear after the visit for it has ended: it was being written down.
 const QUESTION_WAIT_MAX: Duration = Duration::from_secs(10);
-
-/// Who answers, as the journal names them.
-const CALLBACK: &str = "callback";
 
 /// A visit that is under way.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -180,7 +178,7 @@ impl Trust {
             let asked = known.state.open_questions().filter(|question| is_this(&question.kind));
             let asked: Vec<QuestionId> = asked.map(|question| question.id).collect();
             for question in &asked {
-                let by = CallerName(CALLBACK.into());
+                let by = CallerName::from(BuiltinCaller::Callback);
                 if let Err(error) = self.engine.answer(*question, answer.clone(), by).await {
                     tracing::warn!(%question, %error, "a question could not be answered");
                 }

@@ -1,21 +1,34 @@
 //! Which tools a misspelt path may have meant.
 
+use std::borrow::Cow;
+
 /// How many are named: a hint, not a catalogue.
 const SUGGESTIONS_MAX: usize = 5;
 
 /// Paths that share at least this part of their letter pairs are alike.
 const LIKENESS_MIN: f32 = 0.3;
 
+/// The usual connection within a path.
+const CONNECTION: &str = ".org.main.";
+
 /// At most [`SUGGESTIONS_MAX`] of `known`, the likeliest first. Linear in the letters of `known`,
 /// because programs may ask as often as they like.
 pub(crate) fn suggest(wanted: &str, known: impl Iterator<Item = String>) -> Vec<String> {
-    let pairs = Pairs::of(wanted);
+    let pairs = Pairs::of(&without_connection(wanted));
     let mut alike: Vec<_> = known
-        .map(|path| (pairs.likeness(&path), path))
+        .map(|path| (pairs.likeness(&without_connection(&path)), path))
         .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
         .collect();
     alike.sort_by(|(a, a_path), (b, b_path)| b.total_cmp(a).then_with(|| a_path.cmp(b_path)));
     alike.into_iter().take(SUGGESTIONS_MAX).map(|(_, path)| path).collect()
+}
+
+/// A path without the connection that most tools have in common: it would make all of them alike.
+fn without_connection(path: &str) -> Cow<'_, str> {
+    match path.contains(CONNECTION) {
+        true => Cow::Owned(path.replace(CONNECTION, ".")),
+        false => Cow::Borrowed(path),
+    }
 }
 
 /// The neighbouring letters of a text, as a set.
@@ -71,6 +84,13 @@ mod tests {
     fn nothing_is_suggested_where_nothing_is_alike() {
         check("x", &[]);
         check("weather.today", &[]);
+    }
+
+    #[test]
+    fn a_common_connection_makes_no_tools_alike() {
+        let known = ["everything.org.main.echo", "git.org.main.git_log"].map(str::to_owned);
+        let suggested = suggest("git.org.main.log", known.into_iter());
+        assert_eq!(suggested, ["git.org.main.git_log"]);
     }
 
     #[test]

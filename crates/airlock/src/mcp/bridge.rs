@@ -163,9 +163,11 @@ impl Bridge {
         let why = match said {
             Ok(said) if said.status != 404 || head.session.is_none() => return Ok(said),
             Ok(_) => "the session is gone".to_owned(),
-            Err(error @ (Error::CannotConnect { .. } | Error::Unauthorised { .. })) => {
-                error.to_string()
-            }
+            Err(
+                error @ (Error::CannotConnect { .. }
+                | Error::Unproven { .. }
+                | Error::Unauthorised { .. }),
+            ) => error.to_string(),
             Err(error) => return Err(error.to_string()),
         };
         tracing::debug!(target: "mcp", why, "looking for the server");

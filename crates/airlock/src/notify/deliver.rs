@@ -2,7 +2,7 @@
 
 use super::news::News;
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use lifecycle::{CallId, CallerName, Json, ToolPath};
+use lifecycle::{BuiltinCaller, CallId, Json, ToolPath};
 use reqwest::Method;
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use sha2::Sha256;
@@ -122,7 +122,7 @@ async fn run(news: &News, argv: &[String]) -> Result<(), String> {
         attempt: 1,
         tool: path,
         args: Json::from_value(&news.body()).map_err(|error| error.to_string())?,
-        caller: CallerName("notify".into()),
+        caller: BuiltinCaller::Notifier.into(),
         cancelled: CancelSignal::never(),
         person: Person::absent(),
         progress: Progress::unwatched(),

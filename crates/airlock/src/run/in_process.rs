@@ -13,7 +13,7 @@ use engine::policies::Policies;
 use engine::{Clock, Config, Engine, Start};
 use futures_util::StreamExt as _;
 use lifecycle::{
-    Answer, CallerName, Convention, Event, Limits, LogLevel, Outcome, Policy, Program, QuestionId,
+    Answer, BuiltinCaller, CallerName, Convention, Event, Limits, LogLevel, Outcome, Policy, Program, QuestionId,
     Rejection, Seq,
 };
 use sources::vault::{KeyPlace, Vault};
@@ -215,5 +215,5 @@ fn too_late_is_fine(done: Result<(), engine::Error>) -> Result<(), engine::Error
 }
 
 fn me() -> CallerName {
-    CallerName("terminal".into())
+    BuiltinCaller::Terminal.into()
 }

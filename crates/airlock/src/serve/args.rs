@@ -3,6 +3,7 @@
 use crate::{duration, size};
 use lifecycle::{AnswerRole, ToolPath};
 use server::Doors;
+use server::auth::WebOrigin;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -57,10 +58,14 @@ pub(crate) struct Args {
     /// Another name for a tool of the catalogue in enclave's programs, such as add=demo.add.
     #[arg(long = "enclave-tool", value_name = "NAME=TOOL", value_parser = enclave_tool)]
     pub(crate) enclave_tools: Vec<(ToolPath, ToolPath)>,
-    /// One more name that this server answers to, and whose pages may call it.
+    /// One more name that this server answers to. Without --allowed-origin, pages of https://NAME and http://NAME may call it.
     #[arg(long = "allowed-host", value_name = "NAME")]
     pub(crate) allowed_hosts: Vec<String>,
-    /// Where browsers find this server, if it is not where it listens: OAuth sends people back there.
+    /// One more origin whose pages may call this server, such as http://localhost:5173.
+    #[arg(long = "allowed-origin", value_name = "ORIGIN")]
+    pub(crate) allowed_origins: Vec<WebOrigin>,
+    /// Where browsers find this server, if it is not where it listens: sign-in links and OAuth send people there, and its
+    /// origin replaces the listen address as the one whose pages may call.
     #[arg(long, value_name = "URL", value_parser = public_url)]
     pub(crate) public_url: Option<Url>,
     /// The file with the key that seals secrets; vault.key in the data directory where none is named.
@@ -117,6 +122,7 @@ impl Args {
             memory_budget: None,
             enclave_tools: vec![],
             allowed_hosts: vec![],
+            allowed_origins: vec![],
             public_url: None,
             vault_key: None,
             replace_settings: false,

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use engine::policies::Policies;
 use engine::{Clock, Config, Engine, Retention};
 use lifecycle::{Limits, Timestamp};
-use server::auth::SignInKey;
+use server::auth::{SignInKey, WebOrigin};
 use server::settings::{SettingsRegistry, close_admin_access};
 use server::{Auth, Doors, ReplSettings};
 use sources::vault::{KeyPlace, Vault};
@@ -21,6 +21,7 @@ use tools::builtin::Builtin;
 use tools::demo::Demo;
 use tools::http::HttpClient;
 use tools::{Catalogue, Found, Minding};
+use url::Url;
 
 pub(super) async fn engine(
     args: &Args,
@@ -96,6 +97,12 @@ pub(super) async fn open_sources(
     Ok(sources)
 }
 
+/// The origin of the public URL.
+fn public_origin(public_url: Option<&Url>) -> anyhow::Result<Option<WebOrigin>> {
+    let origin = public_url.map(|url| url.origin().ascii_serialization());
+    Ok(origin.map(|origin| origin.parse()).transpose()?)
+}
+
 pub(super) async fn config(
     args: &Args,
     engine: &Engine,
@@ -106,13 +113,14 @@ pub(super) async fn config(
     let clock = Clock::system();
     let auth = if args.no_auth {
         print::note(
-            "WARNING: --no-auth: every program on this machine, and every page that gets past the \
-             browser, may run programs and answer their questions",
+            "WARNING: --no-auth: every program on this machine, and every page of an origin named with \
+             --allowed-origin, may run programs and answer their questions",
         );
         Auth::Off
     } else {
         let environment = admin_token::read(store).await?;
         first_tokens(store, data_dir, clock.now(), settings.is_operator_mode()).await?;
+        warn_of_builtin_names(store).await?;
         Auth::Tokens { environment }
     };
     // Codes for browsers are minted at the routes of the whole server only.
@@ -124,6 +132,8 @@ pub(super) async fn config(
         sign_in_key,
         allowed_hosts: settings.allowed_hosts(),
         settings: Some(SettingsRegistry::new(Arc::new(store.clone()), data_dir)),
+        allowed_origins: settings.allowed_origins()?,
+        public_origin: public_origin(settings.public_url().as_ref())?,
         enclave_tools: args.enclave_tools.iter().cloned().collect(),
         public_url: settings.public_url().map(|url| url.as_str().trim_end_matches('/').to_owned()),
         answers: settings.answers(),
@@ -152,6 +162,20 @@ async fn first_tokens(
     if let Some(folder) = minted {
         let folder = folder.display();
         print::note(&format!("the first tokens are in {folder}/admin and {folder}/run"));
+    }
+    Ok(())
+}
+
+/// Reports tokens from before the names of built-in callers were refused.
+async fn warn_of_builtin_names(store: &SqliteStore) -> anyhow::Result<()> {
+    for token in server::auth::list(store).await? {
+        let (name, caller) = (&token.name, token.name.caller());
+        if caller.0 != name.as_str() {
+            print::note(&format!(
+                "WARNING: the token {name} has the name of a built-in caller and continues as {caller}; replace it with one \
+                 of another name"
+            ));
+        }
     }
     Ok(())
 }

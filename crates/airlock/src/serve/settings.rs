@@ -7,6 +7,7 @@ use crate::exit::UsageError;
 use crate::reach::shell_word;
 use lifecycle::{AnswerRole, Timestamp};
 use server::Doors;
+use server::auth::{BadOrigin, WebOrigin};
 use server::settings::{
     LooseningFlag, SettingAuthor, SettingName, SettingValue, SettingsError, SettledSettings,
     StartFlags, StoredSetting, look_up_settings, read_settings, server_account, settle,
@@ -88,6 +89,10 @@ fn start_flags(
     }
     if !args.allowed_hosts.is_empty() {
         named.insert(SettingName::AllowedHosts, list(&args.allowed_hosts));
+    }
+    if !args.allowed_origins.is_empty() {
+        let origins: Vec<_> = args.allowed_origins.iter().map(ToString::to_string).collect();
+        named.insert(SettingName::AllowedOrigins, list(&origins));
     }
     if let Some(url) = &args.public_url {
         named.insert(SettingName::PublicUrl, url.as_str().into());
@@ -208,6 +213,16 @@ impl StartSettings {
     /// Where browsers find the server, if not where it listens.
     pub(super) fn public_url(&self) -> Option<Url> {
         Url::parse(self.text(SettingName::PublicUrl)).ok()
+    }
+
+    /// Origins whose pages may call the server, besides its own.
+    pub(super) fn allowed_origins(&self) -> anyhow::Result<Vec<WebOrigin>> {
+        let origins = self.list(SettingName::AllowedOrigins).iter();
+        let read = |text: &String| {
+            let bad = |bad| UsageError(format!("the setting allowed-origins has {text}: {bad}"));
+            text.parse().map_err(|error: BadOrigin| bad(error).into())
+        };
+        origins.map(read).collect()
     }
 
     /// Host names that the server answers to.

@@ -4,6 +4,7 @@ use super::ExecServerError;
 use super::driver::{Asked, Driver, Hello, Told, Way, greet};
 use super::events::{Events, ExecServerEvent, Heard};
 use super::link::{self, Link};
+use crate::ServerToken;
 use protocols::exec_server::{
     AttachParams, AttachResponse, ByteChunk, EnvironmentInfo, ExecParams, ExecResponse,
     ListResponse, ProcessSignal, ReadParams, ReadResponse, ScreenParams, ScreenResponse,
@@ -112,8 +113,17 @@ impl ExecServerClient {
     pub async fn connect_websocket(
         args: RemoteExecServerConnectArgs,
     ) -> Result<Self, ExecServerError> {
-        let link = link::web_socket(&args.websocket_url, args.connect_timeout).await?;
-        let way = Way::WebSocket { url: args.websocket_url, timeout: args.connect_timeout };
+        Self::connect_websocket_with(args, None).await
+    }
+
+    /// The same with a token, which goes in a header and not in the URL.
+    pub async fn connect_websocket_with(
+        args: RemoteExecServerConnectArgs,
+        token: Option<ServerToken>,
+    ) -> Result<Self, ExecServerError> {
+        let (url, timeout) = (args.websocket_url, args.connect_timeout);
+        let link = link::web_socket(&url, token.as_ref(), timeout).await?;
+        let way = Way::WebSocket { url, token, timeout };
         let hello = Hello { client_name: args.client_name, timeout: args.initialize_timeout };
         Self::begin(link, way, hello).await
     }

@@ -3,6 +3,7 @@
 use super::ExecServerError;
 use super::events::{ExecServerEvent, Heard};
 use super::link::{self, Link};
+use crate::ServerToken;
 use protocols::exec_server::{
     AttachResponse, ExecClosedNotification, ExecExitedNotification, ExecOutputDeltaNotification,
     InitializeParams, InitializeResponse, ReadResponse,
@@ -28,7 +29,7 @@ pub(super) enum Way {
     /// There is only this one.
     Once,
     /// A WebSocket at this URL.
-    WebSocket { url: String, timeout: Duration },
+    WebSocket { url: String, token: Option<ServerToken>, timeout: Duration },
 }
 
 /// What is asked of the driver.
@@ -172,7 +173,7 @@ impl Driver {
 
     /// Gets a new connection to the same session; whether it could.
     async fn come_back(&mut self) -> bool {
-        let (Way::WebSocket { url, timeout }, Some(session)) =
+        let (Way::WebSocket { url, token, timeout }, Some(session)) =
             (self.way.clone(), self.session_id.clone())
         else {
             return false;
@@ -183,7 +184,7 @@ impl Driver {
             if self.told.is_closed() || Instant::now() > give_up_at {
                 return false;
             }
-            if let Ok(mut link) = link::web_socket(&url, timeout).await {
+            if let Ok(mut link) = link::web_socket(&url, token.as_ref(), timeout).await {
                 match greet(&mut link, &self.hello, Some(session.clone())).await {
                     Ok(_) => {
                         self.link = link;

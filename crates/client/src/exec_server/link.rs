@@ -1,12 +1,12 @@
 //! The way to a server: texts go out, texts come in.
 
 use super::ExecServerError;
+use crate::ServerToken;
 use futures_util::{SinkExt as _, StreamExt as _};
 use protocols::exec_server::{FRAME_BYTES_MAX, MESSAGE_BYTES_MAX};
 use protocols::ndjson::Lines;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::Message;
@@ -73,9 +73,13 @@ async fn read_lines(mut reader: impl AsyncRead + Unpin, heard: mpsc::Sender<Stri
 }
 
 /// One message per frame.
-pub(super) async fn web_socket(url: &str, timeout: Duration) -> Result<Link, ExecServerError> {
+pub(super) async fn web_socket(
+    url: &str,
+    token: Option<&ServerToken>,
+    timeout: Duration,
+) -> Result<Link, ExecServerError> {
     let late = |_| ExecServerError::WebSocketConnectTimeout { url: without_query(url), timeout };
-    tokio::time::timeout(timeout, connect(url))
+    tokio::time::timeout(timeout, connect(url, token))
         .await
         .map_err(late)?
         .map_err(|reason| ExecServerError::WebSocketConnect { url: without_query(url), reason })
@@ -86,18 +90,13 @@ fn without_query(url: &str) -> String {
     url.split('?').next().unwrap_or(url).to_owned()
 }
 
-async fn connect(url: &str) -> Result<Link, String> {
-    let rest = url.strip_prefix("ws://").ok_or("the URL must begin with ws://")?;
-    let authority = rest.split(['/', '?']).next().unwrap_or(rest);
-    let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-    let address = if has_port { authority.to_owned() } else { format!("{authority}:80") };
-    let stream = TcpStream::connect(address).await.map_err(|error| error.to_string())?;
-    // A keystroke must not wait for the next one.
-    stream.set_nodelay(true).map_err(|error| error.to_string())?;
+async fn connect(url: &str, token: Option<&ServerToken>) -> Result<Link, String> {
+    let connecting = crate::web_socket::connect(url, token).await;
+    let (stream, request) = connecting.map_err(|error| error.to_string())?;
     let config = WebSocketConfig::default()
         .max_message_size(Some(MESSAGE_BYTES_MAX * 16))
         .max_frame_size(Some(MESSAGE_BYTES_MAX * 16));
-    let (socket, _) = tokio_tungstenite::client_async_with_config(url, stream, Some(config))
+    let (socket, _) = tokio_tungstenite::client_async_with_config(request, stream, Some(config))
         .await
         .map_err(|error| error.to_string())?;
     let (mut sink, mut stream) = socket.split();

@@ -6,6 +6,7 @@
 
 use super::ReplError;
 use super::driver::{Asked, Driver, FRAMES_MAX};
+use crate::ServerToken;
 use protocols::hotrepl::wire::{
     AssemblyReload, CommandDescriptor, CommandResult, CommandSummary, EvalResult, FromClient,
     FromServer, Handshake, JobResult, JobState, JobStatusResult, JournalEntry, JournalKind,
@@ -63,6 +64,11 @@ pub struct Watch {
 impl ReplClient {
     /// Takes a session over: that of `?session=NAME` in the URL, or the usual one.
     pub async fn connect(url: &str, token: Option<&str>) -> Result<Self, ReplError> {
+        Self::connect_with(url, token.map(ServerToken::unasked).as_ref()).await
+    }
+
+    /// The same for a server that gets its token when it has shown what the token asks for.
+    pub async fn connect_with(url: &str, token: Option<&ServerToken>) -> Result<Self, ReplError> {
         let driver = Arc::new(Driver::connect(url, token).await?);
         Ok(Self { driver, n_requests: Arc::default() })
     }

@@ -1,6 +1,7 @@
 //! The task behind a client: frames go out, answers find those who wait.
 
 use super::ReplError;
+use crate::ServerToken;
 use futures_util::{SinkExt as _, StreamExt as _};
 use protocols::hotrepl::wire::{AssemblyReload, FromClient, FromServer, Handshake};
 use std::collections::HashMap;
@@ -10,8 +11,6 @@ use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
-use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 
 /// Requests that wait for the socket; whoever fills it waits.
@@ -62,7 +61,7 @@ impl From<Over> for ReplError {
 }
 
 impl Driver {
-    pub(super) async fn connect(url: &str, token: Option<&str>) -> Result<Self, ReplError> {
+    pub(super) async fn connect(url: &str, token: Option<&ServerToken>) -> Result<Self, ReplError> {
         let shown = url.split('?').next().unwrap_or(url).to_owned();
         let failed = |reason: String| ReplError::Connect { url: shown.clone(), reason };
         let opened = tokio::time::timeout(CONNECT_TIME_MAX, open(url, token)).await;
@@ -90,20 +89,9 @@ impl Driver {
 
 async fn open(
     url: &str,
-    token: Option<&str>,
+    token: Option<&ServerToken>,
 ) -> Result<WebSocketStream<TcpStream>, Box<dyn std::error::Error + Send + Sync>> {
-    let rest = url.strip_prefix("ws://").ok_or("the URL must begin with ws://")?;
-    let authority = rest.split(['/', '?']).next().unwrap_or(rest);
-    let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-    let address = if has_port { authority.to_owned() } else { format!("{authority}:80") };
-    let mut request = url.into_client_request()?;
-    if let Some(token) = token {
-        let value = HeaderValue::from_str(&format!("Bearer {token}"))?;
-        request.headers_mut().insert("Authorization", value);
-    }
-    let stream = TcpStream::connect(address).await?;
-    // A short eval must not wait for the next one.
-    stream.set_nodelay(true)?;
+    let (stream, request) = crate::web_socket::connect(url, token).await?;
     let config = WebSocketConfig::default()
         .max_message_size(Some(FRAME_BYTES_MAX))
         .max_frame_size(Some(FRAME_BYTES_MAX));

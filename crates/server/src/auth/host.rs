@@ -1,11 +1,11 @@
-//! Which names this server answers to, and whose pages may talk to it.
+//! Which names this server answers to.
 //!
-//! A page elsewhere can make a browser send requests here, and a name elsewhere can be made to point
-//! here (DNS rebinding): the first is told by `Origin`, the second by `Host`.
+//! A name elsewhere can be made to point here (DNS rebinding); `Host` shows the name that was used.
 
+use super::origins::split_port;
 use std::net::{IpAddr, SocketAddr};
 
-/// The names that are ours.
+/// The names of this server.
 #[derive(Debug, Clone)]
 pub(crate) struct Hosts {
     listen: IpAddr,
@@ -18,10 +18,10 @@ impl Hosts {
         Self { listen: listen.ip(), allowed }
     }
 
-    /// Whether a `Host` header names us, whatever the port.
+    /// Whether a `Host` header names us. Ports do not count: tunnels and proxies change them.
     pub(crate) fn is_ours(&self, host: &str) -> bool {
-        let Some(name) = name_of(host) else { return false };
-        // Nearly everybody's.
+        let Some((name, _)) = split_port(host) else { return false };
+        // The common case.
         if matches!(name, "127.0.0.1" | "localhost") {
             return true;
         }
@@ -32,29 +32,6 @@ impl Hosts {
             Err(_) => name == "localhost" || self.allowed.contains(&name),
         }
     }
-
-    /// Whether a page from `origin` may talk to us.
-    pub(crate) fn may_call(&self, origin: &str) -> bool {
-        let rest = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-        rest.is_some_and(|host| self.is_ours(host))
-    }
-}
-
-/// The name without its port; none where it is no `name[:port]`.
-fn name_of(host: &str) -> Option<&str> {
-    let (name, port) = match host.strip_prefix('[') {
-        Some(rest) => {
-            let end = rest.find(']')? + 2;
-            (&host[..end], host[end..].strip_prefix(':').or(host[end..].is_empty().then_some("0")))
-        }
-        None => match host.split_once(':') {
-            Some((name, port)) => (name, Some(port)),
-            None => (host, Some("0")),
-        },
-    };
-    let port = port?;
-    let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
-    (is_port && !name.is_empty()).then_some(name)
 }
 
 #[cfg(test)]
@@ -93,26 +70,6 @@ mod tests {
         ];
         for (host, expected) in cases {
             assert_eq!((host, hosts().is_ours(host)), (host, expected));
-        }
-    }
-
-    #[test]
-    fn a_page_from_elsewhere_may_not_call() {
-        let cases = [
-            ("http://localhost:3000", true),
-            ("https://127.0.0.1", true),
-            ("http://[::1]:5173", true),
-            ("https://box.example", true),
-            ("https://evil.example", false),
-            ("http://localhost.evil.example", false),
-            ("null", false),
-            ("file://localhost", false),
-            ("http://", false),
-            ("http://localhost/path", false),
-            ("", false),
-        ];
-        for (origin, expected) in cases {
-            assert_eq!((origin, hosts().may_call(origin)), (origin, expected));
         }
     }
 }

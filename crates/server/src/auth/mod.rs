@@ -1,7 +1,9 @@
-//! Who asks: the token names the caller, Host and Origin say whether a browser was led here.
+//! Who asks: the token names the caller; Host and Origin show whether a page elsewhere made the browser ask.
 
+mod admission;
 mod first;
 mod host;
+mod origins;
 pub mod permissions;
 pub mod review;
 mod rotate;
@@ -10,29 +12,30 @@ pub(crate) mod sessions;
 mod sign_in_key;
 mod tokens;
 
+pub(crate) use admission::Admission;
 pub use first::{FirstTokensError, first_tokens, secret_file, write_secret};
-pub(crate) use host::Hosts;
+pub use origins::{BadOrigin, WebOrigin};
 pub use rotate::{is_minted_secret, rotate_admin_tokens};
 pub use scope::{BadScope, Scope, Scopes};
 pub(crate) use scope::{Caller, CallerCredential, Denied};
 pub(crate) use sign_in_key::{PeerAddress, presents_sign_in_key};
 pub use sign_in_key::{SignInKey, sign_in_key_file};
-pub use tokens::{Secret, Token, TokenError, TokenName, add, list, remove, set_answers};
+pub use tokens::{
+    Secret, Token, TokenError, TokenName, add, check_name, list, remove, set_answers,
+};
 pub(crate) use tokens::{Tokens, digest, same};
 
 use crate::app::App;
+use crate::config::Doors;
 use crate::error::Problem;
 use axum::extract::FromRequestParts;
 use axum::http::Method;
-use axum::http::header::{AUTHORIZATION, UPGRADE};
+use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use lifecycle::CallerName;
+use lifecycle::BuiltinCaller;
 use sessions::{SessionClaim, SessionRefusal};
 use std::borrow::Cow;
 use std::sync::Arc;
-
-/// Who everybody is where no token is asked for.
-const ANYBODY: &str = "anybody";
 
 /// How callers are told apart.
 pub(crate) enum Gate {
@@ -47,18 +50,14 @@ impl FromRequestParts<Arc<App>> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
         if matches!(app.gate, Gate::Open) {
-            let name = CallerName(ANYBODY.into());
+            let name = BuiltinCaller::Anybody.into();
             let scopes = Scopes::from([Scope::Admin].as_slice());
             let credential = CallerCredential::NotAsked;
             return Ok(Self { name, scopes, answers: app.answers.get(), credential });
         }
         let mut caller = match session_caller(parts, app).await? {
             Some(caller) => caller,
-            None => {
-                let secret = presented(parts).ok_or_else(Problem::unauthorized)?;
-                let caller = app.tokens.caller(&secret).await.map_err(engine::Fault::from)?;
-                caller.ok_or_else(Problem::unauthorized)?
-            }
+            None => token_caller(parts, app).await?,
         };
         caller.answers = caller.answers.min(app.answers.get());
         Ok(caller)
@@ -89,27 +88,65 @@ fn ticket_in_url(parts: &Parts) -> Option<Cow<'_, str>> {
     query.into_iter().find(|(name, _)| name == "ticket").map(|(_, value)| value)
 }
 
-/// The secret in the header, else in the query where a client may have nothing but a URL.
-pub(crate) fn presented(parts: &Parts) -> Option<Cow<'_, str>> {
-    if let Some(header) = parts.headers.get(AUTHORIZATION) {
-        let (scheme, secret) = header.to_str().ok()?.split_once(' ')?;
-        return scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim().into());
+/// The caller of a request with a token.
+async fn token_caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
+    let presented = presented(parts, app.doors).ok_or_else(Problem::unauthorized)?;
+    let caller = app.tokens.caller(&presented.secret).await.map_err(engine::Fault::from)?;
+    let caller = caller.ok_or_else(Problem::unauthorized)?;
+    match presented.is_in_url && caller.scopes.has(Scope::Admin) {
+        true => Err(Problem::forbidden(ADMIN_IN_URL)),
+        false => Ok(caller),
     }
-    if !takes_token_in_url(parts) {
-        return None;
+}
+
+const ADMIN_IN_URL: &str = "A token with the scope admin does not count in a URL, because URLs are logged. Send it in \
+     the header Authorization, or create another token: airlock token add NAME --scope run.";
+
+/// A secret that came with a request.
+struct PresentedSecret<'p> {
+    secret: Cow<'p, str>,
+    is_in_url: bool,
+}
+
+/// The secret in the header, else in the query of the routes whose clients may have nothing but a URL.
+fn presented(parts: &Parts, doors: Doors) -> Option<PresentedSecret<'_>> {
+    if parts.headers.contains_key(AUTHORIZATION) {
+        return in_header(parts).map(|secret| PresentedSecret { secret, is_in_url: false });
     }
+    let in_url = in_query(parts).filter(|_| takes_token_in_url(doors, parts.uri.path()));
+    in_url.map(|secret| PresentedSecret { secret, is_in_url: true })
+}
+
+/// The secret that came to a listener with one door and one token, made for that door: it may be in the URL.
+pub(crate) fn presented_to_lone_door(parts: &Parts) -> Option<Cow<'_, str>> {
+    match parts.headers.contains_key(AUTHORIZATION) {
+        true => in_header(parts),
+        false => in_query(parts),
+    }
+}
+
+fn in_header(parts: &Parts) -> Option<Cow<'_, str>> {
+    let (scheme, secret) = parts.headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim().into())
+}
+
+fn in_query(parts: &Parts) -> Option<Cow<'_, str>> {
     let query = parts.uri.query()?;
     form_urlencoded::parse(query.as_bytes())
         .find(|(name, _)| name == "token")
         .map(|(_, value)| value)
 }
 
-/// URLs are kept in histories and logs, so a token in one is taken only from clients that cannot send
-/// headers: a browser that opens the page, an `EventSource`, a WebSocket, an MCP client with one setting.
-fn takes_token_in_url(parts: &Parts) -> bool {
-    let path = parts.uri.path();
-    let is_stream = path.starts_with("/api/") && path.ends_with("/events");
-    parts.headers.contains_key(UPGRADE) || matches!(path, "/" | "/mcp") || is_stream
+/// Whether a token counts in the URL of this path. Histories and logs store URLs, so only the protocols count whose
+/// clients cannot send headers. No header of the request widens this.
+fn takes_token_in_url(doors: Doors, path: &str) -> bool {
+    let is_stream = path.starts_with("/api/executions/") && path.ends_with("/events");
+    let is_protocol = matches!(path, "/mcp" | "/exec" | "/repl" | "/execbox" | "/enclave/ws");
+    match doors {
+        Doors::All => is_protocol || is_stream,
+        // The REPL is at every path that is nothing else.
+        Doors::Repl => !path.starts_with("/api/") && !path.starts_with("/repl/"),
+    }
 }
 
 #[cfg(test)]
@@ -117,33 +154,66 @@ mod tests {
     use super::*;
     use axum::http::Request;
 
+    fn parts(uri: &str, headers: &[(&str, &str)]) -> Parts {
+        let mut request = Request::builder().uri(uri);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.body(()).unwrap().into_parts().0
+    }
+
     #[test]
     fn a_secret_comes_by_header_or_query_and_the_header_counts() {
         let cases = [
-            ("/", Some("Bearer alk_x"), Some("alk_x")),
-            ("/", Some("bearer  alk_x"), Some("alk_x")),
+            ("/", Some("Bearer alk_x"), Some(("alk_x", false))),
+            ("/", Some("bearer  alk_x"), Some(("alk_x", false))),
             ("/", Some("Basic alk_x"), None),
-            ("/?token=alk_x", Some("Basic alk_y"), None),
-            ("/?a=1&token=alk%5Fx", None, Some("alk_x")),
-            ("/?tokens=1", None, None),
-            ("/mcp?token=alk_x", None, Some("alk_x")),
-            ("/api/executions/run_1/events?token=alk_x", None, Some("alk_x")),
-            ("/api/executions?token=alk_x", None, None),
-            ("/api/tokens?token=alk_x", None, None),
-            ("/metrics?token=alk_x", None, None),
-            ("/execbox?token=alk_x", None, None),
+            ("/mcp?token=alk_x", Some("Basic alk_y"), None),
+            ("/mcp?token=alk_x", Some("Bearer alk_y"), Some(("alk_y", false))),
+            ("/mcp?a=1&token=alk%5Fx", None, Some(("alk_x", true))),
+            ("/mcp?tokens=1", None, None),
             ("/", None, None),
         ];
         for (uri, header, expected) in cases {
-            let mut request = Request::builder().uri(uri);
-            if let Some(header) = header {
-                request = request.header(AUTHORIZATION, header);
-            }
-            let (parts, ()) = request.body(()).unwrap().into_parts();
-            assert_eq!((uri, presented(&parts).as_deref()), (uri, expected));
+            let headers = header.map(|header| ("authorization", header));
+            let parts = parts(uri, headers.as_slice());
+            let seen = presented(&parts, Doors::All);
+            let seen = seen.as_ref().map(|seen| (&*seen.secret, seen.is_in_url));
+            assert_eq!((uri, seen), (uri, expected));
         }
-        let upgrade = Request::builder().uri("/execbox?token=alk_x").header(UPGRADE, "websocket");
-        let (parts, ()) = upgrade.body(()).unwrap().into_parts();
-        assert_eq!(presented(&parts).as_deref(), Some("alk_x"));
+    }
+
+    #[test]
+    fn a_token_in_the_url_counts_on_the_routes_of_protocols_and_nowhere_else() {
+        let taking = |doors: Doors, path: &str| {
+            let upgrade = [("connection", "upgrade"), ("upgrade", "websocket")];
+            let parts = parts(&format!("{path}?token=alk_x"), &upgrade);
+            presented(&parts, doors).is_some()
+        };
+        let protocols = ["/mcp", "/exec", "/repl", "/execbox", "/enclave/ws"];
+        for path in protocols.into_iter().chain(["/api/executions/run_1/events"]) {
+            assert!(taking(Doors::All, path), "{path}");
+        }
+        let others = [
+            "/",
+            "/api/executions",
+            "/api/tokens",
+            "/api/sign-in/codes",
+            "/api/tokens/events",
+            "/metrics",
+            "/mcp/",
+            "/sessions/1/stream",
+            "/enclave/identity",
+            "/repl/artifacts/a/b",
+        ];
+        for path in others {
+            assert!(!taking(Doors::All, path), "{path}");
+        }
+        for (path, expected) in [("/", true), ("/repl", true), ("/any", true)] {
+            assert_eq!(taking(Doors::Repl, path), expected, "{path}");
+        }
+        for path in ["/api/executions", "/api/executions/run_1/resume", "/repl/artifacts/a/b"] {
+            assert!(!taking(Doors::Repl, path), "{path}");
+        }
     }
 }

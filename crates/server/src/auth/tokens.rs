@@ -3,13 +3,14 @@
 use super::scope::{Caller, CallerCredential, Scope, Scopes};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use lifecycle::{AnswerRole, CallerName, Timestamp};
+use lifecycle::{AnswerRole, BuiltinCaller, CallerName, Timestamp};
+use protocols::server_proof::token_key;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use store::{Records, StoreError};
+use store::{ListFilter, Records, StoreError};
 
 const KIND: &str = "token";
 
@@ -27,9 +28,6 @@ const NAME_CHARS_MAX: usize = 64;
 
 /// Bytes of a token's id: two tokens never share 128 bits of a hash.
 const TOKEN_ID_BYTES: usize = 16;
-
-/// The caller that `AIRLOCK_TOKEN` speaks for; no minted token has this name.
-const ENVIRONMENT: &str = "environment";
 
 /// A token as it is shown to administrators. The secret is not here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,10 +66,19 @@ impl TokenId {
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum TokenError {
     /// A name we do not keep.
-    #[error(
-        "a token's name has 1 to 64 letters, digits, `_`, `.` or `-`, and is not {ENVIRONMENT}"
-    )]
+    #[error("a token's name has 1 to 64 letters, digits, `_`, `.` or `-`")]
     BadName,
+    /// The name of a built-in caller.
+    #[error(
+        "{0} is the name of a caller that is part of Airlock, or begins with `token.`; choose another"
+    )]
+    Reserved(TokenName),
+    /// The name of a caller whose executions are retained.
+    #[error(
+        "the journal retains executions of an earlier caller {0}, which the new token would own; choose another name, or \
+         take the name over with --take-over (takeOver in the API)"
+    )]
+    Retained(TokenName),
     /// The name is taken.
     #[error("there is a token {0} already")]
     Exists(TokenName),
@@ -97,16 +104,22 @@ impl TokenName {
     pub fn parse(text: &str) -> Result<Self, TokenError> {
         let is_fine = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
         let is_name = (1..=NAME_CHARS_MAX).contains(&text.len()) && text.chars().all(is_fine);
-        if is_name && text != ENVIRONMENT {
-            Ok(Self(text.into()))
-        } else {
-            Err(TokenError::BadName)
-        }
+        if is_name { Ok(Self(text.into())) } else { Err(TokenError::BadName) }
     }
 
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The caller that a token of this name speaks for.
+    pub fn caller(&self) -> CallerName {
+        CallerName::of_token(&self.0)
+    }
+
+    /// What finds an execution that a new token of this name would own.
+    pub fn retained(&self) -> ListFilter {
+        ListFilter { phases: vec![], caller: Some(self.caller()), after: None, n_max: 1 }
     }
 }
 
@@ -164,9 +177,7 @@ pub async fn add(
     secret: &Secret,
     created: Timestamp,
 ) -> Result<Token, TokenError> {
-    if list(records).await?.len() >= TOKENS_MAX {
-        return Err(TokenError::TooMany);
-    }
+    check_name(records, name).await?;
     let digest = digest(secret.text());
     let token = Token { name: name.clone(), scopes, answers, created, digest };
     let kept = Kept {
@@ -182,6 +193,18 @@ pub async fn add(
         Err(StoreError::Conflict) => Err(TokenError::Exists(name.clone())),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Whether a new token may have this name now.
+pub async fn check_name(records: &dyn Records, name: &TokenName) -> Result<(), TokenError> {
+    if BuiltinCaller::reserves(&name.0) {
+        return Err(TokenError::Reserved(name.clone()));
+    }
+    let tokens = list(records).await?;
+    if tokens.iter().any(|token| token.name == *name) {
+        return Err(TokenError::Exists(name.clone()));
+    }
+    if tokens.len() >= TOKENS_MAX { Err(TokenError::TooMany) } else { Ok(()) }
 }
 
 /// Every token, by name.
@@ -276,6 +299,14 @@ impl Tokens {
         Ok(known.iter().find(|token| token.id() == *id).map(Token::caller))
     }
 
+    /// The digest of the minted token with this key; none where there is no such token. The environment's secret has no
+    /// key: it may be weak.
+    pub(crate) async fn digest_of_key(&self, key: &str) -> Result<Option<[u8; 32]>, StoreError> {
+        let known = self.known().await?;
+        let token = known.iter().find(|token| token_key(&token.digest) == key);
+        Ok(token.map(|token| token.digest))
+    }
+
     /// The caller of the oldest token with the scope admin, or of the environment's; none where there is neither.
     pub(crate) async fn operator(&self) -> Result<Option<Caller>, StoreError> {
         let known = self.known().await?;
@@ -323,7 +354,7 @@ impl Token {
 
     fn caller(&self) -> Caller {
         Caller {
-            name: CallerName(self.name.0.clone()),
+            name: self.name.caller(),
             scopes: self.scopes,
             answers: self.answers,
             credential: CallerCredential::Token(self.id()),
@@ -334,7 +365,7 @@ impl Token {
 fn environment_caller(digest: &[u8; 32]) -> Caller {
     let scopes = Scopes::from([Scope::Admin].as_slice());
     let credential = CallerCredential::Token(TokenId::of_digest(digest));
-    let (name, answers) = (CallerName(ENVIRONMENT.into()), AnswerRole::Person);
+    let (name, answers) = (BuiltinCaller::Environment.into(), AnswerRole::Person);
     Caller { name, scopes, answers, credential }
 }
 
@@ -509,12 +540,30 @@ mod tests {
         assert_eq!(unknown.to_string(), "there is no token other");
     }
 
+    #[tokio::test]
+    async fn a_token_with_the_name_of_a_built_in_caller_continues_under_another() {
+        let store = Arc::new(SqliteStore::temporary().unwrap());
+        for name in BuiltinCaller::ALL.map(BuiltinCaller::name).into_iter().chain(["token.x"]) {
+            let refused = mint(&*store, name, "run").await.unwrap_err();
+            assert!(matches!(refused, TokenError::Reserved(_)), "{name}: {refused}");
+        }
+        // As earlier versions wrote it.
+        let sha256: String = digest("alk_old").iter().map(|byte| format!("{byte:02x}")).collect();
+        let old =
+            format!(r#"{{"name":"terminal","scopes":["run"],"sha256":"{sha256}","created":1}}"#);
+        store.put(KIND, "terminal", old, 0).await.unwrap();
+        let tokens = Tokens::new(Arc::clone(&store) as _, None);
+        let caller = tokens.caller("alk_old").await.unwrap().unwrap();
+        assert_eq!(caller.name.0, "token.terminal");
+        remove(&*store, &TokenName::parse("terminal").unwrap()).await.unwrap();
+    }
+
     #[test]
     fn names_are_plain() {
         for good in ["a", "A.b_c-9", &"x".repeat(64)] {
             assert!(TokenName::parse(good).is_ok(), "{good}");
         }
-        for bad in ["", "a b", "ä", "a/b", "environment", &"x".repeat(65)] {
+        for bad in ["", "a b", "ä", "a/b", &"x".repeat(65)] {
             assert!(TokenName::parse(bad).is_err(), "{bad}");
         }
     }

@@ -13,6 +13,7 @@ pub(crate) mod mcp;
 pub(crate) mod oauth;
 pub(crate) mod oauth_clients;
 pub(crate) mod policies;
+pub(crate) mod server_proof;
 pub(crate) mod sessions;
 pub(crate) mod settings;
 pub(crate) mod sign_in;

@@ -44,7 +44,8 @@ pub(crate) async fn code(
     };
     may_mint(&caller, purpose)?;
     let minted = sessions::mint_code(app.tokens.records(), purpose, token, app.clock.now()).await?;
-    let body = json!({ "code": minted.code, "expires": minted.expires.0 });
+    let origin = app.admission.canonical_origin().as_str();
+    let body = json!({ "code": minted.code, "expires": minted.expires.0, "origin": origin });
     Ok(answer(StatusCode::CREATED, &body))
 }
 

@@ -2,7 +2,7 @@
 
 use super::{administers, answer};
 use crate::app::App;
-use crate::auth::{self, Caller, Scopes, Secret, Token, TokenName};
+use crate::auth::{self, Caller, Scopes, Secret, Token, TokenError, TokenName};
 use crate::body::JsonBody;
 use crate::error::Problem;
 use crate::query::Id;
@@ -22,7 +22,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<
     Ok(answer(StatusCode::OK, &json!({ "tokens": tokens })))
 }
 
-/// `POST /api/tokens {name, scopes, answers}`.
+/// `POST /api/tokens {name, scopes, answers, takeOver}`.
 pub(crate) async fn add(
     State(app): State<Arc<App>>,
     caller: Caller,
@@ -37,6 +37,11 @@ pub(crate) async fn add(
     let scopes = Scopes::parse(scopes.iter().map(String::as_str))
         .map_err(|bad| Problem::bad_request(format!("The member \"scopes\" is wrong: {bad}.")))?;
     let answers = answers(&members)?.unwrap_or_default();
+    let take_over: Option<bool> = member(&members, "takeOver", "a boolean")?;
+    auth::check_name(app.tokens.records(), &name).await?;
+    if take_over != Some(true) && !app.engine.list(name.retained()).await?.is_empty() {
+        return Err(TokenError::Retained(name).into());
+    }
     let secret = Secret::new()?;
     let now = app.clock.now();
     let token = auth::add(app.tokens.records(), &name, (scopes, answers), &secret, now).await?;
@@ -87,6 +92,7 @@ fn shown(token: &Token) -> Value {
     let scopes: Vec<_> = token.scopes.given().map(|scope| scope.name()).collect();
     json!({
         "name": token.name.as_str(),
+        "caller": token.name.caller(),
         "scopes": scopes,
         "answers": token.answers,
         "created": token.created.0,

@@ -214,7 +214,7 @@ impl Reader {
 
     /// What could not be brought back is ended, so that nobody waits for it.
     async fn give_up(&mut self) {
-        let by = lifecycle::CallerName("airlock".into());
+        let by = lifecycle::BuiltinCaller::EnclaveRecovery.into();
         if let Err(error) = self.app.engine.cancel(self.execution, by).await {
             tracing::warn!(%error, execution = %self.execution, "a parked session goes on");
         }

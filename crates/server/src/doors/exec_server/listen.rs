@@ -1,10 +1,9 @@
 //! A listener with this one door: a WebSocket at `/`, and `/readyz`.
 
 use super::{ExecServer, no_page};
-use crate::auth::{Hosts, digest};
+use crate::auth::{Admission, digest};
 use crate::error::Problem;
 use crate::front::Front;
-use crate::guard;
 use crate::listen::{Accepting, accept, upgrade};
 use axum::Router;
 use axum::extract::{Request, State};
@@ -59,8 +58,8 @@ pub async fn listen(
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     let accepting = Accepting::alone();
-    let hosts = Hosts::new(address, &[]);
-    let door = Door { hosts, secret: secret.map(digest), server: server.clone() };
+    let admission = Admission::of_lone_door(address);
+    let door = Door { admission, secret: secret.map(digest), server: server.clone() };
     let router = Router::new()
         .route("/", get(enter))
         .route("/readyz", get(ready))
@@ -72,7 +71,7 @@ pub async fn listen(
 
 /// What a lone door knows.
 struct Door {
-    hosts: Hosts,
+    admission: Admission,
     secret: Option<[u8; 32]>,
     server: ExecServer,
 }
@@ -80,7 +79,7 @@ struct Door {
 impl Door {
     fn admit(&self, request: &Request) -> Result<(), Problem> {
         no_page(request.headers())?;
-        guard::admit(&self.hosts, request)
+        self.admission.admit(request)
     }
 }
 

@@ -1,10 +1,9 @@
 //! A listener with this one door: a WebSocket, a loopback port or a socket in the file system.
 
 use super::{Channels, serve_lines};
-use crate::auth::{Hosts, digest};
+use crate::auth::{Admission, digest};
 use crate::error::Problem;
 use crate::front::Front;
-use crate::guard;
 use crate::listen::{Accepting, accept, upgrade};
 use axum::Router;
 use axum::extract::{Request, State};
@@ -125,7 +124,11 @@ pub async fn listen(
         Address::WebSocket(at) => {
             let listener = TcpListener::bind(at).await.map_err(failed)?;
             let at = listener.local_addr().map_err(failed)?;
-            let door = Door { hosts: Hosts::new(at, &[]), secret: secret.map(digest), channels };
+            let door = Door {
+                admission: Admission::of_lone_door(at),
+                secret: secret.map(digest),
+                channels,
+            };
             let router = Router::new().fallback(enter).with_state(Arc::new(door));
             tasks.spawn(accept(listener, Front::with(router), accepting.clone()));
             Address::WebSocket(at)
@@ -147,14 +150,14 @@ pub async fn listen(
 
 /// What a lone WebSocket door knows.
 struct Door {
-    hosts: Hosts,
+    admission: Admission,
     secret: Option<[u8; 32]>,
     channels: Channels,
 }
 
 /// Every path is the door.
 async fn enter(State(door): State<Arc<Door>>, request: Request) -> Result<Response, Problem> {
-    guard::admit(&door.hosts, &request)?;
+    door.admission.admit(&request)?;
     let upgrade = upgrade(request, door.secret.as_ref()).await?;
     door.channels.open(upgrade)
 }

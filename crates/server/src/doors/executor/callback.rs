@@ -8,11 +8,10 @@ use crate::doors::first;
 use crate::error::Problem;
 use axum::extract::{RawQuery, State};
 use axum::response::{Html, IntoResponse as _, Response};
-use lifecycle::{Answer, CallerName, Json, QuestionId, QuestionKind, callback_state};
+use lifecycle::{
+    Answer, BuiltinCaller, CallerName, Json, QuestionId, QuestionKind, callback_state,
+};
 use std::sync::Arc;
-
-/// Who answers, as the journal names them.
-const CALLBACK: &str = "callback";
 
 const DONE: &str = "<!doctype html><meta charset=\"utf-8\"><title>Done</title>\
                     <p>Done. You can close this page.</p>";
@@ -34,7 +33,7 @@ pub(crate) async fn callback(
         false => Answer::Accept { content: Json::from_value(&members).ok() },
     };
     // Who reloads the page is told the same.
-    first(app.engine.answer(question, answer, CallerName(CALLBACK.into())).await)?;
+    first(app.engine.answer(question, answer, CallerName::from(BuiltinCaller::Callback)).await)?;
     Ok(Html(DONE).into_response())
 }
 

@@ -1,0 +1,70 @@
+//! Connections of the HTTP client. Where the client has a token that must be proven first, each new connection begins with
+//! the proof.
+
+use crate::address::Address;
+use crate::proof::{ServerToken, prove_server};
+use futures_util::future::BoxFuture;
+use hyper::Uri;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioIo;
+use std::error::Error as StdError;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tower_service::Service;
+
+/// A machine that is there answers sooner, also across the world.
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// A program may take hours to answer; a machine that is gone is noticed all the same.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
+/// Any error of a connection.
+pub(crate) type ConnectError = Box<dyn StdError + Send + Sync>;
+
+/// Connects to one server.
+#[derive(Clone)]
+pub(crate) struct ProvenConnector {
+    tcp: HttpConnector,
+    server: Address,
+    token: Option<Arc<ServerToken>>,
+}
+
+impl ProvenConnector {
+    pub(crate) fn new(server: Address, token: Option<ServerToken>) -> Self {
+        let mut tcp = HttpConnector::new();
+        // A request is one small write: waiting for more to send would only delay it.
+        tcp.set_nodelay(true);
+        tcp.set_connect_timeout(Some(CONNECT_TIME_MAX));
+        tcp.set_keepalive(Some(KEEP_ALIVE));
+        Self { tcp, server, token: token.map(Arc::new) }
+    }
+
+    async fn connect(self, uri: Uri) -> Result<TokioIo<TcpStream>, ConnectError> {
+        let Self { mut tcp, server, token } = self;
+        let stream = tcp.call(uri.clone()).await?.into_inner();
+        let proven = match token {
+            Some(token) => prove_server(&server, &token, stream).await?,
+            None => Some(stream),
+        };
+        match proven {
+            Some(stream) => Ok(TokioIo::new(stream)),
+            None => Ok(tcp.call(uri).await?),
+        }
+    }
+}
+
+impl Service<Uri> for ProvenConnector {
+    type Response = TokioIo<TcpStream>;
+    type Error = ConnectError;
+    type Future = BoxFuture<'static, Result<TokioIo<TcpStream>, ConnectError>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
+        Service::<Uri>::poll_ready(&mut self.tcp, context).map_err(Into::into)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        Box::pin(self.clone().connect(uri))
+    }
+}

@@ -1,0 +1,85 @@
+//! Whom a listener answers at all, before it asks for a token: `Host` must name it, and no page of a foreign origin may ask.
+
+use super::host::Hosts;
+use super::origins::{OriginRules, WebOrigin};
+use crate::error::Problem;
+use axum::extract::Request;
+use axum::http::header::{HOST, ORIGIN};
+use std::net::SocketAddr;
+
+/// The rules of one listener.
+#[derive(Debug, Clone)]
+pub(crate) struct Admission {
+    hosts: Hosts,
+    origins: OriginRules,
+}
+
+impl Admission {
+    /// `public` is where browsers find this server; `named` are the origins whose pages may call it besides.
+    pub(crate) fn new(
+        listen: SocketAddr,
+        public: Option<&WebOrigin>,
+        named: &[WebOrigin],
+        allowed_hosts: &[String],
+    ) -> Self {
+        let public_host = public.map(|public| public.host().to_owned());
+        let hosts: Vec<_> = allowed_hosts.iter().cloned().chain(public_host).collect();
+        let origins = OriginRules::new(listen, public, named, allowed_hosts);
+        Self { hosts: Hosts::new(listen, &hosts), origins }
+    }
+
+    /// The rules of a listener that has no settings.
+    pub(crate) fn of_lone_door(listen: SocketAddr) -> Self {
+        Self::new(listen, None, &[], &[])
+    }
+
+    /// Whether a request names us and comes from no page that may not call.
+    pub(crate) fn admit(&self, request: &Request) -> Result<(), Problem> {
+        let Some(host) = self.checked_host(request) else {
+            return Err(Problem::forbidden(
+                "The header Host must name this server: a loopback name, its listen address, or a name \
+                 given with --allowed-host.",
+            ));
+        };
+        for origin in request.headers().get_all(ORIGIN) {
+            let origin = origin.to_str().unwrap_or_default();
+            if !self.origins.may_call(origin, host) {
+                return Err(foreign_origin(origin));
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the page that this request asks for is to be opened instead: see [`OriginRules::page_redirect`].
+    pub(crate) fn page_redirect(&self, request: &Request) -> Option<&WebOrigin> {
+        self.origins.page_redirect(self.checked_host(request)?)
+    }
+
+    /// The origin under which people find our pages.
+    pub(crate) const fn canonical_origin(&self) -> &WebOrigin {
+        self.origins.canonical()
+    }
+
+    /// The origin of the public URL, where there is one.
+    pub(crate) const fn public_origin(&self) -> Option<&WebOrigin> {
+        self.origins.public()
+    }
+
+    /// The one `Host` of a request, where it and the request's target name this server.
+    fn checked_host<'r>(&self, request: &'r Request) -> Option<&'r str> {
+        let mut hosts = request.headers().get_all(HOST).iter();
+        let (Some(host), None) = (hosts.next(), hosts.next()) else { return None };
+        let host = host.to_str().ok().filter(|host| self.hosts.is_ours(host))?;
+        let target = request.uri().authority();
+        target.is_none_or(|target| self.hosts.is_ours(target.as_str())).then_some(host)
+    }
+}
+
+fn foreign_origin(origin: &str) -> Problem {
+    Problem::forbidden(match origin.parse::<WebOrigin>() {
+        Ok(origin) => format!(
+            "Pages of {origin} may not call this server; to allow them, start it with --allowed-origin {origin}."
+        ),
+        Err(_) => "Pages without an origin may not call this server.".to_owned(),
+    })
+}
