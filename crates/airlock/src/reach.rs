@@ -157,7 +157,7 @@ pub(crate) struct NamedServer {
     /// Where it is.
     pub(crate) url: String,
     /// The token of its profile.
-    token: Option<String>,
+    pub(crate) token: Option<String>,
     /// Its own address, where its profile says that it is another than that of the URL.
     address: Option<String>,
 }

@@ -74,9 +74,8 @@ async fn attend(
     let settings = settings::read(&args, data_dir, store).await?;
     let files = settings.files();
     trust::ask_about(&files)?;
+    let listen = listen_address(&args, &settings)?;
     // Before anything is written: a start that fails leaves no tokens and no settings.
-    let listen = if doors == Doors::Repl { args.listen } else { None };
-    let listen = listen.map_or_else(|| settings.listen(), Ok)?;
     let listener = server::bind(listen).await.map_err(port_owner::explain)?;
     let lanes = Lanes::start().context("could not start threads")?;
     let housing = Housing::open(&files, settings.vault_key(), args.exec)?;
@@ -111,28 +110,15 @@ async fn attend(
             return Err(anyhow::Error::new(error).context("could not start"));
         }
     };
-    let url = server.url();
     if let Ok(origin) = Url::parse(server.origin().as_str()) {
         sources.listens_at(origin);
     }
-    store.set_owner_note(&url).context("could not say where we listen")?;
+    store.set_owner_note(&server.url()).context("could not say where we listen")?;
     // HotRepl's clients look for documents; it goes when we do.
     let _announced = (doors == Doors::Repl).then(|| announce(server.local_addr()));
-    print::report(&format!("Airlock is ready at {url}"));
-    if doors == Doors::Repl {
-        print::note(&format!("the REPL is at {}", url.replacen("http", "ws", 1)));
-    } else if settings.is_operator_mode() || args.started_by_client {
-        // A log is read by others too: a person who needs a link asks for one.
-        print::note("sign in with airlock sign-in, under the account of this server");
-    } else if let Ok(link) = server.sign_in_link().await {
-        print::note(&format!("questions are decided at {link}"));
-    }
-    warn_of_shared_account(&settings);
-    let notifier = Notifier::start(notify::Config {
-        engine: engine.clone(),
-        files,
-        url: server.origin().to_string(),
-    });
+    report_ready(&server, doors, args.started_by_client, &settings).await;
+    let origin = server.origin().to_string();
+    let notifier = Notifier::start(notify::Config { engine: engine.clone(), files, url: origin });
     signals.next().await;
     let stopping = async {
         notifier.shutdown().await;
@@ -144,6 +130,34 @@ async fn attend(
         tracing::warn!("stopped before everything had ended; the journal has it");
     }
     Ok(())
+}
+
+/// The recorded address; a REPL that serves alone may have another.
+fn listen_address(args: &Args, settings: &settings::StartSettings) -> anyhow::Result<SocketAddr> {
+    match args.listen.filter(|_| args.doors == Doors::Repl) {
+        Some(listen) => Ok(listen),
+        None => settings.listen(),
+    }
+}
+
+/// Says where the server listens, and where people decide.
+async fn report_ready(
+    server: &Server,
+    doors: Doors,
+    started_by_client: bool,
+    settings: &settings::StartSettings,
+) {
+    let url = server.url();
+    print::report(&format!("Airlock is ready at {url}"));
+    if doors == Doors::Repl {
+        print::note(&format!("the REPL is at {}", url.replacen("http", "ws", 1)));
+    } else if settings.is_operator_mode() || started_by_client {
+        // A log is read by others too: a person who needs a link asks for one.
+        print::note("sign in with airlock sign-in, under the account of this server");
+    } else if let Ok(link) = server.sign_in_link().await {
+        print::note(&format!("questions are decided at {link}"));
+    }
+    warn_of_shared_account(settings);
 }
 
 fn announce(listens: SocketAddr) -> Option<Announced> {

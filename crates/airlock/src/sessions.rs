@@ -52,7 +52,7 @@ pub(crate) fn sessions(args: &Args) -> Exit {
 async fn list(client: HttpClient, is_json: bool) -> Result<Exit, Error> {
     let sessions = client.browser_sessions().await?;
     if is_json {
-        sessions.iter().for_each(|session| print::json(session));
+        sessions.iter().for_each(print::json);
         return Ok(Exit::Good);
     }
     let rows: Vec<_> = sessions.iter().map(row).collect();

@@ -267,7 +267,7 @@ fn try_to_accept(walk: &Walk, kind: Kind, execution: &str, question: &str) {
     let expected: &[u16] = match kind {
         Kind::Nobody => &[401],
         Kind::Stranger | Kind::Process => &[403, 404],
-        _ => &[403],
+        Kind::Owner | Kind::Answer | Kind::Admin | Kind::Session => &[403],
     };
     for id in [question, execution] {
         let refused = client.resume(id, "accept");

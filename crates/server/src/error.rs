@@ -273,7 +273,13 @@ impl From<TokenError> for Problem {
         let sentence = match &error {
             // These begin with a name, which stays as it is.
             TokenError::LastAdmin(_) | TokenError::Reserved(_) => format!("{error}."),
-            _ => capitalised(&error.to_string()),
+            TokenError::BadName
+            | TokenError::Retained(_)
+            | TokenError::Exists(_)
+            | TokenError::Unknown(_)
+            | TokenError::TooMany
+            | TokenError::NoRandomness
+            | TokenError::Store(_) => capitalised(&error.to_string()),
         };
         match error {
             TokenError::BadName | TokenError::Reserved(_) => Self::bad_request(sentence),

@@ -13,8 +13,8 @@ use engine::policies::Policies;
 use engine::{Clock, Config, Engine, Start};
 use futures_util::StreamExt as _;
 use lifecycle::{
-    Answer, BuiltinCaller, CallerName, Convention, Event, Limits, LogLevel, Outcome, Policy, Program, QuestionId,
-    Rejection, Seq,
+    Answer, BuiltinCaller, CallerName, Convention, Event, Limits, LogLevel, Outcome, Policy,
+    Program, QuestionId, Rejection, Seq,
 };
 use sources::vault::{KeyPlace, Vault};
 use sources::{ConfigFiles, Setup, Sources};

@@ -155,7 +155,7 @@ fn listening_origin(listen: SocketAddr) -> WebOrigin {
     let ip = match listen.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        ip => ip,
+        ip @ (IpAddr::V4(_) | IpAddr::V6(_)) => ip,
     };
     let text = format!("http://{}", SocketAddr::new(ip, listen.port()));
     text.parse().expect("an address of digits is an origin")

@@ -25,7 +25,7 @@ const KEY: &str = "1";
 const PAGE_MAX: usize = 500;
 
 /// The caller whose token is in the server's environment. It may do everything.
-const ENVIRONMENT: &str = "environment";
+const ENVIRONMENT: &str = lifecycle::BuiltinCaller::Environment.name();
 
 /// What was found, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

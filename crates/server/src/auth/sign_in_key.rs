@@ -4,7 +4,7 @@
 
 use super::first::write_private_file;
 use super::tokens::{Secret, digest, same};
-use super::{FirstTokensError, presented};
+use super::{FirstTokensError, in_header};
 use crate::app::App;
 use axum::http::request::Parts;
 use std::fmt;
@@ -47,7 +47,7 @@ pub(crate) fn presents_sign_in_key(app: &App, parts: &Parts) -> bool {
     let Some(SignInKey(known)) = &app.sign_in_key else { return false };
     let peer = parts.extensions.get::<PeerAddress>();
     peer.is_some_and(|PeerAddress(peer)| is_loopback(peer.ip()))
-        && presented(parts).is_some_and(|secret| same(known, &digest(&secret)))
+        && in_header(parts).is_some_and(|secret| same(known, &digest(&secret)))
 }
 
 fn is_loopback(ip: IpAddr) -> bool {

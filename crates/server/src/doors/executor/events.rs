@@ -53,7 +53,8 @@ pub(crate) async fn events(
         return Ok(outbound::about(execution, StatusCode::NO_CONTENT.into_response()));
     }
     let heartbeat = KeepAlive::new().interval(HEARTBEAT).text("");
-    let stream = Sse::new(stream(&app, &caller, execution, after, (kinds, reader))).keep_alive(heartbeat);
+    let stream =
+        Sse::new(stream(&app, &caller, execution, after, (kinds, reader))).keep_alive(heartbeat);
     Ok(outbound::about(execution, stream.into_response()))
 }
 
