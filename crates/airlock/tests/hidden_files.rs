@@ -40,8 +40,9 @@ impl Guarded {
     async fn client(&self) -> ExecServerClient {
         let url = self.server.url.replacen("http", "ws", 1);
         let secret = &self.secrets[0];
-        let args = RemoteExecServerConnectArgs::new(format!("{url}/exec?token={secret}"), "test");
-        ExecServerClient::connect_websocket(args).await.unwrap()
+        let args = RemoteExecServerConnectArgs::new(format!("{url}/exec"), "test");
+        let token = client::ServerToken::found(secret);
+        ExecServerClient::connect_websocket_with(args, Some(token)).await.unwrap()
     }
 
     /// Reads and changes whatever it can.

@@ -58,6 +58,7 @@ impl Kind {
             Access::Public | Access::Secret => None,
             Access::AnyCaller => Some(self != Self::Nobody),
             Access::Scoped(scope) => Some(self.holds(scope)),
+            Access::AnswerToken => Some(self != Self::Session && self.holds(Scope::Answer)),
             Access::SeeExecution => Some(owns || self.holds(Scope::Answer)),
             Access::AnswerQuestion => {
                 Some(self.holds(Scope::Answer) || (self == Self::Owner && answers == "model"))
@@ -74,6 +75,8 @@ struct Walk {
     served: Served,
     answers: &'static str,
     clients: Vec<(Kind, Client)>,
+    /// The token that the browser session belongs to.
+    person: Client,
 }
 
 impl Walk {
@@ -87,6 +90,7 @@ impl Walk {
             assert_eq!(minted.status, 201, "{minted:?}");
             served.client_with(minted.json()["secret"].as_str().unwrap())
         };
+        let person = mint("person", "answer");
         let clients = vec![
             (Kind::Nobody, served.client_with("nobody")),
             (Kind::Owner, mint("owner", "run")),
@@ -94,9 +98,9 @@ impl Walk {
             (Kind::Answer, mint("answerer", "answer")),
             (Kind::Process, mint("processes", "process")),
             (Kind::Admin, mint("administrator", "admin")),
-            (Kind::Session, browser_session(&served, &mint("person", "answer"))),
+            (Kind::Session, browser_session(&served, &person)),
         ];
-        Self { _folder: folder, served, answers, clients }
+        Self { _folder: folder, served, answers, clients, person }
     }
 
     fn client(&self, kind: Kind) -> &Client {
@@ -185,11 +189,18 @@ fn concrete(walk: &Walk, access: Access, path: &str) -> (String, String) {
     let names = ["{id}", "{name}", "{slug}", "{owner}", "{key}", "{state}", "{capability}"];
     let path = names.iter().fold(path.to_owned(), |path, name| path.replace(name, "none"));
     let body = match path.as_str() {
+        "/api/session/elevation" => elevation(walk),
         "/mcp" => json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }).to_string(),
         "/sessions" | "/execute" | "/api/executions" => json!({ "code": "1" }).to_string(),
         _ => "{}".to_owned(),
     };
     (path, body)
+}
+
+/// A code that raises a browser session: without one, the refusal would look like a missing scope.
+fn elevation(walk: &Walk) -> String {
+    let minted = walk.client(Kind::Admin).post("/api/sign-in/codes", r#"{"admin":true}"#).json();
+    json!({ "code": minted["code"] }).to_string()
 }
 
 fn every_route(answers: &'static str) {
@@ -199,7 +210,11 @@ fn every_route(answers: &'static str) {
         let mut seen = vec![];
         for kind in Kind::ALL {
             let (path, body) = concrete(&walk, row.access, row.path);
-            let status = status(walk.client(kind), row.method, &path, &body);
+            // Signing out ends the session, so it gets one of its own.
+            let session = || browser_session(&walk.served, &walk.person);
+            let session = (kind == Kind::Session).then(session);
+            let client = session.as_ref().unwrap_or_else(|| walk.client(kind));
+            let status = status(client, row.method, &path, &body);
             let is_hidden = path.contains("/run_") || path.contains("/s_");
             let is_refused = matches!(status, 401 | 403) || (is_hidden && status == 404);
             if let Some(may) = kind.may(row.access, answers)

@@ -304,7 +304,7 @@ fn the_token_verb_works_with_and_without_a_server() {
     assert_eq!(served.stop(), Some(0));
     assert_eq!(token(&["list"]).1, listed);
     assert_eq!(token(&["remove", "bot"]).0, Some(0));
-    assert_eq!(token(&["list"]).1, "admin admin\nrun run\n");
+    assert_eq!(token(&["list"]).1, "admin admin person\nrun run model\n");
 }
 
 #[test]

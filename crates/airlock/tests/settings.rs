@@ -199,7 +199,7 @@ fn a_flag_that_loosens_is_refused_and_names_the_command_that_does_it() {
 fn a_setting_is_changed_with_the_server_up_and_down_and_each_change_says_who_and_when() {
     let dir = tempfile::tempdir().unwrap();
     let data_dir = dir.path().join("data");
-    let served = Served::start(&data_dir, &["--answers", "model"]);
+    let served = Served::with_model_answers(&data_dir, &[]);
     let asks = "return await tools.demo.ask({ text: 'x' })";
     let agent = served.client("run");
     let accepts = |id: &str| agent.resume(id, "accept").status;

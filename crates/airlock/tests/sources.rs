@@ -254,7 +254,7 @@ fn a_server_does_not_start_without_the_policies_that_it_was_given() {
     let output = serving.arg(&file).arg("--data-dir").arg(dir.path().join("data")).output();
     let output = output.unwrap();
     let noted = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{noted}");
+    assert_eq!(output.status.code(), Some(2), "{noted}");
     let expected = format!("{}: policies[1].pattern \"*.b\": a pattern starts", file.display());
     assert!(noted.contains(&expected), "{noted}");
 }

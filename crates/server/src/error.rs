@@ -385,7 +385,7 @@ mod tests {
             (
                 Problem::from(TokenError::BadName),
                 400,
-                r#"{"_tag":"BadRequestError","message":"A token's name has 1 to 64 letters, digits, `_`, `.` or `-`, and is not environment."}"#,
+                r#"{"_tag":"BadRequestError","message":"A token's name has 1 to 64 letters, digits, `_`, `.` or `-`."}"#,
             ),
             (Problem::unauthorized(), 401, "Unauthorized"),
         ];

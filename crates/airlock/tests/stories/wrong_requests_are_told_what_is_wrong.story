@@ -23,4 +23,4 @@ person   requests GET /api/nowhere
 > PUT /api/executions {}
 < 405 {"_tag":"MethodNotAllowedError","message":"/api/executions does not take PUT; the header Allow says what it takes."}
 > GET /api/nowhere {}
-< 404 {"_tag":"NotFoundError","message":"There is nothing at /api/nowhere. GET / lists what there is."}
+< 404 {"_tag":"NotFoundError","message":"There is nothing at /api/nowhere. GET /api/openapi.json describes what there is."}

@@ -15,6 +15,8 @@ pub enum Access {
     AnyCaller,
     /// A token with this scope.
     Scoped(Scope),
+    /// A token with `answer`. A browser session does not count: it could renew itself.
+    AnswerToken,
     /// To see an execution: its owner with `run`, `answer` if the execution has asked something, or `admin`.
     SeeExecution,
     /// To answer a question: `answer`, or the owner where the setting `answers` lets programs' owners answer. For a
@@ -140,6 +142,7 @@ pub const ROUTES: &[RoutePermission] = &[
     route("GET", "/resume/{id}", PUBLIC),
     route("GET", "/console/{name}", PUBLIC),
     route("GET", "/connect", PUBLIC),
+    route("GET", "/browsers", PUBLIC),
     route("GET", "/healthz", PUBLIC),
     route("GET", "/readyz", PUBLIC),
     route("GET", "/api/health", PUBLIC),
@@ -147,10 +150,18 @@ pub const ROUTES: &[RoutePermission] = &[
     route("GET", "/metrics", ADMIN),
     // Who asks.
     route("GET", "/api/session", ANY),
+    route("DELETE", "/api/session", ANY),
+    route("POST", "/api/session/elevation", ANY),
+    route("GET", "/api/sessions", ANSWER),
+    route("DELETE", "/api/sessions/{id}", ANSWER),
+    route("POST", "/api/tickets", ANY),
+    route("POST", "/api/prove", SECRET),
+    route("GET", "/api/sign-in", PUBLIC),
     route("POST", "/api/sign-in", SECRET),
-    route("POST", "/api/sign-in/codes", ANSWER),
+    route("POST", "/api/sign-in/codes", Access::AnswerToken),
     route("GET", "/api/tokens", ADMIN),
     route("POST", "/api/tokens", ADMIN),
+    route("PATCH", "/api/tokens/{name}", ADMIN),
     route("DELETE", "/api/tokens/{name}", ADMIN),
     route("GET", "/api/settings", ADMIN),
     route("POST", "/api/settings", ADMIN),

@@ -313,7 +313,8 @@ pub(super) fn described(found: &Found) -> CommandDescriptor {
             name: found.path(),
             major_version: 1,
             kind,
-            mutates_state: !found.nature().read_only,
+            // A client that calls what changes nothing would wait for an administrator.
+            mutates_state: !found.nature().read_only || found.traits().answer_only,
         },
         input_schema: input,
         output_schema,
