@@ -7,10 +7,10 @@
 //! Only for secrets of 256 random bits. The name of a token derives from its secret, so a weak secret could be guessed
 //! from it.
 
+use core::net::SocketAddr;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use std::net::SocketAddr;
 
 /// Where it is.
 pub const PATH: &str = "/api/prove";
