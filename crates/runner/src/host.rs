@@ -368,8 +368,12 @@ pub(crate) fn payload(json: &str) -> Option<RawJson<'_>> {
     (json.len() <= PAYLOAD_BYTES_MAX).then(|| RawJson::parse(json)).flatten()
 }
 
-/// The functions for the prelude. The guest never gets to see the object.
-pub(crate) fn functions<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> rquickjs::Result<Object<'js>> {
+/// The functions for one version of the prelude. The guest never gets to see the object.
+pub(crate) fn functions<'js>(
+    ctx: &Ctx<'js>,
+    host: &Rc<Host>,
+    prelude_version: u32,
+) -> rquickjs::Result<Object<'js>> {
     let object = Object::new(ctx.clone())?;
     let of = |host: &Rc<Host>| Rc::clone(host);
 
@@ -425,7 +429,7 @@ pub(crate) fn functions<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> rquickjs::Resul
     unseen::add_to(&object)?;
     object.set("defer", Func::new(|job: Function<'js>| job.defer(())))?;
     bytes::add_to(&object)?;
-    prelude::add_to(&object)?;
+    prelude::add_to(&object, prelude_version)?;
     Ok(object)
 }
 

@@ -1,76 +1,61 @@
-//! The guest's globals, by version. Old ones stay: a journal names the one its program ran with.
+//! The guest's globals, by version. A journal records the version that its program ran with and replays it with that one,
+//! so a released version never changes: a change is a new version.
 //!
-//! A version is a base, evaluated when a world is built, and parts, which the base compiles when a program first touches
-//! what they hold. A journal remembers which version a program ran with and replays it with that version: what a version
-//! does is never changed once it has been released; the next one is added instead.
+//! A version is an overlay on the version before it: it replaces or adds parts. A new global is one file and one line.
 
 mod bytecode;
+mod overlays;
 #[cfg(test)]
 mod tests;
 
 use crate::loops;
+use overlays::{OVERLAYS, Overlay, Part};
 use rquickjs::prelude::Func;
 use rquickjs::{Ctx, Exception, Function, Object};
 
-/// The version new programs run with.
-pub const PRELUDE_VERSION: u32 = 1;
+pub use protocols::execbox::PRELUDE_VERSION;
 
 /// How a prelude's frames are named in stacks; the guest's frames never are.
 pub(crate) const FILE_NAME: &str = "airlock:prelude";
 
-macro_rules! v1 {
-    ($name:literal) => {
-        include_str!(concat!("../prelude/v1/", $name, ".js"))
-    };
+/// The overlays that make up one version, oldest first; `None` if there is no such version.
+fn overlays_of(version: u32) -> Option<&'static [Overlay]> {
+    let n_overlays = usize::try_from(version).ok()?;
+    OVERLAYS.get(..n_overlays).filter(|overlays| !overlays.is_empty())
 }
 
-/// One function that takes the host's functions and returns the hooks.
-const V1: &str = concat!(
-    "(function (host) {\n\"use strict\";\n",
-    v1!("capture"),
-    v1!("parts"),
-    v1!("clock"),
-    v1!("globals"),
-    "})"
-);
+/// The source of a version's base: that of the newest overlay that has one.
+fn base_source(overlays: &[Overlay]) -> Option<&'static str> {
+    overlays.iter().rev().find_map(|overlay| overlay.base)
+}
 
-/// Each a function that takes what the base captured.
-const PARTS: &[(&str, &str)] = &[
-    ("v1/bytes", v1!("bytes")),
-    ("v1/clone", v1!("clone")),
-    ("v1/console", v1!("console")),
-    ("v1/console_more", v1!("console_more")),
-    ("v1/crypto", v1!("crypto")),
-    ("v1/errors", v1!("errors")),
-    ("v1/evaluate", v1!("evaluate")),
-    ("v1/events", v1!("events")),
-    ("v1/hosted", v1!("hosted")),
-    ("v1/idna", v1!("idna")),
-    ("v1/ipv6", v1!("ipv6")),
-    ("v1/percent", v1!("percent")),
-    ("v1/random", v1!("random")),
-    ("v1/search_params", v1!("search_params")),
-    ("v1/show", v1!("show")),
-    ("v1/show_kinds", v1!("show_kinds")),
-    ("v1/text", v1!("text")),
-    ("v1/timers", v1!("timers")),
-    ("v1/tools", v1!("tools")),
-    ("v1/url", v1!("url")),
-    ("v1/url_host", v1!("url_host")),
-    ("v1/url_parse", v1!("url_parse")),
-];
+/// A part of a version: that of the newest overlay that has it.
+fn part_named(overlays: &[Overlay], name: &str) -> Option<&'static Part> {
+    overlays.iter().rev().find_map(|overlay| overlay.parts.iter().find(|part| part.name == name))
+}
 
-/// The source of one version's base.
-const fn source(version: u32) -> Option<&'static str> {
-    match version {
-        1 => Some(V1),
-        _ => None,
+/// Every part of a version once, in the order in which overlays first name them.
+fn parts_of(overlays: &[Overlay]) -> Vec<&'static Part> {
+    let mut parts: Vec<&'static Part> = vec![];
+    for part in overlays.iter().flat_map(|overlay| overlay.parts) {
+        match parts.iter_mut().find(|known| known.name == part.name) {
+            Some(known) => *known = part,
+            None => parts.push(part),
+        }
     }
+    parts
+}
+
+/// Which part defines which globals, as the base reads it: `part:name name;part:name`.
+fn globals_table(overlays: &[Overlay]) -> String {
+    let parts = parts_of(overlays);
+    let lines = parts.iter().filter(|part| !part.globals.is_empty());
+    lines.map(|part| format!("{}:{}", part.name, part.globals)).collect::<Vec<_>>().join(";")
 }
 
 /// The function that builds a world of one version; `None` if there is no such version.
 pub(crate) fn base<'js>(ctx: &Ctx<'js>, version: u32) -> Option<rquickjs::Result<Function<'js>>> {
-    source(version).map(|source| bytecode::function(ctx, source))
+    base_source(overlays_of(version)?).map(|source| bytecode::function(ctx, source))
 }
 
 /// A function of ours that is no part of any version: guests cannot tell that it is there.
@@ -81,21 +66,33 @@ pub(crate) fn own_function<'js>(
     bytecode::function(ctx, source)
 }
 
-/// Compiles everything, so that no world has to.
-pub(crate) fn compile_all(ctx: &Ctx<'_>) -> rquickjs::Result<()> {
-    let parts = PARTS.iter().map(|(_, source)| *source);
-    parts.chain([V1, loops::HIDE]).try_for_each(|source| bytecode::compiled(ctx, source).map(drop))
+/// Compiles everything that new programs may need, so that no world has to. What only older versions have is compiled
+/// when a replay needs it.
+pub(crate) fn compile_newest(ctx: &Ctx<'_>) -> rquickjs::Result<()> {
+    let overlays = overlays_of(PRELUDE_VERSION).unwrap_or_default();
+    let parts = parts_of(overlays).into_iter().map(|part| part.source);
+    let setups = overlays.iter().filter_map(|overlay| overlay.setup);
+    let sources = parts.chain(setups).chain(base_source(overlays)).chain([loops::HIDE]);
+    sources.into_iter().try_for_each(|source| bytecode::compiled(ctx, source).map(drop))
 }
 
-/// Adds `part` to the host's functions: by it, the base compiles its parts.
-pub(crate) fn add_to<'js>(functions: &Object<'js>) -> rquickjs::Result<()> {
+/// Adds to the host's functions what the base of a version builds the version from.
+pub(crate) fn add_to<'js>(functions: &Object<'js>, version: u32) -> rquickjs::Result<()> {
+    let overlays = overlays_of(version).unwrap_or_default();
+    functions.set("globals", globals_table(overlays))?;
+    functions.set("nOverlays", overlays.len())?;
+    functions.set(
+        "setup",
+        Func::new(move |ctx: Ctx<'js>, overlay_idx: usize| {
+            let setup = overlays.get(overlay_idx).and_then(|overlay| overlay.setup);
+            setup.map(|source| bytecode::function(&ctx, source)).transpose()
+        }),
+    )?;
     functions.set(
         "part",
-        Func::new(|ctx: Ctx<'js>, name: String| {
-            match PARTS.iter().find(|(part, _)| *part == name) {
-                Some((_, source)) => bytecode::function(&ctx, source),
-                None => Err(Exception::throw_reference(&ctx, "no such part")),
-            }
+        Func::new(move |ctx: Ctx<'js>, name: String| match part_named(overlays, &name) {
+            Some(part) => bytecode::function(&ctx, part.source),
+            None => Err(Exception::throw_reference(&ctx, "no such part")),
         }),
     )
 }

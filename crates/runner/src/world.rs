@@ -76,7 +76,7 @@ impl World {
         know_the_processor();
         let rehearsal =
             Self::fresh(prelude::PRELUDE_VERSION).expect("the newest prelude is embedded");
-        let compiled = rehearsal.context.with(|ctx| prelude::compile_all(&ctx));
+        let compiled = rehearsal.context.with(|ctx| prelude::compile_newest(&ctx));
         compiled.expect("every embedded part compiles");
         session::rehearse(&rehearsal);
         drop(rehearsal);
@@ -160,7 +160,7 @@ impl World {
         let polled = Rc::clone(&host);
         let hooks = context.with(|ctx| {
             let hooks = prelude::base(&ctx, version)?.and_then(|build| {
-                let hooks: Object<'_> = build.call((host::functions(&ctx, &host)?,))?;
+                let hooks: Object<'_> = build.call((host::functions(&ctx, &host, version)?,))?;
                 Hooks::save(&ctx, &hooks, loops::hide(&ctx, &host)?)
             });
             Some(hooks.expect("every embedded prelude runs"))

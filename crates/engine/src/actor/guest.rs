@@ -8,7 +8,7 @@ use lifecycle::{
 use protocols::execbox::wire::{
     Airlock, CallFailure, Execute, Failed, Options, RawJson, Sync, TimerFired, ToolResult,
 };
-use protocols::execbox::{FromRunner, ToRunner};
+use protocols::execbox::{FromRunner, PRELUDE_VERSION, ToRunner};
 use sandbox::{Exit, Lease, Received};
 use std::borrow::Cow;
 use std::time::Duration;
@@ -186,8 +186,6 @@ impl Guest {
         self.lease.finish();
     }
 }
-
-const PRELUDE_VERSION: u32 = 1;
 
 fn push(lease: &mut Lease, message: &ToRunner<'_>) {
     let mut line = Vec::with_capacity(256);

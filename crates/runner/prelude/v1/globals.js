@@ -41,17 +41,11 @@ define(world, "Date", GuestDate);
 define(world, "performance", { now: () => clock.now - clock.startedAt, get timeOrigin() { return clock.startedAt; } });
 define(Math, "random", { random: () => load("random").random() }.random);
 
-const parts = {
-  tools: "tools emit fetch callTool parallel",
-  timers: "setTimeout setInterval clearTimeout clearInterval queueMicrotask",
-  crypto: "crypto",
-  clone: "structuredClone",
-  text: "TextEncoder TextDecoder",
-  url: "URL",
-  search_params: "URLSearchParams",
-  events: "Event CustomEvent EventTarget AbortController AbortSignal",
-};
-for (const part of ownKeys(parts)) for (const name of parts[part].split(" ")) lazily(name, part);
+// Part and its globals, `part:name name;part:name`: later versions have more of them.
+for (const entry of host.globals.split(";")) {
+  const [part, names] = entry.split(":");
+  for (const name of names.split(" ")) lazily(name, part);
+}
 
 delete world.WeakRef;
 delete world.FinalizationRegistry;
@@ -59,6 +53,12 @@ delete world.Atomics;
 delete world.SharedArrayBuffer;
 delete world.InternalError;
 delete kit.InternalErrorPrototype.constructor;
+
+// What later versions change in what is here already.
+for (let overlay = 0; overlay < host.nOverlays; overlay += 1) {
+  const setup = host.setup(overlay);
+  if (setup !== undefined && setup !== null) setup(kit);
+}
 
 return {
   start: (at, a, b, c, d, e, f, g, h) => {

@@ -4,7 +4,7 @@
 const loaded = create(null);
 const load = (part) => {
   const known = loaded[part];
-  return known === undefined ? (loaded[part] = host.part("v1/" + part)(kit)) : known;
+  return known === undefined ? (loaded[part] = host.part(part)(kit)) : known;
 };
 kit.load = load;
 kit.loaded = loaded;

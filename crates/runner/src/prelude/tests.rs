@@ -1,7 +1,9 @@
 //! What the sources must keep to, so that a guest cannot reach into them.
 
-use super::{PARTS, V1};
+use super::overlays::{OVERLAYS, Overlay, Part};
+use super::{PRELUDE_VERSION, globals_table, overlays_of, part_named};
 use crate::prepare::scopes::Scopes;
+use crate::world::World;
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
     ArrayPattern, CallExpression, Expression, ForOfStatement, IdentifierReference, SpreadElement,
@@ -140,10 +142,60 @@ fn a_global_that_is_looked_up_late_is_noticed() {
     assert_eq!(late_globals(source), ["c", "f"]);
 }
 
+/// A version that replaces a part, adds a global and changes what the language gives.
+pub(super) const NEXT: Overlay = Overlay {
+    base: None,
+    setup: Some("(function (kit) { kit.define(kit.world.Math, 'answer', 42); })"),
+    parts: &[
+        Part {
+            name: "clone",
+            globals: "structuredClone",
+            source: "(function () { return { __proto__: null, structuredClone: () => 'replaced' }; })",
+        },
+        Part {
+            name: "added",
+            globals: "Added",
+            source: "(function (kit) { return { __proto__: null, Added: kit.load('clone').structuredClone }; })",
+        },
+    ],
+};
+
+const NEXT_VERSION: u32 = PRELUDE_VERSION + 1;
+
+/// What an expression is in a world of one version, as text.
+fn evaluated(version: u32, expression: &str) -> String {
+    let world = World::fresh(version).unwrap();
+    world.host.allow_cpu(u64::MAX);
+    world.context.with(|ctx| ctx.eval(format!("String({expression})")).unwrap())
+}
+
+#[test]
+fn a_version_adds_to_the_one_before_it_and_leaves_that_one_as_it_is() {
+    let seen =
+        "[structuredClone(1), typeof Added === 'function' ? Added() : typeof Added, Math.answer]";
+    assert_eq!(evaluated(PRELUDE_VERSION, seen), "1,undefined,");
+    assert_eq!(evaluated(NEXT_VERSION, seen), "replaced,replaced,42");
+}
+
+#[test]
+fn a_version_that_does_not_exist_has_no_world() {
+    assert!(overlays_of(0).is_none());
+    assert!(World::fresh(NEXT_VERSION + 1).is_none());
+}
+
+#[test]
+fn globals_appear_in_the_order_of_their_first_version() {
+    let newest = globals_table(overlays_of(NEXT_VERSION).unwrap());
+    let before = globals_table(overlays_of(PRELUDE_VERSION).unwrap());
+    assert_eq!(newest, format!("{before};added:Added"));
+}
+
 #[test]
 fn nothing_is_looked_up_in_the_global_object_once_the_guest_runs() {
-    assert_eq!(late_globals(V1), [""; 0], "the base");
-    for (name, source) in PARTS {
+    for base in OVERLAYS.iter().filter_map(|overlay| overlay.base) {
+        assert_eq!(late_globals(base), [""; 0], "the base");
+    }
+    for Part { name, source, .. } in OVERLAYS.iter().flat_map(|overlay| overlay.parts) {
         // A part runs late as a whole: it is made one function deeper.
         let deeper = format!("(function () {{ return {source} }})");
         assert_eq!(late_globals(&deeper), [""; 0], "{name}");
@@ -152,7 +204,7 @@ fn nothing_is_looked_up_in_the_global_object_once_the_guest_runs() {
 
 #[test]
 fn no_part_asks_a_value_for_a_method_the_guest_may_have_replaced() {
-    for (name, source) in PARTS {
+    for Part { name, source, .. } in OVERLAYS.iter().flat_map(|overlay| overlay.parts) {
         let allocator = Allocator::default();
         let parsed = Parser::new(&allocator, source, SourceType::cjs()).parse();
         let mut habits = Habits::default();
@@ -163,9 +215,13 @@ fn no_part_asks_a_value_for_a_method_the_guest_may_have_replaced() {
 
 #[test]
 fn every_part_that_a_source_names_exists() {
-    let all: String = PARTS.iter().map(|(_, source)| *source).chain([V1]).collect();
-    for named in all.split("load(\"").skip(1) {
-        let (part, _) = named.split_once('"').expect("a closing quote");
-        assert!(PARTS.iter().any(|(name, _)| *name == format!("v1/{part}")), "{part}");
+    for n_overlays in 1..=OVERLAYS.len() {
+        let overlays = &OVERLAYS[..n_overlays];
+        let own = &overlays[n_overlays - 1];
+        let sources = own.parts.iter().map(|part| part.source).chain(own.base);
+        for named in sources.flat_map(|source| source.split("load(\"").skip(1)) {
+            let (part, _) = named.split_once('"').expect("a closing quote");
+            assert!(part_named(overlays, part).is_some(), "{part}");
+        }
     }
 }

@@ -44,7 +44,7 @@ impl<'a> Run<'a> {
             memory_bytes: 64 << 20,
             replay_inputs: 0,
             replay_cpu_ms: 10_000,
-            prelude: 1,
+            prelude: runner::PRELUDE_VERSION,
         }
     }
 

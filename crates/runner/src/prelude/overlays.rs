@@ -1,0 +1,78 @@
+//! What each version of the guest's globals consists of.
+//!
+//! To add a global: write `prelude/vN/name.js`, a function that takes what the base captured and returns an object with the
+//! global, and add `Part { name, globals, source }` to the overlay of version N. A file below a released version's folder
+//! never changes.
+
+/// What one version changes in the version before it.
+pub(super) struct Overlay {
+    /// A function that takes the host's functions, builds a world and returns the hooks by which the session drives the
+    /// guest. `None`: that of the version before.
+    pub(super) base: Option<&'static str>,
+    /// A function that takes what the base captured and changes the world at its end, before the guest runs.
+    pub(super) setup: Option<&'static str>,
+    /// Parts that this version adds, or replaces by name.
+    pub(super) parts: &'static [Part],
+}
+
+/// A source that is compiled when a program first touches one of its globals, or when another part loads it.
+pub(super) struct Part {
+    /// The name by which other parts load it.
+    pub(super) name: &'static str,
+    /// The globals that it defines, separated by spaces. Guests that list the global object see them in this order.
+    pub(super) globals: &'static str,
+    /// A function that takes what the base captured and returns an object with its globals and what other parts use.
+    pub(super) source: &'static str,
+}
+
+/// Every version, oldest first: version 1 is the first.
+pub(super) const OVERLAYS: &[Overlay] = &[
+    V1,
+    #[cfg(test)]
+    super::tests::NEXT,
+];
+
+macro_rules! v1 {
+    ($name:literal) => {
+        include_str!(concat!("../../prelude/v1/", $name, ".js"))
+    };
+    (part $name:literal, $globals:literal) => {
+        Part { name: $name, globals: $globals, source: v1!($name) }
+    };
+}
+
+const V1: Overlay = Overlay {
+    base: Some(concat!(
+        "(function (host) {\n\"use strict\";\n",
+        v1!("capture"),
+        v1!("parts"),
+        v1!("clock"),
+        v1!("globals"),
+        "})"
+    )),
+    setup: None,
+    parts: &[
+        v1!(part "tools", "tools emit fetch callTool parallel"),
+        v1!(part "timers", "setTimeout setInterval clearTimeout clearInterval queueMicrotask"),
+        v1!(part "crypto", "crypto"),
+        v1!(part "clone", "structuredClone"),
+        v1!(part "text", "TextEncoder TextDecoder"),
+        v1!(part "url", "URL"),
+        v1!(part "search_params", "URLSearchParams"),
+        v1!(part "events", "Event CustomEvent EventTarget AbortController AbortSignal"),
+        v1!(part "bytes", ""),
+        v1!(part "console", ""),
+        v1!(part "console_more", ""),
+        v1!(part "errors", ""),
+        v1!(part "evaluate", ""),
+        v1!(part "hosted", ""),
+        v1!(part "idna", ""),
+        v1!(part "ipv6", ""),
+        v1!(part "percent", ""),
+        v1!(part "random", ""),
+        v1!(part "show", ""),
+        v1!(part "show_kinds", ""),
+        v1!(part "url_host", ""),
+        v1!(part "url_parse", ""),
+    ],
+};
