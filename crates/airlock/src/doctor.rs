@@ -1,6 +1,6 @@
 //! `airlock doctor`: says whether this machine can hold guests safely, layer by layer.
 
-mod hiding;
+pub(crate) mod hiding;
 
 use crate::config_files::config_files;
 use crate::{Exit, data_directory, management_review, print};

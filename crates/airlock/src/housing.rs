@@ -1,11 +1,12 @@
 //! Where processes of clients and of programs live, as the configuration says.
 
+use crate::doctor::hiding::finds;
 use crate::exit::UsageError;
 use crate::protected::protected_paths;
 use anyhow::Context as _;
 use processes::{Processes, ProtectionScope};
 use server::exec_server::{
-    Choice, Confines, ExecServer, PlainSandbox, Reach, Retention, imposed_cage,
+    Choice, Confines, ExecServer, PlainSandbox, ProcessRetention, Reach, imposed_cage,
 };
 use sources::config::{ProcessNetwork, ProcessSandbox};
 use sources::{ConfigFiles, ProcessTool};
@@ -58,6 +59,20 @@ impl Housing {
         Ok(())
     }
 
+    /// Why processes could read the files of the server; none where they cannot, or where nothing may start one.
+    pub(crate) async fn visible_files(&self, data_dir: &Path) -> Option<String> {
+        let processes = self.processes.as_ref()?;
+        if self.said.hide_server_files == Some(false) {
+            return Some("[processes] hide_server_files = false".to_owned());
+        }
+        // The owner of the directory has this file.
+        match finds(processes, data_dir.join("owner.lock"), None).await {
+            Ok(false) => None,
+            Ok(true) => Some("this machine does not let the server hide files".to_owned()),
+            Err(error) => Some(format!("whether they are hidden is unknown: {error:#}")),
+        }
+    }
+
     /// The door for clients, where there is room for it.
     pub(crate) fn exec_server(&self) -> Option<ExecServer> {
         let processes = self.processes.clone()?;
@@ -79,10 +94,13 @@ impl Housing {
 }
 
 /// How long a server retains what clients may ask for, where that is set.
-pub(crate) fn retention(detached: Option<u64>, ended: Option<u64>) -> Retention {
-    let usual = Retention::default();
+pub(crate) fn retention(detached: Option<u64>, ended: Option<u64>) -> ProcessRetention {
+    let usual = ProcessRetention::default();
     let seconds = |set: Option<u64>, usual| set.map_or(usual, Duration::from_secs);
-    Retention { detached: seconds(detached, usual.detached), ended: seconds(ended, usual.ended) }
+    ProcessRetention {
+        detached: seconds(detached, usual.detached),
+        ended: seconds(ended, usual.ended),
+    }
 }
 
 /// What the configuration keeps processes to, in the words of the door.

@@ -11,6 +11,7 @@ mod takeover;
 
 pub(crate) use args::{Args, ReplArgs};
 
+use crate::doctor::hiding::VISIBLE_FILES;
 use crate::housing::Housing;
 use crate::notify::{self, Notifier};
 use crate::repl::Announced;
@@ -117,6 +118,9 @@ async fn attend(
     // HotRepl's clients look for documents; it goes when we do.
     let _announced = (doors == Doors::Repl).then(|| announce(server.local_addr()));
     report_ready(&server, doors, args.started_by_client, &settings).await;
+    if let Some(why) = housing.visible_files(data_dir).await {
+        print::note(&format!("WARNING: {VISIBLE_FILES} ({why})"));
+    }
     let origin = server.origin().to_string();
     let notifier = Notifier::start(notify::Config { engine: engine.clone(), files, url: origin });
     signals.next().await;

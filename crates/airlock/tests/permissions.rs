@@ -7,7 +7,7 @@ mod served;
 use serde_json::{Value, json};
 use served::{Client, Served};
 use server::auth::Scope;
-use server::auth::permissions::{Access, MANAGEMENT, ROUTES, accept_scope};
+use server::auth::permissions::{MANAGEMENT, ROUTES, RouteAccess, accept_scope};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 
@@ -16,7 +16,7 @@ const ANSWERS: [&str; 3] = ["person", "client", "model"];
 
 /// A kind of caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CallerKind {
     /// No token.
     Nobody,
     /// `run`, and the executions are its own.
@@ -30,7 +30,7 @@ enum Kind {
     Session,
 }
 
-impl Kind {
+impl CallerKind {
     const ALL: [Self; 7] = [
         Self::Nobody,
         Self::Owner,
@@ -52,19 +52,19 @@ impl Kind {
     }
 
     /// Whether the table lets this caller use a route. None where tokens make no difference.
-    fn may(self, access: Access, answers: &str) -> Option<bool> {
+    fn may(self, access: RouteAccess, answers: &str) -> Option<bool> {
         let owns = matches!(self, Self::Owner | Self::Admin);
         match access {
-            Access::Public | Access::Secret => None,
-            Access::AnyCaller => Some(self != Self::Nobody),
-            Access::Scoped(scope) => Some(self.holds(scope)),
-            Access::AnswerToken => Some(self != Self::Session && self.holds(Scope::Answer)),
-            Access::SeeExecution => Some(owns || self.holds(Scope::Answer)),
-            Access::AnswerQuestion => {
+            RouteAccess::Public | RouteAccess::Secret => None,
+            RouteAccess::AnyCaller => Some(self != Self::Nobody),
+            RouteAccess::Scoped(scope) => Some(self.holds(scope)),
+            RouteAccess::AnswerToken => Some(self != Self::Session && self.holds(Scope::Answer)),
+            RouteAccess::SeeExecution => Some(owns || self.holds(Scope::Answer)),
+            RouteAccess::AnswerQuestion => {
                 Some(self.holds(Scope::Answer) || (self == Self::Owner && answers == "model"))
             }
-            Access::EndExecution => Some(owns),
-            Access::OwnSession => Some(self == Self::Owner),
+            RouteAccess::EndExecution => Some(owns),
+            RouteAccess::OwnSession => Some(self == Self::Owner),
         }
     }
 }
@@ -74,7 +74,7 @@ struct Walk {
     _folder: tempfile::TempDir,
     served: Served,
     answers: &'static str,
-    clients: Vec<(Kind, Client)>,
+    clients: Vec<(CallerKind, Client)>,
     /// The token that the browser session belongs to.
     person: Client,
 }
@@ -92,31 +92,31 @@ impl Walk {
         };
         let person = mint("person", "answer");
         let clients = vec![
-            (Kind::Nobody, served.client_with("nobody")),
-            (Kind::Owner, mint("owner", "run")),
-            (Kind::Stranger, mint("stranger", "run")),
-            (Kind::Answer, mint("answerer", "answer")),
-            (Kind::Process, mint("processes", "process")),
-            (Kind::Admin, mint("administrator", "admin")),
-            (Kind::Session, browser_session(&served, &person)),
+            (CallerKind::Nobody, served.client_with("nobody")),
+            (CallerKind::Owner, mint("owner", "run")),
+            (CallerKind::Stranger, mint("stranger", "run")),
+            (CallerKind::Answer, mint("answerer", "answer")),
+            (CallerKind::Process, mint("processes", "process")),
+            (CallerKind::Admin, mint("administrator", "admin")),
+            (CallerKind::Session, browser_session(&served, &person)),
         ];
         Self { _folder: folder, served, answers, clients, person }
     }
 
-    fn client(&self, kind: Kind) -> &Client {
+    fn client(&self, kind: CallerKind) -> &Client {
         &self.clients.iter().find(|(other, _)| *other == kind).unwrap().1
     }
 
     /// An execution of the owner that waits for an answer, and its question.
     fn paused(&self, code: &str) -> (String, String) {
-        let asked = self.client(Kind::Owner).execute(code);
+        let asked = self.client(CallerKind::Owner).execute(code);
         assert_eq!(asked.json()["status"], "paused", "{code}: {asked:?}");
         (asked.execution(), asked.question())
     }
 
     fn open_questions(&self, execution: &str) -> usize {
         let path = format!("/api/executions/{execution}/questions");
-        let shown = self.client(Kind::Admin).get(&path).json();
+        let shown = self.client(CallerKind::Admin).get(&path).json();
         shown["questions"].as_array().unwrap().len()
     }
 }
@@ -171,11 +171,13 @@ fn enclave_session(owner: &Client) -> (String, String) {
 }
 
 /// A path without placeholders, and a body that gets past the reading of bodies.
-fn concrete(walk: &Walk, access: Access, path: &str) -> (String, String) {
-    let is_about_execution =
-        matches!(access, Access::SeeExecution | Access::AnswerQuestion | Access::EndExecution);
+fn concrete(walk: &Walk, access: RouteAccess, path: &str) -> (String, String) {
+    let is_about_execution = matches!(
+        access,
+        RouteAccess::SeeExecution | RouteAccess::AnswerQuestion | RouteAccess::EndExecution
+    );
     if path.starts_with("/sessions/{id}") {
-        let (id, call) = enclave_session(walk.client(Kind::Owner));
+        let (id, call) = enclave_session(walk.client(CallerKind::Owner));
         let result = json!({ "callId": call, "result": 1 });
         return (path.replace("{id}", &id), result.to_string());
     }
@@ -199,7 +201,8 @@ fn concrete(walk: &Walk, access: Access, path: &str) -> (String, String) {
 
 /// A code that raises a browser session: without one, the refusal would look like a missing scope.
 fn elevation(walk: &Walk) -> String {
-    let minted = walk.client(Kind::Admin).post("/api/sign-in/codes", r#"{"admin":true}"#).json();
+    let minted =
+        walk.client(CallerKind::Admin).post("/api/sign-in/codes", r#"{"admin":true}"#).json();
     json!({ "code": minted["code"] }).to_string()
 }
 
@@ -208,11 +211,11 @@ fn every_route(answers: &'static str) {
     let mut differences = vec![];
     for row in ROUTES {
         let mut seen = vec![];
-        for kind in Kind::ALL {
+        for kind in CallerKind::ALL {
             let (path, body) = concrete(&walk, row.access, row.path);
             // Signing out ends the session, so it gets one of its own.
             let session = || browser_session(&walk.served, &walk.person);
-            let session = (kind == Kind::Session).then(session);
+            let session = (kind == CallerKind::Session).then(session);
             let client = session.as_ref().unwrap_or_else(|| walk.client(kind));
             let status = status(client, row.method, &path, &body);
             let is_hidden = path.contains("/run_") || path.contains("/s_");
@@ -224,9 +227,12 @@ fn every_route(answers: &'static str) {
             }
             seen.push(status);
         }
-        if matches!(row.access, Access::Public | Access::Secret) {
+        if matches!(row.access, RouteAccess::Public | RouteAccess::Secret) {
             assert!(seen.iter().all(|status| *status == seen[0]), "{row:?}: {seen:?}");
-            assert!(row.access == Access::Secret || seen[0] < 400 || seen[0] == 404, "{row:?}");
+            assert!(
+                row.access == RouteAccess::Secret || seen[0] < 400 || seen[0] == 404,
+                "{row:?}"
+            );
         }
     }
     assert_eq!(differences, Vec::<String>::new(), "answers = {answers}");
@@ -277,12 +283,12 @@ fn mcp_call(client: &Client, name: &str, arguments: &Value) -> served::Answer {
 }
 
 /// Every way to accept a question, as a caller of this kind; none of them may count.
-fn try_to_accept(walk: &Walk, kind: Kind, execution: &str, question: &str) {
+fn try_to_accept(walk: &Walk, kind: CallerKind, execution: &str, question: &str) {
     let client = walk.client(kind);
     let expected: &[u16] = match kind {
-        Kind::Nobody => &[401],
-        Kind::Stranger | Kind::Process => &[403, 404],
-        Kind::Owner | Kind::Answer | Kind::Admin | Kind::Session => &[403],
+        CallerKind::Nobody => &[401],
+        CallerKind::Stranger | CallerKind::Process => &[403, 404],
+        CallerKind::Owner | CallerKind::Answer | CallerKind::Admin | CallerKind::Session => &[403],
     };
     for id in [question, execution] {
         let refused = client.resume(id, "accept");
@@ -304,7 +310,7 @@ fn try_to_accept(walk: &Walk, kind: Kind, execution: &str, question: &str) {
 
 fn every_management_tool(answers: &'static str) {
     let walk = Walk::start(answers);
-    let admin = walk.client(Kind::Admin);
+    let admin = walk.client(CallerKind::Admin);
     let approve = |pattern: &str| {
         let rule = json!({ "owner": "org", "pattern": pattern, "action": "approve" });
         served::good(admin.post("/api/policies", &rule.to_string()))
@@ -318,20 +324,20 @@ fn every_management_tool(answers: &'static str) {
         let policy = served::good(admin.post("/api/policies", &rule.to_string()));
         let code = call(row.tool, policy["id"].as_str().unwrap());
         let Some(scope) = scope else {
-            let shown = walk.client(Kind::Owner).execute(&code).json();
+            let shown = walk.client(CallerKind::Owner).execute(&code).json();
             assert_eq!(shown["status"], "completed", "{}: {shown}", row.tool);
             continue;
         };
         assert_eq!(scope, Scope::Admin, "the kinds of callers below are chosen for this");
         // `autoApprove` never counts: it is refused, or the question stays open.
-        for kind in [Kind::Owner, Kind::Admin] {
+        for kind in [CallerKind::Owner, CallerKind::Admin] {
             let body = json!({ "code": code, "autoApprove": true }).to_string();
             let asked = walk.client(kind).post("/api/executions", &body);
             let is_held = asked.status == 403 || asked.json()["status"] == "paused";
             assert!(is_held, "{} as {kind:?}: {asked:?}", row.tool);
         }
         let (execution, question) = walk.paused(&code);
-        for kind in Kind::ALL.into_iter().filter(|kind| !kind.holds(scope)) {
+        for kind in CallerKind::ALL.into_iter().filter(|kind| !kind.holds(scope)) {
             try_to_accept(&walk, kind, &execution, &question);
         }
         let remembered = json!({ "action": "accept", "remember": "execution" }).to_string();
@@ -342,7 +348,7 @@ fn every_management_tool(answers: &'static str) {
         let journal = admin.get(&format!("/api/executions/{execution}/journal")).body;
         let n_answers = journal.matches("call_answered").count();
         assert_eq!(n_answers, 1, "{}: a refused answer was recorded: {journal}", row.tool);
-        for (kind, action) in [(Kind::Answer, "decline"), (Kind::Session, "cancel")] {
+        for (kind, action) in [(CallerKind::Answer, "decline"), (CallerKind::Session, "cancel")] {
             let rule = json!({ "owner": "user", "pattern": "mail.*", "action": "block" });
             let policy = served::good(admin.post("/api/policies", &rule.to_string()));
             let (_, question) = walk.paused(&call(row.tool, policy["id"].as_str().unwrap()));

@@ -106,7 +106,8 @@ pub(crate) async fn authorize(
     let state = app.engine.look_up(execution).await?.state;
     let origin = state.origin.as_ref().ok_or_else(|| Problem::no_execution(execution))?;
     let owner = &origin.caller;
-    let denied = |denied: Denied, id: &dyn std::fmt::Display| match (denied, &app.public_url) {
+    let public = app.admission.public_origin();
+    let denied = |denied: Denied, id: &dyn std::fmt::Display| match (denied, public) {
         (Denied::PersonAnswers, Some(origin)) => {
             Problem::person_answers(&format!("{origin}/resume/{id}"))
         }
@@ -135,10 +136,11 @@ pub(crate) async fn authorize(
 pub(crate) struct PageOrigin(pub(crate) String);
 
 impl PageOrigin {
-    /// The public address where one is configured, else the address by which the client reached the server.
+    /// The public origin where one is configured, else that by which the client reached the server. Of several loopback
+    /// names it is the canonical one, for which sign-ins count.
     pub(crate) fn of(app: &App, host: Option<&HeaderValue>) -> Self {
-        let host = host.and_then(|host| host.to_str().ok()).unwrap_or("localhost");
-        Self(app.public_url.clone().unwrap_or_else(|| format!("http://{host}")))
+        let host = host.and_then(|host| host.to_str().ok());
+        Self(app.admission.page_origin(host))
     }
 
     /// Who reads a question of `owner` in a response to `caller`.

@@ -1,7 +1,9 @@
 //! What every request can reach.
 
 use crate::auth::sessions::{self, BrowserSessions, CodePurpose};
-use crate::auth::{Admission, CallerCredential, Gate, SignInKey, TokenError, Tokens};
+use crate::auth::{
+    Caller, CallerCredential, Gate, RequestAdmission, SignInKey, TokenError, Tokens,
+};
 use crate::config::{Auth, Config, Doors};
 use crate::doors::enclave::Sessions;
 use crate::doors::exec_server::ExecServer;
@@ -22,8 +24,7 @@ pub(crate) struct App {
     pub(crate) tokens: Tokens,
     pub(crate) sessions: BrowserSessions,
     pub(crate) sign_in_key: Option<SignInKey>,
-    pub(crate) public_url: Option<String>,
-    pub(crate) admission: Admission,
+    pub(crate) admission: RequestAdmission,
     /// Who may answer questions at most.
     pub(crate) answers: AnswerCeiling,
     pub(crate) clock: Clock,
@@ -55,7 +56,7 @@ impl App {
         let enclave = Sessions::new(config.enclave_tools, records, clock);
         let (blobs, notes) = (config.blobs, config.notes);
         let (public, named) = (config.public_origin.as_ref(), &config.allowed_origins);
-        let admission = Admission::new(config.listen, public, named, &config.allowed_hosts);
+        let admission = RequestAdmission::new(config.listen, public, named, &config.allowed_hosts);
         let commands = match &config.sources {
             Some(sources) => sources.commands(),
             None => tokio::sync::watch::Sender::default().subscribe(),
@@ -76,7 +77,6 @@ impl App {
             tokens: Tokens::new(config.records, environment.as_deref()),
             sessions: BrowserSessions::new(config.listen.port()),
             sign_in_key: config.sign_in_key,
-            public_url: config.public_url,
             admission,
             answers: AnswerCeiling::new(config.answers),
             clock: config.clock,
@@ -106,6 +106,19 @@ impl App {
             | SettingName::Listen
             | SettingName::PublicUrl
             | SettingName::Supervised => {}
+        }
+    }
+
+    /// Resolves when the credential of a caller that was admitted earlier no longer admits it.
+    pub(crate) async fn credential_end(&self, caller: &Caller) {
+        self.sessions.credential_end(&self.tokens, caller, &self.clock).await;
+    }
+
+    /// Resolves when an open connection of `caller` must end: with its credential, or with the server.
+    pub(crate) async fn connection_end(self: Arc<Self>, caller: Caller) {
+        tokio::select! {
+            () = self.stopping.cancelled() => {}
+            () = self.credential_end(&caller) => {}
         }
     }
 

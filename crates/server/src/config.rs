@@ -32,11 +32,9 @@ pub struct Config {
     pub sign_in_key: Option<SignInKey>,
     /// Names, besides the loopback ones and the listen address, that this server answers to.
     pub allowed_hosts: Vec<String>,
-    /// Scheme, host and port under which people find this server's pages, if not where it listens; no slash at the end.
-    pub public_url: Option<String>,
     /// Origins, besides its own, whose pages may call this server.
     pub allowed_origins: Vec<WebOrigin>,
-    /// The origin under which browsers find this server, if it is not the address that it listens on.
+    /// The origin under which people find this server's pages, if it is not the address that it listens on.
     pub public_origin: Option<WebOrigin>,
     /// Who may answer questions at most. A token's own value may be stricter.
     pub answers: AnswerRole,
@@ -93,7 +91,6 @@ impl Config {
             auth: Auth::Tokens { environment: None },
             sign_in_key: None,
             allowed_hosts: vec![],
-            public_url: None,
             allowed_origins: vec![],
             public_origin: None,
             answers: AnswerRole::Person,

@@ -117,8 +117,9 @@ impl Service<hyper::Request<Incoming>> for Front {
         match (&self.app, Straight::way(&request)) {
             (Some(app), Some(way)) => {
                 let (app, answered) = (Arc::clone(app), Arc::clone(&self.answered));
+                let peer = self.peer;
                 Box::pin(async move {
-                    let answer = way.answer(app, request).await;
+                    let answer = way.answer(app, peer, request).await;
                     answered.notify_one();
                     Ok(answer)
                 })
@@ -142,26 +143,31 @@ impl Straight {
         way.filter(|_| request.method() == Method::POST)
     }
 
-    async fn answer(self, app: Arc<App>, request: Request) -> Response {
+    async fn answer(self, app: Arc<App>, peer: Option<SocketAddr>, request: Request) -> Response {
         let within = Arc::clone(&app);
         // In a box: whoever passes it on would copy all of it.
         let answer = |request| {
             Box::pin(async move {
-                let answered = self.enter(within, request).await;
+                let answered = self.enter(within, peer, request).await;
                 answered.unwrap_or_else(|problem| problem.into_response())
             })
         };
         guarded(&app, self.route(), request, answer).await
     }
 
-    async fn enter(self, app: Arc<App>, request: Request) -> Result<Response, Problem> {
+    async fn enter(
+        self,
+        app: Arc<App>,
+        peer: Option<SocketAddr>,
+        request: Request,
+    ) -> Result<Response, Problem> {
         let (mut parts, body) = request.into_parts();
         let caller = Caller::from_request_parts(&mut parts, &app).await?;
         let Ok(query) = Query::from_request_parts(&mut parts, &app).await;
         let Ok(pages) = PageOrigin::from_request_parts(&mut parts, &app).await;
         let request = Request::from_parts(parts, body);
         match self {
-            Self::Mcp => mcp::mcp(State(app), caller, query, request).await,
+            Self::Mcp => mcp::answer(app, caller, &query, peer, request).await,
             Self::Execute => {
                 let body = JsonBody::from_request(request, &app).await?;
                 executor::execute(State(app), caller, pages, query, body).await

@@ -2,7 +2,7 @@
 //! costs every request a handful of boxes.
 
 use crate::app::App;
-use crate::auth::Admission;
+use crate::auth::RequestAdmission;
 use crate::error::Problem;
 use crate::{body, discreet};
 use axum::extract::{MatchedPath, Request, State};
@@ -88,7 +88,7 @@ const PAGE_ROUTES: [&str; 3] = ["/", "/resume/{id}", "/connect"];
 
 /// Sends a browser that opens a page under another loopback name to the canonical origin. The fragment survives: browsers
 /// carry it over to the address of a redirect that has none.
-fn page_redirect(admission: &Admission, route: &str, request: &Request) -> Option<Response> {
+fn page_redirect(admission: &RequestAdmission, route: &str, request: &Request) -> Option<Response> {
     let is_page = matches!(*request.method(), Method::GET | Method::HEAD);
     let origin =
         admission.page_redirect(request).filter(|_| is_page && PAGE_ROUTES.contains(&route))?;

@@ -179,9 +179,27 @@ async fn ready(State(app): State<Arc<App>>) -> (StatusCode, String) {
     (StatusCode::OK, text)
 }
 
+/// The methods, in capitals, and paths of the routes that a source file adds.
+#[cfg(test)]
+pub(crate) fn served_routes(source: &str) -> std::collections::BTreeSet<(String, String)> {
+    let source = source.split("#[cfg(test)]").next().unwrap_or_default();
+    let routes = source.split(".route(\"").skip(1);
+    let served = routes.flat_map(|route| {
+        let (path, rest) = route.split_once('"').expect("a path is a string literal");
+        let handlers = rest.split("\n        .").next().unwrap_or_default();
+        let is_served = move |method: &&str| {
+            let is_called = |before| handlers.contains(&format!("{before}{method}("));
+            [' ', '.'].into_iter().any(is_called)
+        };
+        let methods = ["get", "post", "put", "patch", "delete"].into_iter().filter(is_served);
+        methods.map(|method| (method.to_uppercase(), path.to_owned()))
+    });
+    served.collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::DESCRIPTION;
+    use super::{DESCRIPTION, served_routes};
     use serde_json::Value;
     use std::collections::BTreeSet;
 
@@ -199,24 +217,13 @@ mod tests {
 
     #[test]
     fn every_route_is_described_and_everything_described_is_a_route() {
-        let source = include_str!("routes.rs").split("#[cfg(test)]").next().unwrap();
-        let mut served = BTreeSet::new();
-        for route in source.split(".route(\"").skip(1) {
-            let (path, rest) = route.split_once('"').unwrap();
-            let handlers = rest.split("\n        .").next().unwrap();
-            for method in ["get", "post", "put", "patch", "delete"] {
-                let is_served = [" ", "."]
-                    .iter()
-                    .any(|before| handlers.contains(&format!("{before}{method}(")));
-                if is_served && !NOT_DESCRIBED.contains(&path) {
-                    served.insert((path.to_owned(), method.to_owned()));
-                }
-            }
-        }
+        let mut served = served_routes(include_str!("routes.rs"));
+        served.retain(|(_, path)| !NOT_DESCRIBED.contains(&path.as_str()));
         let description: Value = serde_json::from_str(DESCRIPTION).unwrap();
         let paths = description["paths"].as_object().unwrap();
         let described = paths.iter().flat_map(|(path, methods)| {
-            methods.as_object().unwrap().keys().map(|method| (path.clone(), method.clone()))
+            let methods = methods.as_object().unwrap().keys();
+            methods.map(|method| (method.to_uppercase(), path.clone()))
         });
         assert_eq!(described.collect::<BTreeSet<_>>(), served);
     }

@@ -52,8 +52,16 @@ async fn attempt() -> anyhow::Result<Hiding> {
     Ok(Hiding { is_hidden, has_own_processes })
 }
 
+/// What a server says whose processes can read its files.
+pub(crate) const VISIBLE_FILES: &str =
+    "processes can read the data directory: the scope `process` equals `admin` here";
+
 /// Whether a program finds something at a path.
-async fn finds(processes: &Processes, path: PathBuf, cage: Option<Cage>) -> anyhow::Result<bool> {
+pub(crate) async fn finds(
+    processes: &Processes,
+    path: PathBuf,
+    cage: Option<Cage>,
+) -> anyhow::Result<bool> {
     let spec = Spec {
         argv: vec!["/bin/sh".into(), "-c".into(), "test -e \"$0\"".into(), path.into()],
         arg0: None,
@@ -79,9 +87,9 @@ fn findings(Hiding { is_hidden, has_own_processes }: Hiding) -> Vec<Finding> {
         },
         false => Finding {
             mark: Mark::Missing,
-            text: "processes can read the data directory: the scope `process` equals `admin` here. Let the server mount \
-                   (CAP_SYS_ADMIN) or allow unprivileged user namespaces"
-                .into(),
+            text: format!(
+                "{VISIBLE_FILES}. Let the server mount (CAP_SYS_ADMIN) or allow unprivileged user namespaces"
+            ),
         },
     };
     let others = (!has_own_processes).then(|| Finding {

@@ -135,7 +135,6 @@ pub(super) async fn config(
         allowed_origins: settings.allowed_origins()?,
         public_origin: public_origin(settings.public_url().as_ref())?,
         enclave_tools: args.enclave_tools.iter().cloned().collect(),
-        public_url: settings.public_url().map(|url| url.as_str().trim_end_matches('/').to_owned()),
         answers: settings.answers(),
         clock,
         repl: repl_settings(args, data_dir)?,

@@ -9,12 +9,12 @@ use std::net::SocketAddr;
 
 /// The rules of one listener.
 #[derive(Debug, Clone)]
-pub(crate) struct Admission {
+pub(crate) struct RequestAdmission {
     hosts: Hosts,
     origins: OriginRules,
 }
 
-impl Admission {
+impl RequestAdmission {
     /// `public` is where browsers find this server; `named` are the origins whose pages may call it besides.
     pub(crate) fn new(
         listen: SocketAddr,
@@ -53,6 +53,14 @@ impl Admission {
     /// Where the page that this request asks for is to be opened instead: see [`OriginRules::page_redirect`].
     pub(crate) fn page_redirect(&self, request: &Request) -> Option<&WebOrigin> {
         self.origins.page_redirect(self.checked_host(request)?)
+    }
+
+    /// The origin of links to our pages in an answer to a request with this `Host`.
+    pub(crate) fn page_origin(&self, host: Option<&str>) -> String {
+        let reached = host.filter(|_| self.public_origin().is_none());
+        let elsewhere = reached.filter(|host| self.origins.page_redirect(host).is_none());
+        elsewhere
+            .map_or_else(|| self.canonical_origin().to_string(), |host| format!("http://{host}"))
     }
 
     /// The origin under which people find our pages.

@@ -1,7 +1,8 @@
 //! The first start: somebody must be able to get in.
 
 use super::scope::{Scope, Scopes};
-use super::tokens::{self, Secret, TokenError, TokenName};
+use super::token_names::TokenName;
+use super::tokens::{self, Secret, TokenError};
 use lifecycle::{AnswerRole, Timestamp};
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write as _};

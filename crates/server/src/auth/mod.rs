@@ -10,19 +10,19 @@ mod rotate;
 mod scope;
 pub(crate) mod sessions;
 mod sign_in_key;
+mod token_names;
 mod tokens;
 
-pub(crate) use admission::Admission;
+pub(crate) use admission::RequestAdmission;
 pub use first::{FirstTokensError, first_tokens, secret_file, write_secret};
 pub use origins::{BadOrigin, WebOrigin};
 pub use rotate::{is_minted_secret, rotate_admin_tokens};
 pub use scope::{BadScope, Scope, Scopes};
 pub(crate) use scope::{Caller, CallerCredential, Denied};
-pub(crate) use sign_in_key::{PeerAddress, presents_sign_in_key};
+pub(crate) use sign_in_key::{PeerAddress, is_loopback, presents_sign_in_key};
 pub use sign_in_key::{SignInKey, sign_in_key_file};
-pub use tokens::{
-    Secret, Token, TokenError, TokenName, add, check_name, list, remove, set_answers,
-};
+pub use token_names::{TokenName, check_name};
+pub use tokens::{Secret, Token, TokenError, add, list, remove, set_answers};
 pub(crate) use tokens::{Tokens, digest, same};
 
 use crate::app::App;

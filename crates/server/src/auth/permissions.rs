@@ -6,7 +6,7 @@ use lifecycle::ToolPath;
 
 /// What a request to a route needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub enum RouteAccess {
     /// Nothing: the route tells nothing that needs protection.
     Public,
     /// No token, but a secret that was given out for this purpose: in the path, the query or the body.
@@ -37,7 +37,7 @@ pub struct RoutePermission {
     /// The path as the router has it.
     pub path: &'static str,
     /// What a request needs.
-    pub access: Access,
+    pub access: RouteAccess,
 }
 
 /// A management tool and the route that does the same.
@@ -67,14 +67,14 @@ pub fn accept_scope(tool: &ToolPath) -> Option<Scope> {
     let tool = tool.as_str();
     let row = MANAGEMENT.iter().find(|row| row.tool == tool);
     match row.and_then(|row| route_access(row.route.0, row.route.1)) {
-        Some(Access::Scoped(Scope::Run)) => None,
-        Some(Access::Scoped(scope)) => Some(scope),
+        Some(RouteAccess::Scoped(Scope::Run)) => None,
+        Some(RouteAccess::Scoped(scope)) => Some(scope),
         Some(_) | None => Some(Scope::Admin),
     }
 }
 
 /// What a request to a route needs; none where there is no such route.
-pub fn route_access(method: &str, path: &str) -> Option<Access> {
+pub fn route_access(method: &str, path: &str) -> Option<RouteAccess> {
     ROUTES.iter().find(|row| row.method == method && row.path == path).map(|row| row.access)
 }
 
@@ -119,19 +119,19 @@ pub const MANAGEMENT: [ManagementPermission; 21] = [
     tool("executor.mcp.refreshServer", "POST", "/api/integrations/{slug}/refresh"),
 ];
 
-const PUBLIC: Access = Access::Public;
-const SECRET: Access = Access::Secret;
-const ANY: Access = Access::AnyCaller;
-const RUN: Access = Access::Scoped(Scope::Run);
-const ANSWER: Access = Access::Scoped(Scope::Answer);
-const PROCESS: Access = Access::Scoped(Scope::Process);
-const ADMIN: Access = Access::Scoped(Scope::Admin);
-const SEE: Access = Access::SeeExecution;
-const REPLY: Access = Access::AnswerQuestion;
-const END: Access = Access::EndExecution;
-const OWN: Access = Access::OwnSession;
+const PUBLIC: RouteAccess = RouteAccess::Public;
+const SECRET: RouteAccess = RouteAccess::Secret;
+const ANY: RouteAccess = RouteAccess::AnyCaller;
+const RUN: RouteAccess = RouteAccess::Scoped(Scope::Run);
+const ANSWER: RouteAccess = RouteAccess::Scoped(Scope::Answer);
+const PROCESS: RouteAccess = RouteAccess::Scoped(Scope::Process);
+const ADMIN: RouteAccess = RouteAccess::Scoped(Scope::Admin);
+const SEE: RouteAccess = RouteAccess::SeeExecution;
+const REPLY: RouteAccess = RouteAccess::AnswerQuestion;
+const END: RouteAccess = RouteAccess::EndExecution;
+const OWN: RouteAccess = RouteAccess::OwnSession;
 
-const fn route(method: &'static str, path: &'static str, access: Access) -> RoutePermission {
+const fn route(method: &'static str, path: &'static str, access: RouteAccess) -> RoutePermission {
     RoutePermission { method, path, access }
 }
 
@@ -158,7 +158,7 @@ pub const ROUTES: &[RoutePermission] = &[
     route("POST", "/api/prove", SECRET),
     route("GET", "/api/sign-in", PUBLIC),
     route("POST", "/api/sign-in", SECRET),
-    route("POST", "/api/sign-in/codes", Access::AnswerToken),
+    route("POST", "/api/sign-in/codes", RouteAccess::AnswerToken),
     route("GET", "/api/tokens", ADMIN),
     route("POST", "/api/tokens", ADMIN),
     route("PATCH", "/api/tokens/{name}", ADMIN),
@@ -266,6 +266,7 @@ pub const ROUTES: &[RoutePermission] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::routes::served_routes;
     use std::collections::BTreeSet;
 
     /// The files that add routes.
@@ -275,31 +276,13 @@ mod tests {
         include_str!("../doors/hotrepl/mod.rs"),
     ];
 
-    fn served(source: &str) -> BTreeSet<(String, String)> {
-        let source = source.split("#[cfg(test)]").next().unwrap();
-        let mut served = BTreeSet::new();
-        for route in source.split(".route(\"").skip(1) {
-            let (path, rest) = route.split_once('"').unwrap();
-            let handlers = rest.split("\n        .").next().unwrap();
-            for method in ["get", "post", "put", "patch", "delete"] {
-                let is_served = [" ", "."]
-                    .iter()
-                    .any(|before| handlers.contains(&format!("{before}{method}(")));
-                if is_served {
-                    served.insert((method.to_uppercase(), path.to_owned()));
-                }
-            }
-        }
-        served
-    }
-
     #[test]
     fn every_route_has_a_row_and_every_row_a_route() {
         let rows: Vec<_> =
             ROUTES.iter().map(|row| (row.method.to_owned(), row.path.to_owned())).collect();
         let unique: BTreeSet<_> = rows.iter().cloned().collect();
         assert_eq!(unique.len(), rows.len(), "a route has one row");
-        let served: BTreeSet<_> = ROUTERS.into_iter().flat_map(served).collect();
+        let served: BTreeSet<_> = ROUTERS.into_iter().flat_map(served_routes).collect();
         assert_eq!(unique, served);
     }
 
@@ -310,7 +293,7 @@ mod tests {
         assert_eq!(known.iter().map(|(tool, _)| *tool).collect::<BTreeSet<_>>(), rows);
         for row in MANAGEMENT {
             let access = route_access(row.route.0, row.route.1);
-            assert!(matches!(access, Some(Access::Scoped(_))), "{row:?}");
+            assert!(matches!(access, Some(RouteAccess::Scoped(_))), "{row:?}");
         }
         for (tool, answer_only) in known {
             let scope = accept_scope(&ToolPath::parse(tool).unwrap());

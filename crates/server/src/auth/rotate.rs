@@ -37,7 +37,8 @@ pub async fn is_minted_secret(records: &dyn Records, secret: &str) -> Result<boo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::tokens::{self, TokenName, Tokens};
+    use crate::auth::token_names::TokenName;
+    use crate::auth::tokens::{self, Tokens};
     use crate::auth::{Scopes, add};
     use lifecycle::Timestamp;
     use std::sync::Arc;

@@ -166,6 +166,13 @@ impl Caller {
         self.needs(Scope::Admin)
     }
 
+    /// Whether this is the same caller as `earlier`, with at least the same rights.
+    pub(crate) fn covers(&self, earlier: &Self) -> bool {
+        self.name == earlier.name
+            && earlier.scopes.given().all(|scope| self.scopes.has(scope))
+            && self.answers >= earlier.answers
+    }
+
     /// Whether everybody's executions are shown.
     pub(crate) const fn sees_all(&self) -> bool {
         self.scopes.has(Scope::Admin)

@@ -50,7 +50,8 @@ pub(crate) fn presents_sign_in_key(app: &App, parts: &Parts) -> bool {
         && in_header(parts).is_some_and(|secret| same(known, &digest(&secret)))
 }
 
-fn is_loopback(ip: IpAddr) -> bool {
+/// Whether a peer's address is this machine's own.
+pub(crate) fn is_loopback(ip: IpAddr) -> bool {
     ip.to_canonical().is_loopback()
 }
 

@@ -1,16 +1,17 @@
 //! Named, scoped tokens: minted once, kept as digests.
 
 use super::scope::{Caller, CallerCredential, Scope, Scopes};
+use super::token_names::{TokenName, check_name};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use lifecycle::{AnswerRole, BuiltinCaller, CallerName, Timestamp};
+use lifecycle::{AnswerRole, BuiltinCaller, Timestamp};
 use protocols::server_proof::token_key;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use store::{ListFilter, Records, StoreError};
+use store::{Records, StoreError};
 
 const KIND: &str = "token";
 
@@ -21,10 +22,7 @@ const PREFIX: &str = "alk_";
 const AGE_MAX: Duration = Duration::from_secs(2);
 
 /// More tokens than this are a mistake, and every request is compared with each.
-const TOKENS_MAX: usize = 1_000;
-
-/// Longest name.
-const NAME_CHARS_MAX: usize = 64;
+pub(super) const TOKENS_MAX: usize = 1_000;
 
 /// Bytes of a token's id: two tokens never share 128 bits of a hash.
 const TOKEN_ID_BYTES: usize = 16;
@@ -42,10 +40,6 @@ pub struct Token {
     pub created: Timestamp,
     digest: [u8; 32],
 }
-
-/// One to 64 letters, digits, `_`, `.` or `-`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TokenName(String);
 
 /// Identifies a token by its secret rather than by its name: a token that is minted again under a name
 /// that was removed has another id.
@@ -97,36 +91,6 @@ pub enum TokenError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-impl TokenName {
-    /// Checks a name once, where it enters.
-    pub fn parse(text: &str) -> Result<Self, TokenError> {
-        let is_fine = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
-        let is_name = (1..=NAME_CHARS_MAX).contains(&text.len()) && text.chars().all(is_fine);
-        if is_name { Ok(Self(text.into())) } else { Err(TokenError::BadName) }
-    }
-
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// The caller that a token of this name speaks for.
-    pub fn caller(&self) -> CallerName {
-        CallerName::of_token(&self.0)
-    }
-
-    /// What finds an execution that a new token of this name would own.
-    pub fn retained(&self) -> ListFilter {
-        ListFilter { phases: vec![], caller: Some(self.caller()), after: None, n_max: 1 }
-    }
-}
-
-impl fmt::Display for TokenName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
 }
 
 /// A secret nobody has seen yet. It is shown once; we keep its digest.
@@ -181,30 +145,18 @@ pub async fn add(
     let digest = digest(secret.text());
     let token = Token { name: name.clone(), scopes, answers, created, digest };
     let kept = Kept {
-        name: name.0.clone(),
+        name: name.as_str().to_owned(),
         scopes: scopes.given().map(|scope| scope.name().to_owned()).collect(),
         answers,
         sha256: token.digest.iter().map(|byte| format!("{byte:02x}")).collect(),
         created: created.0,
     };
     let value = serde_json::to_string(&kept).expect("texts and numbers can be written as JSON");
-    match records.put(KIND, &name.0, value, 0).await {
+    match records.put(KIND, name.as_str(), value, 0).await {
         Ok(_) => Ok(token),
         Err(StoreError::Conflict) => Err(TokenError::Exists(name.clone())),
         Err(error) => Err(error.into()),
     }
-}
-
-/// Whether a new token may have this name now.
-pub async fn check_name(records: &dyn Records, name: &TokenName) -> Result<(), TokenError> {
-    if BuiltinCaller::reserves(&name.0) {
-        return Err(TokenError::Reserved(name.clone()));
-    }
-    let tokens = list(records).await?;
-    if tokens.iter().any(|token| token.name == *name) {
-        return Err(TokenError::Exists(name.clone()));
-    }
-    if tokens.len() >= TOKENS_MAX { Err(TokenError::TooMany) } else { Ok(()) }
 }
 
 /// Every token, by name.
@@ -226,13 +178,13 @@ pub async fn set_answers(
     answers: AnswerRole,
 ) -> Result<Token, TokenError> {
     let unknown = || TokenError::Unknown(name.clone());
-    let record = records.get(KIND, &name.0).await?.ok_or_else(unknown)?;
+    let record = records.get(KIND, name.as_str()).await?.ok_or_else(unknown)?;
     let damaged = || StoreError::Damaged(format!("the record of token {name} cannot be read"));
     let mut kept: Kept = serde_json::from_str(&record.value).map_err(|_| damaged())?;
     kept.answers = answers;
     let value = serde_json::to_string(&kept).expect("texts and numbers can be written as JSON");
     let token = read(&value).ok_or_else(damaged)?;
-    records.put(KIND, &name.0, value, record.version).await?;
+    records.put(KIND, name.as_str(), value, record.version).await?;
     Ok(token)
 }
 
@@ -245,8 +197,8 @@ pub async fn remove(records: &dyn Records, name: &TokenName) -> Result<(), Token
     if is_admin(&removed) && tokens.iter().filter(is_admin).count() == 1 {
         return Err(TokenError::LastAdmin(name.clone()));
     }
-    let record = records.get(KIND, &name.0).await?.ok_or_else(unknown)?;
-    Ok(records.remove(KIND, &name.0, record.version).await?)
+    let record = records.get(KIND, name.as_str()).await?.ok_or_else(unknown)?;
+    Ok(records.remove(KIND, name.as_str(), record.version).await?)
 }
 
 /// Says who a secret speaks for.
@@ -538,33 +490,5 @@ mod tests {
         let other = TokenName::parse("other").unwrap();
         let unknown = set_answers(&*store, &other, AnswerRole::Model).await.unwrap_err();
         assert_eq!(unknown.to_string(), "there is no token other");
-    }
-
-    #[tokio::test]
-    async fn a_token_with_the_name_of_a_built_in_caller_continues_under_another() {
-        let store = Arc::new(SqliteStore::temporary().unwrap());
-        for name in BuiltinCaller::ALL.map(BuiltinCaller::name).into_iter().chain(["token.x"]) {
-            let refused = mint(&*store, name, "run").await.unwrap_err();
-            assert!(matches!(refused, TokenError::Reserved(_)), "{name}: {refused}");
-        }
-        // As earlier versions wrote it.
-        let sha256: String = digest("alk_old").iter().map(|byte| format!("{byte:02x}")).collect();
-        let old =
-            format!(r#"{{"name":"terminal","scopes":["run"],"sha256":"{sha256}","created":1}}"#);
-        store.put(KIND, "terminal", old, 0).await.unwrap();
-        let tokens = Tokens::new(Arc::clone(&store) as _, None);
-        let caller = tokens.caller("alk_old").await.unwrap().unwrap();
-        assert_eq!(caller.name.0, "token.terminal");
-        remove(&*store, &TokenName::parse("terminal").unwrap()).await.unwrap();
-    }
-
-    #[test]
-    fn names_are_plain() {
-        for good in ["a", "A.b_c-9", &"x".repeat(64)] {
-            assert!(TokenName::parse(good).is_ok(), "{good}");
-        }
-        for bad in ["", "a b", "ä", "a/b", &"x".repeat(65)] {
-            assert!(TokenName::parse(bad).is_err(), "{bad}");
-        }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::answer;
 use super::sign_in::refused_code;
+use crate::answering::PageOrigin;
 use crate::app::App;
 use crate::auth::sessions::{ListedSession, SessionCredential, SessionId, TICKET_PATH_BYTES_MAX};
 use crate::auth::{Caller, CallerCredential, Scope};
@@ -15,11 +16,11 @@ use protocols::executor::{member, members};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// `GET /api/session`: who I am.
-pub(crate) async fn session(caller: Caller) -> Response {
+/// `GET /api/session`: who I am, and where people find the pages.
+pub(crate) async fn session(caller: Caller, PageOrigin(origin): PageOrigin) -> Response {
     let scopes: Vec<_> = caller.scopes.given().map(Scope::name).collect();
     let may_answer = caller.scopes.has(Scope::Answer);
-    let mut body = json!({ "name": caller.name.0, "scopes": scopes, "mayAnswer": may_answer });
+    let mut body = json!({ "name": caller.name.0, "scopes": scopes, "mayAnswer": may_answer, "origin": origin });
     if let CallerCredential::Session(session) = &caller.credential {
         body["session"] = session.id.to_string().into();
         body["expires"] = session.expires.0.into();

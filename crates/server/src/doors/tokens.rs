@@ -64,6 +64,8 @@ pub(crate) async fn change(
     })?;
     let token = auth::set_answers(app.tokens.records(), &TokenName::parse(&name)?, answers).await?;
     app.tokens.forget();
+    // Connections that were opened with the right to more end.
+    app.sessions.announce_endings();
     Ok(answer(StatusCode::OK, &shown(&token)))
 }
 
@@ -76,7 +78,7 @@ pub(crate) async fn remove(
     administers(&caller)?;
     auth::remove(app.tokens.records(), &TokenName::parse(&name)?).await?;
     app.tokens.forget();
-    // Sessions of the token ended with it, and so do their streams.
+    // Its connections end with it, and so do the sessions of browsers that it signed in.
     app.sessions.announce_endings();
     Ok(answer(StatusCode::OK, &json!({ "removed": true })))
 }

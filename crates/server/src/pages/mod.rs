@@ -4,4 +4,4 @@ mod console;
 mod questions;
 
 pub(crate) use console::{asset, handoff, missing, shell};
-pub(crate) use questions::{questions, stream_end};
+pub(crate) use questions::questions;

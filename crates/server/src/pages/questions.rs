@@ -50,24 +50,16 @@ struct Lists {
 }
 
 /// The list now, and again whenever a question was asked or closed, until the server stops or the caller's
-/// session ends.
+/// credential ends.
 fn lists(
     app: Arc<App>,
     caller: Caller,
 ) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
-    let ended = stream_end(Arc::clone(&app), caller.clone());
+    let ended = Arc::clone(&app).connection_end(caller.clone());
     let mut changes = app.engine.question_changes();
     changes.mark_changed();
     let lists = Lists { app, caller, changes, is_first: true };
     stream::unfold(lists, Lists::next).take_until(Box::pin(ended))
-}
-
-/// Resolves when the server stops or the caller's browser session ends.
-pub(crate) async fn stream_end(app: Arc<App>, caller: Caller) {
-    tokio::select! {
-        () = app.stopping.cancelled() => {}
-        () = app.sessions.ended(&app.tokens, &caller, &app.clock) => {}
-    }
 }
 
 impl Lists {

@@ -49,13 +49,23 @@ pub(super) async fn grant(
     Ok(GrantedElevation { elevation, expires })
 }
 
-/// The token that a session is raised to; none where the elevation ended or belongs to another session.
+/// The token that a session is raised to, and until when.
+pub(super) struct ValidElevation {
+    pub(super) token: TokenId,
+    pub(super) expires: Timestamp,
+}
+
+/// The elevation under a key; none where it ended or belongs to another session.
 pub(super) async fn find(
     records: &dyn Records,
     key: &ElevationKey,
     session: &SessionId,
     now: Timestamp,
-) -> Result<Option<TokenId>, StoreError> {
+) -> Result<Option<ValidElevation>, StoreError> {
     let found = ELEVATION.valid::<ElevationRecord>(records, &key.0, now).await?;
-    Ok(found.filter(|found| found.value.session == *session).map(|found| found.value.token))
+    let found = found.filter(|found| found.value.session == *session);
+    Ok(found.map(|found| ValidElevation {
+        token: found.value.token,
+        expires: Timestamp(found.expires),
+    }))
 }

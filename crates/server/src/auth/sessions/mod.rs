@@ -5,6 +5,7 @@
 //! code that raises one tab for an hour.
 
 mod codes;
+mod credential_end;
 mod elevation;
 mod expiring;
 mod session;
@@ -47,7 +48,7 @@ pub(crate) struct BrowserSessions {
     /// The port on which the server listens.
     port: u16,
     replays: Mutex<ReplayGuard>,
-    /// Rises when a session may have ended.
+    /// Rises when a session or a token may have ended, or may do less.
     endings: watch::Sender<u64>,
 }
 
@@ -174,7 +175,7 @@ impl BrowserSessions {
         Ok(has_ended)
     }
 
-    /// Makes streams look again whether their session lasts.
+    /// Makes open connections check again whether their credentials admit them.
     pub(crate) fn announce_endings(&self) {
         self.endings.send_modify(|n| *n += 1);
     }
@@ -206,64 +207,30 @@ impl BrowserSessions {
         parts: &Parts,
         now: Timestamp,
     ) -> Result<Caller, SessionRefusal> {
-        let elevation = elevation_of(&parts.headers);
-        match claim {
-            SessionClaim::Signed(text) => {
-                let (id, session) = self.check_signature(tokens, text, parts, now).await?;
-                Self::session_caller(tokens, (id, session), elevation, now).await
-            }
+        let (session, elevation) = match claim {
+            SessionClaim::Signed(text) => (
+                self.check_signature(tokens, text, parts, now).await?,
+                elevation_of(&parts.headers),
+            ),
             SessionClaim::Bearer(text) => {
-                let (id, digest) = session::read_tab_bearer(text).ok_or(SessionRefusal::Unknown)?;
-                let session = self.find(tokens, &id, now).await?;
-                // Digests of random secrets: the time that a comparison takes tells nothing.
-                match &session.value.proof {
-                    SessionProof::Tab(known) if *known == digest => {}
-                    SessionProof::Tab(_) | SessionProof::Key(_) => {
-                        return Err(SessionRefusal::Unknown);
-                    }
-                }
-                Self::session_caller(tokens, (id, session), elevation, now).await
+                (self.check_bearer(tokens, text, now).await?, elevation_of(&parts.headers))
             }
             SessionClaim::Ticket(text) => {
                 let records = tokens.records();
                 let holder = tickets::redeem(records, text, parts.uri.path(), now).await?;
                 match holder.ok_or(SessionRefusal::Unknown)? {
                     TicketHolder::Token(id) => {
-                        tokens.caller_by_id(&id).await?.ok_or(SessionRefusal::Unknown)
+                        return tokens.caller_by_id(&id).await?.ok_or(SessionRefusal::Unknown);
                     }
                     TicketHolder::Session { id, elevation } => {
                         let session = self.find(tokens, &id, now).await?;
-                        Self::session_caller(tokens, (id, session), elevation, now).await
+                        ((id, session.ok_or(SessionRefusal::Unknown)?), elevation)
                     }
                 }
             }
-        }
-    }
-
-    /// Resolves when a caller's session ends; never for other callers.
-    pub(crate) async fn ended(&self, tokens: &Tokens, caller: &Caller, clock: &engine::Clock) {
-        let CallerCredential::Session(credential) = &caller.credential else {
-            return std::future::pending().await;
         };
-        let mut endings = self.endings.subscribe();
-        loop {
-            let now = clock.now();
-            let left_ms = u64::try_from(credential.expires.0.saturating_sub(now.0)).unwrap_or(0);
-            let lasts = match self.find(tokens, &credential.id, now).await {
-                Ok(session) => {
-                    matches!(tokens.caller_by_id(&session.value.token).await, Ok(Some(_)))
-                }
-                Err(_) => false,
-            };
-            if !lasts || left_ms == 0 {
-                return;
-            }
-            let expiry = tokio::time::sleep(std::time::Duration::from_millis(left_ms));
-            tokio::select! {
-                changed = endings.changed() => if changed.is_err() { return },
-                () = expiry => {}
-            }
-        }
+        let caller = Self::session_caller(tokens, session, elevation, now).await?;
+        caller.ok_or(SessionRefusal::Unknown)
     }
 
     async fn find(
@@ -271,9 +238,24 @@ impl BrowserSessions {
         tokens: &Tokens,
         id: &SessionId,
         now: Timestamp,
-    ) -> Result<Expiring<SessionRecord>, SessionRefusal> {
+    ) -> Result<Option<Expiring<SessionRecord>>, StoreError> {
         let found = session::find(tokens.records(), id, now).await?;
-        found.filter(|found| found.value.port == self.port).ok_or(SessionRefusal::Unknown)
+        Ok(found.filter(|found| found.value.port == self.port))
+    }
+
+    async fn check_bearer(
+        &self,
+        tokens: &Tokens,
+        text: &str,
+        now: Timestamp,
+    ) -> Result<(SessionId, Expiring<SessionRecord>), SessionRefusal> {
+        let (id, digest) = session::read_tab_bearer(text).ok_or(SessionRefusal::Unknown)?;
+        let session = self.find(tokens, &id, now).await?.ok_or(SessionRefusal::Unknown)?;
+        // Digests of random secrets: the time that a comparison takes tells nothing.
+        match &session.value.proof {
+            SessionProof::Tab(known) if *known == digest => Ok((id, session)),
+            SessionProof::Tab(_) | SessionProof::Key(_) => Err(SessionRefusal::Unknown),
+        }
     }
 
     async fn check_signature(
@@ -287,7 +269,7 @@ impl BrowserSessions {
         let is_current = self.nonce.as_deref() == Some(header.nonce) && header.is_timely(now);
         let value = header.random_value().filter(|_| is_current).ok_or(SessionRefusal::Unknown)?;
         let id = SessionId::from_header(header.id);
-        let session = self.find(tokens, &id, now).await?;
+        let session = self.find(tokens, &id, now).await?.ok_or(SessionRefusal::Unknown)?;
         let SessionProof::Key(key) = &session.value.proof else {
             return Err(SessionRefusal::Unknown);
         };
@@ -308,29 +290,30 @@ impl BrowserSessions {
         Ok((id, session))
     }
 
-    /// An elevation that ended raises nothing: the request counts as the session's own.
+    /// The caller that a session acts for; none where its token may no longer answer. An elevation that ended raises
+    /// nothing: the request counts as the session's own.
     async fn session_caller(
         tokens: &Tokens,
         (id, session): (SessionId, Expiring<SessionRecord>),
         elevation: Option<ElevationKey>,
         now: Timestamp,
-    ) -> Result<Caller, SessionRefusal> {
+    ) -> Result<Option<Caller>, StoreError> {
         let token = session.value.token;
         let owner = tokens.caller_by_id(&token).await?;
         let owner = owner.filter(|owner| owner.scopes.has(Scope::Answer));
-        let owner = owner.ok_or(SessionRefusal::Unknown)?;
+        let Some(owner) = owner else { return Ok(None) };
         let expires = Timestamp(session.expires);
         let credential = |id, elevation| {
             CallerCredential::Session(SessionCredential { id, token, expires, elevation })
         };
         if let Some(key) = elevation
             && let Some(raised) = elevation::find(tokens.records(), &key, &id, now).await?
-            && let Some(raised) = tokens.caller_by_id(&raised).await?
+            && let Some(raised) = tokens.caller_by_id(&raised.token).await?
         {
-            return Ok(Caller { credential: credential(id, Some(key)), ..raised });
+            return Ok(Some(Caller { credential: credential(id, Some(key)), ..raised }));
         }
         let scopes = Scopes::from(SESSION_SCOPES.as_slice());
-        Ok(Caller { scopes, credential: credential(id, None), ..owner })
+        Ok(Some(Caller { scopes, credential: credential(id, None), ..owner }))
     }
 }
 

@@ -1,5 +1,6 @@
 use super::*;
-use crate::auth::tokens::{self, TokenName};
+use crate::auth::token_names::TokenName;
+use crate::auth::tokens;
 use axum::http::Request;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,6 +10,7 @@ use p256::ecdsa::{Signature, SigningKey};
 use sha2::{Digest as _, Sha256};
 use std::cell::Cell;
 use std::sync::Arc;
+use std::time::Duration;
 use store::Records;
 use store::sqlite::SqliteStore;
 
@@ -278,21 +280,87 @@ async fn a_tab_without_keys_has_a_bearer_for_a_working_day() {
     );
 }
 
-#[tokio::test]
-async fn a_stream_ends_with_its_session() {
-    let fixture = Fixture::new("answer").await;
-    let clock = engine::Clock::system();
-    let started = fixture.sign_in(clock.now().0).await;
-    let now = clock.now().0;
-    let parts = fixture.signed(&started.id, fixture.sessions.nonce().unwrap(), now, "");
-    let caller = fixture.caller(&parts, now).await.unwrap();
-    let ended = fixture.sessions.ended(&fixture.tokens, &caller, &clock);
-    let end = async {
+/// What ends the connection of a caller that was admitted at the time 0.
+async fn check_connection_end(
+    fixture: &Fixture,
+    caller: &Caller,
+    end: impl AsyncFnOnce(&engine::ManualClock),
+) {
+    let manual = engine::ManualClock::at(Timestamp(1));
+    let clock = engine::Clock::Manual(manual.clone());
+    let lasting = async {
         fixture.sessions.announce_endings();
+        fixture.ann().await;
         tokio::task::yield_now().await;
-        fixture.sessions.end(&fixture.tokens, &started.id).await.unwrap();
+    };
+    let ended = fixture.sessions.credential_end(&fixture.tokens, caller, &clock);
+    let mut ended = std::pin::pin!(ended);
+    tokio::select! {
+        biased;
+        () = &mut ended => panic!("the credential of {} lasts", caller.name),
+        () = lasting => {}
+    }
+    let end = async {
+        end(&manual).await;
+        fixture.sessions.announce_endings();
     };
     tokio::join!(ended, end);
+}
+
+#[tokio::test]
+async fn a_connection_ends_with_its_token_or_when_the_token_may_do_less() {
+    let fixture = Fixture::new("run,answer").await;
+    let bob = TokenName::parse("bob").unwrap();
+    for change in ["removed", "answers"] {
+        let id = fixture.add_token("bob", "run").await;
+        tokens::set_answers(&*fixture.store, &bob, AnswerRole::Model).await.unwrap();
+        fixture.tokens.forget();
+        let caller = fixture.tokens.caller_by_id(&id).await.unwrap().unwrap();
+        check_connection_end(&fixture, &caller, async |_| match change {
+            "removed" => fixture.remove_token("bob").await,
+            _ => {
+                tokens::set_answers(&*fixture.store, &bob, AnswerRole::Person).await.unwrap();
+                fixture.tokens.forget();
+            }
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_connection_ends_with_its_session_its_elevation_or_the_token_behind_it() {
+    let fixture = Fixture::new("answer").await;
+    let root = fixture.add_token("root", "admin").await;
+    fixture.add_token("spare", "admin").await;
+    let sessions = &fixture.sessions;
+    for elevated in [false, true] {
+        for change in ["signed out", "expired", "removed"] {
+            let started = fixture.sign_in(0).await;
+            let mut elevation = String::new();
+            if elevated {
+                let code = mint_code(&*fixture.store, CodePurpose::Elevation, &root, Timestamp(0));
+                let code = code.await.unwrap().code;
+                let granted =
+                    sessions.elevate(&fixture.tokens, &started.id, &code, Timestamp(0)).await;
+                elevation = granted.unwrap().unwrap_or_else(|why| panic!("{why:?}")).elevation;
+            }
+            let parts = fixture.signed(&started.id, sessions.nonce().unwrap(), 0, &elevation);
+            let caller = fixture.caller(&parts, 0).await.unwrap();
+            check_connection_end(&fixture, &caller, async |clock| match (change, elevated) {
+                ("signed out", _) => {
+                    sessions.end(&fixture.tokens, &started.id).await.unwrap();
+                }
+                ("expired", false) => clock.advance(Duration::from_secs(7 * 24 * 3_600)),
+                ("expired", true) => clock.advance(Duration::from_secs(3_600)),
+                (_, false) => {
+                    fixture.remove_token("ann").await;
+                    fixture.add_token("ann", "answer").await;
+                }
+                (_, true) => fixture.remove_token("root").await,
+            })
+            .await;
+        }
+    }
 }
 
 #[tokio::test]

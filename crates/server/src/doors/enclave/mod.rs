@@ -21,7 +21,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use engine::Start;
-use futures_util::StreamExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use lifecycle::{CallerName, Entry, Event, ExecutionId, Rejection, Seq, Terms, ToolPath};
 use protocols::enclave::inbound::{self, Create, Message, ToolResult, Wanted};
 use protocols::enclave::sealing::ServerHello;
@@ -62,7 +62,7 @@ async fn create(State(app): State<Arc<App>>, caller: Caller, AnyBody(body): AnyB
     let create = inbound::create(&body)?;
     let filter = create.filter.clone();
     let execution = start(&app, &caller.name, create).await?;
-    streamed(&app, execution, "", Wish { from: 0, filter }).await
+    streamed(&app, caller, execution, "", Wish { from: 0, filter }).await
 }
 
 /// Starts a session; it is in the journal when this returns.
@@ -138,7 +138,7 @@ async fn stream(
         }
         found => found?,
     };
-    streamed(&app, found.execution, &id, Wish { from, filter }).await
+    streamed(&app, caller, found.execution, &id, Wish { from, filter }).await
 }
 
 /// Whether the caller had such a session, and its events are no longer kept.
@@ -155,8 +155,15 @@ fn from(query: &Query, headers: &HeaderMap) -> u64 {
     from.or_else(|| last.and_then(number).map(|last| last.saturating_add(1))).unwrap_or(0)
 }
 
-async fn streamed(app: &Arc<App>, execution: ExecutionId, id: &str, wish: Wish) -> Answer {
-    let reader = Reader::open(app, execution, wish).await?;
+async fn streamed(
+    app: &Arc<App>,
+    caller: Caller,
+    execution: ExecutionId,
+    id: &str,
+    wish: Wish,
+) -> Answer {
+    let ended = Arc::clone(app).connection_end(caller).boxed();
+    let reader = Reader::open(app, execution, wish, ended).await?;
     let reader = reader.ok_or_else(|| Refused::not_found(id))?;
     let session = HeaderValue::from_str(reader.session().as_str()).ok();
     let body = Body::from_stream(reader.batches());

@@ -6,7 +6,7 @@ use crate::app::App;
 use crate::discreet;
 use bytes::Bytes;
 use engine::Fault;
-use futures_util::future::FutureExt as _;
+use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt as _};
 use lifecycle::{Entry, Event, ExecutionId, Seq};
@@ -44,6 +44,8 @@ pub(super) struct Reader {
     /// Whether it wants what others want: everything, in clear.
     shares: bool,
     entries: BoxStream<'static, Result<Entry, Fault>>,
+    /// Resolves when the stream must end: with its caller's credential, or with the server.
+    ended: BoxFuture<'static, ()>,
     from: u64,
     filter: Option<Filter>,
     sealer: Option<Sealer>,
@@ -65,11 +67,12 @@ pub(super) struct Wish {
 }
 
 impl Reader {
-    /// Begins to read. `None` where there is no such session.
+    /// Begins to read, until the session is over or `ended` resolves. `None` where there is no such session.
     pub(super) async fn open(
         app: &Arc<App>,
         execution: ExecutionId,
         wish: Wish,
+        ended: BoxFuture<'static, ()>,
     ) -> Result<Option<Self>, Fault> {
         let mut entries = app.engine.follow(execution, Seq(0)).boxed();
         let Some(first) = entries.next().await.transpose()? else { return Ok(None) };
@@ -90,6 +93,7 @@ impl Reader {
             shares: wish.filter.is_none() && sealer.is_none(),
             session,
             entries: first.chain(entries).boxed(),
+            ended,
             from: wish.from,
             filter: wish.filter,
             sealer,
@@ -109,6 +113,10 @@ impl Reader {
         if self.reading.over {
             return None;
         }
+        // A session that says much is read from the tape for a long time.
+        if self.ended.as_mut().now_or_never().is_some() {
+            return Some(Err(Broken));
+        }
         if let Some(lines) = self.taped() {
             return Some(Ok(lines));
         }
@@ -117,6 +125,7 @@ impl Reader {
             tokio::select! {
                 biased; // a session that says much must not keep heartbeats waiting
                 () = self.app.stopping.cancelled() => return Some(Err(Broken)),
+                () = &mut self.ended => return Some(Err(Broken)),
                 () = sleep_until(self.beat) => self.sign_of_life(&mut lines),
                 entry = self.entries.next() => {
                     if let Err(broken) = self.take(entry, &mut lines).await {

@@ -12,7 +12,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::{BoxStream, SelectAll};
-use futures_util::{SinkExt as _, StreamExt as _};
+use futures_util::{FutureExt as _, SinkExt as _, StreamExt as _};
 use lifecycle::ExecutionId;
 use protocols::enclave::inbound::{self, Frame, ToolResult};
 use protocols::enclave::sealing::Envelope;
@@ -35,8 +35,12 @@ pub(crate) async fn open(
     let token = app.tasks.token();
     let upgrade = upgrade.max_message_size(FRAME_BYTES_MAX).max_frame_size(FRAME_BYTES_MAX);
     Ok(upgrade.on_upgrade(async move |socket| {
+        let ended = Arc::clone(&app).connection_end(caller.clone());
         let streams = SelectAll::new();
-        Conversation { app, caller, streams }.hold(socket).await;
+        tokio::select! {
+            () = Conversation { app, caller, streams }.hold(socket) => {}
+            () = ended => {}
+        }
         drop(token);
     }))
 }
@@ -162,7 +166,9 @@ impl Conversation {
     }
 
     async fn listen(&mut self, execution: ExecutionId, wish: Wish) -> Result<(), Refused> {
-        let reader = Reader::open(&self.app, execution, wish).await?;
+        // The socket ends with its credential, and its readers with the socket.
+        let ended = std::future::pending().boxed();
+        let reader = Reader::open(&self.app, execution, wish, ended).await?;
         let reader = reader.ok_or_else(|| Refused::not_found(&execution.to_string()))?;
         self.streams.push(reader.batches().boxed());
         Ok(())

@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
 
 /// How long processes may take to die with their connection.
 const DYING_TIME_MAX: Duration = Duration::from_secs(2);
@@ -37,13 +38,20 @@ pub(super) enum Life {
     OfTheSession,
 }
 
-/// Serves one client until it leaves.
+/// Who is at the other end of a connection.
+pub(super) struct Client {
+    /// Whose terminals with a name it sees.
+    pub(super) owner: String,
+    pub(super) life: Life,
+}
+
+/// Serves one client until it leaves or `ended` resolves.
 pub(super) async fn serve(
     server: &ExecServer,
-    owner: String,
+    Client { owner, life }: Client,
     mut incoming: impl Incoming,
     outgoing: impl Outgoing + 'static,
-    life: Life,
+    ended: impl Future<Output = ()> + Send,
 ) {
     let (outbox, unsent) = Outbox::new();
     let unheard = Arc::new(Unheard::default());
@@ -75,24 +83,9 @@ pub(super) async fn serve(
         connection.dialect = Dialect::Seed;
     }
     let _end_sending = stopping.clone().drop_guard();
-    loop {
-        let received = tokio::select! {
-            received = incoming.next() => received,
-            () = stopping.cancelled() => None,
-            () = connection.outbox.closed() => None,
-        };
-        let heard = match received {
-            Some(Received::Text(text)) => connection.hear(&text).await,
-            Some(Received::Heard(number)) => {
-                unheard.heard(number);
-                Ok(())
-            }
-            Some(Received::Nothing) => Ok(()),
-            None => Err(Leave),
-        };
-        if heard.is_err() {
-            break;
-        }
+    tokio::select! {
+        () = connection.receive(&mut incoming, &unheard, &stopping) => {}
+        () = ended => {}
     }
     stopping.cancel();
     drop(incoming);
@@ -129,6 +122,34 @@ struct Connection {
 }
 
 impl Connection {
+    /// Answers what arrives until the client leaves or `stopping`.
+    async fn receive(
+        &mut self,
+        incoming: &mut impl Incoming,
+        unheard: &Unheard,
+        stopping: &CancellationToken,
+    ) {
+        loop {
+            let received = tokio::select! {
+                received = incoming.next() => received,
+                () = stopping.cancelled() => None,
+                () = self.outbox.closed() => None,
+            };
+            let heard = match received {
+                Some(Received::Text(text)) => self.hear(&text).await,
+                Some(Received::Heard(number)) => {
+                    unheard.heard(number);
+                    Ok(())
+                }
+                Some(Received::Nothing) => Ok(()),
+                None => Err(Leave),
+            };
+            if heard.is_err() {
+                return;
+            }
+        }
+    }
+
     async fn hear(&mut self, text: &str) -> Result<(), Leave> {
         let message = match has_too_many_values(text) {
             true => Err("it holds too many values".to_owned()),

@@ -1,7 +1,7 @@
 //! A listener with this one door: a WebSocket at `/`, and `/readyz`.
 
 use super::{ExecServer, no_page};
-use crate::auth::{Admission, digest};
+use crate::auth::{RequestAdmission, digest};
 use crate::error::Problem;
 use crate::front::Front;
 use crate::listen::{Accepting, accept, upgrade};
@@ -58,7 +58,7 @@ pub async fn listen(
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     let accepting = Accepting::alone();
-    let admission = Admission::of_lone_door(address);
+    let admission = RequestAdmission::of_lone_door(address);
     let door = Door { admission, secret: secret.map(digest), server: server.clone() };
     let router = Router::new()
         .route("/", get(enter))
@@ -71,7 +71,7 @@ pub async fn listen(
 
 /// What a lone door knows.
 struct Door {
-    admission: Admission,
+    admission: RequestAdmission,
     secret: Option<[u8; 32]>,
     server: ExecServer,
 }
@@ -86,7 +86,7 @@ impl Door {
 async fn enter(State(door): State<Arc<Door>>, request: Request) -> Result<Response, Problem> {
     door.admit(&request)?;
     let upgrade = upgrade(request, door.secret.as_ref()).await?;
-    door.server.open(String::new(), upgrade)
+    door.server.open(String::new(), upgrade, std::future::pending())
 }
 
 async fn ready(State(door): State<Arc<Door>>, request: Request) -> Result<Response, Problem> {

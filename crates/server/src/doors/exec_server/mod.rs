@@ -66,14 +66,14 @@ pub enum Choice {
 
 /// How long a server retains what a client may still ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retention {
+pub struct ProcessRetention {
     /// How long the processes of a client that was cut off wait for it to come back; then they are killed.
     pub detached: Duration,
     /// How long a process is known after its end, with the last of its output.
     pub ended: Duration,
 }
 
-impl Default for Retention {
+impl Default for ProcessRetention {
     /// As codex 0.169 was measured: 80 s, and 65 to 95 s. Codex 0.166 had 30 s for both.
     fn default() -> Self {
         Self { detached: Duration::from_secs(80), ended: Duration::from_secs(80) }
@@ -94,7 +94,7 @@ struct Shared {
     choice: Choice,
     /// What every process is kept to, whatever its client asks for.
     imposed: Option<Confines>,
-    retention: Retention,
+    retention: ProcessRetention,
     places: Arc<Semaphore>,
     stopping: CancellationToken,
     tasks: Tasks,
@@ -108,7 +108,7 @@ impl ExecServer {
 
     /// The same; every process is kept to this, whatever its client asks for.
     pub fn confined(processes: Processes, choice: Choice, imposed: Option<Confines>) -> Self {
-        Self::retaining(processes, choice, imposed, Retention::default())
+        Self::retaining(processes, choice, imposed, ProcessRetention::default())
     }
 
     /// The same; what a client may still ask for is retained for other times than usual.
@@ -116,7 +116,7 @@ impl ExecServer {
         processes: Processes,
         choice: Choice,
         imposed: Option<Confines>,
-        retention: Retention,
+        retention: ProcessRetention,
     ) -> Self {
         let (stopping, tasks) = (CancellationToken::new(), Tasks::new());
         let sessions = Sessions::default();
@@ -144,7 +144,8 @@ impl ExecServer {
     ) {
         let (incoming, outgoing) = transport::lines(reader, writer);
         let life = connection::Life::OfTheConnection;
-        connection::serve(self, String::new(), incoming, outgoing, life).await;
+        let client = connection::Client { owner: String::new(), life };
+        connection::serve(self, client, incoming, outgoing, std::future::pending()).await;
     }
 
     /// Both ends of a connection within this process: this one is served until the other is dropped.
@@ -170,8 +171,14 @@ impl ExecServer {
         self.shared.tasks.wait().await;
     }
 
-    /// Serves a client of this name.
-    fn open(&self, owner: String, upgrade: WebSocketUpgrade) -> Result<Response, Problem> {
+    /// Serves a client of this name until it leaves or `ended` resolves. Then its processes are retained as for any
+    /// client that was cut off.
+    fn open(
+        &self,
+        owner: String,
+        upgrade: WebSocketUpgrade,
+        ended: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<Response, Problem> {
         let place = Arc::clone(&self.shared.places).try_acquire_owned();
         let place = place.map_err(|_| Problem::no_channel(CONNECTIONS_MAX))?;
         let server = self.clone();
@@ -179,7 +186,8 @@ impl ExecServer {
         let serve = async move |socket: WebSocket| {
             let (incoming, outgoing) = transport::frames(socket);
             let life = connection::Life::OfTheSession;
-            connection::serve(&server, owner, incoming, outgoing, life).await;
+            let client = connection::Client { owner, life };
+            connection::serve(&server, client, incoming, outgoing, ended).await;
             drop((place, token));
         };
         let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(FRAME_BYTES_MAX);
@@ -197,7 +205,8 @@ pub(crate) async fn open(
     let Some(server) = &app.exec_server else { return Err(Problem::no_route("/exec")) };
     caller.may_spawn().map_err(|_| Problem::needs(Scope::Process))?;
     no_page(&headers)?;
-    server.open(caller.name.0, upgrade)
+    let owner = caller.name.0.clone();
+    server.open(owner, upgrade, Arc::clone(&app).connection_end(caller))
 }
 
 /// No page has any business here, not even one of this machine.
@@ -214,7 +223,7 @@ mod tests {
 
     #[test]
     fn what_is_retained_is_retained_as_by_todays_codex() {
-        let Retention { detached, ended } = Retention::default();
+        let ProcessRetention { detached, ended } = ProcessRetention::default();
         assert_eq!(detached, Duration::from_secs(80));
         assert!((65..=95).contains(&ended.as_secs()));
     }

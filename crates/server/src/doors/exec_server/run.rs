@@ -1,6 +1,6 @@
 //! A whole exec-server: from a transport to the last process. What a program that is nothing else calls.
 
-use super::{Choice, Confines, ExecServer, ListenError, Retention, listen};
+use super::{Choice, Confines, ExecServer, ListenError, ProcessRetention, listen};
 use crate::auth::Secret;
 use crate::stdio;
 use processes::{Config, Processes, ProtectedPaths};
@@ -63,7 +63,7 @@ pub struct Options {
     /// What every process is kept to.
     pub sandbox: Option<Confines>,
     /// What is retained for clients, and for how long.
-    pub retention: Retention,
+    pub retention: ProcessRetention,
     /// What no process may use.
     pub protected: ProtectedPaths,
 }

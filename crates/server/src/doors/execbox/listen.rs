@@ -1,7 +1,7 @@
 //! A listener with this one door: a WebSocket, a loopback port or a socket in the file system.
 
 use super::{Channels, serve_lines};
-use crate::auth::{Admission, digest};
+use crate::auth::{RequestAdmission, digest};
 use crate::error::Problem;
 use crate::front::Front;
 use crate::listen::{Accepting, accept, upgrade};
@@ -125,7 +125,7 @@ pub async fn listen(
             let listener = TcpListener::bind(at).await.map_err(failed)?;
             let at = listener.local_addr().map_err(failed)?;
             let door = Door {
-                admission: Admission::of_lone_door(at),
+                admission: RequestAdmission::of_lone_door(at),
                 secret: secret.map(digest),
                 channels,
             };
@@ -150,7 +150,7 @@ pub async fn listen(
 
 /// What a lone WebSocket door knows.
 struct Door {
-    admission: Admission,
+    admission: RequestAdmission,
     secret: Option<[u8; 32]>,
     channels: Channels,
 }
@@ -159,7 +159,7 @@ struct Door {
 async fn enter(State(door): State<Arc<Door>>, request: Request) -> Result<Response, Problem> {
     door.admission.admit(&request)?;
     let upgrade = upgrade(request, door.secret.as_ref()).await?;
-    door.channels.open(upgrade)
+    door.channels.open(upgrade, std::future::pending())
 }
 
 impl Channels {

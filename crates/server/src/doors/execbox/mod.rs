@@ -45,7 +45,7 @@ pub(crate) async fn open(
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, Problem> {
     caller.may_run().map_err(|denied| Problem::denied(denied, ""))?;
-    app.channels.open(upgrade)
+    app.channels.open(upgrade, Arc::clone(&app).connection_end(caller))
 }
 
 /// All channels of one server.
@@ -66,14 +66,22 @@ impl Channels {
         Arc::clone(&self.places).try_acquire_owned().ok()
     }
 
-    /// Makes a channel of a request.
-    fn open(&self, upgrade: WebSocketUpgrade) -> Result<Response, Problem> {
+    /// Makes a channel of a request. It lasts until the host leaves or `ended` resolves.
+    fn open(
+        &self,
+        upgrade: WebSocketUpgrade,
+        ended: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<Response, Problem> {
         let place = self.place().ok_or_else(|| Problem::no_channel(CHANNELS_MAX))?;
         let token = self.tasks.token();
         let (sandbox, stopping) = (self.sandbox.clone(), self.stopping.clone());
         let serve = async move |socket: WebSocket| {
             let (incoming, outgoing) = transport::frames(socket);
-            relay::serve(sandbox, incoming, outgoing, stopping).await;
+            let serving = relay::serve(sandbox, incoming, outgoing, stopping);
+            tokio::select! {
+                () = serving => {}
+                () = ended => {}
+            }
             drop((place, token));
         };
         let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX);

@@ -53,7 +53,7 @@ pub(crate) async fn answers(
             Ok(counts) => counts,
             Err(problem) => return Ok(outbound::about(execution, problem.into_response())),
         };
-        let attendant = Attendant { counts, ..Attendant::new(&answering, execution) };
+        let attendant = Attendant { counts, ..Attendant::new(&answering, &caller, execution) };
         wait::attended(attendant, Until::AfterAll(questions), wait).await
     })
     .await

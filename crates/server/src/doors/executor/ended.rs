@@ -27,8 +27,11 @@ pub(crate) async fn result(
     see(&caller, &account, &id)?;
     let wait = patience(&query)?.unwrap_or(Duration::ZERO);
     if account.over().is_none() && !wait.is_zero() {
-        let attendant = Attendant::new(&app, execution);
-        wait::told(attendant, Until::Now(account.last()), Some(wait)).await?;
+        let attendant = Attendant::new(&app, &caller, execution);
+        let waited = wait::told(attendant, Until::Now(account.last()), Some(wait)).await?;
+        if waited.status() == StatusCode::UNAUTHORIZED {
+            return Ok(waited);
+        }
     }
     let account = wait::caught_up(&app, execution).await?;
     let (status, body) = match account.now() {

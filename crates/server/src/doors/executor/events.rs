@@ -5,7 +5,6 @@ use crate::answering::{AnswerPath, PageOrigin};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::Problem;
-use crate::pages::stream_end;
 use crate::query::{Id, Query};
 use axum::extract::State;
 use axum::http::header::ACCEPT;
@@ -104,7 +103,7 @@ async fn page(
     Ok(outbound::envelope(execution, StatusCode::OK, body))
 }
 
-/// Every entry once, until the execution, the server or the caller's browser session ends. A journal that fails ends it too: the
+/// Every entry once, until the execution, the server or the caller's credential ends. A journal that fails ends it too: the
 /// client comes again with the last number it heard.
 fn stream(
     app: &Arc<App>,
@@ -113,7 +112,7 @@ fn stream(
     after: Seq,
     (kinds, reader): (Kinds, QuestionReader),
 ) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
-    let ended = stream_end(Arc::clone(app), caller.clone());
+    let ended = Arc::clone(app).connection_end(caller.clone());
     let entries = app.engine.follow(execution, after);
     let events =
         entries.take_while(|entry| std::future::ready(entry.is_ok())).filter_map(move |entry| {

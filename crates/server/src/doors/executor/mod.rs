@@ -52,14 +52,14 @@ pub(crate) async fn execute(
     let limits = app.engine.limits();
     let start = Start { program: order.program, caller: caller.name.clone(), limits };
     let reader = pages.reader(&caller, &caller.name, AnswerPath::Request);
-    let approver = order.auto_approve.then_some(caller);
+    let approves_in_advance = order.auto_approve;
     let starting = Arc::clone(&app);
     wait::detached(&app, async move {
         let submitting = starting.engine.submit(start);
         let execution = wait::unless_stopping(&starting, submitting).await?;
         starting.metrics.count_start();
-        let attendant =
-            Attendant { approver, counts: true, reader, ..Attendant::new(&starting, execution) };
+        let usual = Attendant::new(&starting, &caller, execution);
+        let attendant = Attendant { approves_in_advance, counts: true, reader, ..usual };
         wait::attended(attendant, Until::START, wait).await
     })
     .await
@@ -91,7 +91,7 @@ pub(crate) async fn show(
         None => {
             let wait = Duration::from_millis(wait.min(WAIT_MS_MAX));
             let until = Until::Now(account.last());
-            let attendant = Attendant { reader, ..Attendant::new(&app, execution) };
+            let attendant = Attendant { reader, ..Attendant::new(&app, &caller, execution) };
             wait::told(attendant, until, Some(wait)).await
         }
     }
@@ -116,7 +116,7 @@ pub(crate) async fn resume(
         Some(question) => Some(question),
         None => oldest_open(&app, &caller, execution).await?,
     }) else {
-        return wait::told(Attendant::new(&app, execution), Until::Over, wait).await;
+        return wait::told(Attendant::new(&app, &caller, execution), Until::Over, wait).await;
     };
     let author = authorize(&app, &caller, path, execution, &[(question, &answer)]).await?;
     let resuming = Arc::clone(&app);
@@ -126,7 +126,7 @@ pub(crate) async fn resume(
             Ok(counts) => counts,
             Err(problem) => return Ok(outbound::about(execution, problem.into_response())),
         };
-        let attendant = Attendant { counts, ..Attendant::new(&resuming, execution) };
+        let attendant = Attendant { counts, ..Attendant::new(&resuming, &caller, execution) };
         wait::attended(attendant, Until::After(question), wait).await
     })
     .await
@@ -141,14 +141,14 @@ pub(crate) async fn cancel(
     let (execution, _) = find(&app, &id).await?;
     let owner = owner(&app, execution).await?;
     caller.may_cancel(&owner).map_err(|denied| Problem::denied(denied, &id))?;
-    let cancelling = app.engine.cancel(execution, caller.name);
+    let cancelling = app.engine.cancel(execution, caller.name.clone());
     let counts = match wait::unless_stopping(&app, cancelling).await {
         Ok(()) => true,
         // It is over, which is what was wanted.
         Err(engine::Error::Rejected(Rejection::AlreadyFinished)) => false,
         Err(error) => return Err(error.into()),
     };
-    let attendant = Attendant { counts, ..Attendant::new(&app, execution) };
+    let attendant = Attendant { counts, ..Attendant::new(&app, &caller, execution) };
     wait::told(attendant, Until::Over, None).await
 }
 

@@ -36,9 +36,11 @@ impl Until {
 /// Stays with an execution for a client.
 pub(super) struct Attendant {
     pub(super) app: Arc<App>,
+    /// Who waits.
+    pub(super) caller: Caller,
     pub(super) execution: ExecutionId,
-    /// Accepts the approvals that this caller may give in advance.
-    pub(super) approver: Option<Caller>,
+    /// Whether to accept the approvals that this caller may give in advance.
+    pub(super) approves_in_advance: bool,
     /// Whether the end, if it is heard, counts: of all who hear it one does.
     pub(super) counts: bool,
     /// Who reads the question, if one comes.
@@ -47,16 +49,20 @@ pub(super) struct Attendant {
 
 impl Attendant {
     /// For a client that may answer.
-    pub(super) fn new(app: &Arc<App>, execution: ExecutionId) -> Self {
+    pub(super) fn new(app: &Arc<App>, caller: &Caller, execution: ExecutionId) -> Self {
+        let (app, caller) = (Arc::clone(app), caller.clone());
         let reader = QuestionReader::MayAnswer;
-        Self { app: Arc::clone(app), execution, approver: None, counts: false, reader }
+        Self { app, caller, execution, approves_in_advance: false, counts: false, reader }
     }
 
     async fn attend(self, until: Until) -> Response {
         let execution = self.execution;
         let response = tokio::select! {
+            biased; // what is done already is sent, and the rest costs only those who wait
             response = self.listen(until) => response.unwrap_or_else(|problem| problem.into_response()),
             () = self.app.stopping.cancelled() => Problem::stopping().into_response(),
+            // Also ends approvals in advance.
+            () = self.app.credential_end(&self.caller) => Problem::unauthorized().into_response(),
         };
         outbound::about(execution, response)
     }
@@ -83,7 +89,7 @@ impl Attendant {
     fn told<'a>(&self, account: &'a Account, until: &Until) -> Option<Told<'a>> {
         match until {
             Until::Now(seq) if account.last() < *seq => None,
-            Until::Now(_) if self.approver.is_some() => {
+            Until::Now(_) if self.approves_in_advance => {
                 let is_left =
                     |asked: &&Asked| self.approval(&asked.question, &asked.tool).is_none();
                 let mut left = account.open().filter(is_left);
@@ -110,7 +116,7 @@ impl Attendant {
 
     /// As whom a question is accepted without being shown; none where it stays open.
     fn approval(&self, question: &Question, tool: &ToolPath) -> Option<AnswerAuthor> {
-        let approver = self.approver.as_ref()?;
+        let approver = self.approves_in_advance.then_some(&self.caller)?;
         let subject = AnswerSubject { owner: &approver.name, asked: Some((question, tool)) };
         permit(approver, AnswerPath::InAdvance, subject).ok()
     }

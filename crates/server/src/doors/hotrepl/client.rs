@@ -1,7 +1,9 @@
 //! One client at a session: frames in, frames out, neither waiting for the other.
 
 use super::discreet;
+use super::session::Attach;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, close_code};
+use futures_util::future::BoxFuture;
 use futures_util::{Sink as _, Stream as _};
 use protocols::hotrepl::Profile;
 use protocols::hotrepl::wire::FromServer;
@@ -27,6 +29,8 @@ pub(super) struct Client {
     /// What it calls this server, for links.
     pub(super) host: String,
     socket: WebSocket,
+    /// Resolves when the connection must end with its credential.
+    ended: BoxFuture<'static, ()>,
     unsent: VecDeque<Message>,
     unsent_bytes: usize,
     is_flushed: bool,
@@ -46,13 +50,15 @@ pub(super) enum Heard {
 }
 
 impl Client {
-    pub(super) fn new(socket: WebSocket, number: u64, profile: Profile, host: String) -> Self {
+    pub(super) fn new(number: u64, attach: Attach) -> Self {
+        let Attach { socket, profile, host, ended } = attach;
         let unsent = VecDeque::new();
         Self {
             number,
             profile,
             host,
             socket,
+            ended,
             unsent,
             unsent_bytes: 0,
             is_flushed: true,
@@ -99,6 +105,9 @@ impl Client {
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Heard> {
+        if !self.is_over {
+            self.is_over = self.ended.as_mut().poll(context).is_ready();
+        }
         if self.is_over || self.write(context).is_err() {
             return Poll::Ready(Heard::Gone);
         }

@@ -148,7 +148,9 @@ pub(crate) async fn open(
     let token = app.tasks.token();
     let upgrade = upgrade.max_message_size(FRAME_BYTES_MAX).max_frame_size(FRAME_BYTES_MAX);
     Ok(upgrade.on_upgrade(async move |socket| {
-        let mut attach = Box::new(Attach { socket, profile, host });
+        let (watching, owner) = (Arc::clone(&app), caller.clone());
+        let ended = Box::pin(async move { watching.credential_end(&owner).await });
+        let mut attach = Box::new(Attach { socket, profile, host, ended });
         // A session that ended just now makes way for another.
         while let Some(session) = app.repl.session(&caller.name, &name) {
             match session.attach(attach).await {

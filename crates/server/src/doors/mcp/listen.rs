@@ -52,12 +52,14 @@ async fn listen_for_long(
     let following = follow(Arc::clone(&visit.app), wanted, steps);
     let mut following = visit.app.tasks.see_through(following);
     let deadline = tokio::time::sleep(wait);
-    tokio::pin!(deadline);
+    let ended = visit.app.credential_end(&visit.caller);
+    tokio::pin!(deadline, ended);
     loop {
         tokio::select! {
             biased;
             told = &mut following => return told.map(Some),
             () = &mut deadline => return Ok(None),
+            () = &mut ended => return Err(Problem::unauthorized()),
             () = progress.tell(&mut step) => {}
         }
     }

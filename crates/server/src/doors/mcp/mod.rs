@@ -26,4 +26,4 @@ mod terms;
 mod visit;
 
 pub use serve::mcp_with;
-pub(crate) use serve::{Mcp, mcp};
+pub(crate) use serve::{Mcp, answer, mcp};

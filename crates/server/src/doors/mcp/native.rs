@@ -69,6 +69,9 @@ impl Call<'_> {
                     return Ok(Shown::Answered { counts: false });
                 }
                 () = self.visit.app.stopping.cancelled() => return Err(Problem::stopping()),
+                () = self.visit.app.credential_end(&self.visit.caller) => {
+                    return Err(Problem::unauthorized());
+                }
             };
             let Some(form) = filled else { break };
             if !forms.counts && form.action != ElicitationAction::Accept {

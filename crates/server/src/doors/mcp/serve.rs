@@ -15,16 +15,19 @@ use crate::query::Query;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, Method, header::HOST};
+use axum::http::header::{CONTENT_TYPE, HOST};
+use axum::http::{HeaderMap, HeaderName, Method};
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::get;
+use futures_util::StreamExt as _;
 use lifecycle::CallerName;
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use store::Records;
 use tokio_util::sync::CancellationToken;
@@ -85,7 +88,8 @@ impl<H: ServerHandler + Clone> Mcp<H> {
         let mut request = request.map(Body::from);
         request.extensions_mut().insert(Arc::clone(&visit));
         if visit.terms.mode != Mode::Native {
-            return Ok(self.stateless.handle(request).await.map(Body::new));
+            let response = self.stateless.handle(request).await.map(Body::new);
+            return Ok(until_credential_end(&visit, response));
         }
         let caller = &visit.caller.name;
         let named = session(request.headers());
@@ -100,7 +104,7 @@ impl<H: ServerHandler + Clone> Mcp<H> {
         if let (None, Some(id)) = (named, session(response.headers())) {
             self.own(id, caller).await;
         }
-        Ok(response.map(Body::new))
+        Ok(until_credential_end(&visit, response.map(Body::new)))
     }
 
     /// A session is its opener's; to others it is as if it did not exist.
@@ -121,18 +125,39 @@ impl<H: ServerHandler + Clone> Mcp<H> {
     }
 }
 
+/// Ends an event stream with its caller's credential. Answers of one piece are complete when they get here.
+fn until_credential_end(visit: &Arc<Visit>, response: Response) -> Response {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    if !kind.is_some_and(|kind| kind.starts_with("text/event-stream")) {
+        return response;
+    }
+    let ended = Arc::clone(&visit.app).connection_end(visit.caller.clone());
+    response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(ended))))
+}
+
 fn session(headers: &HeaderMap) -> Option<Arc<str>> {
     headers.get(SESSION)?.to_str().ok().map(Arc::from)
 }
 
-/// `/mcp`, every method.
+/// `/mcp` by the router: every method but POST, and all of them where there is no socket.
 pub(crate) async fn mcp(
     State(app): State<Arc<App>>,
     caller: Caller,
     query: Query,
     request: Request,
 ) -> Result<Response, Problem> {
-    let (visit, request) = enter(&app, caller, &query, request).await?;
+    answer(app, caller, &query, None, request).await
+}
+
+/// Answers a request to `/mcp` that comes from `peer`.
+pub(crate) async fn answer(
+    app: Arc<App>,
+    caller: Caller,
+    query: &Query,
+    peer: Option<SocketAddr>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (visit, request) = enter(&app, caller, query, peer, request).await?;
     match short::answer(&visit, &request).await {
         Some(answer) => Ok(answer),
         // In a box: it is large, and seldom needed.
@@ -158,12 +183,13 @@ async fn enter(
     app: &Arc<App>,
     caller: Caller,
     query: &Query,
+    peer: Option<SocketAddr>,
     request: Request,
 ) -> Result<(Arc<Visit>, Request<Bytes>), Problem> {
     caller.may_run().map_err(|denied| Problem::denied(denied, ""))?;
     let terms = Terms::read(query, caller.answers)?;
     let host = request.headers().get(HOST).cloned();
-    let visit = Arc::new(Visit { app: Arc::clone(app), caller, terms, host });
+    let visit = Arc::new(Visit { app: Arc::clone(app), caller, terms, host, peer });
     Ok((visit, bounded(request).await?))
 }
 
@@ -176,7 +202,7 @@ pub fn mcp_with<H: ServerHandler + Clone>(config: Config, handler: H) -> Router 
     let lent = Arc::new(Mcp::with(handler, &app.stopping, records));
     let serve =
         async move |State(app): State<Arc<App>>, caller: Caller, query: Query, request: Request| {
-            let (visit, request) = enter(&app, caller, &query, request).await?;
+            let (visit, request) = enter(&app, caller, &query, None, request).await?;
             lent.serve(visit, request).await
         };
     let methods = get(serve.clone()).post(serve.clone()).delete(serve);

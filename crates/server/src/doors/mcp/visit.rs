@@ -3,14 +3,14 @@
 use super::terms::{Mode, Terms};
 use crate::answering::{AnswerPath, PageOrigin};
 use crate::app::App;
-use crate::auth::Caller;
+use crate::auth::{Caller, is_loopback};
 use axum::http::HeaderValue;
 use axum::http::request::Parts;
 use lifecycle::{AnswerRole, CallerName, QuestionId};
 use protocols::executor::QuestionReader;
 use rmcp::model::{ErrorData, ProtocolVersion};
 use rmcp::service::{RequestContext, RoleServer};
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// One request's caller and terms.
@@ -20,6 +20,8 @@ pub(super) struct Visit {
     pub(super) terms: Terms,
     /// Host and port by which the client reached us.
     pub(super) host: Option<HeaderValue>,
+    /// Where its connection comes from; none where it is in this process.
+    pub(super) peer: Option<SocketAddr>,
 }
 
 /// How a question reaches a person, given what the client can do.
@@ -67,9 +69,8 @@ impl Visit {
 
     /// What a person elsewhere must know about the page's address; none where it is theirs.
     pub(super) fn page_note(&self) -> Option<&'static str> {
-        let host = self.host.as_ref().and_then(|host| host.to_str().ok()).unwrap_or("localhost");
-        let is_near = self.app.public_url.is_some() || is_loopback(host);
-        (!is_near).then_some(
+        let is_public = self.app.admission.public_origin().is_some();
+        (!is_public && !is_near(self.peer)).then_some(
             "The page is on the machine that runs Airlock, at the address by which this client reached it.",
         )
     }
@@ -96,12 +97,10 @@ impl Visit {
     }
 }
 
-/// Whether a `Host` names the machine itself.
-fn is_loopback(host: &str) -> bool {
-    let name = host.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
-    let name = name.map_or(host, |(name, _)| name).trim_matches(['[', ']']);
-    name.eq_ignore_ascii_case("localhost")
-        || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+/// Whether a client is on this machine. `Host` does not show it: a client elsewhere can name `localhost`, and one here another
+/// name.
+fn is_near(peer: Option<SocketAddr>) -> bool {
+    peer.is_none_or(|peer| is_loopback(peer.ip()))
 }
 
 /// Whether the client speaks a revision in which servers send no requests.
@@ -122,15 +121,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loopback_is_recognised_by_name_and_address() {
-        for near in
-            ["localhost", "LOCALHOST:4788", "127.0.0.1:1", "127.0.0.5", "[::1]:4788", "[::1]"]
-        {
-            assert!(is_loopback(near), "{near}");
+    fn a_client_is_near_by_its_address() {
+        assert!(is_near(None), "in this process");
+        for near in ["127.0.0.1:4788", "[::1]:4788", "[::ffff:127.0.0.1]:1"] {
+            assert!(is_near(near.parse().ok()), "{near}");
         }
-        for far in ["10.0.0.1:4788", "airlock.example", "localhost.example:1", "[fe80::1]:4788", ""]
-        {
-            assert!(!is_loopback(far), "{far}");
+        for far in ["10.0.0.1:4788", "[fe80::1]:4788", "[::ffff:10.0.0.1]:1"] {
+            assert!(!is_near(far.parse().ok()), "{far}");
         }
     }
 }

@@ -69,6 +69,8 @@ pub(super) struct Attach {
     pub(super) socket: WebSocket,
     pub(super) profile: Profile,
     pub(super) host: String,
+    /// Resolves when the client's connection must end with its credential.
+    pub(super) ended: BoxFuture<'static, ()>,
 }
 
 /// A session, for those who want something of it.

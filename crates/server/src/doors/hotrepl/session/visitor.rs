@@ -11,10 +11,9 @@ use tokio::time::Instant;
 
 impl Session {
     pub(super) fn attach(&mut self, attach: Attach) {
-        let Attach { socket, profile, host } = attach;
         self.leave(Some("new_connection"));
         self.n_clients += 1;
-        let mut client = Client::new(socket, self.n_clients, profile, host);
+        let mut client = Client::new(self.n_clients, attach);
         client.say(&FromServer::Handshake(handshake()));
         self.client = Some(client);
         // The first eval should not have to wait for a runner.
