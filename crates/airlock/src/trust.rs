@@ -65,11 +65,13 @@ fn record(data_dir: &Path, path: &Path) -> Result<String, String> {
     let shown = path.display();
     let text =
         std::fs::read_to_string(path).map_err(|error| format!("cannot read {shown}: {error}"))?;
-    sources::config::File::parse(&text).map_err(|why| format!("{shown}: {why}"))?;
+    let (by, now) = (config_files::author("trust"), Clock::system().now().0);
     let trusted =
-        TrustedFile::new(path, &text, &config_files::author("trust"), Clock::system().now().0);
+        TrustedFile::new(path, &text, &by, now).map_err(|why| format!("{shown}: {why}"))?;
     trusted.save(data_dir).map_err(|error| format!("cannot record it: {error}"))?;
-    Ok(format!("{shown} is trusted as it is now (SHA-256 {})", trusted.sha256))
+    let files: String =
+        trusted.files.keys().map(|path| format!("\n  with {}", path.display())).collect();
+    Ok(format!("{shown} is trusted as it is now (SHA-256 {}){files}", trusted.sha256))
 }
 
 fn forget(data_dir: &Path, path: &Path) -> Result<String, String> {
@@ -87,7 +89,10 @@ pub(crate) fn ask_about(files: &ConfigFiles) -> anyhow::Result<()> {
         for path in files.projects() {
             let Ok(text) = std::fs::read_to_string(path) else { continue };
             let trusted = TrustedFile::load(&files.data_dir, path).map_err(anyhow::Error::msg)?;
-            if trusted.is_some_and(|trusted| trusted.is_of(&text)) || !says_yes(path, &text) {
+            let counts = |trusted: TrustedFile| {
+                trusted.is_of(&text) && matches!(trusted.changed_file(), Ok(None))
+            };
+            if trusted.is_some_and(counts) || !says_yes(path, &text) {
                 continue;
             }
             print::note(&record(&files.data_dir, path).map_err(anyhow::Error::msg)?);

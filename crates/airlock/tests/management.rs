@@ -115,17 +115,23 @@ fn looking_at_an_address_asks_and_reveals_no_more_than_whether_a_description_is_
         format!("http://{}/", listener.local_addr().unwrap())
     };
     let absent = format!("{}/absent", web.url);
-    let approved = |code: &str| {
+    let approved = &|code: &str| {
         let asked = run.execute(code);
         assert_eq!(asked.json()["status"], "paused", "{code}: {asked:?}");
         admin.resume(&asked.question(), "accept").json()["structured"]["result"].clone()
     };
-    for tool in ["executor.coreTools.integrations.detect", "executor.mcp.probe"] {
-        for url in [&page, &closed, &absent] {
-            let seen = approved(&format!("return await tools.{tool}({{ url: {} }})", json!(url)));
-            assert_eq!(seen, json!({ "ok": true, "data": [] }), "{tool} {url}");
+    let silent = web.put("/silent", Page::Silence);
+    // At the same time: each takes as long as any other that finds nothing.
+    std::thread::scope(|scope| {
+        for tool in ["executor.coreTools.integrations.detect", "executor.mcp.probe"] {
+            for url in [&page, &closed, &absent, &silent] {
+                scope.spawn(move || {
+                    let code = format!("return await tools.{tool}({{ url: {} }})", json!(url));
+                    assert_eq!(approved(&code), json!({ "ok": true, "data": [] }), "{tool} {url}");
+                });
+            }
         }
-    }
+    });
     let api = house::api(&[("get", "/a", "readA")]);
     let url = web.put("/api.json", Page::Text("application/json", api));
     let detect = format!(

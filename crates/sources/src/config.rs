@@ -56,6 +56,9 @@ pub struct File {
     /// What of project files does not count, a sentence each.
     #[serde(skip)]
     pub notices: Vec<String>,
+    /// Files that project files name and that trust covers.
+    #[serde(skip)]
+    pub named_files: Vec<PathBuf>,
     /// Who is told when something asks.
     pub notify: Option<Notify>,
     /// Processes of clients and of programs.
@@ -339,6 +342,7 @@ impl File {
         }
         merged.lists.extend(self.lists);
         merged.notices.extend(self.notices);
+        merged.named_files.extend(self.named_files);
         merged.limits = self.limits.over(merged.limits);
         merged.repl = self.repl.over(merged.repl);
         merged

@@ -79,10 +79,21 @@ pub(crate) fn project_part(
 ) -> Result<(File, Vec<String>), String> {
     let shown = path.display();
     let advice = format!("read it, then run: airlock trust {shown}");
+    let trusted = trusted.map(|trusted| (trusted, changed_reason(trusted)));
     let (mut file, mut notices) = match (text, trusted) {
         (None, None) => return Ok((File::default(), vec![])),
-        (Some(text), Some(trusted)) if trusted.is_of(text) => (File::parse(text)?, vec![]),
-        (Some(text), Some(trusted)) => {
+        (Some(text), Some((trusted, Some(why)))) => {
+            let (file, notice) = tightening(text, &shown.to_string());
+            let (before, _) = tightening(&trusted.text, "");
+            let why = format!(
+                "{shown} is not trusted any more, because {why}: only its policies that block or require approval count; \
+                 {advice}"
+            );
+            let before = if trusted.is_of(text) { File::default() } else { before };
+            (file.over(before), notice.into_iter().chain([why]).collect())
+        }
+        (Some(text), Some((trusted, None))) if trusted.is_of(text) => (File::parse(text)?, vec![]),
+        (Some(text), Some((trusted, None))) => {
             let (changed, notice) = tightening(text, &shown.to_string());
             let trusted = File::parse(&trusted.text)?;
             let why = format!(
@@ -98,7 +109,7 @@ pub(crate) fn project_part(
             );
             (file, notice.into_iter().chain([why]).collect())
         }
-        (None, Some(trusted)) => {
+        (None, Some((trusted, _))) => {
             let why = format!(
                 "{shown} is gone: the policies of its trusted version that block or require approval still count; \
                  to forget them, run: airlock trust --forget {shown}"
@@ -108,6 +119,16 @@ pub(crate) fn project_part(
     };
     notices.extend(without_operators_sections(&mut file, &shown.to_string()));
     Ok((file, notices))
+}
+
+/// Why the files that a trusted text names are not those that were trusted; none where they are.
+fn changed_reason(trusted: &TrustedFile) -> Option<String> {
+    match trusted.changed_file() {
+        Ok(changed) => changed.map(|path| {
+            format!("{}, which it names, has changed since it was trusted", path.display())
+        }),
+        Err(why) => Some(why),
+    }
 }
 
 /// Policies that block or require approval, and nothing else. A text that is no configuration contributes nothing: an
@@ -159,7 +180,7 @@ mod tests {
     #[test]
     fn a_projects_file_counts_in_the_version_that_was_trusted() {
         let path = Path::new("/p/airlock.toml");
-        let trusted = TrustedFile::new(path, TEXT, "ann", 1);
+        let trusted = TrustedFile::new(path, TEXT, "ann", 1).unwrap();
         let (file, notices) = project_part(path, Some(TEXT), Some(&trusted)).unwrap();
         assert!(file.sources.contains_key("a") && patterns(&file) == ["a.*", "b.*"]);
         // Never taken from a project's file, trusted or not.
@@ -180,7 +201,7 @@ mod tests {
     #[test]
     fn a_changed_file_adds_to_the_trusted_version_and_takes_nothing_away() {
         let path = Path::new("/p/airlock.toml");
-        let trusted = TrustedFile::new(path, TEXT, "ann", 1);
+        let trusted = TrustedFile::new(path, TEXT, "ann", 1).unwrap();
         let changed = "[sources.evil]\nurl = 'http://e'\n[[policies]]\npattern = 'c'\naction = 'block'\n\
                        [[policies]]\npattern = '*'\naction = 'approve'\n";
         let (file, notices) = project_part(path, Some(changed), Some(&trusted)).unwrap();
@@ -190,6 +211,27 @@ mod tests {
         // Deleting the file does not remove what blocks.
         let (file, _) = project_part(path, None, Some(&trusted)).unwrap();
         assert_eq!((patterns(&file), file.sources.len()), (vec!["b.*"], 0));
+    }
+
+    #[test]
+    fn a_file_that_the_trusted_version_names_is_part_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("airlock.toml");
+        let named = folder.path().join("api.json");
+        let text =
+            "[sources.a]\nfile = 'api.json'\n[[policies]]\npattern = 'b.*'\naction = 'block'\n";
+        std::fs::write(&named, "{}").unwrap();
+        let trusted = TrustedFile::new(&path, text, "ann", 1).unwrap();
+        let part = || project_part(&path, Some(text), Some(&trusted)).unwrap();
+        assert_eq!((part().0.sources.len(), part().1), (1, vec![]));
+        std::fs::write(&named, "{ \"servers\": [] }").unwrap();
+        let (file, notices) = part();
+        assert_eq!((file.sources.len(), patterns(&file)), (0, vec!["b.*"]));
+        assert!(notices[0].contains("api.json, which it names, has changed"), "{notices:?}");
+        // What the trusted version blocks still counts beside another version.
+        let other = "[[policies]]\npattern = 'c'\naction = 'block'\n";
+        let (file, _) = project_part(&path, Some(other), Some(&trusted)).unwrap();
+        assert_eq!(patterns(&file), ["b.*", "c"]);
     }
 
     #[test]

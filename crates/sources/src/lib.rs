@@ -13,6 +13,7 @@ mod kept;
 mod known;
 mod live;
 mod manage;
+mod named_files;
 mod oauth;
 mod open;
 mod process_tool;

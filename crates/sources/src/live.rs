@@ -31,7 +31,9 @@ impl Sources {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
             let commands = self.commands().borrow().clone();
-            let now = watch::look(self.0.setup.files.watched().iter().chain(&commands.files));
+            let named = self.0.named_files.read().unwrap_or_else(PoisonError::into_inner).clone();
+            let files = self.0.setup.files.watched();
+            let now = watch::look(files.iter().chain(&commands.files).chain(&named));
             if now != seen {
                 seen = now;
                 if let Err(error) = self.apply().await {
@@ -66,6 +68,11 @@ impl Sources {
                 return Ok(());
             }
         };
+        self.0
+            .named_files
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone_from(&file.named_files);
         file.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
         let notice = (!file.notices.is_empty()).then(|| file.notices.join("\n"));
         *self.0.trouble.write().unwrap_or_else(PoisonError::into_inner) = notice;

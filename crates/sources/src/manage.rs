@@ -11,6 +11,8 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use lifecycle::{Failure, FailureCode, Json, Nature, Runs, ToolPath};
 use serde_json::{Map, Value, json};
+use std::pin::pin;
+use std::time::Duration;
 use tools::envelope::Trouble;
 use tools::{Card, Change, Request, Slug, Source, Tool};
 
@@ -27,12 +29,12 @@ impl Management {
 
 /// Every management tool by its path, and whether each of its calls needs an answer.
 pub fn management_tools() -> impl Iterator<Item = (&'static str, bool)> {
-    LIST.iter().map(|Listed(path, _, _, effect)| (*path, *effect != Effect::Shows))
+    LIST.iter().map(|Listed(path, _, _, effect)| (*path, *effect != ToolEffect::Shows))
 }
 
 /// What a call does, which decides whether it asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Effect {
+enum ToolEffect {
     /// Returns what the caller of the program can also read over HTTP. Runs without a question.
     Shows,
     /// Returns more than that, or makes the server send requests to an address that the program chose. Asks.
@@ -43,124 +45,124 @@ enum Effect {
 
 /// A management tool: its path, what it does, the names of its arguments, all of them texts, and its effect. An argument
 /// with a question mark may be left out.
-struct Listed(&'static str, &'static str, &'static [&'static str], Effect);
+struct Listed(&'static str, &'static str, &'static [&'static str], ToolEffect);
 
 const LIST: [Listed; 21] = [
     Listed(
         "executor.coreTools.integrations.list",
         "Lists the sources of tools.",
         &[],
-        Effect::Shows,
+        ToolEffect::Shows,
     ),
     Listed(
         "executor.coreTools.integrations.detect",
         "Finds out whether an address has a description: OpenAPI, GraphQL or MCP. An empty list where none can be read.",
         &["url"],
-        Effect::Examines,
+        ToolEffect::Examines,
     ),
     Listed(
         "executor.coreTools.integrations.refresh",
         "Reads a source anew and says what changed.",
         &["slug"],
-        Effect::Changes,
+        ToolEffect::Changes,
     ),
     Listed(
         "executor.coreTools.integrations.remove",
         "Removes a source and its connections.",
         &["slug"],
-        Effect::Changes,
+        ToolEffect::Changes,
     ),
     Listed(
         "executor.coreTools.connections.list",
         "Lists connections, without their secrets.",
         &[],
-        Effect::Shows,
+        ToolEffect::Shows,
     ),
     Listed(
         "executor.coreTools.connections.create",
         "Binds a source without a credential; people enter those that have one.",
         &["integration", "name", "owner?", "description?"],
-        Effect::Changes,
+        ToolEffect::Changes,
     ),
     Listed(
         "executor.coreTools.connections.createHandoff",
         "Gives the address of a page where a person enters a connection's secret; makes the connection where there is none.",
         &["integration", "name", "owner?", "template?", "description?"],
-        Effect::Changes,
+        ToolEffect::Changes,
     ),
     Listed(
         "executor.coreTools.oauth.start",
         "Gives the address where a person agrees that a connection is used; makes the connection where there is none.",
         &["integration", "name", "owner?"],
-        Effect::Changes,
+        ToolEffect::Changes,
     ),
     Listed(
         "executor.coreTools.oauth.cancel",
         "Ends what was begun for a connection: nobody needs to agree any more.",
         &["integration", "name", "owner?"],
-        Effect::Changes,
+        ToolEffect::Changes,
     ),
     Listed(
         "executor.coreTools.connections.remove",
         "Removes a connection.",
         &["integration", "owner", "name"],
-        Effect::Changes,
+        ToolEffect::Changes,
     ),
     Listed(
         "executor.coreTools.connections.refresh",
         "Reads a connection's source anew and says what changed.",
         &["integration", "owner", "name"],
-        Effect::Changes,
+        ToolEffect::Changes,
     ),
-    Listed(policies::LIST, "Lists the policies: who may call what.", &[], Effect::Examines),
+    Listed(policies::LIST, "Lists the policies: who may call what.", &[], ToolEffect::Examines),
     Listed(
         policies::CREATE,
         "Makes a policy: approve, require_approval or block.",
         &["owner", "pattern", "action", "position?"],
-        Effect::Changes,
+        ToolEffect::Changes,
     ),
     Listed(
         policies::UPDATE,
         "Changes a policy.",
         &["id", "owner?", "pattern?", "action?", "position?"],
-        Effect::Changes,
+        ToolEffect::Changes,
     ),
-    Listed(policies::REMOVE, "Removes a policy.", &["id", "owner?"], Effect::Changes),
+    Listed(policies::REMOVE, "Removes a policy.", &["id", "owner?"], ToolEffect::Changes),
     Listed(
         "executor.openapi.previewSpec",
         "Says what an OpenAPI description would become.",
         &["spec"],
-        Effect::Examines,
+        ToolEffect::Examines,
     ),
     Listed(
         "executor.openapi.addSpec",
         "Adds an API by the address of its OpenAPI description.",
         &["slug", "url", "baseUrl?"],
-        Effect::Changes,
+        ToolEffect::Changes,
     ),
     Listed(
         "executor.graphql.addIntegration",
         "Adds a GraphQL API by its address.",
         &["slug", "endpoint"],
-        Effect::Changes,
+        ToolEffect::Changes,
     ),
     Listed(
         "executor.mcp.probe",
         "Finds out whether an address is an MCP server. An empty list where none answers.",
         &["url"],
-        Effect::Examines,
+        ToolEffect::Examines,
     ),
     Listed(
         "executor.mcp.addServer",
         "Adds an MCP server by its address.",
         &["slug", "url"],
-        Effect::Changes,
+        ToolEffect::Changes,
     ),
     Listed(
         "executor.mcp.refreshServer",
         "Lists a server's tools anew.",
         &["slug"],
-        Effect::Changes,
+        ToolEffect::Changes,
     ),
 ];
 
@@ -202,11 +204,11 @@ fn tool(Listed(path, about, names, effect): &Listed) -> Tool {
     let members: Map<_, _> = names.iter().map(|name| (bare(name), text())).collect();
     let required: Vec<_> = names.iter().filter(|name| !name.ends_with('?')).collect();
     let input = json!({"type": "object", "properties": members, "required": required});
-    let asks = *effect != Effect::Shows;
+    let asks = *effect != ToolEffect::Shows;
     Tool {
         description: (*about).into(),
         input_schema: Some(input),
-        nature: Nature { read_only: *effect != Effect::Changes, runs: Runs::Here },
+        nature: Nature { read_only: *effect != ToolEffect::Changes, runs: Runs::Here },
         asks,
         answer_only: asks,
         ..Tool::new(ToolPath::parse(path).expect("our own paths are paths"))
@@ -302,19 +304,39 @@ fn wrong(why: String) -> Trouble {
     Trouble::new("invalid_tool_arguments", why)
 }
 
+/// When it is answered that an address has no description, whatever is there: a port that refuses, one that says
+/// nothing and one with another page must not differ by time.
+const NO_DESCRIPTION_TIME: Duration = Duration::from_secs(5);
+
+/// What is found before `end`. That nothing was found is answered at `end`, and not earlier.
+async fn found_before<T>(
+    detection: impl Future<Output = Option<T>>,
+    end: impl Future<Output = ()>,
+) -> Option<T> {
+    let mut end = pin!(end);
+    let found = tokio::select! {
+        biased;
+        found = detection => found,
+        () = &mut end => return None,
+    };
+    if found.is_none() {
+        end.await;
+    }
+    found
+}
+
 /// What an address is. Every failure looks alike, so that a program cannot use the server to find out which hosts and ports
 /// answer; the name and the slug come from the address, not from what was read there.
 async fn detected(sources: &Sources, url: &str, only_mcp: bool) -> Value {
-    let found = match sources.detect(url).await {
-        Ok(found) => found,
-        Err(why) => {
+    let detection = async {
+        let found = sources.detect(url).await;
+        let found = found.inspect_err(|why| {
             tracing::info!(url, why, "a management tool found no description");
-            return json!([]);
-        }
+        });
+        found.ok().filter(|found| !only_mcp || found.kind == "mcp")
     };
-    if only_mcp && found.kind != "mcp" {
-        return json!([]);
-    }
+    let end = tokio::time::sleep(NO_DESCRIPTION_TIME);
+    let Some(found) = found_before(detection, end).await else { return json!([]) };
     let address = url::Url::parse(url).ok();
     let name = address.as_ref().and_then(|address| address.host_str());
     let slug = address.as_ref().and_then(open::by_host).map(|slug| slug.to_string());
@@ -385,5 +407,32 @@ const fn code(error: &SourceError) -> &'static str {
         SourceError::NoConnection(_) => "connection_not_found",
         SourceError::Vault(_) => "connection_value_locked",
         SourceError::Store(_) => "internal",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt as _;
+    use std::future::{pending, ready};
+    use tokio::sync::oneshot;
+
+    #[test]
+    fn that_there_is_no_description_is_answered_at_one_time_only() {
+        assert_eq!(found_before(ready(Some(1)), pending()).now_or_never(), Some(Some(1)));
+        let end = || {
+            let (send, end) = oneshot::channel::<()>();
+            (send, async { end.await.unwrap_or_default() })
+        };
+        let (send, at_end) = end();
+        let mut refused = Box::pin(found_before(ready(None::<u8>), at_end));
+        assert_eq!(refused.as_mut().now_or_never(), None, "a port that refuses");
+        send.send(()).unwrap();
+        assert_eq!(refused.now_or_never(), Some(None));
+        let (send, at_end) = end();
+        let mut silent = Box::pin(found_before(pending::<Option<u8>>(), at_end));
+        assert_eq!(silent.as_mut().now_or_never(), None, "a port that says nothing");
+        send.send(()).unwrap();
+        assert_eq!(silent.now_or_never(), Some(None));
     }
 }

@@ -69,6 +69,8 @@ pub(crate) struct Inner {
     pub(crate) trouble: RwLock<Option<String>>,
     /// Other names by which enclave's programs call tools.
     pub(crate) aliases: RwLock<Arc<BTreeMap<ToolPath, ToolPath>>>,
+    /// Files that project files name and that trust covers: they are watched too.
+    pub(crate) named_files: RwLock<Vec<PathBuf>>,
     /// Commands that the files give to the REPL.
     pub(crate) commands: sync::watch::Sender<Arc<ReplCommands>>,
     /// Sources whose first reading is under way.
@@ -143,6 +145,7 @@ impl Sources {
             known: Mutex::default(),
             trouble: RwLock::default(),
             aliases: RwLock::default(),
+            named_files: RwLock::default(),
             commands: sync::watch::Sender::default(),
             loading: sync::watch::Sender::default(),
             descriptions,

@@ -1,8 +1,11 @@
 //! Project files that a person trusted: one record per path in the data directory, with the text that was trusted.
 
+use crate::config::File;
+use crate::named_files::named_files;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::collections::BTreeMap;
+use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -19,6 +22,9 @@ pub struct TrustedFile {
     pub sha256: String,
     /// The trusted text: it counts after the file has changed.
     pub text: String,
+    /// SHA-256 of the files of the project that the text names, by path.
+    #[serde(default)]
+    pub files: BTreeMap<PathBuf, String>,
     /// Who trusted it.
     pub by: String,
     /// When, in milliseconds since 1970.
@@ -26,10 +32,21 @@ pub struct TrustedFile {
 }
 
 impl TrustedFile {
-    /// A file with this text, trusted now.
-    pub fn new(path: &Path, text: &str, by: &str, at: i64) -> Self {
+    /// A file with this text, trusted now with the present contents of the files that it names.
+    pub fn new(path: &Path, text: &str, by: &str, at: i64) -> Result<Self, String> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let files = named_files(&File::parse(text)?, folder)?;
         let (path, sha256) = (path.to_owned(), digest(text.as_bytes()));
-        Self { path, sha256, text: text.to_owned(), by: by.to_owned(), at }
+        Ok(Self { path, sha256, text: text.to_owned(), files, by: by.to_owned(), at })
+    }
+
+    /// The first file that the trusted text names and that is not what it was; none where all are.
+    pub fn changed_file(&self) -> Result<Option<PathBuf>, String> {
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        let present = named_files(&File::parse(&self.text)?, folder)?;
+        let changed =
+            present.into_iter().find(|(path, sha256)| self.files.get(path) != Some(sha256));
+        Ok(changed.map(|(path, _)| path))
     }
 
     /// The record of a file, in this data directory.
@@ -67,7 +84,7 @@ impl TrustedFile {
         file.write_all(serde_json::to_string(self)?.as_bytes())?;
         file.sync_all()?;
         std::fs::rename(&partial, &record)?;
-        File::open(&folder)?.sync_all()
+        std::fs::File::open(&folder)?.sync_all()
     }
 
     /// Removes the record of a file; false where there was none.
@@ -96,17 +113,19 @@ mod tests {
 
     #[test]
     fn a_record_is_of_one_path_and_one_text_and_only_its_owner_can_read_it() {
+        const TEXT: &str = "limits.calls_max = 1";
         let dir = tempfile::tempdir().unwrap();
         let path = Path::new("/p/airlock.toml");
         assert_eq!(TrustedFile::load(dir.path(), path), Ok(None));
-        let trusted = TrustedFile::new(path, "a = 1", "ann", 7);
+        let trusted = TrustedFile::new(path, TEXT, "ann", 7).unwrap();
         trusted.save(dir.path()).unwrap();
         assert_eq!(TrustedFile::load(dir.path(), path), Ok(Some(trusted.clone())));
-        assert!(trusted.is_of("a = 1") && !trusted.is_of("a = 2"));
+        assert!(trusted.is_of(TEXT) && !trusted.is_of("# another"));
         assert_eq!(TrustedFile::load(dir.path(), Path::new("/q/airlock.toml")), Ok(None));
         let record = TrustedFile::record_path(dir.path(), path);
         assert_eq!(std::fs::metadata(&record).unwrap().permissions().mode() & 0o777, 0o600);
-        let edited = serde_json::to_string(&trusted).unwrap().replace("a = 1", "a = 2");
+        let edited =
+            serde_json::to_string(&trusted).unwrap().replace("calls_max = 1", "calls_max = 2");
         std::fs::write(&record, edited).unwrap();
         assert!(TrustedFile::load(dir.path(), path).is_err());
         assert_eq!(TrustedFile::forget(dir.path(), path).ok(), Some(true));

@@ -83,6 +83,8 @@ pub(crate) fn read(files: &ConfigFiles) -> Result<File, String> {
             }
             (FileAuthority::Project, text) => {
                 let trusted = TrustedFile::load(&files.data_dir, &file.path)?;
+                let covered = trusted.iter().flat_map(|trusted| trusted.files.keys().cloned());
+                merged.named_files.extend(covered);
                 project_part(&file.path, text.as_deref(), trusted.as_ref())
                     .map_err(|why| format!("{name}: {why}"))?
             }

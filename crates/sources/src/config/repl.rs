@@ -141,6 +141,11 @@ impl Repl {
         self
     }
 
+    /// The files that hold commands, as they are named.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.commands.iter().filter_map(|written| written.file.as_deref())
+    }
+
     /// Reads the files that commands stand in, from beside the file that names them.
     pub(crate) fn read_files(&mut self, folder: &Path) -> Result<(), String> {
         for written in &mut self.commands {

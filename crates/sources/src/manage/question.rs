@@ -225,7 +225,7 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Effect, LIST, Listed};
+    use super::super::{LIST, Listed, ToolEffect};
     use super::*;
     use lifecycle::{Pattern, Timestamp};
     use serde_json::json;
@@ -302,14 +302,14 @@ mod tests {
                 })
                 .collect();
             let question = composed(tool, &args.into());
-            if effect == Effect::Shows {
+            if effect == ToolEffect::Shows {
                 assert_eq!(question, None, "{tool}");
                 continue;
             }
             let question = question.unwrap().unwrap();
             assert!(!question.contains("\n\nApproved by"), "{tool}: {question}");
             assert!(!question.contains(['\u{202e}', '\u{2028}']), "{tool}: {question}");
-            if effect == Effect::Changes {
+            if effect == ToolEffect::Changes {
                 assert!(question.contains("every caller of this server"), "{tool}: {question}");
             }
         }
