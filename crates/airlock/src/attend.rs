@@ -7,7 +7,7 @@ mod typed;
 use crate::executions::{asks, ending};
 use crate::progress::Progress;
 use crate::{Exit, print};
-use client::{Ended, Error, Event, Happened, HttpClient, Id, Standing};
+use client::{Asks, Ended, Error, Event, Happened, HttpClient, Id, Standing};
 use desk::{Desk, Said};
 use futures_util::StreamExt as _;
 use lifecycle::{ExecutionId, Json, LogLevel, QuestionId, Seq};
@@ -152,12 +152,7 @@ impl Visit<'_> {
                 self.progress.clear();
                 match self.manner.json {
                     true => print::value(&reply.json),
-                    false => print::report(&asks::text(
-                        asks,
-                        Some(self.execution),
-                        self.client.base_url(),
-                        &self.manner.flags,
-                    )),
+                    false => self.report_question(asks).await?,
                 }
                 Ok(Some(Exit::Good))
             }
@@ -168,6 +163,12 @@ impl Visit<'_> {
             | Standing::Running
             | Standing::Parked => Ok(None),
         }
+    }
+
+    async fn report_question(&self, asks: &Asks) -> Result<(), Error> {
+        let origin = self.client.page_origin().await?;
+        print::report(&asks::text(asks, Some(self.execution), &origin, &self.manner.flags));
+        Ok(())
     }
 
     fn answered(&mut self, id: QuestionId, by: &str) {
@@ -181,8 +182,7 @@ impl Visit<'_> {
     async fn answer(&mut self, said: Said) -> Result<Option<Exit>, Error> {
         match said {
             Said::Later(asks) => {
-                let url = self.client.base_url();
-                print::report(&asks::text(&asks, Some(self.execution), url, &self.manner.flags));
+                self.report_question(&asks).await?;
                 return Ok(Some(Exit::Good));
             }
             Said::Answer(id, answer, rider) => {

@@ -206,6 +206,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_wait_for_a_supervisor_ends_and_says_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let waited = await_supervisor(folder.path(), Instant::now());
+        let why = waited.unwrap_err().to_string();
+        assert!(why.contains("a supervisor runs it and has not started it"), "{why}");
+        assert!(why.contains("airlock settings set supervised off"), "{why}");
+        let left = std::fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(left, 0, "no server was started");
+    }
+
+    #[test]
     fn a_server_gets_nothing_of_a_client_but_path_home_and_locale() {
         for (name, expected) in [
             ("PATH", true),

@@ -244,7 +244,9 @@ async fn show(client: &HttpClient, id: Id, json: bool, reach: &Reach) -> Result<
     if json {
         print::value(&reply.json);
     } else {
-        print::report(&show::text(id, &reply, client.base_url(), &reach.flags()));
+        let asks = matches!(reply.standing, Standing::Asks(_));
+        let origin = if asks { client.page_origin().await? } else { String::new() };
+        print::report(&show::text(id, &reply, &origin, &reach.flags()));
     }
     Ok(Exit::Good)
 }

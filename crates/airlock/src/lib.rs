@@ -132,7 +132,7 @@ pub fn main() -> std::process::ExitCode {
         Ok(Cli { verb: Verb::ReplServer(args) }) => repl_server::repl_server(args),
         Ok(Cli { verb: Verb::Repl(args) }) => repl::repl(&args),
         Ok(Cli { verb: Verb::Journal(args) }) => journal::journal(&args),
-        Err(refused) => print::usage(&refused),
+        Err(refused) => print::usage(refused),
     };
     exit.into()
 }

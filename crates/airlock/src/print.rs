@@ -2,6 +2,7 @@
 //! taming of control characters are for terminals.
 
 use crate::Exit;
+use clap::error::{ContextKind, ContextValue};
 use lifecycle::{Failure, FailureCode, Json, LogLevel};
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -113,11 +114,41 @@ pub(crate) fn told<T: serde::Serialize>(is_json: bool, value: &T, line: impl FnO
     }
 }
 
-/// What `clap` has to say: help and version on stdout, complaints on stderr.
-pub(crate) fn usage(refused: &clap::Error) -> Exit {
+/// Help and version on stdout, complaints about the command line on stderr.
+pub(crate) fn usage(mut refused: clap::Error) -> Exit {
+    suggest_verbs(&mut refused);
     // As for a closed pipe below.
     let _ = refused.print();
     if refused.exit_code() == 0 { Exit::Good } else { Exit::Usage }
+}
+
+/// Words that people type at other programs, with the verbs that do that here.
+const FOREIGN_VERBS: [(&[&str], &[&str]); 4] = [
+    (&["ls", "list", "ps", "status"], &["executions list", "tools sources"]),
+    (&["login", "signin"], &["sign-in"]),
+    (&["start", "up", "daemon"], &["serve"]),
+    (&["tool", "search"], &["tools search"]),
+];
+
+/// A shorter word is like too many verbs: clap takes `ls` for `repl-server`.
+const LIKE_VERB_CHARS_MIN: usize = 3;
+
+/// Replaces clap's suggestions for a verb that does not exist where ours are better.
+fn suggest_verbs(refused: &mut clap::Error) {
+    let Some(ContextValue::String(typed)) = refused.get(ContextKind::InvalidSubcommand) else {
+        return;
+    };
+    let known = FOREIGN_VERBS.iter().find(|(words, _)| words.contains(&typed.as_str()));
+    let is_short = typed.chars().count() < LIKE_VERB_CHARS_MIN;
+    if known.is_none() && !is_short {
+        return;
+    }
+    refused.remove(ContextKind::Suggested);
+    refused.remove(ContextKind::SuggestedSubcommand);
+    if let Some((_, verbs)) = known {
+        let verbs = verbs.iter().map(|verb| (*verb).to_owned()).collect();
+        refused.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(verbs));
+    }
 }
 
 /// What broke. A client that leaves in mid-call is an error to rmcp; to us it is a client that left.

@@ -184,7 +184,7 @@ impl Progress {
 }
 
 /// As much of a line as fits into so many columns without the last one, where terminals wrap.
-fn cut(line: &str, n_columns: usize) -> String {
+pub(crate) fn cut(line: &str, n_columns: usize) -> String {
     let mut left = n_columns.saturating_sub(1);
     let fits = |c: &char| {
         let width = c.width().unwrap_or(0);

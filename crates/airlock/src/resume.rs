@@ -124,7 +124,8 @@ async fn perform(
         Standing::Asks(_) if args.json => Ok(Exit::Good),
         Standing::Completed { .. } | Standing::Failed { .. } => ending::tell(client, id).await,
         Standing::Asks(asked) => {
-            print::report(&asks::text(&asked, reply.execution, client.base_url(), &reach.flags()));
+            let origin = client.page_origin().await?;
+            print::report(&asks::text(&asked, reply.execution, &origin, &reach.flags()));
             Ok(Exit::Good)
         }
         // We gave no time after which to be told this.

@@ -84,7 +84,14 @@ fn list(args: &Args) -> anyhow::Result<Exit> {
         }));
     };
     print::start_tracing();
-    for (name, setting) in look_up_settings(&dir).map_err(unusable)? {
+    let recorded = look_up_settings(&dir).map_err(unusable)?;
+    if recorded.is_empty() {
+        print::note(
+            "nothing is recorded yet, so every setting has its default, such as answers person; the first `airlock serve` \
+             records them",
+        );
+    }
+    for (name, setting) in recorded {
         let value = setting.value.to_string();
         let shown =
             json!({ "name": name.name(), "value": value, "by": setting.by, "at": setting.at.0 });

@@ -1,9 +1,12 @@
 //! `airlock source`: where tools come from. Asks the server that owns the data directory.
 
+use crate::progress::cut;
 use crate::reach::Reach;
 use crate::{Exit, print};
 use client::{Error, HttpClient, SourceChange, SourceLine};
 use serde_json::{Value, json};
+use std::pin::pin;
+use std::time::{Duration, Instant};
 
 /// Adds, lists, refreshes and removes the sources of a running server.
 ///
@@ -95,7 +98,9 @@ async fn add_source(client: &HttpClient, add: &NewSource, is_json: bool) -> Resu
     let NewSource { url, name, api_base_url, program } = add;
     let (name, source): (String, Value) = match (url, name) {
         (Some(url), _) => {
-            let Some((kind, slug)) = client.detect_source(url).await? else {
+            let reading = format!("reading {}", print::tamed(url));
+            let Some((kind, slug)) = elapsed_line(&reading, client.detect_source(url)).await?
+            else {
                 print::note(&format!("{url} is neither an OpenAPI description nor an MCP server"));
                 return Ok(Exit::Failed);
             };
@@ -114,7 +119,8 @@ async fn add_source(client: &HttpClient, add: &NewSource, is_json: bool) -> Resu
         (None, Some(name)) => (name.clone(), json!({ "kind": "mcp", "command": program })),
         (None, None) => return Ok(Exit::Usage),
     };
-    let change = client.add_source(&name, &source).await?;
+    let adding = format!("adding {}", print::tamed(&name));
+    let change = elapsed_line(&adding, client.add_source(&name, &source)).await?;
     if is_json {
         print::json(&change);
         return Ok(Exit::Good);
@@ -124,7 +130,51 @@ async fn add_source(client: &HttpClient, add: &NewSource, is_json: bool) -> Resu
         change.added_tools.len()
     )));
     change.left_out.iter().for_each(|why| print::note(&print::tamed(&format!("left out: {why}"))));
+    if let Some(advice) = credential_advice(&name, &client.auth_templates(&name).await?) {
+        print::note(&print::tamed(&advice));
+    }
     Ok(Exit::Good)
+}
+
+/// What must follow where calls of a new source need a credential.
+fn credential_advice(name: &str, templates: &[String]) -> Option<String> {
+    let (template, others) = templates.split_first()?;
+    let how = match template.as_str() {
+        "oauth" => String::new(),
+        _ => " --value @-".to_owned(),
+    };
+    let others = match others {
+        [] => String::new(),
+        others => format!(" (or {})", others.join(", ")),
+    };
+    Some(format!(
+        "its calls need a credential of the kind {template}{others}; add it with:\n  airlock connection add {name} \
+         --template {template}{how}"
+    ))
+}
+
+/// How often the line with the elapsed time is drawn.
+const BETWEEN_FRAMES: Duration = Duration::from_millis(500);
+
+/// Waits, and shows on a terminal what for, and for how long already.
+async fn elapsed_line<T>(what: &str, waiting: impl Future<Output = T>) -> T {
+    let mut waiting = pin!(waiting);
+    if !print::can_redraw() {
+        return waiting.await;
+    }
+    let began = Instant::now();
+    loop {
+        tokio::select! {
+            done = &mut waiting => {
+                print::redraw("");
+                return done;
+            }
+            () = tokio::time::sleep(BETWEEN_FRAMES) => {
+                let elapsed = began.elapsed().as_secs();
+                print::redraw(&cut(&format!("{what}… {elapsed} s"), print::width()));
+            }
+        }
+    }
 }
 
 fn tell(change: &SourceChange) {
@@ -143,4 +193,22 @@ fn line(source: &SourceLine) -> String {
     let SourceLine { slug, kind, tool_count, trouble, .. } = source;
     let trouble = trouble.as_deref().unwrap_or_default();
     print::tamed(format!("{slug}\t{kind}\t{tool_count}\t{trouble}").trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_that_needs_a_credential_says_how_to_add_it() {
+        let advice = |templates: &[&str]| {
+            let templates: Vec<_> = templates.iter().map(|name| (*name).to_owned()).collect();
+            credential_advice("todo", &templates)
+        };
+        assert_eq!(advice(&[]), None);
+        let expected = "its calls need a credential of the kind bearer (or apikey-0); add it with:\n  \
+                        airlock connection add todo --template bearer --value @-";
+        assert_eq!(advice(&["bearer", "apikey-0"]).as_deref(), Some(expected));
+        assert!(advice(&["oauth"]).is_some_and(|text| text.ends_with("--template oauth")));
+    }
 }

@@ -95,7 +95,14 @@ async fn perform(client: &HttpClient, args: &Args) -> Result<Exit, Error> {
 async fn describe(client: &HttpClient, path: &str, json: bool) -> Result<Exit, Error> {
     let path = path.strip_prefix("tools.").unwrap_or(path);
     let Some(tool) = client.describe_tool(path).await? else {
-        print::note(&format!("there is no tool {}", tamed(path)));
+        let tools = client.tools().await?;
+        let known = tools.iter().map(|tool| tool.address.trim_start_matches("tools.").to_owned());
+        let near = tools::suggest(path, known);
+        let hint = match near.is_empty() {
+            true => "; airlock tools search finds tools by what they do".to_owned(),
+            false => format!("; did you mean {}?", near.join(", ")),
+        };
+        print::note(&tamed(&format!("there is no tool {path}{hint}")));
         return Ok(Exit::Failed);
     };
     match json {

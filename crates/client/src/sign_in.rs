@@ -40,7 +40,19 @@ struct SessionList {
     sessions: Vec<BrowserSessionLine>,
 }
 
+#[derive(Deserialize)]
+struct SessionAnswer {
+    /// Not named by servers of earlier versions.
+    origin: Option<String>,
+}
+
 impl HttpClient {
+    /// The origin of links to the server's pages; the server's own address where it does not name one.
+    pub async fn page_origin(&self) -> Result<String, Error> {
+        let session: SessionAnswer = self.asked(Method::GET, "/api/session", None).await?;
+        Ok(session.origin.unwrap_or_else(|| self.base_url().to_owned()))
+    }
+
     /// The address of a page with a code that signs a browser in, once. `path` begins with `/`.
     pub async fn sign_in_link(&self, path: &str) -> Result<String, Error> {
         let minted: SignInCode = self.asked(Method::POST, CODES, None).await?;

@@ -63,6 +63,15 @@ impl HttpClient {
         self.asked(Method::POST, "/api/sources", Some(&body)).await
     }
 
+    /// The kinds of credential that a source's own description asks for, the usual one first.
+    pub async fn auth_templates(&self, slug: &str) -> Result<Vec<String>, Error> {
+        let path = format!("/api/integrations/{}", escaped(slug));
+        let source: Value = self.asked(Method::GET, &path, None).await?;
+        let methods = source["authMethods"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let templates = methods.iter().filter_map(|method| method["template"].as_str());
+        Ok(templates.map(str::to_owned).collect())
+    }
+
     /// Reads a source anew.
     pub async fn refresh_source(&self, slug: &str) -> Result<SourceChange, Error> {
         let path = format!("/api/integrations/{}/refresh", escaped(slug));

@@ -37,4 +37,5 @@ pub use schema::{misfit, schema_defect};
 pub use search::{Page, Search};
 pub use shared_schema::{Definitions, SharedSchema};
 pub use source::{CancelSignal, Person, Progress, Request, Source, Tool};
+pub use suggest::suggest;
 pub use token_source::{TokenFlow, TokenFlowKind, TokenSource};

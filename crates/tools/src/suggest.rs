@@ -13,7 +13,7 @@ const CONNECTION: &str = ".org.main.";
 
 /// At most [`SUGGESTIONS_MAX`] of `known`, the likeliest first. Linear in the letters of `known`,
 /// because programs may ask as often as they like.
-pub(crate) fn suggest(wanted: &str, known: impl Iterator<Item = String>) -> Vec<String> {
+pub fn suggest(wanted: &str, known: impl Iterator<Item = String>) -> Vec<String> {
     let pairs = Pairs::of(&without_connection(wanted));
     let mut alike: Vec<_> = known
         .map(|path| (pairs.likeness(&without_connection(&path)), path))

@@ -36,7 +36,8 @@ pub(super) async fn browse(
         }
         return Ok(Exit::Good);
     }
-    let branches = branches(&client.tools().await?, wish);
+    let tools = client.tools().await?;
+    let branches = tools_below(&tools, wish).unwrap_or_else(|| branches(&tools, wish));
     if branches.is_empty() {
         print::note(&nothing(&path, wish.matching));
         return Ok(Exit::Failed);
@@ -71,19 +72,41 @@ struct Branch {
     description: Option<String>,
 }
 
-fn branches(tools: &[ToolLine], wish: &Wish<'_>) -> BTreeMap<String, Branch> {
-    let matching = wish.matching.map(str::to_lowercase);
-    let fits = |path: &str, tool: &ToolLine| {
-        matching.as_ref().is_none_or(|text| {
+/// The tools below a path that is named, each with what follows that path; none where they are too many for a list.
+fn tools_below(tools: &[ToolLine], wish: &Wish<'_>) -> Option<BTreeMap<String, Branch>> {
+    let tools: Vec<_> = matching(tools, wish).collect();
+    let is_short = !wish.segments.is_empty() && tools.len() <= wish.limit;
+    let branch =
+        |description: &str| Branch { n_tools: 1, description: Some(description.to_owned()) };
+    let lines = tools.iter().map(|(rest, tool)| (rest.join("."), branch(&tool.description)));
+    is_short.then(|| lines.collect())
+}
+
+/// The tools below the path that have the wanted text, each with the segments that follow the path.
+fn matching<'t>(
+    tools: &'t [ToolLine],
+    wish: &Wish<'_>,
+) -> impl Iterator<Item = (Vec<&'t str>, &'t ToolLine)> {
+    let text = wish.matching.map(str::to_lowercase);
+    let fits = move |path: &str, tool: &ToolLine| {
+        text.as_ref().is_none_or(|text| {
             path.to_lowercase().contains(text) || tool.description.to_lowercase().contains(text)
         })
     };
-    let mut branches = BTreeMap::<String, Branch>::new();
-    for tool in tools {
+    tools.iter().filter_map(move |tool| {
         let path = tool.address.strip_prefix("tools.").unwrap_or(&tool.address);
         let mut segments = path.split('.');
         let is_below = wish.segments.iter().all(|wanted| segments.next() == Some(wanted));
-        let Some(next) = segments.next().filter(|_| is_below && fits(path, tool)) else { continue };
+        let rest: Vec<_> = segments.collect();
+        (is_below && !rest.is_empty() && fits(path, tool)).then_some((rest, tool))
+    })
+}
+
+fn branches(tools: &[ToolLine], wish: &Wish<'_>) -> BTreeMap<String, Branch> {
+    let mut branches = BTreeMap::<String, Branch>::new();
+    for (rest, tool) in matching(tools, wish) {
+        let mut segments = rest.into_iter();
+        let Some(next) = segments.next() else { continue };
         let branch = branches.entry(next.to_owned()).or_default();
         branch.n_tools += 1;
         if segments.next().is_none() {
@@ -182,6 +205,26 @@ mod tests {
         check(&["git"], Some("READS"), &[["repos", "1 tool", ""]]);
         check(&["gi"], None, &[]);
         check(&[], Some("nowhere"), &[]);
+    }
+
+    #[test]
+    fn a_short_list_below_a_path_names_the_tools_themselves() {
+        let tool = |path: &str| ToolLine {
+            address: format!("tools.{path}"),
+            description: "Does it.".into(),
+        };
+        let tools = ["todo.org.main.items.add", "todo.org.main.items.list", "git.x"].map(tool);
+        let rows = |segments: &[&str], limit| {
+            let segments: Vec<_> = segments.iter().map(|text| (*text).to_owned()).collect();
+            let wish = Wish { segments: &segments, matching: None, limit };
+            let found = tools_below(&tools, &wish)?;
+            Some(found.iter().map(|(name, branch)| branch.row(name)).collect::<Vec<_>>())
+        };
+        let row = |name: &str| [name.to_owned(), "tool".to_owned(), "Does it.".to_owned()];
+        let expected = [row("org.main.items.add"), row("org.main.items.list")];
+        assert_eq!(rows(&["todo"], 2).as_deref(), Some(&expected[..]));
+        assert_eq!(rows(&["todo"], 1), None, "too many: level by level");
+        assert_eq!(rows(&[], 9), None, "without a path, the sources");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub(crate) fn text(
     asks: &Asks,
     execution: Option<ExecutionId>,
-    base_url: &str,
+    page_origin: &str,
     flags: &str,
 ) -> String {
     let mut text = format!("Paused: {}\n\nQuestion:  {}", tamed(&asks.message), asks.question);
@@ -21,7 +21,7 @@ pub(crate) fn text(
         // An answer with this token does not count: commands that give one would only mislead.
         return text + &format!("\n\nA person decides on this page: {}", tamed(page));
     }
-    text.push_str(&format!("\nPage:      {base_url}/resume/{}", asks.question));
+    text.push_str(&format!("\nPage:      {page_origin}/resume/{}", asks.question));
     if let Some(url) = &asks.url {
         text.push_str(&format!("\nOpen:      {}", tamed(url)));
     }

@@ -5,7 +5,7 @@ use crate::print::tamed;
 use client::{Id, Reply, Standing};
 
 /// How it stands at the server; `flags` lead there.
-pub(super) fn text(id: Id, reply: &Reply, base_url: &str, flags: &str) -> String {
+pub(super) fn text(id: Id, reply: &Reply, page_origin: &str, flags: &str) -> String {
     let id = reply.execution.map_or(id, Id::from);
     let head = |status: &str| format!("Execution  {id}\nStatus     {status}");
     match &reply.standing {
@@ -17,7 +17,7 @@ pub(super) fn text(id: Id, reply: &Reply, base_url: &str, flags: &str) -> String
             head("failed") + &block("Error", error.lines()) + &log(logs)
         }
         Standing::Asks(asked) => {
-            head("paused") + "\n\n" + &asks::text(asked, None, base_url, flags)
+            head("paused") + "\n\n" + &asks::text(asked, None, page_origin, flags)
         }
         Standing::Running => head("running"),
         Standing::Parked => {
