@@ -327,7 +327,7 @@ fn whoever_may_not_answer_reads_nothing_that_answers() {
 }
 
 #[test]
-fn a_caller_elsewhere_reads_that_the_page_is_on_the_servers_machine() {
+fn a_caller_of_this_machine_reads_no_note_about_the_page_whatever_it_names_as_host() {
     let dir = tempfile::tempdir().unwrap();
     let served = Served::start(dir.path(), &["--allowed-host", "airlock.example"]);
     let run = served.client("run");
@@ -335,11 +335,11 @@ fn a_caller_elsewhere_reads_that_the_page_is_on_the_servers_machine() {
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
     let headers =
         [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
-    for (host, is_far) in [(None, false), (Some(("Host", "airlock.example")), true)] {
+    for host in [None, Some(("Host", "airlock.example"))] {
         let headers: Vec<_> = headers.into_iter().chain(host).collect();
         let told = run.send("POST", "/mcp", &headers, &call.to_string()).body;
         assert!(told.contains("user_approval_required"), "{told}");
-        assert_eq!(told.contains("The page is on the machine that runs Airlock"), is_far, "{told}");
+        assert!(!told.contains("The page is on the machine that runs Airlock"), "{told}");
     }
 }
 
@@ -379,4 +379,66 @@ fn tokens_show_their_value_and_can_be_changed() {
     let mut set = airlock(&["token", "set", "agent", "--answers", "person", "--data-dir"]);
     let set = set.arg(dir.path()).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&set.stdout), "agent run person\n", "{set:?}");
+}
+
+/// A request of the revision that has tasks, and what comes back.
+fn task_request(client: &Client, method: &str, mut params: Value) -> Value {
+    let extensions = json!({ "io.modelcontextprotocol/tasks": {} });
+    let capabilities =
+        json!({ "extensions": extensions, "elicitation": { "form": {}, "url": {} } });
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+    });
+    let name = params["name"].as_str().or(params["taskId"].as_str()).unwrap().to_owned();
+    let headers = [
+        ("Content-Type", "application/json"),
+        ("Accept", "application/json, text/event-stream"),
+        ("MCP-Protocol-Version", "2026-07-28"),
+        ("Mcp-Method", method),
+        ("Mcp-Name", &name),
+    ];
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+    let path = "/mcp?elicitation_mode=native&wait=50";
+    let answer = client.send("POST", path, &headers, &body);
+    let text = answer.body.lines().find_map(|line| line.strip_prefix("data: "));
+    serde_json::from_str(text.unwrap_or(&answer.body)).unwrap()
+}
+
+#[test]
+fn what_a_tasks_client_brings_answers_nothing_under_person() {
+    let dir = tempfile::tempdir().unwrap();
+    let served = Served::start(dir.path(), &["--answers", "model"]);
+    for (answers, counts) in [("person", false), ("client", true)] {
+        // Over MCP a token's scopes make no difference.
+        let token = mint(&served, answers, &["run", "answer"], answers);
+        let code = format!("await tools.demo.sleep({{ ms: 300 }}); {WRITE}");
+        let call = json!({ "name": "execute", "arguments": { "code": code } });
+        let task = task_request(&token, "tools/call", call)["result"]["taskId"].clone();
+        let named = || json!({ "taskId": task });
+        let needed = served::wait_for(|| {
+            let shown = task_request(&token, "tasks/get", named())["result"].clone();
+            (shown["status"] == "input_required").then_some(shown)
+        });
+        let (id, asked) = needed["inputRequests"].as_object().unwrap().iter().next().unwrap();
+        assert_eq!(asked["params"]["mode"] == "url", !counts, "{needed}");
+        let mut update = named();
+        update["inputResponses"] = json!({ id: { "action": "accept", "content": {} } });
+        // Under person the client was asked to show the page's address, and says that it did.
+        let updated = task_request(&token, "tasks/update", update);
+        assert!(updated["error"].is_null(), "{updated}");
+        let execution = task.as_str().unwrap();
+        if counts {
+            served::wait_for(|| (written(dir.path()) == "written\n").then_some(()));
+            let expected = [(answers.to_owned(), Some("client".to_owned()))];
+            assert_eq!(answered_as(&served, execution), expected);
+        } else {
+            let path = format!("/api/executions/{execution}/questions");
+            let open = served.client("admin").get(&path).json();
+            assert_eq!(open["questions"].as_array().unwrap().len(), 1, "{open}");
+            assert_eq!(answered_as(&served, execution), []);
+            assert_eq!(written(dir.path()), "");
+        }
+    }
 }

@@ -7,7 +7,7 @@ mod served;
 use client::exec_server::{ExecServerClient, RemoteExecServerConnectArgs, exec_params};
 use exec_served::heard;
 use serde_json::{Value, json};
-use served::airlock;
+use served::{Served, airlock, wait_for};
 use std::path::{Path, PathBuf};
 
 /// A server with a vault key outside of its data directory, and a file of its own for configuration.
@@ -100,7 +100,7 @@ async fn no_process_of_a_client_reads_the_token_of_an_administrator() {
         let pid = pid.unwrap()["pid"].as_i64().unwrap();
         // It is the number that counts outside.
         // The kernel fills it in a moment after the program is entered.
-        let words = served::wait_for(|| {
+        let words = wait_for(|| {
             let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap();
             (!words.is_empty()).then_some(words)
         });
@@ -177,6 +177,21 @@ async fn the_configuration_can_show_them_to_processes_without_a_sandbox() {
     let (said, code) = heard(&mut events, "p").await;
     assert_eq!((String::from_utf8_lossy(&said).trim(), code), (guarded.secrets[0].as_str(), 0));
     drop(guarded.folder);
+}
+
+#[test]
+fn a_server_whose_processes_can_read_its_files_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("airlock.toml");
+    std::fs::write(&config, "[processes]\nhide_server_files = false\n").unwrap();
+    let log = folder.path().join("log");
+    let words = ["--exec", "--config", config.to_str().unwrap()];
+    let file = std::fs::File::create(&log).unwrap();
+    let served = Served::start_with(&folder.path().join("data"), &words, file.into(), None);
+    let warning =
+        "WARNING: processes can read the data directory: the scope `process` equals `admin` here";
+    wait_for(|| std::fs::read_to_string(&log).unwrap().contains(warning).then_some(()));
+    assert_eq!(served.stop(), Some(0));
 }
 
 /// The variables that hold a server's own secrets are not passed on.

@@ -93,6 +93,36 @@ fn a_named_origin_may_call_and_no_other() {
 }
 
 #[test]
+fn a_named_origin_is_a_recorded_setting_that_no_flag_adds_to() {
+    let (dir, data) = (tempfile::tempdir().unwrap(), "data");
+    let data_dir = dir.path().join(data);
+    let (first, second) = ("http://localhost:5173", "http://localhost:5174");
+    let may_call = |served: &Served| {
+        let client = served.client("run");
+        [first, second].map(|origin| {
+            client.send("GET", "/api/executions", &[("Origin", origin)], "").status == 200
+        })
+    };
+    let served = Served::start(&data_dir, &["--allowed-origin", first]);
+    assert_eq!(may_call(&served), [true, false]);
+    served.kill();
+    let served = Served::start(&data_dir, &[]);
+    assert_eq!(may_call(&served), [true, false], "nothing is lost with the flag");
+    served.kill();
+    let mut refused =
+        served::airlock(&["serve", "--listen", "127.0.0.1:0", "--allowed-origin", second]);
+    let refused = refused.arg("--data-dir").arg(&data_dir).output().unwrap();
+    let text = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{text}");
+    assert!(text.contains("airlock settings set allowed-origins"), "{text}");
+    let value = format!("{first},{second}");
+    let mut set = served::airlock(&["settings", "set", "allowed-origins", &value]);
+    assert!(set.arg("--data-dir").arg(&data_dir).status().unwrap().success());
+    let served = Served::start(&data_dir, &[]);
+    assert_eq!(may_call(&served), [true, true]);
+}
+
+#[test]
 fn a_host_that_is_allowed_has_its_origins_until_origins_are_named() {
     let of = |client: &Client, origin: &str| {
         client

@@ -116,6 +116,14 @@ impl Bridge {
     }
 }
 
+#[test]
+fn a_directory_without_a_record_says_that_defaults_count() {
+    let dir = tempfile::tempdir().unwrap();
+    let listed = done(verb(&dir.path().join("data"), &["settings"]));
+    assert_eq!((listed.code, listed.stdout.as_str()), (Some(0), ""));
+    assert!(listed.stderr.contains("every setting has its default"), "{listed:?}");
+}
+
 const BLOCKS: &str = "[[policies]]\npattern = 'demo.add'\naction = 'block'\n";
 
 /// The attack: the server dies, and the bridge of an agent starts another.

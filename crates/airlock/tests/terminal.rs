@@ -43,6 +43,34 @@ async fn a_call_is_approved_where_it_was_made() {
     house.shutdown().await;
 }
 
+/// `airlock mcp install` asks on a terminal who may answer, and says what each value means.
+#[tokio::test]
+async fn installing_a_client_asks_who_may_answer() {
+    let (dir, served) = fresh();
+    let house = house();
+    let config = dir.path().join("mcp.json");
+    let words = ["mcp", "install", "cursor", "--config", config.to_str().unwrap()];
+    let answers = || {
+        let listed = served.client("admin").get("/api/tokens").json();
+        let tokens = listed["tokens"].as_array().unwrap().clone();
+        let cursor = tokens.into_iter().find(|token| token["name"] == "cursor");
+        cursor.map(|token| token["answers"].as_str().unwrap().to_owned())
+    };
+    for (typed, expected) in [(&["\r"][..], "person"), (&["perhaps\r", "model\r"], "model")] {
+        let mut terminal = open(&served, &house, &words).await;
+        for meaning in ["person  only you", "client  also the dialog", "model   also the agent"] {
+            terminal.sees(meaning).await;
+        }
+        for line in typed {
+            terminal.sees("[person]: ").await;
+            terminal.types(line).await;
+        }
+        assert_eq!(terminal.ends().await, 0, "{}", terminal.text);
+        assert_eq!(answers().as_deref(), Some(expected));
+    }
+    house.shutdown().await;
+}
+
 #[tokio::test]
 async fn a_no_fails_the_call_and_later_leaves_the_question_open() {
     let (_dir, served) = fresh();

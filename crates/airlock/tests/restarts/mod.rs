@@ -2,9 +2,12 @@
 
 use crate::served::{Served, read};
 use crate::{fresh, lines, message};
+use lifecycle::{Entry, Event, Seq, State, Strength};
 use serde_json::json;
 use std::io::Write as _;
 use std::path::Path;
+use store::sqlite::SqliteStore;
+use store::{Append, Journal as _};
 
 #[test]
 fn a_stopping_server_tells_those_who_wait_and_goes_on_later() {
@@ -99,4 +102,44 @@ fn a_call_that_may_have_run_is_asked_about() {
 fn make_pipe(path: &Path) {
     let made = std::process::Command::new("mkfifo").arg(path).status().unwrap();
     assert!(made.success());
+}
+
+/// A data directory as `kill -9` leaves it between an accept and the call: the journal of a real server up to the dispatch, in
+/// a directory of its own. Accept and dispatch are one append, so no crash falls between these two entries.
+async fn cut_behind_the_dispatch(from: &Path, to: &Path, execution: &str) {
+    let (whole, cut) = (SqliteStore::open(from).unwrap(), SqliteStore::open(to).unwrap());
+    let execution = execution.parse().unwrap();
+    let mut entries = whole.read(execution, Seq(0), 1_000).await.unwrap();
+    let is_accept = |entry: &Entry| matches!(entry.event, Event::CallAnswered { .. });
+    let accept = entries.iter().position(is_accept).unwrap();
+    let next = &entries[accept + 1].event;
+    assert!(matches!(next, Event::CallDispatched { .. }), "{next:?}");
+    entries.truncate(accept + 2);
+    let mut state = State::default();
+    entries.iter().for_each(|entry| state.apply(entry.at, &entry.event));
+    let standing = state.standing().unwrap();
+    let (expected, strength) = (Seq(0), Strength::Synced);
+    cut.append(Append { execution, expected, entries, standing, strength }).await.unwrap();
+    tokio::join!(whole.close(), cut.close());
+}
+
+#[tokio::test]
+async fn an_accepted_call_that_may_not_have_gone_out_is_asked_about_and_made_once() {
+    let (dir, served) = fresh(&[]);
+    let client = served.client("run");
+    let code = "const done = await tools.demo.append({ line: 'once' }); return [done.appended]";
+    let paused = client.execute(code);
+    assert_eq!(client.resume(&paused.question(), "accept").result(), json!([true]));
+    let execution = paused.execution();
+    served.kill();
+    let killed = dir.path().join("killed");
+    cut_behind_the_dispatch(&dir.path().join("data"), &killed, &execution).await;
+
+    let served = Served::start(&killed, &[]);
+    let client = served.client("admin");
+    let asked = client.get(&format!("/api/executions/{execution}?wait=20000"));
+    let retry = json!({ "action": "accept", "content": { "choice": "retry" } }).to_string();
+    assert_eq!(lines(&killed), [""; 0], "a person says whether it goes out again");
+    let done = client.post(&format!("/api/executions/{}/resume", asked.question()), &retry);
+    assert_eq!((done.result(), lines(&killed)), (json!([true]), vec!["once".to_owned()]));
 }
