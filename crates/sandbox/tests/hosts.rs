@@ -6,7 +6,7 @@ mod suite;
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
-use suite::{ATTEMPTS, Watched, descendants};
+use suite::{ATTEMPTS, Watched, descendants, is_root};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 #[tokio::test]
@@ -47,6 +47,9 @@ fn an_ordinary_user_gets_the_full_jail() {
     let said = said(command.arg("check"));
     assert!(said[0].starts_with("tier: seccomp, no_new_privs, resource limits"), "{said:?}");
     assert!(said[0].contains("unprivileged user"), "{said:?}");
+    for layer in ["empty root directory", "empty capability bounding set"] {
+        assert!(!missing(&said[0]).contains(layer), "{said:?}");
+    }
     assert_eq!(said[1..], OUTCOMES);
 }
 
@@ -65,6 +68,9 @@ fn without_any_namespace_the_required_layers_hold_alone() {
     for namespace in ["user", "pid", "network", "mount", "ipc", "uts"] {
         assert!(missing.contains(&format!("{namespace} namespace")), "{said:?}");
     }
+    assert!(missing.contains("empty root directory"), "{said:?}");
+    // The bounding set was empty before: that needs no namespace.
+    assert!(!missing.contains("empty capability bounding set"), "{said:?}");
     assert_eq!(said[1..], OUTCOMES);
 }
 
@@ -93,8 +99,4 @@ fn said(command: &mut Command) -> Vec<String> {
 
 fn missing(tier: &str) -> &str {
     tier.split_once("not reached: ").map_or("", |(_, missing)| missing)
-}
-
-fn is_root() -> bool {
-    std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0)
 }

@@ -3,7 +3,8 @@
 mod suite;
 
 use sandbox::{Config, Exit, Layer, Program, Sandbox, StartError};
-use suite::{Watched, config, end, kill, lease, start, told};
+use std::io::ErrorKind;
+use suite::{Watched, capabilities, config, end, in_mounts_of, is_root, kill, lease, start, told};
 
 #[tokio::test]
 async fn a_killed_zygote_loses_its_runners_and_the_next_lease_works() {
@@ -112,6 +113,38 @@ async fn the_required_layers_stand() {
     assert!(
         Layer::ALL.into_iter().filter(|layer| layer.is_required()).all(|layer| tier.has(layer))
     );
+    sandbox.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_runners_root_directory_is_empty_and_it_has_no_capability_to_gain() {
+    let sandbox = start().await;
+    let mut runner = lease(&sandbox).await;
+    assert_eq!(told(&mut runner, "echo hello").await.unwrap(), "hello");
+    let (zygote, pid) = (sandbox.zygote_pid().unwrap() as i32, runner.pid().unwrap());
+    let tier = sandbox.tier();
+    if tier.has(Layer::EmptyBoundingSet) {
+        assert_eq!([zygote, pid].map(capabilities), [[0; 5]; 2]);
+    }
+    // Only root can look, and where mount namespaces are forbidden there is nothing to see.
+    assert_eq!(tier.has(Layer::EmptyRoot), tier.has(Layer::MountNamespace));
+    if is_root() && tier.has(Layer::EmptyRoot) {
+        let seen = in_mounts_of(pid, || {
+            let listed = ["/", "/..", "."].map(|at| std::fs::read_dir(at).unwrap().count());
+            let files = ["/etc/passwd", "/proc/self/status", "/dev/null", "/../../etc/passwd"];
+            let errors = files.map(|file| std::fs::read(file).unwrap_err().kind());
+            (listed, errors, std::fs::write("/new", "x").unwrap_err().kind())
+        });
+        let (gone, read_only) = (ErrorKind::NotFound, ErrorKind::ReadOnlyFilesystem);
+        assert_eq!(seen, ([0; 3], [gone; 4], read_only));
+        let mounts = std::fs::read_to_string(format!("/proc/{pid}/mountinfo")).unwrap();
+        assert_eq!(mounts.lines().count(), 1, "{mounts}");
+        for place in ["root", "cwd"] {
+            let place = std::fs::read_dir(format!("/proc/{pid}/{place}")).unwrap();
+            assert_eq!(place.count(), 0);
+        }
+    }
+    drop(runner);
     sandbox.shutdown().await;
 }
 

@@ -1,5 +1,6 @@
 //! The walls one by one. Each function raises one and says whether it stands.
 
+use super::empty_root;
 use super::tier::{Layer, Tier};
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, LandlockStatus, Ruleset,
@@ -11,6 +12,9 @@ use std::io;
 /// Nobody, on every distribution we know.
 const NOBODY: u32 = 65534;
 
+/// Capabilities have numbers below this: a set of them has so many bits.
+const CAPABILITIES_MAX: u64 = 64;
+
 /// The namespaces and the walls they are.
 const NAMESPACES: [(c_int, Layer); 6] = [
     (libc::CLONE_NEWUSER, Layer::UserNamespace),
@@ -21,7 +25,8 @@ const NAMESPACES: [(c_int, Layer); 6] = [
     (libc::CLONE_NEWUTS, Layer::UtsNamespace),
 ];
 
-/// Takes as many namespaces as the host allows and becomes nobody.
+/// Takes as many namespaces as the host allows, empties the root directory, becomes nobody and gives up every
+/// capability.
 ///
 /// With CAP_SYS_ADMIN the namespaces come first, owned by the host's users and thus out of reach from
 /// inside; the user namespace follows. Without it everything comes together with the user namespace.
@@ -29,11 +34,30 @@ pub(crate) fn leave_the_host(tier: &mut Tier) {
     let own =
         NAMESPACES.map(|(flag, _)| flag).into_iter().filter(|flag| *flag != libc::CLONE_NEWUSER);
     take_namespaces(tier, own.fold(0, |all, flag| all | flag));
+    // A mount namespace belongs to the user namespace in which it was made, and only there it can be changed.
+    enter_empty_root(tier);
+    // Root needs a capability for this that nobody has any more.
+    drop(empty_bounding_set());
     if become_nobody().is_ok() {
         tier.add(Layer::Unprivileged);
     }
     let rest = NAMESPACES.iter().filter(|(_, layer)| !tier.has(*layer));
     take_namespaces(tier, rest.fold(0, |all, (flag, _)| all | flag));
+    enter_empty_root(tier);
+    // Last, because every step above may need one. The process that waits for the zygote loses them too.
+    if empty_bounding_set().is_ok() {
+        tier.add(Layer::EmptyBoundingSet);
+    }
+    if drop_capabilities().is_ok() {
+        tier.add(Layer::NoCapabilities);
+    }
+}
+
+fn enter_empty_root(tier: &mut Tier) {
+    if tier.has(Layer::MountNamespace) && !tier.has(Layer::EmptyRoot) && empty_root::enter().is_ok()
+    {
+        tier.add(Layer::EmptyRoot);
+    }
 }
 
 fn take_namespaces(tier: &mut Tier, flags: c_int) {
@@ -63,8 +87,24 @@ fn become_nobody() -> io::Result<()> {
     }
 }
 
+/// Removes every capability from the bounding set: none can come back by starting a program. A new user namespace begins
+/// with a full set, so this is done in the last one, before the capabilities themselves are gone.
+fn empty_bounding_set() -> io::Result<()> {
+    for capability in 0..CAPABILITIES_MAX {
+        match prctl_answer(libc::PR_CAPBSET_READ, capability) {
+            Ok(0) => {}
+            Ok(_) => prctl(libc::PR_CAPBSET_DROP, capability)?,
+            // The kernel knows no more of them.
+            Err(_) => break,
+        }
+    }
+    Ok(())
+}
+
 /// Gives up every capability, also those that a user namespace hands to its first process.
-pub(crate) fn drop_capabilities() -> io::Result<()> {
+fn drop_capabilities() -> io::Result<()> {
+    // None are there unless the server was started with some. Kernels before 4.3 have no such set.
+    drop(prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL as u64));
     /// `_LINUX_CAPABILITY_VERSION_3`.
     const VERSION: u32 = 0x2008_0522;
     let header = [VERSION, 0];
@@ -90,8 +130,13 @@ pub(crate) fn die_with_parent() -> io::Result<()> {
 }
 
 fn prctl(option: c_int, value: u64) -> io::Result<()> {
+    prctl_answer(option, value).map(drop)
+}
+
+fn prctl_answer(option: c_int, value: u64) -> io::Result<c_int> {
     // SAFETY: the options used here take numbers, no pointers.
-    check(unsafe { libc::prctl(option, value, 0, 0, 0) })
+    let answer = unsafe { libc::prctl(option, value, 0, 0, 0) };
+    check(answer).map(|()| answer)
 }
 
 /// Sets a limit that cannot be raised again. A lower one that stands already is kept.
@@ -126,6 +171,6 @@ pub(crate) fn landlock() -> Option<u8> {
     }
 }
 
-fn check(answer: c_int) -> io::Result<()> {
+pub(super) fn check(answer: c_int) -> io::Result<()> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

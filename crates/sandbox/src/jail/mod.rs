@@ -1,9 +1,10 @@
 //! The walls around guest code. Raised once, by the zygote; runners are born inside.
 #![expect(
     unsafe_code,
-    reason = "namespaces, identity, limits and capabilities have no safe interface"
+    reason = "namespaces, mounts, identity, limits and capabilities have no safe interface"
 )]
 
+mod empty_root;
 mod filters;
 mod layers;
 mod tier;
@@ -36,9 +37,6 @@ pub(crate) struct Missing {
 
 /// The zygote's last step: raises the walls that need no fork. From here on the filter is in force.
 pub(crate) fn shut(tier: &mut Tier) -> Result<(), Missing> {
-    if layers::drop_capabilities().is_ok() {
-        tier.add(Layer::NoCapabilities);
-    }
     raise(tier, Layer::NoNewPrivileges, layers::no_new_privileges())?;
     // Best effort, and after every change of identity, for that resets it.
     drop(layers::become_unreadable());

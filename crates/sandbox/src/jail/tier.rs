@@ -29,11 +29,15 @@ pub enum Layer {
     Unprivileged,
     /// Every capability is gone.
     NoCapabilities,
+    /// The root directory is empty and read-only; no mount of the host is left.
+    EmptyRoot,
+    /// No capability can be gained by starting a program.
+    EmptyBoundingSet,
 }
 
 impl Layer {
     /// All of them, the required ones first.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Seccomp,
         Self::NoNewPrivileges,
         Self::Limits,
@@ -42,10 +46,12 @@ impl Layer {
         Self::PidNamespace,
         Self::NetNamespace,
         Self::MountNamespace,
+        Self::EmptyRoot,
         Self::IpcNamespace,
         Self::UtsNamespace,
         Self::Unprivileged,
         Self::NoCapabilities,
+        Self::EmptyBoundingSet,
     ];
 
     /// Whether nothing runs without it.
@@ -68,10 +74,14 @@ impl Layer {
             Self::PidNamespace
             | Self::NetNamespace
             | Self::MountNamespace
+            | Self::EmptyRoot
             | Self::IpcNamespace
             | Self::UtsNamespace => "allow user namespaces, or start with CAP_SYS_ADMIN",
             Self::Unprivileged => "start as an ordinary user",
             Self::NoCapabilities => "start without capabilities",
+            Self::EmptyBoundingSet => {
+                "allow user namespaces, or start as root or with an empty bounding set"
+            }
         }
     }
 
@@ -95,6 +105,8 @@ impl fmt::Display for Layer {
             Self::UtsNamespace => "uts namespace",
             Self::Unprivileged => "unprivileged user",
             Self::NoCapabilities => "no capabilities",
+            Self::EmptyRoot => "empty root directory",
+            Self::EmptyBoundingSet => "empty capability bounding set",
         })
     }
 }
@@ -179,8 +191,8 @@ mod tests {
         assert_eq!(
             tier.to_string(),
             "seccomp, no_new_privs, resource limits, Landlock (ABI 7), pid namespace, network namespace, \
-             mount namespace, ipc namespace, uts namespace, unprivileged user, no capabilities; \
-             not reached: user namespace"
+             mount namespace, empty root directory, ipc namespace, uts namespace, unprivileged user, no capabilities, \
+             empty capability bounding set; not reached: user namespace"
         );
     }
 

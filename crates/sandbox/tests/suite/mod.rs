@@ -97,3 +97,35 @@ pub(crate) fn descendants(ancestor: u32) -> HashSet<i32> {
     };
     parents.keys().copied().filter(|pid| is_below(*pid)).collect()
 }
+
+/// Runs `look` on a thread that has entered the mount namespace of a process, without its filter. Needs root.
+#[expect(unsafe_code, reason = "there is no safe setns")]
+pub(crate) fn in_mounts_of<T: Send + 'static>(
+    pid: i32,
+    look: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    let mounts = std::fs::File::open(format!("/proc/{pid}/ns/mnt")).expect("root may open it");
+    let inside = move || {
+        // SAFETY: both calls take numbers, and change this thread alone: from here on its root directory is its own.
+        let entered = unsafe {
+            libc::unshare(libc::CLONE_FS) == 0
+                && libc::setns(std::os::fd::AsRawFd::as_raw_fd(&mounts), libc::CLONE_NEWNS) == 0
+        };
+        assert!(entered, "{}", std::io::Error::last_os_error());
+        look()
+    };
+    std::thread::spawn(inside).join().expect("the thread does not panic")
+}
+
+/// The sets of capabilities of a process: inheritable, permitted, effective, bounding, ambient.
+pub(crate) fn capabilities(pid: i32) -> [u64; 5] {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it is alive");
+    ["CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:"].map(|name| {
+        let set = status.lines().find_map(|line| line.strip_prefix(name));
+        u64::from_str_radix(set.expect("every kernel has it").trim(), 16).expect("it is a number")
+    })
+}
+
+pub(crate) fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0)
+}
