@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tools::Catalogue;
+use tools::http::AddressRules;
 
 /// Where processes live; nowhere where nobody may start one.
 #[derive(Debug)]
@@ -73,11 +74,12 @@ impl Housing {
         }
     }
 
-    /// The door for clients, where there is room for it.
-    pub(crate) fn exec_server(&self) -> Option<ExecServer> {
+    /// The door for clients, where there is room for it. Its requests follow these rules about addresses.
+    pub(crate) fn exec_server(&self, rules: &AddressRules) -> Option<ExecServer> {
         let processes = self.processes.clone()?;
         let retention = retention(self.said.detached_seconds, self.said.ended_seconds);
-        Some(ExecServer::retaining(processes, Choice::Auto, self.confines(), retention))
+        let server = ExecServer::retaining(processes, Choice::Auto, self.confines(), retention);
+        Some(server.with_address_rules(rules.clone()))
     }
 
     /// What every process is kept to, whoever starts it.

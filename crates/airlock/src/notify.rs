@@ -15,6 +15,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tools::http::HttpClient;
 
 /// Notices under way at the same time; what is asked beyond them is told when some are done.
 const UNDER_WAY_MAX: usize = 16;
@@ -37,19 +38,22 @@ pub(crate) struct Config {
     pub(crate) files: ConfigFiles,
     /// Where the server listens.
     pub(crate) url: String,
+    /// What reaches webhooks.
+    pub(crate) http: HttpClient,
 }
 
 impl Notifier {
     /// Begins to look.
     pub(crate) fn start(config: Config) -> Self {
         let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
+        let courier = Courier::new(&config.http);
         let watcher = Watcher {
             config,
             tasks: tasks.clone(),
             stopping: stopping.clone(),
             told: BTreeSet::new(),
             room: Arc::new(Semaphore::new(UNDER_WAY_MAX)),
-            courier: Courier::default(),
+            courier,
         };
         tasks.spawn(watcher.run());
         Self { tasks, stopping }

@@ -26,6 +26,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 use store::sqlite::SqliteStore;
+use tools::http::HttpClient;
 use url::Url;
 
 /// Whoever stops a service kills it soon after: what is not done by then is in the journal anyway.
@@ -80,11 +81,13 @@ async fn attend(
     let listener = server::bind(listen).await.map_err(port_owner::explain)?;
     let lanes = Lanes::start().context("could not start threads")?;
     let housing = Housing::open(&files, settings.vault_key(), args.exec)?;
+    let http = HttpClient::default();
+    http.rules().add_listener(listener.local_addr().context("could not listen")?);
     let engine = engine(&args, data_dir, store, &housing, &settings).await?;
     if !args.started_by_client {
         settings.record(store, Clock::system().now()).await?;
     }
-    let sources = match open_sources(&settings, data_dir, &engine, store).await {
+    let sources = match open_sources(&settings, data_dir, &engine, (store, &http)).await {
         Ok(sources) => sources,
         Err(error) => {
             engine.shutdown().await;
@@ -96,7 +99,7 @@ async fn attend(
             listen,
             lanes: lanes.handles(),
             sources: Some(sources.clone()),
-            exec_server: if args.exec { housing.exec_server() } else { None },
+            exec_server: if args.exec { housing.exec_server(http.rules()) } else { None },
             ..config
         },
         Err(error) => {
@@ -122,7 +125,8 @@ async fn attend(
         print::note(&format!("WARNING: {VISIBLE_FILES} ({why})"));
     }
     let origin = server.origin().to_string();
-    let notifier = Notifier::start(notify::Config { engine: engine.clone(), files, url: origin });
+    let (notified, url) = (engine.clone(), origin);
+    let notifier = Notifier::start(notify::Config { engine: notified, files, url, http });
     signals.next().await;
     let stopping = async {
         notifier.shutdown().await;

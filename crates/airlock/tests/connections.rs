@@ -244,7 +244,7 @@ impl World {
         assert!(self.public.n_heard() > 0, "what is public was asked");
         assert_eq!(self.ours.n_heard(), 0, "nobody knocked at ours");
         let url = format!("http://127.0.0.1:{}", self.ours.port).parse().unwrap();
-        let named = Outgoing::new(reqwest::Method::GET, url);
+        let named = Outgoing::new(hyper::Method::GET, url);
         let never = CancelSignal::never();
         let sent = HttpClient::default().send(named, &Credential::none(), &never).await;
         assert!(sent.is_ok() && self.ours.n_heard() == 1, "{sent:?}");
@@ -327,7 +327,7 @@ async fn a_name_that_changes_its_mind_leads_to_the_address_that_was_judged() {
     let mut n_answered = 0;
     for _ in 0..20 {
         let url = format!("http://rebinding.example.test:{}/", public.port).parse().unwrap();
-        let request = Outgoing { reach: Reach::Public, ..Outgoing::new(reqwest::Method::GET, url) };
+        let request = Outgoing { reach: Reach::Public, ..Outgoing::new(hyper::Method::GET, url) };
         match http.send(request, &Credential::none(), &CancelSignal::never()).await {
             Ok(answer) => {
                 assert_eq!(answer.body, br#"{"from":"the internet"}"#);
@@ -336,7 +336,7 @@ async fn a_name_that_changes_its_mind_leads_to_the_address_that_was_judged() {
             Err(error) => assert!(error.to_string().contains("private network"), "{error}"),
         }
         let url = format!("http://both.example.test:{}/", public.port).parse().unwrap();
-        let request = Outgoing { reach: Reach::Public, ..Outgoing::new(reqwest::Method::GET, url) };
+        let request = Outgoing { reach: Reach::Public, ..Outgoing::new(hyper::Method::GET, url) };
         let answer = http.send(request, &Credential::none(), &CancelSignal::never()).await.unwrap();
         assert_eq!(answer.body, br#"{"from":"the internet"}"#, "of several addresses a public one");
     }

@@ -1,10 +1,12 @@
 //! The format of `airlock.toml`, which is also how added sources and connections are kept.
 
 mod connection;
+mod network;
 mod processes;
 mod repl;
 
 pub use connection::{Basic, Connection, Flow, OAuth, Text, Words};
+pub use network::{ListenerLimits, Network};
 pub use processes::{ProcessNetwork, ProcessRun, ProcessSandbox, Processes, RETENTION_SECONDS_MAX};
 pub use repl::{Repl, ReplCommand, ReplCommands, ReplDeed, WrittenCommand};
 
@@ -65,6 +67,10 @@ pub struct File {
     pub processes: Processes,
     /// What the REPL offers besides the catalogue.
     pub repl: Repl,
+    /// Which addresses requests may reach.
+    pub network: Network,
+    /// How many connections the server takes.
+    pub listener: ListenerLimits,
 }
 
 /// Who is told when something asks.
@@ -325,6 +331,8 @@ impl File {
         file.enclave.aliases()?;
         file.repl.check()?;
         file.processes.check()?;
+        file.network.check()?;
+        file.listener.check()?;
         file.lists = vec![std::mem::take(&mut file.policies)];
         Ok(file)
     }
@@ -336,6 +344,8 @@ impl File {
         merged.sources.extend(self.sources);
         merged.notify = self.notify.or(merged.notify);
         merged.processes = self.processes.over(merged.processes);
+        merged.network = self.network.over(merged.network);
+        merged.listener = self.listener.over(merged.listener);
         merged.enclave.tools.extend(self.enclave.tools);
         for (source, connections) in self.connections {
             merged.connections.entry(source).or_default().extend(connections);
@@ -407,5 +417,13 @@ mod tests {
         assert!(why.contains("line 2") && why.contains("urll"), "{why}");
         let why = File::parse("[enclave.tools]\nadd = 'demo..add'\n").unwrap_err();
         assert!(why.contains("demo..add"), "{why}");
+        for (text, expected) in [
+            ("[network]\nallow = ['metadata']\n", "network.allow: \"metadata\" is no address"),
+            ("[network]\nproxy = 'socks5://p:1'\n", "network.proxy: \"socks5://p:1\" is no proxy"),
+            ("[listener]\nhead_ms_max = 0\n", "listener.head_ms_max is 1 to 75000"),
+        ] {
+            let why = File::parse(text).unwrap_err();
+            assert!(why.starts_with(expected), "{why}");
+        }
     }
 }

@@ -156,6 +156,12 @@ fn without_operators_sections(file: &mut File, shown: &str) -> Vec<String> {
         file.processes = crate::config::Processes::default();
         ignored.push("[processes]");
     }
+    if std::mem::take(&mut file.network) != crate::config::Network::default() {
+        ignored.push("[network]");
+    }
+    if std::mem::take(&mut file.listener) != crate::config::ListenerLimits::default() {
+        ignored.push("[listener]");
+    }
     let notice = |section: &str| {
         format!(
             "{shown}: {section} is ignored, because it is never taken from a project's file; write it into \
@@ -171,7 +177,8 @@ mod tests {
 
     const TEXT: &str = "[sources.a]\nurl = 'http://a'\n[[policies]]\npattern = 'a.*'\naction = 'approve'\n\
                         [[policies]]\npattern = 'b.*'\naction = 'block'\n[notify]\ncommand = ['x']\n\
-                        [processes.run]\n";
+                        [processes.run]\n[network]\nallow = ['169.254.169.254']\nproxy = 'http://p'\n\
+                        [listener]\nconnections_max = 1\n";
 
     fn patterns(file: &File) -> Vec<&str> {
         file.lists.iter().flatten().map(|rule| rule.pattern.as_str()).collect()
@@ -185,7 +192,8 @@ mod tests {
         assert!(file.sources.contains_key("a") && patterns(&file) == ["a.*", "b.*"]);
         // Never taken from a project's file, trusted or not.
         assert!(file.notify.is_none() && file.processes.run.is_none());
-        assert_eq!(notices.len(), 2, "{notices:?}");
+        assert_eq!((file.network, file.listener), Default::default());
+        assert_eq!(notices.len(), 4, "{notices:?}");
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use crate::proof::Held;
 use crate::{SourceError, Sources, open};
+use hyper::Method;
 use lifecycle::{CallOutcome, Json, ToolPath};
-use reqwest::Method;
 use serde_json::Value;
 use std::time::Duration;
 use tools::http::{HttpLimits, Outgoing};

@@ -36,4 +36,6 @@ pub use process_tool::ProcessTool;
 pub use proof::Offer;
 pub use sources::{Setup, SourceError, Sources};
 pub use trusted::TrustedFile;
-pub use watch::{check, configured, notices, notify, processes, project_file, user_file};
+pub use watch::{
+    check, configured, listener_limits, notices, notify, processes, project_file, user_file,
+};

@@ -48,6 +48,8 @@ impl Sources {
         let read = watch::read(&self.0.setup.files);
         let read = read.and_then(|mut file| {
             let commands = std::mem::take(&mut file.repl).commands()?;
+            // Before anything is read by it.
+            file.network.configure(self.0.setup.http.rules())?;
             Ok((file.enclave.aliases()?, commands, file))
         });
         let file = match read {

@@ -2,7 +2,7 @@
 
 use crate::config::Source;
 use crate::descriptions::DescriptionText;
-use reqwest::Method;
+use hyper::Method;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -51,7 +51,7 @@ pub(crate) async fn open(
     http: &HttpClient,
 ) -> Result<Opened, String> {
     match kind(spec, http).await?.as_str() {
-        "mcp" => mcp(spec, credential, minding).await,
+        "mcp" => mcp(spec, credential, minding, http).await,
         "command" => command(spec, minding),
         "openapi" => openapi(spec, credential, http).await,
         "graphql" => graphql(spec, credential, http).await,
@@ -76,7 +76,7 @@ pub(crate) async fn open_offline(
     Some(match kind {
         "openapi" => import_openapi(spec, text, http).await,
         "graphql" => import_graphql(spec, text, http).await,
-        _ => mcp_server(spec, minding).and_then(|server| {
+        _ => mcp_server(spec, minding, http).and_then(|server| {
             let integration = server.import_listed(&text)?;
             Ok(opened_mcp(server, integration, None))
         }),
@@ -116,7 +116,8 @@ pub async fn detect(url: &str, http: &HttpClient) -> Result<Detected, String> {
         return Ok(Detected { kind: "graphql", url: url.to_owned(), title, slug });
     }
     let limits = McpLimits { start: Duration::from_secs(10), ..McpLimits::default() };
-    let server = McpServer::new(McpEndpoint::Http(url.to_owned()), Minding::Nobody, limits);
+    let endpoint = McpEndpoint::Http { url: url.to_owned(), client: http.clone() };
+    let server = McpServer::new(endpoint, Minding::Nobody, limits);
     let imported = server.import(&Credential::none()).await;
     server.close().await;
     match imported {
@@ -160,8 +161,13 @@ async fn kind(spec: &Source, http: &HttpClient) -> Result<String, String> {
     }
 }
 
-async fn mcp(spec: &Source, credential: &Credential, minding: Minding) -> Result<Opened, String> {
-    let server = mcp_server(spec, minding)?;
+async fn mcp(
+    spec: &Source,
+    credential: &Credential,
+    minding: Minding,
+    http: &HttpClient,
+) -> Result<Opened, String> {
+    let server = mcp_server(spec, minding, http)?;
     match server.import(credential).await {
         Ok((integration, listed)) => Ok(opened_mcp(server, integration, Some(listed))),
         Err(why) => {
@@ -171,14 +177,14 @@ async fn mcp(spec: &Source, credential: &Credential, minding: Minding) -> Result
     }
 }
 
-fn mcp_server(spec: &Source, minding: Minding) -> Result<McpServer, String> {
+fn mcp_server(spec: &Source, minding: Minding, http: &HttpClient) -> Result<McpServer, String> {
     let endpoint = match (&spec.url, spec.command.is_empty()) {
         (Some(url), true) => {
             let parsed = Url::parse(url).map_err(|_| "url is no address".to_owned())?;
             if !matches!(parsed.scheme(), "http" | "https") {
                 return Err("url begins with http:// or https://".into());
             }
-            McpEndpoint::Http(url.clone())
+            McpEndpoint::Http { url: url.clone(), client: http.clone() }
         }
         (None, false) => McpEndpoint::Stdio(spec.program()),
         (Some(_), false) | (None, true) => return Err("an MCP server has url or command".into()),

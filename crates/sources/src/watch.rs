@@ -1,6 +1,6 @@
 //! The configuration files, looked at again and again: a look costs two system calls.
 
-use crate::config::{FILE_BYTES_MAX, File, Notify, Processes};
+use crate::config::{FILE_BYTES_MAX, File, ListenerLimits, Notify, Processes};
 use crate::config_files::{ConfigFile, ConfigFiles, FileAuthority, project_part};
 use crate::trusted::TrustedFile;
 use lifecycle::{Limits, Policy, Timestamp};
@@ -29,6 +29,11 @@ pub fn notify(files: &ConfigFiles) -> Result<Option<Notify>, String> {
 /// What the files say of processes.
 pub fn processes(files: &ConfigFiles) -> Result<Processes, String> {
     Ok(read(files)?.processes)
+}
+
+/// What the files say of connections to the server.
+pub fn listener_limits(files: &ConfigFiles) -> Result<ListenerLimits, String> {
+    Ok(read(files)?.listener)
 }
 
 /// Which of the files there are, if they can be read; otherwise what is wrong with them.

@@ -10,6 +10,7 @@ mod refusal;
 mod session;
 
 use crate::envelope::{Trouble, done};
+use crate::http::HttpClient;
 use crate::{
     AuthMethod, Credential, Integration, Minding, Program, Request, SharedSchema, ToolSpec, scrub,
 };
@@ -29,12 +30,17 @@ use std::time::Duration;
 const ARGS_BYTES_MAX: usize = 8 << 20;
 
 /// Where an MCP server is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum McpEndpoint {
     /// A program that speaks on its standard input and output.
     Stdio(Program),
     /// An address that speaks streamable HTTP.
-    Http(String),
+    Http {
+        /// The address.
+        url: String,
+        /// What reaches it.
+        client: HttpClient,
+    },
 }
 
 /// Limits on one MCP server.

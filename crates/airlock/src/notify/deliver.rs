@@ -2,9 +2,9 @@
 
 use super::news::News;
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use hyper::Method;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
 use lifecycle::{BuiltinCaller, CallId, Json, ToolPath};
-use reqwest::Method;
-use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use sha2::Sha256;
 use sources::config::{Notify, Webhook};
 use std::fmt::Write as _;
@@ -38,19 +38,18 @@ pub(super) struct Courier {
     http: HttpClient,
 }
 
-impl Default for Courier {
-    fn default() -> Self {
+impl Courier {
+    /// Sends by the connections of a client, under its rules about addresses.
+    pub(super) fn new(http: &HttpClient) -> Self {
         let limits = HttpLimits {
             connect: ATTEMPT_TIME_MAX,
             total: ATTEMPT_TIME_MAX,
             request_bytes_max: ANSWER_BYTES_MAX,
             response_bytes_max: ANSWER_BYTES_MAX,
         };
-        Self { http: HttpClient::new(limits) }
+        Self { http: http.limited(limits) }
     }
-}
 
-impl Courier {
     /// Tells everybody who wants to know.
     pub(super) async fn deliver(&self, news: &News, notify: &Notify) {
         let command = (!notify.command.is_empty()).then_some(Way::Command(&notify.command));
@@ -154,6 +153,15 @@ fn signature(secret: &str, seconds: i64, body: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_webhook_is_no_way_around_the_rule_about_addresses() {
+        let text = "[notify.webhook]\nurl = 'http://169.254.169.254/'\nsecret = 'webhook-secret'\n";
+        let webhook = sources::config::File::parse(text).unwrap().notify.unwrap().webhook;
+        let courier = Courier::new(&HttpClient::default());
+        let why = courier.post(&News::example(), &webhook.unwrap()).await.unwrap_err();
+        assert!(why.contains("link-local or metadata address"));
+    }
 
     #[test]
     fn a_notice_is_signed_with_its_time() {

@@ -25,6 +25,21 @@ pub(super) struct News {
 }
 
 impl News {
+    /// One for tests.
+    #[cfg(test)]
+    pub(super) fn example() -> Self {
+        let id = uuid::Uuid::nil();
+        Self {
+            question: QuestionId::from_uuid(id),
+            execution: ExecutionId::from_uuid(id),
+            caller: CallerName("run".into()),
+            tool: "demo.append".into(),
+            kind: "approval",
+            title: "Approve demo.append?".into(),
+            url: "http://127.0.0.1:4788/resume/1".into(),
+        }
+    }
+
     /// What is sent.
     pub(super) fn body(&self) -> Value {
         json!({

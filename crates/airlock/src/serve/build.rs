@@ -67,7 +67,7 @@ pub(super) async fn open_sources(
     settings: &StartSettings,
     data_dir: &Path,
     engine: &Engine,
-    store: &SqliteStore,
+    (store, http): (&SqliteStore, &HttpClient),
 ) -> anyhow::Result<Sources> {
     let key = KeyPlace::File(settings.vault_key().to_owned());
     let vault = Vault::open(Arc::new(store.clone()), key).await?;
@@ -84,7 +84,7 @@ pub(super) async fn open_sources(
         files: settings.files(),
         minding: Minding::ThisBinary,
         vault,
-        http: HttpClient::default(),
+        http: http.clone(),
         serves: true,
     };
     let sources = Sources::start(setup).await?;

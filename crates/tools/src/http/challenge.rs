@@ -1,6 +1,6 @@
 //! What a refusal says in `WWW-Authenticate: Bearer …` (RFC 6750, RFC 9728). What it does not understand it passes by.
 
-use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
+use hyper::header::{HeaderMap, WWW_AUTHENTICATE};
 
 /// Scopes of one challenge: real ones name a handful.
 const SCOPES_MAX: usize = 50;

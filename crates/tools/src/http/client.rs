@@ -1,11 +1,14 @@
 //! Sends requests, with a limit on everything.
 
-use super::reach::{Internet, Names, Network, is_private};
+use super::reach::{Internet, Network, is_private};
 use super::redirect::{self, Kept, host};
-use super::{HttpError, Reach};
+use super::{
+    AddressRules, HttpError, Reach, SendError, SendErrorKind, Transport, TransportConfig,
+    TransportRequest, TransportResponse,
+};
 use crate::{CancelSignal, Credential, Place};
-use reqwest::header::{COOKIE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
-use reqwest::{Client, Method, Response, StatusCode, redirect::Policy};
+use hyper::header::{COOKIE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use hyper::{Method, StatusCode};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
@@ -15,12 +18,6 @@ use url::Url;
 
 /// More hops than that is a circle.
 const REDIRECTS_MAX: usize = 5;
-
-/// How long an unused connection is kept: APIs close theirs after about a minute.
-const IDLE_MAX: Duration = Duration::from_secs(50);
-
-/// Unused connections per host: a burst of calls leaves no more behind.
-const IDLE_PER_HOST_MAX: usize = 8;
 
 /// Limits on one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,8 +46,7 @@ impl Default for HttpLimits {
 /// Calls APIs. Clones share connections.
 #[derive(Debug, Clone)]
 pub struct HttpClient {
-    anywhere: Client,
-    public: Client,
+    transport: Transport,
     limits: HttpLimits,
 }
 
@@ -98,22 +94,23 @@ impl HttpClient {
 
     /// The same in another network than this machine's: tests have one where the internet is near.
     pub fn in_network(limits: HttpLimits, network: &Arc<dyn Network>) -> Self {
-        let tls = tls();
-        let builder = |reach| {
-            let names = Names { network: Arc::clone(network), reach };
-            Client::builder()
-                .dns_resolver(names)
-                .redirect(Policy::none())
-                .tcp_nodelay(true)
-                .connect_timeout(limits.connect)
-                .pool_idle_timeout(IDLE_MAX)
-                .pool_max_idle_per_host(IDLE_PER_HOST_MAX)
-                .tls_backend_preconfigured(tls.clone())
-        };
-        let why = "nothing but the TLS configuration can be wrong, and it is ours";
-        let anywhere = builder(Reach::Anywhere).build().expect(why);
-        let public = builder(Reach::Public).build().expect(why);
-        Self { anywhere, public, limits }
+        let transport = Transport::new(TransportConfig {
+            rules: AddressRules::default(),
+            network: Arc::clone(network),
+            tls: tls(),
+            connect_max: limits.connect,
+        });
+        Self { transport, limits }
+    }
+
+    /// The rules about addresses; all clones of this client follow them.
+    pub const fn rules(&self) -> &AddressRules {
+        self.transport.rules()
+    }
+
+    /// The connections alone, for protocols that have limits of their own.
+    pub const fn transport(&self) -> &Transport {
+        &self.transport
     }
 
     /// What it is limited to.
@@ -155,7 +152,8 @@ impl HttpClient {
         let mut proof = credential;
         for _ in 0..=REDIRECTS_MAX {
             let response = self.step(&request, proof).await?;
-            match redirect::follow(&request, response.status(), response.headers())? {
+            let is_inside = self.transport.is_from_inside(&response);
+            match redirect::follow(&request, is_inside, response.status(), response.headers())? {
                 None => return self.whole(response, request.url).await,
                 Some((next, kept)) => {
                     request = next;
@@ -172,14 +170,10 @@ impl HttpClient {
         &self,
         request: &Outgoing,
         credential: &Credential,
-    ) -> Result<Response, HttpError> {
-        let client = match request.reach {
-            Reach::Anywhere => &self.anywhere,
-            Reach::Public if is_private(&request.url) => {
-                return Err(HttpError::Private { host: host(&request.url) });
-            }
-            Reach::Public => &self.public,
-        };
+    ) -> Result<TransportResponse, HttpError> {
+        if request.reach == Reach::Public && is_private(&request.url) {
+            return Err(HttpError::Private { host: host(&request.url) });
+        }
         if !credential.is_for(&request.url) {
             return Err(HttpError::OtherAudience { host: host(&request.url) });
         }
@@ -187,15 +181,21 @@ impl HttpClient {
         for (name, value) in credential.at(Place::Query) {
             url.query_pairs_mut().append_pair(name, value);
         }
-        let sent = client
-            .request(request.method.clone(), url)
-            .headers(with_proof(&request.headers, credential)?)
-            .body(request.body.clone())
-            .send();
+        let sent = self.transport.send(TransportRequest {
+            method: request.method.clone(),
+            url,
+            headers: with_proof(&request.headers, credential)?,
+            body: request.body.clone(),
+            reach: request.reach,
+        });
         sent.await.map_err(|error| self.unreachable(&request.url, &error))
     }
 
-    async fn whole(&self, mut response: Response, url: Url) -> Result<Incoming, HttpError> {
+    async fn whole(
+        &self,
+        mut response: TransportResponse,
+        url: Url,
+    ) -> Result<Incoming, HttpError> {
         let max = self.limits.response_bytes_max;
         let too_large = || HttpError::TooLarge { host: host(&url), max };
         if response.content_length().is_some_and(|n_bytes| n_bytes > max as u64) {
@@ -214,12 +214,13 @@ impl HttpClient {
         Ok(Incoming { status, headers, body, url })
     }
 
-    fn unreachable(&self, url: &Url, error: &reqwest::Error) -> HttpError {
+    fn unreachable(&self, url: &Url, error: &SendError) -> HttpError {
         let host = host(url);
-        if error.is_timeout() {
-            return HttpError::TimedOut { host, after: self.limits.connect };
+        match error.kind() {
+            SendErrorKind::Refused => HttpError::Refused { host, why: error.to_string() },
+            SendErrorKind::TimedOut(after) => HttpError::TimedOut { host, after },
+            SendErrorKind::Unreachable => HttpError::Unreachable { host, why: error.to_string() },
         }
-        HttpError::Unreachable { host, why: root_cause(error) }
     }
 }
 
@@ -227,16 +228,6 @@ impl Default for HttpClient {
     fn default() -> Self {
         Self::new(HttpLimits::default())
     }
-}
-
-/// The innermost cause: the outer ones repeat the URL, and with it a credential in its query.
-fn root_cause(error: &dyn std::error::Error) -> String {
-    let mut inner = error;
-    while let Some(source) = inner.source() {
-        inner = source;
-    }
-    let text = inner.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 /// The request's headers and the credential's: where both speak, the credential does.
@@ -263,7 +254,7 @@ fn joined(before: Option<&HeaderValue>, header: &HeaderName, value: &str) -> Str
 }
 
 /// The same certificates on every machine, and ring.
-pub(crate) fn tls() -> ClientConfig {
+fn tls() -> ClientConfig {
     trusting(usual_roots())
 }
 

@@ -51,6 +51,14 @@ pub enum HttpError {
         /// Who was meant.
         host: String,
     },
+    /// An address that no request may reach.
+    #[error("{host} cannot be reached: {why}")]
+    Refused {
+        /// Who was asked.
+        host: String,
+        /// Which address, and why.
+        why: String,
+    },
     /// A credential that no header can hold.
     #[error("the connection's value for {name} has characters that cannot be sent")]
     BadCredential {
@@ -79,7 +87,7 @@ impl HttpError {
             Self::TooLarge { .. } => "upstream_response_too_large",
             Self::RequestTooLarge { .. } => "request_too_large",
             Self::Redirect { .. } => "upstream_redirect_refused",
-            Self::Private { .. } => "upstream_address_refused",
+            Self::Private { .. } | Self::Refused { .. } => "upstream_address_refused",
             Self::BadCredential { .. } => "connection_value_invalid",
             Self::OtherAudience { .. } => "connection_audience_refused",
             Self::Cancelled => "cancelled",
@@ -94,6 +102,7 @@ impl HttpError {
             | Self::RequestTooLarge { .. }
             | Self::Redirect { .. }
             | Self::Private { .. }
+            | Self::Refused { .. }
             | Self::BadCredential { .. }
             | Self::OtherAudience { .. }
             | Self::Cancelled => false,

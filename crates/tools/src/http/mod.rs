@@ -1,20 +1,30 @@
 //! The one way in which tools reach APIs: bounded in time and size, careful with redirects, and the only
 //! place where a credential meets a request.
 
+mod address;
 mod challenge;
 mod client;
+mod connector;
 mod error;
 mod exchange;
 mod media;
 mod reach;
 mod redirect;
+mod rules;
 mod shape;
+mod transport;
 
+pub use address::is_refused;
 pub use challenge::{Challenge, scopes};
-pub(crate) use client::tls;
 pub use client::{HttpClient, HttpLimits, Incoming, Outgoing, tls_with};
 pub use error::HttpError;
 pub(crate) use exchange::{exchange, outgoing};
 pub(crate) use media::{file, is_json, is_text, media_type};
 pub use reach::{Internet, Network, Reach};
+pub use rules::{
+    ALLOWED_MAX, AddressRules, AllowedAddress, IpNetwork, ProxyAddress, RefusedAddress,
+};
 pub(crate) use shape::{answer, trouble};
+pub use transport::{
+    SendError, SendErrorKind, Transport, TransportConfig, TransportRequest, TransportResponse,
+};

@@ -1,8 +1,8 @@
 //! Where a redirect leads, and whether we go there.
 
 use super::{HttpError, Outgoing, Reach};
-use reqwest::header::{ACCEPT, HeaderMap, LOCATION, USER_AGENT};
-use reqwest::{Method, StatusCode};
+use hyper::header::{ACCEPT, HeaderMap, LOCATION, USER_AGENT};
+use hyper::{Method, StatusCode};
 use url::Url;
 
 /// What is left of the original request in the next one.
@@ -14,9 +14,11 @@ pub(super) enum Kept {
     Question,
 }
 
-/// The next request, if the answer is a redirect.
+/// The next request, if the answer is a redirect. `is_inside` says whether the answer came from a network of ours: names are
+/// judged by their look, and this one may look public.
 pub(super) fn follow(
     sent: &Outgoing,
+    is_inside: bool,
     status: StatusCode,
     headers: &HeaderMap,
 ) -> Result<Option<(Outgoing, Kept)>, HttpError> {
@@ -39,13 +41,17 @@ pub(super) fn follow(
     if next.url.origin() == sent.url.origin() {
         return Ok(Some((next, Kept::All)));
     }
+    // A machine of ours may be made to redirect: it must not send us to another one, nor tell what it knows to others.
+    if is_inside || Reach::granted_to(&sent.url) == Reach::Anywhere {
+        return Err(refused(
+            "to another origin, and a private source is followed within its own only",
+        ));
+    }
     if !is_safe(&next.method) {
         return Err(refused("a request that changes something to another origin"));
     }
     // Whoever redirects may not send us into networks that it could not reach itself.
-    if sent.reach == Reach::Public || Reach::granted_to(&sent.url) == Reach::Public {
-        next.reach = Reach::Public;
-    }
+    next.reach = Reach::Public;
     next.headers.retain_only_harmless();
     Ok(Some((next, Kept::Question)))
 }
@@ -61,7 +67,7 @@ fn become_get(next: &mut Outgoing, status: StatusCode) {
     if becomes_get {
         next.method = Method::GET;
         next.body = vec![].into();
-        next.headers.remove(reqwest::header::CONTENT_TYPE);
+        next.headers.remove(hyper::header::CONTENT_TYPE);
     }
 }
 
@@ -106,9 +112,13 @@ mod tests {
     }
 
     fn next(method: Method, from: &str, status: u16, to: &str) -> String {
+        next_of(false, (method, from), status, to)
+    }
+
+    fn next_of(is_inside: bool, (method, from): (Method, &str), status: u16, to: &str) -> String {
         let headers = HeaderMap::from_iter([(LOCATION, to.parse().unwrap())]);
         let status = StatusCode::from_u16(status).unwrap();
-        match follow(&sent(method, from), status, &headers) {
+        match follow(&sent(method, from), is_inside, status, &headers) {
             Ok(None) => "no redirect".into(),
             Ok(Some((next, kept))) => format!(
                 "{} {} {kept:?} {:?} key={} body={}",
@@ -136,8 +146,28 @@ mod tests {
     fn another_origin_gets_the_bare_question_and_no_way_inside() {
         let other = next(Method::GET, "https://a.com/x", 301, "https://b.com/");
         assert_eq!(other, "GET https://b.com/ Question Public key=false body=4");
-        let port = next(Method::GET, "http://127.0.0.1:1/x", 301, "http://127.0.0.1:2/");
-        assert_eq!(port, "GET http://127.0.0.1:2/ Question Anywhere key=false body=4");
+    }
+
+    #[test]
+    fn a_private_source_is_followed_within_its_own_origin_only() {
+        let refused =
+            "redirects to another origin, and a private source is followed within its own only";
+        for (from, to) in [
+            ("http://127.0.0.1:1/x", "http://127.0.0.1:2/"),
+            ("http://127.0.0.1:1/x", "http://localhost:1/"),
+            ("http://10.0.0.1/x", "http://169.254.169.254/"),
+            ("http://10.0.0.1/x", "https://a.com/"),
+            ("http://wiki/x", "https://wiki/"),
+        ] {
+            let shown = next(Method::GET, from, 302, to);
+            assert!(shown.ends_with(refused), "{from} {to} {shown}");
+        }
+        let same = next(Method::GET, "http://127.0.0.1:1/x", 302, "http://127.0.0.1:1/y");
+        assert_eq!(same, "GET http://127.0.0.1:1/y All Anywhere key=true body=4");
+        // A name that looks public and leads to a machine of ours.
+        let inside = |to| next_of(true, (Method::GET, "https://a.com/x"), 302, to);
+        assert_eq!(inside("https://b.com/"), format!("a.com {refused}"));
+        assert_eq!(inside("/y"), "GET https://a.com/y All Anywhere key=true body=4");
     }
 
     #[test]

@@ -4,9 +4,9 @@ use super::redirect::host;
 use super::{Challenge, HttpError, Incoming, file, is_json, is_text, media_type};
 use crate::envelope::{Trouble, WANTED_SCOPES, done};
 use crate::{Credential, Place};
+use hyper::StatusCode;
+use hyper::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER, SET_COOKIE};
 use lifecycle::Json;
-use reqwest::StatusCode;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER, SET_COOKIE};
 use serde_json::{Map, Value, json};
 
 /// Headers that a program is shown.

@@ -1,11 +1,14 @@
 //! HTTP for MCP: what a server may send is bounded, and the credential goes along.
 
-use crate::http::Challenge;
+use crate::http::{
+    Challenge, HttpClient, Reach, SendError, Transport, TransportRequest, TransportResponse,
+};
 use crate::{Credential, Place};
+use bytes::Bytes;
 use futures_util::StreamExt as _;
-use futures_util::stream::BoxStream;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{RequestBuilder, Response, StatusCode};
+use futures_util::stream::{self, BoxStream};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, StatusCode};
 use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::streamable_http_client::{
     InsufficientScopeError, SseError, StreamableHttpClient, StreamableHttpError,
@@ -17,45 +20,35 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use url::Url;
 
 /// Longest answer, and longest stream before it must be opened anew.
 const BODY_BYTES_MAX: usize = 32 << 20;
-
-/// Until there is a connection.
-const CONNECT_MAX: Duration = Duration::from_secs(10);
 
 const SESSION: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";
 const BOTH: &str = "text/event-stream, application/json";
 const EVENTS: &str = "text/event-stream";
 
-type Failed = StreamableHttpError<reqwest::Error>;
+type Failed = StreamableHttpError<SendError>;
 
 /// A client whose answers end.
 #[derive(Clone)]
 pub(super) struct BoundedHttp {
-    client: reqwest::Client,
+    transport: Transport,
     proof: HeaderMap,
     query: Vec<(String, String)>,
     /// Whether the server has said that it does not know who calls.
     refused: Arc<AtomicBool>,
 }
 
-impl Default for BoundedHttp {
-    fn default() -> Self {
-        let client = reqwest::Client::builder()
-            .tcp_nodelay(true)
-            .tls_backend_preconfigured(crate::http::tls())
-            .connect_timeout(CONNECT_MAX)
-            .redirect(reqwest::redirect::Policy::none())
-            .build()
-            .expect("nothing but the TLS configuration can be wrong, and it is ours");
-        Self { client, proof: HeaderMap::new(), query: vec![], refused: Arc::default() }
-    }
-}
-
 impl BoundedHttp {
+    /// Without a credential, by the connections of a client and under its rules about addresses.
+    pub(super) fn new(client: &HttpClient) -> Self {
+        let transport = client.transport().clone();
+        Self { transport, proof: HeaderMap::new(), query: vec![], refused: Arc::default() }
+    }
+
     /// The same connections with a credential.
     pub(super) fn with_credential(&self, credential: &Credential) -> Result<Self, String> {
         let mut proof = HeaderMap::new();
@@ -70,7 +63,7 @@ impl BoundedHttp {
         let query =
             credential.at(Place::Query).map(|(name, value)| (name.to_owned(), value.to_owned()));
         let refused = Arc::default();
-        Ok(Self { client: self.client.clone(), proof, query: query.collect(), refused })
+        Ok(Self { transport: self.transport.clone(), proof, query: query.collect(), refused })
     }
 
     /// Whether the server has said that it does not know who calls; tells those who hold it later, too.
@@ -84,26 +77,31 @@ impl BoundedHttp {
         }
     }
 
-    fn request(
+    /// Sends a request with the credential. The server's address was configured, so it may be a private one.
+    async fn send(
         &self,
-        method: reqwest::Method,
-        uri: &str,
+        (method, uri): (Method, &str),
         session: Option<Arc<str>>,
-        headers: HashMap<HeaderName, HeaderValue>,
-    ) -> RequestBuilder {
-        let mut request = self.client.request(method, uri).headers(headers.into_iter().collect());
-        if !self.query.is_empty() {
-            request = request.query(&self.query);
+        mut headers: HeaderMap,
+        body: Vec<u8>,
+    ) -> Result<TransportResponse, Failed> {
+        let mut url = Url::parse(uri).map_err(|_| unexpected("its address is no URL".into()))?;
+        for (name, value) in &self.query {
+            url.query_pairs_mut().append_pair(name, value);
         }
         if let Some(session) = session {
-            request = request.header(SESSION, session.as_ref());
+            let session = HeaderValue::from_str(&session);
+            headers.insert(SESSION, session.map_err(|_| StreamableHttpError::SessionExpired)?);
         }
-        request.headers(self.proof.clone())
+        headers.extend(self.proof.clone());
+        let (body, reach) = (Bytes::from(body), Reach::Anywhere);
+        let request = TransportRequest { method, url, headers, body, reach };
+        self.transport.send(request).await.map_err(StreamableHttpError::Client)
     }
 }
 
 impl StreamableHttpClient for BoundedHttp {
-    type Error = reqwest::Error;
+    type Error = SendError;
 
     async fn post_message(
         &self,
@@ -115,10 +113,10 @@ impl StreamableHttpClient for BoundedHttp {
     ) -> Result<StreamableHttpPostResponse, Failed> {
         let had_session = session_id.is_some();
         let body = serde_json::to_vec(&message)?;
-        let request = self.request(reqwest::Method::POST, &uri, session_id, headers);
-        let request =
-            request.header(ACCEPT, BOTH).header(CONTENT_TYPE, "application/json").body(body);
-        let response = request.send().await.map_err(bare)?;
+        let mut headers = HeaderMap::from_iter(headers);
+        headers.insert(ACCEPT, HeaderValue::from_static(BOTH));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let response = self.send((Method::POST, &uri), session_id, headers, body).await?;
         let status = response.status();
         self.look(status);
         if status == StatusCode::FORBIDDEN
@@ -162,8 +160,8 @@ impl StreamableHttpClient for BoundedHttp {
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), Failed> {
-        let request = self.request(reqwest::Method::DELETE, &uri, Some(session_id), headers);
-        let response = request.send().await.map_err(bare)?;
+        let headers = HeaderMap::from_iter(headers);
+        let response = self.send((Method::DELETE, &uri), Some(session_id), headers, vec![]).await?;
         match response.status() {
             StatusCode::METHOD_NOT_ALLOWED => {
                 Err(StreamableHttpError::ServerDoesNotSupportDeleteSession)
@@ -180,12 +178,12 @@ impl StreamableHttpClient for BoundedHttp {
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failed> {
-        let mut request =
-            self.request(reqwest::Method::GET, &uri, session_id, headers).header(ACCEPT, EVENTS);
-        if let Some(last) = last_event_id {
-            request = request.header(LAST_EVENT, last);
+        let mut headers = HeaderMap::from_iter(headers);
+        headers.insert(ACCEPT, HeaderValue::from_static(EVENTS));
+        if let Some(last) = last_event_id.and_then(|last| HeaderValue::try_from(last).ok()) {
+            headers.insert(LAST_EVENT, last);
         }
-        let response = request.send().await.map_err(bare)?;
+        let response = self.send((Method::GET, &uri), session_id, headers, vec![]).await?;
         self.look(response.status());
         match response.status() {
             StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_FOUND => {
@@ -202,36 +200,32 @@ fn wanted(headers: &HeaderMap) -> Option<String> {
     Challenge::among(headers)?.wants_scopes().map(|scopes| scopes.join(" "))
 }
 
-/// Without the URL, which may hold a credential.
-fn bare(error: reqwest::Error) -> Failed {
-    StreamableHttpError::Client(error.without_url())
-}
-
 fn unexpected(why: String) -> Failed {
     StreamableHttpError::UnexpectedServerResponse(Cow::Owned(why))
 }
 
-fn is(response: &Response, kind: &str) -> bool {
+fn is(response: &TransportResponse, kind: &str) -> bool {
     let said = response.headers().get(CONTENT_TYPE).and_then(|said| said.to_str().ok());
     said.is_some_and(|said| said.starts_with(kind))
 }
 
-fn events(response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
-    let mut n_bytes = 0_usize;
-    let bounded = response.bytes_stream().map(move |chunk| {
-        let chunk = chunk.map_err(|error| io::Error::other(error.without_url()))?;
-        n_bytes += chunk.len();
+fn events(response: TransportResponse) -> BoxStream<'static, Result<Sse, SseError>> {
+    let bounded = stream::try_unfold((response, 0), async |(mut response, n_bytes)| {
+        let Some(chunk) = response.chunk().await.map_err(io::Error::other)? else {
+            return Ok(None);
+        };
+        let n_bytes: usize = n_bytes + chunk.len();
         match n_bytes > BODY_BYTES_MAX {
             true => Err(io::Error::other("the server sends without end")),
-            false => Ok(chunk),
+            false => Ok(Some((chunk, (response, n_bytes)))),
         }
     });
-    SseStream::from_bytes_stream(bounded).boxed()
+    SseStream::from_bytes_stream(bounded.boxed()).boxed()
 }
 
-async fn whole(mut response: Response) -> Result<Vec<u8>, Failed> {
+async fn whole(mut response: TransportResponse) -> Result<Vec<u8>, Failed> {
     let mut body = vec![];
-    while let Some(chunk) = response.chunk().await.map_err(bare)? {
+    while let Some(chunk) = response.chunk().await.map_err(StreamableHttpError::Client)? {
         if body.len() + chunk.len() > BODY_BYTES_MAX {
             return Err(unexpected(format!("an answer of more than {BODY_BYTES_MAX} bytes")));
         }

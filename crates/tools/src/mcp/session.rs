@@ -52,7 +52,6 @@ pub(super) struct Sessions {
     endpoint: McpEndpoint,
     minding: Minding,
     limits: McpLimits,
-    http: BoundedHttp,
     sessions: Mutex<Vec<Arc<Session>>>,
     back_off: Mutex<BackOff>,
     /// Why the last attempt to connect failed, if it did.
@@ -88,7 +87,6 @@ impl Sessions {
             endpoint,
             minding,
             limits,
-            http: BoundedHttp::default(),
             sessions: Mutex::default(),
             back_off: Mutex::default(),
             outage: std::sync::Mutex::default(),
@@ -102,7 +100,7 @@ impl Sessions {
     pub(super) fn target(&self) -> String {
         match &self.endpoint {
             McpEndpoint::Stdio(program) => program.argv.join(" "),
-            McpEndpoint::Http(url) => url.clone(),
+            McpEndpoint::Http { url, .. } => url.clone(),
         }
     }
 
@@ -316,11 +314,11 @@ impl Sessions {
                     .with_max_line_length(MESSAGE_BYTES_MAX);
                 (handler.serve(transport).await, Some(running))
             }
-            McpEndpoint::Http(url) => {
+            McpEndpoint::Http { url, client } => {
                 if Url::parse(url).is_ok_and(|url| !credential.is_for(&url)) {
                     return Err("the connection's token is meant for another server".into());
                 }
-                let http = self.http.with_credential(credential)?;
+                let http = BoundedHttp::new(client).with_credential(credential)?;
                 refused = http.refused();
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 let transport = StreamableHttpClientTransport::with_client(http, config);

@@ -6,7 +6,7 @@ use super::server::{self, Choice};
 use super::style::{in_header, in_path, in_query};
 use crate::http::{Outgoing, Reach};
 use crate::{Credential, Place};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{ACCEPT, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use url::Url;
 

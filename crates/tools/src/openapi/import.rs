@@ -9,7 +9,7 @@ use super::schema::{Schemas, cut};
 use super::{security, server, yaml};
 use crate::http::HttpClient;
 use crate::{Definitions, SharedSchema, ToolSpec};
-use reqwest::Method;
+use hyper::Method;
 use std::collections::HashMap;
 use std::sync::Arc;
 use url::Url;

@@ -6,7 +6,7 @@ use super::schema::{Schemas, shortened};
 use super::server::{self, Server};
 use super::style::{Manner, Style};
 use crate::http::{is_json, media_type};
-use reqwest::Method;
+use hyper::Method;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;

@@ -320,7 +320,7 @@ impl Connection {
                 self.watch.begin(&self.server.shared.tasks, params, reply);
             }
             Request::HttpRequest(params) => {
-                self.streams.request(&self.server.shared.tasks, params, reply);
+                self.streams.request(&self.server, params, reply);
             }
             Request::File(request, asked) => {
                 let imposed = self.server.shared.imposed.as_ref();

@@ -1,20 +1,26 @@
-//! `http/request`: requests made from this machine, for clients whose own network is another.
+//! `http/request`: requests made from this machine, for clients whose own network is another. The client chooses the address,
+//! so a redirect may lead to any origin; link-local and metadata addresses are refused at every hop, as everywhere.
 
+use super::ExecServer;
 use super::outbox::{Outbox, Reply};
-use crate::tasks::Tasks;
+use axum::http::Method;
+use axum::http::header::{
+    AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION, PROXY_AUTHORIZATION,
+};
 use protocols::exec_server::{
     ByteChunk, HttpBodyDelta, HttpHeader, HttpRequestParams, HttpRequestResponse, RedirectPolicy,
     is_secret,
 };
 use protocols::json_rpc::{self, ErrorObject, INTERNAL, INVALID_PARAMS};
-use reqwest::header::{
-    AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION, PROXY_AUTHORIZATION,
-};
-use reqwest::{Client, Method, Response, Url};
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
+use tools::http::{
+    AddressRules, Internet, Reach, SendErrorKind, Transport, TransportConfig, TransportRequest,
+    TransportResponse,
+};
+use url::Url;
 
 /// As browsers do.
 const REDIRECTS_MAX: usize = 10;
@@ -25,23 +31,46 @@ const BODY_BYTES_MAX: usize = 48 << 20;
 /// The largest piece of a body that comes in pieces.
 const DELTA_BYTES_MAX: usize = 1 << 20;
 
-/// Certificates besides the usual ones come from the file that `SSL_CERT_FILE` names, as with other programs.
-static CLIENT: LazyLock<Client> = LazyLock::new(|| {
-    let more = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from).unwrap_or_default();
-    Client::builder()
-        .redirect(reqwest::redirect::Policy::none())
-        .tcp_nodelay(true)
-        .tls_backend_preconfigured(tools::http::tls_with(&more))
-        .build()
-        .expect("nothing but the TLS configuration can be wrong, and it is ours")
-});
+/// Longest time until there is a connection, where the client names none.
+const CONNECT_MAX: Duration = Duration::from_secs(60);
+
+/// What sends the requests of all clients.
+#[derive(Debug, Default)]
+pub(super) struct HttpSender {
+    rules: AddressRules,
+    /// Made for the first request: most clients make none.
+    transport: OnceLock<Transport>,
+}
+
+impl HttpSender {
+    pub(super) fn new(rules: AddressRules) -> Self {
+        Self { rules, transport: OnceLock::new() }
+    }
+
+    pub(super) const fn rules(&self) -> &AddressRules {
+        &self.rules
+    }
+
+    /// Certificates besides the usual ones come from the file that `SSL_CERT_FILE` names, as with other programs.
+    fn transport(&self) -> &Transport {
+        self.transport.get_or_init(|| {
+            let more = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from).unwrap_or_default();
+            Transport::new(TransportConfig {
+                rules: self.rules.clone(),
+                network: Arc::new(Internet),
+                tls: tools::http::tls_with(&more),
+                connect_max: CONNECT_MAX,
+            })
+        })
+    }
+}
 
 /// Streams whose body is still coming, by the client's names.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Streams(Arc<Mutex<HashSet<String>>>);
 
 impl Streams {
-    pub(super) fn request(&self, tasks: &Tasks, params: HttpRequestParams, reply: Reply) {
+    pub(super) fn request(&self, server: &ExecServer, params: HttpRequestParams, reply: Reply) {
         // The other server takes as long as it takes.
         let Some(reply) = reply.waiting() else { return };
         let streams = self.clone();
@@ -51,13 +80,14 @@ impl Streams {
             reply.fail(&ErrorObject::new(INVALID_PARAMS, text));
             return;
         }
-        tasks.spawn(async move {
+        let http = Arc::clone(&server.http);
+        server.shared.tasks.spawn(async move {
             let timeout = params.timeout_ms.map_or(Duration::MAX, Duration::from_millis);
             let is_stream = params.stream_response;
             let outbox = reply.outbox().clone();
             tokio::select! {
                 () = outbox.closed() => {}
-                () = perform(params, timeout, reply) => {}
+                () = perform(&http, params, timeout, reply) => {}
             }
             if is_stream {
                 streams.end(&id);
@@ -74,9 +104,9 @@ impl Streams {
     }
 }
 
-async fn perform(params: HttpRequestParams, timeout: Duration, reply: Reply) {
+async fn perform(http: &HttpSender, params: HttpRequestParams, timeout: Duration, reply: Reply) {
     let late = || ErrorObject::new(INTERNAL, "http/request took longer than timeoutMs");
-    let response = match tokio::time::timeout(timeout, fetch(&params)).await {
+    let response = match tokio::time::timeout(timeout, fetch(http, &params)).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => return reply.fail(&error),
         Err(_) => return reply.fail(&late()),
@@ -107,9 +137,9 @@ async fn perform(params: HttpRequestParams, timeout: Duration, reply: Reply) {
     }
 }
 
-async fn whole(mut response: Response) -> Result<Vec<u8>, String> {
+async fn whole(mut response: TransportResponse) -> Result<Vec<u8>, String> {
     let mut body = vec![];
-    while let Some(piece) = response.chunk().await.map_err(cause)? {
+    while let Some(piece) = response.chunk().await.map_err(|error| error.to_string())? {
         if body.len() + piece.len() > BODY_BYTES_MAX {
             return Err(format!("it has more than {BODY_BYTES_MAX} bytes; ask for a stream"));
         }
@@ -118,21 +148,14 @@ async fn whole(mut response: Response) -> Result<Vec<u8>, String> {
     Ok(body)
 }
 
-/// What went wrong underneath, without the URL: it may hold a secret.
-fn cause(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut inner: &dyn std::error::Error = &error;
-    while let Some(source) = inner.source() {
-        inner = source;
-    }
-    inner.to_string()
-}
-
 fn bad(text: String) -> ErrorObject {
     ErrorObject::new(INVALID_PARAMS, text)
 }
 
-async fn fetch(params: &HttpRequestParams) -> Result<Response, ErrorObject> {
+async fn fetch(
+    http: &HttpSender,
+    params: &HttpRequestParams,
+) -> Result<TransportResponse, ErrorObject> {
     let mut method = Method::from_bytes(params.method.as_bytes())
         .map_err(|_| bad(format!("http/request knows no method {}", params.method)))?;
     let mut url =
@@ -141,12 +164,19 @@ async fn fetch(params: &HttpRequestParams) -> Result<Response, ErrorObject> {
     let mut body = params.body_base64.as_ref().map(|body| bytes::Bytes::from(body.0.clone()));
     for _ in 0..=REDIRECTS_MAX {
         check(&url)?;
-        let mut request = CLIENT.request(method.clone(), url.clone()).headers(headers.all());
-        if let Some(body) = &body {
-            request = request.body(body.clone());
-        }
-        let response = request.send().await.map_err(|error| {
-            ErrorObject::new(INTERNAL, format!("http/request failed: {}", cause(error)))
+        let response = http.transport().send(TransportRequest {
+            method: method.clone(),
+            url: url.clone(),
+            headers: headers.all(),
+            body: body.clone().unwrap_or_default(),
+            reach: Reach::Anywhere,
+        });
+        let response = response.await.map_err(|error| {
+            let code = match error.kind() {
+                SendErrorKind::Refused => INVALID_PARAMS,
+                SendErrorKind::TimedOut(_) | SendErrorKind::Unreachable => INTERNAL,
+            };
+            ErrorObject::new(code, format!("http/request failed: {error}"))
         })?;
         let follows = params.redirect_policy.unwrap_or(RedirectPolicy::Follow);
         let target = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
@@ -226,7 +256,7 @@ fn variable_of_ours(header: &str, variable: &str) -> Result<String, ErrorObject>
     })
 }
 
-async fn stream(id: &str, mut response: Response, timeout: Duration, outbox: &Outbox) {
+async fn stream(id: &str, mut response: TransportResponse, timeout: Duration, outbox: &Outbox) {
     let mut seq = 0;
     let mut tell = async |bytes: &[u8], done: bool, error: Option<String>| {
         seq += 1;
@@ -248,8 +278,31 @@ async fn stream(id: &str, mut response: Response, timeout: Duration, outbox: &Ou
                 }
             }
             Ok(Ok(None)) => return tell(&[], true, None).await,
-            Ok(Err(error)) => return tell(&[], true, Some(cause(error))).await,
+            Ok(Err(error)) => return tell(&[], true, Some(error.to_string())).await,
             Err(_) => return tell(&[], true, Some("the body did not come in time".into())).await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_request_reaches_no_metadata_service_and_not_this_server() {
+        let http = HttpSender::default();
+        http.rules().add_listener("127.0.0.1:4788".parse().unwrap());
+        for url in [
+            "http://169.254.169.254/latest/meta-data/",
+            "http://[::ffff:169.254.169.254]/",
+            "http://[fd00:ec2::254]/",
+            "http://127.0.0.1:4788/api/tokens",
+            "http://localhost:4788/api/tokens",
+        ] {
+            let params =
+                serde_json::json!({ "method": "GET", "url": url, "headers": [], "requestId": "1" });
+            let error = fetch(&http, &serde_json::from_value(params).unwrap()).await.unwrap_err();
+            assert_eq!(error.code, INVALID_PARAMS, "{url}: {error:?}");
         }
     }
 }

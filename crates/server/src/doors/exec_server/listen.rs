@@ -57,6 +57,8 @@ pub async fn listen(
     let failed = |error| ListenError::Bind(address, error);
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
+    // Whoever may send requests from here may not send them back to this door.
+    server.address_rules().add_listener(address);
     let accepting = Accepting::alone();
     let admission = RequestAdmission::of_lone_door(address);
     let door = Door { admission, secret: secret.map(digest), server: server.clone() };

@@ -40,6 +40,7 @@ use axum::http::HeaderMap;
 use axum::http::header::ORIGIN;
 use axum::response::Response;
 pub use cage::imposed_cage;
+use http::HttpSender;
 use processes::Processes;
 pub use protocols::exec_server::{Confines, PlainSandbox, Reach};
 use protocols::exec_server::{FRAME_BYTES_MAX, MESSAGE_BYTES_MAX};
@@ -50,6 +51,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use tools::http::AddressRules;
 
 /// Connections at a time. Each may hold many processes.
 const CONNECTIONS_MAX: usize = 256;
@@ -84,6 +86,7 @@ impl Default for ProcessRetention {
 #[derive(Debug, Clone)]
 pub struct ExecServer {
     shared: Arc<Shared>,
+    http: Arc<HttpSender>,
 }
 
 #[derive(Debug)]
@@ -133,7 +136,18 @@ impl ExecServer {
             stopping,
             tasks,
         };
-        Self { shared: Arc::new(shared) }
+        Self { shared: Arc::new(shared), http: Arc::default() }
+    }
+
+    /// The same with other rules about the addresses that `http/request` may reach.
+    #[must_use]
+    pub fn with_address_rules(self, rules: AddressRules) -> Self {
+        Self { http: Arc::new(HttpSender::new(rules)), ..self }
+    }
+
+    /// The rules about the addresses that `http/request` may reach.
+    pub fn address_rules(&self) -> &AddressRules {
+        self.http.rules()
     }
 
     /// Serves one client over a stream of lines until it leaves; its processes end with it.
