@@ -10,6 +10,7 @@ use crate::doors::exec_server::ExecServer;
 use crate::doors::execbox::Channels;
 use crate::doors::hotrepl::{Places, Repl, Shelf};
 use crate::doors::mcp::Mcp;
+use crate::edge::ConnectionTable;
 use crate::metrics::Metrics;
 use crate::settings::{AnswerCeiling, SettingName, SettingValue, SettingsRegistry};
 use crate::tasks::Tasks;
@@ -30,6 +31,7 @@ pub(crate) struct App {
     pub(crate) clock: Clock,
     pub(crate) sources: Option<Sources>,
     pub(crate) metrics: Metrics,
+    pub(crate) connections: Arc<ConnectionTable>,
     pub(crate) channels: Channels,
     pub(crate) enclave: Arc<Sessions>,
     pub(crate) mcp: Mcp,
@@ -82,6 +84,7 @@ impl App {
             clock: config.clock,
             sources: config.sources,
             metrics: Metrics::default(),
+            connections: ConnectionTable::new(config.connections),
             stopping,
             tasks,
         })
@@ -99,6 +102,7 @@ impl App {
             // These count from the next start on.
             SettingName::AllowedHosts
             | SettingName::AllowedOrigins
+            | SettingName::TrustedProxies
             | SettingName::Config
             | SettingName::UserConfig
             | SettingName::ProjectFiles

@@ -3,6 +3,7 @@
 use crate::auth::{SignInKey, WebOrigin};
 use crate::doors::exec_server::ExecServer;
 use crate::doors::hotrepl::Settings;
+use crate::edge::ConnectionLimits;
 use crate::settings::SettingsRegistry;
 use engine::{Clock, Engine};
 use lifecycle::{AnswerRole, ToolPath};
@@ -52,6 +53,8 @@ pub struct Config {
     pub settings: Option<SettingsRegistry>,
     /// Which doors there are.
     pub doors: Doors,
+    /// How many connections it takes.
+    pub connections: ConnectionLimits,
     /// Threads besides the one that accepts connections, to serve some of them: see [`Lanes`](crate::Lanes).
     pub lanes: Vec<Handle>,
 }
@@ -101,6 +104,7 @@ impl Config {
             repl: Settings::default(),
             settings: None,
             doors: Doors::All,
+            connections: ConnectionLimits::default(),
             lanes: vec![],
         }
     }

@@ -34,6 +34,26 @@ impl Problem {
         Self { status, tag, code, message: message.into(), execution_id, trace_id, scope }
     }
 
+    /// What programs read, as JSON.
+    pub(crate) fn body(&self) -> String {
+        let mut body = serde_json::Map::new();
+        body.insert("_tag".into(), self.tag.into());
+        if let Some(code) = self.code {
+            body.insert("code".into(), code.into());
+        }
+        if let Some(id) = &self.execution_id {
+            body.insert("executionId".into(), id.as_str().into());
+        }
+        if let Some(id) = &self.trace_id {
+            body.insert("traceId".into(), id.as_str().into());
+        }
+        if let Some(scope) = self.scope {
+            body.insert("scope".into(), scope.name().into());
+        }
+        body.insert("message".into(), self.message.as_str().into());
+        serde_json::Value::Object(body).to_string()
+    }
+
     /// What programs go by.
     pub(crate) const fn tag(&self) -> &'static str {
         self.tag
@@ -69,6 +89,25 @@ impl Problem {
     pub(crate) fn too_many_requests() -> Self {
         let message = "This browser session sends too many requests; wait two minutes.";
         Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequestsError", message)
+    }
+
+    /// A caller or an address has as many of something as it may have.
+    pub(crate) fn over_limit(message: String) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequestsError", message)
+    }
+
+    /// All places are taken.
+    pub(crate) fn unavailable(message: String) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "UnavailableError", message)
+    }
+
+    /// A part of a request did not arrive in time.
+    pub(crate) fn too_late(message: String) -> Self {
+        Self::new(StatusCode::REQUEST_TIMEOUT, "RequestTimeoutError", message)
+    }
+
+    pub(crate) const fn status(&self) -> StatusCode {
+        self.status
     }
 
     pub(crate) fn no_execution(id: impl fmt::Display) -> Self {
@@ -310,22 +349,7 @@ impl IntoResponse for Problem {
             let realm = HeaderValue::from_static("Bearer realm=\"airlock\"");
             return (self.status, [(WWW_AUTHENTICATE, realm)], self.message).into_response();
         }
-        let mut body = serde_json::Map::new();
-        body.insert("_tag".into(), self.tag.into());
-        if let Some(code) = self.code {
-            body.insert("code".into(), code.into());
-        }
-        if let Some(id) = self.execution_id {
-            body.insert("executionId".into(), id.into());
-        }
-        if let Some(id) = self.trace_id {
-            body.insert("traceId".into(), id.into());
-        }
-        if let Some(scope) = self.scope {
-            body.insert("scope".into(), scope.name().into());
-        }
-        body.insert("message".into(), self.message.into());
-        let body = serde_json::Value::Object(body).to_string();
+        let body = self.body();
         let json = HeaderValue::from_static("application/json");
         let mut response = (self.status, [(CONTENT_TYPE, json)], body).into_response();
         if self.status == StatusCode::SERVICE_UNAVAILABLE {

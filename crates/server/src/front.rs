@@ -9,6 +9,7 @@ use crate::auth::{Caller, PeerAddress};
 use crate::body::JsonBody;
 use crate::config::Doors;
 use crate::doors::{executor, mcp};
+use crate::edge::{ConnectionEntry, ConnectionHandle, Refusal};
 use crate::error::Problem;
 use crate::guard::guarded;
 use crate::query::Query;
@@ -44,7 +45,12 @@ pub(crate) struct Front {
     peer: Option<SocketAddr>,
     /// Our end of the connection.
     local: Option<SocketAddr>,
+    /// The connection among all; none before there is one.
+    connection: Option<Arc<ConnectionEntry>>,
 }
+
+/// What is answered when all places are taken.
+const HEALTH_ROUTES: [&str; 3] = ["/healthz", "/readyz", "/api/health"];
 
 /// The requests that are told where they come from: their routes ask whether that is this machine.
 const TOLD_THEIR_PEER: &str = "/api/sign-in/";
@@ -70,18 +76,59 @@ impl Front {
             answered: Arc::default(),
             peer: None,
             local: None,
+            connection: None,
         }
     }
 
     /// A router and nothing else.
     pub(crate) fn with(router: Router) -> Self {
         let router = TowerToHyperService::new(router);
-        Self { app: None, router, answered: Arc::default(), peer: None, local: None }
+        let answered = Arc::default();
+        Self { app: None, router, answered, peer: None, local: None, connection: None }
     }
 
     /// The same for one connection: where it comes from, and the address of its end here.
-    pub(crate) fn for_connection(&self, peer: SocketAddr, local: Option<SocketAddr>) -> Self {
-        Self { answered: Arc::default(), peer: Some(peer), local, ..self.clone() }
+    pub(crate) fn for_connection(
+        &self,
+        peer: SocketAddr,
+        local: Option<SocketAddr>,
+        connection: &Arc<ConnectionEntry>,
+    ) -> Self {
+        let connection = Some(Arc::clone(connection));
+        Self { answered: Arc::default(), peer: Some(peer), local, connection, ..self.clone() }
+    }
+
+    /// Counts the request, and tells those that ask about it where it comes from.
+    fn admit(&self, request: &mut Request) -> Result<(), Refusal> {
+        let (Some(connection), Some(peer)) = (&self.connection, self.peer) else { return Ok(()) };
+        connection.begin_request();
+        let is_about_health = HEALTH_ROUTES.contains(&request.uri().path());
+        if connection.is_reserve() && !is_about_health {
+            return Err(Refusal::Places(connection.limits().connections_max));
+        }
+        let peer = connection.request_peer(peer, request.headers());
+        if !is_about_health {
+            connection.admit_peer(peer)?;
+        }
+        if let Some(peer) = peer.address()
+            && request.uri().path().starts_with(TOLD_THEIR_PEER)
+        {
+            request.extensions_mut().insert(PeerAddress(peer));
+        }
+        // An extension costs an allocation. Once the caller is known, only a stream needs it again.
+        if !connection.is_authenticated() || Straight::way(request).is_none() {
+            let handle = ConnectionHandle(Arc::clone(connection));
+            request.extensions_mut().insert(handle);
+        }
+        Ok(())
+    }
+
+    /// Follows an answer to its end.
+    fn follow(connection: Option<Arc<ConnectionEntry>>, answer: Response) -> Response {
+        match connection {
+            Some(connection) => connection.follow(answer),
+            None => answer,
+        }
     }
 
     /// Keeps this thread awake for a moment after each program's answer, where there is nothing else to do: a client that
@@ -105,10 +152,10 @@ impl Service<hyper::Request<Incoming>> for Front {
 
     fn call(&self, request: hyper::Request<Incoming>) -> Self::Future {
         let mut request = request.map(Body::new);
-        if let Some(peer) = self.peer
-            && request.uri().path().starts_with(TOLD_THEIR_PEER)
-        {
-            request.extensions_mut().insert(PeerAddress(peer));
+        let connection = self.connection.clone();
+        if let Err(refusal) = self.admit(&mut request) {
+            let answer = refusal.problem().into_response();
+            return Box::pin(std::future::ready(Ok(Self::follow(connection, answer))));
         }
         // An extension costs an allocation, and one route needs it.
         if let Some(local) = self.local.filter(|_| request.uri().path() == server_proof::PATH) {
@@ -121,10 +168,13 @@ impl Service<hyper::Request<Incoming>> for Front {
                 Box::pin(async move {
                     let answer = way.answer(app, peer, request).await;
                     answered.notify_one();
-                    Ok(answer)
+                    Ok(Self::follow(connection, answer))
                 })
             }
-            (Some(_) | None, _) => Box::pin(self.router.call(request)),
+            (Some(_) | None, _) => {
+                let answering = self.router.call(request);
+                Box::pin(async move { Ok(Self::follow(connection, answering.await?)) })
+            }
         }
     }
 }

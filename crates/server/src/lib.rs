@@ -8,6 +8,7 @@ mod body;
 mod config;
 mod discreet;
 mod doors;
+mod edge;
 mod error;
 mod front;
 mod guard;
@@ -27,6 +28,7 @@ pub use doors::hotrepl::Settings as ReplSettings;
 #[doc(hidden)]
 pub use doors::mcp::mcp_with;
 pub use doors::{exec_server, execbox};
+pub use edge::ConnectionLimits;
 pub use lanes::Lanes;
 pub use listen::{Server, StartError, bind};
 pub use routes::router;

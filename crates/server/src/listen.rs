@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::auth::{TokenError, WebOrigin, digest, presented_to_lone_door, same};
 use crate::config::{Auth, Config};
+use crate::edge::{ConnectionEntry, ConnectionLimits, ConnectionTable, Phase, Refusal};
 use crate::error::Problem;
 use crate::front::Front;
 use crate::lanes::Spread;
@@ -17,16 +18,12 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-/// Connections at a time, WebSockets included; the next one waits in the kernel's queue.
-const CONNECTIONS_MAX: usize = 1_024;
-
-/// Longest time for the head of a request, also between two on one connection.
-const HEAD_TIME_MAX: Duration = Duration::from_secs(75);
+/// Longest time for the head of a request that is not the first on its connection, and between two requests.
+const LATER_HEAD_TIME_MAX: Duration = Duration::from_secs(75);
 
 /// How long a stopping server lets answers go out; whoever has not taken theirs by then is cut off.
 const CLOSING_GRACE: Duration = Duration::from_secs(1);
@@ -70,7 +67,8 @@ impl Server {
         let lanes = std::mem::take(&mut config.lanes);
         let app = App::new(config);
         let (stopping, tasks) = (app.stopping.clone(), app.tasks.clone());
-        let accepting = Accepting { stopping, tasks, lanes, ..Accepting::alone() };
+        let table = Arc::clone(&app.connections);
+        let accepting = Accepting { stopping, tasks, lanes, table };
         app.tasks.spawn(accept(listener, Front::of(&app), accepting));
         Ok(Self { local_addr, app })
     }
@@ -127,7 +125,8 @@ pub(crate) struct Accepting {
     pub(crate) tasks: Tasks,
     /// Where connections are served besides here.
     pub(crate) lanes: Vec<Handle>,
-    connections_max: usize,
+    /// Every connection, and whose it is.
+    pub(crate) table: Arc<ConnectionTable>,
 }
 
 impl Accepting {
@@ -137,41 +136,25 @@ impl Accepting {
             stopping: CancellationToken::new(),
             tasks: Tasks::new(),
             lanes: vec![],
-            connections_max: CONNECTIONS_MAX,
+            table: ConnectionTable::new(ConnectionLimits::default()),
         }
     }
 }
 
 /// Answers connections until it is told to stop.
 pub(crate) async fn accept(listener: TcpListener, front: Front, accepting: Accepting) {
-    let places = Arc::new(Semaphore::new(accepting.connections_max));
     let lanes = Spread::over(Handle::current(), &accepting.lanes);
     let next = async || {
-        let place = Arc::clone(&places).acquire_owned().await.expect("nobody closes it");
-        (listener.accept().await, place)
+        accepting.table.ready().await;
+        listener.accept().await
     };
     loop {
-        let (accepted, place) = tokio::select! {
-            next = next() => next,
+        let accepted = tokio::select! {
+            accepted = next() => accepted,
             () = accepting.stopping.cancelled() => return,
         };
         match accepted {
-            Ok((stream, peer)) => {
-                let seat = lanes.seat();
-                let lane = seat.lane.clone();
-                let place = Place { _among_all: place, _in_lane: seat };
-                let front = front.for_connection(peer, stream.local_addr().ok());
-                let stopping = accepting.stopping.clone();
-                // Without its runtime, so that it can join another one.
-                let stream = stream.into_std();
-                let connection = async move {
-                    match stream.and_then(|stream| Socket::new(stream, place)) {
-                        Ok(socket) => connection(socket, front, stopping).await,
-                        Err(error) => tracing::debug!(%error, "a connection ended before it began"),
-                    }
-                };
-                accepting.tasks.spawn_on(connection, &lane);
-            }
+            Ok((stream, peer)) => admit(stream, peer, &front, (&accepting, &lanes)),
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(ACCEPT_RETRY).await;
@@ -180,16 +163,61 @@ pub(crate) async fn accept(listener: TcpListener, front: Front, accepting: Accep
     }
 }
 
-async fn connection(socket: Socket, front: Front, stopping: CancellationToken) {
+/// Serves a connection on its lane, or says why it has no place.
+fn admit(
+    stream: TcpStream,
+    peer: SocketAddr,
+    front: &Front,
+    (accepting, lanes): (&Accepting, &Spread),
+) {
+    let among_all = match accepting.table.admit(peer) {
+        Ok(place) => place,
+        Err(refusal) => {
+            if let Some(answer) = accepting.table.refused().answer(stream, refusal) {
+                accepting.tasks.spawn(answer);
+            }
+            return;
+        }
+    };
+    let seat = lanes.seat();
+    let lane = seat.lane.clone();
+    let entry = Arc::clone(&among_all.0);
+    let place = Place { among_all, _in_lane: seat };
+    let front = front.for_connection(peer, stream.local_addr().ok(), &entry);
+    let stopping = accepting.stopping.clone();
+    // Without its runtime, so that it can join another one.
+    let stream = stream.into_std();
+    let serving = async move {
+        match stream.and_then(|stream| Socket::new(stream, place)) {
+            Ok(socket) => connection(socket, front, (&entry, stopping)).await,
+            Err(error) => tracing::debug!(%error, "a connection ended before it began"),
+        }
+    };
+    accepting.tasks.spawn_on(serving, &lane);
+}
+
+async fn connection(
+    socket: Socket,
+    front: Front,
+    (entry, stopping): (&ConnectionEntry, CancellationToken),
+) {
     let looking = front.clone();
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME_MAX);
+    http.timer(TokioTimer::new()).header_read_timeout(LATER_HEAD_TIME_MAX);
     let serving = http.serve_connection(TokioIo::new(socket), front);
     let mut serving = pin!(serving.with_upgrades());
     let ended = tokio::select! {
         biased;
         ended = serving.as_mut() => ended,
         never = looking.look() => match never {},
+        () = entry.ended() => {
+            serving.as_mut().graceful_shutdown();
+            close(serving, entry).await
+        }
+        () = first_head_missed(entry) => {
+            entry.end(Refusal::Head(entry.limits().head_time_max));
+            close(serving, entry).await
+        }
         () = stopping.cancelled() => {
             serving.as_mut().graceful_shutdown();
             tokio::time::timeout(CLOSING_GRACE, serving).await.unwrap_or(Ok(()))
@@ -197,6 +225,25 @@ async fn connection(socket: Socket, front: Front, stopping: CancellationToken) {
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection broke");
+    }
+}
+
+/// Lets a connection that lost its place take what is left for it. One whose caller is unknown gets no time.
+async fn close(
+    serving: impl Future<Output = hyper::Result<()>>,
+    entry: &ConnectionEntry,
+) -> hyper::Result<()> {
+    if entry.is_authenticated() || entry.phase() == Phase::FirstHead {
+        return tokio::time::timeout(CLOSING_GRACE, serving).await.unwrap_or(Ok(()));
+    }
+    Ok(())
+}
+
+/// Returns when the first head has not arrived in time, and never where it has.
+async fn first_head_missed(entry: &ConnectionEntry) {
+    tokio::time::sleep(entry.limits().head_time_max).await;
+    if entry.phase() != Phase::FirstHead {
+        std::future::pending().await
     }
 }
 
@@ -219,50 +266,4 @@ pub(crate) async fn upgrade(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use axum::Router;
-    use axum::routing::{any, get};
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::TcpStream;
-
-    /// Sends the head of a request.
-    async fn ask(address: SocketAddr, path: &str, more: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(address).await.unwrap();
-        let head = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{more}\r\n");
-        stream.write_all(head.as_bytes()).await.unwrap();
-        stream
-    }
-
-    async fn status(stream: &mut TcpStream) -> String {
-        let mut line = [0; 12];
-        stream.read_exact(&mut line).await.unwrap();
-        String::from_utf8(line.to_vec()).unwrap()
-    }
-
-    #[tokio::test]
-    async fn a_web_socket_keeps_its_place_until_it_is_gone() {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let open = async |upgrade: WebSocketUpgrade| {
-            upgrade.on_upgrade(async |mut socket| while let Some(Ok(_)) = socket.recv().await {})
-        };
-        let router = Router::new().route("/ws", any(open)).route("/", get(async || "hello"));
-        let accepting = Accepting { connections_max: 1, ..Accepting::alone() };
-        let (stopping, tasks) = (accepting.stopping.clone(), accepting.tasks.clone());
-        tasks.spawn(accept(listener, Front::with(router), accepting));
-        let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
-                       Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
-        let mut first = ask(address, "/ws", upgrade).await;
-        assert_eq!(status(&mut first).await, "HTTP/1.1 101");
-        let mut second = ask(address, "/", "").await;
-        let waiting = tokio::time::timeout(Duration::from_millis(100), status(&mut second)).await;
-        assert!(waiting.is_err(), "there is one place, and it is taken: {waiting:?}");
-        drop(first);
-        assert_eq!(status(&mut second).await, "HTTP/1.1 200");
-        drop(second);
-        stopping.cancel();
-        tasks.close();
-        tasks.wait().await;
-    }
-}
+mod tests;

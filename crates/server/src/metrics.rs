@@ -3,6 +3,7 @@
 
 use crate::app::App;
 use crate::auth::Caller;
+use crate::edge::ConnectionTable;
 use crate::error::Problem;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
@@ -67,13 +68,10 @@ impl Metrics {
         *of_route.entry((method, status)).or_default() += 1;
     }
 
-    fn render(&self, now: &Now) -> String {
+    fn render(&self, now: &Now, connections: &ConnectionTable) -> String {
         let mut text = String::new();
         let mut family = |name: &str, kind: &str, help: &str, lines: &[(String, u64)]| {
-            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
-            for (labels, value) in lines {
-                let _ = writeln!(text, "{name}{labels} {value}");
-            }
+            write_family(&mut text, (name, kind, help), lines);
         };
         let one = |value: u64| vec![(String::new(), value)];
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -127,7 +125,52 @@ impl Metrics {
             "Seconds since the start.",
             &one(self.since.elapsed().as_secs()),
         );
+        write_connections(&mut text, connections);
         text
+    }
+}
+
+fn write_family(
+    text: &mut String,
+    (name, kind, help): (&str, &str, &str),
+    lines: &[(String, u64)],
+) {
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    for (labels, value) in lines {
+        let _ = writeln!(text, "{name}{labels} {value}");
+    }
+}
+
+/// What the edge counts.
+fn write_connections(text: &mut String, connections: &ConnectionTable) {
+    let labelled = |label: &str, counts: &[(&str, u64)]| {
+        counts.iter().map(|(name, n)| (format!("{{{label}=\"{name}\"}}"), *n)).collect::<Vec<_>>()
+    };
+    let one = |value: u64| vec![(String::new(), value)];
+    let families = [
+        (
+            ("airlock_connections", "gauge", "Connections, by what they do."),
+            labelled("state", &connections.counts()),
+        ),
+        (
+            ("airlock_connections_accepted_total", "counter", "Connections accepted."),
+            one(connections.n_accepted()),
+        ),
+        (
+            (
+                "airlock_connections_refused_total",
+                "counter",
+                "Connections and streams refused or closed, by the limit.",
+            ),
+            labelled("reason", &connections.refused().counts()),
+        ),
+        (
+            ("airlock_caller_streams", "gauge", "WebSockets and event streams of callers."),
+            one(connections.n_streams()),
+        ),
+    ];
+    for (family, lines) in families {
+        write_family(text, family, &lines);
     }
 }
 
@@ -156,12 +199,13 @@ pub(crate) async fn metrics(
         waiting: load.waiting as u64,
     };
     let kind = "text/plain; version=0.0.4; charset=utf-8";
-    Ok(([(CONTENT_TYPE, kind)], app.metrics.render(&now)).into_response())
+    Ok(([(CONTENT_TYPE, kind)], app.metrics.render(&now, &app.connections)).into_response())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::edge::ConnectionLimits;
 
     #[test]
     fn numbers_are_written_as_prometheus_reads_them() {
@@ -169,13 +213,21 @@ mod tests {
         metrics.count_start();
         metrics.count_end(&Outcome::Completed { value: None });
         metrics.count_request("GET", "/api/executions/{id}", 404);
-        let text = metrics.render(&Now { live: 1, paused: 2, runners: 3, idle: 4, waiting: 5 });
+        let now = Now { live: 1, paused: 2, runners: 3, idle: 4, waiting: 5 };
+        let table = ConnectionTable::new(ConnectionLimits::default());
+        let _open = table.admit("127.0.0.1:1".parse().unwrap()).unwrap();
+        let text = metrics.render(&now, &table);
         for line in [
             "# TYPE airlock_executions_started_total counter",
             "airlock_executions_started_total 1",
             "airlock_executions_finished_total{outcome=\"completed\"} 1",
             "airlock_executions_finished_total{outcome=\"failed\"} 0",
             "airlock_runners_waiting 5",
+            "airlock_connections{state=\"head\"} 1",
+            "airlock_connections{state=\"stream\"} 0",
+            "airlock_connections_accepted_total 1",
+            "airlock_connections_refused_total{reason=\"address\"} 0",
+            "airlock_caller_streams 0",
             "airlock_http_requests_total{method=\"GET\",route=\"/api/executions/{id}\",status=\"404\"} 1",
         ] {
             assert!(text.lines().any(|seen| seen == line), "{line}\n{text}");

@@ -1,23 +1,23 @@
 //! A connection's socket, and its place among all connections: kept until the socket is gone, also as a WebSocket.
 
+use crate::edge::ConnectionGuard;
 use crate::lanes::Seat;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::sync::OwnedSemaphorePermit;
 
 /// What a connection holds for as long as it is open.
 pub(crate) struct Place {
-    pub(crate) _among_all: OwnedSemaphorePermit,
+    pub(crate) among_all: ConnectionGuard,
     pub(crate) _in_lane: Seat,
 }
 
 /// The socket of an accepted connection.
 pub(crate) struct Socket {
     stream: TcpStream,
-    _place: Place,
+    place: Place,
 }
 
 impl Socket {
@@ -25,11 +25,17 @@ impl Socket {
     pub(crate) fn new(stream: std::net::TcpStream, place: Place) -> io::Result<Self> {
         // An answer is one small write: waiting for more to send would only delay it.
         stream.set_nodelay(true)?;
-        Ok(Self { stream: TcpStream::from_std(stream)?, _place: place })
+        Ok(Self { stream: TcpStream::from_std(stream)?, place })
     }
 
     fn stream(self: Pin<&mut Self>) -> Pin<&mut TcpStream> {
         Pin::new(&mut self.get_mut().stream)
+    }
+
+    /// Notes whether the client takes what is sent.
+    fn noted<T>(&self, written: Poll<T>) -> Poll<T> {
+        self.place.among_all.0.set_blocked(written.is_pending());
+        written
     }
 }
 
@@ -39,25 +45,32 @@ impl AsyncRead for Socket {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if let Some(refusal) = self.place.among_all.0.last_words() {
+            // Nothing was sent on it, so there is space for an answer. What follows is the end of the connection.
+            let _ = self.stream.try_write(&refusal.bytes());
+            return Poll::Ready(Ok(()));
+        }
         self.stream().poll_read(cx, buf)
     }
 }
 
 impl AsyncWrite for Socket {
     fn poll_write(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.stream().poll_write(cx, buf)
+        let written = self.as_mut().stream().poll_write(cx, buf);
+        self.noted(written)
     }
 
     fn poll_write_vectored(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.stream().poll_write_vectored(cx, bufs)
+        let written = self.as_mut().stream().poll_write_vectored(cx, bufs);
+        self.noted(written)
     }
 
     fn is_write_vectored(&self) -> bool {

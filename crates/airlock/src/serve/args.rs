@@ -64,6 +64,10 @@ pub(crate) struct Args {
     /// One more origin whose pages may call this server, such as http://localhost:5173.
     #[arg(long = "allowed-origin", value_name = "ORIGIN")]
     pub(crate) allowed_origins: Vec<WebOrigin>,
+    /// A proxy in front of this server, such as 10.0.0.7 or 10.0.0.0/8: its X-Forwarded-For or Forwarded names whose request
+    /// it is, and connections are counted by that. May be repeated.
+    #[arg(long = "trusted-proxy", value_name = "IP")]
+    pub(crate) trusted_proxies: Vec<String>,
     /// Where browsers find this server, if it is not where it listens: sign-in links and OAuth send people there, and its
     /// origin replaces the listen address as the one whose pages may call.
     #[arg(long, value_name = "URL", value_parser = public_url)]
@@ -123,6 +127,7 @@ impl Args {
             enclave_tools: vec![],
             allowed_hosts: vec![],
             allowed_origins: vec![],
+            trusted_proxies: vec![],
             public_url: None,
             vault_key: None,
             replace_settings: false,

@@ -131,6 +131,7 @@ pub(super) async fn config(
         auth,
         sign_in_key,
         allowed_hosts: settings.allowed_hosts(),
+        connections: settings.connections()?,
         settings: Some(SettingsRegistry::new(Arc::new(store.clone()), data_dir)),
         allowed_origins: settings.allowed_origins()?,
         public_origin: public_origin(settings.public_url().as_ref())?,

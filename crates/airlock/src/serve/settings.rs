@@ -6,17 +6,18 @@ use crate::config_files;
 use crate::exit::UsageError;
 use crate::reach::shell_word;
 use lifecycle::{AnswerRole, Timestamp};
-use server::Doors;
 use server::auth::{BadOrigin, WebOrigin};
 use server::settings::{
     LooseningFlag, SettingAuthor, SettingName, SettingValue, SettingsError, SettledSettings,
     StartFlags, StoredSetting, look_up_settings, read_settings, server_account, settle,
     shared_account, write_settings,
 };
+use server::{ConnectionLimits, Doors};
 use sources::ConfigFiles;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use store::sqlite::SqliteStore;
 use url::Url;
 
@@ -94,6 +95,11 @@ fn start_flags(
         let origins: Vec<_> = args.allowed_origins.iter().map(ToString::to_string).collect();
         named.insert(SettingName::AllowedOrigins, list(&origins));
     }
+    if !args.trusted_proxies.is_empty() {
+        let name = SettingName::TrustedProxies;
+        let value = name.parse_value(&args.trusted_proxies.join(",")).map_err(UsageError)?;
+        named.insert(name, value);
+    }
     if let Some(url) = &args.public_url {
         named.insert(SettingName::PublicUrl, url.as_str().into());
     }
@@ -160,6 +166,7 @@ fn defaults(data_dir: &Path) -> BTreeMap<SettingName, SettingValue> {
         (SettingName::Answers, Args::usual().answers().name().into()),
         (SettingName::AllowedHosts, none()),
         (SettingName::AllowedOrigins, none()),
+        (SettingName::TrustedProxies, none()),
         (SettingName::OperatorMode, "off".into()),
         (SettingName::Config, "usual".into()),
         (SettingName::UserConfig, user),
@@ -229,6 +236,29 @@ impl StartSettings {
     pub(super) fn allowed_hosts(&self) -> Vec<String> {
         let public = self.public_url().and_then(|url| url.host_str().map(str::to_owned));
         self.list(SettingName::AllowedHosts).iter().cloned().chain(public).collect()
+    }
+
+    /// How many connections the server takes, and the proxies in front of it.
+    pub(super) fn connections(&self) -> anyhow::Result<ConnectionLimits> {
+        let wrong = |why| UsageError(format!("the configuration is wrong: {why}"));
+        let limits = sources::listener_limits(&self.files()).map_err(wrong)?;
+        let usual = ConnectionLimits::default();
+        let number = |set: Option<u64>, usual| {
+            set.and_then(|number| usize::try_from(number).ok()).unwrap_or(usual)
+        };
+        let proxies = self.list(SettingName::TrustedProxies).iter();
+        let bad = |why| UsageError(format!("the setting trusted-proxies is wrong: {why}"));
+        let trusted_proxies = proxies.map(|proxy| proxy.parse().map_err(bad));
+        Ok(ConnectionLimits {
+            connections_max: number(limits.connections_max, usual.connections_max),
+            per_address_max: number(limits.connections_per_address_max, usual.per_address_max),
+            streams_per_caller_max: number(
+                limits.streams_per_caller_max,
+                usual.streams_per_caller_max,
+            ),
+            head_time_max: limits.head_ms_max.map_or(usual.head_time_max, Duration::from_millis),
+            trusted_proxies: trusted_proxies.collect::<Result<_, _>>()?,
+        })
     }
 
     /// Who may answer at most.

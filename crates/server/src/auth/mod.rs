@@ -27,6 +27,7 @@ pub(crate) use tokens::{Tokens, digest, same};
 
 use crate::app::App;
 use crate::config::Doors;
+use crate::edge::{ConnectionHandle, Refusal, opens_stream};
 use crate::error::Problem;
 use axum::extract::FromRequestParts;
 use axum::http::Method;
@@ -49,19 +50,30 @@ impl FromRequestParts<Arc<App>> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        if matches!(app.gate, Gate::Open) {
-            let name = BuiltinCaller::Anybody.into();
-            let scopes = Scopes::from([Scope::Admin].as_slice());
-            let credential = CallerCredential::NotAsked;
-            return Ok(Self { name, scopes, answers: app.answers.get(), credential });
+        let caller = identify(parts, app).await?;
+        if let Some(ConnectionHandle(connection)) = parts.extensions.get() {
+            connection.authenticate();
+            if opens_stream(parts) {
+                connection.admit_stream(&caller.name).map_err(Refusal::problem)?;
+            }
         }
-        let mut caller = match session_caller(parts, app).await? {
-            Some(caller) => caller,
-            None => token_caller(parts, app).await?,
-        };
-        caller.answers = caller.answers.min(app.answers.get());
         Ok(caller)
     }
+}
+
+async fn identify(parts: &Parts, app: &Arc<App>) -> Result<Caller, Problem> {
+    if matches!(app.gate, Gate::Open) {
+        let name = BuiltinCaller::Anybody.into();
+        let scopes = Scopes::from([Scope::Admin].as_slice());
+        let credential = CallerCredential::NotAsked;
+        return Ok(Caller { name, scopes, answers: app.answers.get(), credential });
+    }
+    let mut caller = match session_caller(parts, app).await? {
+        Some(caller) => caller,
+        None => token_caller(parts, app).await?,
+    };
+    caller.answers = caller.answers.min(app.answers.get());
+    Ok(caller)
 }
 
 /// The caller of a browser session's request, or of one with a ticket; none where it claims to be neither.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
+use tools::http::IpNetwork;
 
 /// A setting that outlives the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,6 +16,8 @@ pub enum SettingName {
     AllowedHosts,
     /// Origins whose pages may call the server, besides its own.
     AllowedOrigins,
+    /// Proxies that name the peers of their requests.
+    TrustedProxies,
     /// Whether the server has an account of its own and gives its clients no administrator.
     OperatorMode,
     /// The configuration file named with `--config`, or `usual`.
@@ -101,10 +104,11 @@ const NONE: &str = "none";
 
 impl SettingName {
     /// All of them, in the order in which they are listed.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Answers,
         Self::AllowedHosts,
         Self::AllowedOrigins,
+        Self::TrustedProxies,
         Self::OperatorMode,
         Self::Config,
         Self::UserConfig,
@@ -121,6 +125,7 @@ impl SettingName {
             Self::Answers => "answers",
             Self::AllowedHosts => "allowed-hosts",
             Self::AllowedOrigins => "allowed-origins",
+            Self::TrustedProxies => "trusted-proxies",
             Self::OperatorMode => "operator-mode",
             Self::Config => "config",
             Self::UserConfig => "user-config",
@@ -135,7 +140,11 @@ impl SettingName {
     /// Whether it names something of this machine, and is recorded in the data directory's file.
     pub const fn is_of_machine(self) -> bool {
         match self {
-            Self::Answers | Self::AllowedHosts | Self::AllowedOrigins | Self::OperatorMode => false,
+            Self::Answers
+            | Self::AllowedHosts
+            | Self::AllowedOrigins
+            | Self::TrustedProxies
+            | Self::OperatorMode => false,
             Self::Config
             | Self::UserConfig
             | Self::ProjectFiles
@@ -148,7 +157,10 @@ impl SettingName {
 
     /// Whether its value is a list.
     const fn is_list(self) -> bool {
-        matches!(self, Self::AllowedHosts | Self::AllowedOrigins | Self::ProjectFiles)
+        matches!(
+            self,
+            Self::AllowedHosts | Self::AllowedOrigins | Self::TrustedProxies | Self::ProjectFiles
+        )
     }
 
     /// Reads a value as people write it: lists with commas, `none` for an empty one.
@@ -161,6 +173,9 @@ impl SettingName {
             let items = text.split(',').map(str::trim);
             let items: Vec<String> =
                 items.filter(|item| !item.is_empty() && *item != NONE).map(str::to_owned).collect();
+            if self == Self::TrustedProxies {
+                items.iter().try_for_each(|item| item.parse::<IpNetwork>().map(drop))?;
+            }
             return match items.len() > LIST_MAX {
                 true => Err(format!("the list has more than {LIST_MAX} members")),
                 false => Ok(SettingValue::List(items)),
@@ -184,7 +199,10 @@ impl SettingName {
                 let is_url = text.starts_with("http://") || text.starts_with("https://");
                 (text == NONE || is_url, "a URL, or none")
             }
-            Self::AllowedHosts | Self::AllowedOrigins | Self::ProjectFiles => (true, ""),
+            Self::AllowedHosts
+            | Self::AllowedOrigins
+            | Self::TrustedProxies
+            | Self::ProjectFiles => (true, ""),
         };
         if is_good { Ok(()) } else { Err(format!("{self} is {wanted}, and not {text:?}")) }
     }
@@ -247,7 +265,10 @@ pub fn effect(name: SettingName, old: &SettingValue, new: &SettingValue) -> Sett
     }
     let loosens = match name {
         SettingName::Answers => rank(new.text()) > rank(old.text()),
-        SettingName::AllowedHosts | SettingName::AllowedOrigins => has_more(old, new),
+        // A trusted proxy is not bounded, and names whose requests count for whom.
+        SettingName::AllowedHosts | SettingName::AllowedOrigins | SettingName::TrustedProxies => {
+            has_more(old, new)
+        }
         SettingName::OperatorMode => new.text() != "on",
         // Another file or key may say anything.
         SettingName::Config

@@ -19,6 +19,8 @@ fn each_setting_says_which_change_loosens_it() {
         (S::AllowedHosts, "a", "a,b", Loosens),
         (S::AllowedHosts, "a", "b", Loosens),
         (S::AllowedHosts, "none", "a", Loosens),
+        (S::TrustedProxies, "none", "192.0.2.1", Loosens),
+        (S::TrustedProxies, "192.0.2.1,10.0.0.0/8", "10.0.0.0/8", Tightens),
         (S::AllowedOrigins, "https://a", "none", Tightens),
         (S::AllowedOrigins, "none", "https://a", Loosens),
         (S::OperatorMode, "off", "on", Tightens),

@@ -1,0 +1,131 @@
+//! Why a connection or a request is refused, and how that is said on a socket that no HTTP library reads.
+
+use super::peer::PeerKey;
+use crate::error::Problem;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+
+/// Refused connections that still get an answer; others are closed without one.
+const ANSWERED_MAX: usize = 64;
+
+/// How long a refused connection may take to read its answer, and what is read of it meanwhile.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
+const IGNORED_BYTES_MAX: u64 = 16 << 10;
+
+/// Why there is no place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// All places are taken by connections that may stay.
+    Places(usize),
+    /// It had not sent a request, or was idle, and another connection needed its place.
+    Displaced(usize),
+    /// One address has as many as it may have.
+    Address(PeerKey, usize),
+    /// One caller has as many WebSockets and streams as it may have.
+    Caller(usize),
+    /// The head of its first request did not arrive in time.
+    Head(Duration),
+}
+
+impl Refusal {
+    /// What the metrics call each of them.
+    pub(crate) const REASONS: [&str; 5] = ["places", "displaced", "address", "caller", "head"];
+
+    const fn reason_idx(self) -> usize {
+        match self {
+            Self::Places(_) => 0,
+            Self::Displaced(_) => 1,
+            Self::Address(..) => 2,
+            Self::Caller(_) => 3,
+            Self::Head(_) => 4,
+        }
+    }
+
+    /// The answer to a request.
+    pub(crate) fn problem(self) -> Problem {
+        match self {
+            Self::Places(n_max) => Problem::unavailable(format!(
+                "The server has {n_max} connections, the most that it takes (listener.connections_max); only /healthz and \
+                 /readyz are answered until one is closed."
+            )),
+            Self::Displaced(n_max) => Problem::unavailable(format!(
+                "The server has {n_max} connections, the most that it takes (listener.connections_max), and this one had \
+                 sent no whole request: it gave way to another. Try again."
+            )),
+            Self::Address(peer, n_max) => Problem::over_limit(format!(
+                "There are {n_max} connections from {peer}, the most that one address may have \
+                 (listener.connections_per_address_max); close some."
+            )),
+            Self::Caller(n_max) => Problem::over_limit(format!(
+                "This caller has {n_max} WebSockets and event streams open, the most that one caller may have \
+                 (listener.streams_per_caller_max); close some."
+            )),
+            Self::Head(time_max) => Problem::too_late(format!(
+                "The head of a request did not arrive within {} s (listener.head_ms_max).",
+                time_max.as_secs_f32()
+            )),
+        }
+    }
+
+    /// The same as bytes, for a socket on which nothing was sent yet.
+    pub(crate) fn bytes(self) -> Vec<u8> {
+        let problem = self.problem();
+        let (status, body) = (problem.status(), problem.body());
+        let retry = if status.as_u16() == 503 { "Retry-After: 1\r\n" } else { "" };
+        format!(
+            "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nCache-Control: no-store\r\n{retry}Connection: close\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .into_bytes()
+    }
+}
+
+/// Counts refusals by reason, and answers connections that never got a place.
+#[derive(Debug)]
+pub(crate) struct RefusedConnections {
+    counts: [AtomicU64; Refusal::REASONS.len()],
+    answering: Arc<Semaphore>,
+}
+
+impl Default for RefusedConnections {
+    fn default() -> Self {
+        Self { counts: Default::default(), answering: Arc::new(Semaphore::new(ANSWERED_MAX)) }
+    }
+}
+
+impl RefusedConnections {
+    pub(crate) fn count(&self, refusal: Refusal) {
+        self.counts[refusal.reason_idx()].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many there were, by reason.
+    pub(crate) fn counts(&self) -> [(&'static str, u64); Refusal::REASONS.len()] {
+        std::array::from_fn(|idx| (Refusal::REASONS[idx], self.counts[idx].load(Ordering::Relaxed)))
+    }
+
+    /// Answers a connection that is refused, as long as there are not too many of them.
+    pub(crate) fn answer(
+        &self,
+        mut stream: TcpStream,
+        refusal: Refusal,
+    ) -> Option<impl Future<Output = ()> + Send + 'static> {
+        let place = Arc::clone(&self.answering).try_acquire_owned().ok()?;
+        Some(async move {
+            let answering = async {
+                stream.write_all(&refusal.bytes()).await?;
+                stream.shutdown().await?;
+                // A socket that is closed with unread bytes resets the connection, and the answer may be lost.
+                tokio::io::copy(&mut (&mut stream).take(IGNORED_BYTES_MAX), &mut tokio::io::sink())
+                    .await
+            };
+            // Whoever does not take it goes without.
+            let _ = tokio::time::timeout(ANSWER_TIME_MAX, answering).await;
+            drop(place);
+        })
+    }
+}
