@@ -4,7 +4,7 @@
 mod served;
 
 use serde_json::json;
-use served::{Client, Served};
+use served::{Answer, Client, Served, airlock};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -78,6 +78,31 @@ fn one_callers_streams_leave_places_for_others_and_metrics_count_them() {
     served.stop();
 }
 
+#[test]
+fn health_is_answered_where_there_are_fewer_descriptors_than_half_sent_heads() {
+    let dir = tempfile::tempdir().unwrap();
+    let plain = airlock(&[]);
+    let script = "ulimit -n 300 && exec \"$0\" serve \"$@\"";
+    #[expect(clippy::disallowed_methods, reason = "the test owns and awaits this child")]
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", script]).arg(plain.get_program()).stdin(Stdio::null());
+    plain.get_envs().for_each(|(name, _)| {
+        command.env_remove(name);
+    });
+    let served = Served::start_command(command, &dir.path().join("data"), Stdio::null());
+    let nobody = served.client_with("nobody");
+    let mut halves = vec![];
+    for _ in 0..400 {
+        let mut half = TcpStream::connect(&nobody.address).unwrap();
+        half.write_all(b"GET / HTTP/1.1\r\nHo").unwrap();
+        halves.push(half);
+    }
+    for path in ["/readyz", "/healthz"] {
+        assert_eq!(nobody.get(path).status, 200, "{path}");
+    }
+    assert_eq!(served.stop(), Some(0));
+}
+
 /// A listener that counts who comes, and answers each with 404.
 fn counting() -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -97,9 +122,15 @@ fn counting() -> (u16, Arc<AtomicUsize>) {
     (port, count)
 }
 
+/// Adds a source at an address of which nothing else is known.
+fn add(admin: &Client, url: &str) -> Answer {
+    let body = json!({ "slug": "api", "source": { "url": url } });
+    admin.post("/api/sources", &body.to_string())
+}
+
 /// Why an address is no source.
-fn detect(admin: &Client, url: &str) -> String {
-    let answer = admin.post("/api/integrations/detect", &json!({ "url": url }).to_string());
+fn refusal(admin: &Client, url: &str) -> String {
+    let answer = add(admin, url);
     assert_ne!(answer.status, 200, "{answer:?}");
     answer.body
 }
@@ -114,7 +145,7 @@ fn no_proxy_of_the_environment_is_asked_and_no_metadata_service_and_not_the_serv
     let variables = names.map(|name| (name, proxy.as_str()));
     let served = configured(dir.path(), "", &[], &variables);
     let admin = served.client("admin");
-    detect(&admin, &format!("http://127.0.0.1:{api}/openapi.json"));
+    refusal(&admin, &format!("http://127.0.0.1:{api}/openapi.json"));
     let n_direct = n_asked.load(Ordering::SeqCst);
     assert!(n_direct >= 3, "OpenAPI, GraphQL and MCP were tried: {n_direct}");
     let own = served.url.rsplit(':').next().unwrap();
@@ -124,7 +155,7 @@ fn no_proxy_of_the_environment_is_asked_and_no_metadata_service_and_not_the_serv
         (format!("http://127.0.0.1:{own}/api/openapi.json"), "where Airlock itself listens"),
         (format!("http://localhost:{own}/mcp"), "where Airlock itself listens"),
     ] {
-        let why = detect(&admin, &url);
+        let why = refusal(&admin, &url);
         // Once for OpenAPI and once for MCP.
         assert_eq!(why.matches(expected).count(), 2, "{url}: {why}");
     }
@@ -139,13 +170,9 @@ fn an_exception_in_the_operators_configuration_counts_while_the_server_runs() {
     let admin = served.client("admin");
     let own = served.url.rsplit('/').next().unwrap();
     let url = format!("http://{own}/api/openapi.json");
-    assert!(detect(&admin, &url).contains("where Airlock itself listens"));
+    assert!(refusal(&admin, &url).contains("where Airlock itself listens"));
     std::fs::write(dir.path().join("named.toml"), format!("[network]\nallow = ['{own}']\n"))
         .unwrap();
-    let body = json!({ "url": url }).to_string();
-    served::wait_for(|| {
-        let answer = admin.post("/api/integrations/detect", &body);
-        (answer.status == 200).then_some(())
-    });
+    served::wait_for(|| (add(&admin, &url).status == 200).then_some(()));
     served.stop();
 }

@@ -10,7 +10,7 @@ use crate::doors::exec_server::ExecServer;
 use crate::doors::execbox::Channels;
 use crate::doors::hotrepl::{Places, Repl, Shelf};
 use crate::doors::mcp::Mcp;
-use crate::edge::ConnectionTable;
+use crate::edge::{ConnectionTable, descriptors_max};
 use crate::metrics::Metrics;
 use crate::settings::{AnswerCeiling, SettingName, SettingValue, SettingsRegistry};
 use crate::tasks::Tasks;
@@ -84,7 +84,9 @@ impl App {
             clock: config.clock,
             sources: config.sources,
             metrics: Metrics::default(),
-            connections: ConnectionTable::new(config.connections),
+            connections: ConnectionTable::new(
+                config.connections.within_descriptors(descriptors_max()),
+            ),
             stopping,
             tasks,
         })

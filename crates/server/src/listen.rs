@@ -13,6 +13,7 @@ use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{FromRequestParts as _, Request};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use nix::errno::Errno;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -157,7 +158,12 @@ pub(crate) async fn accept(listener: TcpListener, front: Front, accepting: Accep
             Ok((stream, peer)) => admit(stream, peer, &front, (&accepting, &lanes)),
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(ACCEPT_RETRY).await;
+                match error.raw_os_error().map(Errno::from_raw) {
+                    Some(Errno::EMFILE | Errno::ENFILE) => {
+                        accepting.table.make_way(ACCEPT_RETRY).await;
+                    }
+                    _ => tokio::time::sleep(ACCEPT_RETRY).await,
+                }
             }
         }
     }

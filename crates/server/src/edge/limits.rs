@@ -1,5 +1,6 @@
 //! The numbers, and whose word names a peer.
 
+use super::refusal::ANSWERED_MAX;
 use std::time::Duration;
 use tools::http::IpNetwork;
 
@@ -25,6 +26,38 @@ pub(super) const HEALTH_CONNECTIONS_MAX: usize = 32;
 /// Connections that have lost their place and are not gone yet. No more are accepted until one is.
 pub(super) const CLOSING_MAX: usize = 64;
 
+/// Descriptors that the server needs for other things: files, runners, requests to other servers.
+const OTHER_DESCRIPTORS: usize = 256;
+
+/// Connections that are taken however few descriptors there are.
+const CONNECTIONS_MIN: usize = 16;
+
+impl ConnectionLimits {
+    /// No more connections than this process can have beside everything else: without a descriptor none could be accepted,
+    /// not even for health.
+    pub(crate) fn within_descriptors(mut self, n_descriptors: Option<usize>) -> Self {
+        let Some(n_descriptors) = n_descriptors else { return self };
+        let beside = OTHER_DESCRIPTORS + HEALTH_CONNECTIONS_MAX + CLOSING_MAX + ANSWERED_MAX;
+        let n_max = n_descriptors.saturating_sub(beside).max(CONNECTIONS_MIN);
+        if n_max < self.connections_max {
+            tracing::warn!(
+                n_descriptors,
+                connections_max = n_max,
+                "the limit of open files (ulimit -n) leaves fewer connections than listener.connections_max"
+            );
+            self.connections_max = n_max;
+        }
+        self
+    }
+}
+
+/// How many descriptors this process may have open; none where the system does not say.
+pub(crate) fn descriptors_max() -> Option<usize> {
+    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
 impl Default for ConnectionLimits {
     fn default() -> Self {
         Self {
@@ -34,5 +67,20 @@ impl Default for ConnectionLimits {
             head_time_max: Duration::from_secs(10),
             trusted_proxies: vec![],
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_no_more_connections_than_descriptors_for_them() {
+        let cases = [(None, 1_024), (Some(20_000), 1_024), (Some(1_024), 608), (Some(64), 16)];
+        for (n_descriptors, expected) in cases {
+            let limits = ConnectionLimits::default().within_descriptors(n_descriptors);
+            assert_eq!((n_descriptors, limits.connections_max), (n_descriptors, expected));
+        }
+        assert!(descriptors_max().is_some_and(|n| n > 0));
     }
 }

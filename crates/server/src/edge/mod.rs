@@ -10,6 +10,7 @@ mod table;
 
 pub(crate) use entry::{ConnectionEntry, ConnectionGuard, ConnectionHandle, Phase};
 pub use limits::ConnectionLimits;
+pub(crate) use limits::descriptors_max;
 pub(crate) use refusal::Refusal;
 pub(crate) use streams::opens_stream;
 pub(crate) use table::ConnectionTable;

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
 /// Refused connections that still get an answer; others are closed without one.
-const ANSWERED_MAX: usize = 64;
+pub(super) const ANSWERED_MAX: usize = 64;
 
 /// How long a refused connection may take to read its answer, and what is read of it meanwhile.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);

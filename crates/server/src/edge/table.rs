@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::Notify;
 
 /// All connections of a listener.
@@ -122,6 +123,17 @@ impl ConnectionTable {
         if open.forget(entry).is_none() {
             open.n_closing -= 1;
             self.closed.notify_one();
+        }
+    }
+
+    /// Takes a connection's place when the system has no descriptor for another one, and waits a moment until it is gone.
+    pub(crate) async fn make_way(&self, patience: Duration) {
+        let n_max = self.limits.connections_max;
+        let displaced = self.lock().displace(|_| true, Refusal::Displaced(n_max));
+        match displaced {
+            // Whatever else frees a descriptor is not noticed: then the next attempt fails too.
+            Some(()) => drop(tokio::time::timeout(patience, self.closed.notified()).await),
+            None => tokio::time::sleep(patience).await,
         }
     }
 

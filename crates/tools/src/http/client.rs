@@ -104,7 +104,7 @@ impl HttpClient {
     }
 
     /// The rules about addresses; all clones of this client follow them.
-    pub const fn rules(&self) -> &AddressRules {
+    pub fn rules(&self) -> &AddressRules {
         self.transport.rules()
     }
 

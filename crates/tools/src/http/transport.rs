@@ -28,7 +28,9 @@ const IDLE_PER_HOST_MAX: usize = 8;
 
 /// Connections to others. Clones share them.
 #[derive(Clone)]
-pub struct Transport {
+pub struct Transport(Arc<Connections>);
+
+struct Connections {
     anywhere: Client<Connector, Full<Bytes>>,
     public: Client<Connector, Full<Bytes>>,
     rules: AddressRules,
@@ -103,12 +105,12 @@ impl Transport {
                 .build(connector)
         };
         let (anywhere, public) = (client(Reach::Anywhere), client(Reach::Public));
-        Self { anywhere, public, rules, network }
+        Self(Arc::new(Connections { anywhere, public, rules, network }))
     }
 
     /// The rules about addresses. They can be changed while requests are made.
-    pub const fn rules(&self) -> &AddressRules {
-        &self.rules
+    pub fn rules(&self) -> &AddressRules {
+        &self.0.rules
     }
 
     /// Sends a request, to exactly this address.
@@ -125,8 +127,8 @@ impl Transport {
         let mut request = request.map_err(|_| unreachable("that is no request"))?;
         *request.headers_mut() = headers;
         let client = match reach {
-            Reach::Anywhere => &self.anywhere,
-            Reach::Public => &self.public,
+            Reach::Anywhere => &self.0.anywhere,
+            Reach::Public => &self.0.public,
         };
         let response = client.request(request).await.map_err(|error| SendError::of(&error))?;
         let (head, body) = response.into_parts();
@@ -135,7 +137,7 @@ impl Transport {
 
     /// Whether an answer came from a network of ours.
     pub(super) fn is_from_inside(&self, response: &TransportResponse) -> bool {
-        response.server_address().is_none_or(|address| !self.network.is_public(address.ip()))
+        response.server_address().is_none_or(|address| !self.0.network.is_public(address.ip()))
     }
 }
 
@@ -235,6 +237,6 @@ impl Error for SendError {}
 
 impl fmt::Debug for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Transport").field("rules", &self.rules).finish_non_exhaustive()
+        f.debug_struct("Transport").field("rules", &self.0.rules).finish_non_exhaustive()
     }
 }
