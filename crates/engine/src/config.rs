@@ -1,10 +1,10 @@
 //! What an engine is made of, and the times it keeps.
 
 use crate::policies::Policies;
-use crate::{Clock, Retention};
+use crate::{Clock, QuotaSettings, Retention};
 use lifecycle::{Limits, Policy};
 use std::sync::Arc;
-use store::Journal;
+use store::{Journal, Records};
 use tools::Catalogue;
 
 /// How long a call waits for a source that is not available.
@@ -31,6 +31,11 @@ pub struct Config {
     pub source_wait_ms: u64,
     /// How long finished executions stay readable.
     pub retention: Retention,
+    /// What each caller may use at a time.
+    pub quotas: QuotaSettings,
+    /// Where the engine notes what it saw of the clock and how much processor time callers used. Without it, each start
+    /// takes the wall clock as it is and counts processor time from 0.
+    pub records: Option<Arc<dyn Records>>,
 }
 
 impl Config {
@@ -46,6 +51,8 @@ impl Config {
             warm_pause_ms: 10_000,
             source_wait_ms: SOURCE_WAIT_MS,
             retention: Retention::default(),
+            quotas: QuotaSettings::default(),
+            records: None,
         }
     }
 }

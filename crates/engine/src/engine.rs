@@ -3,11 +3,13 @@
 use crate::Clock;
 use crate::actor::{Actor, Boot, Reply, Request};
 use crate::alarm::Alarm;
+use crate::clock::ClockKeeper;
 use crate::config::Config;
 use crate::fault::{Error, Fault};
 use crate::lingering::Lingering;
 use crate::policies::Policies;
 use crate::pulse::Pulse;
+use crate::quotas::{QuotaBook, QuotaSettings};
 use crate::recover;
 use crate::registry::{Desk, Mailbox, Registry, Requests};
 use crate::reports::Reports;
@@ -59,6 +61,10 @@ pub(crate) struct Shared {
     pub(crate) limits: watch::Sender<Limits>,
     /// How far tools say that they are.
     pub(crate) reports: Reports,
+    /// What each caller uses.
+    pub(crate) quotas: Arc<QuotaBook>,
+    /// What is known of the clock of this store.
+    pub(crate) clock_keeper: ClockKeeper,
 }
 
 /// What to run, for whom, within what.
@@ -100,6 +106,10 @@ impl Engine {
             .await
             .map_err(|error| Fault::new(&error, error.to_string()))?;
         let limits = watch::Sender::new(config.limits);
+        let quotas = QuotaBook::new(config.clock.clone(), config.quotas.clone());
+        let quotas = Arc::new(quotas);
+        let (clock, records) = (config.clock.clone(), config.records.clone());
+        let clock_keeper = ClockKeeper::open(clock, records, &*config.journal).await?;
         let shared = Arc::new(Shared {
             limits,
             config,
@@ -113,6 +123,8 @@ impl Engine {
             seeds: Seeds::default(),
             questions: watch::Sender::new(0),
             reports: Reports::default(),
+            quotas,
+            clock_keeper,
         });
         shared.tracker.spawn(crate::pulse::beat(Arc::clone(&shared)));
         Ok(Self { shared })
@@ -121,7 +133,10 @@ impl Engine {
     /// Brings back what was unfinished, and does from now on what is due. Once, after [`Self::prepare`].
     pub async fn recover(&self) -> Result<(), Fault> {
         let shared = &self.shared;
+        recover::count_unfinished(shared).await?;
         recover::unfinished(shared).await?;
+        shared.tracker.spawn(crate::clock::keep(Arc::clone(shared)));
+        shared.tracker.spawn(crate::clock::correct_dues(Arc::clone(shared)));
         shared.tracker.spawn(crate::alarm::watch(Arc::clone(shared)));
         shared.tracker.spawn(crate::retention::watch(Arc::clone(shared)));
         Ok(())
@@ -155,6 +170,7 @@ impl Engine {
         }
         let seed = self.shared.seeds.next()?;
         let Start { program, caller, limits } = start;
+        self.shared.quotas.admit_start(&caller)?;
         let (reply, kept) = oneshot::channel();
         let intent = Intent::Start { program, caller, limits, seed, terms: Box::new(terms) };
         let kept = match self.shared.registry.desk(execution) {
@@ -164,7 +180,12 @@ impl Engine {
                 actor.meanwhile(kept).await
             }
             // Somebody wanted something of it before it began; whoever is there says what it is.
-            Desk::Staffed(_) => return self.ask(execution, intent).await.map(|()| execution),
+            Desk::Staffed(_) => {
+                if let Intent::Start { caller, .. } = &intent {
+                    self.shared.quotas.release_start(caller);
+                }
+                return self.ask(execution, intent).await.map(|()| execution);
+            }
         };
         match kept {
             Ok(started) => started.map(|()| execution),
@@ -358,6 +379,16 @@ impl Engine {
     /// Says so anew, for executions that start from now on.
     pub fn set_limits(&self, limits: Limits) {
         self.shared.limits.send_replace(limits);
+    }
+
+    /// What each caller uses, and what refuses more.
+    pub fn quotas(&self) -> &Arc<QuotaBook> {
+        &self.shared.quotas
+    }
+
+    /// Replaces the quotas, for what starts from now on.
+    pub fn set_quotas(&self, quotas: QuotaSettings) {
+        self.shared.quotas.set(quotas);
     }
 
     /// What time it is here.

@@ -3,6 +3,7 @@
 use crate::actor::Boot;
 use crate::engine::Shared;
 use crate::fault::Fault;
+use crate::quotas::{class_of, load_cpu_usage};
 use lifecycle::{ExecutionId, Phase};
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +36,19 @@ pub(crate) async fn unfinished(shared: &Arc<Shared>) -> Result<(), Fault> {
             shared.activate(listed.execution, Boot::Recover);
         }
     }
+}
+
+/// Counts what a former server left unfinished in the quotas of its callers.
+pub(crate) async fn count_unfinished(shared: &Arc<Shared>) -> Result<(), Fault> {
+    for phase in [Phase::Running, Phase::Paused, Phase::Parked] {
+        let Some(class) = class_of(phase) else { continue };
+        for (caller, n) in shared.config.journal.count_by_caller(phase).await? {
+            shared.quotas.count_recovered(&caller, class, n);
+        }
+    }
+    let Some(records) = &shared.config.records else { return Ok(()) };
+    let (timeline, now) = (shared.clock_keeper.timeline(), shared.config.clock.now());
+    load_cpu_usage(&shared.quotas, &**records, |at| timeline.translate_stamp(at, now)).await
 }
 
 /// Brings one execution back after its journal failed, once the journal may work again.

@@ -68,6 +68,9 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
 async fn sweep(shared: &Shared) -> Result<Next, StoreError> {
     let Retention { age_ms_max, bytes_max } = shared.config.retention;
     let (journal, now) = (&shared.config.journal, shared.config.clock.now());
+    if let Some(until) = shared.clock_keeper.retention_held_until() {
+        return Ok(Next::At(until));
+    }
     let mut next = now.after_ms(LOOK_EVERY_MS);
     let mut n_forgotten = 0;
     let mut after: Option<Finished> = None;
@@ -76,7 +79,8 @@ async fn sweep(shared: &Shared) -> Result<Next, StoreError> {
         let page = journal.finished(after.as_ref(), LOOKED_AT_MAX).await?;
         for finished in &page {
             let due = finished.ended.after_ms(age_ms_max);
-            let is_heard = finished.ended.after_ms(KEPT_MS_MIN) <= now;
+            // What ended later than now ended before the clock was set back.
+            let is_heard = finished.ended.after_ms(KEPT_MS_MIN) <= now || finished.ended > now;
             if due <= now || (is_too_large && is_heard) {
                 journal.forget(finished.execution).await?;
                 n_forgotten += 1;

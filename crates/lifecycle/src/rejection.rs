@@ -1,6 +1,6 @@
 //! Why an intent was refused. Nothing was recorded; whoever asked can act on it.
 
-use crate::{CallId, ExecutionId, Failure, QuestionId, ToolPath};
+use crate::{CallId, ExecutionId, Failure, QuestionId, QuotaKind, ToolPath, quotas};
 use std::borrow::Cow;
 
 /// Why an intent was refused.
@@ -58,4 +58,12 @@ pub enum Rejection {
     /// The program could not be brought back to where it was; its questions stay open.
     #[error("the program could not be brought back: {}", .0.message)]
     NotRestored(Failure),
+    /// The caller uses as much as it may at a time.
+    #[error("{}", quotas::refusal(*.quota, *.max))]
+    QuotaReached {
+        /// Which quota.
+        quota: QuotaKind,
+        /// Its value for this caller.
+        max: u64,
+    },
 }

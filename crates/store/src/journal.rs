@@ -15,7 +15,7 @@ pub trait Journal: Send + Sync {
     /// [`StoreError::Conflict`] until somebody appends at the real end.
     fn append(&self, append: Append) -> BoxFuture<'static, Result<(), StoreError>>;
 
-    /// At most `n_max` entries after `after`, in order; empty when there are none (yet).
+    /// At most `n_max` entries after `after`, in order, and fewer where they are large; empty when there are none (yet).
     fn read(
         &self,
         execution: ExecutionId,
@@ -36,6 +36,18 @@ pub trait Journal: Send + Sync {
 
     /// How many executions are in a phase, counted up to `n_max`. Far cheaper than their list.
     fn count(&self, phase: Phase, n_max: usize) -> BoxFuture<'static, Result<usize, StoreError>>;
+
+    /// What can be known of an execution without reading its entries. None where there is no such execution.
+    fn overview(
+        &self,
+        execution: ExecutionId,
+    ) -> BoxFuture<'static, Result<Option<ExecutionOverview>, StoreError>>;
+
+    /// How many executions each caller has in a phase.
+    fn count_by_caller(
+        &self,
+        phase: Phase,
+    ) -> BoxFuture<'static, Result<Vec<(CallerName, u64)>, StoreError>>;
 
     /// The execution that asked a question, also after it was answered.
     fn asked_by(
@@ -121,6 +133,15 @@ pub struct Listed {
     pub last: Seq,
     /// Where it stands.
     pub standing: Standing,
+}
+
+/// What an index says of an execution, however long its journal is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecutionOverview {
+    /// Its line in the list.
+    pub listed: Listed,
+    /// Whether it ever asked a question.
+    pub has_asked: bool,
 }
 
 /// When a finished execution began and ended.

@@ -12,6 +12,6 @@ pub mod sqlite;
 
 pub use blobs::Blobs;
 pub use error::StoreError;
-pub use journal::{Append, Finished, Journal, ListFilter, Listed};
+pub use journal::{Append, ExecutionOverview, Finished, Journal, ListFilter, Listed};
 pub use notes::Notes;
 pub use records::{Record, Records};

@@ -2,11 +2,11 @@
 
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::BoxStream;
-use lifecycle::{Entry, Event, ExecutionId, Phase, QuestionId, Seq, Timestamp};
+use lifecycle::{CallerName, Entry, Event, ExecutionId, Phase, QuestionId, Seq, Timestamp};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use store::sqlite::SqliteStore;
-use store::{Append, Finished, Journal, ListFilter, Listed, StoreError};
+use store::{Append, ExecutionOverview, Finished, Journal, ListFilter, Listed, StoreError};
 
 /// What the journal does wrong.
 #[derive(Default)]
@@ -63,6 +63,14 @@ impl Journal for Mischievous {
 
     fn count(&self, phase: Phase, n_max: usize) -> Answer<usize> {
         self.inner.count(phase, n_max)
+    }
+
+    fn overview(&self, execution: ExecutionId) -> Answer<Option<ExecutionOverview>> {
+        self.inner.overview(execution)
+    }
+
+    fn count_by_caller(&self, phase: Phase) -> Answer<Vec<(CallerName, u64)>> {
+        self.inner.count_by_caller(phase)
     }
 
     fn asked_by(&self, question: QuestionId) -> Answer<Option<ExecutionId>> {

@@ -59,7 +59,7 @@ pub(super) enum Said {
 
 impl Guest {
     /// Hands the program of `state` to a fresh runner; [`Guest::replay`] and [`Guest::ask_when_restored`] follow.
-    pub(super) fn start(mut lease: Lease, state: &State) -> Option<Self> {
+    pub(super) fn start(mut lease: Lease, state: &State, began: Timestamp) -> Option<Self> {
         let origin = state.origin.as_ref()?;
         let limits = &origin.limits;
         let (code, prelude) = match &state.prepared {
@@ -79,7 +79,7 @@ impl Guest {
             providers: RawJson::parse("[]").unwrap_or(RawJson::NULL),
             airlock: Some(Airlock {
                 seed: origin.seed,
-                start_ms: origin.at,
+                start_ms: began,
                 convention: origin.program.convention,
                 prepared: state.prepared.is_some(),
                 prelude,
@@ -172,6 +172,12 @@ impl Guest {
     pub(super) fn cpu_ms(&mut self) -> u64 {
         let used = self.count_cpu().unwrap_or_default();
         u64::try_from(used.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Processor time to charge to the caller; none where the runner is gone and the system no longer says. A replay
+    /// repeats what was charged before.
+    pub(super) fn cpu_to_charge(&mut self) -> Option<Duration> {
+        if self.replaying { Some(Duration::ZERO) } else { self.count_cpu() }
     }
 
     /// The same. A used runner is asked only once its program has been busy for long: what it used before that, a tenth of a

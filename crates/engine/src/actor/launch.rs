@@ -50,7 +50,9 @@ impl Actor {
             self.ledger.settle().await?;
             self.answer_kept();
         }
-        let Some(mut guest) = Guest::start(lease, &self.ledger.state) else { return Ok(()) };
+        let Some(mut guest) = Guest::start(lease, &self.ledger.state, self.ledger.began()) else {
+            return Ok(());
+        };
         let mut after = Seq(0);
         while guest.delivered < self.ledger.state.inputs {
             let entries = self.ledger.page(after).await?;
@@ -79,7 +81,7 @@ impl Actor {
     /// The program could not be brought back to where it was.
     pub(super) fn not_restored(&mut self, rejection: Rejection) {
         tracing::warn!(execution = %self.ledger.execution, %rejection, "not restored");
-        self.guest = None;
+        self.release_guest();
         self.refuse_waiting(&rejection);
         if self.ledger.state.phase == Phase::Paused && !self.recovering {
             return; // the question stays open; the next answer tries again
@@ -123,7 +125,7 @@ impl Actor {
     /// Gives the runner back although the program is not over: everything waits for people.
     pub(super) fn cool_down(&mut self) {
         if self.is_warm_pause() {
-            self.guest = None;
+            self.release_guest();
         }
     }
 

@@ -2,10 +2,11 @@
 //! until what obliges us to them is kept surely enough.
 
 use crate::Clock;
+use crate::clock::Timeline;
 use futures_util::future::BoxFuture;
 use lifecycle::{
-    Effect, Entry, Event, ExecutionId, InputIndex, Intent, Moment, Policy, Rejection, Seq, State,
-    Strength, Timestamp, decide, owe,
+    Effect, Entry, Event, ExecutionId, InputIndex, Intent, Moment, Phase, Policy, Rejection, Seq,
+    State, Strength, Timestamp, decide, owe,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -47,6 +48,10 @@ pub(super) struct Ledger {
     pub(super) execution: ExecutionId,
     pub(super) state: State,
     journal: Arc<dyn Journal>,
+    /// What stamps of earlier servers mean on the present clock.
+    timeline: Arc<Timeline>,
+    /// When the journal says that the execution began; none where it begins here.
+    began: Option<Timestamp>,
     last: Seq,
     /// What is decided and not yet on its way; it becomes one append.
     outbox: Vec<Entry>,
@@ -83,13 +88,15 @@ impl Entropy {
 impl Ledger {
     pub(super) fn new(
         execution: ExecutionId,
-        journal: Arc<dyn Journal>,
+        (journal, timeline): (Arc<dyn Journal>, Arc<Timeline>),
         questions: watch::Sender<u64>,
     ) -> Self {
         Self {
             execution,
             state: State::default(),
             journal,
+            timeline,
+            began: None,
             last: Seq(0),
             outbox: vec![],
             held_until: None,
@@ -104,16 +111,44 @@ impl Ledger {
         }
     }
 
-    /// Remembers everything that is in the journal.
-    pub(super) async fn load(&mut self) -> Result<(), StoreError> {
+    /// Reads the journal into the state. Stamps from before the clock was set are translated to the clock at `now`.
+    pub(super) async fn load(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        let mut is_translated = false;
         loop {
             let read = self.journal.read(self.execution, self.last, ENTRIES_PER_READ_MAX).await?;
-            let Some(newest) = read.last() else { return Ok(()) };
+            let Some(newest) = read.last() else { break };
             self.last = newest.seq;
+            self.began = self.began.or(read.first().map(|first| first.at));
             for entry in &read {
-                self.state.apply(entry.at, &entry.event);
+                let (at, event) = self.timeline.translate(entry.at, &entry.event, now);
+                is_translated |= at != entry.at;
+                self.state.apply(at, &event);
             }
         }
+        if is_translated && self.state.phase == Phase::Paused {
+            self.correct_due();
+        }
+        Ok(())
+    }
+
+    /// When the program began, as it was told. A replay must tell it the same.
+    pub(super) fn began(&self) -> Timestamp {
+        let origin = self.state.origin.as_ref().map(|origin| origin.at);
+        self.began.or(origin).unwrap_or(Timestamp(0))
+    }
+
+    /// Writes the line of the list anew: when the execution is due was written before the clock was set.
+    fn correct_due(&mut self) {
+        let Some(standing) = self.state.standing() else { return };
+        let append = Append {
+            execution: self.execution,
+            expected: self.last,
+            entries: vec![],
+            standing,
+            strength: Strength::Written,
+        };
+        self.flushed = Gate(self.flushed.0 + 1);
+        self.appending.push_back(self.journal.append(append));
     }
 
     /// Decides on `intent`. Events are remembered at once and written at the end of the turn. Returned is what they
@@ -298,7 +333,8 @@ mod tests {
         let store = SqliteStore::temporary().unwrap();
         let execution = ExecutionId::from_uuid(Uuid::now_v7());
         let journal = Arc::new(store.clone());
-        (store, Ledger::new(execution, journal, watch::Sender::new(0)))
+        let place = (journal as Arc<dyn Journal>, Arc::<Timeline>::default());
+        (store, Ledger::new(execution, place, watch::Sender::new(0)))
     }
 
     fn ready() -> Intent {

@@ -2,6 +2,7 @@
 
 mod asking;
 mod calls;
+mod counting;
 mod deferred;
 mod guest;
 mod inlet;
@@ -17,6 +18,7 @@ mod time;
 use crate::Clock;
 use crate::engine::Shared;
 use crate::fault::{Error, Fault};
+use crate::quotas::Counted;
 use crate::registry::Mailbox;
 use asking::{Asking, Wished};
 use calls::{CallEnd, Calls};
@@ -98,6 +100,8 @@ pub(crate) struct Actor {
     /// Brought back after a restart and not yet proved to work.
     recovering: bool,
     clockwork: Clockwork,
+    /// What the execution counts as in its caller's quotas.
+    counted: Counted,
     pressure: watch::Receiver<u64>,
 }
 
@@ -125,9 +129,11 @@ enum Leave {
 
 impl Actor {
     pub(crate) fn new(shared: Arc<Shared>, execution: ExecutionId, mailbox: Mailbox) -> Self {
-        let ledger =
-            Ledger::new(execution, Arc::clone(&shared.config.journal), shared.questions.clone());
+        let timeline = Arc::clone(shared.clock_keeper.timeline());
+        let place = (Arc::clone(&shared.config.journal), timeline);
+        let ledger = Ledger::new(execution, place, shared.questions.clone());
         let pressure = shared.pressure.subscribe();
+        let counted = Counted::new(Arc::clone(&shared.quotas), execution);
         Self {
             shared,
             ledger,
@@ -144,6 +150,7 @@ impl Actor {
             waiting: vec![],
             recovering: false,
             clockwork: Clockwork::default(),
+            counted,
             pressure,
         }
     }
@@ -155,6 +162,8 @@ impl Actor {
             Ok(()) => self.turns().await,
             Err(leave) => leave,
         };
+        // Before another actor can read the journal.
+        self.leave_count(&left);
         self.shared.registry.leave(execution);
         if self.ledger.state.due().is_some() {
             self.shared.alarm.reset();
@@ -171,9 +180,17 @@ impl Actor {
     async fn boot(&mut self, boot: Boot) -> Result<(), Leave> {
         match boot {
             // Whoever asked waits for the end, or for its first news: most programs have either within a moment.
-            Boot::Fresh(intent, reply) => self.request(intent, reply),
+            Boot::Fresh(intent, reply) => {
+                self.count_start(&intent);
+                self.request(intent, reply);
+            }
             Boot::Chosen(intent, reply) => {
-                self.load().await?;
+                let loaded = self.load().await;
+                match (&loaded, self.ledger.state.phase) {
+                    (Ok(()), Phase::Unborn) => self.count_start(&intent),
+                    (Ok(()), _) | (Err(_), _) => self.uncount_start(&intent),
+                }
+                loaded?;
                 self.ledger.hurry();
                 self.request(intent, reply);
             }
@@ -187,8 +204,10 @@ impl Actor {
     }
 
     async fn load(&mut self) -> Result<(), Leave> {
-        self.ledger.load().await.map_err(Leave::Broken)?;
+        let now = self.shared.config.clock.now();
+        self.ledger.load(now).await.map_err(Leave::Broken)?;
         self.clockwork.bring_back(&self.ledger.state);
+        self.counted.loaded(&self.ledger.state);
         Ok(())
     }
 
@@ -203,6 +222,7 @@ impl Actor {
             }
             // Before anybody hears of it: a pause is as old as they think it is.
             self.keep_time();
+            self.update_count();
             self.ledger.flush(&self.shared.config.clock);
             if self.may_leave() {
                 return Leave::Done;
@@ -423,7 +443,7 @@ impl Actor {
 
     /// The execution is over here: the runner goes, tools at work are told.
     fn stop(&mut self) {
-        self.guest = None;
+        self.release_guest();
         self.launching = None;
         self.calls.stop(&self.shared);
         self.asking.forget();

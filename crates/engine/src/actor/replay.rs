@@ -4,7 +4,7 @@ use super::guest::{Guest, Said};
 use crate::fault::Fault;
 use lifecycle::{
     CallId, CallOutcome, Digest, Entry, Event, Failure, InputIndex, Json, LogLevel, Outcome,
-    OutputMark, Seq, State, ToolPath,
+    OutputMark, Seq, State, Timestamp, ToolPath,
 };
 use sandbox::{Demand, Sandbox};
 use std::time::Duration;
@@ -77,7 +77,8 @@ impl Replay {
         let inputs: Vec<_> = entries.iter().filter(|entry| was_delivered(&entry.event)).collect();
         let n_inputs = InputIndex(u32::try_from(inputs.len()).unwrap_or(u32::MAX));
         let guest_state = State { inputs: n_inputs, ..self.told.state.clone() };
-        let Some(mut guest) = Guest::start(lease, &guest_state) else { return Ok(()) };
+        let began = guest_state.origin.as_ref().map_or(Timestamp(0), |origin| origin.at);
+        let Some(mut guest) = Guest::start(lease, &guest_state, began) else { return Ok(()) };
         for entry in inputs {
             if let Some(input) = entry.event.input() {
                 guest.deliver(guest.delivered.next(), input, entry.at);

@@ -119,7 +119,7 @@ impl Actor {
     /// The server stops: let tools at work end, keep what came of it, and go. The journal has the rest.
     pub(super) async fn close(&mut self) -> Leave {
         self.refuse_waiting(&Rejection::ShuttingDown);
-        self.guest = None;
+        self.release_guest();
         self.launching = None;
         let _ = tokio::time::timeout(CLOSING_GRACE, self.let_tools_end()).await;
         self.calls.abandon();

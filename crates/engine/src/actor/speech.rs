@@ -46,7 +46,7 @@ impl Actor {
             Said::Gone(exit) => return self.lost(&exit),
         };
         let ends = matches!(intent, Intent::Finish { .. });
-        let guest = if ends { self.guest.take() } else { None };
+        let guest = if ends { self.release_guest() } else { None };
         if let Err(rejection) = self.submit(intent) {
             self.went_astray(rejection);
         }
@@ -107,7 +107,7 @@ impl Actor {
         let sentence = match exit {
             Exit::Lost => {
                 // Not the guest's doing: give it another runner and go on where it was.
-                self.guest = None;
+                self.release_guest();
                 self.has_lost_runner = true;
                 return self.launch();
             }
@@ -147,7 +147,7 @@ impl Actor {
     }
 
     pub(super) fn end(&mut self, intent: Intent) {
-        self.guest = None;
+        self.release_guest();
         match self.submit(intent) {
             Ok(_) | Err(Rejection::AlreadyFinished) => {}
             Err(rejection) => tracing::warn!(%rejection, "an ending was refused"),

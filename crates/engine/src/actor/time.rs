@@ -48,6 +48,11 @@ impl Clockwork {
         self.since = state.active_at_rest();
     }
 
+    /// How long the present runner has been at work.
+    pub(super) fn runner_ms(&self, now: Timestamp) -> u64 {
+        self.began.map_or(0, |began| now.ms_since(began))
+    }
+
     /// A runner begins to work.
     pub(super) fn begin(&mut self, now: Timestamp) {
         self.began = Some(now);

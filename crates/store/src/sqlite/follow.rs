@@ -11,7 +11,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// A follower holds at most this much that its reader has not taken.
-const PAGE_MAX: PageMax = PageMax { entries: 256, bytes: 1 << 20 };
+/// It is also how long a page keeps the thread of pages from other followers.
+const PAGE_MAX: PageMax = PageMax { entries: 256, bytes: 256 << 10 };
 
 struct Follower {
     store: Arc<Inner>,
@@ -51,6 +52,10 @@ pub(super) fn follow(
 impl Follower {
     async fn next(&mut self) -> Option<Result<Entry, StoreError>> {
         loop {
+            if !self.page.is_empty() {
+                // A reader that takes entries as fast as they come lets other tasks of its thread go on.
+                tokio::task::consume_budget().await;
+            }
             if let Some(entry) = self.page.pop_front() {
                 self.after = entry.seq;
                 return Some(Ok(entry));
@@ -87,7 +92,7 @@ impl Follower {
             None => {
                 let look =
                     move |conn: &mut Connection| query::look(conn, execution, after, PAGE_MAX);
-                self.store.query(look).await?
+                self.store.query_page(look).await?
             }
         };
         self.take(look);

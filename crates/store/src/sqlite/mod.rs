@@ -5,6 +5,7 @@
 //!        ──by hand, where nothing waits and nothing must reach the disk──^
 //!        ──tail, where it is a whole execution──> told; sorted in a little later
 //! read   ──line──> readers, a connection each
+//! follow ──line──> page readers, likewise; a page at a time for each follower
 //! ```
 
 mod checkpoint;
@@ -35,7 +36,8 @@ pub use format::OpenError;
 pub use owner::{DirectoryOwner, directory_owner, lock_file, owner_of};
 
 use crate::{
-    Append, Blobs, Finished, Journal, ListFilter, Listed, Notes, Record, Records, StoreError,
+    Append, Blobs, ExecutionOverview, Finished, Journal, ListFilter, Listed, Notes, Record,
+    Records, StoreError,
 };
 use checkpoint::{Checkpoints, LogMax};
 use files::Folder;
@@ -44,7 +46,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use leases::Leases;
 use ledger::{Ledger, Write};
-use lifecycle::{Entry, ExecutionId, Phase, QuestionId, Seq, Timestamp};
+use lifecycle::{CallerName, Entry, ExecutionId, Phase, QuestionId, Seq, Timestamp};
 use owner::Owner;
 use pool::Pool;
 use query::PageMax;
@@ -62,6 +64,14 @@ use writer::{Followers, Placed, WriteLine, Writer};
 /// Reads are short; more threads than this would wait for the same disk.
 const READERS_MAX: usize = 2;
 
+/// Followers of journals have a thread of their own: however many there are, and however far they are behind, a short
+/// query waits for none of them. Their pages are served in the order in which they were asked for, and each follower asks
+/// for one at a time.
+const PAGE_READERS_MAX: usize = 1;
+
+/// Entries of one read take about this much, unless a single entry takes more: the thread is free for others after it.
+const READ_BYTES_MAX: usize = 1 << 20;
+
 /// A cheap handle to an open data directory. The directory is given up by [`close`](Self::close), or
 /// when the last handle and the last follower are dropped.
 #[derive(Clone)]
@@ -72,6 +82,7 @@ pub struct SqliteStore {
 struct Inner {
     writes: Arc<WriteLine>,
     readers: Pool<Connection>,
+    page_readers: Pool<Connection>,
     files: Pool<Folder>,
     watchers: Arc<Watchers>,
     recent: Arc<Recent>,
@@ -125,8 +136,10 @@ impl SqliteStore {
         let room = Room::new(&path, page_bytes);
         let (checkpoints, log_thread) =
             Checkpoints::start(&mut conn, path.clone(), LogMax::of(page_bytes))?;
-        let (readers, mut others) =
-            Pool::start("store-read", READERS_MAX, move || format::open_reader(&path))?;
+        let open = move || format::open_reader(&path);
+        let (readers, mut others) = Pool::start("store-read", READERS_MAX, open.clone())?;
+        let (page_readers, page_threads) = Pool::start("store-pages", PAGE_READERS_MAX, open)?;
+        others.extend(page_threads);
         let (files, file_threads) = Pool::start("store-files", 1, move || Ok(folder.clone()))?;
         others.extend(file_threads);
         others.push(log_thread);
@@ -156,7 +169,17 @@ impl SqliteStore {
             .map_err(StoreError::from)?;
         let running = Mutex::new(Some(Running { writer, others, owner, temporary }));
         let leases = Arc::default();
-        let inner = Inner { writes, readers, files, watchers, recent, remembered, leases, running };
+        let inner = Inner {
+            writes,
+            readers,
+            page_readers,
+            files,
+            watchers,
+            recent,
+            remembered,
+            leases,
+            running,
+        };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -231,11 +254,27 @@ impl Inner {
         self: &Arc<Self>,
         query: impl FnOnce(&mut Connection) -> Result<R, StoreError> + Send + 'static,
     ) -> BoxFuture<'static, Result<R, StoreError>> {
-        let Some(sorted) = self.writes.sorted() else { return self.readers.run(query) };
+        self.query_on(|inner| &inner.readers, query)
+    }
+
+    /// The same, for a page of a follower.
+    fn query_page<R: Send + 'static>(
+        self: &Arc<Self>,
+        query: impl FnOnce(&mut Connection) -> Result<R, StoreError> + Send + 'static,
+    ) -> BoxFuture<'static, Result<R, StoreError>> {
+        self.query_on(|inner| &inner.page_readers, query)
+    }
+
+    fn query_on<R: Send + 'static>(
+        self: &Arc<Self>,
+        pool: fn(&Self) -> &Pool<Connection>,
+        query: impl FnOnce(&mut Connection) -> Result<R, StoreError> + Send + 'static,
+    ) -> BoxFuture<'static, Result<R, StoreError>> {
+        let Some(sorted) = self.writes.sorted() else { return pool(self).run(query) };
         let inner = Arc::clone(self);
         Box::pin(async move {
             sorted.await.map_err(|_| StoreError::Closed)??;
-            inner.readers.run(query).await
+            pool(&inner).run(query).await
         })
     }
 
@@ -243,6 +282,7 @@ impl Inner {
     fn shut(&self) -> Option<Running> {
         self.writes.close();
         self.readers.close();
+        self.page_readers.close();
         self.files.close();
         self.watchers.close();
         self.remembered.close();
@@ -283,7 +323,7 @@ impl Journal for SqliteStore {
         after: Seq,
         n_max: usize,
     ) -> BoxFuture<'static, Result<Vec<Entry>, StoreError>> {
-        let max = PageMax { entries: n_max, bytes: usize::MAX };
+        let max = PageMax { entries: n_max, bytes: READ_BYTES_MAX };
         // Also what a disk in trouble keeps from being sorted in.
         if self.inner.writes.has_unsorted()
             && let Some(page) = self.inner.recent.after(execution, after, max)
@@ -307,6 +347,26 @@ impl Journal for SqliteStore {
 
     fn count(&self, phase: Phase, n_max: usize) -> BoxFuture<'static, Result<usize, StoreError>> {
         self.read(move |conn| query::count(conn, phase, n_max))
+    }
+
+    fn overview(
+        &self,
+        execution: ExecutionId,
+    ) -> BoxFuture<'static, Result<Option<ExecutionOverview>, StoreError>> {
+        // What has just ended is found without waiting until it is sorted in.
+        if self.inner.writes.has_unsorted()
+            && let Some(overview) = self.inner.recent.overview(execution)
+        {
+            return Box::pin(std::future::ready(Ok(Some(overview))));
+        }
+        self.read(move |conn| query::overview(conn, execution))
+    }
+
+    fn count_by_caller(
+        &self,
+        phase: Phase,
+    ) -> BoxFuture<'static, Result<Vec<(CallerName, u64)>, StoreError>> {
+        self.read(move |conn| query::count_by_caller(conn, phase))
     }
 
     fn asked_by(

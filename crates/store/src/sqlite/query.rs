@@ -3,8 +3,8 @@
 use super::rendered::Rendered;
 use super::row;
 use super::trouble::damaged;
-use crate::{Finished, ListFilter, Listed, Record, StoreError};
-use lifecycle::{Entry, Event, ExecutionId, Phase, QuestionId, Seq, Timestamp};
+use crate::{ExecutionOverview, Finished, ListFilter, Listed, Record, StoreError};
+use lifecycle::{CallerName, Entry, Event, ExecutionId, Phase, QuestionId, Seq, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 
 /// How much to read at once.
@@ -164,6 +164,38 @@ pub(super) fn count(conn: &Connection, phase: Phase, n_max: usize) -> Result<usi
     Ok(usize::try_from(n).unwrap_or(usize::MAX))
 }
 
+/// The newest seq of an execution, in a statement about `executions`.
+const LAST: &str = "coalesce(n_entries, (SELECT max(seq) FROM entries WHERE execution = number))";
+
+/// The line of one execution, and whether it ever asked: four index look-ups, however long its journal is.
+pub(super) fn overview(
+    conn: &Connection,
+    execution: ExecutionId,
+) -> Result<Option<ExecutionOverview>, StoreError> {
+    let mut select = conn.prepare_cached(&format!(
+        "SELECT id, created, phase, caller, due, seal, {LAST}, ended,
+                EXISTS (SELECT 1 FROM questions WHERE execution = number)
+         FROM executions WHERE id = ?1"
+    ))?;
+    let mut rows = select.query([row::execution_key(execution)])?;
+    let Some(found) = rows.next()? else { return Ok(None) };
+    Ok(Some(ExecutionOverview { listed: row::listed(found)?, has_asked: found.get(8)? }))
+}
+
+/// How many executions of a phase each caller has.
+pub(super) fn count_by_caller(
+    conn: &Connection,
+    phase: Phase,
+) -> Result<Vec<(CallerName, u64)>, StoreError> {
+    let mut select = conn.prepare_cached(
+        "SELECT caller, count(*) FROM executions WHERE phase = ?1 GROUP BY caller",
+    )?;
+    collected(select.query([row::phase_number(phase)])?, |row| {
+        let n = u64::try_from(row.get::<_, i64>(1)?).unwrap_or(0);
+        Ok((CallerName(row.get(0)?), n))
+    })
+}
+
 /// Where an execution stands in the list. One that was forgotten stood where its name says: it begins with the moment.
 fn place(conn: &Connection, execution: ExecutionId) -> Result<(i64, [u8; 16]), StoreError> {
     let key = row::execution_key(execution);
@@ -181,8 +213,6 @@ fn list_phase(
     (created, key): (i64, [u8; 16]),
     filter: &ListFilter,
 ) -> Result<Vec<Listed>, StoreError> {
-    const LAST: &str =
-        "coalesce(n_entries, (SELECT max(seq) FROM entries WHERE execution = number))";
     let caller = if filter.caller.is_some() { "caller = ?5" } else { "?5 IS NULL" };
     let mut select = conn.prepare_cached(&format!(
         "SELECT id, created, phase, caller, due, seal, {LAST}, ended FROM executions

@@ -3,7 +3,8 @@
 //! A copy of what is committed, never more: it may be dropped at any time, and nothing is lost.
 
 use super::query::{Page, PageMax};
-use lifecycle::{Entry, Event, ExecutionId, Seq};
+use crate::{ExecutionOverview, Listed};
+use lifecycle::{Entry, Event, ExecutionId, Phase, Seq, Standing};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 
@@ -78,6 +79,18 @@ impl Recent {
         let kept = self.lock();
         let tail = kept.tails.get(&execution).filter(|tail| tail.is_over())?;
         tail.after(after, max).filter(|page| !page.full)
+    }
+
+    /// What is known of an execution of which everything is here, from its first entry to its end.
+    pub(super) fn overview(&self, execution: ExecutionId) -> Option<ExecutionOverview> {
+        let kept = self.lock();
+        let tail = kept.tails.get(&execution).filter(|tail| tail.is_over())?;
+        let (first, _) = tail.entries.first()?;
+        let Event::Started { caller, .. } = &first.event else { return None };
+        let standing = Standing { phase: Phase::Finished, caller: caller.clone(), due: None };
+        let listed = Listed { execution, created: first.at, last: tail.last()?, standing };
+        let is_asked = |(entry, _): &(Entry, usize)| matches!(entry.event, Event::CallAsked(_));
+        Some(ExecutionOverview { listed, has_asked: tail.entries.iter().any(is_asked) })
     }
 
     /// The execution is no more.

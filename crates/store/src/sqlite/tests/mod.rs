@@ -5,6 +5,7 @@ mod damage;
 mod follow;
 mod journal;
 mod kill;
+mod reading;
 mod records;
 mod tail;
 mod torn_log;
@@ -79,5 +80,13 @@ async fn write(store: &SqliteStore, n: u128, entries: Vec<Entry>) -> Result<(), 
 }
 
 async fn all(store: &SqliteStore, n: u128) -> Vec<Entry> {
-    Journal::read(store, id(n), Seq(0), usize::MAX).await.unwrap()
+    let mut entries = Vec::new();
+    loop {
+        let after = entries.last().map_or(Seq(0), |entry: &Entry| entry.seq);
+        let read = Journal::read(store, id(n), after, usize::MAX).await.unwrap();
+        if read.is_empty() {
+            return entries;
+        }
+        entries.extend(read);
+    }
 }

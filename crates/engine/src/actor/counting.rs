@@ -1,0 +1,63 @@
+//! What the execution uses of its caller's quotas: a place, and processor time.
+
+use super::guest::Guest;
+use super::{Actor, Leave};
+use lifecycle::Intent;
+use std::time::Duration;
+use store::StoreError;
+
+impl Actor {
+    /// The start was admitted before there was an actor.
+    pub(super) fn count_start(&mut self, intent: &Intent) {
+        if let Intent::Start { caller, .. } = intent {
+            self.counted.admitted(caller.clone());
+        }
+    }
+
+    /// The start was admitted, and there is an execution of that id already.
+    pub(super) fn uncount_start(&self, intent: &Intent) {
+        if let Intent::Start { caller, .. } = intent {
+            self.shared.quotas.release_start(caller);
+        }
+    }
+
+    /// Counts the execution as what it is. Called before its events are written, so that a caller that has read of an
+    /// end can start the next one.
+    pub(super) fn update_count(&mut self) {
+        let waits_for_timers = self.waits_for_timers();
+        self.counted.update(&self.ledger.state, waits_for_timers);
+    }
+
+    /// From here on the journal alone says what the execution counts as.
+    pub(super) fn leave_count(&mut self, left: &Leave) {
+        match left {
+            Leave::Done => self.counted.update(&self.ledger.state, false),
+            Leave::Broken(StoreError::Conflict) => self.counted.cede(),
+            Leave::Broken(_) => self.counted.fail(&self.ledger.state),
+        }
+    }
+
+    /// Gives the runner up, and charges the caller for what the program used. What is returned can be kept for the
+    /// caller's next program.
+    pub(super) fn release_guest(&mut self) -> Option<Guest> {
+        let mut guest = self.guest.take()?;
+        let used = guest.cpu_to_charge().unwrap_or_else(|| self.cpu_bound());
+        if let Some(origin) = &self.ledger.state.origin {
+            self.shared.quotas.charge_cpu(&origin.caller, used);
+        }
+        Some(guest)
+    }
+
+    /// The most that a runner can have used that is gone.
+    fn cpu_bound(&self) -> Duration {
+        let since_ms = self.clockwork.runner_ms(self.shared.config.clock.now());
+        let active_ms = since_ms.min(self.clockwork.active_ms);
+        Duration::from_millis(active_ms.min(self.ledger.state.limits().cpu_ms_max))
+    }
+
+    fn waits_for_timers(&self) -> bool {
+        let state = &self.ledger.state;
+        let has_no_runner = self.guest.is_none() && self.launching.is_none();
+        state.in_flight == 0 && !state.timers.is_empty() && (has_no_runner || self.is_at_rest())
+    }
+}

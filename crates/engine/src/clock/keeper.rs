@@ -1,0 +1,230 @@
+//! Notes in the store what the clock showed, so that the next start can tell whether it was set.
+
+use super::timeline::{ClockChange, HOLD_MS, SeenClock, Timeline};
+use super::{Clock, ClockReading};
+use crate::actor::Request;
+use crate::engine::Shared;
+use crate::fault::Fault;
+use crate::quotas::save_cpu_usage;
+use lifecycle::{Phase, Timestamp};
+use serde::Deserialize;
+use std::sync::{Arc, Mutex, PoisonError};
+use store::{Journal, ListFilter, Records, StoreError};
+
+const KIND: &str = "clock";
+
+/// One server has one store.
+const KEY: &str = "this_server";
+
+/// How often the wall clock is compared with the time since boot.
+const LOOK_EVERY_MS: u64 = 60_000;
+
+/// How often the note is written: each write reaches the disk. A server that is killed leaves one that is this old.
+const WRITE_EVERY_MS: u64 = 10 * 60_000;
+
+/// A wall clock that was set by less while the server runs is not reported.
+const REPORTED_MS_MIN: u64 = 60_000;
+
+/// Executions that are listed at once.
+const LISTED_PER_READ_MAX: usize = 1_000;
+
+/// What the engine knows of the clock of its store.
+pub(crate) struct ClockKeeper {
+    clock: Clock,
+    records: Option<Arc<dyn Records>>,
+    /// As this server found it. Its steps do not change while the server runs.
+    timeline: Arc<Timeline>,
+    state: Mutex<KeeperState>,
+}
+
+struct KeeperState {
+    /// What is written next.
+    timeline: Timeline,
+    /// Until when retention deletes nothing.
+    hold_until: Timestamp,
+}
+
+impl ClockKeeper {
+    /// Compares the clock with what the store last saw, and notes what it shows now.
+    pub(crate) async fn open(
+        clock: Clock,
+        records: Option<Arc<dyn Records>>,
+        journal: &dyn Journal,
+    ) -> Result<Self, Fault> {
+        let now = clock.now();
+        let mut timeline = Timeline::default();
+        if let Some(records) = &records {
+            timeline = read(&**records).await?.unwrap_or_default();
+            if timeline.seen.is_none() {
+                timeline.seen = newest_stamp(journal).await?;
+            }
+            let change = timeline.start(&ClockReading { wall: now, ..clock.reading() });
+            report(change, &timeline);
+        }
+        let hold_until = now.after_ms(timeline.hold_ms);
+        let state = KeeperState { timeline: timeline.clone(), hold_until };
+        let timeline = Arc::new(timeline);
+        let keeper = Self { clock, records, timeline, state: Mutex::new(state) };
+        keeper.write().await;
+        Ok(keeper)
+    }
+
+    pub(crate) const fn timeline(&self) -> &Arc<Timeline> {
+        &self.timeline
+    }
+
+    /// Until when retention deletes nothing, if it must wait.
+    pub(crate) fn retention_held_until(&self) -> Option<Timestamp> {
+        let hold_until = self.lock().hold_until;
+        (hold_until > self.clock.now()).then_some(hold_until)
+    }
+
+    /// A clock that is set again does not run steadily: retention waits for another hour, if it waits.
+    fn hold_on(&self) {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        if state.hold_until > now {
+            state.hold_until = now.after_ms(HOLD_MS);
+        }
+    }
+
+    /// A note that cannot be written costs accuracy after the next start, and nothing now.
+    async fn write(&self) {
+        let Some(records) = &self.records else { return };
+        let now = self.clock.now();
+        let value = {
+            let mut state = self.lock();
+            state.timeline.hold_ms = state.hold_until.ms_since(now);
+            state.timeline.see(now, &self.clock.reading());
+            serde_json::to_string(&state.timeline).expect("numbers can be written as JSON")
+        };
+        let written = async {
+            let version = records.get(KIND, KEY).await?.map_or(0, |record| record.version);
+            records.put(KIND, KEY, value, version).await
+        };
+        if let Err(error) = written.await {
+            tracing::warn!(%error, "could not note what the clock shows");
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, KeeperState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How often the clock of this store was found set back. What expires by the wall clock is good for one generation: after
+/// the clock went back it would last too long.
+pub async fn clock_generation(records: &dyn Records) -> Result<u64, StoreError> {
+    #[derive(Deserialize)]
+    struct Generation {
+        generation: u64,
+    }
+    let Some(record) = records.get(KIND, KEY).await? else { return Ok(0) };
+    let read: Generation = serde_json::from_str(&record.value).map_err(|_| damaged())?;
+    Ok(read.generation)
+}
+
+/// Compares and notes until the engine stops, and once more then.
+pub(crate) async fn keep(shared: Arc<Shared>) {
+    let keeper = &shared.clock_keeper;
+    let clock = &keeper.clock;
+    // How far the wall clock is ahead of ours.
+    let ahead = || clock.reading().wall.0.saturating_sub(clock.now().0);
+    let (mut known, mut written) = (ahead(), clock.now());
+    loop {
+        let look = clock.now().after_ms(LOOK_EVERY_MS);
+        tokio::select! {
+            () = shared.closing.cancelled() => break,
+            () = clock.wait_until(look) => {}
+        }
+        let set_by_ms = ahead().saturating_sub(known);
+        if set_by_ms.unsigned_abs() >= REPORTED_MS_MIN {
+            known = ahead();
+            keeper.hold_on();
+            tracing::warn!(
+                set_by_ms,
+                "the system's clock was set; timers count elapsed time, and Airlock's clock follows at its next start"
+            );
+        }
+        if clock.now().ms_since(written) >= WRITE_EVERY_MS {
+            written = clock.now();
+            note(&shared).await;
+        }
+    }
+    note(&shared).await;
+}
+
+async fn note(shared: &Shared) {
+    shared.clock_keeper.write().await;
+    if let Some(records) = &shared.config.records
+        && let Err(error) = save_cpu_usage(&shared.quotas, &**records).await
+    {
+        tracing::warn!(%error, "could not note how much processor time callers used");
+    }
+}
+
+/// After the clock was set: each paused execution is loaded once, which corrects when it is due in the list.
+pub(crate) async fn correct_dues(shared: Arc<Shared>) {
+    if !shared.clock_keeper.timeline.has_stale_dues {
+        return;
+    }
+    let mut after = None;
+    loop {
+        let phases = vec![Phase::Paused];
+        let filter = ListFilter { phases, caller: None, after, n_max: LISTED_PER_READ_MAX };
+        let listed = match shared.config.journal.list(filter).await {
+            Ok(listed) => listed,
+            Err(error) => return tracing::warn!(%error, "could not list what is due"),
+        };
+        let Some(last) = listed.last() else { break };
+        after = Some(last.execution);
+        for listed in listed.iter().filter(|listed| listed.standing.due.is_some()) {
+            let woken = tokio::select! {
+                woken = shared.ask(listed.execution, Request::Wake) => woken,
+                () = shared.closing.cancelled() => return,
+            };
+            if let Err(error) = woken {
+                tracing::warn!(execution = %listed.execution, %error, "could not correct when it is due");
+                return; // the next start tries again
+            }
+        }
+    }
+    shared.clock_keeper.lock().timeline.has_stale_dues = false;
+    shared.clock_keeper.write().await;
+}
+
+async fn read(records: &dyn Records) -> Result<Option<Timeline>, Fault> {
+    let Some(record) = records.get(KIND, KEY).await? else { return Ok(None) };
+    Ok(Some(serde_json::from_str(&record.value).map_err(|_| damaged())?))
+}
+
+fn damaged() -> StoreError {
+    StoreError::Damaged("the record of the clock cannot be read".into())
+}
+
+/// What a store from before this record last saw: its newest execution.
+async fn newest_stamp(journal: &dyn Journal) -> Result<Option<SeenClock>, Fault> {
+    let filter = ListFilter { phases: vec![], caller: None, after: None, n_max: 1 };
+    let newest = journal.list(filter).await?.into_iter().next();
+    Ok(newest.map(|listed| SeenClock { time: listed.created, boottime_ms: 0, boot: None }))
+}
+
+fn report(change: ClockChange, timeline: &Timeline) {
+    match change {
+        ClockChange::Continuous => {}
+        ClockChange::Forward(ms) => tracing::warn!(
+            ms,
+            "the clock is ahead of what the store last saw; timers count elapsed time as far as it is known"
+        ),
+        ClockChange::Back(ms) => tracing::warn!(
+            ms,
+            "the clock was set back; timers count elapsed time as far as it is known"
+        ),
+    }
+    if timeline.hold_ms > 0 {
+        tracing::warn!(
+            ms = timeline.hold_ms,
+            "no history is deleted until the clock has run steadily"
+        );
+    }
+}

@@ -1,0 +1,259 @@
+//! Counts what each caller uses, and refuses what exceeds its quotas. The rules are in `lifecycle::quotas`.
+//!
+//! A count follows the journal: an execution that no actor serves counts by its phase there. While an actor serves it,
+//! the actor counts it, and may count one that waits for its own timers as waiting although its phase is *running*.
+
+mod counted;
+mod usage_record;
+
+pub(crate) use counted::{Counted, QuotaClass};
+pub(crate) use usage_record::{load_cpu_usage, save_cpu_usage};
+
+use crate::Clock;
+use lifecycle::{
+    CallerName, CallerUsage, ExecutionId, Phase, QuotaKind, Quotas, Rejection, Timestamp,
+};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+/// Callers that are counted. Those that used nothing for an hour make room first; there are at most 1,000 tokens.
+const CALLERS_MAX: usize = 10_000;
+
+/// Callers that a report names. The others are summed up, so that metrics have a bounded number of labels.
+pub const REPORTED_CALLERS_MAX: usize = 50;
+
+/// Quotas of every caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuotaSettings {
+    /// For callers that have none of their own.
+    pub usual: Quotas,
+    /// For callers that have.
+    pub callers: BTreeMap<CallerName, Quotas>,
+}
+
+impl Default for QuotaSettings {
+    fn default() -> Self {
+        let n_processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let n_processors = u64::try_from(n_processors).unwrap_or(u64::MAX);
+        Self { usual: Quotas::usual(n_processors), callers: BTreeMap::new() }
+    }
+}
+
+impl QuotaSettings {
+    /// The quotas of a caller.
+    pub fn of(&self, caller: &CallerName) -> Quotas {
+        self.callers.get(caller).copied().unwrap_or(self.usual)
+    }
+}
+
+/// What one caller uses, for reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallerReport {
+    /// Whose; none for all those that are not reported one by one.
+    pub caller: Option<CallerName>,
+    /// How much of each quota is used.
+    pub used: BTreeMap<QuotaKind, u64>,
+    /// How often each quota refused something since the server started.
+    pub refused: BTreeMap<QuotaKind, u64>,
+}
+
+/// What every caller uses. One lock: it is held for a look-up in a map, and no I/O happens under it.
+#[derive(Debug)]
+pub struct QuotaBook {
+    clock: Clock,
+    tables: Mutex<Tables>,
+}
+
+#[derive(Debug, Default)]
+struct Tables {
+    settings: QuotaSettings,
+    callers: HashMap<CallerName, CallerEntry>,
+    /// Executions whose actor failed. They count as running until another actor has read their journal.
+    broken: HashMap<ExecutionId, CallerName>,
+}
+
+#[derive(Debug, Default)]
+struct CallerEntry {
+    usage: CallerUsage,
+    refused: BTreeMap<QuotaKind, u64>,
+}
+
+/// A runner that an execbox channel or a REPL session holds. It is counted until this is dropped.
+#[derive(Debug)]
+pub struct HeldRunner {
+    book: Arc<QuotaBook>,
+    caller: CallerName,
+}
+
+impl QuotaBook {
+    pub(crate) fn new(clock: Clock, settings: QuotaSettings) -> Self {
+        let tables = Tables { settings, ..Tables::default() };
+        Self { clock, tables: Mutex::new(tables) }
+    }
+
+    /// Counts an execution that starts as running, if its caller's quotas admit it. Check and count are one step, so
+    /// that of two starts for one place only one is admitted.
+    pub(crate) fn admit_start(&self, caller: &CallerName) -> Result<(), Rejection> {
+        let now = self.clock.now();
+        self.lock().admit(caller, now, Quotas::admit_start, |usage| usage.running += 1)
+    }
+
+    /// Takes back what [`Self::admit_start`] counted: nothing was started.
+    pub(crate) fn release_start(&self, caller: &CallerName) {
+        self.move_count(caller, Some(QuotaClass::Running), None);
+    }
+
+    /// Counts a runner as held, if its caller's quotas admit it.
+    pub fn hold_runner(self: &Arc<Self>, caller: &CallerName) -> Result<HeldRunner, Rejection> {
+        let now = self.clock.now();
+        self.lock().admit(caller, now, Quotas::admit_runner, |usage| usage.held_runners += 1)?;
+        Ok(HeldRunner { book: Arc::clone(self), caller: caller.clone() })
+    }
+
+    /// Charges processor time to a caller.
+    pub fn charge_cpu(&self, caller: &CallerName, used: Duration) {
+        let us = u64::try_from(used.as_micros()).unwrap_or(u64::MAX);
+        if us > 0 {
+            let now = self.clock.now();
+            self.lock().entry(caller, now).usage.cpu.charge(now, us);
+        }
+    }
+
+    /// Replaces the quotas. What is running continues.
+    pub fn set(&self, settings: QuotaSettings) {
+        self.lock().settings = settings;
+    }
+
+    /// What callers use, the busiest first; the last line sums up those that are not named.
+    pub fn report(&self) -> Vec<CallerReport> {
+        let now = self.clock.now();
+        let mut lines: Vec<_> = {
+            let tables = self.lock();
+            let line = |(caller, entry): (&CallerName, &CallerEntry)| CallerReport {
+                caller: Some(caller.clone()),
+                used: QuotaKind::ALL.map(|kind| (kind, entry.usage.value(kind, now))).into(),
+                refused: entry.refused.clone(),
+            };
+            tables.callers.iter().map(line).collect()
+        };
+        lines.sort_by_cached_key(|line| {
+            let most: u64 = line.used.values().chain(line.refused.values()).sum();
+            (std::cmp::Reverse(most), line.caller.clone())
+        });
+        if lines.len() > REPORTED_CALLERS_MAX {
+            let rest = lines.split_off(REPORTED_CALLERS_MAX);
+            lines.push(summed_up(&rest));
+        }
+        lines
+    }
+
+    /// Counts executions that a former server left.
+    pub(crate) fn count_recovered(&self, caller: &CallerName, class: QuotaClass, n: u64) {
+        let now = self.clock.now();
+        *class.count_of(&mut self.lock().entry(caller, now).usage) += n;
+    }
+
+    fn move_count(&self, caller: &CallerName, from: Option<QuotaClass>, to: Option<QuotaClass>) {
+        let now = self.clock.now();
+        let mut tables = self.lock();
+        let usage = &mut tables.entry(caller, now).usage;
+        if let Some(from) = from {
+            let count = from.count_of(usage);
+            *count = count.saturating_sub(1);
+        }
+        if let Some(to) = to {
+            *to.count_of(usage) += 1;
+        }
+        tables.forget_if_unused(caller, now);
+    }
+
+    fn set_broken(&self, execution: ExecutionId, caller: CallerName) {
+        self.lock().broken.insert(execution, caller);
+    }
+
+    fn take_broken(&self, execution: ExecutionId) -> Option<CallerName> {
+        self.lock().broken.remove(&execution)
+    }
+
+    fn cpu_windows(&self) -> Vec<(CallerName, lifecycle::CpuWindow)> {
+        let tables = self.lock();
+        let callers = tables.callers.iter();
+        callers.map(|(caller, entry)| (caller.clone(), entry.usage.cpu.clone())).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().expect("nothing panics while it holds the counts")
+    }
+}
+
+impl Tables {
+    fn admit(
+        &mut self,
+        caller: &CallerName,
+        now: Timestamp,
+        rule: fn(&Quotas, &CallerUsage, Timestamp) -> Result<(), Rejection>,
+        count: fn(&mut CallerUsage),
+    ) -> Result<(), Rejection> {
+        let quotas = self.settings.of(caller);
+        let entry = self.entry(caller, now);
+        let admitted = rule(&quotas, &entry.usage, now);
+        match &admitted {
+            Ok(()) => count(&mut entry.usage),
+            Err(Rejection::QuotaReached { quota, .. }) => {
+                *entry.refused.entry(*quota).or_default() += 1;
+            }
+            Err(_) => {}
+        }
+        admitted
+    }
+
+    fn entry(&mut self, caller: &CallerName, now: Timestamp) -> &mut CallerEntry {
+        // The key is cloned only for a caller that is not counted yet.
+        if !self.callers.contains_key(caller) {
+            if self.callers.len() >= CALLERS_MAX {
+                self.callers.retain(|_, entry| !entry.usage.is_empty(now));
+            }
+            self.callers.insert(caller.clone(), CallerEntry::default());
+        }
+        self.callers.get_mut(caller).expect("it was just inserted")
+    }
+
+    /// Refusals are reported as long as the caller is counted.
+    fn forget_if_unused(&mut self, caller: &CallerName, now: Timestamp) {
+        let is_unused = |entry: &CallerEntry| entry.usage.is_empty(now) && entry.refused.is_empty();
+        if self.callers.get(caller).is_some_and(is_unused) {
+            self.callers.remove(caller);
+        }
+    }
+}
+
+impl Drop for HeldRunner {
+    fn drop(&mut self) {
+        let now = self.book.clock.now();
+        let mut tables = self.book.lock();
+        let held = &mut tables.entry(&self.caller, now).usage.held_runners;
+        *held = held.saturating_sub(1);
+        tables.forget_if_unused(&self.caller, now);
+    }
+}
+
+fn summed_up(lines: &[CallerReport]) -> CallerReport {
+    let sum = |of: fn(&CallerReport) -> &BTreeMap<QuotaKind, u64>| {
+        let mut sum = BTreeMap::new();
+        for (kind, n) in lines.iter().flat_map(of) {
+            *sum.entry(*kind).or_default() += n;
+        }
+        sum
+    };
+    CallerReport { caller: None, used: sum(|line| &line.used), refused: sum(|line| &line.refused) }
+}
+
+/// What an execution of this phase counts as while no actor serves it.
+pub(crate) const fn class_of(phase: Phase) -> Option<QuotaClass> {
+    match phase {
+        Phase::Unborn | Phase::Finished => None,
+        Phase::Running => Some(QuotaClass::Running),
+        Phase::Paused | Phase::Parked => Some(QuotaClass::Waiting),
+    }
+}

@@ -1,0 +1,90 @@
+//! What one execution counts as, as its actor knows it.
+
+use super::{QuotaBook, class_of};
+use lifecycle::{CallerName, CallerUsage, ExecutionId, Phase, State};
+use std::sync::Arc;
+
+/// Which count an execution is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum QuotaClass {
+    /// It runs, or waits for a runner.
+    Running,
+    /// It waits for people or timers.
+    Waiting,
+}
+
+impl QuotaClass {
+    pub(super) const fn count_of(self, usage: &mut CallerUsage) -> &mut u64 {
+        match self {
+            Self::Running => &mut usage.running,
+            Self::Waiting => &mut usage.waiting,
+        }
+    }
+}
+
+/// The count of one execution. While an actor has this, nothing else changes that count.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    book: Arc<QuotaBook>,
+    execution: ExecutionId,
+    /// None before the start and after the end.
+    as_class: Option<(CallerName, QuotaClass)>,
+}
+
+impl Counted {
+    pub(crate) const fn new(book: Arc<QuotaBook>, execution: ExecutionId) -> Self {
+        Self { book, execution, as_class: None }
+    }
+
+    /// A start was admitted, and with that counted.
+    pub(crate) fn admitted(&mut self, caller: CallerName) {
+        self.as_class = Some((caller, QuotaClass::Running));
+    }
+
+    /// The actor has read the journal: it counts as its phase there says, or as running where the last actor failed.
+    pub(crate) fn loaded(&mut self, state: &State) {
+        let caller = state.origin.as_ref().map(|origin| origin.caller.clone());
+        let by_phase = || Some((caller?, class_of(state.phase)?));
+        self.as_class = match self.book.take_broken(self.execution) {
+            Some(caller) => Some((caller, QuotaClass::Running)),
+            None => by_phase(),
+        };
+    }
+
+    /// Counts it as what it is now.
+    pub(crate) fn update(&mut self, state: &State, waits_for_timers: bool) {
+        let class = match (state.phase, waits_for_timers) {
+            (Phase::Running, true) => Some(QuotaClass::Waiting),
+            (phase, _) => class_of(phase),
+        };
+        let counted = self.as_class.as_ref().map(|(_, class)| *class);
+        if class == counted {
+            return;
+        }
+        let caller = match (self.as_class.take(), &state.origin) {
+            (Some((caller, _)), _) => caller,
+            (None, Some(origin)) => origin.caller.clone(),
+            (None, None) => return,
+        };
+        self.book.move_count(&caller, counted, class);
+        self.as_class = class.map(|class| (caller, class));
+    }
+
+    /// The actor failed, and what the journal has may differ from what it counted. Until another actor has read the
+    /// journal, the execution counts as running.
+    pub(crate) fn fail(&mut self, state: &State) {
+        let counted = self.as_class.take();
+        let class = counted.as_ref().map(|(_, class)| *class);
+        let origin = state.origin.as_ref().map(|origin| origin.caller.clone());
+        let Some(caller) = counted.map(|(caller, _)| caller).or(origin) else { return };
+        self.book.move_count(&caller, class, Some(QuotaClass::Running));
+        self.book.set_broken(self.execution, caller);
+    }
+
+    /// Another server has the execution, and counts it.
+    pub(crate) fn cede(&mut self) {
+        if let Some((caller, class)) = self.as_class.take() {
+            self.book.move_count(&caller, Some(class), None);
+        }
+    }
+}
