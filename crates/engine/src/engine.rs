@@ -14,15 +14,13 @@ use crate::recover;
 use crate::registry::{Desk, Mailbox, Registry, Requests};
 use crate::reports::Reports;
 use crate::seeds::Seeds;
-use futures_util::{FutureExt, Stream, StreamExt};
+use futures_util::FutureExt;
 use lifecycle::{
-    Answer, AnswerAuthor, BuiltinCaller, CallId, CallOutcome, CallerName, Convention, Entry, Event,
-    ExecutionId, Intent, Json, LimitKind, Limits, Outcome, Phase, Program, QuestionId, Rejection,
-    Rider, Seq, State, Terms, Timestamp,
+    Answer, AnswerAuthor, BuiltinCaller, CallId, CallOutcome, CallerName, Convention, ExecutionId,
+    Intent, LimitKind, Limits, Program, QuestionId, Rejection, Rider, Terms,
 };
 use sandbox::Sandbox;
 use std::sync::Arc;
-use store::{ListFilter, Listed};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -32,13 +30,10 @@ use uuid::Uuid;
 /// How often a request is sent again because its actor left just then. More is our own mistake.
 const SENDS_MAX: usize = 100;
 
-/// How many entries are read at once when an execution is looked up.
-const ENTRIES_PER_READ_MAX: usize = 1_000;
-
 /// A running engine. Clones are handles to the same one.
 #[derive(Clone)]
 pub struct Engine {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 /// What all actors share.
@@ -76,19 +71,6 @@ pub struct Start {
     pub caller: CallerName,
     /// What it may use.
     pub limits: Limits,
-}
-
-/// An execution as its journal tells it.
-#[derive(Debug, Clone)]
-pub struct Snapshot {
-    /// Which.
-    pub execution: ExecutionId,
-    /// Everything the rules know about it.
-    pub state: State,
-    /// Its newest entry.
-    pub last: Seq,
-    /// When its newest entry was made.
-    pub changed: Timestamp,
 }
 
 impl Engine {
@@ -250,7 +232,7 @@ impl Engine {
         if self.shared.config.journal.forget(execution).await? {
             return Ok(());
         }
-        self.look_up(execution).await?;
+        self.overview(execution).await?;
         Err(Rejection::NotFinished.into())
     }
 
@@ -287,78 +269,6 @@ impl Engine {
     /// Ends an execution because a limit that its door watches was reached.
     pub async fn expire(&self, execution: ExecutionId, limit: LimitKind) -> Result<(), Error> {
         self.ask(execution, Intent::Expire { limit, active_ms: 0 }).await
-    }
-
-    /// Everything that happened after `after` and everything that will, each entry once; ends with
-    /// the execution.
-    pub fn follow(
-        &self,
-        execution: ExecutionId,
-        after: Seq,
-    ) -> impl Stream<Item = Result<Entry, Fault>> + Send + Unpin + 'static {
-        let entries = self.shared.config.journal.follow(execution, after);
-        entries.map(|entry| entry.map_err(Fault::from))
-    }
-
-    /// The execution as its journal tells it now.
-    pub async fn look_up(&self, execution: ExecutionId) -> Result<Snapshot, Error> {
-        let mut snapshot =
-            Snapshot { execution, state: State::default(), last: Seq(0), changed: Timestamp(0) };
-        loop {
-            let journal = &self.shared.config.journal;
-            let entries = journal.read(execution, snapshot.last, ENTRIES_PER_READ_MAX).await?;
-            let Some(last) = entries.last() else { break };
-            (snapshot.last, snapshot.changed) = (last.seq, last.at);
-            for entry in &entries {
-                snapshot.state.apply(entry.at, &entry.event);
-            }
-        }
-        match snapshot.last {
-            Seq(0) => Err(Rejection::UnknownExecution(execution).into()),
-            Seq(_) => Ok(snapshot),
-        }
-    }
-
-    /// At most `n_max` entries of a journal after `after`.
-    pub async fn entries(
-        &self,
-        execution: ExecutionId,
-        after: Seq,
-        n_max: usize,
-    ) -> Result<Vec<Entry>, Fault> {
-        Ok(self.shared.config.journal.read(execution, after, n_max).await?)
-    }
-
-    /// What the tool that an execution waits for said last of how far it is, if it is at work and said anything.
-    pub fn reported(&self, execution: ExecutionId) -> Option<Json> {
-        self.shared.reports.newest(execution)
-    }
-
-    /// Waits until the execution is over.
-    pub async fn outcome(&self, execution: ExecutionId) -> Result<Outcome, Error> {
-        let mut entries = self.follow(execution, Seq(0));
-        while let Some(entry) = entries.next().await {
-            if let Event::Finished { outcome, .. } = entry?.event {
-                return Ok(outcome);
-            }
-        }
-        Err(Rejection::UnknownExecution(execution).into())
-    }
-
-    /// The execution that asked `question`, answered or not.
-    pub async fn asked_by(&self, question: QuestionId) -> Result<ExecutionId, Error> {
-        let asked_by = self.shared.config.journal.asked_by(question).await?;
-        Ok(asked_by.ok_or(Rejection::UnknownQuestion(question))?)
-    }
-
-    /// Executions that match, newest first.
-    pub async fn list(&self, filter: ListFilter) -> Result<Vec<Listed>, Fault> {
-        Ok(self.shared.config.journal.list(filter).await?)
-    }
-
-    /// How many executions are in a phase, counted up to `n_max`.
-    pub async fn count(&self, phase: Phase, n_max: usize) -> Result<usize, Fault> {
-        Ok(self.shared.config.journal.count(phase, n_max).await?)
     }
 
     /// Who may call what: the rules, and what they say now.

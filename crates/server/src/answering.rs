@@ -103,9 +103,8 @@ pub(crate) async fn authorize(
 ) -> Result<AnswerAuthor, Problem> {
     // The server's value may have changed since the request began.
     let caller = &Caller { answers: caller.answers.min(app.answers.get()), ..caller.clone() };
-    let state = app.engine.look_up(execution).await?.state;
-    let origin = state.origin.as_ref().ok_or_else(|| Problem::no_execution(execution))?;
-    let owner = &origin.caller;
+    let account = app.accounts.read(&app.engine, execution).await?;
+    let owner = account.owner().ok_or_else(|| Problem::no_execution(execution))?;
     let public = app.admission.public_origin();
     let denied = |denied: Denied, id: &dyn std::fmt::Display| match (denied, public) {
         (Denied::PersonAnswers, Some(origin)) => {
@@ -122,11 +121,11 @@ pub(crate) async fn authorize(
             },
         )?;
     for (id, answer) in answers {
-        let (question, _) = state.questions.get(id).ok_or_else(|| Problem::no_execution(id))?;
-        let call = state.calls.get(&question.call).ok_or_else(|| Problem::no_execution(id))?;
-        let subject = AnswerSubject { owner, asked: Some((question, &call.tool)) };
+        let asked = account.question(*id).ok_or_else(|| Problem::no_execution(id))?;
+        let (question, tool) = (&asked.question, &asked.tool);
+        let subject = AnswerSubject { owner, asked: Some((question, tool)) };
         author = permit(caller, path, subject).map_err(|why| denied(why, id))?;
-        may_accept(caller, answer, question, &call.tool).map_err(|why| denied(why, id))?;
+        may_accept(caller, answer, question, tool).map_err(|why| denied(why, id))?;
     }
     Ok(author)
 }

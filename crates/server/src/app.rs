@@ -9,12 +9,14 @@ use crate::doors::enclave::Sessions;
 use crate::doors::exec_server::ExecServer;
 use crate::doors::execbox::Channels;
 use crate::doors::hotrepl::{Places, Repl, Shelf};
-use crate::doors::mcp::Mcp;
+use crate::doors::mcp::{Mcp, Narration};
 use crate::edge::{ConnectionTable, descriptors_max};
+use crate::journal_views::JournalViews;
 use crate::metrics::Metrics;
 use crate::settings::{AnswerCeiling, SettingName, SettingValue, SettingsRegistry};
 use crate::tasks::Tasks;
 use engine::{Clock, Engine};
+use protocols::executor::Account;
 use sources::Sources;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -32,6 +34,10 @@ pub(crate) struct App {
     pub(crate) sources: Option<Sources>,
     pub(crate) metrics: Metrics,
     pub(crate) connections: Arc<ConnectionTable>,
+    /// What long journals say, for the doors that tell it in Executor's words.
+    pub(crate) accounts: JournalViews<Account>,
+    /// The same for MCP.
+    pub(crate) narrations: JournalViews<Narration>,
     pub(crate) channels: Channels,
     pub(crate) enclave: Arc<Sessions>,
     pub(crate) mcp: Mcp,
@@ -87,6 +93,8 @@ impl App {
             connections: ConnectionTable::new(
                 config.connections.within_descriptors(descriptors_max()),
             ),
+            accounts: JournalViews::default(),
+            narrations: JournalViews::default(),
             stopping,
             tasks,
         })

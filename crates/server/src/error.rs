@@ -23,6 +23,9 @@ pub(crate) struct Problem {
     scope: Option<Scope>,
 }
 
+/// The tag of a request that a caller's quota refuses.
+pub(crate) const QUOTA_REACHED: &str = "QuotaReachedError";
+
 impl Problem {
     /// The sentence for people.
     pub(crate) fn sentence(&self) -> &str {
@@ -275,6 +278,11 @@ impl Problem {
             Rejection::Diverged { .. } | Rejection::NotRestored(_) => Self::conflict(format!(
                 "Nothing was recorded and the question stays open: {rejection}."
             )),
+            Rejection::QuotaReached { .. } => {
+                let message = format!("Nothing was started: {rejection}.");
+                let problem = Self::new(StatusCode::TOO_MANY_REQUESTS, QUOTA_REACHED, message);
+                Self { code: Some("quota_reached"), ..problem }
+            }
             Rejection::AlreadyStarted
             | Rejection::NotStarted
             | Rejection::AlreadyFinished
@@ -352,7 +360,9 @@ impl IntoResponse for Problem {
         let body = self.body();
         let json = HeaderValue::from_static("application/json");
         let mut response = (self.status, [(CONTENT_TYPE, json)], body).into_response();
-        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+        let may_come_again =
+            self.status == StatusCode::SERVICE_UNAVAILABLE || self.tag == QUOTA_REACHED;
+        if may_come_again {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
         }
         response
@@ -400,6 +410,14 @@ mod tests {
                 }),
                 409,
                 r#"{"_tag":"SourceUnavailableError","code":"source_unavailable","message":"Nothing was recorded and the question stays open: the source of pets.org.main.add is not available (it was not read yet); try again when it is, or decline the call."}"#,
+            ),
+            (
+                Problem::rejected(&Rejection::QuotaReached {
+                    quota: lifecycle::QuotaKind::Running,
+                    max: 2,
+                }),
+                429,
+                r#"{"_tag":"QuotaReachedError","code":"quota_reached","message":"Nothing was started: this caller has reached its quota running_max of 2 running executions; wait until one has ended, or cancel one."}"#,
             ),
             (
                 Problem::internal("0a0b0c0d".into(), ""),

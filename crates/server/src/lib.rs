@@ -12,6 +12,7 @@ mod edge;
 mod error;
 mod front;
 mod guard;
+mod journal_views;
 mod lanes;
 mod listen;
 mod metrics;

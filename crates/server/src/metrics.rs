@@ -1,6 +1,8 @@
 //! A dozen numbers as Prometheus text. By hand: a recorder and an exporter would be ten packages for
 //! what one map holds.
 
+mod callers;
+
 use crate::app::App;
 use crate::auth::Caller;
 use crate::edge::ConnectionTable;
@@ -8,6 +10,7 @@ use crate::error::Problem;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use engine::CallerReport;
 use lifecycle::{Outcome, Phase};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -118,6 +121,9 @@ impl Metrics {
             "Programs that wait for a runner.",
             &one(now.waiting),
         );
+        for (name, kind, help, lines) in callers::families(&now.callers) {
+            family(name, kind, help, &lines);
+        }
         family("airlock_http_requests_total", "counter", "Requests answered.", &requests);
         family(
             "airlock_uptime_seconds",
@@ -181,6 +187,8 @@ struct Now {
     runners: u64,
     idle: u64,
     waiting: u64,
+    /// What callers use of their quotas.
+    callers: Vec<CallerReport>,
 }
 
 /// `GET /metrics`.
@@ -197,6 +205,7 @@ pub(crate) async fn metrics(
         runners: load.live_runners as u64,
         idle: load.idle_runners as u64,
         waiting: load.waiting as u64,
+        callers: app.engine.quotas().report(),
     };
     let kind = "text/plain; version=0.0.4; charset=utf-8";
     Ok(([(CONTENT_TYPE, kind)], app.metrics.render(&now, &app.connections)).into_response())
@@ -213,7 +222,7 @@ mod tests {
         metrics.count_start();
         metrics.count_end(&Outcome::Completed { value: None });
         metrics.count_request("GET", "/api/executions/{id}", 404);
-        let now = Now { live: 1, paused: 2, runners: 3, idle: 4, waiting: 5 };
+        let now = Now { live: 1, paused: 2, runners: 3, idle: 4, waiting: 5, callers: vec![] };
         let table = ConnectionTable::new(ConnectionLimits::default());
         let _open = table.admit("127.0.0.1:1".parse().unwrap()).unwrap();
         let text = metrics.render(&now, &table);

@@ -3,11 +3,13 @@
 mod connection;
 mod network;
 mod processes;
+mod quotas;
 mod repl;
 
 pub use connection::{Basic, Connection, Flow, OAuth, Text, Words};
 pub use network::{ListenerLimits, Network};
 pub use processes::{ProcessNetwork, ProcessRun, ProcessSandbox, Processes, RETENTION_SECONDS_MAX};
+pub use quotas::{CallerQuotas, Quotas};
 pub use repl::{Repl, ReplCommand, ReplCommands, ReplDeed, WrittenCommand};
 
 use lifecycle::{Action, Pattern, ToolPath};
@@ -52,6 +54,8 @@ pub struct File {
     pub policies: Vec<Rule>,
     /// What programs may use.
     pub limits: Limits,
+    /// What callers may use at a time.
+    pub quotas: Quotas,
     /// The policies of each file that was merged: each file has its say, and the most restrictive counts.
     #[serde(skip)]
     pub lists: Vec<Vec<Rule>>,
@@ -328,6 +332,7 @@ impl File {
             }
         }
         file.limits.check()?;
+        file.quotas.check()?;
         file.enclave.aliases()?;
         file.repl.check()?;
         file.processes.check()?;
@@ -354,6 +359,7 @@ impl File {
         merged.notices.extend(self.notices);
         merged.named_files.extend(self.named_files);
         merged.limits = self.limits.over(merged.limits);
+        merged.quotas = self.quotas.over(merged.quotas);
         merged.repl = self.repl.over(merged.repl);
         merged
     }

@@ -152,6 +152,9 @@ fn without_operators_sections(file: &mut File, shown: &str) -> Vec<String> {
     if file.notify.take().is_some() {
         ignored.push("[notify]");
     }
+    if std::mem::take(&mut file.quotas) != crate::config::Quotas::default() {
+        ignored.push("[quotas]");
+    }
     if file.processes != crate::config::Processes::default() {
         file.processes = crate::config::Processes::default();
         ignored.push("[processes]");

@@ -37,5 +37,5 @@ pub use proof::Offer;
 pub use sources::{Setup, SourceError, Sources};
 pub use trusted::TrustedFile;
 pub use watch::{
-    check, configured, listener_limits, notices, notify, processes, project_file, user_file,
+    check, configured, listener_limits, notices, notify, processes, project_file, quotas, user_file,
 };

@@ -85,6 +85,7 @@ impl Sources {
             StoreError::Other(format!("the policies could not be applied: {fault}"))
         })?;
         engine.set_limits(file.limits.on(self.0.setup.usual));
+        engine.set_quotas(file.quotas.settings());
         let wanted = wanted(file, kept::sources(records).await?, kept::connections(records).await?);
         let mut known = self.0.known.lock().await;
         let gone: Vec<_> =

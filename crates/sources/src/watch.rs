@@ -3,6 +3,7 @@
 use crate::config::{FILE_BYTES_MAX, File, ListenerLimits, Notify, Processes};
 use crate::config_files::{ConfigFile, ConfigFiles, FileAuthority, project_part};
 use crate::trusted::TrustedFile;
+use engine::QuotaSettings;
 use lifecycle::{Limits, Policy, Timestamp};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -49,6 +50,11 @@ pub fn check(files: &ConfigFiles) -> Result<ConfigFiles, String> {
 /// What of the project files does not count, a sentence each.
 pub fn notices(files: &ConfigFiles) -> Result<Vec<String>, String> {
     Ok(read(files)?.notices)
+}
+
+/// What the files say of quotas.
+pub fn quotas(files: &ConfigFiles) -> Result<QuotaSettings, String> {
+    Ok(read(files)?.quotas.settings())
 }
 
 /// What the files say about who may call what, and about limits. An engine needs it before it goes on with what

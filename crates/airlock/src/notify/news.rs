@@ -61,8 +61,14 @@ pub(super) async fn open(engine: &Engine, url: &str) -> Result<Vec<News>, engine
     let filter = ListFilter { phases, caller: None, after: None, n_max: EXECUTIONS_MAX };
     let mut open = vec![];
     for listed in engine.list(filter).await? {
-        let state = match engine.look_up(listed.execution).await {
-            Ok(snapshot) => snapshot.state,
+        let has_asked = engine.overview(listed.execution).await.map(|overview| overview.has_asked);
+        let state = match has_asked {
+            Ok(true) => engine.look_up(listed.execution).await.map(|snapshot| snapshot.state),
+            Ok(false) => continue,
+            Err(error) => Err(error),
+        };
+        let state = match state {
+            Ok(state) => state,
             // Forgotten since it was listed.
             Err(engine::Error::Rejected(_)) => continue,
             Err(error) => return Err(error),

@@ -38,20 +38,29 @@ pub(super) async fn engine(
     housing.offer(&catalogue)?;
     let files = settings.files();
     let (clock, records) = (Clock::system(), Arc::new(store.clone()));
+    let wrong = |why| UsageError(format!("the configuration is wrong: {why}"));
+    let quotas = sources::quotas(&files).map_err(wrong)?;
     let usual = Limits::default();
-    let (policy, limits) = sources::configured(&files, &*records, clock.now(), usual)
-        .await
-        .map_err(|why| UsageError(format!("the configuration is wrong: {why}")))?;
+    let (policy, limits) =
+        sources::configured(&files, &*records, clock.now(), usual).await.map_err(wrong)?;
     // Before anything goes on: nothing may run by a policy that does not count.
     management_review::review(store, clock.now()).await?;
+    let noted = Some(Arc::clone(&records) as _);
     let policies = Arc::new(Policies::open(records, policy).await?);
     let shown = Arc::clone(&policies);
     let shows = move |found: &Found| shown.live().shows(&found.path(), found.traits());
     catalogue.add(Arc::new(Builtin::new(&catalogue, Arc::new(shows))))?;
     let age_ms_max = u64::try_from(args.keep_for.as_millis()).unwrap_or(u64::MAX);
     let retention = Retention { age_ms_max, bytes_max: args.keep_bytes };
-    let mut config =
-        Config { policies, limits, clock, retention, ..Config::new(store.clone(), catalogue) };
+    let mut config = Config {
+        policies,
+        limits,
+        clock,
+        retention,
+        quotas,
+        records: noted,
+        ..Config::new(store.clone(), catalogue)
+    };
     config.sandbox.reuse = args.keep_runners;
     if let Some(bytes) = args.memory_budget {
         config.sandbox.memory_budget_bytes = bytes;
@@ -110,7 +119,8 @@ pub(super) async fn config(
     store: &SqliteStore,
     settings: &StartSettings,
 ) -> anyhow::Result<server::Config> {
-    let clock = Clock::system();
+    // One clock: what the engine stamps must not lie in the server's future.
+    let clock = engine.clock().clone();
     let auth = if args.no_auth {
         print::note(
             "WARNING: --no-auth: every program on this machine, and every page of an origin named with \

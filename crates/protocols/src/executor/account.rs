@@ -90,6 +90,14 @@ impl Account {
         }
     }
 
+    /// How much memory it holds, about.
+    pub fn held_bytes(&self) -> usize {
+        let calls = self.calls.values().map(|(_, args)| args.text().len());
+        let asked =
+            self.asked.iter().map(|asked| asked.args.text().len() + asked.question.message.len());
+        self.logs.held_bytes() + self.items.held_bytes() + calls.chain(asked).sum::<usize>()
+    }
+
     /// Whose execution it is; none before the first entry.
     pub const fn owner(&self) -> Option<&CallerName> {
         self.owner.as_ref()

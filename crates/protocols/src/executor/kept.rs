@@ -32,6 +32,11 @@ impl<T> Kept<T> {
         self.first.push(output());
     }
 
+    /// How many bytes are kept.
+    pub(super) const fn held_bytes(&self) -> usize {
+        self.n_bytes
+    }
+
     /// How many there were.
     pub(super) fn n_all(&self) -> usize {
         self.first.len() + self.n_left

@@ -10,6 +10,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use lifecycle::{ExecutionId, Phase, QuestionId, Seq};
 use std::sync::Arc;
+use store::ExecutionOverview;
 
 /// Entries of one page, unless its bytes are reached before.
 const PAGE_ENTRIES_MAX: usize = 200;
@@ -28,11 +29,10 @@ pub(crate) async fn journal(
         Ok(question) => app.engine.asked_by(question).await?,
         Err(_) => id.parse::<ExecutionId>().map_err(|_| Problem::no_execution(&id))?,
     };
-    let state = app.engine.look_up(execution).await?.state;
-    let origin = state.origin.as_ref().ok_or_else(|| Problem::no_execution(&id))?;
-    let may = caller.may_see(&origin.caller, !state.questions.is_empty());
+    let ExecutionOverview { listed, has_asked } = app.engine.overview(execution).await?;
+    let may = caller.may_see(&listed.standing.caller, has_asked);
     may.map_err(|denied| Problem::denied(denied, &id))?;
-    if state.phase != Phase::Finished {
+    if listed.standing.phase != Phase::Finished {
         // The seed is among it, which foretells what a program will take for chance.
         let message = format!("{execution} is not over; its journal can be read once it is.");
         return Err(Problem::conflict(message));

@@ -84,20 +84,20 @@ async fn open(app: &App, caller: &Caller) -> Result<Value, Problem> {
     let is_all = listed.len() < n_max;
     let mut open = vec![];
     for listed in listed {
-        let state = match app.engine.look_up(listed.execution).await {
-            Ok(snapshot) => snapshot.state,
-            // Forgotten since it was listed.
-            Err(engine::Error::Rejected(_)) => continue,
+        let overview = match app.engine.overview(listed.execution).await {
+            Ok(overview) if overview.has_asked => overview,
+            // It asked nothing, or was forgotten since it was listed.
+            Ok(_) | Err(engine::Error::Rejected(_)) => continue,
             Err(error) => return Err(error.into()),
         };
-        for question in state.open_questions() {
-            let tool = state.calls.get(&question.call).map(|call| call.tool.to_string());
+        let account = app.accounts.read_up_to(&app.engine, &overview).await?;
+        for asked in account.open() {
             open.push(json!({
-                "executionId": question.id,
+                "executionId": asked.question.id,
                 "execution": listed.execution,
                 "caller": listed.standing.caller,
-                "address": format!("tools.{}", tool.unwrap_or_default()),
-                "message": question.message,
+                "address": format!("tools.{}", asked.tool),
+                "message": asked.question.message,
                 "created": listed.created,
             }));
         }

@@ -3,7 +3,7 @@
 //! A code travels behind `#` in a link, which no server and no log sees. A used code is retained until it would
 //! have expired, so that the page can say what is wrong with a link.
 
-use super::expiring::{Expiring, ExpiringKind, secret_key, to_json};
+use super::expiring::{Expiring, ExpiringKind, ExpiryTime, secret_key, to_json};
 use crate::auth::tokens::{Secret, TokenError, TokenId};
 use lifecycle::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -92,11 +92,11 @@ pub(super) async fn redeem(
     if found.value.is_used {
         return Ok(Err(CodeRefusal::Used));
     }
-    if !found.is_valid(now) {
+    if !found.is_valid(ExpiryTime::read(records, now).await?) {
         return Ok(Err(CodeRefusal::Expired));
     }
     let used = CodeRecord { is_used: true, ..found.value.clone() };
-    let used = to_json(&Expiring { expires: found.expires, value: used });
+    let used = to_json(&Expiring { value: used, ..found.clone() });
     match records.put(kind.name, &key, used, version).await {
         Ok(_) => Ok(Ok(found.value.token)),
         // Another request used it in between.

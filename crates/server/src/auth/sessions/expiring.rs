@@ -1,4 +1,7 @@
 //! Records that expire: codes, sessions, elevations and tickets. Expired ones are removed when the next is written.
+//!
+//! They expire by the wall clock. If the clock was set back, they would last too long: those that were written before have
+//! ended.
 
 use crate::auth::tokens::{TokenError, digest};
 use lifecycle::Timestamp;
@@ -21,6 +24,9 @@ pub(super) struct ExpiringKind {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Expiring<T> {
     pub(super) expires: i64,
+    /// The clock's generation when it was written; see [`engine::clock_generation`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) generation: u64,
     #[serde(flatten)]
     pub(super) value: T,
 }
@@ -31,9 +37,28 @@ struct ExpiryOnly {
 }
 
 impl<T> Expiring<T> {
-    pub(super) const fn is_valid(&self, now: Timestamp) -> bool {
-        self.expires > now.0
+    /// Whether it is not expired, by a clock that was not set back since it was written.
+    pub(super) const fn is_valid(&self, now: ExpiryTime) -> bool {
+        self.expires > now.at.0 && self.generation == now.generation
     }
+}
+
+/// The time by which records expire.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ExpiryTime {
+    pub(super) at: Timestamp,
+    pub(super) generation: u64,
+}
+
+impl ExpiryTime {
+    pub(super) async fn read(records: &dyn Records, now: Timestamp) -> Result<Self, StoreError> {
+        Ok(Self { at: now, generation: engine::clock_generation(records).await? })
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 impl ExpiringKind {
@@ -47,7 +72,9 @@ impl ExpiringKind {
     ) -> Result<Timestamp, TokenError> {
         self.purge(records, now).await?;
         let expires = now.0.saturating_add(self.age_ms_max);
-        records.put(self.name, key, to_json(&Expiring { expires, value }), 0).await?;
+        let ExpiryTime { generation, .. } = ExpiryTime::read(records, now).await?;
+        let record = Expiring { expires, generation, value };
+        records.put(self.name, key, to_json(&record), 0).await?;
         Ok(Timestamp(expires))
     }
 
@@ -68,8 +95,9 @@ impl ExpiringKind {
         key: &str,
         now: Timestamp,
     ) -> Result<Option<Expiring<T>>, StoreError> {
-        let found = self.get::<T>(records, key).await?;
-        Ok(found.map(|(record, _)| record).filter(|record| record.is_valid(now)))
+        let Some((record, _)) = self.get::<T>(records, key).await? else { return Ok(None) };
+        let now = ExpiryTime::read(records, now).await?;
+        Ok(record.is_valid(now).then_some(record))
     }
 
     /// Removes expired records and, where too many are left, those that expire first.

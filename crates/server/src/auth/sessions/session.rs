@@ -1,6 +1,6 @@
 //! Browser sessions as they are stored: started with a code, ended by a person, by time, or with their token.
 
-use super::expiring::{Expiring, ExpiringKind, remove, secret_key};
+use super::expiring::{Expiring, ExpiringKind, ExpiryTime, remove, secret_key};
 use crate::auth::tokens::{Secret, TokenError, TokenId};
 use lifecycle::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -135,6 +135,7 @@ pub(super) async fn list(
     records: &dyn Records,
     now: Timestamp,
 ) -> Result<Vec<ListedSession>, StoreError> {
+    let now = ExpiryTime::read(records, now).await?;
     let mut sessions: Vec<_> = records
         .all(NAME)
         .await?

@@ -2,7 +2,7 @@
 //! which counts once, for one path, for half a minute.
 
 use super::elevation::ElevationKey;
-use super::expiring::{ExpiringKind, remove, secret_key};
+use super::expiring::{ExpiringKind, ExpiryTime, remove, secret_key};
 use super::session::SessionId;
 use crate::auth::tokens::{Secret, TokenError, TokenId};
 use lifecycle::Timestamp;
@@ -59,6 +59,7 @@ pub(super) async fn redeem(
         return Ok(None);
     };
     let is_first = remove(records, TICKET.name, &key, version).await?;
+    let now = ExpiryTime::read(records, now).await?;
     let counts = is_first && found.is_valid(now) && found.value.path == path;
     Ok(counts.then_some(found.value.holder))
 }

@@ -355,8 +355,8 @@ async fn described(
     app: &Arc<App>,
     execution: ExecutionId,
 ) -> Result<Option<serde_json::Value>, Refused> {
-    let last = match app.engine.look_up(execution).await {
-        Ok(snapshot) => snapshot.last,
+    let last = match app.engine.overview(execution).await {
+        Ok(overview) => overview.listed.last,
         Err(engine::Error::Rejected(_)) => return Ok(None),
         Err(error) => return Err(error.into()),
     };

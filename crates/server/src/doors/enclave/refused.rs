@@ -110,6 +110,10 @@ impl From<engine::Error> for Refused {
             engine::Error::Rejected(Rejection::AlreadyFinished) => {
                 conflict("SESSION_ENDED", "The session has ended.".into())
             }
+            engine::Error::Rejected(why @ Rejection::QuotaReached { .. }) => {
+                let message = format!("The session was not started: {why}.");
+                Self::new(StatusCode::TOO_MANY_REQUESTS, "QUOTA_REACHED", message)
+            }
             other @ (engine::Error::Rejected(_) | engine::Error::Fault(_)) => {
                 Self::Other(other.into())
             }

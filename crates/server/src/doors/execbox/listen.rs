@@ -159,7 +159,7 @@ struct Door {
 async fn enter(State(door): State<Arc<Door>>, request: Request) -> Result<Response, Problem> {
     door.admission.admit(&request)?;
     let upgrade = upgrade(request, door.secret.as_ref()).await?;
-    door.channels.open(upgrade, std::future::pending())
+    door.channels.open(upgrade, None, std::future::pending())
 }
 
 impl Channels {

@@ -17,6 +17,8 @@ use crate::tasks::Tasks;
 use axum::extract::State;
 use axum::extract::ws::{WebSocket, WebSocketUpgrade};
 use axum::response::Response;
+use engine::{HeldRunner, QuotaBook};
+use lifecycle::CallerName;
 use protocols::execbox::MESSAGE_BYTES_MAX;
 use sandbox::Sandbox;
 use std::sync::Arc;
@@ -35,6 +37,7 @@ pub async fn serve_lines(
     writer: impl AsyncWrite + Unpin + Send,
     stopping: CancellationToken,
 ) {
+    let sandbox = ChannelSandbox { sandbox, quota: None };
     relay::serve(sandbox, LinesIn::new(reader), LinesOut::new(writer), stopping).await;
 }
 
@@ -45,7 +48,30 @@ pub(crate) async fn open(
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, Problem> {
     caller.may_run().map_err(|denied| Problem::denied(denied, ""))?;
-    app.channels.open(upgrade, Arc::clone(&app).connection_end(caller))
+    let quota = ChannelQuota { book: Arc::clone(app.engine.quotas()), caller: caller.name.clone() };
+    let held = quota.hold_runner()?;
+    let counted = Some((quota, held));
+    app.channels.open(upgrade, counted, Arc::clone(&app).connection_end(caller))
+}
+
+/// Where a channel's programs run, and what they count against.
+pub(crate) struct ChannelSandbox {
+    sandbox: Sandbox,
+    /// None for hosts that are not told apart: their door has no callers.
+    quota: Option<ChannelQuota>,
+}
+
+/// The quotas of a channel's caller.
+#[derive(Debug, Clone)]
+pub(crate) struct ChannelQuota {
+    book: Arc<QuotaBook>,
+    caller: CallerName,
+}
+
+impl ChannelQuota {
+    fn hold_runner(&self) -> Result<HeldRunner, engine::Error> {
+        Ok(self.book.hold_runner(&self.caller)?)
+    }
 }
 
 /// All channels of one server.
@@ -66,15 +92,19 @@ impl Channels {
         Arc::clone(&self.places).try_acquire_owned().ok()
     }
 
-    /// Makes a channel of a request. It lasts until the host leaves or `ended` resolves.
+    /// Makes a channel of a request. It holds one runner, which is counted before it is opened, and lasts until the host
+    /// leaves or `ended` resolves.
     fn open(
         &self,
         upgrade: WebSocketUpgrade,
+        counted: Option<(ChannelQuota, HeldRunner)>,
         ended: impl Future<Output = ()> + Send + 'static,
     ) -> Result<Response, Problem> {
         let place = self.place().ok_or_else(|| Problem::no_channel(CHANNELS_MAX))?;
         let token = self.tasks.token();
-        let (sandbox, stopping) = (self.sandbox.clone(), self.stopping.clone());
+        let (quota, held) = counted.unzip();
+        let sandbox = ChannelSandbox { sandbox: self.sandbox.clone(), quota };
+        let stopping = self.stopping.clone();
         let serve = async move |socket: WebSocket| {
             let (incoming, outgoing) = transport::frames(socket);
             let serving = relay::serve(sandbox, incoming, outgoing, stopping);
@@ -82,7 +112,7 @@ impl Channels {
                 () = serving => {}
                 () = ended => {}
             }
-            drop((place, token));
+            drop((place, held, token));
         };
         let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX);
         Ok(upgrade.on_upgrade(serve))

@@ -1,11 +1,11 @@
 //! One channel: messages of one host in, answers out, and the executions in between. Knows no transport.
 
+use super::ChannelSandbox;
 use super::run::{self, Frames, Heard, Over, Run, Spare};
 use super::transport::{Incoming, Outgoing};
 use futures_util::future::select_all;
 use protocols::execbox::wire::{Execute, RawJson};
 use protocols::execbox::{Provider, ToRunner, asks_to_multiplex};
-use sandbox::Sandbox;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -27,7 +27,7 @@ const BUSY: &str = "the runner already has an active execution";
 
 /// Serves one host until it leaves, breaks off or `stopping`. Whatever runs then is killed.
 pub(super) async fn serve(
-    sandbox: Sandbox,
+    sandbox: ChannelSandbox,
     mut incoming: impl Incoming,
     mut outgoing: impl Outgoing,
     stopping: CancellationToken,
@@ -58,7 +58,7 @@ pub(super) async fn serve(
 }
 
 struct Channel {
-    sandbox: Sandbox,
+    sandbox: ChannelSandbox,
     /// One, unless the host multiplexes.
     runs: Vec<Run>,
     /// Reused by the next execution: the process, never the guest's world.
@@ -103,8 +103,18 @@ impl Channel {
                 if is_free { "the system has no randomness now; try again" } else { BUSY };
             return run::refuse(&execute.id, message, out);
         };
-        let run = Run::new(execute, id, self.spare.take(), &self.sandbox);
-        self.runs.push(run);
+        // The channel itself is counted for its first run.
+        let held = match &self.sandbox.quota {
+            Some(quota) if !self.runs.is_empty() => quota.hold_runner().map(Some),
+            Some(_) | None => Ok(None),
+        };
+        match held {
+            Ok(held) => {
+                let run = Run::new(execute, id, self.spare.take(), &self.sandbox.sandbox);
+                self.runs.push(run.counted(held));
+            }
+            Err(refused) => run::refuse(&execute.id, &refused.to_string(), out),
+        }
     }
 
     fn on(&mut self, at: usize, heard: Heard, out: &mut Frames) {
@@ -115,7 +125,7 @@ impl Channel {
 
     fn end(&mut self, at: usize, over: Over) {
         self.runs.swap_remove(at);
-        if self.sandbox.load().waiting == 0 {
+        if self.sandbox.sandbox.load().waiting == 0 {
             self.spare = over.spare.or_else(|| self.spare.take());
         }
     }
@@ -127,7 +137,7 @@ impl Channel {
 
     fn look_after(&mut self, out: &mut Frames) {
         let now = Instant::now();
-        let waiting = self.sandbox.load().waiting;
+        let waiting = self.sandbox.sandbox.load().waiting;
         self.spare.take_if(|spare| waiting > 0 || now - spare.since > SPARE_TIME_MAX);
         let mut at = 0;
         while at < self.runs.len() {

@@ -2,6 +2,7 @@
 
 use super::said::Said;
 use super::timers::Timers;
+use engine::HeldRunner;
 use lifecycle::{TimerId, Timestamp};
 use protocols::execbox::wire::{
     Cancel, Done, Execute, Failed, Options, RawJson, Started, TimerCleared, TimerFired, TimerSet,
@@ -48,6 +49,8 @@ pub(super) struct Run {
     timers: Timers,
     /// For another runner, should the spare one have left before it heard this.
     again: Option<(Sandbox, Vec<u8>)>,
+    /// What it counts as in its caller's quota, beside the channel itself.
+    _held: Option<HeldRunner>,
 }
 
 enum Stage {
@@ -108,6 +111,7 @@ impl Run {
             said: Said::default(),
             timers: Timers::default(),
             again: None,
+            _held: None,
         };
         match spare.filter(|spare| spare.memory_bytes == memory_bytes) {
             Some(spare) => {
@@ -117,6 +121,11 @@ impl Run {
             None => run.wait(sandbox.clone(), line),
         }
         run
+    }
+
+    /// Holds a place in its caller's quota until it is over.
+    pub(super) fn counted(self, held: Option<HeldRunner>) -> Self {
+        Self { _held: held, ..self }
     }
 
     fn wait(&mut self, sandbox: Sandbox, line: Vec<u8>) {

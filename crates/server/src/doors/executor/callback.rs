@@ -9,7 +9,7 @@ use crate::error::Problem;
 use axum::extract::{RawQuery, State};
 use axum::response::{Html, IntoResponse as _, Response};
 use lifecycle::{
-    Answer, BuiltinCaller, CallerName, Json, QuestionId, QuestionKind, callback_state,
+    Answer, BuiltinCaller, CallerName, Event, Json, QuestionId, QuestionKind, Seq, callback_state,
 };
 use std::sync::Arc;
 
@@ -42,12 +42,14 @@ async fn awaited(app: &App, state: &str) -> Result<QuestionId, Problem> {
     let question = state.split('.').next().and_then(|id| id.parse::<QuestionId>().ok());
     let question = question.ok_or_else(Problem::no_callback)?;
     let execution = app.engine.asked_by(question).await.map_err(|error| unknown(error.into()))?;
-    let known = app.engine.look_up(execution).await.map_err(|error| unknown(error.into()))?.state;
-    let asked = known.questions.get(&question).map(|(question, _)| &question.kind);
-    let (Some(QuestionKind::Link { .. }), Some(origin)) = (asked, &known.origin) else {
+    let account = app.accounts.read(&app.engine, execution).await.map_err(unknown)?;
+    let asked = account.question(question).map(|asked| &asked.question.kind);
+    let first = app.engine.entries(execution, Seq(0), 1).await?.pop().map(|entry| entry.event);
+    let (Some(QuestionKind::Link { .. }), Some(Event::Started { seed, .. })) = (asked, &first)
+    else {
         return Err(Problem::no_callback());
     };
-    let expected = callback_state(&origin.seed, question);
+    let expected = callback_state(seed, question);
     match same(&digest(&expected), &digest(state)) {
         true => Ok(question),
         false => Err(Problem::no_callback()),

@@ -1,6 +1,6 @@
 //! `GET /api/executions/{id}/events`: the journal, as a page or as a stream.
 
-use super::{find, outbound, see, wait};
+use super::{find, outbound};
 use crate::answering::{AnswerPath, PageOrigin};
 use crate::app::App;
 use crate::auth::Caller;
@@ -12,11 +12,12 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::{Stream, StreamExt as _};
-use lifecycle::{ExecutionId, Seq};
+use lifecycle::{ExecutionId, Phase, Seq};
 use protocols::executor::QuestionReader;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
+use store::ExecutionOverview;
 
 /// Entries in one page, unless its bytes are reached before; `last` says where the next one begins.
 const PAGE_ENTRIES_MAX: usize = 1_000;
@@ -38,17 +39,17 @@ pub(crate) async fn events(
     (query, headers): (Query, HeaderMap),
 ) -> Result<Response, Problem> {
     let (execution, _) = find(&app, &id).await?;
-    let account = wait::caught_up(&app, execution).await?;
-    see(&caller, &account, &id)?;
+    let ExecutionOverview { listed, has_asked } = app.engine.overview(execution).await?;
+    let (owner, newest) = (&listed.standing.caller, listed.last);
+    caller.may_see(owner, has_asked).map_err(|denied| Problem::denied(denied, &id))?;
     let after = after(&query, &headers)?;
-    let owner = account.owner().ok_or_else(|| Problem::no_execution(&id))?;
     let reader = pages.reader(&caller, owner, AnswerPath::Request);
     let kinds = Kinds::of(&query);
     if !wants_stream(&headers) {
-        return page(&app, execution, (after, account.last()), (&kinds, &reader)).await;
+        return page(&app, execution, (after, newest), (&kinds, &reader)).await;
     }
     // What a client that reconnects to an execution that is over understands as "do not come again".
-    if account.over().is_some() && after >= account.last() {
+    if listed.standing.phase == Phase::Finished && after >= newest {
         return Ok(outbound::about(execution, StatusCode::NO_CONTENT.into_response()));
     }
     let heartbeat = KeepAlive::new().interval(HEARTBEAT).text("");

@@ -183,8 +183,7 @@ fn see(caller: &Caller, account: &Account, id: &str) -> Result<(), Problem> {
 
 /// Whose execution it is.
 async fn owner(app: &App, execution: ExecutionId) -> Result<CallerName, Problem> {
-    let first = wait::first(app, execution).await?;
-    first.owner().cloned().ok_or_else(|| Problem::no_execution(execution))
+    Ok(app.engine.overview(execution).await?.listed.standing.caller)
 }
 
 /// The question that waits longest; none where the execution is over.

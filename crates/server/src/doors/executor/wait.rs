@@ -68,12 +68,9 @@ impl Attendant {
     }
 
     async fn listen(&self, until: Until) -> Result<Response, Problem> {
-        let mut entries = self.app.engine.follow(self.execution, Seq(0));
-        let mut account = Account::default();
-        while let Some(entry) = entries.next().await {
-            let entry = entry?;
-            account.hear(&entry);
-            self.approve(&entry, &account).await?;
+        let mut account = self.beginning(&until).await;
+        let mut entries = self.app.engine.follow(self.execution, account.last());
+        loop {
             if let Some(told) = self.told(&account, &until) {
                 if let Told::Over(outcome) = told
                     && self.counts
@@ -82,8 +79,22 @@ impl Attendant {
                 }
                 return Ok(outbound::told(self.execution, &account, told, &self.reader));
             }
+            let entry = entries.next().await;
+            let entry = entry.ok_or_else(|| Problem::no_execution(self.execution))??;
+            account.hear(&entry);
+            self.approve(&entry, &account).await?;
         }
-        Err(Problem::no_execution(self.execution))
+    }
+
+    /// What is remembered of a long journal. What a client is told of it does not depend on when the client came, except
+    /// at the start: the first question counts there, and whoever approves in advance must see each.
+    async fn beginning(&self, until: &Until) -> Account {
+        let is_start = matches!(until, Until::Now(Seq(0)));
+        if is_start || self.approver.is_some() {
+            return Account::default();
+        }
+        let remembered = self.app.accounts.remembered(self.execution).await;
+        remembered.map(Arc::unwrap_or_clone).unwrap_or_default()
     }
 
     fn told<'a>(&self, account: &'a Account, until: &Until) -> Option<Told<'a>> {
@@ -175,23 +186,6 @@ pub(super) async fn told(
 }
 
 /// The execution as it stands now.
-pub(super) async fn caught_up(app: &App, execution: ExecutionId) -> Result<Account, Problem> {
-    let last = app.engine.look_up(execution).await?.last;
-    heard(app, execution, last).await
-}
-
-/// The execution's beginning.
-pub(super) async fn first(app: &App, execution: ExecutionId) -> Result<Account, Problem> {
-    heard(app, execution, Seq(1)).await
-}
-
-async fn heard(app: &App, execution: ExecutionId, last: Seq) -> Result<Account, Problem> {
-    let mut account = Account::default();
-    let mut entries = app.engine.follow(execution, Seq(0));
-    while account.last() < last
-        && let Some(entry) = entries.next().await
-    {
-        account.hear(&entry?);
-    }
-    Ok(account)
+pub(super) async fn caught_up(app: &App, execution: ExecutionId) -> Result<Arc<Account>, Problem> {
+    app.accounts.read(&app.engine, execution).await
 }

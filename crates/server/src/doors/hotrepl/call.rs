@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use lifecycle::{
     ActiveClock, CallerName, Convention, Entry, Event, ExecutionId, Failure, FailureCode, Json,
-    Limits, Outcome, Program, Seq, Terms, ToolPath,
+    Limits, Outcome, Program, Rejection, Seq, Terms, ToolPath,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -90,6 +90,9 @@ async fn begin(shelf: &Shelf, call: Call) -> Result<(), Failure> {
     let terms = Terms { note, ..Terms::default() };
     let start = Start { program, caller, limits };
     shelf.engine.submit_as(execution, start, terms).await.map(drop).map_err(|error| match error {
+        Error::Rejected(why @ Rejection::QuotaReached { .. }) => {
+            Failure::new(FailureCode::LimitExceeded, why.to_string())
+        }
         Error::Rejected(why) => Failure::new(FailureCode::Internal, why.to_string()),
         Error::Fault(fault) => Failure::new(FailureCode::Internal, fault.to_string()),
     })

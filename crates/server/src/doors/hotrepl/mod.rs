@@ -94,20 +94,22 @@ impl Repl {
         Self { setting, sessions: Mutex::default() }
     }
 
-    /// The session of that name, begun if need be; none where there are too many.
-    fn session(&self, caller: &CallerName, name: &str) -> Option<Handle> {
+    /// The session of that name, begun if need be, unless there are too many.
+    fn session(&self, caller: &CallerName, name: &str) -> Result<Handle, Problem> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.retain(|_, session| !session.is_over());
         let key = (caller.clone(), name.to_owned());
         if let Some(session) = sessions.get(&key) {
-            return Some(session.clone());
+            return Ok(session.clone());
         }
         if sessions.len() >= SESSIONS_MAX {
-            return None;
+            return Err(Problem::no_channel(SESSIONS_MAX));
         }
-        let session = Session::begin(&self.setting, caller.clone(), name);
+        let quotas = self.setting.shelf.engine.quotas();
+        let held = quotas.hold_runner(caller).map_err(engine::Error::from)?;
+        let session = Session::begin(&self.setting, (caller.clone(), held), name);
         sessions.insert(key, session.clone());
-        Some(session)
+        Ok(session)
     }
 
     fn forget(&self, caller: &CallerName, name: &str) {
@@ -142,9 +144,7 @@ pub(crate) async fn open(
     };
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
     let host = host.to_owned();
-    if app.repl.session(&caller.name, &name).is_none() {
-        return Err(Problem::no_channel(SESSIONS_MAX));
-    }
+    app.repl.session(&caller.name, &name)?;
     let token = app.tasks.token();
     let upgrade = upgrade.max_message_size(FRAME_BYTES_MAX).max_frame_size(FRAME_BYTES_MAX);
     Ok(upgrade.on_upgrade(async move |socket| {
@@ -152,7 +152,7 @@ pub(crate) async fn open(
         let ended = Box::pin(async move { watching.credential_end(&owner).await });
         let mut attach = Box::new(Attach { socket, profile, host, ended });
         // A session that ended just now makes way for another.
-        while let Some(session) = app.repl.session(&caller.name, &name) {
+        while let Ok(session) = app.repl.session(&caller.name, &name) {
             match session.attach(attach).await {
                 Ok(()) => break,
                 Err(back) => attach = back,

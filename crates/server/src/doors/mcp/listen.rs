@@ -102,16 +102,11 @@ async fn hear(
 }
 
 /// The execution as it stands now.
-pub(super) async fn caught_up(app: &App, execution: ExecutionId) -> Result<Narration, Problem> {
-    let last = app.engine.look_up(execution).await?.last;
-    let mut narration = Narration::default();
-    let mut entries = app.engine.follow(execution, Seq(0));
-    while narration.account.last() < last
-        && let Some(entry) = entries.next().await
-    {
-        narration.hear(&entry?);
-    }
-    Ok(narration)
+pub(super) async fn caught_up(
+    app: &App,
+    execution: ExecutionId,
+) -> Result<Arc<Narration>, Problem> {
+    app.narrations.read(&app.engine, execution).await
 }
 
 /// Tells a client that something moves, if it wants to hear it.

@@ -25,5 +25,6 @@ mod tasks;
 mod terms;
 mod visit;
 
+pub(crate) use narration::Narration;
 pub use serve::mcp_with;
 pub(crate) use serve::{Mcp, answer, mcp};

@@ -1,5 +1,6 @@
 //! A journal as MCP clients hear it: Executor's account, and what was handed out beside the result.
 
+use crate::journal_views::JournalView;
 use lifecycle::{CallerName, Entry, Event, Json, LogLevel, QuestionId, Seq, Timestamp, ToolPath};
 use protocols::executor::{Account, Told};
 use std::collections::BTreeMap;
@@ -23,7 +24,7 @@ impl Until {
 
 /// What a journal says so far.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Narration {
+pub(crate) struct Narration {
     pub(super) account: Account,
     /// What the program handed out, in order.
     pub(super) emitted: Vec<Json>,
@@ -38,6 +39,22 @@ pub(super) struct Narration {
     last_call: Option<ToolPath>,
     /// The last line that a tool at work has said.
     last_words: Option<String>,
+}
+
+impl JournalView for Narration {
+    fn apply(&mut self, entry: &Entry) {
+        self.hear(entry);
+    }
+
+    fn last(&self) -> Seq {
+        self.account.last()
+    }
+
+    fn held_bytes(&self) -> usize {
+        let emitted = self.emitted.iter().map(|item| item.text().len());
+        let logs = self.logs.iter().map(|line| line.len() + size_of::<String>());
+        self.account.held_bytes() + emitted.chain(logs).sum::<usize>()
+    }
 }
 
 impl Narration {

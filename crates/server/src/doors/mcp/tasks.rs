@@ -95,7 +95,7 @@ pub(super) async fn cancel(
     }
 }
 
-async fn found(visit: &Arc<Visit>, id: &str) -> Result<(ExecutionId, Narration), ErrorData> {
+async fn found(visit: &Arc<Visit>, id: &str) -> Result<(ExecutionId, Arc<Narration>), ErrorData> {
     let execution: ExecutionId = id.parse().map_err(|_| unknown(id))?;
     let narration = caught_up(&visit.app, execution).await.map_err(|_| unknown(id))?;
     let account = &narration.account;

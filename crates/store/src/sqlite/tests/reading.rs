@@ -112,10 +112,13 @@ async fn a_status_waits_for_no_follower() {
     let held = Arc::new(std::sync::Mutex::new(held));
     for _ in 0..PAGE_READERS_MAX {
         let held = Arc::clone(&held);
+        let (begin, begun) = tokio::sync::oneshot::channel();
         tokio::spawn(store.inner.query_page(move |_| {
+            begin.send(()).unwrap();
             let _ = held.lock().unwrap().recv();
             Ok(())
         }));
+        begun.await.unwrap();
     }
     let mut followers = tokio::task::JoinSet::new();
     for _ in 0..200 {

@@ -20,6 +20,7 @@ use crate::tasks::Tasks;
 use axum::extract::ws::WebSocket;
 use calls::Pending;
 use configured::Installed;
+use engine::HeldRunner;
 use evals::Queued;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
@@ -152,6 +153,8 @@ enum Brought {
 pub(super) struct Session {
     setting: Setting,
     caller: CallerName,
+    /// It holds a runner as long as it lasts.
+    _held: HeldRunner,
     /// Where its journal is.
     book: String,
     notes: mpsc::Receiver<Note>,
@@ -183,7 +186,11 @@ pub(super) struct Session {
 
 impl Session {
     /// Begins one, and says how to reach it.
-    pub(super) fn begin(setting: &Setting, caller: CallerName, name: &str) -> Handle {
+    pub(super) fn begin(
+        setting: &Setting,
+        (caller, held): (CallerName, HeldRunner),
+        name: &str,
+    ) -> Handle {
         let (sender, notes) = mpsc::channel(NOTES_MAX);
         let shelf = &setting.shelf;
         let evaluator = Evaluator::new(shelf.engine.sandbox().clone(), shelf.clock.clone());
@@ -191,6 +198,7 @@ impl Session {
             book: format!("repl/{}/{name}", caller.0),
             setting: setting.clone(),
             caller,
+            _held: held,
             notes,
             own: sender.downgrade(),
             client: None,

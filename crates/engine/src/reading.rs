@@ -1,0 +1,110 @@
+//! Reading executions: what happened, how one stands, which there are.
+
+use crate::engine::Engine;
+use crate::fault::{Error, Fault};
+use futures_util::{Stream, StreamExt};
+use lifecycle::{
+    Entry, Event, ExecutionId, Json, Outcome, Phase, QuestionId, Rejection, Seq, State, Timestamp,
+};
+use store::{ExecutionOverview, ListFilter, Listed};
+
+/// How many entries are read at once when an execution is looked up.
+const ENTRIES_PER_READ_MAX: usize = 1_000;
+
+/// An execution as its journal tells it.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// Which.
+    pub execution: ExecutionId,
+    /// Everything the rules know about it.
+    pub state: State,
+    /// Its newest entry.
+    pub last: Seq,
+    /// When its newest entry was made.
+    pub changed: Timestamp,
+}
+
+impl Engine {
+    /// Everything that happened after `after` and everything that will, each entry once; ends with
+    /// the execution.
+    pub fn follow(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+    ) -> impl Stream<Item = Result<Entry, Fault>> + Send + Unpin + 'static {
+        let entries = self.shared.config.journal.follow(execution, after);
+        entries.map(|entry| entry.map_err(Fault::from))
+    }
+
+    /// The execution as its journal tells it now.
+    pub async fn look_up(&self, execution: ExecutionId) -> Result<Snapshot, Error> {
+        let mut snapshot =
+            Snapshot { execution, state: State::default(), last: Seq(0), changed: Timestamp(0) };
+        loop {
+            let journal = &self.shared.config.journal;
+            let entries = journal.read(execution, snapshot.last, ENTRIES_PER_READ_MAX).await?;
+            let Some(last) = entries.last() else { break };
+            (snapshot.last, snapshot.changed) = (last.seq, last.at);
+            for entry in &entries {
+                snapshot.state.apply(entry.at, &entry.event);
+            }
+        }
+        match snapshot.last {
+            Seq(0) => Err(Rejection::UnknownExecution(execution).into()),
+            Seq(_) => Ok(snapshot),
+        }
+    }
+
+    /// At most `n_max` entries of a journal after `after`.
+    pub async fn entries(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+        n_max: usize,
+    ) -> Result<Vec<Entry>, Fault> {
+        Ok(self.shared.config.journal.read(execution, after, n_max).await?)
+    }
+
+    /// What the tool that an execution waits for said last of how far it is, if it is at work and said anything.
+    pub fn reported(&self, execution: ExecutionId) -> Option<Json> {
+        self.shared.reports.newest(execution)
+    }
+
+    /// What an index says of an execution, however long its journal is. Reads no entry.
+    pub async fn overview(&self, execution: ExecutionId) -> Result<ExecutionOverview, Error> {
+        let overview = self.shared.config.journal.overview(execution).await?;
+        Ok(overview.ok_or(Rejection::UnknownExecution(execution))?)
+    }
+
+    /// Waits until the execution is over. Of one that is over, only the last entry is read.
+    pub async fn outcome(&self, execution: ExecutionId) -> Result<Outcome, Error> {
+        let listed = self.overview(execution).await?.listed;
+        let n_before = match listed.standing.phase {
+            Phase::Finished => listed.last.0.saturating_sub(1),
+            Phase::Unborn | Phase::Running | Phase::Paused | Phase::Parked => listed.last.0,
+        };
+        let mut entries = self.follow(execution, Seq(n_before));
+        while let Some(entry) = entries.next().await {
+            if let Event::Finished { outcome, .. } = entry?.event {
+                return Ok(outcome);
+            }
+        }
+        Err(Rejection::UnknownExecution(execution).into())
+    }
+
+    /// The execution that asked `question`, answered or not.
+    pub async fn asked_by(&self, question: QuestionId) -> Result<ExecutionId, Error> {
+        let asked_by = self.shared.config.journal.asked_by(question).await?;
+        Ok(asked_by.ok_or(Rejection::UnknownQuestion(question))?)
+    }
+
+    /// Executions that match, newest first.
+    pub async fn list(&self, filter: ListFilter) -> Result<Vec<Listed>, Fault> {
+        Ok(self.shared.config.journal.list(filter).await?)
+    }
+
+    /// How many executions are in a phase, counted up to `n_max`.
+    pub async fn count(&self, phase: Phase, n_max: usize) -> Result<usize, Fault> {
+        Ok(self.shared.config.journal.count(phase, n_max).await?)
+    }
+}

@@ -1,0 +1,149 @@
+//! `[quotas]`: what each caller may use at a time.
+
+use engine::QuotaSettings;
+use lifecycle::{CallerName, QuotaKind};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Callers with quotas of their own: there are at most as many tokens.
+const CALLERS_MAX: usize = 1_000;
+
+/// Quotas for all callers, and for some of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Quotas {
+    /// Executions that run, including those that wait for a runner.
+    pub running_max: Option<u64>,
+    /// Executions that wait for people or timers.
+    pub waiting_max: Option<u64>,
+    /// Processor time of programs within an hour.
+    pub cpu_seconds_per_hour_max: Option<u64>,
+    /// Runners held by execbox channels and REPL sessions.
+    pub held_runners_max: Option<u64>,
+    /// By the name of a token.
+    pub callers: BTreeMap<String, CallerQuotas>,
+}
+
+/// Quotas of one caller, where they differ from those of all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CallerQuotas {
+    /// As in [`Quotas`].
+    pub running_max: Option<u64>,
+    /// As in [`Quotas`].
+    pub waiting_max: Option<u64>,
+    /// As in [`Quotas`].
+    pub cpu_seconds_per_hour_max: Option<u64>,
+    /// As in [`Quotas`].
+    pub held_runners_max: Option<u64>,
+}
+
+impl Quotas {
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.usual().check("quotas")?;
+        if self.callers.len() > CALLERS_MAX {
+            return Err(format!("quotas.callers: there are {CALLERS_MAX} at most"));
+        }
+        let mut callers = self.callers.iter();
+        callers.try_for_each(|(name, quotas)| quotas.check(&format!("quotas.callers.{name}")))
+    }
+
+    pub(super) fn over(self, other: Self) -> Self {
+        let usual = self.usual().over(other.usual());
+        let mut callers = other.callers;
+        for (name, quotas) in self.callers {
+            let before = callers.remove(&name).unwrap_or_default();
+            callers.insert(name, quotas.over(before));
+        }
+        let CallerQuotas { running_max, waiting_max, .. } = usual;
+        let CallerQuotas { cpu_seconds_per_hour_max, held_runners_max, .. } = usual;
+        Self { running_max, waiting_max, cpu_seconds_per_hour_max, held_runners_max, callers }
+    }
+
+    /// These in place of the default ones.
+    #[must_use]
+    pub fn settings(&self) -> QuotaSettings {
+        let usual = self.usual().on(QuotaSettings::default().usual);
+        let callers = self.callers.iter();
+        let callers =
+            callers.map(|(name, quotas)| (CallerName::of_token(name), quotas.on(usual))).collect();
+        QuotaSettings { usual, callers }
+    }
+
+    const fn usual(&self) -> CallerQuotas {
+        CallerQuotas {
+            running_max: self.running_max,
+            waiting_max: self.waiting_max,
+            cpu_seconds_per_hour_max: self.cpu_seconds_per_hour_max,
+            held_runners_max: self.held_runners_max,
+        }
+    }
+}
+
+impl CallerQuotas {
+    fn check(&self, section: &str) -> Result<(), String> {
+        let numbers = [
+            (QuotaKind::Running, self.running_max),
+            (QuotaKind::Waiting, self.waiting_max),
+            (QuotaKind::CpuSeconds, self.cpu_seconds_per_hour_max),
+            (QuotaKind::HeldRunners, self.held_runners_max),
+        ];
+        match numbers.iter().find(|(_, number)| *number == Some(0)) {
+            Some((kind, _)) => Err(format!("{section}.{kind} is 1 or more")),
+            None => Ok(()),
+        }
+    }
+
+    fn over(self, other: Self) -> Self {
+        Self {
+            running_max: self.running_max.or(other.running_max),
+            waiting_max: self.waiting_max.or(other.waiting_max),
+            cpu_seconds_per_hour_max: self
+                .cpu_seconds_per_hour_max
+                .or(other.cpu_seconds_per_hour_max),
+            held_runners_max: self.held_runners_max.or(other.held_runners_max),
+        }
+    }
+
+    fn on(self, usual: lifecycle::Quotas) -> lifecycle::Quotas {
+        lifecycle::Quotas {
+            running_max: self.running_max.unwrap_or(usual.running_max),
+            waiting_max: self.waiting_max.unwrap_or(usual.waiting_max),
+            cpu_seconds_per_hour_max: self
+                .cpu_seconds_per_hour_max
+                .unwrap_or(usual.cpu_seconds_per_hour_max),
+            held_runners_max: self.held_runners_max.unwrap_or(usual.held_runners_max),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::File;
+    use lifecycle::CallerName;
+
+    #[test]
+    fn a_caller_has_its_own_quotas_and_else_those_of_all() {
+        let user =
+            "[quotas]\nrunning_max = 9\nwaiting_max = 8\n[quotas.callers.ci]\nrunning_max = 3\n";
+        let other = "[quotas]\nwaiting_max = 5\n[quotas.callers.ci]\nheld_runners_max = 2\n";
+        let merged = File::parse(user).unwrap().over(File::parse(other).unwrap());
+        let settings = merged.quotas.settings();
+        let of = |name: &str| {
+            let quotas = settings.of(&CallerName(name.into()));
+            (quotas.running_max, quotas.waiting_max, quotas.held_runners_max)
+        };
+        let held = File::default().quotas.settings().usual.held_runners_max;
+        assert_eq!((of("ann"), of("ci")), ((9, 8, held), (3, 8, 2)));
+    }
+
+    #[test]
+    fn a_quota_of_nothing_is_refused() {
+        let wrong = |text: &str| File::parse(text).unwrap_err();
+        assert_eq!(wrong("[quotas]\nwaiting_max = 0\n"), "quotas.waiting_max is 1 or more");
+        assert_eq!(
+            wrong("[quotas.callers.ci]\nrunning_max = 0\n"),
+            "quotas.callers.ci.running_max is 1 or more"
+        );
+    }
+}
