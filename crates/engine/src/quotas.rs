@@ -257,3 +257,97 @@ pub(crate) const fn class_of(phase: Phase) -> Option<QuotaClass> {
         Phase::Paused | Phase::Parked => Some(QuotaClass::Waiting),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ManualClock;
+    use store::sqlite::SqliteStore;
+
+    const QUOTAS: Quotas = Quotas {
+        running_max: 2,
+        waiting_max: 2,
+        cpu_seconds_per_hour_max: 10,
+        held_runners_max: 1,
+    };
+
+    fn book() -> (Arc<QuotaBook>, ManualClock) {
+        let hands = ManualClock::at(Timestamp(1_700_000_000_000));
+        let settings = QuotaSettings { usual: QUOTAS, callers: BTreeMap::new() };
+        (Arc::new(QuotaBook::new(Clock::Manual(hands.clone()), settings)), hands)
+    }
+
+    fn caller(n: usize) -> CallerName {
+        CallerName(format!("caller-{n:03}"))
+    }
+
+    #[test]
+    fn a_held_runner_is_counted_until_it_is_dropped() {
+        let (book, _) = book();
+        let held = book.hold_runner(&caller(1)).unwrap();
+        let refused = book.hold_runner(&caller(1)).unwrap_err();
+        assert_eq!(refused, Rejection::QuotaReached { quota: QuotaKind::HeldRunners, max: 1 });
+        assert!(book.hold_runner(&caller(2)).is_ok(), "another caller has its own");
+        drop(held);
+        assert!(book.hold_runner(&caller(1)).is_ok());
+    }
+
+    #[test]
+    fn a_report_names_the_busiest_callers_and_sums_up_the_others() {
+        let (book, _) = book();
+        for n in 0..REPORTED_CALLERS_MAX + 20 {
+            book.admit_start(&caller(n)).unwrap();
+        }
+        let busiest = caller(REPORTED_CALLERS_MAX + 19);
+        book.admit_start(&busiest).unwrap();
+        let report = book.report();
+        assert_eq!(report.len(), REPORTED_CALLERS_MAX + 1);
+        assert_eq!(report[0].caller, Some(busiest));
+        let others = report.last().unwrap();
+        assert_eq!((&others.caller, others.used[&QuotaKind::Running]), (&None, 20));
+    }
+
+    #[test]
+    fn other_quotas_count_for_what_starts_from_then_on() {
+        let (book, _) = book();
+        book.admit_start(&caller(1)).unwrap();
+        book.admit_start(&caller(1)).unwrap();
+        assert!(book.admit_start(&caller(1)).is_err());
+        let own = Quotas { running_max: 3, ..QUOTAS };
+        book.set(QuotaSettings { usual: QUOTAS, callers: [(caller(1), own)].into() });
+        book.admit_start(&caller(1)).unwrap();
+        assert!(book.admit_start(&caller(1)).is_err());
+        book.release_start(&caller(1));
+        book.admit_start(&caller(1)).unwrap();
+    }
+
+    #[test]
+    fn callers_that_use_nothing_are_forgotten() {
+        let (book, _) = book();
+        for n in 0..10 {
+            book.admit_start(&caller(n)).unwrap();
+            book.release_start(&caller(n));
+        }
+        assert_eq!(book.report(), []);
+    }
+
+    #[tokio::test]
+    async fn processor_time_is_noted_and_counts_from_when_it_was_noted() {
+        let store = SqliteStore::temporary().unwrap();
+        let (former, hands) = book();
+        save_cpu_usage(&former, &store).await.unwrap();
+        assert_eq!(store::Records::all(&store, "quota").await.unwrap(), [], "nothing to note");
+        former.charge_cpu(&caller(1), Duration::from_millis(10_500));
+        save_cpu_usage(&former, &store).await.unwrap();
+
+        hands.advance(Duration::from_mins(59));
+        let settings = QuotaSettings { usual: QUOTAS, callers: BTreeMap::new() };
+        let book = QuotaBook::new(Clock::Manual(hands.clone()), settings);
+        load_cpu_usage(&book, &store, |at| at).await.unwrap();
+        let refused = book.admit_start(&caller(1)).unwrap_err();
+        assert_eq!(refused, Rejection::QuotaReached { quota: QuotaKind::CpuSeconds, max: 10 });
+        hands.advance(Duration::from_mins(1));
+        book.admit_start(&caller(1)).unwrap();
+        store.close().await;
+    }
+}

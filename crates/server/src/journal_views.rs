@@ -28,6 +28,37 @@ pub(crate) trait JournalView: Clone + Default + Send + Sync {
     fn held_bytes(&self) -> usize;
 }
 
+/// Where journals are read.
+pub(crate) trait JournalReader: Sync {
+    /// What an index says of an execution.
+    fn overview(
+        &self,
+        execution: ExecutionId,
+    ) -> impl Future<Output = Result<ExecutionOverview, Problem>> + Send;
+    /// At most `n_max` entries after `after`.
+    fn entries(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+        n_max: usize,
+    ) -> impl Future<Output = Result<Vec<Entry>, Problem>> + Send;
+}
+
+impl JournalReader for Engine {
+    async fn overview(&self, execution: ExecutionId) -> Result<ExecutionOverview, Problem> {
+        Ok(self.overview(execution).await?)
+    }
+
+    async fn entries(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+        n_max: usize,
+    ) -> Result<Vec<Entry>, Problem> {
+        Ok(self.entries(execution, after, n_max).await?)
+    }
+}
+
 impl JournalView for Account {
     fn apply(&mut self, entry: &Entry) {
         self.hear(entry);
@@ -58,30 +89,31 @@ impl<V: JournalView> JournalViews<V> {
     /// What the journal says now, at least up to the newest entry that was written when this was called.
     pub(crate) async fn read(
         &self,
-        engine: &Engine,
+        journals: &impl JournalReader,
         execution: ExecutionId,
     ) -> Result<Arc<V>, Problem> {
-        let overview = engine.overview(execution).await.inspect_err(|_| self.forget(execution))?;
-        self.read_up_to(engine, &overview).await
+        let overview = journals.overview(execution).await;
+        let overview = overview.inspect_err(|_| self.forget(execution))?;
+        self.read_up_to(journals, &overview).await
     }
 
     /// The same where the overview is known.
     pub(crate) async fn read_up_to(
         &self,
-        engine: &Engine,
+        journals: &impl JournalReader,
         overview: &ExecutionOverview,
     ) -> Result<Arc<V>, Problem> {
         let (execution, last) = (overview.listed.execution, overview.listed.last);
         if last <= Seq(READ_ENTRIES_MAX as u64) {
             let mut view = V::default();
-            advance(engine, execution, &mut view, last).await?;
+            advance(journals, execution, &mut view, last).await?;
             return Ok(Arc::new(view));
         }
         let slot = self.slot(execution);
         let mut known = slot.lock().await;
         if known.last() < last {
             // A reader that still holds it keeps the older one.
-            advance(engine, execution, Arc::make_mut(&mut known), last).await?;
+            advance(journals, execution, Arc::make_mut(&mut known), last).await?;
         }
         if known.held_bytes() > VIEW_BYTES_MAX {
             self.forget(execution);
@@ -118,13 +150,13 @@ impl<V: JournalView> JournalViews<V> {
 
 /// Applies what follows, a bounded read at a time, up to the entry `last`.
 async fn advance<V: JournalView>(
-    engine: &Engine,
+    journals: &impl JournalReader,
     execution: ExecutionId,
     view: &mut V,
     last: Seq,
 ) -> Result<(), Problem> {
     while view.last() < last {
-        let read = engine.entries(execution, view.last(), READ_ENTRIES_MAX).await?;
+        let read = journals.entries(execution, view.last(), READ_ENTRIES_MAX).await?;
         if read.is_empty() {
             return Err(Problem::no_execution(execution)); // it was forgotten meanwhile
         }
@@ -132,4 +164,95 @@ async fn advance<V: JournalView>(
         tokio::task::consume_budget().await;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lifecycle::{
+        CallerName, Event, InputIndex, LogLevel, OutputMark, Phase, Standing, Timestamp,
+    };
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use store::Listed;
+    use uuid::Uuid;
+
+    /// An execution that has logged many lines, and what was read of it.
+    struct LongJournal {
+        n_entries: AtomicUsize,
+        n_read: AtomicUsize,
+        n_largest: AtomicUsize,
+    }
+
+    impl LongJournal {
+        fn of(n_entries: usize) -> Self {
+            let counter = AtomicUsize::new;
+            Self { n_entries: counter(n_entries), n_read: counter(0), n_largest: counter(0) }
+        }
+
+        fn read(&self) -> usize {
+            self.n_read.swap(0, Ordering::SeqCst)
+        }
+    }
+
+    impl JournalReader for LongJournal {
+        async fn overview(&self, execution: ExecutionId) -> Result<ExecutionOverview, Problem> {
+            let last = Seq(self.n_entries.load(Ordering::SeqCst) as u64);
+            let caller = CallerName("ann".into());
+            let standing = Standing { phase: Phase::Running, caller, due: None };
+            let listed = Listed { execution, created: Timestamp(0), last, standing };
+            Ok(ExecutionOverview { listed, has_asked: false })
+        }
+
+        async fn entries(
+            &self,
+            _: ExecutionId,
+            after: Seq,
+            n_max: usize,
+        ) -> Result<Vec<Entry>, Problem> {
+            // Others run meanwhile, as while a thread reads.
+            tokio::task::yield_now().await;
+            let last = (self.n_entries.load(Ordering::SeqCst) as u64).min(after.0 + n_max as u64);
+            let mark = OutputMark { input: InputIndex(0), ordinal: 1 };
+            let event = Event::Logged { mark, level: LogLevel::Log, line: "x".into() };
+            let entry = |seq| Entry { seq: Seq(seq), at: Timestamp(0), event: event.clone() };
+            let entries: Vec<_> = (after.0 + 1..=last).map(entry).collect();
+            self.n_read.fetch_add(entries.len(), Ordering::SeqCst);
+            self.n_largest.fetch_max(entries.len(), Ordering::SeqCst);
+            Ok(entries)
+        }
+    }
+
+    fn id(n: u128) -> ExecutionId {
+        ExecutionId::from_uuid(Uuid::from_u128(n))
+    }
+
+    #[tokio::test]
+    async fn many_readers_of_a_long_journal_read_it_once_and_then_only_what_is_new() {
+        let journal = LongJournal::of(89_000);
+        let views = JournalViews::<Account>::default();
+        let readers = (0..200).map(|_| views.read(&journal, id(1)));
+        for read in futures_util::future::join_all(readers).await {
+            assert_eq!(read.unwrap().last(), Seq(89_000));
+        }
+        assert_eq!((journal.read(), journal.n_largest.load(Ordering::SeqCst)), (89_000, 256));
+        views.read(&journal, id(1)).await.unwrap();
+        assert_eq!(journal.read(), 0);
+        journal.n_entries.store(89_003, Ordering::SeqCst);
+        assert_eq!(views.read(&journal, id(1)).await.unwrap().last(), Seq(89_003));
+        assert_eq!(journal.read(), 3);
+    }
+
+    #[tokio::test]
+    async fn short_journals_are_not_remembered_and_long_ones_are_bounded() {
+        let views = JournalViews::<Account>::default();
+        let short = LongJournal::of(READ_ENTRIES_MAX);
+        views.read(&short, id(1)).await.unwrap();
+        assert!(views.remembered(id(1)).await.is_none());
+        let long = LongJournal::of(READ_ENTRIES_MAX + 1);
+        for n in 0..2 * VIEWS_MAX as u128 {
+            views.read(&long, id(n)).await.unwrap();
+        }
+        assert_eq!(views.lock().len(), VIEWS_MAX);
+        assert!(views.remembered(id(0)).await.is_none(), "the oldest made way");
+    }
 }

@@ -50,14 +50,39 @@ impl House {
         Self::open_mischievous(folder, sources, Mischief::default(), change).await
     }
 
+    /// Opens a house that notes what it saw of the clock and of quotas, as a server does.
+    pub(crate) async fn open_noting(
+        folder: &Path,
+        clock: &ManualClock,
+        change: impl FnOnce(&mut Config),
+    ) -> Self {
+        let store = SqliteStore::open(folder).unwrap();
+        let records = Arc::new(store.clone());
+        let change = |config: &mut Config| {
+            config.clock = Clock::Manual(clock.clone());
+            config.records = Some(records);
+            change(config);
+        };
+        Self::open_on(store, folder, (vec![], Mischief::default()), change).await
+    }
+
     /// Opens a house whose journal does wrong from the start.
     pub(crate) async fn open_mischievous(
         folder: &Path,
-        mut sources: Vec<Arc<dyn Source>>,
+        sources: Vec<Arc<dyn Source>>,
         mischief: Mischief,
         change: impl FnOnce(&mut Config),
     ) -> Self {
         let store = SqliteStore::open(folder).unwrap();
+        Self::open_on(store, folder, (sources, mischief), change).await
+    }
+
+    async fn open_on(
+        store: SqliteStore,
+        folder: &Path,
+        (mut sources, mischief): (Vec<Arc<dyn Source>>, Mischief),
+        change: impl FnOnce(&mut Config),
+    ) -> Self {
         sources.push(Arc::new(Demo::new(folder)));
         let mischief = Arc::new(mischief);
         let journal = Mischievous { inner: store.clone(), mischief: Arc::clone(&mischief) };

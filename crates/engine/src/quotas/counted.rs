@@ -38,6 +38,8 @@ impl Counted {
 
     /// A start was admitted, and with that counted.
     pub(crate) fn admitted(&mut self, caller: CallerName) {
+        // An earlier start of the same execution, whose journal failed, was counted too.
+        self.cede();
         self.as_class = Some((caller, QuotaClass::Running));
     }
 

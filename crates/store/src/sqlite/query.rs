@@ -246,14 +246,17 @@ pub(super) fn was_forgotten(conn: &Connection, execution: ExecutionId) -> Result
     Ok(select.exists([row::execution_key(execution)])?)
 }
 
+/// Paused executions, the earliest due first. The `+` keeps the planner from the index by phase, by which it would sort all
+/// that is paused whenever something pauses: beside 97,000 others, that took 50 ms of a processor each time.
+pub(super) const NEXT_DUE: &str =
+    "SELECT due, id FROM executions WHERE due IS NOT NULL AND +phase = ?1 ORDER BY due";
+
 /// The earliest due paused execution that is not `held` by anybody.
 pub(super) fn next_due(
     conn: &Connection,
     held: impl Fn(ExecutionId) -> bool,
 ) -> Result<Option<(Timestamp, ExecutionId)>, StoreError> {
-    let mut select = conn.prepare_cached(
-        "SELECT due, id FROM executions WHERE due IS NOT NULL AND phase = ?1 ORDER BY due",
-    )?;
+    let mut select = conn.prepare_cached(NEXT_DUE)?;
     let mut rows = select.query([row::phase_number(Phase::Paused)])?;
     while let Some(found) = rows.next()? {
         let execution = row::execution_of(found.get(1)?);

@@ -382,3 +382,33 @@ async fn codes_are_bounded_and_those_of_the_previous_version_end() {
     remove_previous_sessions(&*fixture.store).await.unwrap();
     assert_eq!(fixture.store.all("browser_bearer").await.unwrap().len(), 0);
 }
+
+/// What the engine notes when it finds that the clock was set back.
+async fn set_clock_back(fixture: &Fixture) {
+    let noted = r#"{"generation":1}"#.to_owned();
+    fixture.store.put("clock", "this_server", noted, 0).await.unwrap();
+}
+
+#[tokio::test]
+async fn sessions_codes_and_tickets_end_when_the_clock_was_set_back() {
+    let fixture = Fixture::new("answer").await;
+    let (now, earlier) = (1_000_000_000, 1);
+    let started = fixture.sign_in(now).await;
+    let code = fixture.code(CodePurpose::SignIn, now).await;
+    let nonce = fixture.sessions.nonce().unwrap();
+    let parts = fixture.signed(&started.id, nonce, now, "");
+    let caller = fixture.caller(&parts, now).await.unwrap();
+    let ticket = fixture.sessions.issue_ticket(&fixture.tokens, &caller, "/mcp", Timestamp(now));
+    let ticket = ticket.await.unwrap().unwrap().ticket;
+    set_clock_back(&fixture).await;
+    // By this clock all of them would last for long.
+    assert_eq!(fixture.seen(&started.id, earlier, "").await, None);
+    assert_eq!(fixture.redeem(&code, earlier).await.err(), Some(CodeRefusal::Expired));
+    let holder = tickets::redeem(&*fixture.store, &ticket, "/mcp", Timestamp(earlier)).await;
+    assert!(holder.unwrap().is_none());
+    let listed = fixture.sessions.list(&fixture.tokens, None, Timestamp(earlier)).await.unwrap();
+    assert!(listed.is_empty());
+    // Those that begin now are good.
+    let again = fixture.sign_in(earlier).await;
+    assert!(fixture.seen(&again.id, earlier, "").await.is_some());
+}

@@ -94,7 +94,9 @@ impl Seal {
             return Ok(Err(Bad::Forged));
         };
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(match (state.expires < now, used.contains_key(&state.nonce)) {
+        // One that lasts longer than any does is from before the clock was set back.
+        let is_expired = state.expires < now || state.expires > now.after_ms(STATE_MS_MAX);
+        Ok(match (is_expired, used.contains_key(&state.nonce)) {
             (true, _) => Err(Bad::Expired),
             (false, true) => Err(Bad::Used),
             (false, false) => Ok(state),
@@ -195,6 +197,11 @@ mod tests {
             }
         }
         assert_eq!(open(&ann, "", now).await, Err(Bad::Forged));
+        assert_eq!(
+            open(&ann, &sealed, Timestamp(999)).await,
+            Err(Bad::Expired),
+            "the clock went back"
+        );
         let tomorrow = now.after_ms(STATE_MS_MAX + 1);
         assert_eq!(open(&ann, &sealed, tomorrow).await, Err(Bad::Expired));
         assert!(seal.use_up(&state, now));

@@ -145,3 +145,21 @@ async fn a_page_of_a_follower_is_bounded() {
     let query::Look::Entries { page, over: false } = page.await.unwrap() else { panic!("no page") };
     assert_eq!((page.entries.len(), page.full), (63, true));
 }
+
+/// A plan that sorts would look at all that is paused whenever something pauses.
+#[tokio::test]
+async fn what_is_due_next_is_found_in_its_index_however_many_are_paused() {
+    let store = SqliteStore::temporary().unwrap();
+    for n in 1..=3 {
+        let due = 1_000 - i64::try_from(n).unwrap();
+        let paused = standing(Phase::Paused, "ann", Some(due));
+        store.append(append(n, vec![line(1, "a")], paused)).await.unwrap();
+    }
+    assert_eq!(store.next_due().await.unwrap(), Some((Timestamp(997), id(3))));
+    let plan = store.inner.query(|conn| {
+        let mut explain = conn.prepare(&format!("EXPLAIN QUERY PLAN {}", query::NEXT_DUE))?;
+        let steps = explain.query_map([2], |row| row.get::<_, String>(3))?;
+        Ok(steps.collect::<Result<Vec<_>, _>>()?)
+    });
+    assert_eq!(plan.await.unwrap(), ["SCAN executions USING INDEX executions_by_due"]);
+}
