@@ -90,7 +90,7 @@ impl Attendant {
     /// at the start: the first question counts there, and whoever approves in advance must see each.
     async fn beginning(&self, until: &Until) -> Account {
         let is_start = matches!(until, Until::Now(Seq(0)));
-        if is_start || self.approver.is_some() {
+        if is_start || self.approves_in_advance {
             return Account::default();
         }
         let remembered = self.app.accounts.remembered(self.execution).await;
