@@ -44,8 +44,8 @@ pub(crate) struct Shared {
     pub(crate) tracker: TaskTracker,
     /// Cancelled when the engine stops.
     pub(crate) closing: CancellationToken,
-    /// Rises when somebody waits for room in the sandbox.
-    pub(crate) pressure: watch::Sender<u64>,
+    /// Runners that may be given to programs that wait for one.
+    pub(crate) capacity: crate::capacity::Capacity,
     pub(crate) alarm: Alarm,
     /// Heard by whoever has a while to wait.
     pub(crate) pulse: Pulse,
@@ -99,7 +99,7 @@ impl Engine {
             registry: Registry::default(),
             tracker: TaskTracker::new(),
             closing: CancellationToken::new(),
-            pressure: watch::Sender::new(0),
+            capacity: crate::capacity::Capacity::default(),
             alarm: Alarm::default(),
             pulse: Pulse::default(),
             seeds: Seeds::default(),
@@ -109,6 +109,7 @@ impl Engine {
             clock_keeper,
         });
         shared.tracker.spawn(crate::pulse::beat(Arc::clone(&shared)));
+        shared.tracker.spawn(crate::capacity::watch(Arc::clone(&shared)));
         Ok(Self { shared })
     }
 

@@ -28,6 +28,7 @@
 
 mod actor;
 mod alarm;
+mod capacity;
 mod clock;
 mod config;
 mod embed;
@@ -45,6 +46,7 @@ mod retention;
 mod seeds;
 
 pub use actor::replay::{Replayed, replay};
+pub use capacity::CapacityUse;
 pub use clock::{BootId, Clock, ClockReading, ManualClock, ProcessStart, clock_generation};
 pub use config::{Config, SOURCE_WAIT_MS};
 pub use embed::{Ended, Pause, Progress};

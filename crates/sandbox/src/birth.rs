@@ -7,7 +7,7 @@ use crate::queue::Head;
 use crate::zygote::{End, Link, Process};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{SetOnce, oneshot};
 
@@ -43,7 +43,7 @@ pub(crate) struct Runner {
     pub(crate) is_quick: bool,
     /// Where others may stand behind whoever holds it.
     pub(crate) head: Option<Head>,
-    process: Process,
+    process: Arc<Process>,
     life: Arc<Life>,
 }
 
@@ -60,6 +60,8 @@ pub(crate) struct Life {
     end: SetOnce<Option<End>>,
     killed: AtomicBool,
     hung_up: AtomicBool,
+    /// The kernel killed it for lack of memory.
+    oom_killed: AtomicBool,
     /// Its share of the budget. It goes back when the process has ended, not when somebody wished it would.
     admitted: Mutex<Option<Admitted>>,
 }
@@ -69,32 +71,49 @@ impl Life {
     pub(crate) fn close(&self, end: Option<End>) {
         // A second end cannot be told: the keeper forgets a life when it closes it.
         drop(self.end.set(end));
-        drop(self.admitted.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let admitted = self.admitted().take();
+        drop(admitted);
+    }
+
+    /// Whether nothing that we did explains a kill.
+    pub(crate) fn is_unexplained(&self, end: End) -> bool {
+        end == End::Signalled(libc::SIGKILL)
+            && !self.killed.load(Ordering::Relaxed)
+            && !self.hung_up.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the kernel killed it for lack of memory. Called before [`Self::close`].
+    pub(crate) fn note_oom_kill(&self) {
+        self.oom_killed.store(true, Ordering::Relaxed);
     }
 
     fn is_over(&self) -> bool {
         self.end.get().is_some()
+    }
+
+    fn admitted(&self) -> MutexGuard<'_, Option<Admitted>> {
+        self.admitted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Runner {
     pub(crate) fn new(link: Link, pidfd: OwnedFd, origin: Origin, life: Arc<Life>) -> Self {
         let Origin { generation, memory_bytes } = origin;
-        let process = Process::new(pidfd);
+        let process = Arc::new(Process::new(pidfd));
         let (is_used, is_quick, head) = (false, false, None);
         Self { link, memory_bytes, generation, is_used, is_quick, head, process, life }
     }
 
     /// Ties a share of the budget to the process.
     pub(crate) fn admit(&self, share: Admitted) {
-        let mut admitted = self.life.admitted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut admitted = self.life.admitted();
         // A runner that has ended already will not come to give it back.
         if !self.life.is_over() {
             *admitted = Some(share);
         }
     }
 
-    pub(crate) const fn process(&self) -> &Process {
+    pub(crate) const fn process(&self) -> &Arc<Process> {
         &self.process
     }
 
@@ -105,6 +124,9 @@ impl Runner {
     /// Kills it on purpose.
     pub(crate) fn kill(&self) {
         self.life.killed.store(true, Ordering::Relaxed);
+        if let Some(admitted) = &*self.life.admitted() {
+            admitted.mark_ending();
+        }
         self.process.kill();
     }
 
@@ -126,6 +148,8 @@ impl Runner {
             Doing::Killed
         } else if self.life.hung_up.load(Ordering::Relaxed) {
             Doing::HungUp
+        } else if self.life.oom_killed.load(Ordering::Relaxed) {
+            Doing::OomKilled
         } else {
             Doing::Nothing
         }

@@ -1,6 +1,8 @@
 //! What a sandbox is made of.
 
 use crate::memory;
+use std::collections::BTreeMap;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,6 +21,9 @@ pub struct Config {
     pub warm_runners: usize,
     /// What all leased runners may use together.
     pub memory_budget_bytes: u64,
+    /// How much larger the share of a caller is than that of others, by its name in [`crate::Demand::caller`]. All
+    /// others have the weight 1.
+    pub caller_weights: BTreeMap<String, NonZero<u32>>,
     /// A zygote is replaced after this many forks, so that no address layout serves for ever.
     pub forks_per_zygote_max: u32,
     /// Whether a finished runner is kept for the same caller.
@@ -42,6 +47,7 @@ impl Default for Config {
             program: Program::ThisBinary,
             warm_runners: 4,
             memory_budget_bytes: half_of_what_is_left(),
+            caller_weights: BTreeMap::new(),
             forks_per_zygote_max: 10_000,
             reuse: false,
             patience: Duration::from_millis(10),

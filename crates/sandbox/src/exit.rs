@@ -14,8 +14,10 @@ pub enum Exit {
     },
     /// It tried a system call that the jail forbids.
     Violation,
-    /// The kernel killed it, which it does when memory runs out.
+    /// The kernel killed it because memory ran out, as our cgroup reports.
     OutOfMemory,
+    /// Another process killed it: not the guest's fault.
+    KilledFromOutside,
     /// It broke the rules of the link: a line too long, input not read, or silence without an end.
     Unruly,
     /// We killed it.
@@ -28,10 +30,11 @@ impl Exit {
     /// Puts what the zygote saw and what we did ourselves together. No end means that the zygote is gone.
     pub(crate) const fn classify(end: Option<End>, doing: Doing) -> Self {
         match (end, doing) {
-            (None, Doing::Nothing | Doing::HungUp) => Self::Lost,
+            (None, Doing::Nothing | Doing::HungUp | Doing::OomKilled) => Self::Lost,
             (None | Some(End::Signalled(libc::SIGKILL)), Doing::Killed) => Self::Killed,
             (Some(End::Signalled(libc::SIGKILL)), Doing::HungUp) => Self::Unruly,
-            (Some(End::Signalled(libc::SIGKILL)), Doing::Nothing) => Self::OutOfMemory,
+            (Some(End::Signalled(libc::SIGKILL)), Doing::OomKilled) => Self::OutOfMemory,
+            (Some(End::Signalled(libc::SIGKILL)), Doing::Nothing) => Self::KilledFromOutside,
             (Some(End::Signalled(libc::SIGSYS)), _) => Self::Violation,
             (Some(End::Signalled(signal)), _) => Self::Crashed { signal },
             (Some(End::Exited(NOT_SHUT)), _) => Self::Lost,
@@ -40,14 +43,16 @@ impl Exit {
     }
 }
 
-/// What we did to a runner before it ended.
+/// What happened to a runner before it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doing {
     Nothing,
     /// Killed because its link had ended while it had not.
     HungUp,
-    /// Killed on purpose.
+    /// Killed by us on purpose.
     Killed,
+    /// Killed by the kernel for lack of memory.
+    OomKilled,
 }
 
 impl End {
@@ -66,7 +71,15 @@ mod tests {
         let killed = Some(End::Signalled(libc::SIGKILL));
         assert_eq!(Exit::classify(killed, Doing::Killed), Exit::Killed);
         assert_eq!(Exit::classify(killed, Doing::HungUp), Exit::Unruly);
-        assert_eq!(Exit::classify(killed, Doing::Nothing), Exit::OutOfMemory);
+        assert_eq!(Exit::classify(killed, Doing::Nothing), Exit::KilledFromOutside);
+    }
+
+    #[test]
+    fn a_kill_is_for_lack_of_memory_only_if_the_kernel_counted_it() {
+        let killed = Some(End::Signalled(libc::SIGKILL));
+        assert_eq!(Exit::classify(killed, Doing::OomKilled), Exit::OutOfMemory);
+        let segv = Some(End::Signalled(libc::SIGSEGV));
+        assert_eq!(Exit::classify(segv, Doing::OomKilled), Exit::Crashed { signal: libc::SIGSEGV });
     }
 
     #[test]

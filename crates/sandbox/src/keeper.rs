@@ -3,6 +3,7 @@
 use crate::birth::{Birth, Destiny, Life, Origin, Runner};
 use crate::error::LeaseError;
 use crate::nursery::Nursery;
+use crate::oom_kills::OomKills;
 use crate::spawn::Spawned;
 use crate::zygote::{Control, End, Link, Order, Report, Token, writable};
 use std::collections::HashMap;
@@ -27,6 +28,7 @@ pub(crate) struct Keeper {
     control: AsyncFd<Control>,
     generation: u64,
     nursery: Arc<Nursery>,
+    oom_kills: Arc<OomKills>,
     births: mpsc::Receiver<Birth>,
     /// A wish for which the control socket had no room yet.
     unsent: Option<Unsent>,
@@ -52,6 +54,7 @@ impl Keeper {
         spawned: Spawned,
         generation: u64,
         nursery: Arc<Nursery>,
+        oom_kills: Arc<OomKills>,
         births: mpsc::Receiver<Birth>,
     ) -> Self {
         Self {
@@ -59,6 +62,7 @@ impl Keeper {
             control: spawned.control,
             generation,
             nursery,
+            oom_kills,
             births,
             unsent: None,
             expected: HashMap::new(),
@@ -163,6 +167,12 @@ impl Keeper {
 
     fn ended(&mut self, token: Token, end: End) {
         let Some(life) = self.alive.remove(&token) else { return };
+        if life.is_unexplained(end) {
+            match self.oom_kills.claim() {
+                true => life.note_oom_kill(),
+                false => tracing::warn!("a runner was killed from outside"),
+            }
+        }
         life.close(Some(end));
         if end.is_crash() {
             tracing::warn!(?end, generation = self.generation, "a runner crashed");

@@ -5,6 +5,7 @@ use crate::error::Gone;
 use crate::exit::Exit;
 use crate::queue::{self, Estate, Place};
 use crate::sandbox::{AtWork, Shared};
+use crate::zygote::Process;
 use protocols::execbox::MESSAGE_BYTES_MAX;
 use protocols::ndjson::Lines;
 use std::io;
@@ -58,6 +59,17 @@ enum Behind {
     Silent(Place),
     /// Its order is on the way.
     Waiting(oneshot::Receiver<Estate>),
+}
+
+/// Reads the processor time of a leased runner from elsewhere. Does not keep the runner alive.
+#[derive(Debug, Clone)]
+pub struct CpuMeter(Arc<Process>);
+
+impl CpuMeter {
+    /// Processor time that the runner's process has used in all; none once it is gone.
+    pub fn total(&self) -> Option<Duration> {
+        self.0.cpu_time()
+    }
 }
 
 /// What comes from a runner.
@@ -173,6 +185,23 @@ impl Lease {
     /// Processor time the runner has used; none when it is gone, and behind others.
     pub fn cpu_time(&self) -> Option<Duration> {
         self.runner.as_ref()?.process().cpu_time()
+    }
+
+    /// Reads the runner's processor time while others hold the lease; none behind others.
+    pub fn cpu_meter(&self) -> Option<CpuMeter> {
+        Some(CpuMeter(Arc::clone(self.runner.as_ref()?.process())))
+    }
+
+    /// Processor time that the process had certainly used before this lease told it anything; none behind others. Of a
+    /// runner that has served before, all time since may have been this lease's.
+    pub fn cpu_time_before(&self) -> Option<Duration> {
+        match (&self.runner, self.began) {
+            (Some(runner), _) if !runner.is_used => Some(Duration::ZERO),
+            (Some(runner), Some(began)) => {
+                Some(runner.process().cpu_time()?.saturating_sub(began.elapsed()))
+            }
+            (Some(_) | None, _) => None,
+        }
     }
 
     /// Whether it has served before: what it used then is not this one's.

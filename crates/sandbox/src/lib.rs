@@ -11,6 +11,7 @@
 mod admission;
 mod birth;
 mod config;
+mod cpu_shares;
 mod error;
 mod exit;
 mod jail;
@@ -18,6 +19,7 @@ mod keeper;
 mod lease;
 mod memory;
 mod nursery;
+mod oom_kills;
 mod queue;
 mod sandbox;
 mod spawn;
@@ -25,11 +27,12 @@ mod supervisor;
 #[doc(hidden)]
 pub mod zygote;
 
+pub use admission::ReleaseOffer;
 pub use config::{Config, MEMORY_BYTES_DEFAULT, Program};
 pub use error::{Gone, LeaseError, StartError};
 pub use exit::Exit;
 pub use jail::{Layer, Tier};
-pub use lease::{Lease, Received, step_aside};
+pub use lease::{CpuMeter, Lease, Received, step_aside};
 pub use sandbox::{Demand, Load, Sandbox};
 
 /// Call first in `main`: if this process was started as our zygote, it becomes it and never returns.

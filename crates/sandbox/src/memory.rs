@@ -1,7 +1,7 @@
 //! How much memory there is: what the machine has left, or the group of processes that we are in.
 
 use std::fs::read_to_string;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What we could still use, in bytes; `None` where nothing says so. `root` is `/`.
 pub(crate) fn left_bytes(root: &Path) -> Option<u64> {
@@ -10,6 +10,12 @@ pub(crate) fn left_bytes(root: &Path) -> Option<u64> {
     let groups = read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     let groups = groups.lines().filter_map(|line| Group::of(line)?.left_bytes(root));
     machine.into_iter().chain(groups).min()
+}
+
+/// The files in which the groups of processes that we are in count kills for lack of memory.
+pub(crate) fn oom_kill_files(root: &Path) -> Vec<PathBuf> {
+    let groups = read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
+    groups.lines().filter_map(|line| Group::of(line)?.oom_kill_file(root)).collect()
 }
 
 /// The size behind a name, as /proc writes it.
@@ -31,6 +37,8 @@ struct Dialect {
     folder: &'static str,
     limit: &'static str,
     used: &'static str,
+    /// Has the line `oom_kill` with the number of processes killed for lack of memory.
+    kills: &'static str,
     /// The line of `memory.stat` that counts what is only kept because nobody needs the room.
     idle: &'static str,
 }
@@ -39,6 +47,7 @@ const FIRST: Dialect = Dialect {
     folder: "sys/fs/cgroup/memory",
     limit: "memory.limit_in_bytes",
     used: "memory.usage_in_bytes",
+    kills: "memory.oom_control",
     idle: "total_inactive_file ",
 };
 
@@ -46,6 +55,7 @@ const SECOND: Dialect = Dialect {
     folder: "sys/fs/cgroup",
     limit: "memory.max",
     used: "memory.current",
+    kills: "memory.events",
     idle: "inactive_file ",
 };
 
@@ -60,6 +70,13 @@ impl<'l> Group<'l> {
             _ => return None,
         };
         Some(Self { dialect, path: path.trim_start_matches('/') })
+    }
+
+    /// As in [`Self::left_bytes`], the path may name a folder that cannot be seen from here.
+    fn oom_kill_file(&self, root: &Path) -> Option<PathBuf> {
+        let top = root.join(self.dialect.folder);
+        let own = [top.join(self.path), top];
+        own.into_iter().map(|folder| folder.join(self.dialect.kills)).find(|file| file.is_file())
     }
 
     /// What the tightest of the groups around us has left. Within a container the path may name folders that only those

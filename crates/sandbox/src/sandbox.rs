@@ -1,18 +1,22 @@
 //! The handle: start, lease, load, shut down.
 
-use crate::admission::Admission;
+use crate::admission::{Admission, CallerKey, ReleaseOffer};
 use crate::birth::{Birth, Destiny, Runner};
 use crate::config::{Config, MEMORY_BYTES_DEFAULT};
+use crate::cpu_shares::CpuShares;
 use crate::error::{LeaseError, StartError};
 use crate::jail::Tier;
 use crate::lease::Lease;
 use crate::nursery::Nursery;
+use crate::oom_kills::OomKills;
 use crate::queue::Queues;
 use crate::spawn::{self, Readiness};
 use crate::supervisor::Supervisor;
 use std::num::NonZero;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
@@ -22,6 +26,11 @@ const WISHES_MAX: usize = 256;
 
 /// How often a lease tries again when the zygote ends under its hands.
 const ATTEMPTS_MAX: usize = 4;
+
+/// How often a lease asks again after no runner could be forked, and the wait before the second time. It doubles each
+/// time, so that a lease gives up after about 25 s.
+const FORK_RETRIES_MAX: u32 = 8;
+const FORK_BACK_OFF_FIRST: Duration = Duration::from_millis(100);
 
 /// Runners kept for their callers. Each holds its share of the budget until somebody needs it.
 const KEPT_MAX: usize = 64;
@@ -37,7 +46,8 @@ pub struct Sandbox {
 pub struct Demand {
     /// Memory of the guest.
     pub memory_bytes: u64,
-    /// Who may get the runner again, where runners are kept.
+    /// The caller that the runner is charged to, and that may get it again where runners are kept. All demands without
+    /// one count as one caller.
     pub caller: Option<String>,
     /// Whether its program has not begun yet, and may stand behind another one of the same caller.
     pub may_queue: bool,
@@ -71,14 +81,19 @@ impl Sandbox {
         let nursery = Arc::new(Nursery::new(config.warm_runners));
         let tasks = TaskTracker::new();
         let shutdown = CancellationToken::new();
+        let n_cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let cpu_shares = Arc::new(CpuShares::new(n_cores));
+        let oom_kills = Arc::new(OomKills::watch(Path::new("/")));
+        tasks.spawn(Arc::clone(&cpu_shares).run(Arc::clone(&oom_kills), shutdown.clone()));
         let shared = Shared {
-            admission: Admission::new(config.memory_budget_bytes),
+            admission: Admission::new(config.memory_budget_bytes, config.caller_weights.clone()),
+            cpu_shares,
             nursery: Arc::clone(&nursery),
             keeps: config.reuse,
             kept: Mutex::new(Vec::new()),
             queues: Arc::new(Queues::new(config.patience)),
             n_at_work: AtomicUsize::new(0),
-            n_cores: std::thread::available_parallelism().map_or(1, NonZero::get),
+            n_cores,
             wishes,
             tasks: tasks.clone(),
             _shutdown_on_drop: shutdown.clone().drop_guard(),
@@ -87,7 +102,7 @@ impl Sandbox {
         if config.reuse {
             tasks.spawn(Arc::clone(&shared.queues).watch(shutdown.clone()));
         }
-        let supervisor = Supervisor::new(program, config, nursery, heard, &tasks);
+        let supervisor = Supervisor::new(program, config, (nursery, oom_kills), heard, &tasks);
         // Known at once, so that a tier can be asked for before the supervisor has run.
         tasks.spawn(supervisor.install_first(first).run(shutdown));
         Ok(Self { shared: Arc::new(shared) })
@@ -124,8 +139,20 @@ impl Sandbox {
         self.shared.has_room_for_one_more()
     }
 
-    /// A runner, in the order of asking and as soon as its memory fits the budget. Dropping the future leaves
-    /// the queue, and whatever was on its way ends.
+    /// Waits until a demand does not fit the budget, or what could help those that wait has changed.
+    /// [`Self::plan_releases`] says what would help. Only one task should wait.
+    pub async fn shortage(&self) {
+        self.shared.admission.shortage().await;
+    }
+
+    /// Indexes of the runners that should be given up so that waiting demands can start: only runners of callers above
+    /// their fair share, or of the caller whose demand waits, the cheapest to replay first.
+    pub fn plan_releases(&self, offers: &[ReleaseOffer]) -> Vec<usize> {
+        self.shared.admission.plan_releases(offers)
+    }
+
+    /// A runner, as soon as its memory fits the budget and no other caller is more entitled. Dropping the future leaves
+    /// the queue, and what was on its way ends.
     pub async fn lease(&self, demand: Demand) -> Result<Lease, LeaseError> {
         let shared = &self.shared;
         let lease = |runner, caller| Lease::new(runner, Arc::clone(shared), caller);
@@ -145,15 +172,17 @@ impl Sandbox {
                 return Ok(lease(runner, demand.caller));
             }
         }
-        let share = match shared.admission.try_admit(demand.memory_bytes)? {
+        let key: CallerKey = demand.caller.as_deref().map(Arc::from);
+        let mut share = match shared.admission.try_admit(&key, demand.memory_bytes)? {
             Some(share) => share,
             None => {
                 // Those who are done make room for those who wait.
                 shared.release_kept();
-                shared.admission.admit(demand.memory_bytes).await?
+                shared.admission.admit(&key, demand.memory_bytes).await?
             }
         };
-        let runner = shared.runner(demand.memory_bytes).await?;
+        let runner = shared.runner_with_retries(demand.memory_bytes).await?;
+        share.live = Some(shared.cpu_shares.watch(&key, runner.process(), runner.is_used));
         runner.admit(share);
         Ok(lease(runner, demand.caller))
     }
@@ -172,6 +201,7 @@ impl Sandbox {
 #[derive(Debug)]
 pub(crate) struct Shared {
     admission: Admission,
+    cpu_shares: Arc<CpuShares>,
     nursery: Arc<Nursery>,
     keeps: bool,
     kept: Mutex<Vec<Kept>>,
@@ -247,6 +277,23 @@ impl Shared {
     fn release_kept(&self) {
         let released = std::mem::take(&mut *self.kept());
         drop(released);
+    }
+
+    /// The same; a host that could not fork a runner a moment ago may be able to now.
+    async fn runner_with_retries(&self, memory_bytes: u64) -> Result<Runner, LeaseError> {
+        let mut n_retries = 0;
+        loop {
+            match self.runner(memory_bytes).await {
+                Err(LeaseError::Unavailable { reason }) if n_retries < FORK_RETRIES_MAX => {
+                    tracing::warn!(reason, n_retries, "no runner could be forked; trying again");
+                }
+                runner => return runner,
+            }
+            tokio::select! {
+                () = self.shutdown.cancelled() => return Err(LeaseError::Closed),
+                () = tokio::time::sleep(FORK_BACK_OFF_FIRST * (1 << n_retries)) => n_retries += 1,
+            }
+        }
     }
 
     /// One that waits, or one forked for this demand.

@@ -5,6 +5,7 @@ use crate::config::{Config, MEMORY_BYTES_DEFAULT};
 use crate::error::{LeaseError, StartError};
 use crate::keeper::{BIRTHS_MAX, Keeper};
 use crate::nursery::{Nursery, Standing};
+use crate::oom_kills::OomKills;
 use crate::spawn::{self, Readiness, Spawned};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -33,6 +34,7 @@ pub(crate) struct Supervisor {
     program: Arc<File>,
     config: Config,
     nursery: Arc<Nursery>,
+    oom_kills: Arc<OomKills>,
     wishes: mpsc::Receiver<Birth>,
     /// Wishes that came while no zygote stood.
     unmet: VecDeque<Birth>,
@@ -57,7 +59,7 @@ impl Supervisor {
     pub(crate) fn new(
         program: File,
         config: Config,
-        nursery: Arc<Nursery>,
+        (nursery, oom_kills): (Arc<Nursery>, Arc<OomKills>),
         wishes: mpsc::Receiver<Birth>,
         tasks: &TaskTracker,
     ) -> Self {
@@ -65,6 +67,7 @@ impl Supervisor {
             program: Arc::new(program),
             config,
             nursery,
+            oom_kills,
             wishes,
             unmet: VecDeque::new(),
             present: None,
@@ -168,7 +171,8 @@ impl Supervisor {
             Readiness::Thorough => self.config.forks_per_zygote_max,
         };
         let (births, heard) = mpsc::channel(BIRTHS_MAX);
-        let keeper = Keeper::new(spawned, generation, Arc::clone(&self.nursery), heard);
+        let (nursery, oom_kills) = (Arc::clone(&self.nursery), Arc::clone(&self.oom_kills));
+        let keeper = Keeper::new(spawned, generation, nursery, oom_kills, heard);
         self.tasks.spawn(keeper.run(self.shutdown.clone()));
         self.present = Some(Present { births, forks: 0, forks_max, since: Instant::now() });
     }

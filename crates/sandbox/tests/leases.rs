@@ -39,7 +39,7 @@ async fn a_spinning_runner_is_killed_and_a_kill_from_elsewhere_is_told_apart() {
 
     let mut victim = lease(&sandbox).await;
     kill(victim.pid().unwrap());
-    assert_eq!(victim.receive().await, Received::Gone(Exit::OutOfMemory));
+    assert_eq!(victim.receive().await, Received::Gone(Exit::KilledFromOutside));
     sandbox.shutdown().await;
 }
 

@@ -120,7 +120,7 @@ async fn a_runner_that_ends_is_nobodys_fault_but_the_first_ones() {
     let mut one = first(&sandbox).await;
     let mut two = behind(&sandbox, "echo two").await;
     kill(one.pid().unwrap());
-    assert_eq!(end(&mut one).await, Exit::OutOfMemory);
+    assert_eq!(end(&mut one).await, Exit::KilledFromOutside);
     drop(one);
     assert_eq!(two.receive().await, Received::Gone(Exit::Lost));
 

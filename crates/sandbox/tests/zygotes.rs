@@ -2,8 +2,10 @@
 
 mod suite;
 
-use sandbox::{Config, Exit, Layer, Program, Sandbox, StartError};
+use sandbox::{Config, Demand, Exit, Layer, Program, Sandbox, StartError};
 use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
 use suite::{Watched, capabilities, config, end, in_mounts_of, is_root, kill, lease, start, told};
 
 #[tokio::test]
@@ -91,6 +93,37 @@ async fn a_busy_sandbox_gets_a_zygote_that_took_more_time_and_nobody_notices() {
     }
     assert_eq!(told(&mut elder, "echo still here").await.unwrap(), "still here");
     drop(elder);
+    sandbox.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_lease_waits_for_a_host_that_cannot_start_runners_for_a_while() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("program");
+    std::fs::copy(suite::ATTEMPTS, &program).unwrap();
+    let executable = |mode| {
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    executable(0o755);
+    let at = Program::At(program.clone());
+    let sandbox = Sandbox::start(Config { program: at, ..config() }).await.unwrap();
+    executable(0o644);
+    kill(sandbox.zygote_pid().unwrap() as i32);
+    let mut leasing = std::pin::pin!(sandbox.lease(Demand::default()));
+    // The zygote that is gone may still have left a runner or two.
+    let mut lost = vec![];
+    let waited = loop {
+        let wait = tokio::time::timeout(Duration::from_secs(1), leasing.as_mut());
+        match wait.await {
+            Err(_) => break leasing,
+            Ok(leased) => lost.push(leased.unwrap()),
+        }
+        leasing.set(sandbox.lease(Demand::default()));
+    };
+    executable(0o755);
+    let mut leased = waited.await.unwrap();
+    assert_eq!(told(&mut leased, "echo hello").await.unwrap(), "hello");
+    drop((leased, lost));
     sandbox.shutdown().await;
 }
 

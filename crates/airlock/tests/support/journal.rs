@@ -2,7 +2,9 @@
 
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::BoxStream;
-use lifecycle::{CallerName, Entry, Event, ExecutionId, Phase, QuestionId, Seq, Timestamp};
+use lifecycle::{
+    CallOutcome, CallerName, Entry, Event, ExecutionId, Json, Phase, QuestionId, Seq, Timestamp,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use store::sqlite::SqliteStore;
@@ -15,6 +17,8 @@ pub(crate) struct Mischief {
     pub(crate) full: AtomicBool,
     /// Prepared programs read back as another program.
     pub(crate) twisted: AtomicBool,
+    /// Results of calls read back as other results.
+    pub(crate) altered: AtomicBool,
     /// Not wrong: how many appends there were.
     pub(crate) n_appends: AtomicU32,
 }
@@ -43,6 +47,9 @@ impl Journal for Mischievous {
             let mut entries = read.await?;
             if mischief.twisted.load(Ordering::SeqCst) {
                 entries.iter_mut().for_each(twist);
+            }
+            if mischief.altered.load(Ordering::SeqCst) {
+                entries.iter_mut().for_each(alter);
             }
             Ok(entries)
         }
@@ -116,5 +123,12 @@ fn twist(entry: &mut Entry) {
     if let Event::Prepared(prepared) = &mut entry.event {
         let another = "return await tools.demo.echo({ message: 'another path' })";
         prepared.text = Some(another.into());
+    }
+}
+
+fn alter(entry: &mut Entry) {
+    if let Event::CallSettled { outcome, .. } = &mut entry.event {
+        let value = Json::parse("4711".into()).ok();
+        *outcome = CallOutcome::Returned { value };
     }
 }

@@ -98,8 +98,17 @@ impl House {
     }
 
     pub(crate) async fn submit(&self, source: &str, limits: Limits) -> ExecutionId {
+        self.submit_for(me(), source, limits).await
+    }
+
+    pub(crate) async fn submit_for(
+        &self,
+        caller: CallerName,
+        source: &str,
+        limits: Limits,
+    ) -> ExecutionId {
         let program = Program { source: source.to_owned(), convention: Convention::ExplicitReturn };
-        self.engine.submit(Start { program, caller: me(), limits }).await.unwrap()
+        self.engine.submit(Start { program, caller, limits }).await.unwrap()
     }
 
     pub(crate) async fn run(&self, source: &str, limits: Limits) -> Outcome {

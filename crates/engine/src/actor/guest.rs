@@ -1,6 +1,7 @@
 //! The program's end of the link: what we tell the runner and what it says. Whatever it says is
 //! input, never truth.
 
+use crate::capacity::HeldRunner;
 use lifecycle::{
     BadToolPath, CallId, CallOutcome, Entry, Failure, FailureCode, Input, InputIndex, Json,
     LimitKind, LogLevel, OutputMark, Prepared, State, TimerId, Timestamp, ToolPath,
@@ -9,7 +10,7 @@ use protocols::execbox::wire::{
     Airlock, CallFailure, Execute, Failed, Options, RawJson, Sync, TimerFired, ToolResult,
 };
 use protocols::execbox::{FromRunner, PRELUDE_VERSION, ToRunner};
-use sandbox::{Exit, Lease, Received};
+use sandbox::{CpuMeter, Exit, Lease, Received};
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -37,6 +38,23 @@ pub(super) struct Guest {
     cpu_before: Option<Duration>,
     /// It has been busy for long and lets others go first.
     has_stepped_back: bool,
+    /// The last input that is repeated. What comes after it is the program's own work.
+    replayed: InputIndex,
+    /// Where the runner is offered to others, once the program has waited.
+    pub(super) held: Option<HeldRunner>,
+    /// When it was brought back after others had its runner, and the processor time that this took.
+    pub(super) came_back: Option<(Timestamp, Duration)>,
+}
+
+/// How much of a program a new runner repeats, and what the program used before.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Resumption {
+    /// When the program began, by the clock that it saw.
+    pub(super) began: Timestamp,
+    /// The last input to repeat.
+    pub(super) inputs: InputIndex,
+    /// Processor time that its own work has used.
+    pub(super) cpu_spent_ms: u64,
 }
 
 /// What the guest's side has to say.
@@ -59,14 +77,15 @@ pub(super) enum Said {
 
 impl Guest {
     /// Hands the program of `state` to a fresh runner; [`Guest::replay`] and [`Guest::ask_when_restored`] follow.
-    pub(super) fn start(mut lease: Lease, state: &State, began: Timestamp) -> Option<Self> {
+    pub(super) fn start(mut lease: Lease, state: &State, resumption: Resumption) -> Option<Self> {
         let origin = state.origin.as_ref()?;
         let limits = &origin.limits;
         let (code, prelude) = match &state.prepared {
             Some(prepared) => (prepared.text(&origin.program), prepared.prelude),
             None => (origin.program.source.as_str(), PRELUDE_VERSION),
         };
-        let n_inputs = u64::from(state.inputs.0);
+        let Resumption { began, inputs, cpu_spent_ms } = resumption;
+        let n_inputs = u64::from(inputs.0);
         let execute = ToRunner::Execute(Execute {
             id: LINK_ID.into(),
             code: code.into(),
@@ -83,9 +102,9 @@ impl Guest {
                 convention: origin.program.convention,
                 prepared: state.prepared.is_some(),
                 prelude,
-                cpu_ms: limits.cpu_ms_max,
+                cpu_ms: limits.cpu_ms_max.saturating_sub(cpu_spent_ms).max(1),
                 unawaited: limits.unawaited,
-                replay_inputs: state.inputs,
+                replay_inputs: inputs,
                 replay_cpu_ms: REPLAY_CPU_MS_MIN + REPLAY_CPU_MS_PER_INPUT * n_inputs,
                 crowded: lease.is_crowded(),
             }),
@@ -93,20 +112,32 @@ impl Guest {
         push(&mut lease, &execute);
         let replaying = state.prepared.is_some();
         let cpu_before = if lease.is_used() { None } else { Some(Duration::ZERO) };
-        let (delivered, has_stepped_back) = (InputIndex(0), false);
-        Some(Self { lease, delivered, rested: None, replaying, cpu_before, has_stepped_back })
+        Some(Self {
+            lease,
+            delivered: InputIndex(0),
+            rested: None,
+            replaying,
+            cpu_before,
+            has_stepped_back: false,
+            replayed: inputs,
+            held: None,
+            came_back: None,
+        })
     }
 
-    /// Hands over the inputs among `entries`, in order.
+    /// Hands over the inputs among `entries`, in order, and asks to be told when the last one that is repeated is done.
     pub(super) fn replay(&mut self, entries: &[Entry]) {
         for entry in entries {
             if let Some(input) = entry.event.input() {
                 self.deliver(self.delivered.next(), input, entry.at);
+                if self.replaying && self.delivered == self.replayed {
+                    self.ask_when_restored();
+                }
             }
         }
     }
 
-    /// Asks to be told when all that was handed over is done.
+    /// Asks to be told when all that was handed over so far is done.
     pub(super) fn ask_when_restored(&mut self) {
         push(&mut self.lease, &ToRunner::Sync(Sync { n: 1 }));
     }
@@ -129,12 +160,37 @@ impl Guest {
         push(&mut self.lease, &message);
     }
 
+    /// Waits until the guest's side says something, and returns all that is there; none when others want its runner.
+    /// Nothing is heard unless there `is_room` for it.
+    pub(super) async fn listen(&mut self, is_room: bool) -> Option<Vec<Said>> {
+        let Self { lease, held, .. } = self;
+        let wanted = async {
+            match held {
+                Some(held) => held.asked().await,
+                None => std::future::pending().await,
+            }
+        };
+        let first = tokio::select! {
+            biased;
+            received = lease.receive(), if is_room => match received {
+                Received::Line(line) => understand(line),
+                Received::Gone(exit) => return Some(vec![Said::Gone(exit)]),
+            },
+            () = wanted => return None,
+        };
+        Some(self.hear_rest(first))
+    }
+
     /// Waits until the guest's side says something, and returns all that is there.
-    pub(super) async fn listen(&mut self) -> Vec<Said> {
+    pub(super) async fn listen_only(&mut self) -> Vec<Said> {
         let first = match self.lease.receive().await {
             Received::Line(line) => understand(line),
             Received::Gone(exit) => return vec![Said::Gone(exit)],
         };
+        self.hear_rest(first)
+    }
+
+    fn hear_rest(&mut self, first: Said) -> Vec<Said> {
         let mut said = vec![first];
         let is_over = |said: &[Said]| matches!(said.last(), Some(Said::Done(_)));
         // What follows the end is about another program.
@@ -185,6 +241,18 @@ impl Guest {
     fn count_cpu(&mut self) -> Option<Duration> {
         let now = self.lease.cpu_time()?;
         Some(now.saturating_sub(*self.cpu_before.get_or_insert(now)))
+    }
+
+    /// What reads the runner's processor time, and how much of that was used before this program began. Of a used runner
+    /// that is not known exactly: its program may have used all the time since.
+    pub(super) fn meter(&self) -> Option<(CpuMeter, Duration)> {
+        Some((self.lease.cpu_meter()?, self.lease.cpu_time_before()?))
+    }
+
+    /// Processor time of this program in its present runner, replays included.
+    pub(super) fn cpu_in_all(&self) -> Option<Duration> {
+        let (meter, before) = self.meter()?;
+        Some(meter.total()?.saturating_sub(before))
     }
 
     /// The program is over: the runner may be kept for the same caller.

@@ -1,9 +1,9 @@
 //! Giving a program its runner: the first time, after a pause, after a restart.
 
 use super::Actor;
-use super::guest::Guest;
+use super::guest::{Guest, Resumption};
 use futures_util::FutureExt;
-use lifecycle::{Failure, FailureCode, Intent, Phase, Rejection, Seq};
+use lifecycle::{Failure, FailureCode, InputIndex, Intent, Phase, Rejection, Seq};
 use sandbox::{Demand, Lease, LeaseError};
 use store::StoreError;
 
@@ -19,12 +19,6 @@ impl Actor {
             caller: state.origin.as_ref().map(|origin| origin.caller.to_string()),
             may_queue: state.prepared.is_none() && !self.has_lost_runner,
         };
-        let load = self.shared.sandbox.load();
-        let budget = self.shared.config.sandbox.memory_budget_bytes;
-        if load.waiting > 0 || load.admitted_bytes + demand.memory_bytes > budget {
-            // Programs that wait for people with a runner in hand make room first.
-            self.shared.pressure.send_modify(|n| *n += 1);
-        }
         let sandbox = self.shared.sandbox.clone();
         self.launching = Some(async move { sandbox.lease(demand).await }.boxed());
     }
@@ -50,18 +44,19 @@ impl Actor {
             self.ledger.settle().await?;
             self.answer_kept();
         }
-        let Some(mut guest) = Guest::start(lease, &self.ledger.state, self.ledger.began()) else {
-            return Ok(());
-        };
+        let state = &self.ledger.state;
+        let inputs = self.released.map_or(state.inputs, |released| released.inputs);
+        let resumption = Resumption { began: self.ledger.began(), inputs, cpu_spent_ms: self.cpu_spent_ms };
+        let Some(mut guest) = Guest::start(lease, state, resumption) else { return Ok(()) };
+        if guest.replaying && inputs == InputIndex(0) {
+            guest.ask_when_restored();
+        }
         let mut after = Seq(0);
         while guest.delivered < self.ledger.state.inputs {
             let entries = self.ledger.page(after).await?;
             let Some(last) = entries.last() else { break };
             after = last.seq;
             guest.replay(&entries);
-        }
-        if guest.replaying {
-            guest.ask_when_restored();
         }
         self.clockwork.begin(self.shared.config.clock.now());
         self.guest = Some(guest);
@@ -70,6 +65,7 @@ impl Actor {
 
     /// The program is where the journal left it.
     pub(super) fn restored(&mut self) {
+        self.came_back();
         if let Some(guest) = &mut self.guest {
             guest.begin_own_work();
         }
@@ -81,6 +77,7 @@ impl Actor {
     /// The program could not be brought back to where it was.
     pub(super) fn not_restored(&mut self, rejection: Rejection) {
         tracing::warn!(execution = %self.ledger.execution, %rejection, "not restored");
+        self.count_failed_return(&rejection);
         self.release_guest();
         self.refuse_waiting(&rejection);
         if self.ledger.state.phase == Phase::Paused && !self.recovering {
@@ -141,7 +138,7 @@ impl Actor {
         self.guest.as_ref().is_some_and(|guest| guest.rested == Some(self.ledger.state.inputs))
     }
 
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         match self.ledger.state.phase {
             Phase::Unborn | Phase::Parked | Phase::Finished => true,
             Phase::Running | Phase::Paused => false,

@@ -28,6 +28,9 @@ const HELD_MS_MAX: u64 = 20;
 /// most are over soon after they have got it.
 const HELD_UNBEGUN_MS_MAX: u64 = 50;
 
+/// What an entry of the journal takes besides arguments, results, output and programs, about.
+const ENTRY_BYTES: u64 = 100;
+
 /// A guest that is this many appends ahead of the disk waits for it.
 const APPENDS_AHEAD_MAX: usize = 64;
 
@@ -285,6 +288,16 @@ impl Ledger {
             self.keep_one().await?;
         }
         Ok(())
+    }
+
+    /// About how much of the journal a replay reads.
+    pub(super) fn journal_bytes(&self) -> u64 {
+        let text = |state: &State| {
+            let origin = state.origin.as_ref().map_or(0, |origin| origin.program.source.len());
+            let prepared = state.prepared.as_ref().and_then(|prepared| prepared.text.as_ref());
+            (origin + prepared.map_or(0, String::len)) as u64
+        };
+        self.last.0 * ENTRY_BYTES + self.state.bytes + text(&self.state)
     }
 
     /// Reads a page of the journal, for replay. Call [`Ledger::settle`] before.

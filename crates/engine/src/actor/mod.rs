@@ -10,6 +10,7 @@ mod launch;
 mod ledger;
 mod looking;
 mod progress;
+mod release;
 pub(crate) mod replay;
 mod requests;
 mod speech;
@@ -31,12 +32,13 @@ use lifecycle::{
 };
 use looking::Looking;
 use progress::Telling;
+use release::Released;
 use sandbox::{Lease, LeaseError};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use store::StoreError;
 use time::Clockwork;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 
 /// Where the outcome of a request goes.
 pub(crate) type Reply = oneshot::Sender<Result<(), Error>>;
@@ -86,6 +88,12 @@ pub(crate) struct Actor {
     launching: Option<BoxFuture<'static, Result<Lease, LeaseError>>>,
     /// It stood behind another program once, or lost its runner otherwise: next time it wants one of its own.
     has_lost_runner: bool,
+    /// It gave its runner to others while it only waited.
+    released: Option<Released>,
+    /// Processor time that it used in runners that it gave up.
+    cpu_spent_ms: u64,
+    /// Since when it only waits, if it does.
+    rests_since: Option<Timestamp>,
     calls: Calls,
     /// How their results are waited for.
     looking: Looking,
@@ -102,7 +110,6 @@ pub(crate) struct Actor {
     clockwork: Clockwork,
     /// What the execution counts as in its caller's quotas.
     counted: Counted,
-    pressure: watch::Receiver<u64>,
 }
 
 /// What ended a wait.
@@ -115,7 +122,7 @@ enum Turn {
     Asked(Option<Request>),
     Leased(Result<Lease, LeaseError>),
     Rang,
-    Pressed,
+    RunnerWanted,
     Closing,
 }
 
@@ -132,7 +139,6 @@ impl Actor {
         let timeline = Arc::clone(shared.clock_keeper.timeline());
         let place = (Arc::clone(&shared.config.journal), timeline);
         let ledger = Ledger::new(execution, place, shared.questions.clone());
-        let pressure = shared.pressure.subscribe();
         let counted = Counted::new(Arc::clone(&shared.quotas), execution);
         Self {
             shared,
@@ -141,6 +147,9 @@ impl Actor {
             guest: None,
             launching: None,
             has_lost_runner: false,
+            released: None,
+            cpu_spent_ms: 0,
+            rests_since: None,
             calls: Calls::default(),
             looking: Looking::default(),
             asking: Asking::default(),
@@ -151,7 +160,6 @@ impl Actor {
             recovering: false,
             clockwork: Clockwork::default(),
             counted,
-            pressure,
         }
     }
 
@@ -271,7 +279,7 @@ impl Actor {
             Turn::Asked(Some(Request::Wake(reply))) => self.wake(reply),
             Turn::Rang => self.look_at_clock(),
             Turn::Leased(lease) => self.leased(lease).await.map_err(Leave::Broken)?,
-            Turn::Pressed => self.cool_down(),
+            Turn::RunnerWanted => self.release_runner(),
             Turn::Asked(None) | Turn::Closing => return Err(self.close().await),
         }
         Ok(())
@@ -282,11 +290,12 @@ impl Actor {
         let alarm = self.clockwork.next_wake(&self.ledger.state, self.guest.as_ref());
         let alarm = alarm.into_iter().chain(self.ledger.held_until()).min();
         self.clockwork.arm(&self.shared, alarm);
-        let (warm, has_room) = (self.is_warm_pause(), self.ledger.has_room());
+        self.offer_runner();
+        let has_room = self.ledger.has_room();
         let has_calls = !self.calls.is_empty();
         let listen = async {
             match &mut self.guest {
-                Some(guest) => guest.listen().await,
+                Some(guest) => guest.listen(has_room).await,
                 None => std::future::pending().await,
             }
         };
@@ -304,13 +313,12 @@ impl Actor {
             () = self.clockwork.ring() => Turn::Rang,
             // Before what is said: somebody may wait for this, and a chatty guest always has said something.
             kept = self.ledger.keep_one() => Turn::Kept(kept),
-            said = listen, if has_room => Turn::Said(said),
+            heard = listen => heard.map_or(Turn::RunnerWanted, Turn::Said),
             Some((call, end)) = self.calls.next(), if has_calls => Turn::Ended(call, end),
             wished = self.asking.next() => Turn::Wished(wished),
             (call, text) = self.telling.next(), if has_room => Turn::Progressed(call, text),
             lease = leased => Turn::Leased(lease),
             never = looking, if has_calls => match never {},
-            Ok(()) = self.pressure.changed(), if warm => Turn::Pressed,
         }
     }
 

@@ -1,6 +1,6 @@
 //! A journal lived through again, in a jail, without tools, people or a store: what was recorded is all there is.
 
-use super::guest::{Guest, Said};
+use super::guest::{Guest, Resumption, Said};
 use crate::fault::Fault;
 use lifecycle::{
     CallId, CallOutcome, Digest, Entry, Event, Failure, InputIndex, Json, LogLevel, Outcome,
@@ -76,9 +76,11 @@ impl Replay {
         let lease = lease.map_err(|error| Fault::new(&error, error.to_string()))?;
         let inputs: Vec<_> = entries.iter().filter(|entry| was_delivered(&entry.event)).collect();
         let n_inputs = InputIndex(u32::try_from(inputs.len()).unwrap_or(u32::MAX));
-        let guest_state = State { inputs: n_inputs, ..self.told.state.clone() };
-        let began = guest_state.origin.as_ref().map_or(Timestamp(0), |origin| origin.at);
-        let Some(mut guest) = Guest::start(lease, &guest_state, began) else { return Ok(()) };
+        let began = self.told.state.origin.as_ref().map_or(Timestamp(0), |origin| origin.at);
+        let resumption = Resumption { began, inputs: n_inputs, cpu_spent_ms: 0 };
+        let Some(mut guest) = Guest::start(lease, &self.told.state, resumption) else {
+            return Ok(());
+        };
         for entry in inputs {
             if let Some(input) = entry.event.input() {
                 guest.deliver(guest.delivered.next(), input, entry.at);
@@ -86,7 +88,7 @@ impl Replay {
         }
         guest.ask_when_restored();
         while self.told.strayed.is_none() && self.told.ended.is_none() {
-            for said in guest.listen().await {
+            for said in guest.listen_only().await {
                 if self.hear(said) {
                     return Ok(());
                 }

@@ -39,6 +39,10 @@ impl Actor {
             Said::Counted(iterations) => return self.ledger.count(iterations),
             Said::Restored => return self.restored(),
             Said::Diverged(what) => return self.went_astray(Rejection::Diverged { what }),
+            Said::Done(_) if self.is_coming_back() => {
+                let what = "its end".to_owned();
+                return self.went_astray(Rejection::Diverged { what });
+            }
             Said::Done(Ok(value)) => Intent::Finish { result: Ok(value), active_ms },
             Said::Done(Err((_, Some(limit)))) => Intent::Expire { limit, active_ms },
             Said::Done(Err((failure, None))) => Intent::Finish { result: Err(failure), active_ms },
@@ -111,6 +115,12 @@ impl Actor {
                 self.has_lost_runner = true;
                 return self.launch();
             }
+            Exit::KilledFromOutside => return self.killed_from_outside(),
+            Exit::OutOfMemory if self.is_replaying() => {
+                let sentence = "The system ran out of memory during the replay.";
+                let failure = Failure::new(FailureCode::MemoryLimit, sentence);
+                return self.not_restored(Rejection::NotRestored(failure));
+            }
             Exit::OutOfMemory => {
                 let active_ms = self.clockwork.active_ms;
                 return self.end(Intent::Expire { limit: LimitKind::Memory, active_ms });
@@ -125,10 +135,28 @@ impl Actor {
         self.went_wrong(Failure::new(FailureCode::Internal, sentence));
     }
 
+    /// Another process killed the runner. That is not the guest's doing, but what causes it may be what the program does:
+    /// it counts as a failed recovery, so that it does not go on for ever.
+    fn killed_from_outside(&mut self) {
+        self.release_guest();
+        self.has_lost_runner = true;
+        let why = "its runner was killed from outside".to_owned();
+        let failure = Failure::new(FailureCode::Internal, why.clone());
+        let _ = self.submit(Intent::FailRecovery { why });
+        if self.is_over() {
+            self.refuse_waiting(&Rejection::NotRestored(failure));
+        } else if self.ledger.state.phase == Phase::Running || !self.waiting.is_empty() {
+            self.launch();
+        }
+    }
+
+    fn is_replaying(&self) -> bool {
+        self.guest.as_ref().is_some_and(|guest| guest.replaying)
+    }
+
     /// The runner did what it must not: stop it, and blame the program.
     fn went_astray(&mut self, rejection: Rejection) {
-        let replaying = self.guest.as_ref().is_some_and(|guest| guest.replaying);
-        if replaying {
+        if self.is_replaying() {
             return self.not_restored(rejection);
         }
         if self.ledger.state.phase != Phase::Finished {
@@ -139,7 +167,7 @@ impl Actor {
     }
 
     fn went_wrong(&mut self, failure: Failure) {
-        if self.guest.as_ref().is_some_and(|guest| guest.replaying) {
+        if self.is_replaying() {
             return self.not_restored(Rejection::NotRestored(failure));
         }
         let active_ms = self.clockwork.active_ms;

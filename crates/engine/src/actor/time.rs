@@ -7,8 +7,7 @@ use crate::engine::Shared;
 use crate::pulse::BEAT;
 use futures_util::future::{BoxFuture, FutureExt};
 use lifecycle::{
-    ActiveClock, CallOutcome, Failure, FailureCode, Intent, LimitKind, Phase, State, TimerId,
-    Timestamp,
+    CallOutcome, Failure, FailureCode, Intent, LimitKind, Phase, State, TimerId, Timestamp,
 };
 use std::sync::Arc;
 
@@ -177,7 +176,7 @@ impl Actor {
         }
         if self.clockwork.cpu_check.is_some_and(|check| now >= check) {
             let cpu_ms_max = origin.limits.cpu_ms_max + CPU_GRACE_MS;
-            let used = self.guest.as_mut().map_or(0, Guest::cpu_ms);
+            let used = self.cpu_spent_ms + self.guest.as_mut().map_or(0, Guest::cpu_ms);
             if used >= cpu_ms_max {
                 return Some(LimitKind::Cpu);
             }
@@ -202,16 +201,13 @@ impl Actor {
     /// Whether the active clock runs: the guest works, or waits for nothing but its own timers.
     fn is_active(&self) -> bool {
         let state = &self.ledger.state;
-        let Some(guest) = &self.guest else { return state.active_at_rest().is_some() };
+        let Some(guest) = &self.guest else { return self.is_active_without_runner() };
         if guest.replaying || state.phase == Phase::Finished {
             return false;
         }
         if !self.is_at_rest() {
             return true;
         }
-        match state.limits().active_clock {
-            ActiveClock::StopsForCallsAndQuestions => state.held + state.in_flight == 0,
-            ActiveClock::StopsForQuestions => !state.waits_for_people_or_sources(),
-        }
+        self.does_wait_count()
     }
 }

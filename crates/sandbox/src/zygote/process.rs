@@ -3,10 +3,11 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
-/// How far a process steps back: it gets a third of what others get.
-const NICE: i32 = 5;
+/// The nice value of a process that has been busy for long: it gets a third of what others get.
+const BUSY_NICE: i32 = 5;
 
 /// A process that cannot be mistaken for a later one.
 #[derive(Debug)]
@@ -14,11 +15,15 @@ pub(crate) struct Process {
     pidfd: OwnedFd,
     /// Asked for when somebody wants to know: most runners end before.
     pid: OnceLock<Option<i32>>,
+    /// The nice values that its own work and its caller's use of processors ask for. The higher one counts.
+    busy_nice: AtomicI32,
+    caller_nice: AtomicI32,
 }
 
 impl Process {
     pub(crate) fn new(pidfd: OwnedFd) -> Self {
-        Self { pidfd, pid: OnceLock::new() }
+        let (busy_nice, caller_nice) = (AtomicI32::new(0), AtomicI32::new(0));
+        Self { pidfd, pid: OnceLock::new(), busy_nice, caller_nice }
     }
 
     /// Its number as this process sees it, where /proc shows it.
@@ -46,13 +51,28 @@ impl Process {
         Some(Duration::new(time.tv_sec.try_into().ok()?, time.tv_nsec.try_into().ok()?))
     }
 
-    /// Lets others go first from now on, where there are not processors enough for all. Only the system could undo it.
+    /// Lets others go first from now on, where there are not processors enough for all.
     pub(crate) fn step_back(&self) {
+        self.busy_nice.store(BUSY_NICE, Ordering::Relaxed);
+        self.apply_nice();
+    }
+
+    /// Sets the nice value that its caller's use of processors asks for. Lowering it needs a privilege; without it, the
+    /// process stays where it is.
+    pub(crate) fn set_caller_nice(&self, nice: u8) {
+        if self.caller_nice.swap(i32::from(nice), Ordering::Relaxed) != i32::from(nice) {
+            self.apply_nice();
+        }
+    }
+
+    fn apply_nice(&self) {
+        let nice = self.busy_nice.load(Ordering::Relaxed);
+        let nice = nice.max(self.caller_nice.load(Ordering::Relaxed));
         if let Some(pid) = self.pid()
             && self.signal(0).is_ok()
         {
             // SAFETY: numbers only. It went by number just after the pidfd answered: at worst somebody else steps back.
-            unsafe { libc::setpriority(libc::PRIO_PROCESS, pid.cast_unsigned(), NICE) };
+            unsafe { libc::setpriority(libc::PRIO_PROCESS, pid.cast_unsigned(), nice) };
         }
     }
 

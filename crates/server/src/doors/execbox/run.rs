@@ -371,7 +371,9 @@ impl Run {
             }
             Exit::Violation => "The program tried something its sandbox forbids.".to_owned(),
             Exit::Unruly => "The program broke its sandbox's rules.".to_owned(),
-            Exit::Lost => "The program's sandbox was lost; run it again.".to_owned(),
+            Exit::Lost | Exit::KilledFromOutside => {
+                "The program's sandbox was lost; run it again.".to_owned()
+            }
             Exit::Ended | Exit::Killed => "The program's sandbox ended unexpectedly.".to_owned(),
         };
         self.give_up(("internal_error", &sentence), out)

@@ -405,6 +405,7 @@ const fn loss(exit: Exit) -> Loss {
         | Exit::Violation
         | Exit::Unruly
         | Exit::Killed
+        | Exit::KilledFromOutside
         | Exit::Lost => Loss::Broken,
     }
 }

@@ -1,0 +1,9 @@
+//! Capacity: which programs that only wait give their runners to demands that cannot start.
+
+mod accounts;
+mod holders;
+mod rules;
+
+pub use accounts::CapacityUse;
+pub(crate) use holders::{Capacity, HeldRunner, watch};
+pub(crate) use rules::Waiting;
