@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// How often processor time is read while there are runners.
@@ -22,13 +21,18 @@ const ACTIVE_SAMPLES: u32 = 50;
 /// How far the nice value of a caller rises with each sample above its share.
 const LEVEL_STEP: u8 = 3;
 
+/// Processors are scarce when runners wait for them for more than this part of the time that they use.
+const SCARCE_PART: u32 = 10;
+
+/// Less processor time than this between two samples needs no further look.
+const WORTH_ASKING: Duration = Duration::from_millis(1);
+
 /// The highest nice value that there is.
 const LEVEL_MAX: u8 = 19;
 
 /// Watches the processor time of all leased runners.
 #[derive(Debug)]
 pub(crate) struct CpuShares {
-    n_cores: u32,
     table: Mutex<Table>,
     appeared: Notify,
 }
@@ -47,6 +51,15 @@ struct Watched {
     process: Arc<Process>,
     /// What it had used at the last sample; none if that is not known.
     used: Option<Duration>,
+    /// How long it had waited for a processor then.
+    waited: Option<Duration>,
+}
+
+/// What the runners of a caller got in a sample, and how long they waited for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct CpuSample {
+    used: Duration,
+    waited: Duration,
 }
 
 /// What is remembered of a caller between samples.
@@ -65,9 +78,8 @@ pub(crate) struct LiveRunner {
 }
 
 impl CpuShares {
-    pub(crate) fn new(n_cores: usize) -> Self {
-        let n_cores = u32::try_from(n_cores).unwrap_or(u32::MAX);
-        Self { n_cores, table: Mutex::default(), appeared: Notify::new() }
+    pub(crate) fn new() -> Self {
+        Self { table: Mutex::default(), appeared: Notify::new() }
     }
 
     /// Charges a runner to its caller, and gives it the nice value of the caller's other runners.
@@ -81,7 +93,8 @@ impl CpuShares {
         table.next += 1;
         let id = table.next;
         let used = (!is_used).then_some(Duration::ZERO);
-        let watched = Watched { caller: caller.clone(), process: Arc::clone(process), used };
+        let (caller_key, watched_process) = (caller.clone(), Arc::clone(process));
+        let watched = Watched { caller: caller_key, process: watched_process, used, waited: None };
         table.runners.insert(id, watched);
         let of_caller = table.callers.entry(caller.clone()).or_default();
         of_caller.samples_left = ACTIVE_SAMPLES;
@@ -104,15 +117,12 @@ impl CpuShares {
         shutdown: CancellationToken,
     ) {
         let samples = async {
-            let mut last = Instant::now();
             loop {
                 if self.lock().runners.is_empty() {
                     self.appeared.notified().await;
-                    last = Instant::now();
                 }
                 tokio::time::sleep(SAMPLE).await;
-                let elapsed = std::mem::replace(&mut last, Instant::now()).elapsed();
-                self.sample(elapsed);
+                self.sample();
                 oom_kills.observe();
             }
         };
@@ -122,7 +132,7 @@ impl CpuShares {
         }
     }
 
-    fn sample(&self, elapsed: Duration) {
+    fn sample(&self) {
         let mut table = self.lock();
         let table = &mut *table;
         table.callers.retain(|_, caller| {
@@ -135,21 +145,21 @@ impl CpuShares {
         }
         if table.callers.len() < 2 {
             // Nobody to share with. What is used meanwhile is not held against anybody later.
-            table.runners.values_mut().for_each(|watched| watched.used = None);
+            let forget = |watched: &mut Watched| (watched.used, watched.waited) = (None, None);
+            table.runners.values_mut().for_each(forget);
             table.callers.values_mut().for_each(|caller| caller.level = 0);
             return;
         }
-        let mut used: BTreeMap<CallerKey, Duration> =
-            table.callers.keys().map(|caller| (caller.clone(), Duration::ZERO)).collect();
+        let mut samples: BTreeMap<CallerKey, CpuSample> =
+            table.callers.keys().map(|caller| (caller.clone(), CpuSample::default())).collect();
         for watched in table.runners.values_mut() {
-            let now = watched.process.cpu_time();
-            if let (Some(before), Some(now)) = (watched.used, now) {
-                *used.entry(watched.caller.clone()).or_default() += now.saturating_sub(before);
-            }
-            watched.used = now;
+            let sample = watched.sample();
+            let of_caller = samples.entry(watched.caller.clone()).or_default();
+            of_caller.used += sample.used;
+            of_caller.waited += sample.waited;
         }
         let levels = table.callers.iter().map(|(caller, cpu)| (caller.clone(), cpu.level));
-        let levels = next_levels(&levels.collect(), &used, elapsed * self.n_cores);
+        let levels = next_levels(&levels.collect(), &samples);
         for (caller, cpu) in &mut table.callers {
             cpu.level = levels.get(caller).copied().unwrap_or(0);
         }
@@ -169,57 +179,79 @@ impl Drop for LiveRunner {
     }
 }
 
-/// The nice value of each caller's runners after a sample, in which there were `capacity` of processor time. It rises
-/// for callers that used more than an equal share while little was left, and falls otherwise.
+impl Watched {
+    /// What has happened since the last sample.
+    fn sample(&mut self) -> CpuSample {
+        let now = self.process.cpu_time();
+        let since = |now: Option<Duration>, before: Option<Duration>| {
+            now.zip(before).map_or(Duration::ZERO, |(now, before)| now.saturating_sub(before))
+        };
+        let used = since(now, std::mem::replace(&mut self.used, now));
+        // A runner that only waits for others to speak has not waited for a processor either.
+        if used < WORTH_ASKING {
+            return CpuSample { used, waited: Duration::ZERO };
+        }
+        let now = self.process.wait_time();
+        CpuSample { used, waited: since(now, std::mem::replace(&mut self.waited, now)) }
+    }
+}
+
+/// The nice value of each caller's runners after a sample. It rises for callers that got more than an equal share of what
+/// all runners used while runners waited for processors, and falls otherwise.
 fn next_levels(
     levels: &BTreeMap<CallerKey, u8>,
-    used: &BTreeMap<CallerKey, Duration>,
-    capacity: Duration,
+    samples: &BTreeMap<CallerKey, CpuSample>,
 ) -> BTreeMap<CallerKey, u8> {
-    let is_scarce = used.values().sum::<Duration>() >= capacity.mul_f64(0.75);
-    let n_callers = u32::try_from(used.len().max(1)).unwrap_or(u32::MAX);
+    let used: Duration = samples.values().map(|sample| sample.used).sum();
+    let waited: Duration = samples.values().map(|sample| sample.waited).sum();
+    let is_scarce = waited > used / SCARCE_PART;
+    let n_callers = u32::try_from(samples.len().max(1)).unwrap_or(u32::MAX);
     // A tenth more is no reason to act.
-    let share = (capacity / n_callers).mul_f64(1.1);
-    let next = |(caller, used): (&CallerKey, &Duration)| {
+    let share = (used / n_callers).mul_f64(1.1);
+    let next = |(caller, sample): (&CallerKey, &CpuSample)| {
         let level = levels.get(caller).copied().unwrap_or(0);
-        let level = match is_scarce && *used > share {
+        let level = match is_scarce && sample.used > share {
             true => (level + LEVEL_STEP).min(LEVEL_MAX),
             false => level.saturating_sub(1),
         };
         (caller.clone(), level)
     };
-    used.iter().map(next).collect()
+    samples.iter().map(next).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn levels(levels: &[(&str, u8)]) -> BTreeMap<CallerKey, u8> {
-        levels.iter().map(|(name, level)| (Some(Arc::from(*name)), *level)).collect()
-    }
-
+    /// Caller, level before, milliseconds used, milliseconds waited, level after.
     #[track_caller]
-    fn check(before: &[(&str, u8)], used_ms: &[(&str, u64)], after: &[(&str, u8)]) {
-        let used = used_ms.iter();
-        let used = used.map(|(name, ms)| (Some(Arc::from(*name)), Duration::from_millis(*ms)));
-        let next = next_levels(&levels(before), &used.collect(), Duration::from_millis(200));
-        assert_eq!(next, levels(after));
+    fn check(callers: &[(&str, u8, u64, u64, u8)]) {
+        let key = |name: &str| Some(Arc::from(name));
+        let ms = Duration::from_millis;
+        let levels = |level: fn(&(&str, u8, u64, u64, u8)) -> u8| -> BTreeMap<CallerKey, u8> {
+            callers.iter().map(|caller| (key(caller.0), level(caller))).collect()
+        };
+        let sample = |(_, _, used, waited, _): &(&str, u8, u64, u64, u8)| CpuSample {
+            used: ms(*used),
+            waited: ms(*waited),
+        };
+        let samples = callers.iter().map(|caller| (key(caller.0), sample(caller))).collect();
+        assert_eq!(next_levels(&levels(|caller| caller.1), &samples), levels(|caller| caller.4));
     }
 
     #[test]
     fn a_caller_above_its_share_steps_back_and_others_do_not() {
-        check(&[("ann", 0), ("bob", 0)], &[("ann", 195), ("bob", 2)], &[("ann", 3), ("bob", 0)]);
-        check(&[("ann", 18), ("bob", 0)], &[("ann", 195), ("bob", 2)], &[("ann", 19), ("bob", 0)]);
+        check(&[("ann", 0, 195, 300, 3), ("bob", 0, 2, 3, 0)]);
+        check(&[("ann", 18, 195, 300, 19), ("bob", 0, 2, 0, 0)]);
     }
 
     #[test]
     fn callers_within_their_shares_recover_step_by_step() {
-        check(&[("ann", 9), ("bob", 1)], &[("ann", 105), ("bob", 95)], &[("ann", 8), ("bob", 0)]);
+        check(&[("ann", 9, 105, 300, 8), ("bob", 1, 95, 0, 0)]);
     }
 
     #[test]
-    fn nobody_steps_back_while_processors_are_idle() {
-        check(&[("ann", 3), ("bob", 0)], &[("ann", 140), ("bob", 1)], &[("ann", 2), ("bob", 0)]);
+    fn no_caller_steps_back_while_there_are_processors_for_all() {
+        check(&[("ann", 3, 140, 2, 2), ("bob", 0, 1, 0, 0)]);
     }
 }

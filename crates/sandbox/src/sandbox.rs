@@ -82,7 +82,7 @@ impl Sandbox {
         let tasks = TaskTracker::new();
         let shutdown = CancellationToken::new();
         let n_cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-        let cpu_shares = Arc::new(CpuShares::new(n_cores));
+        let cpu_shares = Arc::new(CpuShares::new());
         let oom_kills = Arc::new(OomKills::watch(Path::new("/")));
         tasks.spawn(Arc::clone(&cpu_shares).run(Arc::clone(&oom_kills), shutdown.clone()));
         let shared = Shared {

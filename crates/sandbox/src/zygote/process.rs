@@ -51,6 +51,14 @@ impl Process {
         Some(Duration::new(time.tv_sec.try_into().ok()?, time.tv_nsec.try_into().ok()?))
     }
 
+    /// Time for which it was ready to run and had no processor, in all; none where the system does not tell.
+    pub(crate) fn wait_time(&self) -> Option<Duration> {
+        let told = std::fs::read_to_string(format!("/proc/{}/schedstat", self.pid()?)).ok()?;
+        // As with `cpu_time`: it went by number.
+        self.signal(0).ok()?;
+        Some(Duration::from_nanos(told.split_whitespace().nth(1)?.parse().ok()?))
+    }
+
     /// Lets others go first from now on, where there are not processors enough for all.
     pub(crate) fn step_back(&self) {
         self.busy_nice.store(BUSY_NICE, Ordering::Relaxed);
