@@ -64,6 +64,12 @@ const SOAKS: &[Soak] = &[
         filter: "paused_programs_survive",
     },
     Soak {
+        name: "neighbours",
+        about: "a quiet caller beside 400 sleepers, loops, floods, slow readers and an attacker",
+        package: "airlock",
+        filter: "a_quiet_caller_is_served",
+    },
+    Soak {
         name: "leaks",
         about: "5,000 executions leave no process, descriptor or file",
         package: "airlock",

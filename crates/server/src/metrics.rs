@@ -2,6 +2,7 @@
 //! what one map holds.
 
 mod callers;
+mod capacity;
 
 use crate::app::App;
 use crate::auth::Caller;
@@ -10,7 +11,7 @@ use crate::error::Problem;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use engine::CallerReport;
+use engine::{CallerReport, CapacityUse};
 use lifecycle::{Outcome, Phase};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -121,7 +122,8 @@ impl Metrics {
             "Programs that wait for a runner.",
             &one(now.waiting),
         );
-        for (name, kind, help, lines) in callers::families(&now.callers) {
+        let families = callers::families(&now.callers).into_iter();
+        for (name, kind, help, lines) in families.chain(capacity::families(&now.capacity)) {
             family(name, kind, help, &lines);
         }
         family("airlock_http_requests_total", "counter", "Requests answered.", &requests);
@@ -189,6 +191,8 @@ struct Now {
     waiting: u64,
     /// What callers use of their quotas.
     callers: Vec<CallerReport>,
+    /// What was done to free capacity.
+    capacity: CapacityUse,
 }
 
 /// `GET /metrics`.
@@ -206,6 +210,7 @@ pub(crate) async fn metrics(
         idle: load.idle_runners as u64,
         waiting: load.waiting as u64,
         callers: app.engine.quotas().report(),
+        capacity: app.engine.capacity_use(),
     };
     let kind = "text/plain; version=0.0.4; charset=utf-8";
     Ok(([(CONTENT_TYPE, kind)], app.metrics.render(&now, &app.connections)).into_response())
@@ -222,7 +227,8 @@ mod tests {
         metrics.count_start();
         metrics.count_end(&Outcome::Completed { value: None });
         metrics.count_request("GET", "/api/executions/{id}", 404);
-        let now = Now { live: 1, paused: 2, runners: 3, idle: 4, waiting: 5, callers: vec![] };
+        let (callers, capacity) = (vec![], CapacityUse::default());
+        let now = Now { live: 1, paused: 2, runners: 3, idle: 4, waiting: 5, callers, capacity };
         let table = ConnectionTable::new(ConnectionLimits::default());
         let _open = table.admit("127.0.0.1:1".parse().unwrap()).unwrap();
         let text = metrics.render(&now, &table);
