@@ -12,8 +12,11 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// How often processor time is read while there are runners.
+/// How often processor time is read while several callers are active.
 const SAMPLE: Duration = Duration::from_millis(100);
+
+/// How often there is a look while a single caller has runners.
+const SAMPLE_ALONE: Duration = Duration::from_secs(1);
 
 /// A caller counts as active for this many samples after its last runner.
 const ACTIVE_SAMPLES: u32 = 50;
@@ -96,15 +99,16 @@ impl CpuShares {
         let (caller_key, watched_process) = (caller.clone(), Arc::clone(process));
         let watched = Watched { caller: caller_key, process: watched_process, used, waited: None };
         table.runners.insert(id, watched);
+        let pause_before = table.pause();
         let of_caller = table.callers.entry(caller.clone()).or_default();
         of_caller.samples_left = ACTIVE_SAMPLES;
         let level = of_caller.level;
-        let is_first = table.runners.len() == 1;
+        let is_sooner = table.runners.len() == 1 || table.pause() != pause_before;
         drop(table);
         if level > 0 {
             process.set_caller_nice(level);
         }
-        if is_first {
+        if is_sooner {
             self.appeared.notify_one();
         }
         LiveRunner { id, shares: Arc::clone(self) }
@@ -118,10 +122,11 @@ impl CpuShares {
     ) {
         let samples = async {
             loop {
-                if self.lock().runners.is_empty() {
-                    self.appeared.notified().await;
+                let pause = self.lock().pause();
+                tokio::select! {
+                    () = self.appeared.notified() => continue,
+                    () = tokio::time::sleep(pause.unwrap_or_default()), if pause.is_some() => {}
                 }
-                tokio::time::sleep(SAMPLE).await;
                 self.sample();
                 oom_kills.observe();
             }
@@ -176,6 +181,17 @@ impl CpuShares {
 impl Drop for LiveRunner {
     fn drop(&mut self) {
         self.shares.lock().runners.remove(&self.id);
+    }
+}
+
+impl Table {
+    /// The wait for the next sample; none while there is nothing to look at.
+    fn pause(&self) -> Option<Duration> {
+        match (self.runners.is_empty(), self.callers.len()) {
+            (true, _) => None,
+            (false, 0 | 1) => Some(SAMPLE_ALONE),
+            (false, _) => Some(SAMPLE),
+        }
     }
 }
 

@@ -13,9 +13,8 @@ use tokio::sync::{Notify, oneshot};
 /// Memory is counted in these.
 const UNIT_BYTES: u64 = 1 << 20;
 
-/// Demands that may wait at a time. Each belongs to an execution in memory; with more than these, admitting one would
-/// take noticeably long.
-const WAITING_MAX: usize = 65_536;
+/// Demands that may wait at a time. Each belongs to an execution in memory, and after a restart all that ran wait.
+const WAITING_MAX: usize = 1_000_000;
 
 /// Shares the budget between callers.
 #[derive(Debug)]
