@@ -1,6 +1,6 @@
 //! The journal's contract: numbered events, one list per execution.
 
-use crate::StoreError;
+use crate::{DataLoss, StoreError};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use lifecycle::{
@@ -92,6 +92,13 @@ pub trait Journal: Send + Sync {
     /// Whether there was such an execution that is forgotten now. Of very many, only the newest are remembered.
     fn was_forgotten(&self, execution: ExecutionId)
     -> BoxFuture<'static, Result<bool, StoreError>>;
+
+    /// What the store lost, or may have lost, that nobody has settled yet. A store detects this when it is opened: it
+    /// refuses to open where less is there than it acknowledged, until a person recovers what is left.
+    fn data_loss(&self) -> BoxFuture<'static, Result<Option<DataLoss>, StoreError>>;
+
+    /// Records that all unfinished executions are parked because of the loss. Synced.
+    fn settle_data_loss(&self) -> BoxFuture<'static, Result<(), StoreError>>;
 }
 
 /// What to append, and where it must fit.

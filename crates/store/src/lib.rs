@@ -6,6 +6,7 @@
 mod blobs;
 mod error;
 mod journal;
+mod loss;
 mod notes;
 mod records;
 pub mod sqlite;
@@ -13,5 +14,6 @@ pub mod sqlite;
 pub use blobs::Blobs;
 pub use error::StoreError;
 pub use journal::{Append, ExecutionOverview, Finished, Journal, ListFilter, Listed};
+pub use loss::{DataLoss, LossCause};
 pub use notes::Notes;
 pub use records::{Record, Records};

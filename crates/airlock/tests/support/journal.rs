@@ -80,6 +80,14 @@ impl Journal for Mischievous {
         self.inner.count_by_caller(phase)
     }
 
+    fn data_loss(&self) -> Answer<Option<store::DataLoss>> {
+        self.inner.data_loss()
+    }
+
+    fn settle_data_loss(&self) -> Answer<()> {
+        self.inner.settle_data_loss()
+    }
+
     fn asked_by(&self, question: QuestionId) -> Answer<Option<ExecutionId>> {
         self.inner.asked_by(question)
     }

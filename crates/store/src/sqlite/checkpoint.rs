@@ -5,11 +5,14 @@
 //! batches, which makes everybody wait for the disk, and therefore seldom.
 
 use super::format;
+use super::mark::LogMarker;
+use super::wal::Generation;
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 use rusqlite::wal::CheckpointMode;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 
@@ -45,21 +48,33 @@ impl LogMax {
 pub(super) struct Checkpoints {
     max: LogMax,
     pages: Arc<AtomicI32>,
+    /// Counts commits.
+    commits: Arc<AtomicU32>,
     /// How long the log was after the last look.
     before: i32,
     next_at: i32,
     wanted: SyncSender<()>,
     copied: Receiver<Copied>,
+    /// The log that the helper copies.
+    copying: Option<Generation>,
     stage: Stage,
 }
 
 /// What the helper has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Copied {
-    /// What there was; the next commit starts the log anew, unless one came meanwhile.
-    All,
-    /// Some, and more has come meanwhile.
-    Some,
+    /// What there was, so many frames; the next commit starts the log anew, unless one came meanwhile.
+    All(i32),
+    /// Some, so many frames, and more has come meanwhile.
+    Some(i32),
+}
+
+impl Copied {
+    /// How many frames are in the database, and synced there.
+    fn frames(self) -> u32 {
+        let (Self::All(frames) | Self::Some(frames)) = self;
+        u32::try_from(frames).unwrap_or(0)
+    }
 }
 
 /// What becomes of the log just now.
@@ -81,9 +96,11 @@ impl Checkpoints {
         max: LogMax,
     ) -> Result<(Self, JoinHandle<()>), crate::StoreError> {
         let pages = Arc::new(AtomicI32::new(0));
-        let told = Arc::clone(&pages);
+        let commits = Arc::new(AtomicU32::new(0));
+        let told = (Arc::clone(&pages), Arc::clone(&commits));
         conn.wal_hook(Some(move |_: &mut _, n: i32| {
-            told.store(n, Ordering::Relaxed);
+            told.0.store(n, Ordering::Relaxed);
+            told.1.fetch_add(1, Ordering::Relaxed);
             Ok(())
         }))?;
         let (wanted, wants) = sync_channel(1);
@@ -92,7 +109,16 @@ impl Checkpoints {
             .name("store-log".into())
             .spawn(move || copy_when_wanted(&path, max.rest, &wants, &copies))?;
         let stage = Stage::Ending; // the first commit of all starts a log
-        Ok((Self { max, pages, before: 0, next_at: max.moved, wanted, copied, stage }, thread))
+        let next_at = max.moved;
+        let copying = None;
+        let started =
+            Self { max, pages, commits, before: 0, next_at, wanted, copied, copying, stage };
+        Ok((started, thread))
+    }
+
+    /// How many commits there were that wrote something.
+    pub(super) fn n_commits(&self) -> u32 {
+        self.commits.load(Ordering::Relaxed)
     }
 
     /// Whether the next commit neither waits for the disk nor leaves anything to do after it.
@@ -106,7 +132,7 @@ impl Checkpoints {
     }
 
     /// Looks whether there is something to do; cheap when there is not.
-    pub(super) fn after_commit(&mut self, conn: &Connection) {
+    pub(super) fn after_commit(&mut self, conn: &Connection, marker: &mut LogMarker) {
         let pages = self.log_pages();
         if pages < self.before {
             self.next_at = self.max.moved; // it began anew
@@ -115,16 +141,21 @@ impl Checkpoints {
         if self.stage == Stage::Ending {
             self.stage = Stage::Growing;
         }
-        match self.copied.try_recv() {
-            Ok(_) if pages >= self.max.forced => self.copy_rest(conn),
-            Ok(Copied::All) => self.stage = Stage::Ending,
-            Ok(Copied::Some) => self.stage = Stage::Growing,
+        let copied = self.copied.try_recv();
+        if let Ok(copied) = copied {
+            marker.checkpointed(self.copying, copied.frames());
+        }
+        match copied {
+            Ok(_) if pages >= self.max.forced => self.copy_rest(conn, marker),
+            Ok(Copied::All(_)) => self.stage = Stage::Ending,
+            Ok(Copied::Some(_)) => self.stage = Stage::Growing,
             // The helper is gone: better slow than an endless log.
-            Err(TryRecvError::Disconnected) if self.is_long() => self.copy_rest(conn),
+            Err(TryRecvError::Disconnected) if self.is_long() => self.copy_rest(conn, marker),
             Err(TryRecvError::Disconnected) => {}
             Err(TryRecvError::Empty) => {
                 if self.is_long() {
                     self.next_at = pages.saturating_add(self.max.moved);
+                    self.copying = marker.generation();
                     if self.wanted.try_send(()).is_ok() {
                         self.stage = Stage::Copying;
                     }
@@ -134,9 +165,9 @@ impl Checkpoints {
     }
 
     /// Moves everything, at the end.
-    pub(super) fn finish(self, conn: &Connection) {
+    pub(super) fn finish(self, conn: &Connection, marker: &mut LogMarker) {
         drop(self);
-        if let Err(error) = conn.wal_checkpoint_v2(None::<&str>, CheckpointMode::TRUNCATE) {
+        if let Err(error) = empty_log(conn, marker) {
             tracing::warn!(%error, "could not empty the log; the next start will");
         }
     }
@@ -145,16 +176,41 @@ impl Checkpoints {
         self.log_pages() >= self.next_at
     }
 
-    fn copy_rest(&mut self, conn: &Connection) {
+    fn copy_rest(&mut self, conn: &Connection, marker: &mut LogMarker) {
         self.stage = Stage::Ending;
+        let generation = marker.generation();
         match conn.wal_checkpoint_v2(None::<&str>, CheckpointMode::PASSIVE) {
             // All is copied: the next commit starts the log anew.
-            Ok((log, copied)) if log == copied => self.next_at = self.max.moved,
+            Ok((log, copied)) if log == copied => {
+                marker.checkpointed(generation, Copied::All(copied).frames());
+                self.next_at = self.max.moved;
+            }
             // A reader is still in there.
-            Ok((log, _)) => self.next_at = log.saturating_add(self.max.moved),
+            Ok((log, copied)) => {
+                marker.checkpointed(generation, Copied::Some(copied).frames());
+                self.next_at = log.saturating_add(self.max.moved);
+            }
             Err(error) => tracing::warn!(%error, "could not move the log into the file"),
         }
     }
+}
+
+/// Moves all of the log into the database and cuts it to nothing. The mark says so before and after: a log that is gone
+/// must not look like one that was lost.
+pub(super) fn empty_log(
+    conn: &Connection,
+    marker: &mut LogMarker,
+) -> Result<(), crate::StoreError> {
+    // Closing the last connection would do the same without a word to the mark.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    let (log, copied) = conn.wal_checkpoint_v2(None::<&str>, CheckpointMode::PASSIVE)?;
+    if log != copied {
+        return Err(crate::StoreError::Locked);
+    }
+    marker.is_in_database()?;
+    conn.wal_checkpoint_v2(None::<&str>, CheckpointMode::TRUNCATE)?;
+    marker.emptied()?;
+    Ok(conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).map(drop)?)
 }
 
 fn copy_when_wanted(path: &Path, rest_max: i32, wants: &Receiver<()>, copies: &SyncSender<Copied>) {
@@ -168,7 +224,7 @@ fn copy_when_wanted(path: &Path, rest_max: i32, wants: &Receiver<()>, copies: &S
             Ok(open) => copy(conn.insert(open), rest_max),
             Err(error) => {
                 tracing::warn!(%error, "could not open the file to move the log");
-                Copied::Some
+                Copied::Some(0)
             }
         };
         let _ = copies.try_send(copied);
@@ -177,16 +233,20 @@ fn copy_when_wanted(path: &Path, rest_max: i32, wants: &Receiver<()>, copies: &S
 
 fn copy(conn: &Connection, rest_max: i32) -> Copied {
     let mut before = 0;
+    let mut done = 0;
     for _ in 0..ROUNDS_MAX {
         match conn.wal_checkpoint_v2(None::<&str>, CheckpointMode::PASSIVE) {
-            Ok((log, copied)) if log == copied => return Copied::All,
-            Ok((_, copied)) if copied.saturating_sub(before) <= rest_max => break,
-            Ok((_, copied)) => before = copied,
+            Ok((log, copied)) if log == copied => return Copied::All(copied),
+            Ok((_, copied)) if copied.saturating_sub(before) <= rest_max => {
+                done = copied;
+                break;
+            }
+            Ok((_, copied)) => (before, done) = (copied, copied),
             Err(error) => {
                 tracing::warn!(%error, "could not move the log into the file");
                 break;
             }
         }
     }
-    Copied::Some
+    Copied::Some(done)
 }

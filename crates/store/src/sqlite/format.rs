@@ -28,6 +28,7 @@ pub(super) const STEPS: &[&str] = &[
     include_str!("v4.sql"),
     include_str!("v5.sql"),
     include_str!("v6.sql"),
+    include_str!("v7.sql"),
 ];
 
 /// Up to this size the whole file is checked when it is opened: some ten milliseconds. Larger ones
@@ -67,6 +68,15 @@ pub enum OpenError {
         /// The newest we can read.
         known: i64,
     },
+    /// Less is there than was acknowledged.
+    #[error(
+        "the data directory holds less than was acknowledged: {what}; nothing was changed. \
+         `airlock store check` shows what is lost, and `airlock store recover` makes the directory usable again"
+    )]
+    Short {
+        /// What is missing.
+        what: String,
+    },
     /// Some other program's file.
     #[error(
         "the file {FILE} in the data directory is not a database of this program; \
@@ -104,20 +114,37 @@ fn keep_private(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Recognises the file, brings it up to date, and opens it for writing.
+/// How much of a database is checked when it is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Checked {
+    /// All of a small one.
+    IfSmall,
+    /// All of it.
+    Whole,
+}
+
+/// A database that is open for writing.
+pub(super) struct OpenDatabase {
+    pub(super) conn: Connection,
+    /// Whether it was made or brought up to date just now: its header is to say so as well.
+    pub(super) is_changed: bool,
+}
+
+/// Recognises the file, brings it up to date, and opens it for writing. The log stays as it is, also when the connection
+/// is closed.
 pub(super) fn open(
     path: &Path,
     steps: &[&str],
     durability: Durability,
-) -> Result<Connection, OpenError> {
+    checked: Checked,
+) -> Result<OpenDatabase, OpenError> {
     let size = recognise(path, steps.len())?;
     keep_private(path)?;
     let conn = Connection::open(path)?;
-    // A file that is refused below must not be rewritten by closing it.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     conn.busy_timeout(BUSY_MAX)?;
     let found = version(&conn, steps.len()).map_err(unreadable)?;
-    if 0 < size && size <= CHECKED_BYTES_MAX {
+    if 0 < size && (checked == Checked::Whole || size <= CHECKED_BYTES_MAX) {
         check(&conn).map_err(|error| unreadable(error.into()))?;
     }
     if size == 0 {
@@ -125,8 +152,7 @@ pub(super) fn open(
     }
     prepare(&conn, durability)?;
     migrate(&conn, found, steps)?;
-    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
-    Ok(conn)
+    Ok(OpenDatabase { conn, is_changed: found < steps.len() })
 }
 
 /// A connection that only reads, to a file that somebody else may have open; none where there is nothing
@@ -136,7 +162,6 @@ pub(super) fn look(path: &Path, steps: &[&str]) -> Result<Option<Connection>, Op
         return Ok(None);
     }
     let conn = open_reader(path)?;
-    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     let found = version(&conn, steps.len()).map_err(unreadable)?;
     Ok((found > 0).then_some(conn))
 }
@@ -145,6 +170,8 @@ pub(super) fn look(path: &Path, steps: &[&str]) -> Result<Option<Connection>, Op
 pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags)?;
+    // The writer alone empties the log: the mark must hear of it.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     conn.busy_timeout(BUSY_MAX)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     conn.execute_batch("PRAGMA query_only = ON")?;
@@ -155,6 +182,7 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
 pub(super) fn open_checkpointer(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags)?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     conn.busy_timeout(BUSY_MAX)?;
     // Only a connection that has read something knows of the log; before that there is nothing to move.
     conn.query_row("PRAGMA user_version", [], |_| Ok(()))?;
@@ -163,7 +191,7 @@ pub(super) fn open_checkpointer(path: &Path) -> Result<Connection, StoreError> {
 
 /// Looks at the first hundred bytes before SQLite does: SQLite may write where it only looks.
 /// Returns the size of the file.
-fn recognise(path: &Path, n_steps: usize) -> Result<u64, OpenError> {
+pub(super) fn recognise(path: &Path, n_steps: usize) -> Result<u64, OpenError> {
     const MAGIC: &[u8; 16] = b"SQLite format 3\0";
     const MODES_AT: std::ops::Range<usize> = 18..20;
     const VERSION_AT: usize = 60;
@@ -228,7 +256,7 @@ fn unreadable(error: OpenError) -> OpenError {
     error
 }
 
-fn check(conn: &Connection) -> Result<(), StoreError> {
+pub(super) fn check(conn: &Connection) -> Result<(), StoreError> {
     // The whole file passes through: in a cache of the usual size it would stay for as long as we run.
     let usual: i64 = conn.query_row("PRAGMA cache_size", [], |row| row.get(0))?;
     conn.pragma_update(None, "cache_size", CHECK_CACHE_PAGES)?;
@@ -273,10 +301,6 @@ fn migrate(conn: &Connection, found: usize, steps: &[&str]) -> Result<(), StoreE
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", i64::try_from(at + 1).unwrap_or(0))?;
         transaction.commit()?;
-    }
-    if found < steps.len() {
-        // The header itself says which version this is now, also to those who only look at it.
-        conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     }
     Ok(())
 }

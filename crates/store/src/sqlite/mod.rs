@@ -12,9 +12,12 @@ mod checkpoint;
 mod files;
 mod follow;
 mod format;
+mod history;
 mod leases;
 mod ledger;
 mod line;
+mod mark;
+mod opening;
 mod owner;
 mod pool;
 mod query;
@@ -26,6 +29,7 @@ mod row;
 mod seal;
 mod tail;
 mod trouble;
+mod wal;
 mod watchers;
 mod writer;
 
@@ -33,20 +37,23 @@ mod writer;
 mod tests;
 
 pub use format::OpenError;
+pub use mark::BootId;
 pub use owner::{DirectoryOwner, directory_owner, lock_file, owner_of};
 
 use crate::{
-    Append, Blobs, ExecutionOverview, Finished, Journal, ListFilter, Listed, Notes, Record,
-    Records, StoreError,
+    Append, Blobs, DataLoss, ExecutionOverview, Finished, Journal, ListFilter, Listed, Notes,
+    Record, Records, StoreError,
 };
 use checkpoint::{Checkpoints, LogMax};
 use files::Folder;
-use format::Durability;
+use format::{Checked, Durability, OpenDatabase};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use leases::Leases;
 use ledger::{Ledger, Write};
 use lifecycle::{CallerName, Entry, ExecutionId, Phase, QuestionId, Seq, Timestamp};
+use mark::{LogMarker, Mark};
+use opening::Opening;
 use owner::Owner;
 use pool::Pool;
 use query::PageMax;
@@ -102,7 +109,12 @@ struct Running {
 impl SqliteStore {
     /// Opens a data directory, and makes it first where there is none. Blocks for some milliseconds.
     pub fn open(dir: &Path) -> Result<Self, OpenError> {
-        Self::start(dir, Durability::AsAsked, None)
+        Self::open_in_boot(dir, BootId::current())
+    }
+
+    /// The same as if the kernel had named its present run like this.
+    pub fn open_in_boot(dir: &Path, boot: BootId) -> Result<Self, OpenError> {
+        Self::start(dir, Durability::AsAsked, None, boot)
     }
 
     /// A store in a directory of its own that is removed with it. Nothing in it is ever synced:
@@ -111,7 +123,7 @@ impl SqliteStore {
         let dir =
             tempfile::Builder::new().prefix("airlock-").tempdir().map_err(StoreError::from)?;
         let path = dir.path().join("data");
-        Self::start(&path, Durability::Nothing, Some(dir))
+        Self::start(&path, Durability::Nothing, Some(dir), BootId::UNKNOWN)
     }
 
     /// The records of one kind in a data directory, read without owning it: a server may be at work there.
@@ -127,15 +139,35 @@ impl SqliteStore {
         dir: &Path,
         durability: Durability,
         temporary: Option<tempfile::TempDir>,
+        boot: BootId,
     ) -> Result<Self, OpenError> {
         let owner = Owner::take(dir)?;
         let path = dir.join(format::FILE);
-        let mut conn = format::open(&path, format::STEPS, durability)?;
+        let opening = match durability {
+            Durability::AsAsked => Some(Opening::examine(dir, boot)?),
+            Durability::Nothing => None,
+        };
+        let is_unmarked = opening.as_ref().is_some_and(Opening::is_unmarked);
+        let checked = if is_unmarked { Checked::Whole } else { Checked::IfSmall };
+        let OpenDatabase { mut conn, is_changed } =
+            format::open(&path, format::STEPS, durability, checked)?;
         let folder = Folder::open(dir)?;
         let page_bytes = format::page_bytes(&conn)?;
         let room = Room::new(&path, page_bytes);
         let (checkpoints, log_thread) =
             Checkpoints::start(&mut conn, path.clone(), LogMax::of(page_bytes))?;
+        let (tail, left) = Tail::open(dir)?;
+        let ledger = Ledger::new(conn);
+        ledger.bring_back(&left)?;
+        let (mut marker, mark_thread) = match opening {
+            Some(opening) => opening.begin_mark(&ledger.conn, &checkpoints, page_bytes)?,
+            None => (LogMarker::new(Mark::none(), &path, page_bytes), None),
+        };
+        if is_changed {
+            // The header itself says which version this is now, also to those who only look at it.
+            checkpoint::empty_log(&ledger.conn, &mut marker)?;
+        }
+        tail.clear(marker.mark().clone())?;
         let open = move || format::open_reader(&path);
         let (readers, mut others) = Pool::start("store-read", READERS_MAX, open.clone())?;
         let (page_readers, page_threads) = Pool::start("store-pages", PAGE_READERS_MAX, open)?;
@@ -143,10 +175,7 @@ impl SqliteStore {
         let (files, file_threads) = Pool::start("store-files", 1, move || Ok(folder.clone()))?;
         others.extend(file_threads);
         others.push(log_thread);
-        let (tail, left) = Tail::open(dir)?;
-        let ledger = Ledger::new(conn);
-        ledger.bring_back(&left)?;
-        tail.clear()?;
+        others.extend(mark_thread);
         let watchers = Arc::new(Watchers::new());
         let recent = Arc::<Recent>::default();
         let remembered = Arc::<Remembered>::default();
@@ -156,6 +185,8 @@ impl SqliteStore {
             remembered: Arc::clone(&remembered),
             tail: Arc::new(tail),
             unsorted: Vec::new(),
+            n_marked: checkpoints.n_commits(),
+            marker,
             checkpoints,
             room,
             durability,
@@ -436,6 +467,22 @@ impl Journal for SqliteStore {
         execution: ExecutionId,
     ) -> BoxFuture<'static, Result<bool, StoreError>> {
         self.read(move |conn| query::was_forgotten(conn, execution))
+    }
+
+    fn data_loss(&self) -> BoxFuture<'static, Result<Option<DataLoss>, StoreError>> {
+        let record = self.get(history::KIND, history::LOSS);
+        Box::pin(async move { Ok(record.await?.as_ref().and_then(history::open_loss)) })
+    }
+
+    fn settle_data_loss(&self) -> BoxFuture<'static, Result<(), StoreError>> {
+        let store = self.clone();
+        Box::pin(async move {
+            let record = store.get(history::KIND, history::LOSS).await?;
+            let Some(record) = record else { return Ok(()) };
+            let Some(loss) = history::open_loss(&record) else { return Ok(()) };
+            let settled = history::loss_value(&loss, true).to_string();
+            store.put(history::KIND, history::LOSS, settled, record.version).await.map(drop)
+        })
     }
 }
 

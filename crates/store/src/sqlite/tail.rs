@@ -6,6 +6,7 @@
 //!
 //! There are two files: one takes what comes while what is in the other is being sorted in.
 
+use super::mark::{FoundTail, Mark, TailPosition};
 use super::rendered::{Rendered, array, text};
 use super::seal::Seal;
 use crate::StoreError;
@@ -39,12 +40,12 @@ pub(super) struct Whole {
 pub(super) struct Which(usize);
 
 /// Both files.
-#[derive(Debug)]
 pub(super) struct Tail(Mutex<State>);
 
-#[derive(Debug)]
 struct State {
     halves: [Half; 2],
+    /// Says how far the files reach.
+    mark: Mark,
     /// Which of them takes what comes.
     current: usize,
     /// Something could not be sorted in: the files take no more until it is.
@@ -73,14 +74,15 @@ impl Tail {
             Ok(Half { file, time: Uuid::new_v4().as_u64_pair().0, end: 0, n_unsorted: 0 })
         };
         let halves = [open(NAMES[0])?, open(NAMES[1])?];
-        let state = State { halves, current: 0, is_stuck: false };
+        let state = State { halves, mark: Mark::none(), current: 0, is_stuck: false };
         Ok((Self(Mutex::new(state)), left))
     }
 
-    /// Forgets what was in both files before.
-    pub(super) fn clear(&self) -> Result<(), StoreError> {
+    /// Forgets what was in both files before. From now on the mark says how far they reach.
+    pub(super) fn clear(&self, mark: Mark) -> Result<(), StoreError> {
         let mut state = self.lock();
-        state.halves.iter_mut().try_for_each(Half::begin_anew).map_err(StoreError::from)
+        state.mark = mark;
+        (0..2).try_for_each(|half| state.begin_anew(half)).map_err(StoreError::from)
     }
 
     /// Keeps an execution: it is written when this returns. None if it must be sorted in at once.
@@ -90,7 +92,12 @@ impl Tail {
         if state.is_stuck {
             return None;
         }
-        state.halves[current].keep(whole).then_some(Which(current))
+        if !state.halves[current].keep(whole) {
+            return None;
+        }
+        let Half { time, end, .. } = state.halves[current];
+        state.mark.tail_written(current, TailPosition { time, end });
+        Some(Which(current))
     }
 
     /// What comes from now on goes to the other file, if that is empty.
@@ -130,13 +137,18 @@ impl Tail {
 impl State {
     /// Begins a file anew, if all that is in it is sorted in.
     fn empty(&mut self, half: usize) {
-        let half = &mut self.halves[half];
-        if half.n_unsorted == 0
-            && let Err(error) = half.begin_anew()
+        if self.halves[half].n_unsorted == 0
+            && let Err(error) = self.begin_anew(half)
         {
             // It stays as it is and takes nothing; what it holds is in the tables, too.
             tracing::warn!(%error, "a file of executions could not be begun anew");
         }
+    }
+
+    /// Begins a file anew. The mark comes first: it must not ask for what is about to go.
+    fn begin_anew(&mut self, half: usize) -> io::Result<()> {
+        self.mark.tail_emptied(half)?;
+        self.halves[half].begin_anew()
     }
 }
 
@@ -186,16 +198,39 @@ fn seal(time: u64, payload: &[u8]) -> i64 {
 
 /// The executions that a file begins with, all of one time.
 fn read(file: &File) -> io::Result<Vec<Whole>> {
+    Ok(sound(&bytes_of(file)?).1)
+}
+
+/// How far both files of a data directory reach.
+pub(super) fn find(dir: &Path) -> io::Result<[FoundTail; 2]> {
+    let mut found = [FoundTail::default(); 2];
+    for (name, found) in NAMES.iter().zip(&mut found) {
+        match File::open(dir.join(name)) {
+            Ok(file) => *found = sound(&bytes_of(&file)?).0,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
+fn bytes_of(file: &File) -> io::Result<Vec<u8>> {
     let length = file.metadata()?.len().min(FILE_BYTES_MAX);
     let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
     file.read_exact_at(&mut bytes, 0)?;
-    let (mut rest, mut first, mut found) = (&bytes[..], None, Vec::new());
-    while let Some((time, whole)) = next(&mut rest)
-        && *first.get_or_insert(time) == time
+    Ok(bytes)
+}
+
+/// The sound frames of one time that a file begins with: where they end, and what is in them.
+fn sound(bytes: &[u8]) -> (FoundTail, Vec<Whole>) {
+    let (mut rest, mut end, mut time, mut found) = (bytes, 0, None, Vec::new());
+    while let Some((of, whole)) = next(&mut rest)
+        && *time.get_or_insert(of) == of
     {
         found.push(whole);
+        end = (bytes.len() - rest.len()) as u64;
     }
-    Ok(found)
+    (FoundTail { time, end }, found)
 }
 
 fn next(rest: &mut &[u8]) -> Option<(u64, Whole)> {

@@ -10,8 +10,8 @@ use std::io;
 
 /// What to do about a damaged file, said wherever one is met.
 pub(super) const DAMAGED_ADVICE: &str = "the database is damaged; nothing was changed. \
-    Stop the server, keep a copy of the data directory, and restore it from a backup \
-    or recover what is left with `sqlite3 store.db .recover`";
+    Stop the server and restore a backup, or save what can be read: \
+    `airlock store check` shows what is lost, and `airlock store recover` makes the directory usable again";
 
 /// A row that SQLite reads without complaint and that is not what was written.
 pub(super) fn damaged(what: &str) -> StoreError {

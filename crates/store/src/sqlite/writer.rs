@@ -4,8 +4,10 @@
 
 use super::checkpoint::Checkpoints;
 use super::format::{BUSY_MAX, Durability};
+use super::history;
 use super::ledger::{Ledger, Unwritten, Write};
 use super::line::{Line, Max, Refused};
+use super::mark::{Commit, LogMarker, Mark};
 use super::recent::Recent;
 use super::remembered::Remembered;
 use super::room::Room;
@@ -125,7 +127,9 @@ impl WriteLine {
 
     /// Writes until the line is closed and empty.
     pub(super) fn run(&self) {
-        let _abandon = Abandon(self);
+        let mark =
+            self.writer().as_ref().map_or_else(Mark::none, |writer| writer.marker.mark().clone());
+        let _abandon = Abandon(self, mark);
         let mut jobs = Vec::new();
         while self.line.wait() {
             let mut writer = self.writer();
@@ -138,7 +142,7 @@ impl WriteLine {
             writer.tidy_up();
         }
         if let Some(writer) = self.writer().take() {
-            writer.checkpoints.finish(&writer.ledger.conn);
+            writer.finish();
         }
     }
 
@@ -187,6 +191,10 @@ pub(super) struct Writer {
     /// What could not be sorted in. It is tried again with what comes next; the tail holds it meanwhile.
     pub(super) unsorted: Vec<Job>,
     pub(super) checkpoints: Checkpoints,
+    /// Says in the mark where each commit ended.
+    pub(super) marker: LogMarker,
+    /// How many commits the mark knows of.
+    pub(super) n_marked: u32,
     /// For what is synced.
     pub(super) room: Room,
     pub(super) durability: Durability,
@@ -200,7 +208,7 @@ impl Writer {
         if !self.checkpoints.is_at_rest() || self.wait_at_most(Duration::ZERO).is_err() {
             return None;
         }
-        let done = self.transact(std::iter::once(&*write));
+        let done = self.transact(std::iter::once(&*write), CommitSize::Small);
         let is_patient = self.wait_at_most(BUSY_MAX).is_ok();
         debug_assert!(is_patient, "a time that could be set can be set back");
         // Where it fails, the thread has the time to find out why.
@@ -211,12 +219,13 @@ impl Writer {
 
     /// One transaction for all; if that fails, one for each, so that each gets its own verdict.
     fn write_all(&mut self, jobs: &mut Vec<Job>) {
-        match self.transact(jobs.iter().map(|job| &job.write)) {
+        match self.transact(jobs.iter().map(|job| &job.write), CommitSize::Any) {
             Ok(verdicts) => self.tell(jobs, verdicts),
             Err(error) if jobs.len() == 1 => self.tell(jobs, vec![Err(error.into())]),
             Err(_) => {
                 for job in jobs.drain(..) {
-                    let verdict = match self.transact(std::iter::once(&job.write)) {
+                    let verdict = match self.transact(std::iter::once(&job.write), CommitSize::Any)
+                    {
                         Ok(mut verdicts) => verdicts.swap_remove(0),
                         Err(error) => Err(error.into()),
                     };
@@ -228,7 +237,7 @@ impl Writer {
 
     /// What is left to do when everybody has been told.
     fn tidy_up(&mut self) {
-        self.checkpoints.after_commit(&self.ledger.conn);
+        self.checkpoints.after_commit(&self.ledger.conn, &mut self.marker);
         if self.syncing == Some(true) {
             self.room.make(self.checkpoints.log_pages());
         }
@@ -268,13 +277,49 @@ impl Writer {
     fn transact<'a>(
         &mut self,
         writes: impl Iterator<Item = &'a Write> + Clone,
+        size: CommitSize,
     ) -> Result<Vec<Verdict>, rusqlite::Error> {
-        self.sync_if(writes.clone().any(Write::synced))?;
+        let is_synced = writes.clone().any(Write::synced);
+        self.sync_if(is_synced)?;
         let done = self.attempt(writes);
         if done.is_err() {
             self.undo();
         }
+        // Before anyone is told.
+        self.mark_commit(is_synced, size);
         done
+    }
+
+    fn mark_commit(&mut self, is_synced: bool, size: CommitSize) {
+        let n_commits = self.checkpoints.n_commits();
+        if n_commits == self.n_marked {
+            return; // nothing was written
+        }
+        self.n_marked = n_commits;
+        let frames = u32::try_from(self.checkpoints.log_pages()).unwrap_or(0);
+        self.marker.committed(Commit { frames, is_synced, is_small: size == CommitSize::Small });
+    }
+
+    /// Closes the database: its log is moved into it, and the mark says so.
+    fn finish(mut self) {
+        let conn = &self.ledger.conn;
+        let epoch = match self.marker.mark().state() {
+            // A copy of a database that was open is then earlier than the one that was closed.
+            Some(_) => conn
+                .execute_batch("PRAGMA synchronous = FULL")
+                .map_err(StoreError::from)
+                .and_then(|()| history::raise_epoch(conn)),
+            None => Ok(None),
+        };
+        match epoch {
+            Ok(Some(epoch)) => {
+                self.mark_commit(true, CommitSize::Any);
+                self.marker.mark().update(|state| state.epoch = epoch);
+            }
+            Ok(None) => {}
+            Err(error) => tracing::warn!(%error, "could not record that the store was closed"),
+        }
+        self.checkpoints.finish(&self.ledger.conn, &mut self.marker);
     }
 
     fn attempt<'a>(
@@ -327,11 +372,20 @@ impl Writer {
     }
 }
 
+/// How much a transaction may have written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CommitSize {
+    /// One small write, while the log only grew.
+    Small,
+    Any,
+}
+
 /// When the writer's thread ends, however it ends, nobody waits for it.
-struct Abandon<'a>(&'a WriteLine);
+struct Abandon<'a>(&'a WriteLine, Mark);
 
 impl Drop for Abandon<'_> {
     fn drop(&mut self) {
+        self.1.close();
         self.0.line.abandon();
     }
 }

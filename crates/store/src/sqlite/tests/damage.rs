@@ -2,11 +2,12 @@
 
 use super::*;
 use crate::sqlite::OpenError;
-use crate::sqlite::format::{self, Durability};
+use crate::sqlite::format::{self, Checked, Durability};
+use crate::sqlite::mark;
 use crate::{ListFilter, Listed, Record, Records};
 use std::path::Path;
 
-/// Everything in the directory except who owned it.
+/// The database, whose log must be empty.
 fn bytes_of(dir: &Path) -> Vec<u8> {
     let log = std::fs::metadata(format::log_of(&dir.join(format::FILE)));
     assert!(log.map_or(0, |log| log.len()) == 0, "something is still in the log");
@@ -41,7 +42,7 @@ async fn a_newer_format_is_refused_with_advice() {
     conn.pragma_update(None, "user_version", 99).unwrap();
     drop(conn);
     let refused = refused_untouched(temp.path());
-    assert!(matches!(refused, OpenError::Newer { found: 99, known: 6 }), "{refused:?}");
+    assert!(matches!(refused, OpenError::Newer { found: 99, known: 7 }), "{refused:?}");
     assert!(refused.to_string().contains("Install a newer version"));
 }
 
@@ -57,8 +58,9 @@ async fn a_directory_of_format_5_keeps_its_data_and_is_then_refused_by_programs_
     let store = SqliteStore::open(temp.path()).unwrap();
     assert_eq!(store.get("policy", "a").await.unwrap().unwrap().value, "{\"x\":1}");
     store.close().await;
-    let refused = format::open(&path, &format::STEPS[..5], Durability::Nothing).unwrap_err();
-    assert!(matches!(refused, OpenError::Newer { found: 6, known: 5 }), "{refused:?}");
+    let opened = format::open(&path, &format::STEPS[..5], Durability::Nothing, Checked::IfSmall);
+    let refused = opened.map(drop).unwrap_err();
+    assert!(matches!(refused, OpenError::Newer { found: 7, known: 5 }), "{refused:?}");
 }
 
 #[tokio::test]
@@ -101,7 +103,10 @@ async fn a_start_that_was_interrupted_is_taken_up_again() {
 fn each_step_is_taken_once_and_whole() {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().join("x.db");
-    let open = |steps: &[&str]| format::open(&path, steps, Durability::Nothing);
+    let open = |steps: &[&str]| {
+        let opened = format::open(&path, steps, Durability::Nothing, Checked::IfSmall);
+        opened.map(|database| database.conn)
+    };
     let version = |conn: &rusqlite::Connection| -> i64 {
         conn.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap()
     };
@@ -137,10 +142,11 @@ async fn shown(store: &SqliteStore) -> Result<Shown, StoreError> {
 async fn a_damaged_byte_is_refused_or_noticed_or_does_no_harm() {
     let temp = tempfile::tempdir().unwrap();
     made(temp.path()).await;
-    let whole = bytes_of(temp.path());
     let store = SqliteStore::open(temp.path()).unwrap();
     let expected = shown(&store).await.unwrap();
     store.close().await;
+    let whole = bytes_of(temp.path());
+    let mark = std::fs::read(temp.path().join(mark::FILE)).unwrap();
 
     let (mut n_refused, mut n_noticed) = (0, 0);
     // The whole of the first header, and a sieve over all pages.
@@ -148,6 +154,7 @@ async fn a_damaged_byte_is_refused_or_noticed_or_does_no_harm() {
         let mut damaged = whole.clone();
         damaged[at] ^= 0x15;
         std::fs::write(temp.path().join(format::FILE), &damaged).unwrap();
+        std::fs::write(temp.path().join(mark::FILE), &mark).unwrap();
         let store = match SqliteStore::open(temp.path()) {
             Ok(store) => store,
             Err(refused) => {
@@ -174,12 +181,14 @@ async fn a_damaged_byte_is_refused_or_noticed_or_does_no_harm() {
 async fn a_file_cut_short_is_refused_or_noticed_or_does_no_harm() {
     let temp = tempfile::tempdir().unwrap();
     made(temp.path()).await;
-    let whole = bytes_of(temp.path());
     let store = SqliteStore::open(temp.path()).unwrap();
     let expected = shown(&store).await.unwrap();
     store.close().await;
+    let whole = bytes_of(temp.path());
+    let mark = std::fs::read(temp.path().join(mark::FILE)).unwrap();
     for length in [1, 99, 100, 4_095, 4_096, whole.len() - 4_096] {
         std::fs::write(temp.path().join(format::FILE), &whole[..length]).unwrap();
+        std::fs::write(temp.path().join(mark::FILE), &mark).unwrap();
         let refused = refused_untouched(temp.path());
         assert!(refused.to_string().contains("nothing was changed"), "{length}: {refused}");
     }

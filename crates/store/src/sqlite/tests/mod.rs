@@ -2,9 +2,11 @@
 
 mod against_a_list;
 mod damage;
+mod fixtures;
 mod follow;
 mod journal;
 mod kill;
+mod mark;
 mod reading;
 mod records;
 mod tail;

@@ -1,7 +1,7 @@
 //! A crash may cut the log anywhere: what is left is a prefix of whole appends.
 
 use super::*;
-use crate::sqlite::format::{self, Durability, STEPS};
+use crate::sqlite::format::{self, Checked, Durability, STEPS};
 use crate::sqlite::query::{self, PageMax};
 use std::path::Path;
 
@@ -16,7 +16,7 @@ fn n_entries_with(dir: &Path, db: &[u8], log: &[u8]) -> u64 {
     let path = dir.join(format::FILE);
     std::fs::write(&path, db).unwrap();
     std::fs::write(format::log_of(&path), log).unwrap();
-    let conn = format::open(&path, STEPS, Durability::Nothing).unwrap();
+    let conn = format::open(&path, STEPS, Durability::Nothing, Checked::IfSmall).unwrap().conn;
     let max = PageMax { entries: usize::MAX, bytes: usize::MAX };
     let entries = query::entries(&conn, id(1), Seq(0), max).unwrap().entries;
     for entry in &entries {

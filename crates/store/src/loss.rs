@@ -1,0 +1,47 @@
+//! What a store says when it holds less than it acknowledged.
+
+use lifecycle::Timestamp;
+
+/// The store lost entries, or may have. Whoever runs executions parks the unfinished ones and settles this.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataLoss {
+    /// How it came about.
+    pub cause: LossCause,
+    /// When it was found.
+    pub found: Timestamp,
+    /// When the newest entry was made that is left; policies, tokens and settings are known up to then at least.
+    pub known_until: Option<Timestamp>,
+}
+
+/// How a loss came about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LossCause {
+    /// The store was damaged, and a person recovered what was left.
+    Recovered,
+    /// The store is a restored copy: its mark is missing, damaged, or that of another history.
+    Restored,
+}
+
+impl LossCause {
+    /// Its name in records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Recovered => "recovered",
+            Self::Restored => "restored",
+        }
+    }
+
+    /// The cause of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Recovered, Self::Restored].into_iter().find(|cause| cause.name() == name)
+    }
+}
+
+impl std::fmt::Display for LossCause {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Recovered => "the store was recovered after damage",
+            Self::Restored => "the store is a restored copy, or its mark was lost",
+        })
+    }
+}

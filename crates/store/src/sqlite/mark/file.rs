@@ -1,0 +1,207 @@
+//! Writes the mark, and syncs it now and then.
+//!
+//! A write goes to the page cache and waits for nothing. A thread of its own syncs the file at most once a second, and
+//! soon after a checkpoint. A mark that is older than the store raises no alarm: it only vouches for less.
+
+use super::slot::{MarkState, SLOT_BYTES, SLOT_STRIDE, TailPosition};
+use crate::StoreError;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+
+/// The mark is synced at most this often, but for checkpoints and the end.
+const SYNC_INTERVAL: Duration = Duration::from_secs(1);
+
+const WHY: &str = "nothing panics while it holds this lock";
+
+/// The mark of an open store; a handle to it. Of a store that promises nothing beyond its process, there is none.
+#[derive(Clone)]
+pub(in crate::sqlite) struct Mark(Option<Arc<Shared>>);
+
+struct Shared {
+    writer: Mutex<MarkWriter>,
+    syncing: Syncing,
+}
+
+struct MarkWriter {
+    file: File,
+    state: MarkState,
+    sequence: u64,
+    /// A write failed, and the log has it: what fails each time need not be in it each time.
+    has_failed: bool,
+}
+
+/// When the file is synced.
+#[derive(Default)]
+struct Syncing {
+    /// Something was written since the last sync began.
+    is_dirty: AtomicBool,
+    wanted: Mutex<SyncWanted>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct SyncWanted {
+    is_soon: bool,
+    is_closed: bool,
+}
+
+impl Mark {
+    /// No mark: nothing is written.
+    pub(in crate::sqlite) const fn none() -> Self {
+        Self(None)
+    }
+
+    /// Opens the file, or creates it, and writes `state` as its newest slot, synced.
+    pub(in crate::sqlite) fn open(
+        dir: &Path,
+        state: MarkState,
+        sequence: u64,
+    ) -> Result<(Self, JoinHandle<()>), StoreError> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(dir.join(super::FILE))?;
+        if file.metadata()?.len() < 2 * SLOT_STRIDE as u64 {
+            // Both slots get their place on the disk now: a full disk must not keep us from writing them.
+            file.write_all_at(&vec![0; 2 * SLOT_STRIDE], 0)?;
+            file.sync_all()?;
+            File::open(dir)?.sync_all()?;
+        }
+        let to_sync = file.try_clone()?;
+        let writer = MarkWriter { file, state, sequence, has_failed: false };
+        let shared = Arc::new(Shared { writer: Mutex::new(writer), syncing: Syncing::default() });
+        let mark = Self(Some(Arc::clone(&shared)));
+        mark.try_update(|_| {})?;
+        mark.sync()?;
+        let thread = std::thread::Builder::new()
+            .name("store-mark".into())
+            .spawn(move || shared.syncing.run(&to_sync))?;
+        Ok((mark, thread))
+    }
+
+    /// Changes what the mark says, and writes it. False where that failed: the mark then vouches for less than it could.
+    pub(in crate::sqlite) fn update(&self, change: impl FnOnce(&mut MarkState)) -> bool {
+        self.try_update(change).is_ok()
+    }
+
+    fn try_update(&self, change: impl FnOnce(&mut MarkState)) -> io::Result<()> {
+        let Some(shared) = &self.0 else { return Ok(()) };
+        let written = shared.writer().update(change);
+        if !shared.syncing.is_dirty.swap(true, Ordering::Relaxed) {
+            // With the lock held once in between, the thread cannot miss it. This happens once for each sync.
+            drop(shared.syncing.wanted());
+            shared.syncing.changed.notify_one();
+        }
+        written
+    }
+
+    /// What it says; `None` where there is no mark.
+    pub(in crate::sqlite) fn state(&self) -> Option<MarkState> {
+        self.0.as_ref().map(|shared| shared.writer().state)
+    }
+
+    /// The executions in a file of the tail reach up to here now.
+    pub(in crate::sqlite) fn tail_written(&self, which: usize, tail: TailPosition) {
+        self.update(|state| state.tails[which] = tail);
+    }
+
+    /// Nothing in a file of the tail is needed any more. Called before the file is changed.
+    pub(in crate::sqlite) fn tail_emptied(&self, which: usize) -> io::Result<()> {
+        self.try_update(|state| state.tails[which].end = 0)
+    }
+
+    /// Has the mark synced soon, by the thread for that.
+    pub(in crate::sqlite) fn sync_soon(&self) {
+        let Some(shared) = &self.0 else { return };
+        shared.syncing.wanted().is_soon = true;
+        shared.syncing.changed.notify_one();
+    }
+
+    /// Syncs the mark now.
+    pub(in crate::sqlite) fn sync(&self) -> io::Result<()> {
+        match &self.0 {
+            Some(shared) => {
+                let file = shared.writer().file.try_clone()?;
+                file.sync_data()
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the thread that syncs.
+    pub(in crate::sqlite) fn close(&self) {
+        let Some(shared) = &self.0 else { return };
+        shared.syncing.wanted().is_closed = true;
+        shared.syncing.changed.notify_one();
+    }
+}
+
+impl Shared {
+    fn writer(&self) -> MutexGuard<'_, MarkWriter> {
+        self.writer.lock().expect(WHY)
+    }
+}
+
+impl MarkWriter {
+    fn update(&mut self, change: impl FnOnce(&mut MarkState)) -> io::Result<()> {
+        change(&mut self.state);
+        self.state.at = now_ms();
+        self.sequence += 1;
+        let bytes = self.state.to_bytes(self.sequence);
+        let at = (self.sequence % 2) * SLOT_STRIDE as u64;
+        debug_assert_eq!(bytes.len(), SLOT_BYTES);
+        let written = self.file.write_all_at(&bytes, at);
+        if let Err(error) = &written
+            && !self.has_failed
+        {
+            tracing::error!(%error, "the mark of the store cannot be written: damage may go unnoticed");
+        }
+        self.has_failed = written.is_err();
+        written
+    }
+}
+
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+impl Syncing {
+    fn wanted(&self) -> MutexGuard<'_, SyncWanted> {
+        self.wanted.lock().expect(WHY)
+    }
+
+    fn run(&self, file: &File) {
+        loop {
+            if self.is_dirty.swap(false, Ordering::Relaxed)
+                && let Err(error) = file.sync_data()
+            {
+                tracing::warn!(%error, "the mark of the store could not be synced");
+            }
+            if !self.rest() {
+                return;
+            }
+        }
+    }
+
+    /// Waits for a second at least, unless a sync is wanted soon, and then until something was written. False: closed.
+    fn rest(&self) -> bool {
+        let is_over = |wanted: &mut SyncWanted| !wanted.is_soon && !wanted.is_closed;
+        let (mut wanted, _) =
+            self.changed.wait_timeout_while(self.wanted(), SYNC_INTERVAL, is_over).expect(WHY);
+        while !wanted.is_closed && !wanted.is_soon && !self.is_dirty.load(Ordering::Relaxed) {
+            wanted = self.changed.wait(wanted).expect(WHY);
+        }
+        wanted.is_soon = false;
+        !wanted.is_closed
+    }
+}

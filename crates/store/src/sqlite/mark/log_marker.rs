@@ -1,0 +1,147 @@
+//! Records each commit in the mark: which log it is in, and where it ends.
+
+use super::file::Mark;
+use super::slot::LogPosition;
+use crate::sqlite::format;
+use crate::sqlite::wal::{FRAME_HEADER_BYTES, Generation, HEADER_BYTES};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+/// A commit of one small write adds far fewer frames. A log that was longer than this and has grown is the same log.
+const SMALL_COMMIT_FRAMES_MAX: u32 = 512;
+
+/// Knows the log of an open database.
+pub(in crate::sqlite) struct LogMarker {
+    mark: Mark,
+    main: PathBuf,
+    frame_bytes: u64,
+    /// Opened when there is a log.
+    log: Option<File>,
+    /// Where the last commit ended.
+    last: Option<LogPosition>,
+}
+
+/// A commit, as SQLite reports it.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::sqlite) struct Commit {
+    /// The log's frames up to its end.
+    pub(in crate::sqlite) frames: u32,
+    /// Whether the log was synced with it.
+    pub(in crate::sqlite) is_synced: bool,
+    /// Whether it was one small write, and no checkpoint was under way.
+    pub(in crate::sqlite) is_small: bool,
+}
+
+impl LogMarker {
+    pub(in crate::sqlite) fn new(mark: Mark, main: &Path, page_bytes: u32) -> Self {
+        let frame_bytes = FRAME_HEADER_BYTES as u64 + u64::from(page_bytes);
+        let last = mark.state().and_then(|state| state.log);
+        Self { mark, main: main.to_owned(), frame_bytes, log: None, last }
+    }
+
+    /// Records a commit. It must be called before anyone is told of it.
+    pub(in crate::sqlite) fn committed(&mut self, commit: Commit) {
+        if self.mark.state().is_none() {
+            return;
+        }
+        let known = self.last.filter(|last| {
+            commit.is_small
+                && last.written > SMALL_COMMIT_FRAMES_MAX
+                && commit.frames > last.written
+        });
+        let generation = match known {
+            Some(last) => last.generation,
+            None => match self.generation_at(commit.frames) {
+                Ok(generation) => generation,
+                Err(error) => {
+                    tracing::error!(%error, "the log cannot be read back: damage may go unnoticed");
+                    return;
+                }
+            },
+        };
+        self.record(generation, commit);
+    }
+
+    fn record(&mut self, generation: Generation, commit: Commit) {
+        let Commit { frames: written, is_synced, .. } = commit;
+        let same = self.last.filter(|last| last.generation == generation);
+        let log = match same {
+            Some(last) => LogPosition {
+                written,
+                synced: if is_synced { written } else { last.synced },
+                ..last
+            },
+            None => {
+                let synced = if is_synced { written } else { 0 };
+                LogPosition { generation, written, synced, checkpointed: 0 }
+            }
+        };
+        // A log starts over once all of the one before it is in the database, and synced there.
+        let main_bytes = if same.is_none() { main_bytes(&self.main).ok() } else { None };
+        self.last = Some(log);
+        self.mark.update(|state| {
+            state.log = Some(log);
+            state.main_bytes = main_bytes.unwrap_or(state.main_bytes);
+        });
+    }
+
+    /// The log as the last commit left it.
+    pub(in crate::sqlite) fn generation(&self) -> Option<Generation> {
+        self.last.map(|last| last.generation)
+    }
+
+    /// So many frames of a log are synced, copied into the database, and synced there.
+    pub(in crate::sqlite) fn checkpointed(&mut self, generation: Option<Generation>, frames: u32) {
+        let Some(last) = self.last.filter(|last| Some(last.generation) == generation) else {
+            return;
+        };
+        let log = LogPosition {
+            synced: last.synced.max(frames),
+            checkpointed: last.checkpointed.max(frames),
+            ..last
+        };
+        self.last = Some(log);
+        let main_bytes = main_bytes(&self.main).ok();
+        self.mark.update(|state| {
+            state.log = Some(log);
+            state.main_bytes = main_bytes.unwrap_or(state.main_bytes);
+        });
+        self.mark.sync_soon();
+    }
+
+    /// All of the log is in the database: the mark says so and is synced. The log may be emptied then.
+    pub(in crate::sqlite) fn is_in_database(&mut self) -> io::Result<()> {
+        if let Some(last) = self.last {
+            self.checkpointed(Some(last.generation), last.written);
+        }
+        self.mark.sync()
+    }
+
+    /// The log is empty now.
+    pub(in crate::sqlite) fn emptied(&mut self) -> io::Result<()> {
+        self.last = None;
+        self.mark.update(|state| state.log = None);
+        self.mark.sync()
+    }
+
+    pub(in crate::sqlite) const fn mark(&self) -> &Mark {
+        &self.mark
+    }
+
+    fn generation_at(&mut self, frames: u32) -> io::Result<Generation> {
+        let log = match &mut self.log {
+            Some(log) => log,
+            none => none.insert(File::open(format::log_of(&self.main))?),
+        };
+        let mut salts = [0; 8];
+        let before = u64::from(frames.saturating_sub(1)) * self.frame_bytes;
+        log.read_exact_at(&mut salts, HEADER_BYTES as u64 + before + 8)?;
+        Ok(Generation::from_bytes(salts))
+    }
+}
+
+fn main_bytes(path: &Path) -> io::Result<u64> {
+    std::fs::metadata(path).map(|data| data.len())
+}

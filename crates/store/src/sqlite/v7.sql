@@ -1,0 +1,3 @@
+-- No table changes. From here on a mark lies beside the database, and a record of the kind `store` names the history that the
+-- database holds. A program that does not know them would leave the mark behind, and the next one that does would take that
+-- for damage. From here on a journal may also say that entries may be lost, and that a person lets the execution continue.
