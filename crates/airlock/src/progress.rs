@@ -95,6 +95,8 @@ impl Progress {
             | Event::Paused { .. }
             | Event::RecoveryFailed { .. }
             | Event::Parked
+            | Event::EntriesMayBeLost
+            | Event::Continued { .. }
             | Event::LimitReached { .. }
             | Event::Finished { .. } => {}
         }

@@ -116,6 +116,7 @@ impl Engine {
     /// Brings back what was unfinished, and does from now on what is due. Once, after [`Self::prepare`].
     pub async fn recover(&self) -> Result<(), Fault> {
         let shared = &self.shared;
+        recover::park_after_loss(shared).await?;
         recover::count_unfinished(shared).await?;
         recover::unfinished(shared).await?;
         shared.tracker.spawn(crate::clock::keep(Arc::clone(shared)));
@@ -255,6 +256,20 @@ impl Engine {
         reason: Option<String>,
     ) -> Result<(), Error> {
         self.ask(execution, Intent::Cancel { by, reason, active_ms: 0 }).await
+    }
+
+    /// Lets a parked execution continue. Calls that were under way, or may have been, become questions.
+    pub async fn continue_parked(
+        &self,
+        execution: ExecutionId,
+        by: CallerName,
+    ) -> Result<(), Error> {
+        self.ask(execution, Intent::Continue { by }).await
+    }
+
+    /// The same for all that are parked because the store lost entries, or may have; returns how many those were.
+    pub async fn continue_all(&self, by: &CallerName) -> Result<usize, Error> {
+        recover::continue_all(&self.shared, by).await
     }
 
     /// Says how a call that the caller runs ended. The first word stands; it is kept when this returns.

@@ -1,6 +1,6 @@
 //! Answers of people: what a held call does because of one. Pure.
 
-use crate::decide::{Decision, approval_message, not_there};
+use crate::decide::{Decision, approval_message, doubted, not_there};
 use crate::{
     Admission, Answer, AnswerAuthor, CallId, CallOutcome, Event, Failure, FailureCode, Json,
     Moment, Policy, Question, QuestionId, QuestionKind, Rejection, Revision, Rider, Stage, State,
@@ -60,6 +60,13 @@ pub(crate) fn answered(state: &State, policy: &Policy, moment: Moment, said: Sai
     };
     let attempt = known.attempts.saturating_add(1);
     let next = match (&question.kind, &answer) {
+        (QuestionKind::Approval, Answer::Accept { .. })
+            if state.is_in_doubt(call, known.nature) =>
+        {
+            let args = arguments.clone().or_else(|| state.args(call)).unwrap_or_else(Json::null);
+            let asked = (question.revision, question.answer_only);
+            Event::CallAsked(doubted(moment.question(0), call, &known.tool, &args, asked))
+        }
         (QuestionKind::Approval, Answer::Accept { .. }) => Event::CallDispatched { call, attempt },
         (QuestionKind::InDoubt, Answer::Accept { content }) => {
             in_doubt(call, attempt, &known.tool, content.as_ref())?

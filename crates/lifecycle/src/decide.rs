@@ -4,8 +4,8 @@ use crate::answered::{Said, answered};
 use crate::deferred::{admit_deferred, defer};
 use crate::progress::progressed;
 use crate::{
-    Admission, CallId, CallOutcome, Cut, Digest, Event, Failure, FailureCode, Intent, Json,
-    LimitKind, Nature, Outcome, OutputMark, Phase, Policy, Prepared, Question, QuestionId,
+    Admission, CallId, CallOutcome, CallerName, Cut, Digest, Event, Failure, FailureCode, Intent,
+    Json, LimitKind, Nature, Outcome, OutputMark, Phase, Policy, Prepared, Question, QuestionId,
     QuestionKind, Rejection, Revision, Runs, Stage, State, TimerId, Timestamp, ToolPath, Traits,
     Verdict, Wish, pretty,
 };
@@ -98,6 +98,8 @@ pub fn decide(state: &State, policy: &Policy, moment: Moment, intent: Intent) ->
         }
         Intent::Expire { limit, active_ms } => Ok(expire(state, limit, active_ms)),
         Intent::Recover => Ok(recover(state, moment)),
+        Intent::LoseEntries => Ok(lose_entries(state)),
+        Intent::Continue { by } => continue_parked(state, moment, by),
         Intent::FailRecovery { why } => Ok(fail_recovery(state, why)),
     }
 }
@@ -208,7 +210,7 @@ fn new_call(
             (nature, next)
         }
         Admission::Fit { nature, traits, about, revision } => {
-            let judged = Judged { call, tool: &tool, args: &args, attempt: 1 };
+            let judged = Judged { call, tool: &tool, args: &args, attempt: 1, nature };
             (nature, judge(state, policy, moment, judged, (traits, about, revision)))
         }
     };
@@ -222,6 +224,7 @@ pub(crate) struct Judged<'a> {
     pub(crate) tool: &'a ToolPath,
     pub(crate) args: &'a Json,
     pub(crate) attempt: u32,
+    pub(crate) nature: Nature,
 }
 
 /// Dispatches the call, asks about it, or refuses it, as the policy says.
@@ -232,8 +235,19 @@ pub(crate) fn judge(
     judged: Judged<'_>,
     (traits, about, revision): (Traits, Option<String>, Option<Revision>),
 ) -> Event {
-    let Judged { call, tool, args, attempt } = judged;
-    match policy.verdict(tool, traits) {
+    let Judged { call, tool, args, attempt, nature } = judged;
+    let verdict = policy.verdict(tool, traits);
+    if state.is_in_doubt(call, nature) && !matches!(verdict, Verdict::Refuse { .. }) {
+        let answer_only = traits.answer_only;
+        return Event::CallAsked(doubted(
+            moment.question(0),
+            call,
+            tool,
+            args,
+            (revision, answer_only),
+        ));
+    }
+    match verdict {
         Verdict::Allow => Event::CallDispatched { call, attempt },
         Verdict::Ask { .. } if !traits.answer_only && is_remembered(state, tool, revision) => {
             Event::CallDispatched { call, attempt }
@@ -248,6 +262,29 @@ pub(crate) fn judge(
             answer_only: traits.answer_only,
         }),
         Verdict::Refuse { .. } => not_there(call, tool),
+    }
+}
+
+/// What a person is asked about a call that may have run before entries were lost.
+pub(crate) fn doubted(
+    id: QuestionId,
+    call: CallId,
+    tool: &ToolPath,
+    args: &Json,
+    (revision, answer_only): (Option<Revision>, bool),
+) -> Question {
+    let about = format!(
+        "The server lost entries of this execution, so nobody knows whether tool \"{tool}\" was called with this before. \
+         It may or may not have run. Try again, treat it as failed, or supply the result?"
+    );
+    Question {
+        id,
+        call,
+        kind: QuestionKind::InDoubt,
+        message: approval_message(tool, args, Some(about), None),
+        revision,
+        editable: false,
+        answer_only,
     }
 }
 
@@ -409,7 +446,9 @@ fn lost(state: &State, id: QuestionId, call: CallId) -> Option<Event> {
         Nature { read_only: true, runs: Runs::Here } => {
             Some(Event::CallDispatched { call, attempt: known.attempts + 1 })
         }
-        Nature { read_only: false, runs: Runs::Here } if waits_before_it_began(state, call) => {
+        Nature { read_only: false, runs: Runs::Here }
+            if waits_before_it_began(state, call) && !state.is_in_doubt(call, known.nature) =>
+        {
             Some(Event::CallDispatched { call, attempt: known.attempts + 1 })
         }
         Nature { read_only: false, runs: Runs::Here } => {
@@ -444,6 +483,26 @@ fn approval_of(state: &State, call: CallId) -> Option<&Question> {
     let asked = state.asked.iter().rev().filter_map(|id| state.questions.get(id));
     let mut asked = asked.map(|(question, _)| question);
     asked.find(|question| question.call == call && question.kind == QuestionKind::Approval)
+}
+
+/// The execution is parked: nothing of it is dispatched before a person lets it continue.
+fn lose_entries(state: &State) -> Vec<Event> {
+    match state.phase {
+        Phase::Parked if state.entries_may_be_lost && state.doubts_asked.is_empty() => vec![],
+        Phase::Parked => vec![Event::EntriesMayBeLost],
+        Phase::Unborn | Phase::Running | Phase::Paused | Phase::Finished => {
+            vec![Event::EntriesMayBeLost, Event::Parked]
+        }
+    }
+}
+
+fn continue_parked(state: &State, moment: Moment, by: CallerName) -> Decision {
+    if state.phase != Phase::Parked {
+        return Err(Rejection::NotParked);
+    }
+    let mut events = vec![Event::Continued { by }];
+    events.append(&mut recover(state, moment));
+    Ok(events)
 }
 
 fn fail_recovery(state: &State, why: String) -> Vec<Event> {

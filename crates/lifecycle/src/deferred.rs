@@ -1,7 +1,7 @@
 //! Calls that wait for their sources: what happens when the wait begins, and when it ends. Pure.
 
 use crate::answered::{Again, asked_again};
-use crate::decide::{Decision, Judged, Moment, approval_message, judge, not_there};
+use crate::decide::{Decision, Judged, Moment, approval_message, doubted, judge, not_there};
 use crate::{
     Admission, CallId, CallOutcome, Event, Json, Nature, Policy, Question, QuestionKind, Rejection,
     Runs, Stage, State, Traits, UnavailableSource,
@@ -48,13 +48,18 @@ pub(crate) fn admit_deferred(
             let attempt = known.attempts.saturating_add(1);
             let next = match accepted {
                 Some(_) if policy.hides(&known.tool, traits) => not_there(call, &known.tool),
+                Some(question) if state.is_in_doubt(call, nature) => {
+                    let answer_only = question.answer_only || traits.answer_only;
+                    let id = moment.question(0);
+                    Event::CallAsked(doubted(id, call, &known.tool, args, (revision, answer_only)))
+                }
                 Some(question) => {
                     let answer_only = traits.answer_only;
                     let again = revision.map(|revision| Again { revision, about, answer_only });
                     accepted_call(moment, question, known, (attempt, again))
                 }
                 None => {
-                    let judged = Judged { call, tool: &known.tool, args, attempt };
+                    let judged = Judged { call, tool: &known.tool, args, attempt, nature };
                     judge(state, policy, moment, judged, (traits, about, revision))
                 }
             };

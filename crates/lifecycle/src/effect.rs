@@ -26,7 +26,7 @@ pub enum Effect {
 /// What `event` obliges us to do.
 pub const fn owe(event: &Event) -> Option<Effect> {
     match event {
-        Event::Started { .. } => Some(Effect::Launch),
+        Event::Started { .. } | Event::Continued { .. } => Some(Effect::Launch),
         Event::CallDispatched { call, .. } => Some(Effect::Dispatch(*call)),
         Event::CallDeferred { call } => Some(Effect::AwaitSource(*call)),
         Event::CallAnswered { question, .. } => Some(Effect::Tell(*question)),
@@ -43,6 +43,7 @@ pub const fn owe(event: &Event) -> Option<Effect> {
         | Event::CallProgressed { .. }
         | Event::Paused { .. }
         | Event::RecoveryFailed { .. }
+        | Event::EntriesMayBeLost
         | Event::LimitReached { .. } => None,
     }
 }

@@ -159,6 +159,14 @@ pub enum Event {
     },
     /// Given up: shown to people, no longer tried.
     Parked,
+    /// The store lost what came after the entry before this one, or may have: calls may have been dispatched that this
+    /// journal does not know of.
+    EntriesMayBeLost,
+    /// A person lets a parked execution continue.
+    Continued {
+        /// Who.
+        by: CallerName,
+    },
     /// A limit was reached; the end follows.
     LimitReached {
         /// Which.
@@ -264,6 +272,8 @@ impl Event {
             | Self::Paused { .. }
             | Self::RecoveryFailed { .. }
             | Self::Parked
+            | Self::EntriesMayBeLost
+            | Self::Continued { .. }
             | Self::LimitReached { .. }
             | Self::Finished { .. } => false,
         }
@@ -290,6 +300,8 @@ impl Event {
             | Self::Paused { .. }
             | Self::RecoveryFailed { .. }
             | Self::Parked
+            | Self::EntriesMayBeLost
+            | Self::Continued { .. }
             | Self::LimitReached { .. }
             | Self::Finished { .. } => None,
         }

@@ -60,6 +60,10 @@ pub enum Intent {
     Expire { limit: LimitKind, active_ms: u64 },
     /// The server that ran it is gone and another has taken over.
     Recover,
+    /// The store lost entries, or may have.
+    LoseEntries,
+    /// A person lets a parked execution continue.
+    Continue { by: CallerName },
     /// Bringing it back went wrong.
     FailRecovery { why: String },
 }

@@ -24,6 +24,9 @@ pub enum Rejection {
     /// What can only be done after the end.
     #[error("this execution has not ended")]
     NotFinished,
+    /// Only a parked execution can be continued.
+    #[error("this execution is not parked")]
+    NotParked,
     /// An answer to nothing.
     #[error("no question {0} in this execution")]
     UnknownQuestion(QuestionId),

@@ -2,8 +2,8 @@
 
 use crate::{
     ActiveClock, Answer, CallId, CallOutcome, CallerName, Digest, Event, Failure, InputIndex, Json,
-    Limits, Nature, OutputMark, Prepared, Program, Question, QuestionId, Revision, Runs, Seed,
-    Strength, Terms, TimerId, Timestamp, ToolPath, Wish,
+    Limits, Nature, OutputMark, Prepared, Program, Question, QuestionId, QuestionKind, Revision,
+    Runs, Seed, Strength, Terms, TimerId, Timestamp, ToolPath, Wish,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,6 +57,10 @@ pub struct State {
     pub active_ms: u64,
     /// How often bringing it back went wrong since it last ran.
     pub recoveries_failed: u32,
+    /// Whether entries may be lost: calls that are not read-only may have been dispatched before.
+    pub entries_may_be_lost: bool,
+    /// Calls that a person was asked about since then, because nobody knows whether they ran.
+    pub doubts_asked: BTreeSet<CallId>,
     /// How it ended.
     pub outcome: Option<Outcome>,
 }
@@ -225,6 +229,14 @@ impl State {
             }
             Event::RecoveryFailed { .. } => self.recoveries_failed += 1,
             Event::Parked => self.phase = Phase::Parked,
+            Event::EntriesMayBeLost => {
+                self.entries_may_be_lost = true;
+                self.doubts_asked.clear();
+            }
+            Event::Continued { .. } => {
+                self.recoveries_failed = 0;
+                self.phase = Phase::Running;
+            }
             Event::LimitReached { .. } => {}
             Event::Finished { outcome, active_ms, .. } => {
                 self.timers.clear();
@@ -361,9 +373,10 @@ impl State {
             | Event::TimerFired { .. }
             | Event::Paused { .. }
             | Event::RecoveryFailed { .. }
-            | Event::Parked
             | Event::LimitReached { .. }
             | Event::Finished { .. } => Strength::Written,
+            // Parked executions stay parked after a power cut: what follows is the decision of a person.
+            Event::Parked | Event::EntriesMayBeLost | Event::Continued { .. } => Strength::Synced,
         }
     }
 
@@ -380,7 +393,15 @@ impl State {
         self.outputs.push((mark, Digest::of(text)));
     }
 
+    /// Whether a call may have run although this journal does not say so, and no person was asked about that.
+    pub fn is_in_doubt(&self, call: CallId, nature: Nature) -> bool {
+        self.entries_may_be_lost && !nature.read_only && !self.doubts_asked.contains(&call)
+    }
+
     fn ask(&mut self, question: &Question) {
+        if self.entries_may_be_lost && question.kind == QuestionKind::InDoubt {
+            self.doubts_asked.insert(question.call);
+        }
         if question.kind.is_of_the_tool() {
             self.bytes += question.bytes() as u64;
             self.wait_inside(question.call);

@@ -287,6 +287,7 @@ impl Problem {
             | Rejection::NotStarted
             | Rejection::AlreadyFinished
             | Rejection::NotFinished
+            | Rejection::NotParked
             | Rejection::AlreadyAnswered(_)
             | Rejection::NotOutstanding(_)
             | Rejection::Unruly(_) => Self::conflict(format!("Not done: {rejection}.")),

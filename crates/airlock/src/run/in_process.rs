@@ -183,6 +183,8 @@ fn hear(event: Event, desk: &mut Desk, mut say: impl FnMut(LogLevel, &str)) -> O
         | Event::Paused { .. }
         | Event::RecoveryFailed { .. }
         | Event::Parked
+        | Event::EntriesMayBeLost
+        | Event::Continued { .. }
         | Event::LimitReached { .. } => {}
     }
     None

@@ -41,6 +41,8 @@ fn words(event: &Event) -> String {
         Event::Paused { inputs, .. } => format!("paused after {inputs} inputs"),
         Event::RecoveryFailed { why } => format!("recovery failed: {why}"),
         Event::Parked => "parked".into(),
+        Event::EntriesMayBeLost => "entries may be lost".into(),
+        Event::Continued { .. } => "continued".into(),
         Event::LimitReached { limit } => format!("limit reached: {limit}"),
         Event::Finished { outcome, .. } => format!("finished: {}", ended(outcome)),
     }

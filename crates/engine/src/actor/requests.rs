@@ -36,6 +36,9 @@ impl Actor {
         if matches!(intent, Intent::Answer { .. }) {
             return self.answer_all(vec![intent], reply);
         }
+        // It is brought back as after a restart.
+        self.recovering |=
+            matches!(intent, Intent::Continue { .. }) && self.ledger.state.phase == Phase::Parked;
         match self.is_known(&intent) {
             Ok(()) => self.decide_all(vec![intent], reply),
             Err(rejection) => drop(reply.send(Err(rejection.into()))),
@@ -50,7 +53,12 @@ impl Actor {
             Err(rejection) => return drop(reply.send(Err(rejection.into()))),
         };
         if self.ledger.state.phase == Phase::Parked {
-            let advice = "it was given up after three attempts; cancel it and start it again";
+            let advice = match self.ledger.state.entries_may_be_lost {
+                true => {
+                    "it is parked because entries may be lost; an administrator continues or cancels it"
+                }
+                false => "it was given up after three attempts; cancel it and start it again",
+            };
             let failure = Failure::new(FailureCode::Internal, advice);
             let _ = reply.send(Err(Rejection::NotRestored(failure).into()));
             return;

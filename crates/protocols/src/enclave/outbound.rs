@@ -174,6 +174,11 @@ impl Telling {
                 let message = "The program could not be brought back.";
                 vec![self.notice(at, message, "PARKED", true)]
             }
+            Event::EntriesMayBeLost => {
+                let message = "The server lost entries of this session, or may have.";
+                vec![self.notice(at, message, "ENTRIES_MAY_BE_LOST", true)]
+            }
+            Event::Continued { .. } => vec![],
             Event::LimitReached { limit } => self.limited(at, *limit),
             Event::Finished { outcome, iterations, .. } => self.finish(at, outcome, *iterations),
         }

@@ -75,6 +75,7 @@ impl Account {
             }
             Event::CallSettled { call, .. } => self.settle(entry.seq, *call),
             Event::Parked => self.parked = Some(entry.seq),
+            Event::Continued { .. } => self.parked = None,
             Event::Finished { outcome, .. } => self.outcome = Some(outcome.clone()),
             Event::Prepared(_)
             | Event::CallDeferred { .. }
@@ -86,6 +87,7 @@ impl Account {
             | Event::TimerFired { .. }
             | Event::Paused { .. }
             | Event::RecoveryFailed { .. }
+            | Event::EntriesMayBeLost
             | Event::LimitReached { .. } => {}
         }
     }

@@ -36,6 +36,8 @@ pub const fn kind(event: &Event) -> &'static str {
         Event::Paused { .. } => "paused",
         Event::RecoveryFailed { .. } => "recoveryFailed",
         Event::Parked => "parked",
+        Event::EntriesMayBeLost => "entriesMayBeLost",
+        Event::Continued { .. } => "continued",
         Event::LimitReached { .. } => "limitReached",
         Event::Finished { .. } => "finished",
     }
@@ -144,6 +146,10 @@ enum Happened<'a> {
         why: &'a str,
     },
     Parked,
+    EntriesMayBeLost,
+    Continued {
+        by: &'a str,
+    },
     LimitReached {
         limit: String,
     },
@@ -217,6 +223,8 @@ fn happened(event: &Event) -> Happened<'_> {
         Event::Paused { active_ms, .. } => Happened::Paused { active_ms: *active_ms },
         Event::RecoveryFailed { why } => Happened::RecoveryFailed { why },
         Event::Parked => Happened::Parked,
+        Event::EntriesMayBeLost => Happened::EntriesMayBeLost,
+        Event::Continued { by } => Happened::Continued { by: &by.0 },
         Event::LimitReached { limit } => Happened::LimitReached { limit: limit.to_string() },
         Event::Finished { outcome, active_ms, .. } => {
             Happened::Finished { ended: finished(outcome), active_ms: *active_ms }

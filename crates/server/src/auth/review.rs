@@ -290,6 +290,8 @@ fn observe(calls: &mut BTreeMap<CallId, ManagementCall>, at: Timestamp, event: &
         | Event::Paused { .. }
         | Event::RecoveryFailed { .. }
         | Event::Parked
+        | Event::EntriesMayBeLost
+        | Event::Continued { .. }
         | Event::LimitReached { .. }
         | Event::Finished { .. } => {}
     }

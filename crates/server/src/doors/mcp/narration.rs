@@ -89,6 +89,8 @@ impl Narration {
             | Event::Paused { .. }
             | Event::RecoveryFailed { .. }
             | Event::Parked
+            | Event::EntriesMayBeLost
+            | Event::Continued { .. }
             | Event::LimitReached { .. }
             | Event::Finished { .. } => {}
         }
