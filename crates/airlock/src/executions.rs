@@ -94,6 +94,18 @@ enum Verb {
         #[arg(long)]
         json: bool,
     },
+    /// Lets a parked execution continue. Calls that may have run become questions.
+    ///
+    /// After the store lost entries everything unfinished is parked, and nothing is dispatched before this.
+    #[command(after_help = CONTINUE_HELP)]
+    Continue {
+        /// run_…, or the id of one of its questions.
+        #[arg(required_unless_present = "all")]
+        id: Option<String>,
+        /// All that are parked because entries may be lost.
+        #[arg(long, conflicts_with = "id")]
+        all: bool,
+    },
 }
 
 #[derive(Debug, clap::Args)]
@@ -159,6 +171,15 @@ Exit codes:
   1    it did something else; or there is no such execution
   70   Airlock itself broke";
 
+const CONTINUE_HELP: &str = "\
+Examples:
+  airlock executions list --status parked
+  airlock executions continue run_0198…
+  airlock executions continue --all
+
+It needs an administrator's token. An execution that lost entries asks about each call that does more than read: it
+may have been made before. An administrator can also end it: airlock executions cancel run_0198…";
+
 const FOLLOW_HELP: &str = "\
 Examples:
   airlock executions follow run_0198…
@@ -198,6 +219,10 @@ pub(crate) fn executions(args: &Args) -> Exit {
                 })
             })
         }),
+        Verb::Continue { id: Some(id), .. } => {
+            at(id, |id| reach.visit(async |client| continue_one(&client, id).await))
+        }
+        Verb::Continue { id: None, .. } => reach.visit(async |client| continue_all(&client).await),
         Verb::Cancel { id, json } => {
             at(id, |id| reach.visit(async |client| cancel(&client, id, *json).await))
         }
@@ -284,6 +309,21 @@ async fn follow(client: &HttpClient, id: Id, after: Seq, json: bool) -> Result<E
     })
 }
 
+async fn continue_one(client: &HttpClient, id: Id) -> Result<Exit, Error> {
+    client.continue_parked(id).await?;
+    print::report(&format!("{id} continues."));
+    Ok(Exit::Good)
+}
+
+async fn continue_all(client: &HttpClient) -> Result<Exit, Error> {
+    let n = client.continue_all().await?;
+    print::report(&match n {
+        1 => "1 execution continues.".to_owned(),
+        n => format!("{n} executions continue."),
+    });
+    Ok(Exit::Good)
+}
+
 async fn cancel(client: &HttpClient, id: Id, json: bool) -> Result<Exit, Error> {
     let reply = client.cancel(id).await?;
     if json {
@@ -328,6 +368,8 @@ mod tests {
             "show run_x --server http://x --token t",
             "follow run_x --after 3 --json --data-dir d",
             "cancel run_x",
+            "continue run_x",
+            "continue --all",
             "replay run_x --until 3 --json",
             "diff run_x run_y --data-dir d --json",
         ];
@@ -346,6 +388,8 @@ mod tests {
             ("show", ErrorKind::MissingRequiredArgument),
             ("follow run_x --after x", ErrorKind::ValueValidation),
             ("cancel a b", ErrorKind::UnknownArgument),
+            ("continue", ErrorKind::MissingRequiredArgument),
+            ("continue a --all", ErrorKind::ArgumentConflict),
         ];
         for (words, kind) in bad {
             assert_eq!(refused(words), Some(kind), "{words}");

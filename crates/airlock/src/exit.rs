@@ -2,6 +2,8 @@
 
 use lifecycle::FailureCode;
 use std::process::ExitCode;
+use store::StoreError;
+use store::sqlite::OpenError;
 
 /// How a verb ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +18,8 @@ pub(crate) enum Exit {
     Limit,
     /// The program failed after a call was declined.
     Declined,
+    /// The data directory is damaged, or holds less than was acknowledged.
+    Damaged,
     /// Airlock itself broke.
     Fault,
     /// Ctrl-C.
@@ -55,11 +59,20 @@ impl Exit {
 pub(crate) struct UsageError(pub(crate) String);
 
 impl Exit {
-    /// The exit code of an error: 2 for a [`UsageError`], otherwise `other`.
+    /// The exit code of an error: 2 for a [`UsageError`], 5 for a damaged store, otherwise `other`.
     pub(crate) fn of_error(error: &anyhow::Error, other: Self) -> Self {
-        match error.chain().any(|cause| cause.is::<UsageError>()) {
-            true => Self::Usage,
-            false => other,
+        let is_damaged = |cause: &(dyn std::error::Error + 'static)| {
+            matches!(
+                cause.downcast_ref(),
+                Some(OpenError::Short { .. } | OpenError::Store(StoreError::Damaged(_)))
+            )
+        };
+        if error.chain().any(|cause| cause.is::<UsageError>()) {
+            Self::Usage
+        } else if error.chain().any(is_damaged) {
+            Self::Damaged
+        } else {
+            other
         }
     }
 }
@@ -83,6 +96,7 @@ impl From<Exit> for ExitCode {
             Exit::Usage => 2,
             Exit::Limit => 3,
             Exit::Declined => 4,
+            Exit::Damaged => 5,
             Exit::Fault => 70,
             Exit::Interrupted => 130,
             Exit::Code(code) => code,

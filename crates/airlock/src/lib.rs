@@ -42,6 +42,7 @@ mod settings;
 mod sign_in;
 mod size;
 mod source;
+mod store_verb;
 mod table;
 mod token;
 mod tools_verb;
@@ -71,6 +72,7 @@ enum Verb {
     Connection(connection::Args),
     Server(server_verb::Args),
     Settings(settings::Args),
+    Store(store_verb::Args),
     Trust(trust::Args),
     Init(init::Args),
     Token(token::Args),
@@ -113,6 +115,7 @@ pub fn main() -> std::process::ExitCode {
         Ok(Cli { verb: Verb::Connection(args) }) => connection::connection(&args),
         Ok(Cli { verb: Verb::Server(args) }) => server_verb::server(&args),
         Ok(Cli { verb: Verb::Settings(args) }) => settings::settings(&args),
+        Ok(Cli { verb: Verb::Store(args) }) => store_verb::store(&args),
         Ok(Cli { verb: Verb::Trust(args) }) => trust::trust(&args),
         Ok(Cli { verb: Verb::Init(args) }) => init::init(&args),
         Ok(Cli { verb: Verb::Completions(args) }) => manual::completions(&args),

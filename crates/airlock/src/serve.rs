@@ -3,6 +3,7 @@
 mod admin_token;
 mod args;
 mod build;
+mod data_loss;
 mod port_owner;
 mod settings;
 mod signals;
@@ -83,6 +84,7 @@ async fn attend(
     let housing = Housing::open(&files, settings.vault_key(), args.exec)?;
     let http = HttpClient::default();
     http.rules().add_listener(listener.local_addr().context("could not listen")?);
+    data_loss::announce(store).await?;
     let engine = engine(&args, data_dir, store, &housing, &settings).await?;
     if !args.started_by_client {
         settings.record(store, Clock::system().now()).await?;

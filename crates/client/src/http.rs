@@ -15,6 +15,7 @@ use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use lifecycle::{Answer, Entry, ExecutionId, Json, Rider, Seq};
+use serde_json::Value;
 use std::error::Error as StdError;
 use std::fmt;
 
@@ -100,6 +101,17 @@ impl HttpClient {
     /// Ends an execution and waits until it is over.
     pub async fn cancel(&self, id: Id) -> Result<Reply, Error> {
         self.reply(Method::POST, &format!("/api/executions/{id}/cancel"), None).await
+    }
+
+    /// Lets a parked execution continue. For administrators.
+    pub async fn continue_parked(&self, id: Id) -> Result<Value, Error> {
+        self.asked(Method::POST, &format!("/api/executions/{id}/continue"), None).await
+    }
+
+    /// Lets all continue that are parked because entries may be lost, and returns how many do. For administrators.
+    pub async fn continue_all(&self) -> Result<u64, Error> {
+        let reply: Value = self.asked(Method::POST, "/api/executions/continue", None).await?;
+        reply["continued"].as_u64().ok_or_else(|| Error::Protocol("no number of executions".into()))
     }
 
     /// Executions, newest first.

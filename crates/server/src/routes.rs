@@ -82,6 +82,8 @@ fn all_doors() -> Router<Arc<App>> {
         .route("/api/executions/{id}/answers", post(executor::answers))
         .route("/api/executions/{id}/result", get(executor::result))
         .route("/api/executions/{id}/cancel", post(executor::cancel))
+        .route("/api/executions/{id}/continue", post(executor::continue_one))
+        .route("/api/executions/continue", post(executor::continue_all))
         .route("/api/executions/{id}/events", get(executor::events))
         .route("/api/openapi.json", get(openapi))
         .route("/api/callback", get(executor::callback))

@@ -19,6 +19,7 @@ pub use origins::{BadOrigin, WebOrigin};
 pub use rotate::{is_minted_secret, rotate_admin_tokens};
 pub use scope::{BadScope, Scope, Scopes};
 pub(crate) use scope::{Caller, CallerCredential, Denied};
+pub use sessions::end_all_sessions;
 pub(crate) use sign_in_key::{PeerAddress, is_loopback, presents_sign_in_key};
 pub use sign_in_key::{SignInKey, sign_in_key_file};
 pub use token_names::{TokenName, check_name};

@@ -177,6 +177,8 @@ pub const ROUTES: &[RoutePermission] = &[
     route("POST", "/api/executions/{id}/answers", REPLY),
     route("GET", "/api/executions/{id}/result", SEE),
     route("POST", "/api/executions/{id}/cancel", END),
+    route("POST", "/api/executions/{id}/continue", ADMIN),
+    route("POST", "/api/executions/continue", ADMIN),
     route("GET", "/api/executions/{id}/events", SEE),
     route("GET", "/api/executions/{id}/journal", SEE),
     route("GET", "/api/callback", SECRET),

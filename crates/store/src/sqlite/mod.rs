@@ -22,14 +22,17 @@ mod owner;
 mod pool;
 mod query;
 mod recent;
+mod recovery;
 mod remembered;
 mod rendered;
+mod rescue;
 mod room;
 mod row;
 mod seal;
 mod tail;
 mod trouble;
 mod wal;
+mod walk;
 mod watchers;
 mod writer;
 
@@ -39,6 +42,8 @@ mod tests;
 pub use format::OpenError;
 pub use mark::BootId;
 pub use owner::{DirectoryOwner, directory_owner, lock_file, owner_of};
+pub use recovery::{MarkReport, RecoveryReport, StoreReport};
+pub use walk::RowReport;
 
 use crate::{
     Append, Blobs, DataLoss, ExecutionOverview, Finished, Journal, ListFilter, Listed, Notes,
@@ -133,6 +138,18 @@ impl SqliteStore {
             Some(conn) => Ok(query::records(&conn, kind)?),
             None => Ok(vec![]),
         }
+    }
+
+    /// Checks a data directory that no process owns: what was acknowledged and is missing, and what can be read. Changes
+    /// nothing in it. Reads all of it.
+    pub fn check(dir: &Path) -> Result<StoreReport, OpenError> {
+        recovery::check(dir, BootId::current())
+    }
+
+    /// Makes a data directory usable that holds less than was acknowledged, or is damaged. The files are copied aside
+    /// first. What was unfinished is parked at the next start.
+    pub fn recover(dir: &Path, now: Timestamp) -> Result<RecoveryReport, OpenError> {
+        recovery::recover(dir, now)
     }
 
     fn start(

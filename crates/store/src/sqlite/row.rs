@@ -107,15 +107,20 @@ pub(super) fn rendered(row: &Row<'_>) -> Result<Option<Rendered>, StoreError> {
 /// A line of the list from `id, created, phase, caller, due, seal, last, ended`; `ended` is null where the entries lie
 /// elsewhere.
 pub(super) fn listed(row: &Row<'_>) -> Result<Listed, StoreError> {
-    let key: [u8; 16] = row.get(0)?;
-    let created = Timestamp(row.get(1)?);
-    let phase = phase_of(row.get(2)?)?;
-    let due = row.get::<_, Option<i64>>(4)?.map(Timestamp);
-    let standing = Standing { phase, caller: CallerName(row.get(3)?), due };
-    let last: Option<i64> = row.get(6)?;
-    let ended = row.get::<_, Option<i64>>(7)?.map(Timestamp);
+    listed_from(row, 0)
+}
+
+/// The same from the columns that begin at `first`.
+pub(super) fn listed_from(row: &Row<'_>, first: usize) -> Result<Listed, StoreError> {
+    let key: [u8; 16] = row.get(first)?;
+    let created = Timestamp(row.get(first + 1)?);
+    let phase = phase_of(row.get(first + 2)?)?;
+    let due = row.get::<_, Option<i64>>(first + 4)?.map(Timestamp);
+    let standing = Standing { phase, caller: CallerName(row.get(first + 3)?), due };
+    let last: Option<i64> = row.get(first + 6)?;
+    let ended = row.get::<_, Option<i64>>(first + 7)?.map(Timestamp);
     let end = ended.map(|ended| (last.unwrap_or(0), ended));
-    if row.get::<_, i64>(5)? != execution_seal(key, created, &standing, end) {
+    if row.get::<_, i64>(first + 5)? != execution_seal(key, created, &standing, end) {
         return Err(damaged("an execution whose seal is broken"));
     }
     let last = last.and_then(|last| u64::try_from(last).ok()).map(Seq);

@@ -24,7 +24,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Before each execution: its length, which file this is at which time, and a seal.
 const HEADER_BYTES: usize = 4 + 8 + 8;
 
-const NAMES: [&str; 2] = ["store.tail-0", "store.tail-1"];
+pub(super) const NAMES: [&str; 2] = ["store.tail-0", "store.tail-1"];
 
 /// Such an execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -199,6 +199,32 @@ fn seal(time: u64, payload: &[u8]) -> i64 {
 /// The executions that a file begins with, all of one time.
 fn read(file: &File) -> io::Result<Vec<Whole>> {
     Ok(sound(&bytes_of(file)?).1)
+}
+
+/// All sound executions in both files, also behind damaged ones: those are looked for at every byte.
+pub(super) fn salvage(dir: &Path) -> io::Result<Vec<Whole>> {
+    let mut found = vec![];
+    for name in NAMES {
+        let bytes = match File::open(dir.join(name)) {
+            Ok(file) => bytes_of(&file)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        let (mut rest, mut time) = (&bytes[..], None);
+        while !rest.is_empty() {
+            let mut tried = rest;
+            match next(&mut tried) {
+                // What lies behind the end is of an earlier time, and sorted in.
+                Some((of, whole)) if *time.get_or_insert(of) == of => {
+                    found.push(whole);
+                    rest = tried;
+                }
+                Some(_) => break,
+                None => rest = &rest[1..],
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// How far both files of a data directory reach.

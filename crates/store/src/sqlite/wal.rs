@@ -80,8 +80,8 @@ impl LogHeader {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Frame {
     pub(super) page: u32,
-    /// Whether a transaction ends with it.
-    pub(super) is_commit: bool,
+    /// How many pages the database has after the transaction that ends with this frame, if one does.
+    pub(super) commits_with: Option<u32>,
 }
 
 /// Checks one frame after the other.
@@ -101,8 +101,9 @@ impl FrameChecker {
         let generation = Generation::from_bytes(head[8..16].try_into().ok()?);
         let number = big_endian(&head[..4]);
         self.checksum = named;
+        let n_pages = big_endian(&head[4..8]);
         (generation == self.header.generation && of_page == named && number > 0)
-            .then(|| Frame { page: number, is_commit: big_endian(&head[4..8]) != 0 })
+            .then(|| Frame { page: number, commits_with: (n_pages > 0).then_some(n_pages) })
     }
 }
 
@@ -162,7 +163,7 @@ mod tests {
         };
         let frames = read(&log);
         assert!(frames.len() >= 3 && frames.iter().all(Option::is_some), "{frames:?}");
-        assert!(frames.last().unwrap().unwrap().is_commit);
+        assert!(frames.last().unwrap().unwrap().commits_with.is_some());
         let mut flipped = log.clone();
         flipped[HEADER_BYTES + header.frame_bytes() + 100] ^= 1;
         let after = read(&flipped);

@@ -105,6 +105,17 @@ pub(super) async fn redeem(
     }
 }
 
+/// Ends every browser session, and removes all that could start or raise one: after the store lost entries nobody knows
+/// which of them were ended before.
+pub async fn end_all_sessions(records: &dyn Records) -> Result<(), StoreError> {
+    for kind in super::SESSION_KINDS {
+        for record in records.all(kind).await? {
+            super::expiring::remove(records, kind, &record.key, record.version).await?;
+        }
+    }
+    Ok(())
+}
+
 /// Removes codes and sessions of the previous version.
 pub(crate) async fn remove_previous_sessions(records: &dyn Records) -> Result<(), StoreError> {
     for kind in PREVIOUS_KINDS {

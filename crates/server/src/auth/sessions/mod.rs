@@ -14,6 +14,7 @@ mod signature;
 mod tests;
 mod tickets;
 
+pub use codes::end_all_sessions;
 pub(crate) use codes::{CodePurpose, CodeRefusal, mint_code, remove_previous_sessions};
 pub(crate) use elevation::GrantedElevation;
 pub(crate) use session::{ListedSession, NewSession, SessionId, StartedSession};
@@ -40,6 +41,10 @@ const ELEVATION_HEADER: &str = "airlock-elevation";
 
 /// What a session may do unless it is elevated, whatever its token may do.
 const SESSION_SCOPES: [Scope; 1] = [Scope::Answer];
+
+/// Kinds of records of browser sessions: sessions, codes, elevations and tickets.
+const SESSION_KINDS: [&str; 5] =
+    ["browser_session", "sign_in_code", "elevation_code", "browser_elevation", "browser_ticket"];
 
 /// What the server holds of browser sessions in memory; the sessions themselves are in the store.
 pub(crate) struct BrowserSessions {

@@ -2,6 +2,7 @@
 
 mod answers;
 mod callback;
+mod continuing;
 mod ended;
 mod events;
 mod inbound;
@@ -10,6 +11,7 @@ mod wait;
 
 pub(crate) use answers::{answers, questions};
 pub(crate) use callback::callback;
+pub(crate) use continuing::{continue_all, continue_one};
 pub(crate) use ended::{remove, result};
 pub(crate) use events::events;
 

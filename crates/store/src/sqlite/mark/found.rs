@@ -61,7 +61,7 @@ fn find_log(path: &Path) -> io::Result<FoundLog> {
         && let Some(found) = checker.next(&frame)
     {
         n_frames += 1;
-        if found.is_commit {
+        if found.commits_with.is_some() {
             n_committed = n_frames;
         }
     }

@@ -18,7 +18,7 @@ pub(super) use found::{FoundMark, find_files, read_mark};
 pub(super) use log_marker::{Commit, LogMarker};
 pub use slot::BootId;
 pub(super) use slot::{LogPosition, MarkState, TailPosition};
-pub(super) use verdict::{FoundFiles, FoundLog, FoundTail, shortfalls};
+pub(super) use verdict::{FoundFiles, FoundLog, FoundTail, Shortfall, shortfalls};
 
 /// The mark's name within the data directory.
 pub(super) const FILE: &str = "store.mark";

@@ -9,6 +9,7 @@ mod kill;
 mod mark;
 mod reading;
 mod records;
+mod recovery;
 mod tail;
 mod torn_log;
 mod trouble;

@@ -1,0 +1,37 @@
+//! `continue`: a parked execution goes on, by the word of an administrator.
+
+use super::{find, wait};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::doors::{administers, answer};
+use crate::error::Problem;
+use crate::query::Id;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde_json::json;
+use std::sync::Arc;
+
+/// `POST /api/executions/{id}/continue`.
+pub(crate) async fn continue_one(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(id): Id,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let (execution, _) = find(&app, &id).await?;
+    let continuing = app.engine.continue_parked(execution, caller.name);
+    wait::unless_stopping(&app, continuing).await?;
+    Ok(answer(StatusCode::OK, &json!({ "executionId": execution.to_string(), "continued": true })))
+}
+
+/// `POST /api/executions/continue`: all that are parked because entries may be lost.
+pub(crate) async fn continue_all(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Response, Problem> {
+    administers(&caller)?;
+    let continuing = app.engine.continue_all(&caller.name);
+    let n_continued = wait::unless_stopping(&app, continuing).await?;
+    Ok(answer(StatusCode::OK, &json!({ "continued": n_continued })))
+}

@@ -1,0 +1,71 @@
+//! Saves what a damaged log holds. SQLite reads a log up to its first damaged frame; behind that one there is more.
+//!
+//! A frame's checksum builds on the one before it, and each frame names its own. So every frame can be checked alone, and
+//! a damaged one does no harm where a later one holds the same page.
+
+use super::format;
+use super::mark::MarkState;
+use super::wal::{FRAME_HEADER_BYTES, HEADER_BYTES, LogHeader};
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+/// What of a log can be saved.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct LogRescue {
+    page_bytes: usize,
+    /// The newest sound frame of each page, up to the last transaction that was acknowledged.
+    pages: BTreeMap<u32, usize>,
+    /// How many pages the database has then.
+    n_pages: u32,
+    /// Damaged frames that no later frame replaces.
+    pub(super) n_lost: usize,
+}
+
+/// Finds what can be saved of a log; `None` where its header is damaged, or it is not the log of the mark.
+pub(super) fn plan(log: &[u8], mark: &MarkState) -> Option<LogRescue> {
+    let position = mark.log?;
+    let header = LogHeader::parse(log).filter(|header| header.generation == position.generation)?;
+    let written = usize::try_from(position.written).ok()?;
+    let mut rescue = LogRescue { page_bytes: header.page_bytes, ..LogRescue::default() };
+    let (mut checker, mut lost) = (header.frames(), BTreeMap::new());
+    for (at, frame) in
+        log.get(HEADER_BYTES..)?.chunks(header.frame_bytes()).take(written).enumerate()
+    {
+        match checker.next(frame) {
+            Some(sound) => {
+                rescue.pages.insert(sound.page, at);
+                lost.remove(&sound.page);
+                if let Some(n_pages) = sound.commits_with {
+                    rescue.n_pages = n_pages;
+                }
+            }
+            None => {
+                let page = frame.first_chunk::<4>().map_or(0, |page| u32::from_be_bytes(*page));
+                lost.insert(page, at);
+            }
+        }
+    }
+    let n_there = log.len().saturating_sub(HEADER_BYTES) / header.frame_bytes();
+    rescue.n_lost = lost.len() + written.saturating_sub(n_there);
+    (rescue.n_pages > 0).then_some(rescue)
+}
+
+/// Writes the saved pages into the database, synced. The log is not needed afterwards.
+pub(super) fn apply(dir: &Path, log: &[u8], rescue: &LogRescue) -> io::Result<()> {
+    let main: File = OpenOptions::new().write(true).open(dir.join(format::FILE))?;
+    let page_bytes = rescue.page_bytes as u64;
+    for (page, at) in &rescue.pages {
+        let begin =
+            HEADER_BYTES + at * (FRAME_HEADER_BYTES + rescue.page_bytes) + FRAME_HEADER_BYTES;
+        let bytes = &log[begin..begin + rescue.page_bytes];
+        main.write_all_at(bytes, u64::from(*page - 1) * page_bytes)?;
+    }
+    let length = u64::from(rescue.n_pages) * page_bytes;
+    if main.metadata()?.len() < length {
+        main.set_len(length)?;
+    }
+    main.sync_all()
+}
