@@ -127,7 +127,8 @@ pub(super) fn recover(dir: &Path, now: Timestamp) -> Result<RecoveryReport, Open
     }
     let copies = copy_aside(dir, now).map_err(StoreError::from)?;
     let found = read_mark(dir).map_err(StoreError::from)?;
-    let (n_frames_lost, must_copy_rows) = settle_log(dir, &found).map_err(StoreError::from)?;
+    let (n_frames_lost, must_copy_rows) =
+        settle_log(dir, &copies, &found).map_err(StoreError::from)?;
     let left = tail::salvage(dir).map_err(StoreError::from)?;
     let is_sound = !must_copy_rows && is_sound(&path);
     let cut = if is_sound { None } else { Some(copy_rows(dir)?) };
@@ -196,7 +197,7 @@ fn rescue_of(dir: &Path, state: &mark::MarkState) -> io::Result<Option<(Vec<u8>,
 
 /// Brings what the log holds into the database where SQLite would not. Returns how many frames are lost, and whether the
 /// database must be copied row by row because of that.
-fn settle_log(dir: &Path, found: &FoundMark) -> io::Result<(usize, bool)> {
+fn settle_log(dir: &Path, copies: &Path, found: &FoundMark) -> io::Result<(usize, bool)> {
     let FoundMark::Sound(_, state) = found else { return Ok((0, false)) };
     let files = find_files(dir)?;
     let is_log_short = |missing: &mark::Shortfall| {
@@ -214,11 +215,25 @@ fn settle_log(dir: &Path, found: &FoundMark) -> io::Result<(usize, bool)> {
         remove(&format::log_of(&path))?;
         return Ok((usize::try_from(needed).unwrap_or(0), true));
     };
+    let n_readable = if rescue.n_lost == 0 { 0 } else { n_entries(&path) };
     rescue::apply(dir, &log, &rescue)?;
     for file in [format::log_of(&path), path.with_extension("db-shm")] {
         remove(&file)?;
     }
+    if rescue.n_lost > 0 && n_entries(&path) < n_readable {
+        // A page that is missing cost more than the transactions behind it: what SQLite reads is better.
+        for name in [format::FILE, "store.db-wal"] {
+            fs::copy(copies.join(name), dir.join(name))?;
+        }
+        return Ok((rescue.n_lost, false));
+    }
     Ok((rescue.n_lost, rescue.n_lost > 0))
+}
+
+/// How many entries can be read.
+fn n_entries(path: &Path) -> u64 {
+    let conn = format::look(path, format::STEPS).ok().flatten();
+    conn.and_then(|conn| walk(&conn, None).ok()).map_or(0, |rows| rows.n_entries)
 }
 
 /// Whether the database opens, and every row of it can be read.

@@ -6,7 +6,7 @@
 use super::format;
 use super::mark::MarkState;
 use super::wal::{FRAME_HEADER_BYTES, HEADER_BYTES, LogHeader};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -29,28 +29,31 @@ pub(super) fn plan(log: &[u8], mark: &MarkState) -> Option<LogRescue> {
     let position = mark.log?;
     let header = LogHeader::parse(log).filter(|header| header.generation == position.generation)?;
     let written = usize::try_from(position.written).ok()?;
+    let mut checker = header.frames();
+    let frames = log.get(HEADER_BYTES..)?.chunks(header.frame_bytes()).take(written);
+    let frames: Vec<_> = frames.map(|frame| (page_of(frame), checker.next(frame))).collect();
+    // Half a transaction is none.
+    let commits =
+        frames.iter().rposition(|(_, sound)| sound.is_some_and(|it| it.commits_with.is_some()));
+    let n_used = commits? + 1;
     let mut rescue = LogRescue { page_bytes: header.page_bytes, ..LogRescue::default() };
-    let (mut checker, mut lost) = (header.frames(), BTreeMap::new());
-    for (at, frame) in
-        log.get(HEADER_BYTES..)?.chunks(header.frame_bytes()).take(written).enumerate()
-    {
-        match checker.next(frame) {
-            Some(sound) => {
-                rescue.pages.insert(sound.page, at);
-                lost.remove(&sound.page);
-                if let Some(n_pages) = sound.commits_with {
-                    rescue.n_pages = n_pages;
-                }
-            }
-            None => {
-                let page = frame.first_chunk::<4>().map_or(0, |page| u32::from_be_bytes(*page));
-                lost.insert(page, at);
-            }
+    let mut lost = BTreeSet::new();
+    for (at, (page, sound)) in frames.iter().take(n_used).enumerate() {
+        if let Some(sound) = sound {
+            rescue.pages.insert(*page, at);
+            lost.remove(page);
+            rescue.n_pages = sound.commits_with.unwrap_or(rescue.n_pages);
+        } else {
+            lost.insert(*page);
         }
     }
-    let n_there = log.len().saturating_sub(HEADER_BYTES) / header.frame_bytes();
-    rescue.n_lost = lost.len() + written.saturating_sub(n_there);
-    (rescue.n_pages > 0).then_some(rescue)
+    rescue.n_lost = lost.len() + written.saturating_sub(n_used);
+    Some(rescue)
+}
+
+/// The page that a frame says it holds.
+fn page_of(frame: &[u8]) -> u32 {
+    frame.first_chunk::<4>().map_or(0, |page| u32::from_be_bytes(*page))
 }
 
 /// Writes the saved pages into the database, synced. The log is not needed afterwards.
