@@ -40,6 +40,18 @@ const SOAKS: &[Soak] = &[
         filter: "a_log_cut_anywhere",
     },
     Soak {
+        name: "corrupt",
+        about: "2,000 damaged data directories and power cuts: damage is reported, power cuts are not",
+        package: "store",
+        filter: "corrupt_files_are_reported",
+    },
+    Soak {
+        name: "corrupt-server",
+        about: "damaged data directories before the real server: refused, or every execution is equal",
+        package: "airlock",
+        filter: "a_damaged_directory_is_refused_or_unharmed",
+    },
+    Soak {
         name: "openapi",
         about: "2,649 descriptions that others wrote are imported; what is not is explained",
         package: "tools",

@@ -1,6 +1,7 @@
 //! The store as a whole: what is promised when all is well, when the disk is not, and after a crash.
 
 mod against_a_list;
+mod corrupt;
 mod damage;
 mod fixtures;
 mod follow;

@@ -1,0 +1,268 @@
+//! The campaign `corrupt`: every file of a data directory is damaged at random, or loses blocks with the power. Whatever was
+//! acknowledged before is equal afterwards, or the damage is reported.
+//!
+//! Small in the daily test. `AIRLOCK_SOAK=1` asks for 2,000 cases; `AIRLOCK_SEEDS=FIRST..END` for a slice of them.
+
+use super::mark::{Image, image, lay_out};
+use super::*;
+use crate::sqlite::{BootId, OpenError};
+use crate::{Record, Records};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+const CASES_DAILY: u64 = 50;
+const CASES_FULL: u64 = 2_000;
+
+/// Smallest part of a file that reaches the disk as a whole.
+const BLOCK_BYTES: usize = 512;
+
+const OTHER_BOOT: BootId = BootId([9; 16]);
+
+/// Numbers that depend on a seed alone.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        usize::try_from((mixed ^ (mixed >> 31)) % end.max(1) as u64).unwrap()
+    }
+}
+
+/// What was acknowledged.
+type Acknowledged = BTreeMap<u128, Vec<Entry>>;
+
+/// A directory in the middle of its life.
+struct Life {
+    /// What a kill would leave.
+    now: Image,
+    acknowledged: Acknowledged,
+    n_records: usize,
+    /// What a power cut leaves at least, and what was acknowledged with it.
+    durable: Image,
+    survives: Acknowledged,
+}
+
+/// Lives for a while: appends of each kind, records, restarts.
+async fn lived(random: &mut Random) -> Life {
+    let temp = tempfile::tempdir().unwrap();
+    let mut store = SqliteStore::open(temp.path()).unwrap();
+    let (mut acknowledged, mut n_records) = (Acknowledged::new(), 0);
+    let (mut durable, mut survives) = (image(temp.path()), Acknowledged::new());
+    for _ in 0..10 + random.below(40) {
+        let n = acknowledged.len() as u128 + 1;
+        let text = "x".repeat(random.below(300));
+        let mut is_synced = false;
+        match random.below(12) {
+            0..3 => {
+                store.append(whole(n)).await.unwrap();
+                acknowledged.insert(n, vec![line(1, "a"), end(2)]);
+            }
+            3..7 => {
+                write(&store, n, vec![line(1, &text)]).await.unwrap();
+                acknowledged.insert(n, vec![line(1, &text)]);
+            }
+            7..9 if n > 1 => {
+                let n = 1 + random.below(acknowledged.len()) as u128;
+                let entries = acknowledged.get_mut(&n).unwrap();
+                if !matches!(entries.last().unwrap().event, Event::Finished { .. }) {
+                    let next = line(entries.len() as u64 + 1, &text);
+                    write(&store, n, vec![next.clone()]).await.unwrap();
+                    entries.push(next);
+                }
+            }
+            9 => {
+                n_records += 1;
+                store.put("policy", &n_records.to_string(), text, 0).await.unwrap();
+                is_synced = true;
+            }
+            10 if random.below(4) == 0 => {
+                store.close().await;
+                store = SqliteStore::open(temp.path()).unwrap();
+                is_synced = true;
+            }
+            _ => {
+                let append = append(n, vec![line(1, &text)], running());
+                store.append(Append { strength: Strength::Synced, ..append }).await.unwrap();
+                acknowledged.insert(n, vec![line(1, &text)]);
+                is_synced = true;
+            }
+        }
+        if is_synced {
+            // What the tail holds is never synced: what was sorted in is.
+            let sorted: Vec<Record> = store.all("none").await.unwrap();
+            assert_eq!(sorted, []);
+            let barrier = append(u128::MAX - n, vec![line(1, "")], running());
+            store
+                .append(Append { strength: Strength::Synced, ..barrier })
+                .await
+                .or_else(ignored)
+                .unwrap();
+            (durable, survives) = (image(temp.path()), acknowledged.clone());
+        }
+    }
+    let now = image(temp.path());
+    store.close().await;
+    Life { now, acknowledged, n_records, durable, survives }
+}
+
+/// The barrier of the same number was there before.
+fn ignored(error: StoreError) -> Result<(), StoreError> {
+    if matches!(error, StoreError::Conflict) { Ok(()) } else { Err(error) }
+}
+
+/// Damages one file, and says how.
+fn damage(image: &mut Image, random: &mut Random) -> String {
+    let names: Vec<_> = image.keys().filter(|name| !name.ends_with("-shm")).cloned().collect();
+    let name = names[random.below(names.len())].clone();
+    let bytes = image.get_mut(&name).unwrap();
+    let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    let at = random.below(used);
+    match random.below(4) {
+        0 if !bytes.is_empty() => {
+            bytes[at] ^= 1 << random.below(8);
+            format!("{name}: a bit of byte {at} is flipped")
+        }
+        1 => {
+            let end = bytes.len().min(at + 1 + random.below(4_096));
+            bytes[at..end].fill(0);
+            format!("{name}: bytes {at} to {end} are zero")
+        }
+        2 => {
+            bytes.truncate(at);
+            format!("{name}: cut at {at}")
+        }
+        _ => {
+            image.remove(&name);
+            format!("{name} is gone")
+        }
+    }
+}
+
+/// Of what changed since the last sync, each block is there or not.
+fn cut_power(life: &Life, random: &mut Random) -> Image {
+    let mut left = Image::new();
+    for (name, now) in &life.now {
+        let empty = vec![];
+        let before = life.durable.get(name).unwrap_or(&empty);
+        let mut bytes = if random.below(2) == 0 {
+            now.clone()
+        } else {
+            now[..before.len().min(now.len())].to_vec()
+        };
+        bytes.resize(bytes.len().max(before.len()), 0);
+        for (at, block) in bytes.chunks_mut(BLOCK_BYTES).enumerate() {
+            let range = at * BLOCK_BYTES..at * BLOCK_BYTES + block.len();
+            let old = before.get(range.clone());
+            if random.below(2) == 0 && old != now.get(range) {
+                match old {
+                    Some(old) => block.copy_from_slice(old),
+                    None => block.fill(0),
+                }
+            }
+        }
+        left.insert(name.clone(), bytes);
+    }
+    left
+}
+
+/// The sums of a campaign.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Sums {
+    cases: usize,
+    refused: usize,
+    reported: usize,
+    unharmed: usize,
+    recovered: usize,
+    power_cuts: usize,
+    alarms: usize,
+    silent: usize,
+}
+
+/// Everything acknowledged, as the store has it; none where it reports damage.
+async fn shown(store: &SqliteStore, acknowledged: &Acknowledged, n_records: usize) -> Option<bool> {
+    let mut is_equal = true;
+    for (n, entries) in acknowledged {
+        match Journal::read(store, id(*n), Seq(0), usize::MAX).await {
+            Ok(found) => is_equal &= found.starts_with(entries),
+            Err(StoreError::Damaged(_)) => return None,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    match store.all("policy").await {
+        Ok(records) => Some(is_equal && records.len() >= n_records),
+        Err(StoreError::Damaged(_)) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+async fn damaged_case(life: &Life, random: &mut Random, sums: &mut Sums) -> String {
+    let mut image = life.now.clone();
+    let how = damage(&mut image, random);
+    let dir = lay_out(&image);
+    let store = match SqliteStore::open(dir.path()) {
+        Ok(store) => store,
+        Err(
+            OpenError::Short { .. } | OpenError::Foreign | OpenError::Store(StoreError::Damaged(_)),
+        ) => {
+            sums.refused += 1;
+            SqliteStore::recover(dir.path(), Timestamp(1))
+                .unwrap_or_else(|error| panic!("{how}: {error}"));
+            let store =
+                SqliteStore::open(dir.path()).unwrap_or_else(|error| panic!("{how}: {error}"));
+            assert!(store.data_loss().await.unwrap().is_some(), "{how}");
+            let is_read = shown(&store, &life.acknowledged, life.n_records).await;
+            sums.recovered += usize::from(is_read.is_some());
+            store.close().await;
+            return how;
+        }
+        Err(other) => panic!("{how}: {other}"),
+    };
+    let is_reported = store.data_loss().await.unwrap().is_some();
+    match (shown(&store, &life.acknowledged, life.n_records).await, is_reported) {
+        (None, _) | (Some(_), true) => sums.reported += 1,
+        (Some(true), false) => sums.unharmed += 1,
+        (Some(false), false) => sums.silent += 1,
+    }
+    store.close().await;
+    how
+}
+
+async fn power_case(life: &Life, random: &mut Random, sums: &mut Sums) {
+    let dir = lay_out(&cut_power(life, random));
+    sums.power_cuts += 1;
+    match SqliteStore::open_in_boot(dir.path(), OTHER_BOOT) {
+        Ok(store) => {
+            let is_equal = shown(&store, &life.survives, 0).await;
+            assert_eq!(is_equal, Some(true), "something synced is gone");
+            sums.alarms += usize::from(store.data_loss().await.unwrap().is_some());
+            store.close().await;
+        }
+        Err(_) => sums.alarms += 1,
+    }
+}
+
+fn seeds() -> Range<u64> {
+    let is_full = std::env::var_os("AIRLOCK_SOAK").is_some();
+    let all = 0..if is_full { CASES_FULL } else { CASES_DAILY };
+    let Ok(slice) = std::env::var("AIRLOCK_SEEDS") else { return all };
+    let (first, end) = slice.split_once("..").expect("AIRLOCK_SEEDS is FIRST..END");
+    first.parse().unwrap()..end.parse().unwrap()
+}
+
+#[tokio::test]
+#[expect(clippy::print_stdout, reason = "a campaign prints its sums")]
+async fn corrupt_files_are_reported_and_power_cuts_raise_no_alarm() {
+    let (seeds, mut sums) = (seeds(), Sums::default());
+    for seed in seeds.clone() {
+        let mut random = Random(seed);
+        let life = lived(&mut random).await;
+        let how = damaged_case(&life, &mut random, &mut sums).await;
+        assert_eq!(sums.silent, 0, "seed {seed}: {how}");
+        power_case(&life, &mut random, &mut sums).await;
+        assert_eq!(sums.alarms, 0, "seed {seed}: a power cut raised an alarm");
+        sums.cases += 1;
+    }
+    println!("corrupt, seeds {seeds:?}: {sums:?}");
+}
