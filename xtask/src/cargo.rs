@@ -3,6 +3,7 @@
 use crate::print::say;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
+use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -54,6 +55,22 @@ impl Cargo {
         Ok(())
     }
 
+    /// Runs it and passes each line of its standard error to `watch` as it comes.
+    pub(crate) fn run_watched(&self, watch: &mut dyn FnMut(&str)) -> Result<()> {
+        say(&format!("$ {}", self.shown()));
+        let mut child = self.command().stderr(Stdio::piped()).spawn().context("start cargo")?;
+        let errors = child.stderr.take().expect("it is piped");
+        // What a fuzz target prints may be no text.
+        for line in BufReader::new(errors).split(b'\n').map_while(Result::ok) {
+            watch(&String::from_utf8_lossy(&line));
+        }
+        let status = child.wait().context("wait for cargo")?;
+        if !status.success() {
+            bail!("`{}` failed ({status})", self.shown());
+        }
+        Ok(())
+    }
+
     /// Runs it quietly and returns what it printed.
     pub(crate) fn read(&self) -> Result<String> {
         let output = self.command().stderr(Stdio::inherit()).output().context("start cargo")?;
@@ -65,7 +82,7 @@ impl Cargo {
 
     #[expect(
         clippy::disallowed_methods,
-        reason = "a build tool starts cargo; both callers wait for it"
+        reason = "a build tool starts cargo; every caller waits for it"
     )]
     fn command(&self) -> Command {
         // The cargo that runs us, so that a chosen toolchain stays chosen.

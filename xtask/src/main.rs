@@ -51,6 +51,8 @@ enum Verb {
     Soak {
         /// Which one; all when not given.
         name: Option<String>,
+        #[command(flatten)]
+        options: soak::Options,
     },
     /// Runs tests that rewrite their expectations; read the diff afterwards.
     Bless {
@@ -67,7 +69,7 @@ fn main() -> ExitCode {
         Verb::Tidy => tidy::run(),
         Verb::Bench { name, check } => bench::run(name.as_deref(), check),
         Verb::Layout { check } => layout::run(check),
-        Verb::Soak { name } => soak::run(name.as_deref()),
+        Verb::Soak { name, options } => soak::run(name.as_deref(), options),
         Verb::Bless { package } => bless::run(package.as_deref()),
     };
     match outcome {

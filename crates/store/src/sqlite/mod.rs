@@ -9,6 +9,8 @@
 //! ```
 
 mod checkpoint;
+#[doc(hidden)]
+pub mod decoders;
 mod files;
 mod follow;
 mod format;

@@ -247,6 +247,11 @@ fn bytes_of(file: &File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The executions that these bytes begin with, all of one time.
+pub(super) fn decode(bytes: &[u8]) -> Vec<Whole> {
+    sound(bytes).1
+}
+
 /// The sound frames of one time that a file begins with: where they end, and what is in them.
 fn sound(bytes: &[u8]) -> (FoundTail, Vec<Whole>) {
     let (mut rest, mut end, mut time, mut found) = (bytes, 0, None, Vec::new());
@@ -270,7 +275,8 @@ fn next(rest: &mut &[u8]) -> Option<(u64, Whole)> {
     Some((time, whole(payload)?))
 }
 
-fn whole(mut rest: &[u8]) -> Option<Whole> {
+/// An execution from the bytes behind its header.
+pub(super) fn whole(mut rest: &[u8]) -> Option<Whole> {
     let execution = ExecutionId::from_uuid(Uuid::from_bytes(array(&mut rest)?));
     let caller = text(&mut rest)?.to_owned();
     let entries = Rendered::kept(rest.to_vec());

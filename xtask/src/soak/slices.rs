@@ -1,0 +1,174 @@
+//! Campaigns: a test whose cases are numbered, run in slices. A call continues where the records end.
+//!
+//! The test finds its range in `AIRLOCK_SOAK_RANGE` as `FROM..TO`, and writes its sums, a JSON object of whole
+//! numbers, to the file named by `AIRLOCK_SOAK_SUMS`.
+
+use super::records::{Records, date_and_machines, sum};
+use crate::cargo::{Cargo, root};
+use crate::print::say;
+use anyhow::{Context, Result, bail};
+use serde_json::{Map, Value, json};
+use std::fs;
+use std::ops::Range;
+use std::time::Instant;
+
+/// A test with numbered cases.
+pub(super) struct Campaign {
+    pub(super) package: &'static str,
+    /// The test binary.
+    pub(super) test: &'static str,
+    /// The test's name.
+    pub(super) filter: &'static str,
+    /// What a case is, in the plural.
+    pub(super) unit: &'static str,
+    pub(super) cases: Cases,
+    /// Cases of a slice, unless the user says otherwise.
+    pub(super) slice: u64,
+}
+
+/// How many cases there are.
+pub(super) enum Cases {
+    Number(u64),
+    /// As many as the files in this folder have lines.
+    LinesBelow(&'static str),
+}
+
+/// How much to run in one call.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bound {
+    pub(super) slices_max: u64,
+    /// The size of a slice, if not the usual one.
+    pub(super) size: Option<u64>,
+}
+
+impl Campaign {
+    /// Runs the slices that have not passed yet, up to the bound, and prints the sums.
+    pub(super) fn run(&self, name: &str, bound: Bound) -> Result<()> {
+        let records = Records::of(name)?;
+        let end = self.cases.count()?;
+        for _ in 0..bound.slices_max {
+            let size = bound.size.unwrap_or(self.slice).max(1);
+            let Some(range) = next(&passed(&records.read()?), size, end) else { break };
+            say(&format!("-- {} {} to {} of {end}", self.unit, range.start, range.end));
+            self.run_slice(&records, &range)?;
+        }
+        self.report(name)
+    }
+
+    fn run_slice(&self, records: &Records, range: &Range<u64>) -> Result<()> {
+        let sums = records.file("sums.json");
+        // It is missing unless a slice was interrupted.
+        let _ = fs::remove_file(&sums);
+        let began = Instant::now();
+        let outcome =
+            Cargo::new(&["test", "--package", self.package, "--test", self.test, "--", self.filter])
+                .arg("--nocapture")
+                .env("AIRLOCK_SOAK", "1")
+                .env("AIRLOCK_SOAK_RANGE", format!("{}..{}", range.start, range.end))
+                .env("AIRLOCK_SOAK_SUMS", sums.display().to_string())
+                .run();
+        let text = fs::read_to_string(&sums).ok();
+        let found: Option<Value> = text.and_then(|text| serde_json::from_str(&text).ok());
+        if outcome.is_ok() && found.is_none() {
+            bail!("no test of {} {} wrote sums: is its name still {}?", self.package, self.test, self.filter);
+        }
+        records.append(Map::from_iter([
+            ("from".to_owned(), json!(range.start)),
+            ("to".to_owned(), json!(range.end)),
+            ("passed".to_owned(), json!(outcome.is_ok())),
+            ("seconds".to_owned(), json!(began.elapsed().as_secs())),
+            ("sums".to_owned(), found.unwrap_or_default()),
+        ]))?;
+        outcome
+    }
+
+    /// Prints what all slices together found.
+    pub(super) fn report(&self, name: &str) -> Result<()> {
+        let slices = Records::of(name)?.read()?;
+        let (good, bad): (Vec<_>, Vec<_>) = slices.iter().partition(|slice| slice["passed"] == true);
+        let n_passed: u64 =
+            passed(&slices).iter().map(|range| range.end.saturating_sub(range.start)).sum();
+        let seconds: u64 = good.iter().filter_map(|slice| slice["seconds"].as_u64()).sum();
+        say(&format!(
+            "{name}: {n_passed} of {} {} in {} slices and {} min; {}",
+            self.cases.count()?,
+            self.unit,
+            good.len(),
+            seconds / 60,
+            date_and_machines(&good),
+        ));
+        for (what, n) in sum(good.into_iter()) {
+            say(&format!("  {what:<24} {n:>9}"));
+        }
+        for slice in bad {
+            say(&format!("  FAILED: {} to {} at {}", slice["from"], slice["to"], slice["at"]));
+        }
+        Ok(())
+    }
+}
+
+impl Cases {
+    fn count(&self) -> Result<u64> {
+        match self {
+            Self::Number(n) => Ok(*n),
+            Self::LinesBelow(folder) => {
+                let files = fs::read_dir(root().join(folder)).with_context(|| format!("read {folder}"))?;
+                let mut n_lines = 0;
+                for file in files {
+                    n_lines += fs::read_to_string(file?.path())?.lines().count() as u64;
+                }
+                Ok(n_lines)
+            }
+        }
+    }
+}
+
+/// The ranges that have passed, in order, without overlaps.
+fn passed(slices: &[Value]) -> Vec<Range<u64>> {
+    let mut ranges: Vec<_> = slices
+        .iter()
+        .filter(|slice| slice["passed"] == true)
+        .filter_map(|slice| Some(slice["from"].as_u64()?..slice["to"].as_u64()?))
+        .collect();
+    ranges.sort_by_key(|range| range.start);
+    let mut end = 0;
+    for range in &mut ranges {
+        range.start = range.start.max(end);
+        end = end.max(range.end);
+    }
+    ranges.retain(|range| range.start < range.end);
+    ranges
+}
+
+/// The first cases that have not passed: at most `size`, and none at or beyond `end`.
+fn next(passed: &[Range<u64>], size: u64, end: u64) -> Option<Range<u64>> {
+    let mut from = 0;
+    for range in passed {
+        if range.start > from {
+            return Some(from..range.start.min(from + size));
+        }
+        from = range.end;
+    }
+    (from < end).then(|| from..end.min(from + size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slice(from: u64, to: u64, passed: bool) -> Value {
+        json!({ "from": from, "to": to, "passed": passed })
+    }
+
+    #[test]
+    fn a_call_continues_with_the_first_gap() {
+        assert_eq!(next(&[], 50, 120), Some(0..50));
+        let slices = [slice(0, 50, true), slice(50, 100, false), slice(100, 120, true)];
+        assert_eq!(next(&passed(&slices), 50, 120), Some(50..100));
+        assert_eq!(next(&passed(&slices), 20, 120), Some(50..70));
+        let slices = [slice(0, 50, true), slice(50, 100, true), slice(40, 110, true)];
+        assert_eq!(passed(&slices), [0..50, 50..110]);
+        assert_eq!(next(&passed(&slices), 50, 120), Some(110..120));
+        assert_eq!(next(&passed(&slices), 50, 110), None);
+    }
+}
