@@ -52,6 +52,11 @@ delete world.FinalizationRegistry;
 delete world.Atomics;
 delete world.SharedArrayBuffer;
 delete world.InternalError;
+
+// The call sites that `Error.prepareStackTrace` receives would hand out the functions on the stack, ours among them.
+Error.prepareStackTrace = (error, sites) => getPrototypeOf(sites[0]);
+delete new Error().stack.getFunction;
+Error.prepareStackTrace = undefined;
 delete kit.InternalErrorPrototype.constructor;
 
 // What later versions change in what is here already.

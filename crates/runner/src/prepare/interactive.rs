@@ -7,7 +7,7 @@
 )]
 
 use super::{
-    SyntaxProblem, check_size, depth, fence, problem, recover, strip, waits_at_top, with_code,
+    SyntaxProblem, check_size, depth, fence, problem, read_script_or_module, recover, strip, with_code,
 };
 use lifecycle::Convention;
 use oxc_allocator::Allocator;
@@ -76,10 +76,7 @@ fn parse<'a>(allocator: &'a Allocator, text: &'a str) -> Result<Program<'a>, Vec
     let read = |language| {
         Parser::new(allocator, text, language).with_options(ParseOptions::default()).parse()
     };
-    let mut parsed = read(SourceType::ts());
-    if waits_at_top(&parsed) {
-        parsed = read(SourceType::ts().with_module(true));
-    }
+    let parsed = read_script_or_module(read, SourceType::ts());
     if !parsed.panicked && parsed.diagnostics.is_empty() {
         return Ok(parsed.program);
     }

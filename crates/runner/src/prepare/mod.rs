@@ -137,22 +137,31 @@ pub(crate) fn parse_prepared<'a>(allocator: &'a Allocator, text: &'a str) -> Opt
 }
 
 fn parse_as<'a>(allocator: &'a Allocator, text: &'a str, language: SourceType) -> ParserReturn<'a> {
-    let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
-    let parsed = Parser::new(allocator, text, language).with_options(options).parse();
-    match waits_at_top(&parsed) {
-        true => {
-            Parser::new(allocator, text, language.with_module(true)).with_options(options).parse()
-        }
-        false => parsed,
-    }
+    let read = |language| {
+        let options =
+            ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
+        Parser::new(allocator, text, language).with_options(options).parse()
+    };
+    read_script_or_module(read, language)
 }
 
-/// Whether all that is wrong is `for await` outside a function: modules have it, and programs run as if inside one.
-fn waits_at_top(parsed: &ParserReturn<'_>) -> bool {
-    const REFUSED: &str = "`for await` loops are only allowed within async functions";
-    !parsed.panicked
-        && !parsed.diagnostics.is_empty()
-        && parsed.diagnostics.iter().all(|found| found.message.starts_with(REFUSED))
+/// Parses the text as a script and, where that fails, as a module. In a script `await` may be a name, so that
+/// `await {` and `for await` outside a function are errors there; programs run as if inside an async function.
+fn read_script_or_module<'a>(
+    read: impl Fn(SourceType) -> ParserReturn<'a>,
+    language: SourceType,
+) -> ParserReturn<'a> {
+    const FOR_AWAIT: &str = "`for await` loops are only allowed within async functions";
+    let is_good = |parsed: &ParserReturn<'_>| !parsed.panicked && parsed.diagnostics.is_empty();
+    let script = read(language);
+    if is_good(&script) {
+        return script;
+    }
+    let module = read(language.with_module(true));
+    let is_about_await = !script.panicked
+        && script.diagnostics.iter().all(|found| found.message.starts_with(FOR_AWAIT));
+    // Where neither is good, what is wrong with the script is what users expect to read.
+    if is_good(&module) || is_about_await { module } else { script }
 }
 
 fn check_size(source: &str) -> Result<(), SyntaxProblem> {

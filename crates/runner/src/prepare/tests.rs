@@ -462,3 +462,17 @@ fn waiting_for_each_of_a_list_needs_no_function_around_it() {
     assert_eq!(typed.0, "for await (const x of y       ) f(x)");
     assert!(prepare("() => { for await (const x of y) f(x) }", ExplicitReturn).is_err());
 }
+
+#[test]
+fn an_object_may_be_awaited_at_the_top() {
+    for text in [
+        "return await { then(done) { done(1) } }",
+        "const { a } = await { a: 1 }\nreturn a",
+        "return (await {}).b",
+    ] {
+        assert_eq!(prepare(text, ExplicitReturn).map(|Prepared(text)| text), Ok(text.to_owned()));
+    }
+    assert!(prepare("await { a: 1 }.a", LastExpression).is_ok());
+    let problem = prepare("return await { then( }", ExplicitReturn).unwrap_err();
+    assert_eq!((problem.line, problem.column), (1, 13), "{problem:?}");
+}

@@ -77,6 +77,19 @@ fn prepare_stack_trace_changes_only_the_guests_own_stacks() {
 }
 
 #[test]
+fn a_call_site_hands_out_no_function_of_the_world() {
+    assert_eq!(
+        value(
+            "const seen = [];
+             Error.prepareStackTrace = (error, sites) => { for (const site of sites) seen.push(typeof site.getFunction); return '' };
+             structuredClone({ get a() { return new Error('x').stack } });
+             [seen.length > 1, ...new Set(seen)]"
+        ),
+        r#"[true,"undefined"]"#
+    );
+}
+
+#[test]
 fn values_that_resist_being_shown_are_shown_all_the_same() {
     let shown = printed(
         "console.log(new Proxy({}, { ownKeys() { throw 1 } }));
