@@ -19,10 +19,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// On an ordinary run, one program in so many goes through every door; the others only through the first one.
-const SAMPLE_EVERY: usize = 12;
+const SAMPLE_EVERY: usize = 15;
 
 /// Programs that run at the same time.
-const LANES: usize = 4;
+const LANES: usize = 6;
 
 /// A program and a door.
 struct Job<'a> {

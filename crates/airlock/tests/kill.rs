@@ -13,8 +13,8 @@ use killed::{CurrentServer, Dice, PATIENCE, Person, Upstream, attempt, follow};
 use serde_json::{Value, json};
 use served::{Client, Served};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Stops of an ordinary run.
@@ -111,7 +111,8 @@ fn a_server_stopped_at_any_moment_loses_nothing_and_writes_nothing_twice() {
     });
     let client = current.client();
     counts.n_entries = journals_are_contiguous(&client);
-    counts.n_entries_followed = followers_heard_each_entry_once(&client, &heard.into_inner().unwrap());
+    counts.n_entries_followed =
+        followers_heard_each_entry_once(&client, &heard.into_inner().unwrap());
     requests_arrived_once(&upstream, &person, &started);
     assert!(started.len() as u64 > range.end - range.start, "too few programs were started");
     assert_eq!(served.stop(), Some(0));
@@ -217,8 +218,7 @@ fn journals_are_contiguous(client: &Client) -> u64 {
             let entries = journal(client, execution);
             let seqs: Vec<_> = entries.iter().filter_map(|entry| entry["seq"].as_u64()).collect();
             assert_eq!(seqs, (1..=entries.len() as u64).collect::<Vec<_>>(), "{execution}");
-            let missing =
-                entries.iter().find(|entry| entry["error"]["code"] == "tool_not_found");
+            let missing = entries.iter().find(|entry| entry["error"]["code"] == "tool_not_found");
             assert_eq!(missing, None, "a tool that exists was not found");
             n_entries += seqs.len() as u64;
         }

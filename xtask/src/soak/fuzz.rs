@@ -1,6 +1,6 @@
 //! The fuzz targets of `fuzz/`, in slices of a minute. The least tested target comes first.
 //!
-//! The corpus that libFuzzer collects stays in `fuzz/corpus`, so that a call continues where the last one ended.
+//! The corpus that libFuzzer collects stays below `target/soak/fuzz`, so that a call continues where the last one ended.
 
 use super::records::{Records, date_and_machines, sum};
 use super::slices::Bound;
@@ -66,18 +66,23 @@ fn install() -> Result<()> {
 }
 
 fn run_slice(records: &Records, target: &str, seconds: u64) -> Result<()> {
-    let folder = |kind: &str| root().join("fuzz").join(kind).join(target);
-    fs::create_dir_all(folder("corpus")).context("create a corpus")?;
+    let corpus = records.file("corpus").join(target);
+    let seeds = root().join("fuzz/seeds").join(target);
+    fs::create_dir_all(&corpus).context("create a corpus")?;
+    let cargo_fuzz = |verb| {
+        Cargo::new(&["fuzz", verb, "--sanitizer", "none", target]).env("RUSTC_BOOTSTRAP", "1")
+    };
+    // A target that does not compile has found nothing.
+    cargo_fuzz("build").run()?;
     let mut figures = Figures::default();
-    let outcome = Cargo::new(&["fuzz", "run", "--sanitizer", "none", target])
+    let outcome = cargo_fuzz("run")
         // The first folder receives what is found; the second is only read.
-        .arg(&folder("corpus").display().to_string())
-        .arg(&folder("seeds").display().to_string())
+        .arg(&corpus.display().to_string())
+        .arg(&seeds.display().to_string())
         .arg("--")
         .arg(&format!("-max_total_time={seconds}"))
         .arg(&format!("-max_len={INPUT_BYTES_MAX}"))
         .arg("-print_final_stats=1")
-        .env("RUSTC_BOOTSTRAP", "1")
         .run_watched(&mut |line| {
             figures.read(line);
             if is_progress(line) {
@@ -91,7 +96,9 @@ fn run_slice(records: &Records, target: &str, seconds: u64) -> Result<()> {
         ("sums".to_owned(), json!({ "seconds": seconds, "executions": figures.executions })),
     ]))?;
     if outcome.is_err() {
-        bail!("{target} failed: once it is fixed, move its input from fuzz/artifacts to fuzz/seeds");
+        bail!(
+            "{target} failed: once it is fixed, move its input from fuzz/artifacts to fuzz/seeds"
+        );
     }
     outcome
 }
@@ -120,7 +127,9 @@ pub(super) fn report() -> Result<()> {
     let good: Vec<_> = slices.iter().filter(|slice| slice["passed"] == true).collect();
     say(&format!("fuzz: {} slices; {}", good.len(), date_and_machines(&good)));
     for Target { name, seconds, executions, coverage } in targets(&slices)? {
-        say(&format!("  {name:<20} {seconds:>6} s {executions:>12} executions {coverage:>7} edges"));
+        say(&format!(
+            "  {name:<20} {seconds:>6} s {executions:>12} executions {coverage:>7} edges"
+        ));
     }
     for slice in slices.iter().filter(|slice| slice["passed"] == false) {
         say(&format!("  FAILED: {} at {}", slice["target"], slice["at"]));

@@ -158,12 +158,12 @@ pub(crate) fn run(name: Option<&str>, options: Options) -> Result<()> {
     if options.report {
         return chosen.into_iter().try_for_each(report);
     }
-    packages::run()?;
     let bound = Bound { slices_max: options.slices.unwrap_or(u64::MAX), size: options.slice };
     for soak in chosen {
         say(&format!("\n== {}: {}", soak.name, soak.about));
         match &soak.work {
             Work::Tests { package, filter } => {
+                packages::run()?;
                 require_test(package, &tests(package, filter))?;
                 tests(package, filter).arg("--nocapture").run()?;
             }

@@ -60,17 +60,29 @@ impl Campaign {
         // It is missing unless a slice was interrupted.
         let _ = fs::remove_file(&sums);
         let began = Instant::now();
-        let outcome =
-            Cargo::new(&["test", "--package", self.package, "--test", self.test, "--", self.filter])
-                .arg("--nocapture")
-                .env("AIRLOCK_SOAK", "1")
-                .env("AIRLOCK_SOAK_RANGE", format!("{}..{}", range.start, range.end))
-                .env("AIRLOCK_SOAK_SUMS", sums.display().to_string())
-                .run();
+        let outcome = Cargo::new(&[
+            "test",
+            "--package",
+            self.package,
+            "--test",
+            self.test,
+            "--",
+            self.filter,
+        ])
+        .arg("--nocapture")
+        .env("AIRLOCK_SOAK", "1")
+        .env("AIRLOCK_SOAK_RANGE", format!("{}..{}", range.start, range.end))
+        .env("AIRLOCK_SOAK_SUMS", sums.display().to_string())
+        .run();
         let text = fs::read_to_string(&sums).ok();
         let found: Option<Value> = text.and_then(|text| serde_json::from_str(&text).ok());
         if outcome.is_ok() && found.is_none() {
-            bail!("no test of {} {} wrote sums: is its name still {}?", self.package, self.test, self.filter);
+            bail!(
+                "no test of {} {} wrote sums: is its name still {}?",
+                self.package,
+                self.test,
+                self.filter
+            );
         }
         records.append(Map::from_iter([
             ("from".to_owned(), json!(range.start)),
@@ -85,7 +97,8 @@ impl Campaign {
     /// Prints what all slices together found.
     pub(super) fn report(&self, name: &str) -> Result<()> {
         let slices = Records::of(name)?.read()?;
-        let (good, bad): (Vec<_>, Vec<_>) = slices.iter().partition(|slice| slice["passed"] == true);
+        let (good, bad): (Vec<_>, Vec<_>) =
+            slices.iter().partition(|slice| slice["passed"] == true);
         let n_passed: u64 =
             passed(&slices).iter().map(|range| range.end.saturating_sub(range.start)).sum();
         let seconds: u64 = good.iter().filter_map(|slice| slice["seconds"].as_u64()).sum();
@@ -112,7 +125,8 @@ impl Cases {
         match self {
             Self::Number(n) => Ok(*n),
             Self::LinesBelow(folder) => {
-                let files = fs::read_dir(root().join(folder)).with_context(|| format!("read {folder}"))?;
+                let files =
+                    fs::read_dir(root().join(folder)).with_context(|| format!("read {folder}"))?;
                 let mut n_lines = 0;
                 for file in files {
                     n_lines += fs::read_to_string(file?.path())?.lines().count() as u64;

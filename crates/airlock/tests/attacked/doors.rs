@@ -29,7 +29,7 @@ impl TimeLimit {
 
     pub(super) const fn ms(self) -> u64 {
         match self {
-            Self::Short => 300,
+            Self::Short => 150,
             Self::Long => 20_000,
         }
     }
@@ -87,7 +87,7 @@ impl Door for ExecutorDoor {
         if answer.status != 200 {
             return (failed(&seen["_tag"], &seen["message"]), answer.body);
         }
-        (ended(&self.0, &answer.execution(), &seen["status"]), answer.body)
+        (ended(&self.0, &answer.execution()), answer.body)
     }
 }
 
@@ -109,9 +109,9 @@ impl Door for McpDoor {
         }
         // An MCP result does not name its execution. It is this caller's newest one.
         let newest = self.0.get("/api/executions?limit=1").json();
-        let execution = newest["executions"][0]["executionId"].as_str().unwrap_or_default().to_owned();
-        let status = &told["result"]["structuredContent"]["status"];
-        (ended(&self.0, &execution, status), answer.body)
+        let execution =
+            newest["executions"][0]["executionId"].as_str().unwrap_or_default().to_owned();
+        (ended(&self.0, &execution), answer.body)
     }
 }
 
@@ -124,14 +124,14 @@ fn mcp_message(answer: &Answer) -> Value {
 }
 
 /// How an execution ended, by its recorded outcome. One that asks is cancelled.
-fn ended(client: &Client, execution: &str, status: &Value) -> Outcome {
-    if status == "paused" || status == "waiting_for_interaction" {
-        client.post(&format!("/api/executions/{execution}/cancel"), "{}");
-        return failed(&json!("asks"), &Value::Null);
-    }
+fn ended(client: &Client, execution: &str) -> Outcome {
     let result = client.get(&format!("/api/executions/{execution}/result?wait=20000")).json();
     match result["status"].as_str() {
         Some("completed") => Outcome::Value(result["result"].clone()),
+        Some("paused") => {
+            client.post(&format!("/api/executions/{execution}/cancel"), "{}");
+            failed(&json!("asks"), &Value::Null)
+        }
         _ => failed(&result["error"]["code"], &result["error"]["message"]),
     }
 }
@@ -142,8 +142,7 @@ struct EnclaveDoor(Client);
 impl Door for EnclaveDoor {
     fn run(&mut self, code: &str, limit: TimeLimit) -> (Outcome, String) {
         // Tools that the catalogue does not have are nobody's here.
-        let body =
-            json!({ "code": code, "tools": [], "limits": { "maxDurationMs": limit.ms() } });
+        let body = json!({ "code": code, "tools": [], "limits": { "maxDurationMs": limit.ms() } });
         let answer = self.0.post("/sessions", &body.to_string());
         let last = answer.body.lines().last().unwrap_or_default();
         let event: Value = serde_json::from_str(last).unwrap_or_default();
@@ -167,14 +166,13 @@ pub(super) fn failed(code: &Value, message: &Value) -> Outcome {
         "TIMEOUT" | "evalTimeout" => "timeout",
         "internal_error" | "INTERNAL_ERROR" => "internal",
         "MEMORY_LIMIT_EXCEEDED" => "memory_limit",
+        "MAX_STDOUT_BYTES" => "limit_exceeded",
+        "STUCK" => "stuck",
         "serialization_error" | "SERIALIZATION_ERROR" => "serialization",
         "validation_error" | "VALIDATION_ERROR" => "validation",
         "tool_error" | "TOOL_ERROR" => "tool",
         "TOOL_NOT_FOUND" => "tool_not_found",
         code => code,
     };
-    Outcome::Failed {
-        code: code.to_owned(),
-        message: message.to_owned(),
-    }
+    Outcome::Failed { code: code.to_owned(), message: message.to_owned() }
 }

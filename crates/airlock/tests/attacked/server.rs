@@ -21,7 +21,7 @@ const CANARIES: [&str; 5] = [
 /// What guests may use here: little processor time, because every door but this server's sets its own limits.
 const CONFIG: &str = "[limits]
 cpu_ms_max = 400
-active_ms_max = 4000
+active_ms_max = 20000
 
 [sources.hostile.tools.echo]
 description = \"Returns its standard input.\"
@@ -114,7 +114,8 @@ fn token(data_dir: &Path, name: &str) -> String {
 }
 
 fn plant_in_vault(admin: &Client, echo: &Echo) {
-    let source = json!({ "slug": "things", "spec": { "kind": "blob", "value": echo.description() } });
+    let source =
+        json!({ "slug": "things", "spec": { "kind": "blob", "value": echo.description() } });
     let added = admin.post("/api/openapi/specs", &source.to_string());
     assert!(added.status < 300, "{added:?}");
     connect(admin, json!({ "name": "main", "template": "bearer", "value": CANARIES[2] }));

@@ -29,13 +29,16 @@ fn read_stream(
     let client = server.client();
     let mut stream = TcpStream::connect(&client.address)?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    let last = heard.last().map_or(0, |entry| entry["seq"].as_u64().unwrap_or_default()).to_string();
+    let last =
+        heard.last().map_or(0, |entry| entry["seq"].as_u64().unwrap_or_default()).to_string();
     let headers = [("Accept", "text/event-stream"), ("Last-Event-ID", last.as_str())];
     let path = format!("/api/executions/{execution}/events");
     stream.write_all(client.head("GET", &path, &headers, 0).as_bytes())?;
     for line in BufReader::new(stream).lines() {
         // A line that broke off is no entry: it comes again.
-        if let Some(entry) = line?.strip_prefix("data: ").and_then(|json| serde_json::from_str(json).ok()) {
+        if let Some(entry) =
+            line?.strip_prefix("data: ").and_then(|json| serde_json::from_str(json).ok())
+        {
             heard.push(entry);
         }
     }

@@ -86,7 +86,8 @@ fn answer(
 }
 
 fn description(url: &str) -> Value {
-    let id = json!({ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } });
+    let id =
+        json!({ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } });
     let operation = |name: &str| {
         json!({ "operationId": name, "tags": ["t"], "parameters": [id],
             "responses": { "200": { "description": "ok" } } })

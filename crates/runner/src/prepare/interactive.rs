@@ -7,7 +7,8 @@
 )]
 
 use super::{
-    SyntaxProblem, check_size, depth, fence, problem, read_script_or_module, recover, strip, with_code,
+    SyntaxProblem, check_size, depth, fence, problem, read_script_or_module, recover, strip,
+    with_code,
 };
 use lifecycle::Convention;
 use oxc_allocator::Allocator;
