@@ -342,6 +342,29 @@ pub struct Wrote<'a> {
 
 /// Appends a message of this language and its line break.
 pub fn encode(message: &impl Serialize, to: &mut Vec<u8>) {
+    let start = to.len();
     serde_json::to_writer(&mut *to, message).expect("messages have no failing members");
+    // A payload may have line breaks between its values. They would end the line, and what follows one could be read as a
+    // message of its own.
+    for byte in &mut to[start..] {
+        *byte = if *byte == b'\n' { b' ' } else { *byte };
+    }
     to.push(b'\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_with_line_breaks_stays_within_its_line() {
+        let args = RawJson::parse("[\n{\"interrupt\":{\"task\":0}}\n]").unwrap();
+        let now = Now { at: Timestamp(1), frame: 2 };
+        let settle = Settle { call: 1, outcome: Settled::Returned(Some(args)), now };
+        let mut line = vec![];
+        encode(&ToSession::Settle(settle), &mut line);
+        let expected = "{\"settle\":{\"call\":1,\"outcome\":{\"returned\":[ {\"interrupt\":{\"task\":0}} ]},\
+                        \"now\":{\"at\":1,\"frame\":2}}}\n";
+        assert_eq!(String::from_utf8(line).unwrap(), expected);
+    }
 }
