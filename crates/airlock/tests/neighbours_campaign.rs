@@ -37,14 +37,33 @@ struct Size {
     sleepers: usize,
     sleep_ms: u32,
     programs: usize,
+    /// Of a loop.
+    rounds: u32,
+    /// Of a log.
+    lines: u32,
     sockets: usize,
     requests: usize,
 }
 
-const DAILY: Size = Size { sleepers: 30, sleep_ms: 2_500, programs: 4, sockets: 60, requests: 20 };
+const DAILY: Size = Size {
+    sleepers: 16,
+    sleep_ms: 2_000,
+    programs: 3,
+    rounds: 5_000_000,
+    lines: 2_000,
+    sockets: 30,
+    requests: 10,
+};
 
-const FULL: Size =
-    Size { sleepers: 400, sleep_ms: 20_000, programs: 24, sockets: 600, requests: 200 };
+const FULL: Size = Size {
+    sleepers: 400,
+    sleep_ms: 20_000,
+    programs: 24,
+    rounds: 50_000_000,
+    lines: 20_000,
+    sockets: 600,
+    requests: 200,
+};
 
 /// What a neighbour gets.
 struct Beside<'s> {
@@ -92,7 +111,7 @@ impl Beside<'_> {
         Begun { programs: (0..n).map(sleeper).collect(), ..Begun::default() }
     }
 
-    fn start_all(&self, name: &str, code: &str, expected: fn() -> Expected) -> Begun {
+    fn start_all(&self, name: &str, code: &str, expected: impl Fn() -> Expected) -> Begun {
         let client = self.caller(name);
         let start = |_| self.start(&client, code, expected());
         Begun { programs: (0..self.size.programs).map(start).collect(), ..Begun::default() }
@@ -104,8 +123,9 @@ fn sleepers(beside: &Beside<'_>) -> Begun {
 }
 
 fn loops(beside: &Beside<'_>) -> Begun {
-    let code = "let n = 0; while (n < 20_000_000) n += 1; return n";
-    beside.start_all("looper", code, || Expected::Value(json!(20_000_000)))
+    let rounds = beside.size.rounds;
+    let code = format!("let n = 0; while (n < {rounds}) n += 1; return n");
+    beside.start_all("looper", &code, || Expected::Value(json!(rounds)))
 }
 
 fn memory_hogs(beside: &Beside<'_>) -> Begun {
@@ -118,12 +138,12 @@ const FLOOD: &str =
     return 'dry'";
 
 fn log_floods(beside: &Beside<'_>) -> Begun {
-    beside.start_all("flood", &flood(20_000), || Expected::Value(json!("dry")))
+    beside.start_all("flood", &flood(beside.size.lines), || Expected::Value(json!("dry")))
 }
 
 fn slow_readers(beside: &Beside<'_>) -> Begun {
     let client = beside.caller("reader");
-    let flood = beside.start(&client, &flood(3_000), Expected::Value(json!("dry")));
+    let flood = beside.start(&client, &flood(beside.size.lines), Expected::Value(json!("dry")));
     let path = format!("/api/executions/{}/events", flood.1);
     let head = client.head("GET", &path, &[("Accept", "text/event-stream")], 0);
     let sockets = (0..beside.size.sockets).map(|_| {
@@ -149,7 +169,7 @@ fn replay_attacker(beside: &Beside<'_>) -> Begun {
     let victim = beside.start_sleepers(&beside.caller("victim"), 12);
     let attacker = beside.caller("attacker");
     let code =
-        "for (let n = 0; n < 5; n += 1) await new Promise((wake) => setTimeout(wake, 1_100));
+        "for (let n = 0; n < 3; n += 1) await new Promise((wake) => setTimeout(wake, 1_100));
         return 'done'";
     let start = |_| beside.start(&attacker, code, Expected::Value(json!("done")));
     let attack = (0..beside.size.sleepers).map(start);
