@@ -133,9 +133,13 @@ fn memory_hogs(beside: &Beside<'_>) -> Begun {
     beside.start_all("hog", code, || Expected::OutOfMemory)
 }
 
-const FLOOD: &str =
-    "for (let n = 0; n < 20_000; n += 1) console.log(`line ${n} ${'x'.repeat(80)}`);
-    return 'dry'";
+/// A program that prints so many lines.
+fn flood(n_lines: u32) -> String {
+    format!(
+        "for (let n = 0; n < {n_lines}; n += 1) console.log(`line ${{n}} ${{'x'.repeat(80)}}`);
+         return 'dry'"
+    )
+}
 
 fn log_floods(beside: &Beside<'_>) -> Begun {
     beside.start_all("flood", &flood(beside.size.lines), || Expected::Value(json!("dry")))
