@@ -5,7 +5,7 @@ mod support;
 
 use engine::{ManualClock, clock_generation};
 use futures_util::StreamExt as _;
-use lifecycle::{Event, ExecutionId, Limits, Outcome, Phase, Seq, Timestamp};
+use lifecycle::{Event, ExecutionId, Limits, Phase, Seq, Timestamp};
 use std::path::Path;
 use std::time::Duration;
 use store::sqlite::SqliteStore;
@@ -31,7 +31,7 @@ async fn has_fired(house: &House, execution: ExecutionId) -> bool {
 }
 
 /// Starts a program, lets a second pass, stops the server, does something to the machine's clock, and starts another
-/// server. Returns the milliseconds that pass until the program ends.
+/// server. Returns the milliseconds that pass until the timer fires.
 async fn slept_ms(source: &str, phase: Phase, to_the_clock: fn(&ManualClock)) -> u64 {
     let folder = tempfile::tempdir().unwrap();
     let machine = ManualClock::at(Timestamp(START));
@@ -48,19 +48,23 @@ async fn slept_ms(source: &str, phase: Phase, to_the_clock: fn(&ManualClock)) ->
     let clock = machine.next_process();
     let house = open(folder.path(), &clock).await;
     let mut passed_ms = 0;
-    let mut ending = std::pin::pin!(house.engine.outcome(execution));
-    let outcome = loop {
+    let mut entries = house.engine.follow(execution, Seq(0));
+    loop {
         tokio::select! {
-            outcome = &mut ending => break outcome.unwrap(),
+            entry = entries.next() => {
+                if matches!(entry.unwrap().unwrap().event, Event::TimerFired { .. }) {
+                    break;
+                }
+            }
             // Long enough for what is due to be noticed; a busy machine only makes this larger.
             () = tokio::time::sleep(Duration::from_millis(50)) => {
-                assert!(passed_ms < 20_000, "it sleeps too long");
-                clock.advance(Duration::from_millis(500));
-                passed_ms += 500;
+                assert!(passed_ms < 3_600_000, "it sleeps too long");
+                let ms = if passed_ms < 10_000 { 500 } else { 60_000 };
+                clock.advance(Duration::from_millis(ms));
+                passed_ms += ms;
             }
         }
-    };
-    assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome:?}");
+    }
     house.close().await;
     passed_ms
 }
@@ -86,7 +90,7 @@ async fn a_timer_counts_elapsed_time_over_a_restart_whatever_the_clock_shows() {
         let at_least = if name.ends_with("rebooted") { 4_000 } else { 3_000 };
         for (source, phase) in [(SLEEPS, Phase::Running), (RACES, Phase::Paused)] {
             let slept_ms = slept_ms(source, phase, change).await;
-            assert!((at_least..20_000).contains(&slept_ms), "{name}, {phase:?}: {slept_ms}");
+            assert!((at_least..3_600_000).contains(&slept_ms), "{name}, {phase:?}: {slept_ms}");
         }
     }
 }
@@ -150,12 +154,10 @@ async fn a_clock_that_is_set_again_is_not_trusted_for_another_hour() {
     let house = open(folder.path(), &clock).await;
     clock.advance(Duration::from_mins(50));
     clock.set_wall(Timestamp(START + 500 * DAY_MS));
-    // It is noticed within a minute.
-    clock.advance(Duration::from_mins(2));
-    let retained =
-        tokio::time::timeout(Duration::from_millis(300), until_forgotten(&house, execution));
     clock.advance(Duration::from_mins(20));
-    assert!(retained.await.is_err(), "it was forgotten an hour after the first jump");
+    let soon = Duration::from_millis(300);
+    let forgotten = tokio::time::timeout(soon, until_forgotten(&house, execution)).await;
+    assert!(forgotten.is_err(), "it was forgotten an hour after the first jump");
     clock.advance(Duration::from_mins(60));
     until_forgotten(&house, execution).await;
     house.close().await;

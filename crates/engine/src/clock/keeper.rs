@@ -42,6 +42,8 @@ struct KeeperState {
     timeline: Timeline,
     /// Until when retention deletes nothing.
     hold_until: Timestamp,
+    /// How far the wall clock was ahead of ours when it was looked at last.
+    ahead_ms: i64,
 }
 
 impl ClockKeeper {
@@ -62,7 +64,8 @@ impl ClockKeeper {
             report(change, &timeline);
         }
         let hold_until = now.after_ms(timeline.hold_ms);
-        let state = KeeperState { timeline: timeline.clone(), hold_until };
+        let ahead_ms = ahead_ms(&clock);
+        let state = KeeperState { timeline: timeline.clone(), hold_until, ahead_ms };
         let timeline = Arc::new(timeline);
         let keeper = Self { clock, records, timeline, state: Mutex::new(state) };
         keeper.write().await;
@@ -75,17 +78,28 @@ impl ClockKeeper {
 
     /// Until when retention deletes nothing, if it must wait.
     pub(crate) fn retention_held_until(&self) -> Option<Timestamp> {
+        self.look();
         let hold_until = self.lock().hold_until;
         (hold_until > self.clock.now()).then_some(hold_until)
     }
 
-    /// A clock that is set again does not run steadily: retention waits for another hour, if it waits.
-    fn hold_on(&self) {
-        let now = self.clock.now();
+    /// Looks whether the wall clock was set since it was looked at last. A clock that is set again does not run steadily: if
+    /// retention waited then, it waits for another hour.
+    fn look(&self) {
+        let ahead_ms = ahead_ms(&self.clock);
         let mut state = self.lock();
-        if state.hold_until > now {
-            state.hold_until = now.after_ms(HOLD_MS);
+        let set_by_ms = ahead_ms.saturating_sub(state.ahead_ms);
+        if set_by_ms.unsigned_abs() < REPORTED_MS_MIN {
+            return;
         }
+        state.ahead_ms = ahead_ms;
+        if state.timeline.hold_ms > 0 {
+            state.hold_until = self.clock.now().after_ms(HOLD_MS);
+        }
+        tracing::warn!(
+            set_by_ms,
+            "the system's clock was set; timers count elapsed time, and Airlock's clock follows at its next start"
+        );
     }
 
     /// A note that cannot be written costs accuracy after the next start, and nothing now.
@@ -128,30 +142,25 @@ pub async fn clock_generation(records: &dyn Records) -> Result<u64, StoreError> 
 pub(crate) async fn keep(shared: Arc<Shared>) {
     let keeper = &shared.clock_keeper;
     let clock = &keeper.clock;
-    // How far the wall clock is ahead of ours.
-    let ahead = || clock.reading().wall.0.saturating_sub(clock.now().0);
-    let (mut known, mut written) = (ahead(), clock.now());
+    let mut written = clock.now();
     loop {
         let look = clock.now().after_ms(LOOK_EVERY_MS);
         tokio::select! {
             () = shared.closing.cancelled() => break,
             () = clock.wait_until(look) => {}
         }
-        let set_by_ms = ahead().saturating_sub(known);
-        if set_by_ms.unsigned_abs() >= REPORTED_MS_MIN {
-            known = ahead();
-            keeper.hold_on();
-            tracing::warn!(
-                set_by_ms,
-                "the system's clock was set; timers count elapsed time, and Airlock's clock follows at its next start"
-            );
-        }
+        keeper.look();
         if clock.now().ms_since(written) >= WRITE_EVERY_MS {
             written = clock.now();
             note(&shared).await;
         }
     }
     note(&shared).await;
+}
+
+/// How far the wall clock is ahead of ours.
+fn ahead_ms(clock: &Clock) -> i64 {
+    clock.reading().wall.0.saturating_sub(clock.now().0)
 }
 
 async fn note(shared: &Shared) {

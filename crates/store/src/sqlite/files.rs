@@ -1,8 +1,10 @@
 //! Blobs as files named by their hash. Not rows: a large one would pass through the log, hold up every
 //! append behind it and be copied twice.
 
+use super::SqliteStore;
 use super::trouble::DAMAGED_ADVICE;
-use crate::StoreError;
+use crate::{Blobs, StoreError};
+use futures_util::future::BoxFuture;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -97,6 +99,22 @@ fn name_of(bytes: &[u8]) -> String {
 /// Names come from outside: anything else could be a path.
 fn is_name(name: &str) -> bool {
     name.len() == 64 && name.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+}
+
+impl Blobs for SqliteStore {
+    fn keep(&self, bytes: Vec<u8>) -> BoxFuture<'static, Result<String, StoreError>> {
+        self.inner.files.run(move |folder| folder.keep(&bytes))
+    }
+
+    fn fetch(&self, name: &str) -> BoxFuture<'static, Result<Option<Vec<u8>>, StoreError>> {
+        let name = name.to_owned();
+        self.inner.files.run(move |folder| folder.fetch(&name))
+    }
+
+    fn discard(&self, name: &str) -> BoxFuture<'static, Result<bool, StoreError>> {
+        let name = name.to_owned();
+        self.inner.files.run(move |folder| folder.discard(&name))
+    }
 }
 
 #[cfg(test)]

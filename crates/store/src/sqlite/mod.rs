@@ -48,8 +48,8 @@ pub use recovery::{MarkReport, RecoveryReport, StoreReport};
 pub use walk::RowReport;
 
 use crate::{
-    Append, Blobs, DataLoss, ExecutionOverview, Finished, Journal, ListFilter, Listed, Notes,
-    Record, Records, StoreError,
+    Append, DataLoss, ExecutionOverview, Finished, Journal, ListFilter, Listed, Notes, Record,
+    Records, StoreError,
 };
 use checkpoint::{Checkpoints, LogMax};
 use files::Folder;
@@ -78,12 +78,11 @@ use writer::{Followers, Placed, WriteLine, Writer};
 /// Reads are short; more threads than this would wait for the same disk.
 const READERS_MAX: usize = 2;
 
-/// Followers of journals have a thread of their own: however many there are, and however far they are behind, a short
-/// query waits for none of them. Their pages are served in the order in which they were asked for, and each follower asks
-/// for one at a time.
+/// Followers of journals have a thread of their own, so that a short query waits for none of them. Each asks for one page at
+/// a time, and pages are served in that order.
 const PAGE_READERS_MAX: usize = 1;
 
-/// Entries of one read take about this much, unless a single entry takes more: the thread is free for others after it.
+/// Entries of one read take about this much, unless one entry takes more: then the thread serves others.
 const READ_BYTES_MAX: usize = 1 << 20;
 
 /// A cheap handle to an open data directory. The directory is given up by [`close`](Self::close), or
@@ -307,7 +306,7 @@ impl Inner {
         self.query_on(|inner| &inner.readers, query)
     }
 
-    /// The same, for a page of a follower.
+    /// For a page of a follower.
     fn query_page<R: Send + 'static>(
         self: &Arc<Self>,
         query: impl FnOnce(&mut Connection) -> Result<R, StoreError> + Send + 'static,
@@ -567,21 +566,5 @@ impl Notes for SqliteStore {
     ) -> BoxFuture<'static, Result<Vec<String>, StoreError>> {
         let book = book.to_owned();
         self.read(move |conn| query::newest_notes(conn, &book, n_max))
-    }
-}
-
-impl Blobs for SqliteStore {
-    fn keep(&self, bytes: Vec<u8>) -> BoxFuture<'static, Result<String, StoreError>> {
-        self.inner.files.run(move |folder| folder.keep(&bytes))
-    }
-
-    fn fetch(&self, name: &str) -> BoxFuture<'static, Result<Option<Vec<u8>>, StoreError>> {
-        let name = name.to_owned();
-        self.inner.files.run(move |folder| folder.fetch(&name))
-    }
-
-    fn discard(&self, name: &str) -> BoxFuture<'static, Result<bool, StoreError>> {
-        let name = name.to_owned();
-        self.inner.files.run(move |folder| folder.discard(&name))
     }
 }
