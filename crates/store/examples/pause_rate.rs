@@ -2,6 +2,7 @@
 //! asks what is due next. Prints the median of several rounds.
 //!
 //! `cargo run --release -p store --example pause_rate -- 97000`
+#![expect(clippy::print_stdout, reason = "printing rates is what it is for")]
 
 use lifecycle::{
     CallId, CallerName, Entry, Event, ExecutionId, Phase, Question, QuestionId, QuestionKind, Seq,

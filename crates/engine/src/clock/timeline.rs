@@ -122,13 +122,13 @@ impl Timeline {
         now: Timestamp,
     ) -> (Timestamp, Cow<'a, Event>) {
         let translated = self.translate_stamp(at, now);
-        match event {
-            Event::TimerSet { timer, due } if translated != at => {
-                let due = translated.after_ms(due.ms_since(at));
-                (translated, Cow::Owned(Event::TimerSet { timer: *timer, due }))
-            }
-            event => (translated, Cow::Borrowed(event)),
+        if let Event::TimerSet { timer, due } = event
+            && translated != at
+        {
+            let due = translated.after_ms(due.ms_since(at));
+            return (translated, Cow::Owned(Event::TimerSet { timer: *timer, due }));
         }
+        (translated, Cow::Borrowed(event))
     }
 
     pub(crate) fn translate_stamp(&self, at: Timestamp, now: Timestamp) -> Timestamp {

@@ -110,10 +110,11 @@ async fn a_status_waits_for_no_follower() {
     write(&store, 2, vec![line(1, "a"), asks(2, 5)]).await.unwrap();
     let (release, held) = std::sync::mpsc::channel::<()>();
     let held = Arc::new(std::sync::Mutex::new(held));
+    let mut blockers = tokio::task::JoinSet::new();
     for _ in 0..PAGE_READERS_MAX {
         let held = Arc::clone(&held);
         let (begin, begun) = tokio::sync::oneshot::channel();
-        tokio::spawn(store.inner.query_page(move |_| {
+        blockers.spawn(store.inner.query_page(move |_| {
             begin.send(()).unwrap();
             let _ = held.lock().unwrap().recv();
             Ok(())
