@@ -162,5 +162,5 @@ async fn what_is_due_next_is_found_in_its_index_however_many_are_paused() {
         let steps = explain.query_map([2], |row| row.get::<_, String>(3))?;
         Ok(steps.collect::<Result<Vec<_>, _>>()?)
     });
-    assert_eq!(plan.await.unwrap(), ["SCAN executions USING INDEX executions_by_due"]);
+    assert_eq!(plan.await.unwrap(), ["SEARCH executions USING INDEX executions_by_due (due>?)"]);
 }
