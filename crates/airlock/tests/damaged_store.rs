@@ -1,0 +1,77 @@
+//! A server whose data directory lost something: it refuses, and goes on after `airlock store recover` without sending anything
+//! twice. The real binary.
+#![expect(clippy::unwrap_used, reason = "a test stops when it cannot go on")]
+
+mod served;
+
+use serde_json::{Value, json};
+use served::{Served, airlock};
+use std::path::Path;
+
+/// Runs a verb on a data directory: its exit code and what it printed.
+fn verb(words: &[&str], data_dir: &Path) -> (Option<i32>, String) {
+    let output = airlock(words).arg("--data-dir").arg(data_dir).output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(text).unwrap())
+}
+
+/// Flips a bit in the middle of the log.
+fn flip_log(data_dir: &Path, part: usize) {
+    let path = data_dir.join("store.db-wal");
+    let mut log = std::fs::read(&path).unwrap();
+    let used = log.iter().rposition(|byte| *byte != 0).unwrap();
+    log[used * part / 8] ^= 1;
+    std::fs::write(path, log).unwrap();
+}
+
+fn status_of(served: &Served, execution: &str) -> Value {
+    served.client("admin").get(&format!("/api/executions/{execution}")).json()["status"].clone()
+}
+
+#[test]
+fn a_damaged_directory_is_refused_or_unharmed_and_continues_by_the_word_of_a_person() {
+    let parts = if std::env::var_os("AIRLOCK_SOAK").is_some() { 1..8 } else { 4..5 };
+    for part in parts {
+        let folder = tempfile::tempdir().unwrap();
+        let served = Served::with_model_answers(folder.path(), &[]);
+        let client = served.client("run");
+        let ended = client.execute("return 7").execution();
+        let asked = client.execute("return await tools.demo.ask({ text: 'x' })");
+        let (paused, question) = (asked.execution(), asked.question());
+        served.kill();
+        flip_log(folder.path(), part);
+
+        let (code, text) = verb(&["serve", "--listen", "127.0.0.1:0"], folder.path());
+        assert_eq!(code, Some(5), "{text}");
+        assert!(
+            text.contains("airlock store check") && text.contains("airlock store recover"),
+            "{text}"
+        );
+        let (code, text) = verb(&["store", "check"], folder.path());
+        assert_eq!(code, Some(5), "{text}");
+        assert!(text.contains("MISSING   store.db-wal"), "{text}");
+        let (code, text) = verb(&["store", "recover"], folder.path());
+        assert_eq!(code, Some(0), "{text}");
+        assert!(text.contains("Policies, tokens and settings are known"), "{text}");
+        let is_lossless = !text.contains("LOST");
+        assert_eq!(verb(&["store", "check"], folder.path()).0, Some(0));
+
+        let served = Served::start(folder.path(), &["--answers", "model"]);
+        let admin = served.client_with(served::ENVIRONMENT_SECRET);
+        if !is_lossless {
+            assert_eq!(served.stop(), Some(0));
+            continue;
+        }
+        assert_eq!(status_of(&served, &ended), "completed");
+        assert_eq!(status_of(&served, &paused), "parked");
+        let refused = admin.resume(&question, "accept");
+        assert_eq!(refused.status, 409, "{refused:?}");
+        let continued = admin.post("/api/executions/continue", "{}");
+        assert_eq!(continued.json(), json!({ "continued": 1 }));
+        // The approval is accepted, and the call asks once more: it may have run.
+        let asked = admin.resume(&question, "accept").json();
+        assert_eq!(asked["status"], "paused", "{asked}");
+        assert!(asked.to_string().contains("may or may not have run"), "{asked}");
+        assert_eq!(served.stop(), Some(0));
+    }
+}
