@@ -413,7 +413,6 @@ const fn code(error: &SourceError) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use futures_util::FutureExt as _;
     use std::future::{pending, ready};
     use tokio::sync::oneshot;
 

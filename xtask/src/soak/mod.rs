@@ -62,7 +62,10 @@ const SOAKS: &[Soak] = &[
     Soak {
         name: "corrupt-server",
         about: "damaged data directories before the real server: refused, or every execution is equal",
-        work: Work::Tests { package: "airlock", filter: "a_damaged_directory_is_refused_or_unharmed" },
+        work: Work::Tests {
+            package: "airlock",
+            filter: "a_damaged_directory_is_refused_or_unharmed",
+        },
     },
     Soak {
         name: "neighbours",

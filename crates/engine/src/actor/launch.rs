@@ -46,7 +46,8 @@ impl Actor {
         }
         let state = &self.ledger.state;
         let inputs = self.released.map_or(state.inputs, |released| released.inputs);
-        let resumption = Resumption { began: self.ledger.began(), inputs, cpu_spent_ms: self.cpu_spent_ms };
+        let resumption =
+            Resumption { began: self.ledger.began(), inputs, cpu_spent_ms: self.cpu_spent_ms };
         let Some(mut guest) = Guest::start(lease, state, resumption) else { return Ok(()) };
         if guest.replaying && inputs == InputIndex(0) {
             guest.ask_when_restored();
