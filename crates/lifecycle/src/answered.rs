@@ -60,14 +60,9 @@ pub(crate) fn answered(state: &State, policy: &Policy, moment: Moment, said: Sai
     };
     let attempt = known.attempts.saturating_add(1);
     let next = match (&question.kind, &answer) {
-        (QuestionKind::Approval, Answer::Accept { .. })
-            if state.is_in_doubt(call, known.nature) =>
-        {
-            let args = arguments.clone().or_else(|| state.args(call)).unwrap_or_else(Json::null);
-            let asked = (question.revision, question.answer_only);
-            Event::CallAsked(doubted(moment.question(0), call, &known.tool, &args, asked))
+        (QuestionKind::Approval, Answer::Accept { .. }) => {
+            dispatched(state, moment, question, known, arguments.as_ref())
         }
-        (QuestionKind::Approval, Answer::Accept { .. }) => Event::CallDispatched { call, attempt },
         (QuestionKind::InDoubt, Answer::Accept { content }) => {
             in_doubt(call, attempt, &known.tool, content.as_ref())?
         }
@@ -95,6 +90,23 @@ pub(crate) fn answered(state: &State, policy: &Policy, moment: Moment, said: Sai
     };
     let next = stale.unwrap_or(next);
     Ok(vec![answered(answer), next])
+}
+
+/// The approved call goes to its tool; one that may have run before entries were lost asks about that first.
+fn dispatched(
+    state: &State,
+    moment: Moment,
+    question: &Question,
+    known: &crate::Call,
+    edited: Option<&Json>,
+) -> Event {
+    let call = question.call;
+    if !state.is_in_doubt(call, known.nature) {
+        return Event::CallDispatched { call, attempt: known.attempts.saturating_add(1) };
+    }
+    let args = edited.cloned().or_else(|| state.args(call)).unwrap_or_else(Json::null);
+    let asked = (question.revision, question.answer_only);
+    Event::CallAsked(doubted(moment.question(0), call, &known.tool, &args, asked))
 }
 
 fn bad_answer(why: &'static str) -> Rejection {

@@ -229,14 +229,8 @@ impl State {
             }
             Event::RecoveryFailed { .. } => self.recoveries_failed += 1,
             Event::Parked => self.phase = Phase::Parked,
-            Event::EntriesMayBeLost => {
-                self.entries_may_be_lost = true;
-                self.doubts_asked.clear();
-            }
-            Event::Continued { .. } => {
-                self.recoveries_failed = 0;
-                self.phase = Phase::Running;
-            }
+            Event::EntriesMayBeLost => self.lose_entries(),
+            Event::Continued { .. } => self.continue_parked(),
             Event::LimitReached { .. } => {}
             Event::Finished { outcome, active_ms, .. } => {
                 self.timers.clear();
@@ -391,6 +385,16 @@ impl State {
     fn remember_output(&mut self, mark: OutputMark, text: &str) {
         self.bytes += text.len() as u64;
         self.outputs.push((mark, Digest::of(text)));
+    }
+
+    fn lose_entries(&mut self) {
+        self.entries_may_be_lost = true;
+        self.doubts_asked.clear();
+    }
+
+    fn continue_parked(&mut self) {
+        self.recoveries_failed = 0;
+        self.phase = Phase::Running;
     }
 
     /// Whether a call may have run although this journal does not say so, and no person was asked about that.
