@@ -1,5 +1,9 @@
 //! Callers beside each other: programs that only wait give their runners to others, and lose nothing.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test names what it looks for and stops when it cannot go on"
+)]
 
 mod support;
 
