@@ -221,23 +221,33 @@ async fn a_released_program_that_cannot_be_replayed_is_parked_and_counted_and_do
     house.close().await;
 }
 
-/// Kills the only runner of a house from outside. Its zygote has no runners in reserve.
-#[expect(clippy::disallowed_methods, reason = "the test awaits this child")]
-fn kill_runner(house: &House) {
+/// All processes below the zygote of a house.
+fn below_zygote(house: &House) -> Vec<i64> {
     let parent_of = |stat: &str| stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok();
-    let mut below: Vec<i64> = vec![i64::from(house.engine.sandbox().zygote_pid().unwrap())];
-    let mut runner = below[0];
-    // The zygote is the first or the second process of a line that ends with the runner.
-    while let Some(pid) = below.pop() {
-        runner = pid;
+    let mut found: Vec<i64> = vec![];
+    let mut open = vec![i64::from(house.engine.sandbox().zygote_pid().unwrap())];
+    while let Some(pid) = open.pop() {
         for process in std::fs::read_dir("/proc").unwrap().flatten() {
             let Ok(child) = process.file_name().to_string_lossy().parse::<i64>() else { continue };
             let stat = std::fs::read_to_string(process.path().join("stat")).unwrap_or_default();
             if parent_of(&stat) == Some(pid) {
-                below.push(child);
+                open.push(child);
+                found.push(child);
             }
         }
     }
+    found
+}
+
+/// Kills the only runner of a house from outside, as soon as there is one. `idle` are the processes without runners.
+#[expect(clippy::disallowed_methods, reason = "the test awaits this child")]
+async fn kill_runner(house: &House, idle: &[i64]) {
+    let runner = loop {
+        match below_zygote(house).into_iter().find(|pid| !idle.contains(pid)) {
+            Some(runner) => break runner,
+            None => tokio::task::yield_now().await,
+        }
+    };
     let killed = std::process::Command::new("kill").args(["-9", &runner.to_string()]).status();
     assert!(killed.unwrap().success());
 }
@@ -251,6 +261,7 @@ async fn a_runner_that_is_killed_from_outside_is_replaced_and_the_third_time_its
         config.sandbox.warm_runners = 0;
     })
     .await;
+    let idle = below_zygote(&house);
     let source = "const sum = await tools.demo.add({ a: 1, b: 2 });
         return [sum, await tools.bell.ring({})]";
     for (n_kills, expected) in [(1, Some("[3,1]")), (3, None)] {
@@ -261,10 +272,7 @@ async fn a_runner_that_is_killed_from_outside_is_replaced_and_the_third_time_its
         house.until(execution, waits).await;
         let mut entries = house.engine.follow(execution, Seq(0));
         for _ in 0..n_kills {
-            while house.engine.load().live_runners == 0 {
-                tokio::task::yield_now().await;
-            }
-            kill_runner(&house);
+            kill_runner(&house, &idle).await;
             while !matches!(
                 entries.next().await.unwrap().unwrap().event,
                 Event::RecoveryFailed { .. }
