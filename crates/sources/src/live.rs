@@ -52,29 +52,24 @@ impl Sources {
             file.network.configure(self.0.setup.http.rules())?;
             Ok((file.enclave.aliases()?, commands, file))
         });
-        let file = match read {
-            Ok((aliases, commands, file)) => {
-                *self.0.aliases.write().unwrap_or_else(PoisonError::into_inner) = aliases.into();
-                self.0.commands.send_if_modified(|known| {
-                    let is_new = **known != commands;
-                    if is_new {
-                        *known = commands.into();
-                    }
-                    is_new
-                });
-                file
-            }
+        let (aliases, commands, file) = match read {
+            Ok(read) => read,
             Err(why) => {
                 tracing::error!("the configuration is wrong and the old one stays: {why}");
                 *self.0.trouble.write().unwrap_or_else(PoisonError::into_inner) = Some(why);
                 return Ok(());
             }
         };
-        self.0
-            .named_files
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone_from(&file.named_files);
+        *self.0.aliases.write().unwrap_or_else(PoisonError::into_inner) = aliases.into();
+        self.0.commands.send_if_modified(|known| {
+            let is_new = **known != commands;
+            if is_new {
+                *known = commands.into();
+            }
+            is_new
+        });
+        let named_files = file.named_files.clone();
+        *self.0.named_files.write().unwrap_or_else(PoisonError::into_inner) = named_files;
         file.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
         let notice = (!file.notices.is_empty()).then(|| file.notices.join("\n"));
         *self.0.trouble.write().unwrap_or_else(PoisonError::into_inner) = notice;

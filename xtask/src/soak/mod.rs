@@ -70,7 +70,14 @@ const SOAKS: &[Soak] = &[
     Soak {
         name: "neighbours",
         about: "a quiet caller beside 400 sleepers, loops, floods, slow readers and an attacker",
-        work: Work::Tests { package: "airlock", filter: "a_quiet_caller_is_served" },
+        work: Work::Slices(Campaign {
+            package: "airlock",
+            test: "neighbours_campaign",
+            filter: "a_quiet_caller_is_served",
+            unit: "neighbours",
+            cases: Cases::Number(7),
+            slice: 1,
+        }),
     },
     Soak {
         name: "openapi",

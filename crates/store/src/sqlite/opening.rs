@@ -4,7 +4,7 @@ use super::checkpoint::Checkpoints;
 use super::format::{self, OpenError};
 use super::history::{self, History};
 use super::mark::{
-    BootId, Commit, FoundFiles, FoundLog, FoundMark, LogMarker, LogPosition, Mark, MarkState,
+    self, BootId, Commit, FoundFiles, FoundLog, FoundMark, LogMarker, LogPosition, Mark, MarkState,
     TailPosition, find_files, read_mark, shortfalls,
 };
 use crate::{DataLoss, LossCause, StoreError};
@@ -12,7 +12,6 @@ use lifecycle::Timestamp;
 use rusqlite::Connection;
 use std::path::Path;
 use std::thread::JoinHandle;
-use std::time::SystemTime;
 use uuid::Uuid;
 
 /// A data directory that holds what its mark asks for, before SQLite opened it.
@@ -194,6 +193,5 @@ fn relation(mark: &FoundMark, known: Option<History>) -> Result<Relation, OpenEr
 type Begun = (Mark, JoinHandle<()>);
 
 fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    Timestamp(mark::now_ms())
 }

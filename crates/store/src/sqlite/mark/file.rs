@@ -170,7 +170,12 @@ impl MarkWriter {
     }
 }
 
-fn now_ms() -> i64 {
+/// The wall clock, for people who read when something was last written. No rule depends on it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the store has no clock, and nothing is decided by this one"
+)]
+pub(in crate::sqlite) fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

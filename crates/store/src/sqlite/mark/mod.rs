@@ -13,7 +13,7 @@ mod verdict;
 #[cfg(test)]
 mod tests;
 
-pub(super) use file::Mark;
+pub(super) use file::{Mark, now_ms};
 pub(super) use found::{FoundMark, find_files, read_mark};
 pub(super) use log_marker::{Commit, LogMarker};
 pub use slot::BootId;
