@@ -154,7 +154,8 @@ mod tests {
         let proxies = ["127.0.0.1", "10.0.0.0/8", "fd00::/8"];
         let trusted_proxies = proxies.map(|proxy| proxy.parse().unwrap()).into();
         let limits = ConnectionLimits { trusted_proxies, ..ConnectionLimits::default() };
-        let cases: [(&str, &[(&str, &str)], Option<&str>); 15] = [
+        type Case<'c> = (&'c str, &'c [(&'c str, &'c str)], Option<&'c str>);
+        let cases: [Case<'_>; 15] = [
             ("127.0.0.1:9", &[("x-forwarded-for", "192.0.2.1")], Some("192.0.2.1")),
             // What the client wrote stands first.
             ("127.0.0.1:9", &[("x-forwarded-for", "6.6.6.6, 192.0.2.1")], Some("192.0.2.1")),

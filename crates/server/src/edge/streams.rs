@@ -94,7 +94,8 @@ mod tests {
 
     #[test]
     fn requests_whose_answers_go_on_are_known_before_they_are_answered() {
-        let cases: [(&str, &str, &[(&str, &str)], bool); 9] = [
+        type Case<'c> = (&'c str, &'c str, &'c [(&'c str, &'c str)], bool);
+        let cases: [Case<'_>; 9] = [
             ("GET", "/exec", &[("upgrade", "websocket")], true),
             ("GET", "/any", &[("upgrade", "WebSocket")], true),
             ("GET", "/api/questions", &[("accept", "text/event-stream")], true),

@@ -219,7 +219,12 @@ impl HttpClient {
         match error.kind() {
             SendErrorKind::Refused => HttpError::Refused { host, why: error.to_string() },
             SendErrorKind::TimedOut(after) => HttpError::TimedOut { host, after },
-            SendErrorKind::Unreachable => HttpError::Unreachable { host, why: error.to_string() },
+            SendErrorKind::Unreachable => {
+                // Programs read this: the number of the system's error would say no more.
+                let why = error.to_string();
+                let why = why.split(" (os error").next().unwrap_or_default().to_owned();
+                HttpError::Unreachable { host, why }
+            }
         }
     }
 }

@@ -216,9 +216,7 @@ impl SendError {
                 None => break,
             }
         }
-        let text = inner.to_string();
-        let why = text.split(" (os error").next().unwrap_or_default().to_owned();
-        Self { kind: SendErrorKind::Unreachable, why }
+        Self { kind: SendErrorKind::Unreachable, why: inner.to_string() }
     }
 
     /// What kind of failure it is.
