@@ -88,7 +88,10 @@ pub(crate) fn store(args: &Args) -> Exit {
             OpenError::Owned { note } => {
                 format!("{shown} is in use by {note}; stop that server first")
             }
-            error => format!("could not read {shown}: {error}"),
+            error @ (OpenError::Newer { .. }
+            | OpenError::Short { .. }
+            | OpenError::Foreign
+            | OpenError::Store(_)) => format!("could not read {shown}: {error}"),
         });
         Exit::Failed
     })
