@@ -147,7 +147,10 @@ fn tools_are_found_segment_by_segment_and_by_what_they_do() {
     let unknown = told(&served, &["tools", "describe", "nowhere"]);
     assert_eq!(
         (unknown.code, unknown.stderr.as_str()),
-        (Some(1), "airlock: there is no tool nowhere\n")
+        (
+            Some(1),
+            "airlock: there is no tool nowhere; airlock tools search finds tools by what they do\n"
+        )
     );
     let sources = told(&served, &["tools", "sources"]);
     assert!(sources.stdout.lines().any(|line| line.starts_with("demo\t")), "{sources:?}");

@@ -91,11 +91,10 @@ async fn a_timer_counts_elapsed_time_over_a_restart_whatever_the_clock_shows() {
         }),
     ];
     for (name, change) in changes {
-        // After a reboot nobody knows how much of the time had passed.
-        let at_least = if name.ends_with("rebooted") { 4_000 } else { 3_000 };
         for (source, phase) in [(SLEEPS, Phase::Running), (RACES, Phase::Paused)] {
             let slept_ms = slept_ms(source, phase, change).await;
-            assert!((at_least..3_600_000).contains(&slept_ms), "{name}, {phase:?}: {slept_ms}");
+            // The second that passed before the stop is noted there, so that also a new boot knows it.
+            assert!((3_000..3_600_000).contains(&slept_ms), "{name}, {phase:?}: {slept_ms}");
         }
     }
 }

@@ -77,3 +77,14 @@ async fn each_protocol_reports_a_call_of_an_unavailable_source_with_the_same_cod
     let mut repl = Spoken::connect(&repl_spoken::repl_url(&house.served), token.trim()).await;
     assert_eq!(repl.value(CALL).await, over_http);
 }
+
+#[test]
+fn a_source_that_was_never_described_is_not_taken_for_a_tool_of_the_caller() {
+    let config = format!("[sources.shell]\ncommand = {}\n", json!(["/bin/sh", "-c", "exit 1"]));
+    let house = House::with_args(&config, &["--source-wait", "50ms"]);
+    wait_for(|| house.source("shell").filter(|source| !source["trouble"].is_null()));
+    let body = json!({ "code": CALL }).to_string();
+    let told = house.served.client("run").post("/sessions", &body).body;
+    let last: Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
+    is_unavailable(&last["payload"]["result"]["error"]);
+}

@@ -47,7 +47,7 @@ mod seeds;
 
 pub use actor::replay::{Replayed, replay};
 pub use capacity::CapacityUse;
-pub use clock::{BootId, Clock, ClockReading, ManualClock, ProcessStart, clock_generation};
+pub use clock::{Clock, ClockReading, MachineBoot, ManualClock, ProcessStart, clock_generation};
 pub use config::{Config, SOURCE_WAIT_MS};
 pub use embed::{Ended, Pause, Progress};
 pub use engine::{Engine, Start};

@@ -6,7 +6,7 @@
 mod counted;
 mod usage_record;
 
-pub(crate) use counted::{Counted, QuotaClass};
+pub(crate) use counted::{QuotaClaim, QuotaClass};
 pub(crate) use usage_record::{load_cpu_usage, save_cpu_usage};
 
 use crate::Clock;

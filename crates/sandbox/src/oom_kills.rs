@@ -13,11 +13,11 @@ const UNCLAIMED_MAX: Duration = Duration::from_secs(5);
 pub(crate) struct OomKills {
     /// Empty where no cgroup counts.
     files: Vec<PathBuf>,
-    state: Mutex<Counted>,
+    state: Mutex<OomKillCounter>,
 }
 
 #[derive(Debug, Default)]
-struct Counted {
+struct OomKillCounter {
     total: u64,
     unclaimed: u64,
     /// When the counter was last seen to have risen.
@@ -29,7 +29,7 @@ impl OomKills {
     pub(crate) fn watch(root: &Path) -> Self {
         let files = oom_kill_files(root);
         let total = total(&files);
-        Self { files, state: Mutex::new(Counted { total, ..Counted::default() }) }
+        Self { files, state: Mutex::new(OomKillCounter { total, ..OomKillCounter::default() }) }
     }
 
     /// Reads the counter, so that a kill is not mistaken for a later one.

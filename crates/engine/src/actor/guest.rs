@@ -1,7 +1,7 @@
 //! The program's end of the link: what we tell the runner and what it says. Whatever it says is
 //! input, never truth.
 
-use crate::capacity::HeldRunner;
+use crate::capacity::OfferedRunner;
 use lifecycle::{
     BadToolPath, CallId, CallOutcome, Entry, Failure, FailureCode, Input, InputIndex, Json,
     LimitKind, LogLevel, OutputMark, Prepared, State, TimerId, Timestamp, ToolPath,
@@ -41,7 +41,7 @@ pub(super) struct Guest {
     /// The last input that is repeated. What comes after it is the program's own work.
     replayed: InputIndex,
     /// Where the runner is offered to others, once the program has waited.
-    pub(super) held: Option<HeldRunner>,
+    pub(super) held: Option<OfferedRunner>,
     /// When it was brought back after others had its runner, and the processor time that this took.
     pub(super) came_back: Option<(Timestamp, Duration)>,
 }

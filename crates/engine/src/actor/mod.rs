@@ -19,7 +19,7 @@ mod time;
 use crate::Clock;
 use crate::engine::Shared;
 use crate::fault::{Error, Fault};
-use crate::quotas::Counted;
+use crate::quotas::QuotaClaim;
 use crate::registry::Mailbox;
 use asking::{Asking, Wished};
 use calls::{CallEnd, Calls};
@@ -109,7 +109,7 @@ pub(crate) struct Actor {
     recovering: bool,
     clockwork: Clockwork,
     /// What the execution counts as in its caller's quotas.
-    counted: Counted,
+    counted: QuotaClaim,
 }
 
 /// What ended a wait.
@@ -139,7 +139,7 @@ impl Actor {
         let timeline = Arc::clone(shared.clock_keeper.timeline());
         let place = (Arc::clone(&shared.config.journal), timeline);
         let ledger = Ledger::new(execution, place, shared.questions.clone());
-        let counted = Counted::new(Arc::clone(&shared.quotas), execution);
+        let counted = QuotaClaim::new(Arc::clone(&shared.quotas), execution);
         Self {
             shared,
             ledger,

@@ -1,7 +1,7 @@
 //! Gives the runner of a program that only waits to others, and brings the program back when it has something to do.
 
 use super::Actor;
-use crate::capacity::{HeldRunner, Waiting};
+use crate::capacity::{OfferedRunner, Waiting};
 use crate::fault::Fault;
 use lifecycle::{ActiveClock, InputIndex, Phase, Rejection};
 
@@ -22,7 +22,7 @@ impl Actor {
             let Some(meter) = guest.meter() else { return };
             let of = (origin.caller.to_string(), origin.limits.memory_bytes_max);
             let execution = self.ledger.execution;
-            guest.held = Some(HeldRunner::register(&self.shared, execution, of, meter));
+            guest.held = Some(OfferedRunner::register(&self.shared, execution, of, meter));
         }
         if let Some(held) = &guest.held {
             held.offer(waiting);

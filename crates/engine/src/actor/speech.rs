@@ -98,7 +98,7 @@ impl Actor {
             return Admission::Unfit(Failure::new(FailureCode::Internal, "known"));
         }
         let at_caller = state.origin.as_ref().is_some_and(|origin| origin.terms.caller_runs(tool));
-        if at_caller && catalogue.find(tool).is_none() {
+        if at_caller && catalogue.find(tool).is_none() && !catalogue.is_undescribed(tool) {
             let nature = Nature { read_only: false, runs: Runs::AtCaller };
             let traits = Traits::lasting(false);
             return Admission::Fit { nature, traits, about: None, revision: None };

@@ -36,13 +36,13 @@ struct Holder {
 }
 
 /// An actor's end of it. Dropping it withdraws the runner.
-pub(crate) struct HeldRunner {
+pub(crate) struct OfferedRunner {
     execution: ExecutionId,
     holder: Arc<Holder>,
     shared: Arc<Shared>,
 }
 
-impl HeldRunner {
+impl OfferedRunner {
     pub(crate) fn register(
         shared: &Arc<Shared>,
         execution: ExecutionId,
@@ -77,7 +77,7 @@ impl HeldRunner {
     }
 }
 
-impl Drop for HeldRunner {
+impl Drop for OfferedRunner {
     fn drop(&mut self) {
         self.shared.capacity.lock().remove(&self.execution);
     }

@@ -5,5 +5,5 @@ mod holders;
 mod rules;
 
 pub use accounts::CapacityUse;
-pub(crate) use holders::{Capacity, HeldRunner, watch};
+pub(crate) use holders::{Capacity, OfferedRunner, watch};
 pub(crate) use rules::Waiting;

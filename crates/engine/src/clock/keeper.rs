@@ -130,11 +130,11 @@ impl ClockKeeper {
 /// the clock went back it would last too long.
 pub async fn clock_generation(records: &dyn Records) -> Result<u64, StoreError> {
     #[derive(Deserialize)]
-    struct Generation {
+    struct ClockGenerationRecord {
         generation: u64,
     }
     let Some(record) = records.get(KIND, KEY).await? else { return Ok(0) };
-    let read: Generation = serde_json::from_str(&record.value).map_err(|_| damaged())?;
+    let read: ClockGenerationRecord = serde_json::from_str(&record.value).map_err(|_| damaged())?;
     Ok(read.generation)
 }
 

@@ -1,6 +1,6 @@
 //! A machine whose clocks are wound by hand.
 
-use super::{BootId, ClockReading, ProcessStart};
+use super::{ClockReading, MachineBoot, ProcessStart};
 use lifecycle::Timestamp;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub struct ManualClock {
 impl ManualClock {
     /// The clock of a process that begins now, on a machine whose wall clock shows `now`.
     pub fn at(now: Timestamp) -> Self {
-        let boot = Some(BootId(Uuid::from_u128(1)));
+        let boot = Some(MachineBoot(Uuid::from_u128(1)));
         let machine = ClockReading { wall: now, boottime_ms: 0, boot };
         let start = ProcessStart::of(&machine);
         Self { machine: Arc::new(watch::Sender::new(machine)), start }
@@ -41,7 +41,7 @@ impl ManualClock {
     pub fn reboot(&self) {
         self.machine.send_modify(|machine| {
             let boot = machine.boot.map_or(0, |boot| boot.0.as_u128());
-            machine.boot = Some(BootId(Uuid::from_u128(boot + 1)));
+            machine.boot = Some(MachineBoot(Uuid::from_u128(boot + 1)));
             machine.boottime_ms = 0;
         });
     }

@@ -51,21 +51,21 @@ pub struct ClockReading {
     /// Time since boot, sleep included.
     pub boottime_ms: u64,
     /// Which boot it is; none where the system does not say.
-    pub boot: Option<BootId>,
+    pub boot: Option<MachineBoot>,
 }
 
 /// Tells one boot of the machine from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
-pub struct BootId(Uuid);
+pub struct MachineBoot(Uuid);
 
-impl From<BootId> for String {
-    fn from(boot: BootId) -> Self {
+impl From<MachineBoot> for String {
+    fn from(boot: MachineBoot) -> Self {
         boot.0.to_string()
     }
 }
 
-impl TryFrom<String> for BootId {
+impl TryFrom<String> for MachineBoot {
     type Error = uuid::Error;
 
     fn try_from(text: String) -> Result<Self, uuid::Error> {
@@ -134,8 +134,8 @@ fn system_boottime_ms() -> u64 {
     seconds.saturating_mul(1_000).saturating_add(ms)
 }
 
-fn system_boot() -> Option<BootId> {
-    static BOOT: OnceLock<Option<BootId>> = OnceLock::new();
+fn system_boot() -> Option<MachineBoot> {
+    static BOOT: OnceLock<Option<MachineBoot>> = OnceLock::new();
     *BOOT.get_or_init(|| std::fs::read_to_string(BOOT_ID_FILE).ok()?.try_into().ok())
 }
 

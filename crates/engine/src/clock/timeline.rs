@@ -5,7 +5,7 @@
 //! does not show what it would show if it had not been set. The steps cut time into *epochs*; a stamp of an earlier
 //! epoch is translated by the steps that came after it.
 
-use super::{BootId, ClockReading};
+use super::{ClockReading, MachineBoot};
 use lifecycle::{Event, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -35,7 +35,7 @@ pub(super) struct SeenClock {
     /// The server's clock.
     pub(super) time: Timestamp,
     pub(super) boottime_ms: u64,
-    pub(super) boot: Option<BootId>,
+    pub(super) boot: Option<MachineBoot>,
 }
 
 /// One instant, on the clock before it was set and on the clock after.
@@ -162,7 +162,7 @@ mod tests {
         ClockReading {
             wall: Timestamp(wall),
             boottime_ms,
-            boot: Some(BootId(Uuid::from_u128(boot))),
+            boot: Some(MachineBoot(Uuid::from_u128(boot))),
         }
     }
 

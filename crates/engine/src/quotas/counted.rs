@@ -24,14 +24,14 @@ impl QuotaClass {
 
 /// The count of one execution. While an actor has this, nothing else changes that count.
 #[derive(Debug)]
-pub(crate) struct Counted {
+pub(crate) struct QuotaClaim {
     book: Arc<QuotaBook>,
     execution: ExecutionId,
     /// None before the start and after the end.
     as_class: Option<(CallerName, QuotaClass)>,
 }
 
-impl Counted {
+impl QuotaClaim {
     pub(crate) const fn new(book: Arc<QuotaBook>, execution: ExecutionId) -> Self {
         Self { book, execution, as_class: None }
     }

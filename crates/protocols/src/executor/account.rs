@@ -121,9 +121,10 @@ impl Account {
         self.asked.iter().filter(is_open)
     }
 
-    /// Where it stands; none while it runs.
+    /// Its end, that it is parked, or its oldest open question; none while it runs. The questions of a parked execution take no
+    /// answer.
     pub fn now(&self) -> Option<Told<'_>> {
-        self.over().or_else(|| self.open().next().map(Told::Asked)).or(self.parked())
+        self.over().or(self.parked()).or_else(|| self.open().next().map(Told::Asked))
     }
 
     /// How it ended, if it did.

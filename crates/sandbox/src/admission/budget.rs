@@ -1,6 +1,6 @@
 //! The memory budget of all runners: who waits for a part of it, and who holds one.
 
-use super::fair_queue::{CallerKey, FairQueue, Grant, Ticket};
+use super::fair_queue::{AdmissionGrant, CallerKey, FairQueue, Ticket};
 use super::release_plan::{Offer, ReleaseOffer, plan_releases};
 use crate::cpu_shares::LiveRunner;
 use crate::error::LeaseError;
@@ -183,7 +183,7 @@ impl Inner {
     /// Admits every demand that may start now.
     fn grant_all(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
         let mut undelivered = vec![];
-        while let Some(Grant { ticket, caller, units }) = state.queue.next_grant() {
+        while let Some(AdmissionGrant { ticket, caller, units }) = state.queue.next_grant() {
             let Some(Waiter { bytes, granted }) = state.waiters.remove(&ticket) else {
                 state.queue.release(&caller, units, false);
                 continue;

@@ -22,7 +22,7 @@ pub(crate) struct Ticket(u64);
 
 /// A demand that may start now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Grant {
+pub(crate) struct AdmissionGrant {
     pub(crate) ticket: Ticket,
     pub(crate) caller: CallerKey,
     pub(crate) units: u64,
@@ -121,7 +121,7 @@ impl FairQueue {
     }
 
     /// Admits the next demand, if one may start now.
-    pub(crate) fn next_grant(&mut self) -> Option<Grant> {
+    pub(crate) fn next_grant(&mut self) -> Option<AdmissionGrant> {
         let order = self.order();
         let n_skipped = self.n_before_grant(&order)?;
         for caller in &order[..n_skipped] {
@@ -136,7 +136,7 @@ impl FairQueue {
         queue.held += demanded.units;
         queue.served = self.counter;
         self.free -= demanded.units;
-        Some(Grant { ticket: demanded.ticket, caller, units: demanded.units })
+        Some(AdmissionGrant { ticket: demanded.ticket, caller, units: demanded.units })
     }
 
     /// Callers that wait, the most entitled first.

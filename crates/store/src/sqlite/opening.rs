@@ -86,7 +86,7 @@ impl<'a> Opening<'a> {
         Ok((marker, Some(thread)))
     }
 
-    fn go_on(&self, conn: &Connection, known: History) -> Result<Option<Begun>, OpenError> {
+    fn go_on(&self, conn: &Connection, known: History) -> Result<Option<MarkThread>, OpenError> {
         let next = History { epoch: known.epoch + 1, ..known };
         // What is there can be read on a full disk too.
         let history = match history::write(conn, next, None) {
@@ -99,7 +99,7 @@ impl<'a> Opening<'a> {
         self.open_mark(history).map(Some)
     }
 
-    fn begin_history(&self, conn: &Connection) -> Result<Option<Begun>, OpenError> {
+    fn begin_history(&self, conn: &Connection) -> Result<Option<MarkThread>, OpenError> {
         if matches!(self.mark, FoundMark::Damaged) {
             tracing::warn!("the mark of the store is damaged; a new one is made");
         }
@@ -123,7 +123,7 @@ impl<'a> Opening<'a> {
         &self,
         conn: &Connection,
         known: Option<History>,
-    ) -> Result<Option<Begun>, OpenError> {
+    ) -> Result<Option<MarkThread>, OpenError> {
         let how = match self.mark {
             FoundMark::Missing => "missing",
             FoundMark::Damaged => "damaged",
@@ -142,7 +142,7 @@ impl<'a> Opening<'a> {
         self.open_mark(history).map(Some)
     }
 
-    fn open_mark(&self, history: History) -> Result<Begun, OpenError> {
+    fn open_mark(&self, history: History) -> Result<MarkThread, OpenError> {
         let (sequence, before) = match &self.mark {
             FoundMark::Sound(sequence, state) if state.history == history.id => {
                 (*sequence, Some(state))
@@ -190,7 +190,7 @@ fn relation(mark: &FoundMark, known: Option<History>) -> Result<Relation, OpenEr
 }
 
 /// A mark, and the thread that syncs it.
-type Begun = (Mark, JoinHandle<()>);
+type MarkThread = (Mark, JoinHandle<()>);
 
 fn now() -> Timestamp {
     Timestamp(mark::now_ms())

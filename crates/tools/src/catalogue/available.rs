@@ -57,6 +57,13 @@ impl Catalogue {
         unavailable(tool, source_name(tool), why)
     }
 
+    /// Whether a path belongs to a source of which there is no description yet, so that its tools are unknown.
+    pub fn is_undescribed(&self, tool: &ToolPath) -> bool {
+        let snapshot = self.snapshot();
+        let section = snapshot.sections.get(source_name(tool));
+        section.is_some_and(|section| section.is_undescribed())
+    }
+
     /// Notified when a call or an answer needs a source that is not available.
     pub fn demand(&self, slug: &Slug) -> Option<Arc<Notify>> {
         let snapshot = self.snapshot();
