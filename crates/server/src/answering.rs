@@ -150,7 +150,8 @@ impl PageOrigin {
         path: AnswerPath,
     ) -> QuestionReader {
         match permit(caller, path, AnswerSubject { owner, asked: None }) {
-            Ok(_) => QuestionReader::MayAnswer,
+            Ok(_) if caller.scopes.has(Scope::Admin) => QuestionReader::MayAnswer,
+            Ok(_) => QuestionReader::MayAnswerUnmanaged { origin: self.0 },
             Err(_) => QuestionReader::MayNot { origin: self.0 },
         }
     }

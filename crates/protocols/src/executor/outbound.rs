@@ -102,6 +102,11 @@ fn outputs(execution: ExecutionId, account: &Account, left_out: Option<usize>) -
 pub enum QuestionReader {
     /// One whose answer counts.
     MayAnswer,
+    /// One whose accept does not count for calls that manage the server: an administrator decides those.
+    MayAnswerUnmanaged {
+        /// Scheme, host and port of the page.
+        origin: String,
+    },
     /// One who is sent to the page where a person decides, and sees no link that would answer.
     MayNot {
         /// Scheme, host and port of the page.
@@ -110,11 +115,26 @@ pub enum QuestionReader {
 }
 
 impl QuestionReader {
-    /// The page of a question, for a reader who may not answer.
-    fn page(&self, question: QuestionId) -> Option<String> {
+    /// The page of a question, for a reader who may not accept it.
+    fn page(&self, question: &Question) -> Option<String> {
         match self {
-            Self::MayAnswer => None,
-            Self::MayNot { origin } => Some(format!("{origin}/resume/{question}")),
+            Self::MayAnswerUnmanaged { origin } if question.answer_only => {
+                Some(format!("{origin}/resume/{}", question.id))
+            }
+            Self::MayAnswer | Self::MayAnswerUnmanaged { .. } => None,
+            Self::MayNot { origin } => Some(format!("{origin}/resume/{}", question.id)),
+        }
+    }
+
+    /// What a reader who may not accept a question is told to do.
+    fn advice(&self, page: &str) -> String {
+        match self {
+            Self::MayAnswerUnmanaged { .. } => format!(
+                "The call manages the server: an administrator decides, on the page {page}. Give them this link."
+            ),
+            Self::MayAnswer | Self::MayNot { .. } => format!(
+                "A person decides, on the page {page}. Give them this link; an answer of yours does not count."
+            ),
         }
     }
 }
@@ -140,7 +160,7 @@ pub fn questions<'a>(asked: impl Iterator<Item = &'a Asked>, reader: &QuestionRe
 pub fn entry_for(entry: &Entry, reader: &QuestionReader) -> String {
     if let Event::CallAsked(question) = &entry.event
         && let QuestionKind::Link { is_prior, .. } = question.kind
-        && let Some(url) = reader.page(question.id)
+        && let Some(url) = reader.page(question)
     {
         let kind = QuestionKind::Link { url, is_prior };
         let event = Event::CallAsked(Question { kind, ..question.clone() });
@@ -172,14 +192,12 @@ fn waiting<'a>(
 ) -> Paused<'a> {
     let id = asked.question.id;
     let message = asked.question.message.as_str();
-    let page = reader.page(id);
+    let page = reader.page(&asked.question);
     let (schema, url) = wanted(&asked.question.kind);
     let url = url.map(|url| page.clone().map_or(Cow::Borrowed(url), Cow::Owned));
     let instructions = match &page {
         None => instructions(id, url.is_some()),
-        Some(page) => format!(
-            "A person decides, on the page {page}. Give them this link; an answer of yours does not count."
-        ),
+        Some(page) => reader.advice(page),
     };
     let mut text = Cut::at(TEXT_CHARS_MAX);
     text.push_str("Execution paused: ");

@@ -240,6 +240,27 @@ fn a_reader_who_may_not_answer_gets_the_page_and_nothing_that_answers() {
 }
 
 #[test]
+fn a_reader_who_is_no_administrator_gets_the_page_of_a_call_that_manages_the_server() {
+    let reader = QuestionReader::MayAnswerUnmanaged { origin: "https://airlock.example".into() };
+    let shown = |answer_only: bool| {
+        let mut asked = asks(1, QuestionKind::Approval);
+        for event in &mut asked {
+            if let Event::CallAsked(question) = event {
+                question.answer_only = answer_only;
+            }
+        }
+        let account = account([started()].into_iter().chain(asked));
+        outbound::shown(account.open().next().unwrap(), &reader)
+    };
+    assert!(shown(false).contains(r#"with action \"accept\""#), "{}", shown(false));
+    let managed = shown(true);
+    assert!(
+        managed.contains("an administrator decides, on the page https://airlock.example/resume/")
+    );
+    assert!(!managed.contains("accept"), "{managed}");
+}
+
+#[test]
 fn a_doubt_says_what_can_be_chosen() {
     let account = account([started()].into_iter().chain(asks(1, QuestionKind::InDoubt)));
     let shown = outbound::shown(account.open().next().unwrap(), &QuestionReader::MayAnswer);
