@@ -36,7 +36,7 @@ fn a_damaged_directory_is_refused_or_unharmed_and_continues_by_the_word_of_a_per
         let served = Served::with_model_answers(folder.path(), &[]);
         let client = served.client("run");
         let ended = client.execute("return 7").execution();
-        let asked = client.execute("return await tools.demo.ask({ text: 'x' })");
+        let asked = client.execute("return await tools.demo.append({ line: 'x' })");
         let (paused, question) = (asked.execution(), asked.question());
         served.kill();
         flip_log(folder.path(), part);
