@@ -11,7 +11,7 @@ const LIKENESS_MIN: f32 = 0.3;
 /// The usual connection within a path.
 const CONNECTION: &str = ".org.main.";
 
-/// At most [`SUGGESTIONS_MAX`] of `known`, the likeliest first. Linear in the letters of `known`,
+/// At most `SUGGESTIONS_MAX` of `known`, the likeliest first. Linear in the letters of `known`,
 /// because programs may ask as often as they like.
 pub fn suggest(wanted: &str, known: impl Iterator<Item = String>) -> Vec<String> {
     let pairs = Pairs::of(&without_connection(wanted));
