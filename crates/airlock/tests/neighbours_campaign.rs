@@ -7,13 +7,13 @@
 #![expect(clippy::print_stdout, reason = "the campaign reports figures")]
 
 mod served;
+mod soaked;
 
 use serde_json::{Value, json};
 use served::{Client, Served, wait_for};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::net::TcpStream;
-use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// How long a program may take to end. Reached only by what is lost.
@@ -193,9 +193,25 @@ fn quiet_requests(client: &Client, n: usize) -> Vec<Duration> {
     times
 }
 
+/// The time within which so many percent of the requests were answered.
+fn percentile(sorted: &[Duration], percent: usize) -> Duration {
+    sorted[(sorted.len() - 1) * percent / 100]
+}
+
 fn percentiles(sorted: &[Duration]) -> String {
-    let at = |percent: usize| sorted[(sorted.len() - 1) * percent / 100].as_secs_f64() * 1e3;
+    let at = |percent| percentile(sorted, percent).as_secs_f64() * 1e3;
     format!("p50 {:.1} ms, p99 {:.1} ms", at(50), at(99))
+}
+
+/// The same as numbers of their own, in microseconds: each neighbour has one case, so that the soak's sums are these.
+fn figures(name: &str, alone: &[Duration], near: &[Duration]) -> BTreeMap<String, u64> {
+    let us = |times, percent| u64::try_from(percentile(times, percent).as_micros()).unwrap();
+    [("alone", alone), ("beside", near)]
+        .into_iter()
+        .flat_map(|(when, times)| {
+            [50, 99].map(|p| (format!("{name}, {when}, p{p}, us"), us(times, p)))
+        })
+        .collect()
 }
 
 /// The numbers of a server by name and labels.
@@ -223,7 +239,7 @@ fn check_end((client, execution, expected): &(Client, String, Expected)) {
 }
 
 /// Runs one case and returns its sums.
-fn run_case(case: u64, size: &Size) -> BTreeMap<&'static str, u64> {
+fn run_case(case: u64, size: &Size) -> BTreeMap<String, u64> {
     let (name, neighbour) = NEIGHBOURS[usize::try_from(case).unwrap() % NEIGHBOURS.len()];
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(&folder.path().join("data"), &["--memory-budget", "512MiB"]);
@@ -240,39 +256,33 @@ fn run_case(case: u64, size: &Size) -> BTreeMap<&'static str, u64> {
     let cpu = metrics.iter().filter(|(name, _)| name.starts_with("airlock_capacity_replay_cpu"));
     let cpu: Vec<_> = cpu.map(|(name, ms)| (name.split('"').nth(1).unwrap_or(""), *ms)).collect();
     let failed = number("airlock_capacity_replays_total{outcome=\"failed\"}");
-    let sums = BTreeMap::from([
-        ("programs", begun.programs.len() as u64),
-        ("released", number("airlock_runners_released_total")),
-        ("replays", number("airlock_capacity_replays_total{outcome=\"restored\"}")),
-        ("replays_failed", failed),
-        ("replay_cpu_ms", cpu.iter().map(|(_, ms)| ms).sum()),
-    ]);
+    let mut sums = BTreeMap::from(
+        [
+            ("programs", begun.programs.len() as u64),
+            ("released", number("airlock_runners_released_total")),
+            ("replays", number("airlock_capacity_replays_total{outcome=\"restored\"}")),
+            ("replays_failed", failed),
+            ("replay_cpu_ms", cpu.iter().map(|(_, ms)| ms).sum()),
+        ]
+        .map(|(name, n): (_, u64)| (name.to_owned(), n)),
+    );
     println!("{name}: quiet caller alone {}; beside {}", percentiles(&alone), percentiles(&near));
     println!("{name}: {sums:?}, replays in ms by caller {cpu:?}");
+    sums.extend(figures(name, &alone, &near));
     assert_eq!(failed, 0, "programs could not be replayed");
     assert_eq!(served.stop(), Some(0));
     sums
-}
-
-/// The cases of this run: each neighbour once, or what `cargo xtask soak` asks for.
-fn cases() -> Range<u64> {
-    let all = 0..NEIGHBOURS.len() as u64;
-    let Ok(range) = std::env::var("AIRLOCK_SOAK_RANGE") else { return all };
-    let (from, to) = range.split_once("..").expect("a range is FROM..TO");
-    from.parse().unwrap()..to.parse().unwrap()
 }
 
 #[test]
 fn a_quiet_caller_is_served_beside_any_neighbour_and_every_program_ends_as_it_should() {
     let size = if std::env::var_os("AIRLOCK_SOAK").is_some() { FULL } else { DAILY };
     let mut sums = BTreeMap::new();
-    for case in cases() {
+    for case in soaked::soak_range().unwrap_or(0..NEIGHBOURS.len() as u64) {
         for (name, n) in run_case(case, &size) {
             *sums.entry(name).or_insert(0) += n;
         }
     }
     println!("sums: {sums:?}");
-    if let Ok(path) = std::env::var("AIRLOCK_SOAK_SUMS") {
-        std::fs::write(path, json!(sums).to_string()).unwrap();
-    }
+    soaked::report_sums(&json!(sums));
 }

@@ -12,7 +12,7 @@ use crate::cargo::Cargo;
 use crate::packages;
 use crate::print::say;
 use anyhow::{Result, bail};
-use slices::{Bound, Campaign, Cases};
+use slices::{Bound, Campaign, Cases, TestBinary};
 
 /// Tests that have a full size.
 struct Soak {
@@ -57,7 +57,14 @@ const SOAKS: &[Soak] = &[
     Soak {
         name: "corrupt",
         about: "2,000 damaged data directories and power cuts: damage is reported, power cuts are not",
-        work: Work::Tests { package: "store", filter: "corrupt_files_are_reported" },
+        work: Work::Slices(Campaign {
+            package: "store",
+            binary: TestBinary::Library,
+            filter: "corrupt_files_are_reported",
+            unit: "cases",
+            cases: Cases::Number(2_000),
+            slice: 100,
+        }),
     },
     Soak {
         name: "corrupt-server",
@@ -72,7 +79,7 @@ const SOAKS: &[Soak] = &[
         about: "a quiet caller beside 400 sleepers, loops, floods, slow readers and an attacker",
         work: Work::Slices(Campaign {
             package: "airlock",
-            test: "neighbours_campaign",
+            binary: TestBinary::Integration("neighbours_campaign"),
             filter: "a_quiet_caller_is_served",
             unit: "neighbours",
             cases: Cases::Number(7),
@@ -89,7 +96,7 @@ const SOAKS: &[Soak] = &[
         about: "2,000 stops at random moments lose nothing and write nothing twice",
         work: Work::Slices(Campaign {
             package: "airlock",
-            test: "kill",
+            binary: TestBinary::Integration("kill"),
             filter: "a_server_stopped_at_any_moment",
             unit: "stops",
             cases: Cases::Number(2_000),
@@ -101,7 +108,7 @@ const SOAKS: &[Soak] = &[
         about: "every hostile program ends as expected through every door, and leaks nothing",
         work: Work::Slices(Campaign {
             package: "airlock",
-            test: "hostile",
+            binary: TestBinary::Integration("hostile"),
             filter: "hostile_programs_end_as_expected",
             unit: "programs",
             cases: Cases::LinesBelow("crates/airlock/tests/attacks"),
@@ -160,22 +167,52 @@ pub(crate) struct Options {
     /// Only print the sums of the slices that have run.
     #[arg(long)]
     report: bool,
+    /// Run the tests in release mode. A campaign's release slices are counted separately. Fuzz targets are always optimised.
+    #[arg(long)]
+    release: bool,
+}
+
+/// How the tests are compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Profile {
+    Debug,
+    Release,
+}
+
+impl Profile {
+    const fn flags(self) -> &'static [&'static str] {
+        match self {
+            Self::Debug => &[],
+            Self::Release => &["--release"],
+        }
+    }
+
+    /// Where a campaign's slices are recorded: figures of the two profiles must not be mixed.
+    fn records_name(self, campaign: &str) -> String {
+        match self {
+            Self::Debug => campaign.to_owned(),
+            Self::Release => format!("{campaign}-release"),
+        }
+    }
 }
 
 /// Runs one soak or all of them.
 pub(crate) fn run(name: Option<&str>, options: Options) -> Result<()> {
     let chosen = chosen(SOAKS, name)?;
+    let profile = if options.release { Profile::Release } else { Profile::Debug };
     if options.report {
-        return chosen.into_iter().try_for_each(report);
+        return chosen.into_iter().try_for_each(|soak| report(soak, profile));
     }
-    let bound = Bound { slices_max: options.slices.unwrap_or(u64::MAX), size: options.slice };
+    let slices_max = options.slices.unwrap_or(u64::MAX);
+    let bound = Bound { slices_max, size: options.slice, profile };
     for soak in chosen {
         say(&format!("\n== {}: {}", soak.name, soak.about));
         match &soak.work {
             Work::Tests { package, filter } => {
                 packages::run()?;
-                require_test(package, &tests(package, filter))?;
-                tests(package, filter).arg("--nocapture").run()?;
+                let tests = tests(package, filter, profile);
+                require_test(package, &tests)?;
+                tests.arg("--nocapture").run()?;
             }
             Work::Slices(campaign) => campaign.run(soak.name, bound)?,
             Work::Fuzz => fuzz::run(bound)?,
@@ -184,10 +221,10 @@ pub(crate) fn run(name: Option<&str>, options: Options) -> Result<()> {
     Ok(())
 }
 
-fn report(soak: &Soak) -> Result<()> {
+fn report(soak: &Soak, profile: Profile) -> Result<()> {
     match &soak.work {
         Work::Tests { .. } => Ok(()),
-        Work::Slices(campaign) => campaign.report(soak.name),
+        Work::Slices(campaign) => campaign.report(soak.name, profile),
         Work::Fuzz => fuzz::report(),
     }
 }
@@ -202,8 +239,9 @@ fn chosen<'a>(soaks: &'a [Soak], name: Option<&str>) -> Result<Vec<&'a Soak>> {
     }
 }
 
-fn tests(package: &str, filter: &str) -> Cargo {
-    Cargo::new(&["test", "--package", package, "--tests", "--", filter])
+fn tests(package: &str, filter: &str, profile: Profile) -> Cargo {
+    let start = ["test", "--package", package];
+    Cargo::new(&[&start, profile.flags(), &["--tests", "--", filter]].concat())
         .env("AIRLOCK_SOAK", "1")
         .env("PROPTEST_CASES", PROPERTY_CASES)
 }
@@ -247,7 +285,7 @@ mod tests {
 
     #[test]
     fn the_full_size_is_asked_for() {
-        let shown = tests("runner", "recordings").shown();
+        let shown = tests("runner", "recordings", Profile::Debug).shown();
         assert_eq!(
             shown,
             "AIRLOCK_SOAK=1 PROPTEST_CASES=50000 cargo test --package runner --tests -- recordings"

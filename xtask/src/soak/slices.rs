@@ -3,6 +3,7 @@
 //! The test finds its range in `AIRLOCK_SOAK_RANGE` as `FROM..TO`, and writes its sums, a JSON object of whole
 //! numbers, to the file named by `AIRLOCK_SOAK_SUMS`.
 
+use super::Profile;
 use super::records::{Records, date_and_machines, sum};
 use crate::cargo::{Cargo, root};
 use crate::print::say;
@@ -15,8 +16,7 @@ use std::time::Instant;
 /// A test with numbered cases.
 pub(super) struct Campaign {
     pub(super) package: &'static str,
-    /// The test binary.
-    pub(super) test: &'static str,
+    pub(super) binary: TestBinary,
     /// The test's name.
     pub(super) filter: &'static str,
     /// What a case is, in the plural.
@@ -24,6 +24,15 @@ pub(super) struct Campaign {
     pub(super) cases: Cases,
     /// Cases of a slice, unless the user says otherwise.
     pub(super) slice: u64,
+}
+
+/// Which of a package's test binaries has the test.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum TestBinary {
+    /// The unit tests of the library.
+    Library,
+    /// A file of `tests`.
+    Integration(&'static str),
 }
 
 /// How many cases there are.
@@ -39,50 +48,47 @@ pub(super) struct Bound {
     pub(super) slices_max: u64,
     /// The size of a slice, if not the usual one.
     pub(super) size: Option<u64>,
+    pub(super) profile: Profile,
 }
 
 impl Campaign {
     /// Runs the slices that have not passed yet, up to the bound, and prints the sums.
     pub(super) fn run(&self, name: &str, bound: Bound) -> Result<()> {
-        let records = Records::of(name)?;
+        let records = Records::of(&bound.profile.records_name(name))?;
         let end = self.cases.count()?;
         for _ in 0..bound.slices_max {
             let size = bound.size.unwrap_or(self.slice).max(1);
             let Some(range) = next(&passed(&records.read()?), size, end) else { break };
             say(&format!("-- {} {} to {} of {end}", self.unit, range.start, range.end));
-            self.run_slice(&records, &range)?;
+            self.run_slice(&records, &range, bound.profile)?;
         }
-        self.report(name)
+        self.report(name, bound.profile)
     }
 
-    fn run_slice(&self, records: &Records, range: &Range<u64>) -> Result<()> {
+    /// The call of cargo that runs these cases.
+    fn cargo(&self, range: &Range<u64>, profile: Profile) -> Cargo {
+        let binary = match self.binary {
+            TestBinary::Library => vec!["--lib"],
+            TestBinary::Integration(file) => vec!["--test", file],
+        };
+        let start = ["test", "--package", self.package];
+        let end = ["--", self.filter, "--nocapture"];
+        Cargo::new(&[&start, profile.flags(), &binary, &end].concat())
+            .env("AIRLOCK_SOAK", "1")
+            .env("AIRLOCK_SOAK_RANGE", format!("{}..{}", range.start, range.end))
+    }
+
+    fn run_slice(&self, records: &Records, range: &Range<u64>, profile: Profile) -> Result<()> {
         let sums = records.file("sums.json");
         // It is missing unless a slice was interrupted.
         let _ = fs::remove_file(&sums);
         let began = Instant::now();
-        let outcome = Cargo::new(&[
-            "test",
-            "--package",
-            self.package,
-            "--test",
-            self.test,
-            "--",
-            self.filter,
-        ])
-        .arg("--nocapture")
-        .env("AIRLOCK_SOAK", "1")
-        .env("AIRLOCK_SOAK_RANGE", format!("{}..{}", range.start, range.end))
-        .env("AIRLOCK_SOAK_SUMS", sums.display().to_string())
-        .run();
+        let outcome =
+            self.cargo(range, profile).env("AIRLOCK_SOAK_SUMS", sums.display().to_string()).run();
         let text = fs::read_to_string(&sums).ok();
         let found: Option<Value> = text.and_then(|text| serde_json::from_str(&text).ok());
         if outcome.is_ok() && found.is_none() {
-            bail!(
-                "no test of {} {} wrote sums: is its name still {}?",
-                self.package,
-                self.test,
-                self.filter
-            );
+            bail!("no test of {} wrote sums: is its name still {}?", self.package, self.filter);
         }
         records.append(Map::from_iter([
             ("from".to_owned(), json!(range.start)),
@@ -95,7 +101,8 @@ impl Campaign {
     }
 
     /// Prints what all slices together found.
-    pub(super) fn report(&self, name: &str) -> Result<()> {
+    pub(super) fn report(&self, name: &str, profile: Profile) -> Result<()> {
+        let name = &profile.records_name(name);
         let slices = Records::of(name)?.read()?;
         let (good, bad): (Vec<_>, Vec<_>) =
             slices.iter().partition(|slice| slice["passed"] == true);
@@ -172,6 +179,28 @@ mod tests {
 
     fn slice(from: u64, to: u64, passed: bool) -> Value {
         json!({ "from": from, "to": to, "passed": passed })
+    }
+
+    #[test]
+    fn a_slice_is_typed_for_a_library_or_a_file_of_tests_in_debug_or_release() {
+        let campaign = |binary| Campaign {
+            package: "store",
+            binary,
+            filter: "corrupt",
+            unit: "cases",
+            cases: Cases::Number(3),
+            slice: 1,
+        };
+        assert_eq!(
+            campaign(TestBinary::Library).cargo(&(1..2), Profile::Debug).shown(),
+            "AIRLOCK_SOAK=1 AIRLOCK_SOAK_RANGE=1..2 \
+             cargo test --package store --lib -- corrupt --nocapture"
+        );
+        assert_eq!(
+            campaign(TestBinary::Integration("kill")).cargo(&(0..3), Profile::Release).shown(),
+            "AIRLOCK_SOAK=1 AIRLOCK_SOAK_RANGE=0..3 \
+             cargo test --package store --release --test kill -- corrupt --nocapture"
+        );
     }
 
     #[test]

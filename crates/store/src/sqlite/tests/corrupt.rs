@@ -1,17 +1,19 @@
 //! The campaign `corrupt`: every file of a data directory is damaged at random, or loses blocks with the power. Whatever was
 //! acknowledged before is equal afterwards, or the damage is reported.
 //!
-//! Small in the daily test. `AIRLOCK_SOAK=1` asks for 2,000 cases; `AIRLOCK_SEEDS=FIRST..END` for a slice of them.
+//! Small in the daily test. `cargo xtask soak corrupt` runs 2,000 cases in slices; a case is a seed.
+
+// The one reader of a campaign's environment; the tests of `airlock` have it as a module of their own.
+#[path = "../../../../airlock/tests/soaked/mod.rs"]
+mod soaked;
 
 use super::mark::{Image, image, lay_out};
 use super::*;
 use crate::sqlite::{BootId, OpenError};
 use crate::{Record, Records};
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 const CASES_DAILY: u64 = 50;
-const CASES_FULL: u64 = 2_000;
 
 /// Smallest part of a file that reaches the disk as a whole.
 const BLOCK_BYTES: usize = 512;
@@ -180,6 +182,21 @@ struct Sums {
     silent: usize,
 }
 
+impl Sums {
+    fn to_json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "cases": self.cases,
+            "refused": self.refused,
+            "reported": self.reported,
+            "unharmed": self.unharmed,
+            "recovered": self.recovered,
+            "power cuts": self.power_cuts,
+            "false alarms": self.alarms,
+            "silent": self.silent,
+        })
+    }
+}
+
 /// Everything acknowledged, as the store has it; none where it reports damage.
 async fn shown(store: &SqliteStore, acknowledged: &Acknowledged, n_records: usize) -> Option<bool> {
     let mut is_equal = true;
@@ -243,18 +260,11 @@ async fn power_case(life: &Life, random: &mut Random, sums: &mut Sums) {
     }
 }
 
-fn seeds() -> Range<u64> {
-    let is_full = std::env::var_os("AIRLOCK_SOAK").is_some();
-    let all = 0..if is_full { CASES_FULL } else { CASES_DAILY };
-    let Ok(slice) = std::env::var("AIRLOCK_SEEDS") else { return all };
-    let (first, end) = slice.split_once("..").expect("AIRLOCK_SEEDS is FIRST..END");
-    first.parse().unwrap()..end.parse().unwrap()
-}
-
 #[tokio::test]
 #[expect(clippy::print_stdout, reason = "a campaign prints its sums")]
 async fn corrupt_files_are_reported_and_power_cuts_raise_no_alarm() {
-    let (seeds, mut sums) = (seeds(), Sums::default());
+    let seeds = soaked::soak_range().unwrap_or(0..CASES_DAILY);
+    let mut sums = Sums::default();
     for seed in seeds.clone() {
         let mut random = Random(seed);
         let life = lived(&mut random).await;
@@ -265,4 +275,5 @@ async fn corrupt_files_are_reported_and_power_cuts_raise_no_alarm() {
         sums.cases += 1;
     }
     println!("corrupt, seeds {seeds:?}: {sums:?}");
+    soaked::report_sums(&sums.to_json());
 }
