@@ -27,9 +27,15 @@ pub use session::REHEARSAL;
 pub use world::World;
 
 /// Everything besides the program and its inputs that could change what a program does. A replay under another
-/// fingerprint is tried before it is trusted. Preparation has its own number: raise it when the same source would
-/// become another text.
-pub const FINGERPRINT: &str = "quickjs-ng 0.16.2 (rquickjs 0.14.0), prelude 1, preparation 2";
+/// fingerprint is tried before it is trusted. The tables of Unicode belong to the engine; names of hosts (IDNA) are
+/// made of them and of the prelude. Preparation has its own number: raise it when the same source would become another
+/// text.
+pub const FINGERPRINT: &str = concat!(
+    "quickjs-ng 0.16.2 (rquickjs 0.14.0), ",
+    "unicode 17.0 (normalization and IDNA), ",
+    "prelude 2, ",
+    "preparation 2",
+);
 
 /// [`FINGERPRINT`], and the processor on which this build runs.
 pub fn fingerprint() -> String {

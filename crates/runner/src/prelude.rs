@@ -29,6 +29,11 @@ fn base_source(overlays: &[Overlay]) -> Option<&'static str> {
     overlays.iter().rev().find_map(|overlay| overlay.base)
 }
 
+/// The setups of a version, oldest first.
+fn setups_of(overlays: &[Overlay]) -> impl Iterator<Item = &'static str> {
+    overlays.iter().flat_map(|overlay| overlay.setups).copied()
+}
+
 /// A part of a version: that of the newest overlay that has it.
 fn part_named(overlays: &[Overlay], name: &str) -> Option<&'static Part> {
     overlays.iter().rev().find_map(|overlay| overlay.parts.iter().find(|part| part.name == name))
@@ -71,7 +76,7 @@ pub(crate) fn own_function<'js>(
 pub(crate) fn compile_newest(ctx: &Ctx<'_>) -> rquickjs::Result<()> {
     let overlays = overlays_of(PRELUDE_VERSION).unwrap_or_default();
     let parts = parts_of(overlays).into_iter().map(|part| part.source);
-    let setups = overlays.iter().filter_map(|overlay| overlay.setup);
+    let setups = setups_of(overlays);
     let sources = parts.chain(setups).chain(base_source(overlays)).chain([loops::HIDE]);
     sources.into_iter().try_for_each(|source| bytecode::compiled(ctx, source).map(drop))
 }
@@ -80,11 +85,12 @@ pub(crate) fn compile_newest(ctx: &Ctx<'_>) -> rquickjs::Result<()> {
 pub(crate) fn add_to<'js>(functions: &Object<'js>, version: u32) -> rquickjs::Result<()> {
     let overlays = overlays_of(version).unwrap_or_default();
     functions.set("globals", globals_table(overlays))?;
-    functions.set("nOverlays", overlays.len())?;
+    // The base of version 1 asks for one setup for each overlay; it gets all setups of all overlays.
+    functions.set("nOverlays", setups_of(overlays).count())?;
     functions.set(
         "setup",
-        Func::new(move |ctx: Ctx<'js>, overlay_idx: usize| {
-            let setup = overlays.get(overlay_idx).and_then(|overlay| overlay.setup);
+        Func::new(move |ctx: Ctx<'js>, setup_idx: usize| {
+            let setup = setups_of(overlays).nth(setup_idx);
             setup.map(|source| bytecode::function(&ctx, source)).transpose()
         }),
     )?;

@@ -109,7 +109,7 @@ fn try_out(world: &World, program: &str, convention: Convention) {
 
 /// An order that takes a runner through the steps of every program.
 pub const REHEARSAL: &str = concat!(
-    r#"{"type":"execute","id":"run","code":"await null; 1 + 1","options":{"timeoutMs":1000,"memoryLimitBytes":67108864,"maxLogLines":1,"maxLogChars":1},"providers":[],"airlock":{"seed":"0000000000000000000000000000000000000000000000000000000000000000","startMs":0,"convention":"last_expression","prepared":false,"prelude":1,"cpuMs":1000,"unawaited":"wait","replayInputs":0,"replayCpuMs":1}}"#,
+    r#"{"type":"execute","id":"run","code":"await null; 1 + 1","options":{"timeoutMs":1000,"memoryLimitBytes":67108864,"maxLogLines":1,"maxLogChars":1},"providers":[],"airlock":{"seed":"0000000000000000000000000000000000000000000000000000000000000000","startMs":0,"convention":"last_expression","prepared":false,"prelude":2,"cpuMs":1000,"unawaited":"wait","replayInputs":0,"replayCpuMs":1}}"#,
     "\n"
 );
 

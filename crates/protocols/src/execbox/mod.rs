@@ -20,7 +20,7 @@ pub use multiplex::asks_to_multiplex;
 pub use wire::{FromRunner, ToRunner};
 
 /// The version of the guest's globals that new programs run with. A journal records the version of its program.
-pub const PRELUDE_VERSION: u32 = 1;
+pub const PRELUDE_VERSION: u32 = 2;
 
 /// Longest message. Larger than any payload that fits a guest's usual 64 MB beside its parsed form.
 pub const MESSAGE_BYTES_MAX: usize = 16 << 20;

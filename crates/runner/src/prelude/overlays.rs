@@ -1,16 +1,17 @@
 //! What each version of the guest's globals consists of.
 //!
 //! To add a global: write `prelude/vN/name.js`, a function that takes what the base captured and returns an object with the
-//! global, and add `Part { name, globals, source }` to the overlay of version N. A file below a released version's folder
-//! never changes.
+//! global, and add `vN!(part "name", "globals")` to the overlay of version N. To change what is there already: write a
+//! function that takes what the base captured, and add `vN!("name")` to the setups. A file below a released version's
+//! folder never changes.
 
 /// What one version changes in the version before it.
 pub(super) struct Overlay {
     /// A function that takes the host's functions, builds a world and returns the hooks by which the session drives the
     /// guest. `None`: that of the version before.
     pub(super) base: Option<&'static str>,
-    /// A function that takes what the base captured and changes the world at its end, before the guest runs.
-    pub(super) setup: Option<&'static str>,
+    /// Functions that take what the base captured and change the finished world before the guest runs, in this order.
+    pub(super) setups: &'static [&'static str],
     /// Parts that this version adds, or replaces by name.
     pub(super) parts: &'static [Part],
 }
@@ -28,9 +29,19 @@ pub(super) struct Part {
 /// Every version, oldest first: version 1 is the first.
 pub(super) const OVERLAYS: &[Overlay] = &[
     V1,
+    V2,
     #[cfg(test)]
     super::tests::NEXT,
 ];
+
+macro_rules! v2 {
+    ($name:literal) => {
+        include_str!(concat!("../../prelude/v2/", $name, ".js"))
+    };
+    (part $name:literal, $globals:literal) => {
+        Part { name: $name, globals: $globals, source: v2!($name) }
+    };
+}
 
 macro_rules! v1 {
     ($name:literal) => {
@@ -50,7 +61,7 @@ const V1: Overlay = Overlay {
         v1!("globals"),
         "})"
     )),
-    setup: None,
+    setups: &[],
     parts: &[
         v1!(part "tools", "tools emit fetch callTool parallel"),
         v1!(part "timers", "setTimeout setInterval clearTimeout clearInterval queueMicrotask"),
@@ -76,3 +87,5 @@ const V1: Overlay = Overlay {
         v1!(part "url_parse", ""),
     ],
 };
+
+const V2: Overlay = Overlay { base: None, setups: &[v2!("language")], parts: &[] };

@@ -1,7 +1,7 @@
 //! What the sources must keep to, so that a guest cannot reach into them.
 
 use super::overlays::{OVERLAYS, Overlay, Part};
-use super::{PRELUDE_VERSION, globals_table, overlays_of, part_named};
+use super::{PRELUDE_VERSION, globals_table, overlays_of, part_named, setups_of};
 use crate::prepare::scopes::Scopes;
 use crate::world::World;
 use oxc_allocator::Allocator;
@@ -145,7 +145,7 @@ fn a_global_that_is_looked_up_late_is_noticed() {
 /// A version that replaces a part, adds a global and changes what the language gives.
 pub(super) const NEXT: Overlay = Overlay {
     base: None,
-    setup: Some("(function (kit) { kit.define(kit.world.Math, 'answer', 42); })"),
+    setups: &["(function (kit) { kit.define(kit.world.Math, 'answer', 42); })"],
     parts: &[
         Part {
             name: "clone",
@@ -192,8 +192,9 @@ fn globals_appear_in_the_order_of_their_first_version() {
 
 #[test]
 fn nothing_is_looked_up_in_the_global_object_once_the_guest_runs() {
-    for base in OVERLAYS.iter().filter_map(|overlay| overlay.base) {
-        assert_eq!(late_globals(base), [""; 0], "the base");
+    let setups = setups_of(OVERLAYS).filter(|setup| !NEXT.setups.contains(setup));
+    for source in OVERLAYS.iter().filter_map(|overlay| overlay.base).chain(setups) {
+        assert_eq!(late_globals(source), [""; 0], "{source}");
     }
     for Part { name, source, .. } in OVERLAYS.iter().flat_map(|overlay| overlay.parts) {
         // A part runs late as a whole: it is made one function deeper.
@@ -204,7 +205,9 @@ fn nothing_is_looked_up_in_the_global_object_once_the_guest_runs() {
 
 #[test]
 fn no_part_asks_a_value_for_a_method_the_guest_may_have_replaced() {
-    for Part { name, source, .. } in OVERLAYS.iter().flat_map(|overlay| overlay.parts) {
+    let parts = OVERLAYS.iter().flat_map(|overlay| overlay.parts);
+    let parts = parts.map(|Part { name, source, .. }| (*name, *source));
+    for (name, source) in parts.chain(setups_of(OVERLAYS).map(|setup| ("a setup", setup))) {
         let allocator = Allocator::default();
         let parsed = Parser::new(&allocator, source, SourceType::cjs()).parse();
         let mut habits = Habits::default();
@@ -219,6 +222,7 @@ fn every_part_that_a_source_names_exists() {
         let overlays = &OVERLAYS[..n_overlays];
         let own = &overlays[n_overlays - 1];
         let sources = own.parts.iter().map(|part| part.source).chain(own.base);
+        let sources = sources.chain(own.setups.iter().copied());
         for named in sources.flat_map(|source| source.split("load(\"").skip(1)) {
             let (part, _) = named.split_once('"').expect("a closing quote");
             assert!(part_named(overlays, part).is_some(), "{part}");
