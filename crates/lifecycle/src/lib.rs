@@ -30,6 +30,9 @@ mod terms;
 mod utc;
 mod wish;
 
+#[cfg(test)]
+mod tests;
+
 pub use answer::{Answer, Question, QuestionKind, Rider};
 pub use answer_role::{AnswerAuthor, AnswerRole, BadAnswerRole};
 pub use builtin_caller::BuiltinCaller;

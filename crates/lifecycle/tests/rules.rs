@@ -19,8 +19,13 @@ fn wishes() -> impl Strategy<Value = Vec<Wish>> {
     prop::collection::vec(wish(), 0..120)
 }
 
+/// The soak's number, else that of `PROPTEST_CASES`, else a thousand.
 fn n_cases() -> u32 {
-    if std::env::var_os("AIRLOCK_SOAK").is_some() { 100_000 } else { 1_000 }
+    if std::env::var_os("AIRLOCK_SOAK").is_some() {
+        return 100_000;
+    }
+    let given = std::env::var("PROPTEST_CASES").ok();
+    given.and_then(|n| n.parse().ok()).unwrap_or(1_000)
 }
 
 /// A call that asks: in which of two executions, of which tool in which edition, and what is answered.

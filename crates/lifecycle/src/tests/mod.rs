@@ -1,0 +1,227 @@
+//! The rules, one table for each group of guards that are alike. Whole events and rejections are compared.
+
+mod answers;
+mod deferral;
+mod effects;
+mod judging;
+mod moves;
+mod phases;
+mod queries;
+mod recovery;
+mod totals;
+mod values;
+
+use crate::*;
+use uuid::Uuid;
+
+/// An execution to which intents are submitted one after the other.
+struct ExecutionScript {
+    state: State,
+    policy: Policy,
+    /// When the next intent is submitted.
+    at: i64,
+    entropy: u128,
+}
+
+impl ExecutionScript {
+    fn started() -> Self {
+        Self::within(Limits::default())
+    }
+
+    fn within(limits: Limits) -> Self {
+        let policy = Policy::default();
+        let mut script = Self { state: State::default(), policy, at: 0, entropy: 0 };
+        script.submit(start(limits));
+        script
+    }
+
+    /// Under a policy with these rules, in one list.
+    fn under(rules: &[(&str, Action)]) -> Self {
+        Self { policy: policy(rules), ..Self::started() }
+    }
+
+    fn try_submit(&mut self, intent: Intent) -> Result<Vec<Event>, Rejection> {
+        // The lowest bit is set, so that ids made from it by anything but an exclusive or differ or are not unique.
+        self.entropy += 1 << 64;
+        let entropy = Uuid::from_u128(self.entropy | 1);
+        let moment = Moment { at: Timestamp(self.at), entropy };
+        let events = decide(&self.state, &self.policy, moment, intent)?;
+        events.iter().for_each(|event| self.state.apply(Timestamp(self.at), event));
+        Ok(events)
+    }
+
+    #[track_caller]
+    fn submit(&mut self, intent: Intent) -> Vec<Event> {
+        self.try_submit(intent).unwrap()
+    }
+
+    #[track_caller]
+    fn refused(&mut self, intent: Intent) -> Rejection {
+        let before = self.state.clone();
+        let rejection = self.try_submit(intent).unwrap_err();
+        assert_eq!(self.state, before, "a refused intent leaves no trace");
+        rejection
+    }
+
+    /// The next call, of `mail.send` with `{}`: what follows it being made.
+    #[track_caller]
+    fn call(&mut self, admission: Admission) -> Event {
+        let call = CallId(u32::try_from(self.state.calls.len()).unwrap()).next();
+        let events = self.submit(make_call(call.0, "mail.send", "{}", admission));
+        assert_eq!(events.len(), 2, "{events:?}");
+        assert!(matches!(events[0], Event::CallMade { .. }), "{events:?}");
+        events[1].clone()
+    }
+
+    /// The newest open question.
+    #[track_caller]
+    fn question(&self) -> Question {
+        self.state.open_questions().last().unwrap().clone()
+    }
+
+    /// The intent that answers the newest open question.
+    fn reply(&self, answer: Answer, rider: Rider, today: Option<Admission>) -> Intent {
+        Intent::Answer { question: self.question().id, answer, by: me().into(), rider, today }
+    }
+
+    /// Accepts the newest open question: what follows the answer.
+    #[track_caller]
+    fn accept(&mut self, today: Option<Admission>) -> Vec<Event> {
+        let events = self.submit(self.reply(yes(), Rider::Nothing, today));
+        assert!(matches!(events[0], Event::CallAnswered { .. }), "{events:?}");
+        events[1..].to_vec()
+    }
+
+    /// The tool of `call` asks for a page to be visited.
+    fn ask_for_a_visit(&mut self, call: u32, is_prior: bool) {
+        let (message, url) = ("Log in".to_owned(), "https://a.example/".to_owned());
+        let wish = Wish::Link { message, url, is_prior };
+        self.submit(Intent::Ask { call: CallId(call), wish });
+    }
+
+    /// The tool of `call` asks for a form to be filled in.
+    fn ask_for_a_form(&mut self, call: u32) {
+        let wish = form("Who?");
+        self.submit(Intent::Ask { call: CallId(call), wish });
+    }
+
+    /// The store lost entries, and a person lets the execution continue: what follows that.
+    fn lose_and_continue(&mut self) -> Vec<Event> {
+        self.submit(Intent::LoseEntries);
+        let events = self.submit(Intent::Continue { by: me() });
+        assert_eq!(events[0], Event::Continued { by: me() });
+        events[1..].to_vec()
+    }
+}
+
+fn policy(rules: &[(&str, Action)]) -> Policy {
+    let rule = |(pattern, action): &(&str, Action)| {
+        Rule::lasting(Pattern::parse(pattern).unwrap(), *action)
+    };
+    Policy::new(vec![rules.iter().map(rule).collect()])
+}
+
+fn start(limits: Limits) -> Intent {
+    let program = Program { source: "1".into(), convention: Convention::LastExpression };
+    let (seed, terms) = (Seed([7; 32]), Box::default());
+    Intent::Start { program, caller: me(), limits, seed, terms }
+}
+
+fn me() -> CallerName {
+    CallerName("me".into())
+}
+
+fn json(text: &str) -> Json {
+    Json::parse(text.to_owned()).unwrap()
+}
+
+fn tool(path: &str) -> ToolPath {
+    ToolPath::parse(path).unwrap()
+}
+
+fn yes() -> Answer {
+    Answer::Accept { content: None }
+}
+
+fn with_content(text: &str) -> Answer {
+    Answer::Accept { content: Some(json(text)) }
+}
+
+fn form(message: &str) -> Wish {
+    Wish::Form { message: message.to_owned(), schema: json("{}") }
+}
+
+fn make_call(call: u32, path: &str, args: &str, admission: Admission) -> Intent {
+    let (call, tool, args) = (CallId(call), tool(path), json(args));
+    Intent::Call { call, tool, args, line: None, admission }
+}
+
+fn settle(call: u32, result: Option<&str>) -> Intent {
+    let outcome = CallOutcome::Returned { value: result.map(json) };
+    Intent::Settle { call: CallId(call), outcome }
+}
+
+const READS: Nature = Nature { read_only: true, runs: Runs::Here };
+const WRITES: Nature = Nature { read_only: false, runs: Runs::Here };
+const AT_CALLER: Nature = Nature { read_only: false, runs: Runs::AtCaller };
+
+/// A tool of this nature that asks or not, in the edition `1`.
+fn fit(nature: Nature, asks: bool) -> Admission {
+    edition(nature, asks, Some("1"))
+}
+
+fn edition(nature: Nature, asks: bool, edition: Option<&str>) -> Admission {
+    let (traits, revision) = (Traits::lasting(asks), edition.map(Revision::of));
+    Admission::Fit { nature, traits, about: None, revision }
+}
+
+/// A tool of which each call needs an answer of its own.
+fn answer_only(edition: &str) -> Admission {
+    let traits = Traits { answer_only: true, ..Traits::lasting(true) };
+    let revision = Some(Revision::of(edition));
+    Admission::Fit { nature: WRITES, traits, about: Some("About.".into()), revision }
+}
+
+fn unavailable() -> Admission {
+    let outcome = CallOutcome::Failed(Failure::new(FailureCode::SourceUnavailable, "No."));
+    Admission::Unavailable(UnavailableSource { why: "it is down".into(), outcome })
+}
+
+fn dispatched(call: u32, attempt: u32) -> Event {
+    Event::CallDispatched { call: CallId(call), attempt }
+}
+
+fn failed(call: u32, code: FailureCode, message: &str) -> Event {
+    let outcome = CallOutcome::Failed(Failure::new(code, message));
+    Event::CallSettled { call: CallId(call), outcome }
+}
+
+fn not_found(call: u32) -> Event {
+    failed(call, FailureCode::ToolNotFound, "There is no tool \"mail.send\".")
+}
+
+fn returned(call: u32, value: &str) -> Event {
+    let outcome = CallOutcome::Returned { value: Some(json(value)) };
+    Event::CallSettled { call: CallId(call), outcome }
+}
+
+/// The kind of the question that an event asks.
+#[track_caller]
+fn asked(event: &Event) -> &Question {
+    let Event::CallAsked(question) = event else { panic!("{event:?}") };
+    question
+}
+
+/// The limit that events say was reached, and the failure that ends the execution.
+#[track_caller]
+fn expired(events: &[Event]) -> (LimitKind, FailureCode, &str) {
+    let [
+        Event::LimitReached { limit },
+        ..,
+        Event::Finished { outcome: Outcome::Failed(failure), .. },
+    ] = events
+    else {
+        panic!("{events:?}")
+    };
+    (*limit, failure.code, &failure.message)
+}
