@@ -205,6 +205,51 @@ mod tests {
         assert_eq!(answer::<()>(&id, Err(&error)), expected);
     }
 
+    #[test]
+    fn requests_and_notifications_are_written_as_they_are_read() {
+        let written = request(&Id::Number(7), "a/b", &[1]);
+        assert_eq!(written, r#"{"id":7,"method":"a/b","params":[1]}"#);
+        assert_eq!(notification("c", &"x"), r#"{"method":"c","params":"x"}"#);
+    }
+
+    #[test]
+    fn what_is_read_keeps_its_members() {
+        let Ok(Message::Request { id, method, params: Some(given) }) =
+            read(r#" {"id":"x","method":"a","params":{"n":1}}"#)
+        else {
+            panic!("a request")
+        };
+        assert_eq!((id, method.as_str(), given.get()), (Id::Text("x".into()), "a", r#"{"n":1}"#));
+        let Ok(Message::Response { id, result: Err(error) }) =
+            read(r#"{"id":-5,"error":{"code":1,"message":"no"}}"#)
+        else {
+            panic!("a response")
+        };
+        assert_eq!((id, error), (Id::Number(-5), ErrorObject::new(1, "no")));
+        let Ok(Message::Response { result: Ok(result), .. }) = read(r#"{"id":1,"result":null}"#)
+        else {
+            panic!("a response")
+        };
+        assert_eq!(result.get(), "null");
+        for (text, why) in [
+            ("[]", "expected a JSON-RPC object"),
+            (r#"{"id":1.5,"method":"a"}"#, "an id is a text or a whole number"),
+            ("{}", "neither a request nor an answer: `method`, `result` and `error` are missing"),
+        ] {
+            assert_eq!(read(text).unwrap_err(), why);
+        }
+        assert!(read("[").unwrap_err().starts_with("EOF"), "what is no JSON is told by the parser");
+    }
+
+    #[test]
+    fn params_are_read_and_what_is_wrong_is_told_without_its_place() {
+        let given = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
+        assert_eq!(params::<Vec<u8>>(Some(&given("[1,2]"))), Ok(vec![1, 2]));
+        assert_eq!(params::<Option<u8>>(None), Ok(None));
+        let expected = ErrorObject::new(INVALID_PARAMS, "invalid type: null, expected u8");
+        assert_eq!(params::<u8>(None), Err(expected));
+    }
+
     proptest! {
         #[test]
         fn no_text_makes_it_panic(text in ".{0,60}") {

@@ -3,8 +3,10 @@
 //! They are the same test binaries. A test that has a full size reads `AIRLOCK_SOAK` to choose it. A campaign is too
 //! long for one call: it runs in slices, and each slice is recorded below `target/soak`.
 
+mod accepted;
 mod fuzz;
 mod machine;
+mod mutants;
 mod records;
 mod slices;
 
@@ -35,6 +37,8 @@ enum Work {
     Slices(Campaign),
     /// The fuzz targets, one after the other.
     Fuzz,
+    /// Mutants of crates, one shard after the other.
+    Mutants,
 }
 
 /// Every soak there is. One that names no test is an error, so that a renamed test is noticed.
@@ -121,6 +125,11 @@ const SOAKS: &[Soak] = &[
         work: Work::Fuzz,
     },
     Soak {
+        name: "mutants",
+        about: "what cargo-mutants changes in a crate is noticed by the crate's own tests",
+        work: Work::Mutants,
+    },
+    Soak {
         name: "many",
         about: "10,000 paused programs survive a restart, cost nothing and are all answered",
         work: Work::Tests { package: "airlock", filter: "paused_programs_survive" },
@@ -161,7 +170,7 @@ pub(crate) struct Options {
     /// Run at most this many slices of each campaign now; the next call continues.
     #[arg(long)]
     slices: Option<u64>,
-    /// Cases in a slice, or seconds of a fuzz target.
+    /// Cases in a slice, or seconds of a fuzz target; not for mutants.
     #[arg(long, value_name = "N")]
     slice: Option<u64>,
     /// Only print the sums of the slices that have run.
@@ -216,6 +225,7 @@ pub(crate) fn run(name: Option<&str>, options: Options) -> Result<()> {
             }
             Work::Slices(campaign) => campaign.run(soak.name, bound)?,
             Work::Fuzz => fuzz::run(bound)?,
+            Work::Mutants => mutants::run(bound)?,
         }
     }
     Ok(())
@@ -226,6 +236,7 @@ fn report(soak: &Soak, profile: Profile) -> Result<()> {
         Work::Tests { .. } => Ok(()),
         Work::Slices(campaign) => campaign.report(soak.name, profile),
         Work::Fuzz => fuzz::report(),
+        Work::Mutants => mutants::report(),
     }
 }
 

@@ -116,3 +116,58 @@ fn a_file_request_carries_its_sandbox_and_one_that_cannot_be_read_is_refused() {
     let restricted = r#"{"permissions": {"type": "managed", "file_system": {"type": "restricted"}, "network": "enabled"}}"#;
     assert_eq!(ask(restricted), Err(crate::json_rpc::INVALID_PARAMS));
 }
+
+#[test]
+fn each_method_has_its_family_its_request_and_its_own_params() {
+    let id = r#"{"processId":"p"}"#;
+    let path = r#"{"path":"/a"}"#;
+    let handle = r#"{"handleId":"h"}"#;
+    let cases = [
+        ("initialize", r#"{"clientName":"a"}"#, "handshake", "Initialize("),
+        (
+            "process/start",
+            r#"{"processId":"p","argv":["a"],"cwd":"/","env":{},"tty":false}"#,
+            "exec",
+            "ProcessStart(",
+        ),
+        ("process/read", id, "exec", "ProcessRead("),
+        ("process/write", r#"{"processId":"p","chunk":""}"#, "exec", "ProcessWrite("),
+        ("process/terminate", id, "exec", "ProcessTerminate("),
+        ("process/closeStdin", id, "exec", "ProcessCloseStdin("),
+        ("process/terminals", "{}", "exec", "ProcessTerminals"),
+        ("process/list", "{}", "exec", "ProcessList"),
+        ("environment/info", "{}", "environment info", "EnvironmentInfo"),
+        ("environment/status", "{}", "environment info", "EnvironmentStatus"),
+        ("fs/readFile", path, "filesystem", "File(ReadFile("),
+        ("fs/writeFile", r#"{"path":"/a","dataBase64":""}"#, "filesystem", "File(WriteFile("),
+        ("fs/createDirectory", path, "filesystem", "File(CreateDirectory("),
+        ("fs/getMetadata", path, "filesystem", "File(GetMetadata("),
+        ("fs/canonicalize", path, "filesystem", "File(Canonicalize("),
+        ("fs/readDirectory", path, "filesystem", "File(ReadDirectory("),
+        ("fs/remove", path, "filesystem", "File(Remove("),
+        ("fs/copy", r#"{"sourcePath":"/a","destinationPath":"/b"}"#, "filesystem", "File(Copy("),
+        ("fs/open", r#"{"handleId":"h","path":"/a"}"#, "filesystem", "File(Open("),
+        ("fs/readBlock", r#"{"handleId":"h","offset":0,"len":1}"#, "filesystem", "File(ReadBlock("),
+        ("fs/close", handle, "filesystem", "File(Close("),
+        ("fs/watchMissing", r#"{"watchId":1,"missing":[]}"#, "filesystem", "WatchMissing("),
+        ("http/request", "{}", "http", ""),
+        ("environmentConfig/read", "[]", "environment config", ""),
+    ];
+    for (method, params, family_name, request) in cases {
+        assert_eq!(family(method).map(Family::name), Some(family_name), "{method}");
+        let raw = serde_json::value::RawValue::from_string(params.into()).unwrap();
+        let read = read(method, Some(&raw)).unwrap();
+        if !request.is_empty() {
+            let shown = format!("{:?}", read.unwrap());
+            assert!(shown.starts_with(request), "{method}: {shown}");
+        }
+    }
+    for method in ["", "process", "fs/", "process/start "] {
+        assert!(family(method).is_none() && read(method, None).is_none(), "{method}");
+    }
+}
+
+#[test]
+fn what_is_on_unless_said_otherwise_is_on() {
+    assert_eq!([on(None), on(Some(true)), on(Some(false))], [true, true, false]);
+}

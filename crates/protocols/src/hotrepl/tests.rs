@@ -104,6 +104,105 @@ fn what_is_no_request_is_refused_with_its_id_where_it_has_one() {
 }
 
 #[test]
+fn each_frame_becomes_the_request_that_it_says() {
+    use super::inbound::{Request, Subscribe};
+    use super::wire::JournalKind;
+    let text = str::to_owned;
+    let query = |kind, limit| Wish::JournalQuery { kind, limit };
+    let watch = |on_change| {
+        let (code, timeout_ms) = (text("1"), Some(9));
+        Wish::Subscribe(Subscribe { code, interval_frames: 3, limit: 4, on_change, timeout_ms })
+    };
+    let cases = [
+        (
+            json!({"type": "eval", "code": "1", "timeoutMs": 5}),
+            Wish::Eval { code: text("1"), timeout_ms: Some(5) },
+        ),
+        (
+            json!({"type": "complete", "code": "a.", "cursor": 2}),
+            Wish::Complete { code: text("a."), cursor: Some(2.0) },
+        ),
+        (
+            json!({"type": "complete", "code": "a."}),
+            Wish::Complete { code: text("a."), cursor: None },
+        ),
+        (json!({"type": "reset"}), Wish::Reset),
+        (
+            json!({"type": "subscribe", "code": "1", "intervalFrames": 3, "limit": 4, "onChange": true, "timeoutMs": 9}),
+            watch(true),
+        ),
+        (
+            json!({"type": "subscribe", "code": "1", "intervalFrames": 3, "limit": 4, "onChange": "true", "timeoutMs": 9}),
+            watch(false),
+        ),
+        (json!({"type": "cancel", "targetId": "t"}), Wish::Cancel { target: text("t") }),
+        (json!({"type": "commands_list", "since": "x"}), Wish::CommandsList),
+        (
+            json!({"type": "command_describe", "name": "n"}),
+            Wish::CommandDescribe { name: text("n") },
+        ),
+        (
+            json!({"type": "command_call", "name": "n", "args": {"a": 1}, "timeoutMs": 1}),
+            Wish::CommandCall { name: text("n"), args: text(r#"{"a":1}"#), timeout_ms: Some(1) },
+        ),
+        (json!({"type": "job_status", "jobId": "j"}), Wish::JobStatus { job: text("j") }),
+        (json!({"type": "job_cancel", "jobId": "j"}), Wish::JobCancel { job: text("j") }),
+        (json!({"type": "journal_query"}), query(None, None)),
+        (
+            json!({"type": "journal_query", "kind": "eval", "limit": 2}),
+            query(Some(Some(JournalKind::Eval)), Some(2.0)),
+        ),
+        (
+            json!({"type": "journal_query", "kind": "command"}),
+            query(Some(Some(JournalKind::Command)), None),
+        ),
+        (json!({"type": "journal_query", "kind": "other"}), query(Some(None), None)),
+    ];
+    for (mut frame, wish) in cases {
+        frame["id"] = json!("a");
+        assert_eq!(decode(&frame.to_string()), Ok(Request { id: text("a"), wish }), "{frame}");
+    }
+}
+
+#[test]
+fn a_refusal_names_the_member_that_is_wrong() {
+    for (frame, message) in [
+        (json!({"type": "complete", "code": "1", "cursor": "x"}), "cursor must be a number."),
+        (json!({"type": "commands_list", "since": 1}), "since must be a text."),
+        (json!({"type": "command_call", "name": "n"}), "args must be an object."),
+        (json!({"type": "command_call", "name": "n", "args": 1}), "args must be an object."),
+        (json!({"type": "cancel"}), "targetId must be a text."),
+        (json!({"code": "1"}), "type must be a text."),
+        (
+            json!({"type": "lease_acquire"}),
+            "lease_acquire is of protocol version 1, which is not spoken here.",
+        ),
+    ] {
+        assert_eq!(decode(&frame.to_string()).unwrap_err().error.message, message, "{frame}");
+    }
+}
+
+#[test]
+fn an_id_is_as_long_as_it_may_be_and_a_frame_too() {
+    let reset = |n: usize| format!(r#"{{"type":"reset","id":"{}"}}"#, "i".repeat(n));
+    assert_eq!(decode(&reset(1_024)).unwrap().id.len(), 1_024);
+    let refused = decode(&reset(1_025)).unwrap_err();
+    assert_eq!((refused.id, refused.error.message.as_str()), (None, "id must be a short text."));
+    let frame = r#"{"type":"reset","id":"a"}"#;
+    let padded = |n: usize| format!("{frame}{}", " ".repeat(n - frame.len()));
+    assert!(decode(&padded(MESSAGE_BYTES_MAX)).is_ok());
+    assert_eq!(decode(&padded(MESSAGE_BYTES_MAX + 1)).unwrap_err().error.code, "messageTooLarge");
+    // The id of such a frame is looked for near its beginning.
+    let long =
+        |head: &str| decode(&format!("{head}{}", " ".repeat(MESSAGE_BYTES_MAX))).unwrap_err().id;
+    assert_eq!(long(r#"{"id" : "a\u0062c", "x"#).as_deref(), Some("abc"));
+    let late = " ".repeat(1_024);
+    for head in [r#"{"id" "a""#, r#"{"id":7"#, r#"{"id":"a"#, &format!("{late}\"id\":\"a\"")] {
+        assert_eq!(long(head), None, "{head}");
+    }
+}
+
+#[test]
 fn odd_numbers_mean_the_usual_ones() {
     let wish = |frame: Value| decode(&frame.to_string()).unwrap().wish;
     for ms in [json!(0), json!(-5), json!(null)] {

@@ -1,5 +1,6 @@
 //! A journal, told, heard and filtered.
 
+mod borders;
 mod filters;
 mod inbound_shapes;
 mod schema;
