@@ -4,18 +4,21 @@ use super::*;
 
 /// What happens to a call, in short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum CallFate {
     Runs,
     Asks,
     IsNotThere,
 }
 
-fn fate(event: &Event) -> Fate {
-    match event {
-        Event::CallDispatched { call: CallId(1), attempt: 1 } => Fate::Runs,
-        Event::CallAsked(question) if question.kind == QuestionKind::Approval => Fate::Asks,
-        event if *event == not_found(1) => Fate::IsNotThere,
-        event => panic!("{event:?}"),
+#[track_caller]
+fn fate(event: &Event) -> CallFate {
+    if *event == dispatched(1, 1) {
+        CallFate::Runs
+    } else if *event == not_found(1) {
+        CallFate::IsNotThere
+    } else {
+        assert_eq!(asked(event).kind, QuestionKind::Approval);
+        CallFate::Asks
     }
 }
 
@@ -24,14 +27,14 @@ fn the_policy_decides_and_otherwise_the_tool() {
     use Action::{Approve, Block, RequireApproval};
     let traits = |asks, answer_only| Traits { answer_only, ..Traits::lasting(asks) };
     let cases = [
-        (None, traits(false, false), Fate::Runs),
-        (None, traits(true, false), Fate::Asks),
-        (None, traits(false, true), Fate::Asks),
-        (Some(Approve), traits(true, false), Fate::Runs),
-        (Some(Approve), traits(false, true), Fate::Asks),
-        (Some(RequireApproval), traits(false, false), Fate::Asks),
-        (Some(Block), traits(false, false), Fate::IsNotThere),
-        (Some(Block), traits(false, true), Fate::IsNotThere),
+        (None, traits(false, false), CallFate::Runs),
+        (None, traits(true, false), CallFate::Asks),
+        (None, traits(false, true), CallFate::Asks),
+        (Some(Approve), traits(true, false), CallFate::Runs),
+        (Some(Approve), traits(false, true), CallFate::Asks),
+        (Some(RequireApproval), traits(false, false), CallFate::Asks),
+        (Some(Block), traits(false, false), CallFate::IsNotThere),
+        (Some(Block), traits(false, true), CallFate::IsNotThere),
     ];
     for (action, traits, expected) in cases {
         let rules: Vec<_> = action.into_iter().map(|action| ("mail.*", action)).collect();

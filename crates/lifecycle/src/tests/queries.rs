@@ -61,9 +61,7 @@ fn calls_are_counted_where_they_are() {
     assert_eq!(counts(&script.state), ([1, 3, 1, 1], vec![(2, 5), (4, 7)]), "a new time begins");
     script.submit(Intent::Defer { call: CallId(4) });
     assert_eq!(counts(&script.state), ([1, 3, 2, 1], vec![(2, 5)]));
-    for call in [2] {
-        script.submit(settle(call, None));
-    }
+    script.submit(settle(2, None));
     assert_eq!(counts(&script.state), ([1, 2, 2, 0], vec![]));
     assert_eq!(script.state.args(CallId(1)), Some(json("{}")));
     assert_eq!(script.state.args(CallId(2)), None);

@@ -204,6 +204,30 @@ fn names_of_roles_and_quotas_are_those_of_settings_and_metrics() {
 }
 
 #[test]
+fn names_of_built_in_callers_stay_as_journals_have_them() {
+    let names = BuiltinCaller::ALL.map(BuiltinCaller::name);
+    let expected = [
+        "environment",
+        "anybody",
+        "terminal",
+        "embedder",
+        "airlock",
+        "notify",
+        "health",
+        "callback",
+    ];
+    assert_eq!(names, expected);
+    let failures = [
+        Failure::declined(&tool("a.b")).message,
+        Failure::question_cancelled(&tool("a.b")).message,
+    ];
+    let sentence = |how: &str| {
+        format!("Tool \"a.b\" requires approval but the request was {how} by the user.")
+    };
+    assert_eq!(failures, ["declined", "cancelled"].map(sentence));
+}
+
+#[test]
 fn usage_is_empty_where_nothing_is_counted_and_has_a_value_for_each_quota() {
     let now = Timestamp(0);
     let mut cpu = CpuWindow::default();
