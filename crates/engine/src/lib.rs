@@ -53,6 +53,9 @@ pub use embed::{Ended, Pause, Progress};
 pub use engine::{Engine, Start};
 pub use fault::{Error, Fault, FaultId};
 pub use lingering::Lingering;
-pub use quotas::{CallerReport, HeldRunner, QuotaBook, QuotaSettings, REPORTED_CALLERS_MAX};
+pub use quotas::{
+    CallerReport, HeldRunner, QuotaAccount, QuotaBook, QuotaSettings, REPORTED_CALLERS_MAX,
+    RunnerCharge,
+};
 pub use reading::Snapshot;
 pub use retention::Retention;
