@@ -27,6 +27,7 @@
 //! forked from a child that runs the same binary.
 
 mod actor;
+mod after_loss;
 mod alarm;
 mod capacity;
 mod clock;

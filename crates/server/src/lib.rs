@@ -23,6 +23,7 @@ pub mod settings;
 mod socket;
 pub mod stdio;
 mod tasks;
+mod turns;
 
 pub use config::{Auth, Config, Doors};
 pub use doors::hotrepl::Settings as ReplSettings;

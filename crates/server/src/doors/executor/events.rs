@@ -6,6 +6,7 @@ use crate::app::App;
 use crate::auth::Caller;
 use crate::error::Problem;
 use crate::query::{Id, Query};
+use crate::turns::{TurnMeter, in_turns};
 use axum::extract::State;
 use axum::http::header::ACCEPT;
 use axum::http::{HeaderMap, StatusCode};
@@ -82,6 +83,7 @@ async fn page(
     let mut entries = app.engine.follow(execution, after);
     let (mut last, mut n_entries, mut n_read) = (after, 0, 0);
     let mut body = String::from("{\"events\":[");
+    let mut meter = TurnMeter::default();
     while last < newest
         && n_entries < PAGE_ENTRIES_MAX
         && n_read < PAGE_READ_MAX
@@ -96,8 +98,10 @@ async fn page(
         if n_entries > 0 {
             body.push(',');
         }
-        body.push_str(&protocols::executor::outbound::entry_for(&entry, reader));
+        let line = protocols::executor::outbound::entry_for(&entry, reader);
+        body.push_str(&line);
         n_entries += 1;
+        meter.count(line.len()).await;
     }
     let has_more = last < newest;
     body.push_str(&format!("],\"last\":{last},\"more\":{has_more}}}"));
@@ -115,15 +119,16 @@ fn stream(
 ) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
     let ended = Arc::clone(app).connection_end(caller.clone());
     let entries = app.engine.follow(execution, after);
-    let events =
+    let lines =
         entries.take_while(|entry| std::future::ready(entry.is_ok())).filter_map(move |entry| {
             let wanted = entry.ok().filter(|entry| kinds.has(&entry.event));
-            let event = wanted.map(|entry| {
-                let line = protocols::executor::outbound::entry_for(&entry, &reader);
-                Ok(Event::default().id(entry.seq.to_string()).data(line))
+            let line = wanted.map(|entry| {
+                (entry.seq, protocols::executor::outbound::entry_for(&entry, &reader))
             });
-            std::future::ready(event)
+            std::future::ready(line)
         });
+    let events = in_turns(lines, |(_, line)| line.len())
+        .map(|(seq, line)| Ok(Event::default().id(seq.to_string()).data(line)));
     events.take_until(Box::pin(ended))
 }
 
