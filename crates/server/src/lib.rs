@@ -18,6 +18,7 @@ mod listen;
 mod metrics;
 mod pages;
 mod query;
+mod render_thread;
 mod routes;
 pub mod settings;
 mod socket;

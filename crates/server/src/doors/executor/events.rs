@@ -29,6 +29,9 @@ const PAGE_BYTES_MAX: usize = 4 << 20;
 /// Entries looked at for one page, where only some types are wanted.
 const PAGE_READ_MAX: usize = 20_000;
 
+/// Entries that are rendered by the thread that serves the connection. More is left to a thread for long journals.
+const RENDERED_HERE_MAX: u64 = 256;
+
 /// Proxies close connections that say nothing for a minute; some after half of that.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
@@ -46,17 +49,20 @@ pub(crate) async fn events(
     let after = after(&query, &headers)?;
     let reader = pages.reader(&caller, owner, AnswerPath::Request);
     let kinds = Kinds::of(&query);
+    let is_long = newest.0.saturating_sub(after.0) > RENDERED_HERE_MAX;
     if !wants_stream(&headers) {
-        return page(&app, execution, (after, newest), (&kinds, &reader)).await;
+        let page = page(Arc::clone(&app), execution, (after, newest), (kinds, reader));
+        return if is_long { app.render_thread.run(page).await } else { page.await };
     }
     // What a client that reconnects to an execution that is over understands as "do not come again".
     if listed.standing.phase == Phase::Finished && after >= newest {
         return Ok(outbound::about(execution, StatusCode::NO_CONTENT.into_response()));
     }
     let heartbeat = KeepAlive::new().interval(HEARTBEAT).text("");
-    let stream =
-        Sse::new(stream(&app, &caller, execution, after, (kinds, reader))).keep_alive(heartbeat);
-    Ok(outbound::about(execution, stream.into_response()))
+    let events = stream(&app, &caller, execution, after, (kinds, reader));
+    let events = if is_long { app.render_thread.stream(events).boxed() } else { events.boxed() };
+    let events = Sse::new(events).keep_alive(heartbeat);
+    Ok(outbound::about(execution, events.into_response()))
 }
 
 /// Which types of events are wanted; none means all.
@@ -75,10 +81,10 @@ impl Kinds {
 }
 
 async fn page(
-    app: &App,
+    app: Arc<App>,
     execution: ExecutionId,
     (after, newest): (Seq, Seq),
-    (kinds, reader): (&Kinds, &QuestionReader),
+    (kinds, reader): (Kinds, QuestionReader),
 ) -> Result<Response, Problem> {
     let mut entries = app.engine.follow(execution, after);
     let (mut last, mut n_entries, mut n_read) = (after, 0, 0);
@@ -98,7 +104,7 @@ async fn page(
         if n_entries > 0 {
             body.push(',');
         }
-        let line = protocols::executor::outbound::entry_for(&entry, reader);
+        let line = protocols::executor::outbound::entry_for(&entry, &reader);
         body.push_str(&line);
         n_entries += 1;
         meter.count(line.len()).await;
