@@ -1,12 +1,14 @@
 //! `airlock doctor`: says whether this machine can hold guests safely, layer by layer.
 
 pub(crate) mod hiding;
+mod quotas;
 
 use crate::config_files::config_files;
 use crate::{Exit, data_directory, management_review, print};
 use sandbox::{Layer, Sandbox, Tier};
 use serde_json::json;
 use server::settings::{SettingName, look_up_settings, server_account, shared_account};
+use sources::ConfigFiles;
 use std::path::{Path, PathBuf};
 
 /// Checks what this machine offers: the jail layer by layer, the data directory, versions.
@@ -47,6 +49,7 @@ pub(crate) fn doctor(args: &Args) -> Exit {
     findings.push(keeping(data_dir.as_deref()));
     findings.extend(hiding::check());
     findings.extend(configuration(data_dir.as_deref().unwrap_or(Path::new("."))));
+    findings.extend(quotas::check(data_dir.as_deref().unwrap_or(Path::new("."))));
     findings.push(account(data_dir.as_deref()));
     findings.extend(data_dir.as_deref().into_iter().flat_map(unconfirmed));
     if args.json {
@@ -155,11 +158,16 @@ fn keeping(directory: Option<&Path>) -> Finding {
     }
 }
 
+/// The configuration files that a server would read.
+fn configured_files(data_dir: &Path) -> Result<ConfigFiles, String> {
+    let named = std::env::var_os("AIRLOCK_CONFIG").map(PathBuf::from);
+    config_files(named.as_deref(), data_dir).map_err(|error| error.to_string())
+}
+
 /// The configuration files that a server would read, and what of the project's does not count.
 fn configuration(data_dir: &Path) -> Vec<Finding> {
     let missing = |text: String| Finding { mark: Mark::Missing, text };
-    let named = std::env::var_os("AIRLOCK_CONFIG").map(PathBuf::from);
-    let read = config_files(named.as_deref(), data_dir).map_err(|error| error.to_string());
+    let read = configured_files(data_dir);
     let read = read.and_then(|files| Ok((sources::check(&files)?, sources::notices(&files)?)));
     let (files, notices) = match read {
         Ok(read) => read,

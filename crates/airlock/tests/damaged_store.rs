@@ -75,3 +75,66 @@ fn a_damaged_directory_is_refused_or_unharmed_and_continues_by_the_word_of_a_per
         assert_eq!(served.stop(), Some(0));
     }
 }
+
+/// Overwrites a text wherever the database has it.
+fn overwrite(data_dir: &Path, text: &str) {
+    let path = data_dir.join("store.db");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let found: Vec<_> = (0..bytes.len() - text.len())
+        .filter(|at| bytes[*at..].starts_with(text.as_bytes()))
+        .collect();
+    assert!(!found.is_empty(), "the database holds the program");
+    found.iter().for_each(|at| bytes[*at] ^= 1);
+    std::fs::write(path, bytes).unwrap();
+}
+
+fn parked(admin: &served::Client) -> Vec<String> {
+    let listed = admin.get("/api/executions?status=parked").json();
+    let ids = listed["executions"].as_array().unwrap().iter();
+    ids.map(|one| one["executionId"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn an_execution_that_cannot_be_read_is_parked_and_named_and_the_others_continue() {
+    for is_restored in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let (data_dir, log) = (folder.path().join("data"), folder.path().join("log"));
+        let served = Served::with_model_answers(&data_dir, &[]);
+        let client = served.client("run");
+        let asks = "return (await tools.demo.ask({ text: 'may I?' })).approved";
+        let unreadable = client.execute(&format!("const text = 'overwritten-later'; {asks}"));
+        let unreadable = unreadable.execution();
+        let other = client.execute(asks);
+        assert_eq!(served.stop(), Some(0));
+        overwrite(&data_dir, "overwritten-later");
+        if is_restored {
+            std::fs::remove_file(data_dir.join("store.mark")).unwrap();
+        }
+
+        let stderr = std::fs::File::create(&log).unwrap();
+        let served = Served::start_with(&data_dir, &["--answers", "model"], stderr.into(), None);
+        let admin = served.client_with(served::ENVIRONMENT_SECRET);
+        if is_restored {
+            let text = std::fs::read_to_string(&log).unwrap();
+            assert!(
+                text.contains("the journals of 1 unfinished executions cannot be read"),
+                "{text}"
+            );
+            assert!(text.contains(&unreadable), "{text}");
+            let mut expected = vec![other.execution(), unreadable.clone()];
+            expected.sort_unstable();
+            let mut listed = parked(&admin);
+            listed.sort_unstable();
+            assert_eq!(listed, expected);
+            let continued = admin.post("/api/executions/continue", "{}");
+            assert_eq!(continued.json(), json!({ "continued": 1 }));
+        } else {
+            let cancel = format!("/api/executions/{unreadable}/cancel");
+            assert_eq!(admin.post(&cancel, "").status, 500);
+        }
+        served::wait_for(|| (parked(&admin) == [unreadable.clone()]).then_some(()));
+        let answered = admin.resume(&other.question(), "accept").json();
+        assert_eq!(answered["status"], "completed", "{answered}");
+        assert_eq!(served.stop(), Some(0));
+    }
+}

@@ -160,6 +160,35 @@ async fn a_program_that_waits_for_a_tool_gives_its_runner_up_and_the_tool_is_cal
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_replay_that_freed_capacity_is_charged_to_the_caller_and_not_to_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let (house, clock) = House::wound(folder.path(), |config| {
+        config.sandbox.memory_budget_bytes = RUNNER_BYTES;
+    })
+    .await;
+    // Some milliseconds of work, and next to nothing after the wait.
+    let source = "let sum = 0; for (let n = 0; n < 300_000; n++) sum += n % 7;
+        await new Promise((wake) => setTimeout(wake, 20_000)); return sum";
+    let limits = Limits { cpu_ms_max: 2_000, ..Limits::default() };
+    let sleeping = house.submit_for(busy(), source, limits).await;
+    house.until(sleeping, |event| matches!(event, Event::TimerSet { .. })).await;
+    assert_eq!(value(&quiet_end(&house).await), "1");
+    assert_eq!(house.engine.capacity_use().released, 1);
+    let worked = house.engine.quotas().cpu_used(&busy());
+    assert!(worked > Duration::ZERO);
+    clock.advance(Duration::from_secs(20));
+    end(&house, sleeping).await;
+    let replayed = house.engine.capacity_use().replay_cpu["busy"];
+    let charged = house.engine.quotas().cpu_used(&busy());
+    // The account counts whole microseconds.
+    assert!(
+        charged + Duration::from_micros(3) >= worked + replayed,
+        "{worked:?} {replayed:?} {charged:?}"
+    );
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_program_whose_timer_is_due_soon_keeps_its_runner() {
     let folder = tempfile::tempdir().unwrap();
     let (house, clock) = House::wound(folder.path(), |config| {

@@ -5,17 +5,25 @@
     reason = "a test names what it looks for and stops when it cannot go on"
 )]
 
+mod repl_spoken;
 mod served;
 mod support;
 
 use engine::{Error, ManualClock, QuotaSettings};
+use futures_util::{SinkExt as _, StreamExt as _};
 use lifecycle::{Event, Limits, Outcome, QuotaKind, Quotas, Rejection, Timestamp};
+use repl_spoken::Spoken;
 use serde_json::{Value, json};
 use served::Served;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use store::ListFilter;
 use support::{House, me, value};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::{Error as SocketError, Message};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
 const ASKS: &str = "return (await tools.demo.ask({ text: 'may I?' })).approved";
 
@@ -228,4 +236,185 @@ async fn every_door_refuses_in_its_own_words_and_metrics_count_it() {
     let another =
         served.client("admin").post("/api/executions", &json!({ "code": "return 3" }).to_string());
     assert_eq!(another.status, 200, "{another:?}");
+}
+
+// ---- Runners that channels and sessions hold ----
+
+/// Reached only by what never happens.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+fn configured(folder: &Path, text: &str, more: &[&str]) -> Served {
+    let config = folder.join("named.toml");
+    std::fs::write(&config, text).unwrap();
+    let more: Vec<_> = ["--config", config.to_str().unwrap()].iter().chain(more).copied().collect();
+    Served::start(&folder.join("data"), &more)
+}
+
+/// Opens a WebSocket of a token, or is refused: the status and the body of the answer.
+async fn open(served: &Served, token: &str, path: &str) -> Result<Socket, (u16, Value)> {
+    let url = format!("{}{path}", served.url.replacen("http", "ws", 1));
+    let mut request = url.into_client_request().unwrap();
+    let bearer = format!("Bearer {}", served.client(token).secret);
+    request.headers_mut().insert("Authorization", bearer.parse().unwrap());
+    match tokio_tungstenite::connect_async(request).await {
+        Ok((socket, _)) => Ok(socket),
+        Err(SocketError::Http(response)) => {
+            let body = serde_json::from_slice(response.body().as_deref().unwrap()).unwrap();
+            Err((response.status().as_u16(), body))
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Opens a channel to the runner.
+async fn channel(served: &Served, token: &str) -> Socket {
+    open(served, token, "/execbox").await.unwrap()
+}
+
+/// Orders a program on a channel that runs several at a time.
+async fn order(channel: &mut Socket, id: &str, code: &str, timeout_ms: u64) {
+    let options = json!({ "timeoutMs": timeout_ms, "memoryLimitBytes": 64 << 20, "maxLogLines": 10,
+        "maxLogChars": 1_000, "multiplex": true });
+    let execute =
+        json!({ "type": "execute", "id": id, "code": code, "options": options, "providers": [] });
+    channel.send(Message::Text(execute.to_string().into())).await.unwrap();
+}
+
+/// The next message of this type on a channel.
+async fn until(channel: &mut Socket, kind: &str) -> Value {
+    let looked = async {
+        loop {
+            let Message::Text(text) = channel.next().await.unwrap().unwrap() else { continue };
+            let message: Value = serde_json::from_str(&text).unwrap();
+            if message["type"] == kind {
+                return message;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, looked).await.expect(kind)
+}
+
+fn has_metric(served: &Served, line: &str) -> bool {
+    served.client("admin").get("/metrics").body.lines().any(|seen| seen == line)
+}
+
+const WAITS: &str = "await new Promise((done) => setTimeout(done, 600_000))";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn channels_their_further_programs_and_sessions_share_one_quota_of_held_runners() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = configured(folder.path(), "[quotas]\nheld_runners_max = 1\n", &[]);
+    let sentence = "this caller has reached its quota held_runners_max of 1 held runners; close an execbox channel or a \
+                    REPL session";
+    let mut first = channel(&served, "run").await;
+    for path in ["/execbox", "/repl"] {
+        let (status, body) = open(&served, "run", path).await.unwrap_err();
+        assert_eq!((status, &body["code"]), (429, &json!("quota_reached")), "{path}");
+        assert!(body["message"].as_str().unwrap().contains(sentence), "{path}: {body}");
+    }
+    order(&mut first, "a", WAITS, 60_000).await;
+    until(&mut first, "started").await;
+    order(&mut first, "b", "1", 60_000).await;
+    let refused = until(&mut first, "done").await;
+    let expected = json!({ "code": "internal_error", "message": sentence });
+    assert_eq!((&refused["id"], &refused["error"]), (&json!("b"), &expected));
+    let refusals = "airlock_quota_refusals_total{caller=\"run\",quota=\"held_runners_max\"} 3";
+    assert!(has_metric(&served, refusals));
+    assert!(has_metric(&served, "airlock_caller_held_runners{caller=\"run\"} 1"));
+    let others = channel(&served, "admin").await;
+    drop((first, others));
+    // The place is free again once the server has seen that the host left.
+    loop {
+        if open(&served, "run", "/repl").await.is_ok() {
+            break;
+        }
+    }
+    served.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn processor_time_of_a_channel_is_charged_and_refuses_its_next_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = configured(folder.path(), "[quotas]\ncpu_seconds_per_hour_max = 1\n", &[]);
+    let sentence = "this caller has reached its quota cpu_seconds_per_hour_max of 1 CPU seconds within an hour; try again \
+                    later";
+    let mut channel = channel(&served, "run").await;
+    let refused = loop {
+        order(&mut channel, "a", "for (;;) {}", 400).await;
+        let done = until(&mut channel, "done").await;
+        if done["error"]["code"] != "timeout" {
+            break done;
+        }
+    };
+    assert_eq!(refused["error"], json!({ "code": "internal_error", "message": sentence }));
+    let program = json!({ "code": "return 1" }).to_string();
+    assert_eq!(served.client("run").post("/api/executions", &program).status, 429);
+    assert_eq!(open(&served, "run", "/repl").await.unwrap_err().0, 429);
+    assert_eq!(served.client("admin").post("/api/executions", &program).status, 200);
+    served.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn processor_time_of_a_session_is_charged_and_ends_its_watches() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = configured(folder.path(), "[quotas]\ncpu_seconds_per_hour_max = 1\n", &[]);
+    let mut repl = repl_spoken::spoken(&served).await;
+    repl.ask(json!({ "type": "command_call", "name": "nothing", "args": {} })).await;
+    let watch = json!({ "type": "subscribe", "code": "7", "intervalFrames": 1, "limit": 0 });
+    let watch = repl.send(watch).await;
+    repl.answer(&watch).await;
+    let busy = json!({ "type": "eval", "code": "for (;;) {}", "timeoutMs": 400 });
+    let refused = loop {
+        let frame = repl.ask(busy.clone()).await;
+        if frame["error"]["code"] != "evalTimeout" {
+            break frame;
+        }
+    };
+    let code = |frame: &Value| frame["error"]["code"].clone();
+    assert_eq!(
+        (code(&refused), &refused["error"]["kind"]),
+        (json!("quotaReached"), &json!("busy"))
+    );
+    let ended = last_of_watch(&mut repl, &watch).await;
+    assert_eq!((code(&ended), &ended["final"]), (json!("quotaReached"), &json!(true)));
+    let complete = json!({ "type": "complete", "code": "Math.", "cursorPos": 5 });
+    assert_eq!(code(&repl.ask(complete).await), "quotaReached");
+    served.stop();
+}
+
+async fn last_of_watch(repl: &mut Spoken, id: &str) -> Value {
+    loop {
+        let frame = repl.answer(id).await;
+        if frame["type"] == "subscribe_error" {
+            return frame;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_callers_channels_wait_in_its_own_queue() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = configured(folder.path(), "", &["--memory-budget", "128MiB"]);
+    let mut many = vec![];
+    for _ in 0..4 {
+        many.push(channel(&served, "run").await);
+    }
+    for (n, channel) in many.iter_mut().enumerate() {
+        order(channel, "a", WAITS, 600_000).await;
+        match n {
+            0 | 1 => drop(until(channel, "started").await),
+            _ => {
+                let waiting = format!("airlock_runners_waiting {}", n - 1);
+                served::wait_for(|| has_metric(&served, &waiting).then_some(()));
+            }
+        }
+    }
+    let mut other = channel(&served, "admin").await;
+    order(&mut other, "b", "20 + 22", 60_000).await;
+    served::wait_for(|| has_metric(&served, "airlock_runners_waiting 3").then_some(()));
+    drop(many.remove(0));
+    assert_eq!(until(&mut other, "done").await["result"], 42);
+    served.stop();
 }

@@ -2,6 +2,7 @@
 
 use crate::Clock;
 use crate::actor::{Actor, Boot, Reply, Request};
+use crate::after_loss;
 use crate::alarm::Alarm;
 use crate::clock::ClockKeeper;
 use crate::config::Config;
@@ -20,7 +21,8 @@ use lifecycle::{
     Intent, LimitKind, Limits, Program, QuestionId, Rejection, Rider, Terms,
 };
 use sandbox::Sandbox;
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -60,6 +62,8 @@ pub(crate) struct Shared {
     pub(crate) quotas: Arc<QuotaBook>,
     /// What is known of the clock of this store.
     pub(crate) clock_keeper: ClockKeeper,
+    /// Unfinished executions whose journals cannot be read. No more than there are unfinished ones.
+    pub(crate) unreadable: Mutex<BTreeSet<ExecutionId>>,
 }
 
 /// What to run, for whom, within what.
@@ -107,6 +111,7 @@ impl Engine {
             reports: Reports::default(),
             quotas,
             clock_keeper,
+            unreadable: Mutex::default(),
         });
         shared.tracker.spawn(crate::pulse::beat(Arc::clone(&shared)));
         shared.tracker.spawn(crate::capacity::watch(Arc::clone(&shared)));
@@ -116,7 +121,7 @@ impl Engine {
     /// Brings back what was unfinished, and does from now on what is due. Once, after [`Self::prepare`].
     pub async fn recover(&self) -> Result<(), Fault> {
         let shared = &self.shared;
-        recover::park_after_loss(shared).await?;
+        after_loss::park_after_loss(shared).await?;
         recover::count_unfinished(shared).await?;
         recover::unfinished(shared).await?;
         shared.tracker.spawn(crate::clock::keep(Arc::clone(shared)));
@@ -267,9 +272,15 @@ impl Engine {
         self.ask(execution, Intent::Continue { by }).await
     }
 
+    /// How often the clock of this store was found set back. What was written before that expires by a clock that no longer
+    /// counts.
+    pub fn clock_generation(&self) -> u64 {
+        self.shared.clock_keeper.generation()
+    }
+
     /// The same for all that are parked because the store lost entries, or may have; returns how many those were.
     pub async fn continue_all(&self, by: &CallerName) -> Result<usize, Error> {
-        recover::continue_all(&self.shared, by).await
+        after_loss::continue_all(&self.shared, by).await
     }
 
     /// Says how a call that the caller runs ended. The first word stands; it is kept when this returns.

@@ -27,6 +27,7 @@
 //! forked from a child that runs the same binary.
 
 mod actor;
+mod after_loss;
 mod alarm;
 mod capacity;
 mod clock;
@@ -53,6 +54,9 @@ pub use embed::{Ended, Pause, Progress};
 pub use engine::{Engine, Start};
 pub use fault::{Error, Fault, FaultId};
 pub use lingering::Lingering;
-pub use quotas::{CallerReport, HeldRunner, QuotaBook, QuotaSettings, REPORTED_CALLERS_MAX};
+pub use quotas::{
+    CallerReport, HeldRunner, QuotaAccount, QuotaBook, QuotaSettings, REPORTED_CALLERS_MAX,
+    RunnerCharge,
+};
 pub use reading::Snapshot;
 pub use retention::Retention;

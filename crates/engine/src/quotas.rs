@@ -4,9 +4,11 @@
 //! the actor counts it, and may count one that waits for its own timers as waiting although its phase is *running*.
 
 mod counted;
+mod held;
 mod usage_record;
 
 pub(crate) use counted::{QuotaClaim, QuotaClass};
+pub use held::{HeldRunner, QuotaAccount, RunnerCharge};
 pub(crate) use usage_record::{load_cpu_usage, save_cpu_usage};
 
 use crate::Clock;
@@ -79,13 +81,6 @@ struct CallerEntry {
     refused: BTreeMap<QuotaKind, u64>,
 }
 
-/// A runner that an execbox channel or a REPL session holds. It is counted until this is dropped.
-#[derive(Debug)]
-pub struct HeldRunner {
-    book: Arc<QuotaBook>,
-    caller: CallerName,
-}
-
 impl QuotaBook {
     pub(crate) fn new(clock: Clock, settings: QuotaSettings) -> Self {
         let tables = Tables { settings, ..Tables::default() };
@@ -104,11 +99,17 @@ impl QuotaBook {
         self.move_count(caller, Some(QuotaClass::Running), None);
     }
 
-    /// Counts a runner as held, if its caller's quotas admit it.
-    pub fn hold_runner(self: &Arc<Self>, caller: &CallerName) -> Result<HeldRunner, Rejection> {
+    /// The account of one caller.
+    pub fn account(self: &Arc<Self>, caller: &CallerName) -> QuotaAccount {
+        QuotaAccount::new(Arc::clone(self), caller.clone())
+    }
+
+    /// Processor time that a caller has used within the last hour.
+    pub fn cpu_used(&self, caller: &CallerName) -> Duration {
         let now = self.clock.now();
-        self.lock().admit(caller, now, Quotas::admit_runner, |usage| usage.held_runners += 1)?;
-        Ok(HeldRunner { book: Arc::clone(self), caller: caller.clone() })
+        let tables = self.lock();
+        let used_us = tables.callers.get(caller).map_or(0, |entry| entry.usage.cpu.used_us(now));
+        Duration::from_micros(used_us)
     }
 
     /// Charges processor time to a caller.
@@ -228,16 +229,6 @@ impl Tables {
     }
 }
 
-impl Drop for HeldRunner {
-    fn drop(&mut self) {
-        let now = self.book.clock.now();
-        let mut tables = self.book.lock();
-        let held = &mut tables.entry(&self.caller, now).usage.held_runners;
-        *held = held.saturating_sub(1);
-        tables.forget_if_unused(&self.caller, now);
-    }
-}
-
 fn summed_up(lines: &[CallerReport]) -> CallerReport {
     let sum = |of: fn(&CallerReport) -> &BTreeMap<QuotaKind, u64>| {
         let mut sum = BTreeMap::new();
@@ -284,12 +275,12 @@ mod tests {
     #[test]
     fn a_held_runner_is_counted_until_it_is_dropped() {
         let (book, _) = book();
-        let held = book.hold_runner(&caller(1)).unwrap();
-        let refused = book.hold_runner(&caller(1)).unwrap_err();
+        let held = book.account(&caller(1)).hold_runner().unwrap();
+        let refused = book.account(&caller(1)).hold_runner().unwrap_err();
         assert_eq!(refused, Rejection::QuotaReached { quota: QuotaKind::HeldRunners, max: 1 });
-        assert!(book.hold_runner(&caller(2)).is_ok(), "another caller has its own");
+        assert!(book.account(&caller(2)).hold_runner().is_ok(), "another caller has its own");
         drop(held);
-        assert!(book.hold_runner(&caller(1)).is_ok());
+        assert!(book.account(&caller(1)).hold_runner().is_ok());
     }
 
     #[test]

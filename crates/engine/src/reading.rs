@@ -6,7 +6,7 @@ use futures_util::{Stream, StreamExt};
 use lifecycle::{
     Entry, Event, ExecutionId, Json, Outcome, Phase, QuestionId, Rejection, Seq, State, Timestamp,
 };
-use store::{ExecutionOverview, ListFilter, Listed};
+use store::{ExecutionOverview, Journal, ListFilter, Listed, StoreError};
 
 /// How many entries are read at once when an execution is looked up.
 const ENTRIES_PER_READ_MAX: usize = 1_000;
@@ -24,6 +24,25 @@ pub struct Snapshot {
     pub changed: Timestamp,
 }
 
+impl Snapshot {
+    /// Reads a journal a page at a time. The newest entry is 0 where there is none.
+    pub(crate) async fn read(
+        journal: &dyn Journal,
+        execution: ExecutionId,
+    ) -> Result<Self, StoreError> {
+        let mut snapshot =
+            Self { execution, state: State::default(), last: Seq(0), changed: Timestamp(0) };
+        loop {
+            let entries = journal.read(execution, snapshot.last, ENTRIES_PER_READ_MAX).await?;
+            let Some(last) = entries.last() else { return Ok(snapshot) };
+            (snapshot.last, snapshot.changed) = (last.seq, last.at);
+            entries.iter().for_each(|entry| snapshot.state.apply(entry.at, &entry.event));
+            // A long journal must not hold up what else this thread does.
+            tokio::task::consume_budget().await;
+        }
+    }
+}
+
 impl Engine {
     /// Everything that happened after `after` and everything that will, each entry once; ends with
     /// the execution.
@@ -38,17 +57,7 @@ impl Engine {
 
     /// The execution as its journal tells it now.
     pub async fn look_up(&self, execution: ExecutionId) -> Result<Snapshot, Error> {
-        let mut snapshot =
-            Snapshot { execution, state: State::default(), last: Seq(0), changed: Timestamp(0) };
-        loop {
-            let journal = &self.shared.config.journal;
-            let entries = journal.read(execution, snapshot.last, ENTRIES_PER_READ_MAX).await?;
-            let Some(last) = entries.last() else { break };
-            (snapshot.last, snapshot.changed) = (last.seq, last.at);
-            for entry in &entries {
-                snapshot.state.apply(entry.at, &entry.event);
-            }
-        }
+        let snapshot = Snapshot::read(&*self.shared.config.journal, execution).await?;
         match snapshot.last {
             Seq(0) => Err(Rejection::UnknownExecution(execution).into()),
             Seq(_) => Ok(snapshot),

@@ -103,12 +103,17 @@ impl Quotas {
     pub fn admit_start(&self, usage: &CallerUsage, now: Timestamp) -> Result<(), Rejection> {
         self.admit(QuotaKind::Running, usage.running)?;
         self.admit(QuotaKind::Waiting, usage.waiting)?;
-        self.admit(QuotaKind::CpuSeconds, usage.cpu.seconds(now))
+        self.admit_cpu(usage, now)
     }
 
     /// Whether a caller that uses this much may hold another runner.
     pub fn admit_runner(&self, usage: &CallerUsage, now: Timestamp) -> Result<(), Rejection> {
         self.admit(QuotaKind::HeldRunners, usage.held_runners)?;
+        self.admit_cpu(usage, now)
+    }
+
+    /// Whether a caller that uses this much may begin another program in a runner that it holds.
+    pub fn admit_cpu(&self, usage: &CallerUsage, now: Timestamp) -> Result<(), Rejection> {
         self.admit(QuotaKind::CpuSeconds, usage.cpu.seconds(now))
     }
 
@@ -243,6 +248,14 @@ mod tests {
         assert_eq!(runner(usage(2, 3, 0, 9_999_999)), Ok(()));
         assert_eq!(runner(usage(0, 0, 1, 0)), reached(QuotaKind::HeldRunners, 1));
         assert_eq!(runner(usage(0, 0, 0, 10_000_000)), reached(QuotaKind::CpuSeconds, 10));
+    }
+
+    #[test]
+    fn a_program_in_a_held_runner_is_refused_for_processor_time_only() {
+        let program = |usage: CallerUsage| QUOTAS.admit_cpu(&usage, at(0));
+        assert_eq!(program(usage(2, 3, 1, 9_999_999)), Ok(()));
+        let reached = Rejection::QuotaReached { quota: QuotaKind::CpuSeconds, max: 10 };
+        assert_eq!(program(usage(0, 0, 0, 10_000_000)), Err(reached));
     }
 
     #[test]

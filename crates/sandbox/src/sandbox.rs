@@ -51,11 +51,14 @@ pub struct Demand {
     pub caller: Option<String>,
     /// Whether its program has not begun yet, and may stand behind another one of the same caller.
     pub may_queue: bool,
+    /// Whether a channel or a session holds the runner for many programs. It gets a fresh runner, which is used for
+    /// nothing else.
+    pub is_held: bool,
 }
 
 impl Default for Demand {
     fn default() -> Self {
-        Self { memory_bytes: MEMORY_BYTES_DEFAULT, caller: None, may_queue: false }
+        Self { memory_bytes: MEMORY_BYTES_DEFAULT, caller: None, may_queue: false, is_held: false }
     }
 }
 
@@ -157,6 +160,7 @@ impl Sandbox {
         let shared = &self.shared;
         let lease = |runner, caller| Lease::new(runner, Arc::clone(shared), caller);
         if shared.keeps
+            && !demand.is_held
             && let Some(caller) = &demand.caller
         {
             if demand.may_queue
@@ -184,7 +188,7 @@ impl Sandbox {
         let runner = shared.runner_with_retries(demand.memory_bytes).await?;
         share.live = Some(shared.cpu_shares.watch(&key, runner.process(), runner.is_used));
         runner.admit(share);
-        Ok(lease(runner, demand.caller))
+        Ok(lease(runner, demand.caller.filter(|_| !demand.is_held)))
     }
 
     /// Kills all runners and the zygote, and waits until they are gone.

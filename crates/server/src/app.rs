@@ -13,6 +13,7 @@ use crate::doors::mcp::{Mcp, Narration};
 use crate::edge::{ConnectionTable, descriptors_max};
 use crate::journal_views::JournalViews;
 use crate::metrics::Metrics;
+use crate::render_thread::RenderThread;
 use crate::settings::{AnswerCeiling, SettingName, SettingValue, SettingsRegistry};
 use crate::tasks::Tasks;
 use engine::{Clock, Engine};
@@ -38,6 +39,8 @@ pub(crate) struct App {
     pub(crate) accounts: JournalViews<Account>,
     /// The same for MCP.
     pub(crate) narrations: JournalViews<Narration>,
+    /// Where long journals are rendered.
+    pub(crate) render_thread: RenderThread,
     pub(crate) channels: Channels,
     pub(crate) enclave: Arc<Sessions>,
     pub(crate) mcp: Mcp,
@@ -95,6 +98,7 @@ impl App {
             ),
             accounts: JournalViews::default(),
             narrations: JournalViews::default(),
+            render_thread: RenderThread::new(tasks.clone()),
             stopping,
             tasks,
         })

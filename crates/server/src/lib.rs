@@ -18,11 +18,13 @@ mod listen;
 mod metrics;
 mod pages;
 mod query;
+mod render_thread;
 mod routes;
 pub mod settings;
 mod socket;
 pub mod stdio;
 mod tasks;
+mod turns;
 
 pub use config::{Auth, Config, Doors};
 pub use doors::hotrepl::Settings as ReplSettings;

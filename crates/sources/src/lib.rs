@@ -14,6 +14,7 @@ mod known;
 mod live;
 mod manage;
 mod named_files;
+mod note_expiry;
 mod oauth;
 mod open;
 mod process_tool;

@@ -2,14 +2,15 @@
 //! Each is kept, sealed, under the hash of its secret `state`, so that who comes back after a restart is expected; each
 //! ends once. Executions that need the same share one visit.
 
+use crate::note_expiry::NoteExpiry;
 use crate::oauth::vault_trouble;
 use crate::proof::{Held, Key, Trust};
 use crate::vault::{VaultError, random};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use engine::Engine;
 use lifecycle::{
-    Answer, BuiltinCaller, CallerName, ExecutionId, Failure, QuestionId, QuestionKind, Timestamp,
-    Wish,
+    Answer, BuiltinCaller, CallerName, ExecutionId, Failure, QuestionId, QuestionKind, Wish,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -37,7 +38,8 @@ pub(crate) struct Visit {
     pub(crate) url: String,
     /// Who waits for its end.
     executions: Vec<ExecutionId>,
-    expires_at: i64,
+    #[serde(flatten)]
+    expiry: NoteExpiry,
     /// What its end needs: a JSON text of whoever began it.
     pub(crate) purpose: String,
 }
@@ -52,9 +54,9 @@ impl Visit {
         Some(Key { slug, owner: self.owner.clone(), name: self.name.clone() })
     }
 
-    /// Whether nobody is expected any more. A visit that lasts longer than any does began before the clock was set back.
-    pub(crate) fn is_over(&self, now: Timestamp) -> bool {
-        now.0 >= self.expires_at || self.expires_at > now.0.saturating_add(VISIT_MS_MAX)
+    /// Whether the time of the visit has passed.
+    pub(crate) fn is_over(&self, engine: &Engine) -> bool {
+        self.expiry.has_passed(engine)
     }
 }
 
@@ -75,9 +77,8 @@ impl Trust {
         make: impl AsyncFnOnce(&str) -> Result<(String, String), Trouble>,
     ) -> Result<Visit, Trouble> {
         let broken = |error: VaultError| vault_trouble(&error);
-        let now = self.engine.clock().now();
         let execution = waiting.map(|call| call.execution);
-        let under_way = self.under_way(key, now).await.map_err(broken)?;
+        let under_way = self.under_way(key).await.map_err(broken)?;
         if let Some((state, mut visit)) = under_way.filter(|(_, visit)| serves(&visit.purpose)) {
             if let Some(execution) =
                 execution.filter(|execution| !visit.executions.contains(execution))
@@ -89,10 +90,10 @@ impl Trust {
         }
         let state = new_state().map_err(broken)?;
         let (url, purpose) = make(&state).await?;
-        let expires_at = now.0.saturating_add(VISIT_MS_MAX);
+        let expiry = NoteExpiry::after(&self.engine, VISIT_MS_MAX);
         let (slug, owner, name) = (key.slug.to_string(), key.owner.clone(), key.name.clone());
         let executions = execution.into_iter().collect();
-        let visit = Visit { slug, owner, name, url, executions, expires_at, purpose };
+        let visit = Visit { slug, owner, name, url, executions, expiry, purpose };
         self.keep(&state, &visit).await.map_err(broken)?;
         self.vault.put(&waits(key), &state).await.map_err(broken)?;
         Ok(visit)
@@ -103,16 +104,12 @@ impl Trust {
         self.vault.get(&waits(key)).await
     }
 
-    async fn under_way(
-        &self,
-        key: &Key,
-        now: Timestamp,
-    ) -> Result<Option<(String, Visit)>, VaultError> {
+    async fn under_way(&self, key: &Key) -> Result<Option<(String, Visit)>, VaultError> {
         let Some(state) = self.vault.get(&waits(key)).await? else { return Ok(None) };
         let known = self.vault.get(&kept_as(&state)).await?;
         let visit = known.and_then(|text| serde_json::from_str::<Visit>(&text).ok());
         match visit {
-            Some(visit) if !visit.is_over(now) && visit.executions.len() < SHARED_MAX => {
+            Some(visit) if !visit.is_over(&self.engine) && visit.executions.len() < SHARED_MAX => {
                 Ok(Some((state, visit)))
             }
             Some(_) | None => Ok(None),
@@ -143,7 +140,7 @@ impl Trust {
 
     fn in_time(&self, known: Option<String>) -> Option<Visit> {
         let visit: Visit = serde_json::from_str(&known?).ok()?;
-        (!visit.is_over(self.engine.clock().now())).then_some(visit)
+        (!visit.is_over(&self.engine)).then_some(visit)
     }
 
     /// Ends the visit that is under way for a connection, whoever waits. Says whether there was one.

@@ -1,7 +1,7 @@
 //! Builds the parts of a server from its command line: engine, sources, and the server's configuration.
 
 use super::settings::StartSettings;
-use super::{Args, admin_token};
+use super::{Args, admin_token, data_loss};
 use crate::exit::UsageError;
 use crate::housing::Housing;
 use crate::{management_review, print};
@@ -103,6 +103,7 @@ pub(super) async fn open_sources(
         sources.shutdown().await;
         return Err(fault.into());
     }
+    data_loss::announce_unreadable(&engine.unreadable());
     Ok(sources)
 }
 

@@ -1,9 +1,12 @@
 //! A store that lost entries, or may have: what a server does and says before anything continues.
 
 use crate::print;
-use lifecycle::Utc;
+use lifecycle::{ExecutionId, Utc};
 use store::Journal as _;
 use store::sqlite::SqliteStore;
+
+/// Executions that the notice names; the log names all.
+const NAMED_MAX: usize = 20;
 
 /// Ends browser sessions where the store lost entries, and says what follows. The engine parks what is unfinished.
 pub(super) async fn announce(store: &SqliteStore) -> anyhow::Result<()> {
@@ -20,4 +23,20 @@ pub(super) async fn announce(store: &SqliteStore) -> anyhow::Result<()> {
         loss.cause
     ));
     Ok(())
+}
+
+/// Names what cannot be read: a person may restore it from a backup.
+pub(super) fn announce_unreadable(executions: &[ExecutionId]) {
+    if executions.is_empty() {
+        return;
+    }
+    let named: Vec<_> = executions.iter().take(NAMED_MAX).map(ToString::to_string).collect();
+    let n_more = executions.len().saturating_sub(NAMED_MAX);
+    let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
+    print::note(&format!(
+        "WARNING: the journals of {} unfinished executions cannot be read: {}{more}. They are parked and cannot continue, and \
+         calls of theirs may have run. Restore a backup if you need them.",
+        executions.len(),
+        named.join(" ")
+    ));
 }

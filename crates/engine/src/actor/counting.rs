@@ -40,8 +40,11 @@ impl Actor {
     /// Gives the runner up, and charges the caller for what the program used. What is returned can be kept for the
     /// caller's next program.
     pub(super) fn release_guest(&mut self) -> Option<Guest> {
+        let is_coming_back = self.is_coming_back();
         let mut guest = self.guest.take()?;
-        let used = guest.cpu_to_charge().unwrap_or_else(|| self.cpu_bound());
+        // A replay that was made to free capacity is charged, also one that was not finished.
+        let used = if is_coming_back { guest.cpu_in_all() } else { guest.cpu_to_charge() };
+        let used = used.unwrap_or_else(|| self.cpu_bound());
         if let Some(origin) = &self.ledger.state.origin {
             self.shared.quotas.charge_cpu(&origin.caller, used);
         }

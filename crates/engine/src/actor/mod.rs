@@ -476,6 +476,7 @@ impl Actor {
 
     /// The journal failed us. Forget everything, and come back from what it really holds.
     fn collapse(mut self, error: StoreError) {
+        let is_damaged = matches!(error, StoreError::Damaged(_));
         let fault = Fault::from(error);
         self.stop();
         for (_, reply) in self.replies.drain(..) {
@@ -484,6 +485,9 @@ impl Actor {
         for (_, reply) in self.waiting.drain(..) {
             let _ = reply.send(Err(fault.clone().into()));
         }
-        crate::recover::again_later(&self.shared, self.ledger.execution);
+        match is_damaged {
+            true => crate::after_loss::park_unread_later(&self.shared, self.ledger.execution),
+            false => crate::recover::again_later(&self.shared, self.ledger.execution),
+        }
     }
 }

@@ -97,6 +97,8 @@ impl Actor {
         guest.came_back = Some((self.shared.config.clock.now(), cost));
         if let Some(origin) = &self.ledger.state.origin {
             self.shared.capacity.count_replay(&origin.caller.0, cost);
+            // Runners are only taken from callers above their share: this replay is the price of that.
+            self.shared.quotas.charge_cpu(&origin.caller, cost);
         }
     }
 

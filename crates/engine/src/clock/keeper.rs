@@ -76,6 +76,11 @@ impl ClockKeeper {
         &self.timeline
     }
 
+    /// How often the clock of this store was found set back; see [`clock_generation`].
+    pub(crate) fn generation(&self) -> u64 {
+        self.timeline.generation
+    }
+
     /// Until when retention deletes nothing, if it must wait.
     pub(crate) fn retention_held_until(&self) -> Option<Timestamp> {
         self.look();

@@ -124,7 +124,13 @@ impl Account {
     /// Its end, that it is parked, or its oldest open question; none while it runs. The questions of a parked execution take no
     /// answer.
     pub fn now(&self) -> Option<Told<'_>> {
-        self.over().or(self.parked()).or_else(|| self.open().next().map(Told::Asked))
+        self.now_among(|_| true)
+    }
+
+    /// The same, where only some of its open questions count.
+    pub fn now_among(&self, counts: impl Fn(&Asked) -> bool) -> Option<Told<'_>> {
+        let asked = || self.open().find(|asked| counts(asked)).map(Told::Asked);
+        self.over().or(self.parked()).or_else(asked)
     }
 
     /// How it ended, if it did.
@@ -193,5 +199,39 @@ pub(super) const fn level_name(level: LogLevel) -> &'static str {
         LogLevel::Info => "info",
         LogLevel::Warn => "warn",
         LogLevel::Error => "error",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lifecycle::{QuestionKind, Revision, Timestamp};
+    use uuid::Uuid;
+
+    #[test]
+    fn a_parked_execution_is_parked_whichever_of_its_questions_count() {
+        let call = CallId(1);
+        let tool = ToolPath::parse("mail.send").expect("it is a path");
+        let args = Json::parse("{}".into()).expect("it is JSON");
+        let question = Question {
+            id: QuestionId::from_uuid(Uuid::from_u128(1)),
+            call,
+            kind: QuestionKind::Approval,
+            message: "May it?".into(),
+            revision: Revision::of(""),
+            editable: false,
+            answer_only: false,
+        };
+        let mut account = Account::default();
+        let made = Event::CallMade { call, tool, args, line: None };
+        for (n, event) in [made, Event::CallAsked(question), Event::Parked].into_iter().enumerate()
+        {
+            if event == Event::Parked {
+                assert!(matches!(account.now(), Some(Told::Asked(_))));
+                assert_eq!(account.now_among(|_| false), None);
+            }
+            account.hear(&Entry { seq: Seq(n as u64 + 1), at: Timestamp(0), event });
+        }
+        assert_eq!([account.now(), account.now_among(|_| false)], [Some(Told::Parked); 2]);
     }
 }

@@ -4,6 +4,7 @@ use crate::app::App;
 use crate::auth::Caller;
 use crate::error::Problem;
 use crate::query::{Id, Query};
+use crate::turns::TurnMeter;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
@@ -40,6 +41,7 @@ pub(crate) async fn journal(
     let after = Seq(query.get::<u64>("after", "the number of an event")?.unwrap_or(0));
     let entries = app.engine.entries(execution, after, PAGE_ENTRIES_MAX).await?;
     let (mut body, mut last) = (String::from("{\"entries\":["), after);
+    let mut meter = TurnMeter::default();
     for entry in entries {
         if body.len() > PAGE_BYTES_MAX {
             break;
@@ -47,7 +49,9 @@ pub(crate) async fn journal(
         if last > after {
             body.push(',');
         }
-        body.push_str(&serde_json::to_string(&entry).map_err(|error| Problem::broken(&error))?);
+        let line = serde_json::to_string(&entry).map_err(|error| Problem::broken(&error))?;
+        body.push_str(&line);
+        meter.count(line.len()).await;
         last = entry.seq;
     }
     body.push_str(&format!("],\"last\":{last}}}"));

@@ -4,6 +4,7 @@ use super::grant::Grant;
 use super::token::Denied;
 use super::{Need, Purpose, begin, client, described, metadata, named, sentence};
 use crate::config::Flow;
+use crate::note_expiry::NoteExpiry;
 use crate::proof::{Key, Trust};
 use crate::vault::VaultError;
 use crate::visits::{Visit, hashed};
@@ -47,7 +48,8 @@ pub enum Begun {
 struct Note {
     /// What went wrong; none where nothing did.
     why: Option<String>,
-    expires_at: i64,
+    #[serde(flatten)]
+    expiry: NoteExpiry,
 }
 
 impl Sources {
@@ -101,7 +103,7 @@ impl Sources {
         let trust = &self.0.trust;
         let note = trust.vault.take(&ended_as(state)).await?;
         let note = note.and_then(|text| serde_json::from_str::<Note>(&text).ok());
-        let note = note.filter(|note| trust.engine.clock().now().0 < note.expires_at);
+        let note = note.filter(|note| !note.expiry.has_passed(&trust.engine));
         Ok(note.map(|note| note.why.map_or(Ok(()), Err)))
     }
 
@@ -199,15 +201,14 @@ impl Trust {
             Returned::Failed(why) => Some(why.clone()),
             Returned::Unknown => return Ok(()),
         };
-        let now = self.engine.clock().now().0;
         for name in self.vault.names("ended/").await? {
             let old = self.vault.get(&name).await?;
             let old = old.and_then(|text| serde_json::from_str::<Note>(&text).ok());
-            if old.is_none_or(|note| note.expires_at <= now) {
+            if old.is_none_or(|note| note.expiry.has_passed(&self.engine)) {
                 self.vault.remove(&name).await?;
             }
         }
-        let note = Note { why, expires_at: now.saturating_add(NOTE_MS_MAX) };
+        let note = Note { why, expiry: NoteExpiry::after(&self.engine, NOTE_MS_MAX) };
         let text =
             serde_json::to_string(&note).map_err(|error| VaultError::Machine(error.to_string()))?;
         self.vault.put(&ended_as(state), &text).await

@@ -110,7 +110,7 @@ pub(crate) async fn resume(trust: &Arc<Trust>) -> Result<(), Trouble> {
     for name in names {
         let known = trust.vault.get(&name).await.map_err(|error| vault_trouble(&error))?;
         let visit = known.and_then(|text| serde_json::from_str::<crate::visits::Visit>(&text).ok());
-        if visit.as_ref().is_some_and(|visit| visit.is_over(trust.engine.clock().now())) {
+        if visit.as_ref().is_some_and(|visit| visit.is_over(&trust.engine)) {
             // Nobody came, and nobody is expected any more.
             trust.vault.remove(&name).await.map_err(|error| vault_trouble(&error))?;
             continue;

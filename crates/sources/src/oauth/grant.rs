@@ -3,6 +3,7 @@
 use super::token::{Client, Counter, Denied};
 use super::{client, described, discover, vault_trouble};
 use crate::config::{Flow, OAuth};
+use crate::note_expiry::NoteExpiry;
 use crate::proof::{Held, Key, Trust};
 use crate::vault::VaultError;
 use serde::{Deserialize, Serialize};
@@ -22,7 +23,8 @@ pub(super) struct Grant {
     pub(super) access_token: String,
     pub(super) refresh_token: Option<String>,
     /// When it is over, in milliseconds; never, where nobody says.
-    pub(super) expires_at: Option<i64>,
+    #[serde(flatten)]
+    pub(super) expiry: Option<NoteExpiry>,
     /// Whether it was renewed because the source did not take the one before: if it is not taken either, only a
     /// person can help.
     pub(super) is_retried: bool,
@@ -44,8 +46,8 @@ pub(super) enum Breadth {
 
 impl Grant {
     fn is_fresh(&self, trust: &Trust, refused: Option<&str>) -> bool {
-        let now = trust.engine.clock().now().0;
-        self.expires_at.is_none_or(|end| now < end) && refused != Some(self.access_token.as_str())
+        let has_passed = self.expiry.is_some_and(|expiry| expiry.has_passed(&trust.engine));
+        !has_passed && refused != Some(self.access_token.as_str())
     }
 
     /// As it is sent: to the one origin that it is for.

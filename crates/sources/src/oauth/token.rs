@@ -2,6 +2,7 @@
 
 use super::discover::bounded;
 use super::grant::Grant;
+use crate::note_expiry::NoteExpiry;
 use crate::proof::Trust;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -84,11 +85,13 @@ impl Counter {
         if text("token_type").is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {
             return Err(Denied::Failed("it sent a token that is no bearer token".into()));
         }
-        let expires_at = life_ms(&said).map(|life| asked_at + life - EARLY_MS_MAX.min(life / 4));
+        let expiry = life_ms(&said).map(|life| {
+            NoteExpiry::at(asked_at + life - EARLY_MS_MAX.min(life / 4), &trust.engine)
+        });
         Ok(Grant {
             access_token,
             refresh_token,
-            expires_at,
+            expiry,
             is_retried: false,
             scopes: vec![],
             counter: self.clone(),

@@ -4,6 +4,7 @@ use super::sessions::{Reading, random};
 use super::tape::End;
 use crate::app::App;
 use crate::discreet;
+use crate::turns::in_turns;
 use bytes::Bytes;
 use engine::Fault;
 use futures_util::future::{BoxFuture, FutureExt as _};
@@ -297,12 +298,13 @@ impl Reader {
 
     /// The same as a stream of batches.
     pub(super) fn batches(self) -> impl Stream<Item = Result<Bytes, Broken>> + Send + 'static {
-        futures_util::stream::unfold(Some(self), async |reader| {
+        let batches = futures_util::stream::unfold(Some(self), async |reader| {
             let mut reader = reader?;
             let batch = reader.next().await?;
             let goes_on = batch.is_ok();
             Some((batch, goes_on.then_some(reader)))
-        })
+        });
+        in_turns(batches, |batch| batch.as_ref().map_or(0, Bytes::len))
     }
 }
 

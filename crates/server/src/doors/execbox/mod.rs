@@ -17,10 +17,9 @@ use crate::tasks::Tasks;
 use axum::extract::State;
 use axum::extract::ws::{WebSocket, WebSocketUpgrade};
 use axum::response::Response;
-use engine::{HeldRunner, QuotaBook};
-use lifecycle::CallerName;
+use engine::{HeldRunner, QuotaAccount};
 use protocols::execbox::MESSAGE_BYTES_MAX;
-use sandbox::Sandbox;
+use sandbox::{Demand, Sandbox};
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -37,7 +36,7 @@ pub async fn serve_lines(
     writer: impl AsyncWrite + Unpin + Send,
     stopping: CancellationToken,
 ) {
-    let sandbox = ChannelSandbox { sandbox, quota: None };
+    let sandbox = ChannelSandbox { sandbox, account: None };
     relay::serve(sandbox, LinesIn::new(reader), LinesOut::new(writer), stopping).await;
 }
 
@@ -48,29 +47,27 @@ pub(crate) async fn open(
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, Problem> {
     caller.may_run().map_err(|denied| Problem::denied(denied, ""))?;
-    let quota = ChannelQuota { book: Arc::clone(app.engine.quotas()), caller: caller.name.clone() };
-    let held = quota.hold_runner()?;
-    let counted = Some((quota, held));
+    let account = app.engine.quotas().account(&caller.name);
+    let held = account.hold_runner().map_err(engine::Error::from)?;
+    let counted = Some((account, held));
     app.channels.open(upgrade, counted, Arc::clone(&app).connection_end(caller))
 }
 
 /// Where a channel's programs run, and what they count against.
+#[derive(Debug, Clone)]
 pub(crate) struct ChannelSandbox {
     sandbox: Sandbox,
     /// None for hosts that are not told apart: their door has no callers.
-    quota: Option<ChannelQuota>,
+    account: Option<QuotaAccount>,
 }
 
-/// The quotas of a channel's caller.
-#[derive(Debug, Clone)]
-pub(crate) struct ChannelQuota {
-    book: Arc<QuotaBook>,
-    caller: CallerName,
-}
-
-impl ChannelQuota {
-    fn hold_runner(&self) -> Result<HeldRunner, engine::Error> {
-        Ok(self.book.hold_runner(&self.caller)?)
+impl ChannelSandbox {
+    /// What a program of the channel asks the sandbox for.
+    fn demand(&self, memory_bytes: u64) -> Demand {
+        match &self.account {
+            Some(account) => account.demand(memory_bytes),
+            None => Demand { memory_bytes, is_held: true, ..Demand::default() },
+        }
     }
 }
 
@@ -97,13 +94,13 @@ impl Channels {
     fn open(
         &self,
         upgrade: WebSocketUpgrade,
-        counted: Option<(ChannelQuota, HeldRunner)>,
+        counted: Option<(QuotaAccount, HeldRunner)>,
         ended: impl Future<Output = ()> + Send + 'static,
     ) -> Result<Response, Problem> {
         let place = self.place().ok_or_else(|| Problem::no_channel(CHANNELS_MAX))?;
         let token = self.tasks.token();
-        let (quota, held) = counted.unzip();
-        let sandbox = ChannelSandbox { sandbox: self.sandbox.clone(), quota };
+        let (account, held) = counted.unzip();
+        let sandbox = ChannelSandbox { sandbox: self.sandbox.clone(), account };
         let stopping = self.stopping.clone();
         let serve = async move |socket: WebSocket| {
             let (incoming, outgoing) = transport::frames(socket);

@@ -104,13 +104,14 @@ impl Channel {
             return run::refuse(&execute.id, message, out);
         };
         // The channel itself is counted for its first run.
-        let held = match &self.sandbox.quota {
-            Some(quota) if !self.runs.is_empty() => quota.hold_runner().map(Some),
-            Some(_) | None => Ok(None),
+        let held = match &self.sandbox.account {
+            Some(account) if self.runs.is_empty() => account.admit_program().map(|()| None),
+            Some(account) => account.hold_runner().map(Some),
+            None => Ok(None),
         };
         match held {
             Ok(held) => {
-                let run = Run::new(execute, id, self.spare.take(), &self.sandbox.sandbox);
+                let run = Run::new(execute, id, self.spare.take(), &self.sandbox);
                 self.runs.push(run.counted(held));
             }
             Err(refused) => run::refuse(&execute.id, &refused.to_string(), out),

@@ -1,14 +1,15 @@
 //! One execution of a channel: its runner, its deadline, and what the host is told of it.
 
+use super::ChannelSandbox;
 use super::said::Said;
 use super::timers::Timers;
-use engine::HeldRunner;
+use engine::{HeldRunner, RunnerCharge};
 use lifecycle::{TimerId, Timestamp};
 use protocols::execbox::wire::{
     Cancel, Done, Execute, Failed, Options, RawJson, Started, TimerCleared, TimerFired, TimerSet,
 };
 use protocols::execbox::{FromRunner, MESSAGE_BYTES_MAX, ToRunner};
-use sandbox::{Demand, Exit, Lease, LeaseError, MEMORY_BYTES_DEFAULT, Received, Sandbox};
+use sandbox::{Exit, Lease, LeaseError, MEMORY_BYTES_DEFAULT, Received};
 use std::pin::Pin;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -37,6 +38,9 @@ pub(super) struct Run {
     host_id: String,
     /// As the runner calls it, and what its calls' names begin with. Nobody can guess it.
     id: String,
+    sandbox: ChannelSandbox,
+    /// Before the stage: it charges what the runner used before the runner is killed.
+    charge: Option<RunnerCharge>,
     stage: Stage,
     memory_bytes: u64,
     time_allowed: Duration,
@@ -48,7 +52,7 @@ pub(super) struct Run {
     said: Said,
     timers: Timers,
     /// For another runner, should the spare one have left before it heard this.
-    again: Option<(Sandbox, Vec<u8>)>,
+    again: Option<Vec<u8>>,
     /// What it counts as in its caller's quota, beside the channel itself.
     _held: Option<HeldRunner>,
 }
@@ -76,7 +80,8 @@ pub(super) struct Over {
 
 /// A runner at rest. It has run programs of this channel only.
 pub(super) struct Spare {
-    pub(super) lease: Lease,
+    charge: Option<RunnerCharge>,
+    lease: Lease,
     memory_bytes: u64,
     pub(super) since: Instant,
 }
@@ -87,7 +92,7 @@ impl Run {
         execute: &Execute<'_>,
         id: String,
         spare: Option<Spare>,
-        sandbox: &Sandbox,
+        sandbox: &ChannelSandbox,
     ) -> Self {
         let Options { memory_limit_bytes, timeout_ms, .. } = execute.options;
         // Smaller guests are held by their own limit; runners of the usual size are ready at once.
@@ -100,6 +105,8 @@ impl Run {
         let mut run = Self {
             host_id: execute.id.clone().into_owned(),
             id,
+            sandbox: sandbox.clone(),
+            charge: None,
             stage: Stage::nothing(),
             memory_bytes,
             time_allowed,
@@ -114,11 +121,12 @@ impl Run {
             _held: None,
         };
         match spare.filter(|spare| spare.memory_bytes == memory_bytes) {
-            Some(spare) => {
-                run.begin(spare.lease, &line);
-                run.again = Some((sandbox.clone(), line));
+            Some(Spare { charge, lease, .. }) => {
+                run.charge = charge;
+                run.begin(lease, &line);
+                run.again = Some(line);
             }
-            None => run.wait(sandbox.clone(), line),
+            None => run.wait(line),
         }
         run
     }
@@ -128,13 +136,22 @@ impl Run {
         Self { _held: held, ..self }
     }
 
-    fn wait(&mut self, sandbox: Sandbox, line: Vec<u8>) {
-        let demand = Demand { memory_bytes: self.memory_bytes, ..Demand::default() };
+    fn wait(&mut self, line: Vec<u8>) {
+        let demand = self.sandbox.demand(self.memory_bytes);
+        let sandbox = self.sandbox.sandbox.clone();
         let leasing = Box::pin(async move { sandbox.lease(demand).await });
         self.stage = Stage::Waiting(leasing, line);
     }
 
     fn begin(&mut self, mut lease: Lease, line: &[u8]) {
+        if self.charge.is_none()
+            && let Some((account, meter)) = self.sandbox.account.as_ref().zip(lease.cpu_meter())
+        {
+            self.charge = Some(account.charge_runner(meter));
+        }
+        if let Some(charge) = &mut self.charge {
+            charge.begin_work();
+        }
         // A runner that is gone says so itself when it is listened to.
         let _ = lease.push(line);
         self.stage = Stage::Running(Box::new(lease));
@@ -153,7 +170,8 @@ impl Run {
     /// When to look after it again.
     pub(super) fn alarm(&self) -> Instant {
         let end = self.kill_at.unwrap_or(self.deadline);
-        self.timers.next().map_or(end, |timer| timer.min(end))
+        let charge = self.charge.as_ref().and_then(RunnerCharge::due).map(Instant::from_std);
+        self.timers.next().into_iter().chain(charge).fold(end, Instant::min)
     }
 
     /// A tool call is settled. `message` is the host's own, on one line.
@@ -172,6 +190,9 @@ impl Run {
 
     /// The alarm went off.
     pub(super) fn look_after(&mut self, now: Instant, out: &mut Frames) -> Option<Over> {
+        if let Some(charge) = &mut self.charge {
+            charge.charge_if_due();
+        }
         match self.kill_at {
             Some(at) if now >= at => {
                 tracing::debug!("a program did not stop by itself and is killed");
@@ -267,7 +288,10 @@ impl Run {
             Heard::NotLeased(error) => return Some(self.not_leased(&error, out)),
             Heard::Gone(exit) => match self.again.take() {
                 // It left while nobody looked; the program has not begun.
-                Some((sandbox, line)) if self.kill_at.is_none() => self.wait(sandbox, line),
+                Some(line) if self.kill_at.is_none() => {
+                    self.charge = None;
+                    self.wait(line);
+                }
                 Some(_) | None => return Some(self.lost(exit, out)),
             },
             Heard::Nonsense => {
@@ -304,7 +328,9 @@ impl Run {
         let spare = match stage {
             Stage::Running(lease) if keeps => {
                 let (lease, memory_bytes) = (*lease, self.memory_bytes);
-                Some(Spare { lease, memory_bytes, since: Instant::now() })
+                let mut charge = self.charge.take();
+                charge.iter_mut().for_each(RunnerCharge::end_work);
+                Some(Spare { charge, lease, memory_bytes, since: Instant::now() })
             }
             Stage::Running(_) | Stage::Waiting(..) => None,
         };

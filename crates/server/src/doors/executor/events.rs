@@ -6,6 +6,7 @@ use crate::app::App;
 use crate::auth::Caller;
 use crate::error::Problem;
 use crate::query::{Id, Query};
+use crate::turns::{TurnMeter, in_turns};
 use axum::extract::State;
 use axum::http::header::ACCEPT;
 use axum::http::{HeaderMap, StatusCode};
@@ -28,6 +29,9 @@ const PAGE_BYTES_MAX: usize = 4 << 20;
 /// Entries looked at for one page, where only some types are wanted.
 const PAGE_READ_MAX: usize = 20_000;
 
+/// Entries that are rendered by the thread that serves the connection. More is left to a thread for long journals.
+const RENDERED_HERE_MAX: u64 = 256;
+
 /// Proxies close connections that say nothing for a minute; some after half of that.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
@@ -45,17 +49,20 @@ pub(crate) async fn events(
     let after = after(&query, &headers)?;
     let reader = pages.reader(&caller, owner, AnswerPath::Request);
     let kinds = Kinds::of(&query);
+    let is_long = newest.0.saturating_sub(after.0) > RENDERED_HERE_MAX;
     if !wants_stream(&headers) {
-        return page(&app, execution, (after, newest), (&kinds, &reader)).await;
+        let page = page(Arc::clone(&app), execution, (after, newest), (kinds, reader));
+        return if is_long { app.render_thread.run(page).await } else { page.await };
     }
     // What a client that reconnects to an execution that is over understands as "do not come again".
     if listed.standing.phase == Phase::Finished && after >= newest {
         return Ok(outbound::about(execution, StatusCode::NO_CONTENT.into_response()));
     }
     let heartbeat = KeepAlive::new().interval(HEARTBEAT).text("");
-    let stream =
-        Sse::new(stream(&app, &caller, execution, after, (kinds, reader))).keep_alive(heartbeat);
-    Ok(outbound::about(execution, stream.into_response()))
+    let events = stream(&app, &caller, execution, after, (kinds, reader));
+    let events = if is_long { app.render_thread.stream(events).boxed() } else { events.boxed() };
+    let events = Sse::new(events).keep_alive(heartbeat);
+    Ok(outbound::about(execution, events.into_response()))
 }
 
 /// Which types of events are wanted; none means all.
@@ -74,14 +81,15 @@ impl Kinds {
 }
 
 async fn page(
-    app: &App,
+    app: Arc<App>,
     execution: ExecutionId,
     (after, newest): (Seq, Seq),
-    (kinds, reader): (&Kinds, &QuestionReader),
+    (kinds, reader): (Kinds, QuestionReader),
 ) -> Result<Response, Problem> {
     let mut entries = app.engine.follow(execution, after);
     let (mut last, mut n_entries, mut n_read) = (after, 0, 0);
     let mut body = String::from("{\"events\":[");
+    let mut meter = TurnMeter::default();
     while last < newest
         && n_entries < PAGE_ENTRIES_MAX
         && n_read < PAGE_READ_MAX
@@ -96,8 +104,10 @@ async fn page(
         if n_entries > 0 {
             body.push(',');
         }
-        body.push_str(&protocols::executor::outbound::entry_for(&entry, reader));
+        let line = protocols::executor::outbound::entry_for(&entry, &reader);
+        body.push_str(&line);
         n_entries += 1;
+        meter.count(line.len()).await;
     }
     let has_more = last < newest;
     body.push_str(&format!("],\"last\":{last},\"more\":{has_more}}}"));
@@ -115,15 +125,16 @@ fn stream(
 ) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
     let ended = Arc::clone(app).connection_end(caller.clone());
     let entries = app.engine.follow(execution, after);
-    let events =
+    let lines =
         entries.take_while(|entry| std::future::ready(entry.is_ok())).filter_map(move |entry| {
             let wanted = entry.ok().filter(|entry| kinds.has(&entry.event));
-            let event = wanted.map(|entry| {
-                let line = protocols::executor::outbound::entry_for(&entry, &reader);
-                Ok(Event::default().id(entry.seq.to_string()).data(line))
+            let line = wanted.map(|entry| {
+                (entry.seq, protocols::executor::outbound::entry_for(&entry, &reader))
             });
-            std::future::ready(event)
+            std::future::ready(line)
         });
+    let events = in_turns(lines, |(_, line)| line.len())
+        .map(|(seq, line)| Ok(Event::default().id(seq.to_string()).data(line)));
     events.take_until(Box::pin(ended))
 }
 

@@ -100,13 +100,9 @@ impl Attendant {
     fn told<'a>(&self, account: &'a Account, until: &Until) -> Option<Told<'a>> {
         match until {
             Until::Now(seq) if account.last() < *seq => None,
-            Until::Now(_) if self.approves_in_advance => {
-                let is_left =
-                    |asked: &&Asked| self.approval(&asked.question, &asked.tool).is_none();
-                let mut left = account.open().filter(is_left);
-                account.over().or(left.next().map(Told::Asked)).or(account.parked())
-            }
-            Until::Now(_) => account.now(),
+            // What this caller approves in advance does not end the wait.
+            Until::Now(_) => account
+                .now_among(|asked: &Asked| self.approval(&asked.question, &asked.tool).is_none()),
             Until::After(question) => account.after(*question),
             Until::AfterAll(questions) => account.after_all(questions),
             Until::Over => account.over().or(account.parked()),

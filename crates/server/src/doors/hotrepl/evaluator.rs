@@ -1,15 +1,15 @@
 //! The outside of a session's runner: what it is told, what it says, when it is given up.
 
 use super::discreet;
-use engine::Clock;
-use lifecycle::Seed;
+use engine::{Clock, QuotaAccount, RunnerCharge};
+use lifecycle::{Rejection, Seed};
 use protocols::execbox::ToRunner;
 use protocols::execbox::session::{
     Ended, FromSession, Interrupt, Now, Open, TaskFailed, TaskOutcome, ToSession, Valued, Why,
     encode,
 };
 use protocols::hotrepl::RESULT_BYTES_MAX;
-use sandbox::{Demand, Exit, Lease, LeaseError, MEMORY_BYTES_DEFAULT, Received, Sandbox};
+use sandbox::{Exit, Lease, LeaseError, MEMORY_BYTES_DEFAULT, Received, Sandbox};
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::time::Duration;
@@ -31,6 +31,9 @@ const TIMERS_MAX: usize = 10_000;
 pub(super) struct Evaluator {
     sandbox: Sandbox,
     clock: Clock,
+    account: QuotaAccount,
+    /// Before the stage: it charges what the runner used before the runner is killed.
+    charge: Option<RunnerCharge>,
     stage: Stage,
     n_sent: u64,
     n_done: u64,
@@ -133,10 +136,12 @@ pub(super) struct Failed {
 }
 
 impl Evaluator {
-    pub(super) const fn new(sandbox: Sandbox, clock: Clock) -> Self {
+    pub(super) const fn new(sandbox: Sandbox, clock: Clock, account: QuotaAccount) -> Self {
         Self {
             sandbox,
             clock,
+            account,
+            charge: None,
             stage: Stage::Absent,
             n_sent: 0,
             n_done: 0,
@@ -169,6 +174,9 @@ impl Evaluator {
         }
         self.n_sent += 1;
         self.busy_since.get_or_insert_with(Instant::now);
+        if let Some(charge) = &mut self.charge {
+            charge.begin_work();
+        }
         match &mut self.stage {
             Stage::Absent => {}
             Stage::Leasing(_, lines) => encode(message, lines),
@@ -179,6 +187,11 @@ impl Evaluator {
                 let _ = lease.push(&line);
             }
         }
+    }
+
+    /// Whether the caller's quotas let another program begin.
+    pub(super) fn admit_program(&self) -> Result<(), Rejection> {
+        self.account.admit_program()
     }
 
     /// Gets a runner before anybody needs it.
@@ -200,6 +213,7 @@ impl Evaluator {
 
     /// Lets the runner go, with everything that was defined in it.
     pub(super) fn drop_runner(&mut self) {
+        self.charge = None;
         self.stage = Stage::Absent;
         (self.n_sent, self.n_done, self.busy_since, self.stopping) = (0, 0, None, None);
         self.timers.clear();
@@ -210,11 +224,15 @@ impl Evaluator {
     pub(super) fn alarm(&self) -> Option<Instant> {
         let timer = self.timers.keys().next().map(|(at, _)| *at);
         let stop = self.stopping.as_ref().map(|stopping| stopping.at);
-        timer.into_iter().chain(stop).min()
+        let charge = self.charge.as_ref().and_then(RunnerCharge::due).map(Instant::from_std);
+        timer.into_iter().chain(stop).chain(charge).min()
     }
 
     /// The alarm went off: timers fire; a runner that does not stop is given up.
     pub(super) fn look_after(&mut self, now: Instant, frame: u64) -> Option<Loss> {
+        if let Some(charge) = &mut self.charge {
+            charge.charge_if_due();
+        }
         while let Some((at, timer)) =
             self.timers.keys().next().copied().filter(|(at, _)| *at <= now)
         {
@@ -264,7 +282,8 @@ impl Evaluator {
 
     fn begin(&mut self) {
         let sandbox = self.sandbox.clone();
-        let leasing = Box::pin(async move { sandbox.lease(Demand::default()).await });
+        let demand = self.account.demand(MEMORY_BYTES_DEFAULT);
+        let leasing = Box::pin(async move { sandbox.lease(demand).await });
         let mut seed = Seed([0; 32]);
         // Without randomness of its own the machine has worse troubles; the guest's is then constant.
         let _ = getrandom::fill(&mut seed.0);
@@ -287,6 +306,10 @@ impl Evaluator {
         };
         match leased {
             Ok(mut lease) => {
+                self.charge = lease.cpu_meter().map(|meter| self.account.charge_runner(meter));
+                if let Some(charge) = &mut self.charge {
+                    charge.begin_work();
+                }
                 // As in `tell`.
                 let _ = lease.push(&lines);
                 self.stage = Stage::Running(Box::new(lease));
@@ -323,6 +346,9 @@ impl Evaluator {
                     return None;
                 }
                 (self.busy_since, self.stopping) = (None, None);
+                if let Some(charge) = &mut self.charge {
+                    charge.end_work();
+                }
                 Some(Said::Rested)
             }
             Heard::Said(said) => Some(said),

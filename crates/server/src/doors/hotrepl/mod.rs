@@ -105,8 +105,8 @@ impl Repl {
         if sessions.len() >= SESSIONS_MAX {
             return Err(Problem::no_channel(SESSIONS_MAX));
         }
-        let quotas = self.setting.shelf.engine.quotas();
-        let held = quotas.hold_runner(caller).map_err(engine::Error::from)?;
+        let account = self.setting.shelf.engine.quotas().account(caller);
+        let held = account.hold_runner().map_err(engine::Error::from)?;
         let session = Session::begin(&self.setting, (caller.clone(), held), name);
         sessions.insert(key, session.clone());
         Ok(session)

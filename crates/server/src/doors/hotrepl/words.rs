@@ -1,7 +1,7 @@
 //! Failures in the protocol's words: every kind and code that a session says.
 
 use super::evaluator::Failed;
-use lifecycle::{Failure, FailureCode, Outcome};
+use lifecycle::{Failure, FailureCode, Outcome, Rejection};
 use protocols::execbox::session::Why;
 use protocols::hotrepl::RESULT_BYTES_MAX;
 use protocols::hotrepl::outbound::envelope;
@@ -153,6 +153,11 @@ pub(super) fn output(json: &str) -> Result<Value, ErrorEnvelope> {
     }
     serde_json::from_str(json)
         .map_err(|_| envelope(ErrorKind::Internal, "handlerFailed", "The output is no valid JSON."))
+}
+
+/// The caller's quotas admit no further program.
+pub(super) fn quota_reached(refused: &Rejection) -> ErrorEnvelope {
+    envelope(ErrorKind::Busy, "quotaReached", format!("Nothing was started: {refused}."))
 }
 
 /// What a failed tool means to whoever called it as a command.

@@ -151,6 +151,11 @@ impl Session {
             return self.say(&command_result(id, Err(error), Artifacts::new(), 0));
         }
         let Some(args) = RawJson::parse(args) else { return };
+        if let Err(refused) = self.evaluator.admit_program() {
+            let error = words::quota_reached(&refused);
+            self.note_command(&id, &name, 0, Some(&error));
+            return self.say(&command_result(id, Err(error), Artifacts::new(), 0));
+        }
         if kind == CommandKind::Job && !self.has_room_for_job(&id) {
             return;
         }

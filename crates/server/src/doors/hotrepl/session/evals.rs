@@ -8,7 +8,7 @@ use crate::doors::hotrepl::words::{self, Stop};
 use crate::doors::hotrepl::{EVAL_TIME, EVAL_TIME_MAX, QUEUED_MAX};
 use protocols::execbox::session::{Eval, ToSession};
 use protocols::hotrepl::RESULT_BYTES_MAX;
-use protocols::hotrepl::outbound::carried;
+use protocols::hotrepl::outbound::{carried, trouble};
 use protocols::hotrepl::wire::{
     ErrorEnvelope, EvalError, EvalResult, FromServer, JournalEntry, JournalKind, ResetResult,
 };
@@ -37,10 +37,17 @@ impl Session {
 
     /// Begins the next eval, if none is under way.
     pub(super) fn pump(&mut self) {
-        if self.running_eval.is_some() {
-            return;
+        while self.running_eval.is_none()
+            && let Some(queued) = self.queue.pop_front()
+        {
+            match self.evaluator.admit_program() {
+                Ok(()) => self.begin_eval(queued),
+                Err(refused) => self.say(&trouble(Some(queued.id), words::quota_reached(&refused))),
+            }
         }
-        let Some(Queued { id, code, timeout }) = self.queue.pop_front() else { return };
+    }
+
+    fn begin_eval(&mut self, Queued { id, code, timeout }: Queued) {
         self.ensure_runner();
         let now = self.now();
         let task = self.open_task(&id, What::Eval { code: String::new() }, Some(timeout));

@@ -1,7 +1,7 @@
 //! What is looked up: names that fit, and what was done lately.
 
 use super::{Brought, ENTRIES_USUAL, Session};
-use crate::doors::hotrepl::{QUEUED_MAX, completion, shelf};
+use crate::doors::hotrepl::{QUEUED_MAX, completion, shelf, words};
 use protocols::execbox::session::{Complete, ToSession};
 use protocols::hotrepl::outbound::{envelope, trouble};
 use protocols::hotrepl::wire::{
@@ -25,6 +25,9 @@ impl Session {
         }
         if self.completions.len() >= QUEUED_MAX {
             return self.say_full(id);
+        }
+        if let Err(refused) = self.evaluator.admit_program() {
+            return self.say(&trouble(Some(id), words::quota_reached(&refused)));
         }
         self.ensure_runner();
         self.n_tasks += 1;

@@ -193,7 +193,9 @@ impl Session {
     ) -> Handle {
         let (sender, notes) = mpsc::channel(NOTES_MAX);
         let shelf = &setting.shelf;
-        let evaluator = Evaluator::new(shelf.engine.sandbox().clone(), shelf.clock.clone());
+        let account = shelf.engine.quotas().account(&caller);
+        let sandbox = shelf.engine.sandbox().clone();
+        let evaluator = Evaluator::new(sandbox, shelf.clock.clone(), account);
         let session = Self {
             book: format!("repl/{}/{name}", caller.0),
             setting: setting.clone(),

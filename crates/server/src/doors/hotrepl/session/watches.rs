@@ -84,6 +84,10 @@ impl Session {
             }
         }
         for (id, code, timeout_ms) in due {
+            if let Err(refused) = self.evaluator.admit_program() {
+                self.refuse_watch(&id, words::quota_reached(&refused));
+                continue;
+            }
             self.ensure_runner();
             let timeout = timeout_ms.map_or(EVAL_TIME, Duration::from_millis).min(EVAL_TIME_MAX);
             let task = self.open_task(&id, What::Tick, Some(timeout));
@@ -154,6 +158,13 @@ impl Session {
         if let Some(watch) = self.watches.get_mut(&open.id) {
             watch.is_ticking = false;
             self.tick_failed(&open.id, words::lost(open.stop, "eval"));
+        }
+    }
+
+    /// The watch would go on for ever, so it ends: its client can ask for it again later.
+    fn refuse_watch(&mut self, id: &str, error: ErrorEnvelope) {
+        if let Some(watch) = self.watches.remove(id) {
+            self.say(&subscribe_error(id, watch.seq, error, true));
         }
     }
 
