@@ -61,17 +61,17 @@ pub(crate) fn exec(args: Args) -> Exit {
 }
 
 fn told(error: &anyhow::Error) -> Exit {
-    print::note(&print::tamed(&format!("could not {error:#}")));
+    print::error(&print::tamed(&format!("could not {error:#}")));
     Exit::Failed
 }
 
 async fn visit(args: Args) -> anyhow::Result<Exit> {
     if args.command.is_empty() && args.name.is_none() && !args.list {
-        print::note("say what to run after --, or which terminal to come back to with --name");
+        print::error("say what to run after --, or which terminal to come back to with --name");
         return Ok(Exit::Usage);
     }
     if !args.command.is_empty() && args.name.is_some() && !is_terminal() {
-        print::note(
+        print::error(
             "--name is for a terminal, and there is none here; without it the command gets pipes",
         );
         return Ok(Exit::Usage);

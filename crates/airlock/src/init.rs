@@ -46,7 +46,7 @@ pub(crate) fn init(args: &Args) -> Exit {
         true => match sources::user_file() {
             Some(path) => path,
             None => {
-                print::note("neither HOME nor XDG_CONFIG_HOME says where the user's own is");
+                print::error("neither HOME nor XDG_CONFIG_HOME says where the user's own is");
                 return Exit::Usage;
             }
         },
@@ -60,11 +60,11 @@ pub(crate) fn init(args: &Args) -> Exit {
             Exit::Good
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            print::note(&format!("{} is there already; --force writes over it", path.display()));
+            print::error(&format!("{} is there already; --force writes over it", path.display()));
             Exit::Failed
         }
         Err(error) => {
-            print::note(&format!("cannot write {}: {error}", path.display()));
+            print::error(&format!("cannot write {}: {error}", path.display()));
             Exit::Failed
         }
     }

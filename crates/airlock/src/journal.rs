@@ -41,7 +41,7 @@ pub(crate) fn journal(args: &Args) -> Exit {
     match shown {
         Ok(()) => Exit::Good,
         Err(error) => {
-            print::note(&format!("{error:#}"));
+            print::error(&format!("{error:#}"));
             Exit::Failed
         }
     }

@@ -36,13 +36,13 @@ Exit codes:
 /// Records the trust, and says in what.
 pub(crate) fn trust(args: &Args) -> Exit {
     let Some(data_dir) = args.data_dir.clone().or_else(data_directory::usual) else {
-        print::note("neither HOME nor --data-dir says where to record this");
+        print::error("neither HOME nor --data-dir says where to record this");
         return Exit::Usage;
     };
     let data_dir = config_files::absolute(&data_dir);
     let named = args.file.as_deref().map(config_files::absolute);
     let Some(path) = named.or_else(config_files::project) else {
-        print::note("there is no airlock.toml here or above; name the file");
+        print::error("there is no airlock.toml here or above; name the file");
         return Exit::Usage;
     };
     let done = match args.forget {
@@ -55,7 +55,7 @@ pub(crate) fn trust(args: &Args) -> Exit {
             Exit::Good
         }
         Err(why) => {
-            print::note(&why);
+            print::error(&why);
             Exit::Failed
         }
     }
