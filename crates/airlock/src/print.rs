@@ -263,7 +263,9 @@ pub(crate) fn named(failure: &Failure) -> String {
 }
 
 fn rendered_failure(failure: &Failure, is_terminal: bool) -> String {
-    let named = named(failure);
+    // The plain class says nothing that the word in front does not.
+    let is_plain = failure.name.as_deref() == Some("Error");
+    let named = if is_plain { failure.message.clone() } else { named(failure) };
     let word = if is_terminal { bold("error") } else { "error".to_owned() };
     let mut shown = format!("{word}: {}", tamed(&named));
     for line in failure.stack.iter().flat_map(|stack| stack.lines()) {

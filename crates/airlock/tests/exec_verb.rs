@@ -343,7 +343,7 @@ fn a_name_is_refused_where_there_is_no_terminal_to_have_it() {
         (output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()),
         (
             Some(2),
-            "airlock: --name is for a terminal, and there is none here; without it the command gets pipes\n"
+            "error: --name is for a terminal, and there is none here; without it the command gets pipes\n"
         )
     );
 }

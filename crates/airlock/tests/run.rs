@@ -236,7 +236,7 @@ fn without_a_terminal_the_answer_is_no_and_a_note_says_what_to_do() {
     let run = eval("await tools.demo.ask({ text: 'Really?' })");
     assert_eq!((run.exit, run.stdout.as_str()), (Some(4), ""));
     let note = "airlock: declined, because nobody is at the terminal: Approve demo.ask?\n\
-         airlock: to approve, run it with --yes, or from a terminal with the program in a file\n";
+         hint: to approve, run it with --yes, or from a terminal with the program in a file\n";
     assert!(run.stderr.starts_with(note), "{}", run.stderr);
 }
 
@@ -284,7 +284,7 @@ fn interrupt(child: &Child) {
 fn what_makes_no_sense_is_a_matter_of_usage() {
     let run = airlock(&["run", "missing.js"]);
     assert_eq!((run.exit, run.stdout.as_str()), (Some(2), ""));
-    assert!(run.stderr.starts_with("airlock: cannot open missing.js"), "{}", run.stderr);
+    assert!(run.stderr.starts_with("error: cannot open missing.js"), "{}", run.stderr);
     assert_eq!(airlock(&["run"]).exit, Some(2));
     assert_eq!(airlock(&["run", "-e", "1", "--timeout", "5"]).exit, Some(2));
     assert_eq!(airlock(&["fly"]).exit, Some(2));
