@@ -24,6 +24,9 @@ pub(crate) struct Args {
     /// Only prints it.
     #[arg(long, conflicts_with_all = ["user", "force"])]
     print: bool,
+    /// Where it is written, as JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 const HELP: &str = "\
@@ -53,7 +56,8 @@ pub(crate) fn init(args: &Args) -> Exit {
     };
     match write(&path, args.force) {
         Ok(()) => {
-            print::report(&path.display().to_string());
+            let shown = path.display().to_string();
+            print::told(args.json, &serde_json::json!({ "file": shown }), |_| shown.clone());
             if !args.user {
                 print::note("a project's file counts once you have trusted it: airlock trust");
             }

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use client::ServerToken;
 use client::repl::{ReplClient, ReplError};
 use dots::Dots;
-pub(crate) use dots::journal_line;
+pub(crate) use dots::journal_row;
 pub(crate) use instance::Announced;
 use prompt::{Line, Prompt};
 use std::path::{Path, PathBuf};

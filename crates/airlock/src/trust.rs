@@ -2,6 +2,7 @@
 
 use crate::{Exit, config_files, data_directory, print};
 use engine::Clock;
+use serde_json::json;
 use sources::{ConfigFiles, TrustedFile};
 use std::io::BufRead as _;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,9 @@ pub(crate) struct Args {
     /// Trusts no version of the file any more.
     #[arg(long)]
     forget: bool,
+    /// One line of JSON.
+    #[arg(long)]
+    json: bool,
     /// Where Airlock keeps what must last [default: ~/.airlock].
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
     data_dir: Option<PathBuf>,
@@ -51,7 +55,8 @@ pub(crate) fn trust(args: &Args) -> Exit {
     };
     match done {
         Ok(done) => {
-            print::report(&done);
+            let told = json!({ "file": path, "trusted": !args.forget });
+            print::told(args.json, &told, |_| done);
             Exit::Good
         }
         Err(why) => {

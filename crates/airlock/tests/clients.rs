@@ -65,7 +65,7 @@ fn a_program_that_asks_again_comes_with_commands_that_work() {
         return await tools.demo.append({ line: 'b' })";
     let paused = served.client("run").execute(code);
     let again = told(&served, &["resume", &paused.question()]);
-    assert_eq!(again.code, Some(0), "{again:?}");
+    assert_eq!(again.code, Some(6), "{again:?}");
     assert!(again.stdout.starts_with("Paused: "), "{again:?}");
     assert!(again.stdout.contains(&paused.execution()), "{again:?}");
     let command = again.stdout.lines().find_map(|line| line.strip_prefix("  airlock "));

@@ -125,7 +125,7 @@ fn wanted(held: &Held) -> Handoff {
     let snapshot = held.trust.engine.catalogue().snapshot();
     let card = snapshot.card(held.key.slug.as_str());
     let api = card.map_or_else(|| held.key.slug.to_string(), |card| card.title.clone());
-    let host = held.address.as_ref().and_then(|url| {
+    let host = held.trust.target(&held.key).and_then(|url| {
         let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
         Some(format!("{}{port}", url.host_str()?))
     });
