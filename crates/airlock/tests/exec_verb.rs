@@ -348,6 +348,14 @@ fn a_name_is_refused_where_there_is_no_terminal_to_have_it() {
     );
 }
 
+#[test]
+fn a_command_that_does_not_exist_is_named_and_has_the_exit_code_of_a_shell() {
+    let server = Served::start(&[]);
+    let output = piped(&server, &["--", "no-such-command-at-all"]).wait_with_output().unwrap();
+    let expected = (Some(127), "error: no-such-command-at-all: command not found\n");
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), expected);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_reach_a_command_that_talks_without_end() {
     if !has(&["tmux"]) {

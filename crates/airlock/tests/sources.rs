@@ -348,6 +348,10 @@ fn the_headers_of_an_api_are_printed_only_where_they_are_asked_for() {
     assert_eq!(long["http"]["status"], 200, "{long}");
     let whole = call(&["--json"]);
     assert_eq!(whole["structured"]["result"]["http"]["status"], 200, "{whole}");
+    // A connection without a credential holds nothing that could be lost.
+    let (code, _, noted) =
+        house.says(&["connection", "add", "things", "--template", "bearer", "--value", "x"]);
+    assert_eq!(code, Some(0), "{noted}");
 }
 
 #[test]

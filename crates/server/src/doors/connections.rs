@@ -72,7 +72,7 @@ pub(crate) async fn create(
     Ok(answer(StatusCode::OK, &told))
 }
 
-/// Refuses where there is a connection of this name: `replace: false` says that none may be written over.
+/// Refuses where there is a connection of this name with a credential: `replace: false` says that none may be written over.
 async fn refuse_existing(
     sources: &Sources,
     slug: &Slug,
@@ -82,6 +82,8 @@ async fn refuse_existing(
     let name = ConnectionName::normalised(name).map(|name| name.to_string()).unwrap_or_default();
     match sources.connection_view(slug, owner, &name).await {
         None => Ok(()),
+        // It holds nothing that could be lost: a source that is added has one at first.
+        Some(view) if view.template == "none" => Ok(()),
         Some(_) => Err(Problem::tagged_conflict(
             "ConnectionExistsError",
             format!(
