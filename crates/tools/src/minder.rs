@@ -73,7 +73,7 @@ fn tell(name: &OsStr, error: &std::io::Error) {
 }
 
 /// Why a program could not be started, in a shell's words.
-pub(crate) fn start_error(error: &std::io::Error) -> String {
+pub fn start_error(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::NotFound => "command not found".into(),
         std::io::ErrorKind::PermissionDenied => "permission denied".into(),

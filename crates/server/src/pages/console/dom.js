@@ -37,6 +37,13 @@ export function time(ms) {
   return element("time", { datetime: at.toISOString(), title: at.toLocaleString() }, age(ms, serverNow()));
 }
 
+// How often ages that stand on the page are reckoned anew.
+const AGES_MS = 15_000;
+
+setInterval(() => {
+  for (const node of document.querySelectorAll("time")) node.textContent = age(Date.parse(node.dateTime), serverNow());
+}, AGES_MS);
+
 const UNITS = [["day", 86_400_000], ["hour", 3_600_000], ["minute", 60_000]];
 
 // "3 minutes ago", "in 6 days".

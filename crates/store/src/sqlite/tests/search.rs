@@ -118,7 +118,7 @@ async fn a_search_is_continued_where_its_page_ended() {
 async fn a_page_examines_a_bounded_number_of_executions() {
     let store = SqliteStore::temporary().unwrap();
     let finished = || standing(Phase::Finished, "ann", None);
-    store.append(append(1, vec![failed(1)], finished())).await.unwrap();
+    store.append(append(1, vec![line(1, "a"), failed(2)], finished())).await.unwrap();
     let appended: Vec<_> =
         (2..=2_100).map(|n| store.append(append(n, vec![end(1)], finished()))).collect();
     for written in appended {
