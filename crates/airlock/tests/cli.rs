@@ -135,60 +135,6 @@ fn whatever_pauses_ends_with_the_exit_code_of_a_pause() {
 }
 
 #[test]
-fn every_error_begins_alike_and_says_what_happened() {
-    let (dir, served) = fresh();
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let nobody = format!("http://{nobody}");
-    let cases: [(&[&str], i32, &str); 9] = [
-        (&["call", "--server", &nobody, "a.b"], 1, "onnection refused"),
-        (&["source", "add", &format!("{nobody}/api.json")], 1, "onnection refused"),
-        (&["source", "add", "--name", "w", "--", "no-such-program"], 1, "command not found"),
-        (
-            &[
-                "run",
-                "--local",
-                "-e",
-                "for (let i = 0; i < 10001; i++) tools.demo.add({ a: 1, b: 2 })",
-            ],
-            3,
-            "more than 10000 tool calls",
-        ),
-        (&["run", "--local", "--timeout", "50ms", "-e", "for (;;);"], 3, "longer than 50 ms"),
-        (&["run", "--local", "-e", "throw new Error('mine')"], 1, "mine"),
-        (&["run", "missing.js"], 2, "missing.js"),
-        (&["call", "--nonsense"], 2, "--nonsense"),
-        (&["executions", "show", "exec_1"], 1, "exec_1 is no id"),
-    ];
-    for (words, code, says) in cases {
-        let failed = told(&served, words);
-        assert_eq!(failed.code, Some(code), "{words:?} {failed:?}");
-        let lines: Vec<_> = failed.stderr.lines().collect();
-        assert!(lines[0].starts_with("error: "), "{words:?} {failed:?}");
-        assert!(lines[0].contains(says), "{words:?} {failed:?}");
-        assert!(!lines[0].contains("error: Error:"), "{words:?} {failed:?}");
-    }
-    drop(dir);
-}
-
-#[test]
-fn what_is_not_there_cannot_be_removed() {
-    let (_dir, served) = fresh();
-    for words in [
-        &["source", "remove", "nope"][..],
-        &["connection", "remove", "nope"],
-        &["connection", "remove", "demo", "other"],
-        &["token", "remove", "nope"],
-        &["policy", "remove", "policy_nope"],
-        &["server", "remove", "nope"],
-        &["sessions", "end", "web_nope"],
-    ] {
-        let failed = told(&served, words);
-        assert_eq!((failed.code, failed.stdout.as_str()), (Some(1), ""), "{words:?} {failed:?}");
-        assert!(failed.stderr.to_lowercase().contains("there is no"), "{words:?} {failed:?}");
-    }
-}
-
-#[test]
 fn executions_are_listed_by_outcome_tool_caller_and_time() {
     let (_dir, served) = fresh();
     let (admin, run) = (served.client("admin"), served.client("run"));
@@ -228,28 +174,6 @@ fn executions_are_listed_by_outcome_tool_caller_and_time() {
     let newest = told(&served, &["executions", "list", "--limit", "1"]);
     let hint = format!("airlock: there are more: add --after {thrown}");
     assert!(newest.stderr.starts_with(&hint), "{newest:?}");
-}
-
-#[test]
-fn old_names_of_options_work_with_a_warning() {
-    let (_dir, served) = fresh();
-    let old = told(&served, &["executions", "list", "--base-url", &served.url]);
-    assert_eq!(old.code, Some(0), "{old:?}");
-    assert!(old.stderr.contains("--base-url is called --server now"), "{old:?}");
-    let new = told(&served, &["executions", "list", "--server", &served.url]);
-    assert_eq!((new.code, new.stderr.as_str()), (Some(0), ""), "{new:?}");
-}
-
-#[test]
-fn help_shows_verbs_in_groups_and_the_exit_codes() {
-    let dir = tempfile::tempdir().unwrap();
-    let help = done(verb(dir.path(), &["--help"])).stdout;
-    for title in ["Programs and tools:", "The server:", "Who may do what:", "Exit codes:"] {
-        assert!(help.contains(&format!("\n{title}\n")), "{help}");
-    }
-    assert!(help.contains("\n  stop ") && help.contains("\n  6    paused"), "{help}");
-    let call = done(verb(dir.path(), &["resume", "--help"])).stdout;
-    assert!(call.contains("\n  6    it asks again"), "{call}");
 }
 
 #[test]

@@ -497,28 +497,3 @@ fn without_tokens_only_loopback_is_served() {
         403
     );
 }
-
-#[test]
-fn an_address_to_listen_on_is_a_port_or_a_name_of_this_machine() {
-    for listen in ["0", "localhost:0", "127.0.0.1:0"] {
-        let dir = tempfile::tempdir().unwrap();
-        let served = Served::start(dir.path(), &["--listen", listen]);
-        assert!(served.url.starts_with("http://127.0.0.1:"), "{listen}: {}", served.url);
-        assert_eq!(served.client("run").execute("return 1").result(), 1);
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let data_dir = dir.path().to_str().unwrap();
-    let set = airlock(&["settings", "set", "listen", "localhost:4799", "--data-dir", data_dir]);
-    let mut set = set;
-    let set = set.output().unwrap();
-    assert!(
-        String::from_utf8_lossy(&set.stdout).starts_with("listen\t127.0.0.1:4799\t"),
-        "{set:?}"
-    );
-    let wrong = airlock(&["serve", "--listen", ":1", "--data-dir", data_dir]).output().unwrap();
-    assert_eq!(wrong.status.code(), Some(2));
-    assert!(
-        String::from_utf8_lossy(&wrong.stderr).contains("0.0.0.0:1 every machine"),
-        "{wrong:?}"
-    );
-}

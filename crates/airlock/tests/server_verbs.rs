@@ -1,4 +1,4 @@
-//! The verbs about a server: how it is, its end, its log, and what it has recorded.
+//! The verbs about a server: how it is, where it listens, its end, its log and its records; and what all verbs have in common.
 #![expect(clippy::unwrap_used, reason = "a test helper that cannot go on should say so loudly")]
 
 mod pty;
@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use served::{Served, airlock, wait_for};
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -214,4 +215,109 @@ async fn every_list_has_a_head_on_a_terminal_and_tabs_in_a_pipe() {
         let shown = terminal.text.trim_start().to_owned();
         assert!(shown.lines().any(|line| line.starts_with(head)), "{words:?} {shown}");
     }
+}
+
+#[test]
+fn what_is_not_there_cannot_be_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let served = Served::start(dir.path(), &[]);
+    for words in [
+        &["source", "remove", "nope"][..],
+        &["connection", "remove", "nope"],
+        &["connection", "remove", "demo", "other"],
+        &["token", "remove", "nope"],
+        &["policy", "remove", "policy_nope"],
+        &["server", "remove", "nope"],
+        &["sessions", "end", "web_nope"],
+    ] {
+        let (code, text, err) = done(dir.path(), words);
+        assert_eq!((code, text.as_str()), (Some(1), ""), "{words:?} {err}");
+        assert!(err.to_lowercase().contains("there is no"), "{words:?} {err}");
+    }
+    drop(served);
+}
+
+#[test]
+fn old_names_of_options_work_with_a_warning() {
+    let dir = tempfile::tempdir().unwrap();
+    let served = Served::start(dir.path(), &[]);
+    let list = |option: &str| done(dir.path(), &["executions", "list", option, &served.url]);
+    let (code, _, err) = list("--base-url");
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("--base-url is called --server now"), "{err}");
+    assert_eq!(list("--server"), (Some(0), String::new(), String::new()));
+}
+
+#[test]
+fn help_shows_verbs_in_groups_and_the_exit_codes() {
+    let dir = tempfile::tempdir().unwrap();
+    let help = done(dir.path(), &["--help"]).1;
+    for title in ["Programs and tools:", "The server:", "Who may do what:", "Exit codes:"] {
+        assert!(help.contains(&format!("\n{title}\n")), "{help}");
+    }
+    assert!(help.contains("\n  stop ") && help.contains("\n  6    paused"), "{help}");
+    let call = done(dir.path(), &["resume", "--help"]).1;
+    assert!(call.contains("\n  6    it asks again"), "{call}");
+}
+
+#[test]
+fn an_address_to_listen_on_is_a_port_or_a_name_of_this_machine() {
+    for listen in ["0", "localhost:0", "127.0.0.1:0"] {
+        let dir = tempfile::tempdir().unwrap();
+        let served = Served::start(dir.path(), &["--listen", listen]);
+        assert!(served.url.starts_with("http://127.0.0.1:"), "{listen}: {}", served.url);
+        assert_eq!(served.client("run").execute("return 1").result(), 1);
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let data_dir = dir.path().to_str().unwrap();
+    let set = airlock(&["settings", "set", "listen", "localhost:4799", "--data-dir", data_dir]);
+    let mut set = set;
+    let set = set.output().unwrap();
+    assert!(
+        String::from_utf8_lossy(&set.stdout).starts_with("listen\t127.0.0.1:4799\t"),
+        "{set:?}"
+    );
+    let wrong = airlock(&["serve", "--listen", ":1", "--data-dir", data_dir]).output().unwrap();
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(
+        String::from_utf8_lossy(&wrong.stderr).contains("0.0.0.0:1 every machine"),
+        "{wrong:?}"
+    );
+}
+
+#[test]
+fn every_error_begins_alike_and_says_what_happened() {
+    let dir = tempfile::tempdir().unwrap();
+    let served = Served::start(dir.path(), &[]);
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = format!("http://{nobody}");
+    let cases: [(&[&str], i32, &str); 9] = [
+        (&["call", "--server", &nobody, "a.b"], 1, "onnection refused"),
+        (&["source", "add", &format!("{nobody}/api.json")], 1, "onnection refused"),
+        (&["source", "add", "--name", "w", "--", "no-such-program"], 1, "command not found"),
+        (
+            &[
+                "run",
+                "--local",
+                "-e",
+                "for (let i = 0; i < 10001; i++) tools.demo.add({ a: 1, b: 2 })",
+            ],
+            3,
+            "more than 10000 tool calls",
+        ),
+        (&["run", "--local", "--timeout", "50ms", "-e", "for (;;);"], 3, "longer than 50 ms"),
+        (&["run", "--local", "-e", "throw new Error('mine')"], 1, "mine"),
+        (&["run", "missing.js"], 2, "missing.js"),
+        (&["call", "--nonsense"], 2, "--nonsense"),
+        (&["executions", "show", "exec_1"], 1, "exec_1 is no id"),
+    ];
+    for (words, code, says) in cases {
+        let failed = done(dir.path(), words);
+        assert_eq!(failed.0, Some(code), "{words:?} {failed:?}");
+        let lines: Vec<_> = failed.2.lines().collect();
+        assert!(lines[0].starts_with("error: "), "{words:?} {failed:?}");
+        assert!(lines[0].contains(says), "{words:?} {failed:?}");
+        assert!(!lines[0].contains("error: Error:"), "{words:?} {failed:?}");
+    }
+    drop(served);
 }
