@@ -11,6 +11,8 @@ use client::{Asks, Ended, Error, Event, Happened, HttpClient, Id, Standing};
 use desk::{Desk, Said};
 use futures_util::StreamExt as _;
 use lifecycle::{ExecutionId, Json, LogLevel, QuestionId, Seq};
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 use std::pin::pin;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -23,6 +25,8 @@ pub(crate) struct Manner {
     pub(crate) json: bool,
     /// Whether it is a single call: its value is for people, and a tool's refusal is a failure.
     pub(crate) is_call: bool,
+    /// Whether an API's HTTP status and headers are part of what is printed.
+    pub(crate) has_headers: bool,
     /// What leads a copied command to the same server.
     pub(crate) flags: String,
 }
@@ -154,7 +158,7 @@ impl Visit<'_> {
                     true => print::value(&reply.json),
                     false => self.report_question(asks).await?,
                 }
-                Ok(Some(Exit::Good))
+                Ok(Some(Exit::Paused))
             }
             // Somebody was quicker.
             Standing::Asks(_)
@@ -183,7 +187,7 @@ impl Visit<'_> {
         match said {
             Said::Later(asks) => {
                 self.report_question(&asks).await?;
-                return Ok(Some(Exit::Good));
+                return Ok(Some(Exit::Paused));
             }
             Said::Answer(id, answer, rider) => {
                 match self.client.answer(id.into(), &answer, &rider).await {
@@ -201,6 +205,14 @@ impl Visit<'_> {
         Ok(None)
     }
 
+    fn print_result(&self, result: &Json) {
+        match (self.manner.is_call, self.manner.has_headers) {
+            (false, _) => print::value(result),
+            (true, true) => print::result(result),
+            (true, false) => print::result(without_headers(result).as_ref().unwrap_or(result)),
+        }
+    }
+
     async fn over(&mut self, ended: &Ended) -> Result<Exit, Error> {
         self.progress.clear();
         if self.manner.json {
@@ -208,8 +220,7 @@ impl Visit<'_> {
         } else {
             match ended {
                 Ended::Completed { result } => {
-                    let print = if self.manner.is_call { print::result } else { print::value };
-                    result.iter().for_each(print);
+                    result.iter().for_each(|result| self.print_result(result));
                 }
                 Ended::Failed(failure) => print::failure(failure),
                 Ended::Cancelled { by } => {
@@ -232,6 +243,21 @@ impl Visit<'_> {
     }
 }
 
+/// The result of an API's tool without its HTTP status and headers; none where it is no such result.
+fn without_headers(result: &Json) -> Option<Json> {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct ApiResult<'a> {
+        ok: bool,
+        #[serde(borrow)]
+        data: &'a RawValue,
+        #[serde(rename = "http")]
+        _http: IgnoredAny,
+    }
+    let ApiResult { ok, data, .. } = serde_json::from_str(result.text()).ok()?;
+    Json::parse(format!("{{\"ok\":{ok},\"data\":{data}}}")).ok()
+}
+
 /// Whether a tool said no in the way tools of APIs do: `{ ok: false, error: { code } }`.
 fn is_refusal(result: &Json) -> bool {
     // Values are large, refusals are not.
@@ -240,4 +266,21 @@ fn is_refusal(result: &Json) -> bool {
     }
     let value: serde_json::Value = serde_json::from_str(result.text()).unwrap_or_default();
     value["ok"] == false && value["error"]["code"].is_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_result_of_an_api_loses_its_status_and_headers() {
+        let shown = |text: &str| {
+            without_headers(&Json::parse(text.into()).unwrap()).map(|json| json.text().to_owned())
+        };
+        let result = r#"{"ok":true,"data":{"b":1,"a":[]},"http":{"status":200,"headers":{}}}"#;
+        assert_eq!(shown(result).as_deref(), Some(r#"{"ok":true,"data":{"b":1,"a":[]}}"#));
+        assert_eq!(shown(r#"{"ok":true,"data":1}"#), None);
+        assert_eq!(shown(r#"{"ok":true,"data":1,"http":{},"more":2}"#), None);
+        assert_eq!(shown("[1]"), None);
+    }
 }

@@ -22,7 +22,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 /// Where the start is locked, and where a server that nobody watches writes.
 const LOCK_FILE: &str = "start.lock";
-const LOG_FILE: &str = "serve.log";
+pub(crate) const LOG_FILE: &str = "serve.log";
 
 /// A log that is longer is begun anew.
 const LOG_BYTES_MAX: u64 = 4 << 20;
@@ -91,7 +91,7 @@ pub(crate) fn running(data_dir: &Path) -> Result<String, StartError> {
 }
 
 /// Whether the record says that a supervisor starts the server, or an operator with an account of its own.
-fn is_supervised(data_dir: &Path) -> bool {
+pub(crate) fn is_supervised(data_dir: &Path) -> bool {
     let recorded = look_up_settings(data_dir).unwrap_or_default();
     let is_on = |name| recorded.get(&name).is_some_and(|setting| setting.value.text() == "on");
     is_on(SettingName::Supervised) || is_on(SettingName::OperatorMode)

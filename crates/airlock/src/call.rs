@@ -31,6 +31,9 @@ pub(crate) struct Args {
     /// With --help: at most so many lines.
     #[arg(long, value_name = "N", requires = "help", default_value_t = browse::LISTED_USUALLY)]
     limit: usize,
+    /// With the HTTP status and headers of an API's answer.
+    #[arg(long)]
+    headers: bool,
     /// What the server says, one line of JSON; nothing is asked here.
     #[arg(long)]
     json: bool,
@@ -47,11 +50,12 @@ Examples:
   airlock call github.org.main.issues.create --help
 
 Exit codes:
-  0    the call ended, its result is on stdout; or it asks, and what it asks is on stdout
+  0    the call ended, its result is on stdout
   1    the call failed, or the tool answered { ok: false, error }; or there is no server
   2    the command line made no sense, or a file could not be read
   3    a limit was reached: time, memory or bytes
   4    the call was declined
+  6    the call waits for an answer; what it asks, and how to answer, is on stdout
   70   Airlock itself broke
   130  interrupted with Ctrl-C, or the execution was cancelled";
 
@@ -63,7 +67,7 @@ pub(crate) fn call(args: &Args) -> Exit {
     let order = match Order::read(&args.words) {
         Ok(order) => order,
         Err(complaint) => {
-            print::note(&complaint);
+            print::error(&complaint);
             return Exit::Usage;
         }
     };
@@ -71,7 +75,7 @@ pub(crate) fn call(args: &Args) -> Exit {
         return browse(args, &order.segments);
     }
     if order.segments.is_empty() {
-        print::note("name a tool; airlock call --help lists them");
+        print::error("name a tool; airlock call --help lists them");
         return Exit::Usage;
     }
     args.reach.visit_started(async |client| perform(&client, &order, args).await)
@@ -83,6 +87,7 @@ async fn perform(client: &HttpClient, order: &Order, args: &Args) -> Result<Exit
         asks_here: !args.json && print::is_somebody_there(),
         json: args.json,
         is_call: true,
+        has_headers: args.headers,
         flags: args.reach.flags(),
     };
     attend(client, execution, &manner).await

@@ -101,6 +101,9 @@ struct Add {
     /// What people read.
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
+    /// Writes over a connection of this name; without it, one that exists is an error.
+    #[arg(long)]
+    replace: bool,
 }
 
 const HELP: &str = "\
@@ -123,7 +126,7 @@ pub(crate) fn connection(args: &Args) -> Exit {
         Verb::Add(wanted) => match read(wanted) {
             Ok(new) => args.reach.visit(async |client| add(&client, &new, args.json).await),
             Err(complaint) => {
-                print::note(&complaint);
+                print::error(&complaint);
                 Exit::Usage
             }
         },
@@ -142,12 +145,16 @@ pub(crate) fn connection(args: &Args) -> Exit {
         }),
         Verb::Remove(Which { source, name, owner }) => args.reach.visit(async |client| {
             let removed = client.remove_connection(owner, source, name).await?;
-            match (args.json, removed) {
-                (true, _) => print::report(&format!("{{\"removed\":{removed}}}")),
-                (false, true) => {}
-                (false, false) => print::note("it was not there"),
+            if args.json {
+                print::json(&json!({ "removed": removed }));
             }
-            Ok(Exit::Good)
+            if removed {
+                return Ok(Exit::Good);
+            }
+            print::error(&tamed(&format!(
+                "there is no connection {source}.{owner}.{name}; airlock connection list names those there are"
+            )));
+            Ok(Exit::Failed)
         }),
     }
 }
@@ -188,8 +195,7 @@ async fn list(client: &HttpClient, is_json: bool) -> Result<Exit, Error> {
         return Ok(Exit::Good);
     }
     let rows: Vec<_> = listed.iter().map(row).collect();
-    let head = ["ADDRESS", "TEMPLATE", "DESCRIPTION"];
-    table::lines(&head, &rows).iter().for_each(|line| print::report(line));
+    table::print(&["ADDRESS", "TEMPLATE", "DESCRIPTION"], &rows, "There are no connections.");
     Ok(Exit::Good)
 }
 
@@ -220,6 +226,7 @@ fn read(wanted: &Add) -> Result<NewConnection, String> {
         oauth,
         handoff: wanted.handoff,
         description: wanted.description.clone(),
+        replace: wanted.replace,
     })
 }
 

@@ -56,9 +56,36 @@ fn too_long() -> String {
     format!("at most {} days", DURATION_MAX.as_secs() / (24 * 3_600))
 }
 
+/// A duration for people: `40ms`, `1.2s`, `3m05s`, `2h03m`, `4d01h`.
+pub(crate) fn shown(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0 => format!("{}ms", duration.as_millis()),
+        1..60 => format!("{seconds}.{}s", duration.subsec_millis() / 100),
+        60..3_600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        3_600..86_400 => format!("{}h{:02}m", seconds / 3_600, seconds / 60 % 60),
+        _ => format!("{}d{:02}h", seconds / 86_400, seconds / 3_600 % 24),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn durations_are_shown_in_two_units_at_most() {
+        let shown = |ms| shown(Duration::from_millis(ms));
+        let cases = [
+            (40, "40ms"),
+            (1_250, "1.2s"),
+            (185_000, "3m05s"),
+            (7_380_000, "2h03m"),
+            (349_200_000, "4d01h"),
+        ];
+        for (ms, expected) in cases {
+            assert_eq!(shown(ms), expected);
+        }
+    }
 
     #[test]
     fn durations_mean_what_they_say() {

@@ -4,7 +4,7 @@
 mod raw;
 mod visit;
 
-use crate::{Exit, data_directory, print};
+use crate::{Exit, data_directory, print, table};
 use anyhow::{Context as _, bail};
 use client::ServerToken;
 use client::exec_server::{ExecServerClient, RemoteExecServerConnectArgs};
@@ -39,6 +39,9 @@ pub(crate) struct Args {
     /// Lists terminals with a name.
     #[arg(long, conflicts_with_all = ["name", "command"])]
     list: bool,
+    /// With --list: one line of JSON each.
+    #[arg(long, requires = "list")]
+    json: bool,
     /// Where the command starts [default: here, if the server is on this machine].
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
@@ -54,24 +57,42 @@ pub(crate) fn exec(args: Args) -> Exit {
         Ok(runtime) => runtime,
         Err(error) => return told(&error),
     };
+    let program = args.command.first().cloned();
+    let has_cwd = args.cwd.is_some();
     let ended = runtime.block_on(visit(args));
     // A thread that waits for somebody to type must not keep us.
     runtime.shutdown_background();
-    ended.unwrap_or_else(|error| told(&error))
+    ended.unwrap_or_else(|error| match program.filter(|_| is_not_found(&error)) {
+        Some(program) => {
+            let or = if has_cwd { ", or there is no such directory to start in" } else { "" };
+            print::error(&print::tamed(&format!("{program}: command not found{or}")));
+            Exit::Code(NOT_FOUND)
+        }
+        None => told(&error),
+    })
+}
+
+/// The exit code of shells for a command that does not exist.
+const NOT_FOUND: u8 = 127;
+
+/// Whether the exec-server says that there is no such command, in the words of its system.
+fn is_not_found(error: &anyhow::Error) -> bool {
+    let text = format!("{error:#}");
+    text.starts_with("start the command") && text.contains("No such file or directory")
 }
 
 fn told(error: &anyhow::Error) -> Exit {
-    print::note(&print::tamed(&format!("could not {error:#}")));
+    print::error(&print::tamed(&format!("could not {error:#}")));
     Exit::Failed
 }
 
 async fn visit(args: Args) -> anyhow::Result<Exit> {
     if args.command.is_empty() && args.name.is_none() && !args.list {
-        print::note("say what to run after --, or which terminal to come back to with --name");
+        print::error("say what to run after --, or which terminal to come back to with --name");
         return Ok(Exit::Usage);
     }
     if !args.command.is_empty() && args.name.is_some() && !is_terminal() {
-        print::note(
+        print::error(
             "--name is for a terminal, and there is none here; without it the command gets pipes",
         );
         return Ok(Exit::Usage);
@@ -82,7 +103,7 @@ async fn visit(args: Args) -> anyhow::Result<Exit> {
     let client =
         client.context("reach the exec-server (airlock serve --exec opens one at /exec)")?;
     if args.list {
-        return list(&client).await;
+        return list(&client, args.json).await;
     }
     let events = client.events();
     let visit = Visit { client, id: "terminal".into(), can_leave: args.name.is_some() };
@@ -94,14 +115,23 @@ async fn visit(args: Args) -> anyhow::Result<Exit> {
     }
 }
 
-async fn list(client: &ExecServerClient) -> anyhow::Result<Exit> {
-    for terminal in client.terminals().await?.terminals {
-        let state = match terminal.exit_code {
-            Some(code) => format!("ended with {code}"),
-            None => format!("{} looking", terminal.viewers),
-        };
-        print::report(&print::tamed(&format!("{}\tpid {}\t{state}", terminal.name, terminal.pid)));
+async fn list(client: &ExecServerClient, is_json: bool) -> anyhow::Result<Exit> {
+    let terminals = client.terminals().await?.terminals;
+    if is_json {
+        terminals.iter().for_each(print::json);
+        return Ok(Exit::Good);
     }
+    let rows: Vec<_> = terminals
+        .iter()
+        .map(|terminal| {
+            let state = match terminal.exit_code {
+                Some(code) => format!("ended with {code}"),
+                None => format!("{} looking", terminal.viewers),
+            };
+            [table::cell(&terminal.name), terminal.pid.to_string(), state]
+        })
+        .collect();
+    table::print(&["NAME", "PID", "STATE"], &rows, "No terminal has a name.");
     Ok(Exit::Good)
 }
 

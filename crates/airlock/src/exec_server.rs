@@ -96,7 +96,7 @@ fn protected(args: &Args) -> ProtectedPaths {
 pub(crate) fn exec_server(args: &Args) -> Exit {
     if let (true, ExecServerTransport::WebSocket(at)) = (args.no_auth, args.listen) {
         if !at.ip().is_loopback() {
-            print::note(&format!("--no-auth works on loopback only, and {} is not", at.ip()));
+            print::error(&format!("--no-auth works on loopback only, and {} is not", at.ip()));
             return Exit::Usage;
         }
         print::note("WARNING: --no-auth: every program on this machine may spawn processes here");
@@ -117,7 +117,7 @@ pub(crate) fn exec_server(args: &Args) -> Exit {
     match runtime.and_then(|runtime| finish(runtime, serving)) {
         Ok(()) => Exit::Good,
         Err(error) => {
-            print::note(&format!("could not {error:#}"));
+            print::error(&format!("could not {error:#}"));
             Exit::Failed
         }
     }

@@ -3,6 +3,7 @@
 pub(crate) mod asks;
 mod diff;
 pub(crate) mod ending;
+pub(crate) mod filters;
 mod line;
 pub(crate) use line::level_name;
 mod recorded;
@@ -13,10 +14,10 @@ mod table;
 use crate::progress::Progress;
 use crate::reach::Reach;
 use crate::{Exit, print};
-use client::{Error, Happened, HttpClient, Id, Standing, Status, Which};
+use client::{Error, Happened, HttpClient, Id, Standing, Status};
+use filters::Filters;
 use futures_util::StreamExt as _;
 use lifecycle::{ExecutionId, Seq};
-use std::io::{self, IsTerminal as _};
 use std::pin::pin;
 
 /// Executions in a list that nobody gave a length.
@@ -34,7 +35,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// Lists executions, newest first: id, status, caller, start (UTC), number of events.
+    /// Lists executions, newest first: id, status, caller, start (UTC), number of events, outcome, duration, first tools.
     ///
     /// A table on a terminal; otherwise one line per execution, with tabs.
     #[command(after_help = LIST_HELP)]
@@ -105,6 +106,9 @@ enum Verb {
         /// All that are parked because entries may be lost.
         #[arg(long, conflicts_with = "id")]
         all: bool,
+        /// What the server says, one line of JSON.
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -113,6 +117,8 @@ struct List {
     /// Only those that stand like this.
     #[arg(long, value_enum)]
     status: Option<Standings>,
+    #[command(flatten)]
+    filters: Filters,
     /// At most so many.
     #[arg(long, value_name = "N", default_value_t = LISTED_USUALLY)]
     limit: usize,
@@ -154,6 +160,7 @@ Examples:
 const LIST_HELP: &str = "\
 Examples:
   airlock executions list --status paused
+  airlock executions list --failed --since 2h --tool 'github.*'
   airlock executions list --limit 10 | cut -f1
   airlock executions list --json | jq -r .executionId";
 
@@ -219,10 +226,12 @@ pub(crate) fn executions(args: &Args) -> Exit {
                 })
             })
         }),
-        Verb::Continue { id: Some(id), .. } => {
-            at(id, |id| reach.visit(async |client| continue_one(&client, id).await))
+        Verb::Continue { id: Some(id), json, .. } => {
+            at(id, |id| reach.visit(async |client| continue_one(&client, id, *json).await))
         }
-        Verb::Continue { id: None, .. } => reach.visit(async |client| continue_all(&client).await),
+        Verb::Continue { id: None, json, .. } => {
+            reach.visit(async |client| continue_all(&client, *json).await)
+        }
         Verb::Cancel { id, json } => {
             at(id, |id| reach.visit(async |client| cancel(&client, id, *json).await))
         }
@@ -232,7 +241,7 @@ pub(crate) fn executions(args: &Args) -> Exit {
 fn at(named: &str, go: impl FnOnce(Id) -> Exit) -> Exit {
     named.parse().map_or_else(
         |error: client::BadId| {
-            print::note(&print::tamed(&error.to_string()));
+            print::error(&print::tamed(&error.to_string()));
             Exit::Failed
         },
         go,
@@ -243,10 +252,10 @@ async fn list(client: &HttpClient, which: &List, reach: &Reach) -> Result<Exit, 
     let (mut listed, mut after) = (vec![], which.after);
     // The server gives as many at a time as it likes.
     while listed.len() < which.limit {
-        let limit = Some(which.limit - listed.len());
+        let limit = which.limit - listed.len();
         let status = which.status.map(Status::from);
-        let page = client.list(Which { status, limit, after }).await?;
-        after = page.next.filter(|_| !page.executions.is_empty());
+        let page = client.list(which.filters.page(status, limit, after)).await?;
+        after = page.next;
         listed.extend(page.executions);
         if after.is_none() {
             break;
@@ -255,11 +264,10 @@ async fn list(client: &HttpClient, which: &List, reach: &Reach) -> Result<Exit, 
     if which.json {
         listed.iter().for_each(|listed| print::value(&listed.json));
     } else {
-        let is_terminal = io::stdout().is_terminal();
-        table::lines(&listed, is_terminal).iter().for_each(|line| print::report(line));
+        table::print(&listed);
     }
-    if let Some(after) = after.filter(|_| !listed.is_empty()) {
-        print::note(&format!("there may be more: add --after {after}{}", reach.flags()));
+    if let Some(after) = after {
+        print::note(&format!("there are more: add --after {after}{}", reach.flags()));
     }
     Ok(Exit::Good)
 }
@@ -309,15 +317,15 @@ async fn follow(client: &HttpClient, id: Id, after: Seq, json: bool) -> Result<E
     })
 }
 
-async fn continue_one(client: &HttpClient, id: Id) -> Result<Exit, Error> {
-    client.continue_parked(id).await?;
-    print::report(&format!("{id} continues."));
+async fn continue_one(client: &HttpClient, id: Id, json: bool) -> Result<Exit, Error> {
+    let said = client.continue_parked(id).await?;
+    print::told(json, &said, |_| format!("{id} continues."));
     Ok(Exit::Good)
 }
 
-async fn continue_all(client: &HttpClient) -> Result<Exit, Error> {
+async fn continue_all(client: &HttpClient, json: bool) -> Result<Exit, Error> {
     let n = client.continue_all().await?;
-    print::report(&match n {
+    print::told(json, &serde_json::json!({ "continued": n }), |_| match n {
         1 => "1 execution continues.".to_owned(),
         n => format!("{n} executions continue."),
     });

@@ -20,6 +20,8 @@ pub(crate) enum Exit {
     Declined,
     /// The data directory is damaged, or holds less than was acknowledged.
     Damaged,
+    /// It waits for an answer that cannot be given here.
+    Paused,
     /// Airlock itself broke.
     Fault,
     /// Ctrl-C.
@@ -85,6 +87,7 @@ Exit codes:
   2    the command line made no sense, or the file could not be read
   3    a limit was reached: time, memory, calls or bytes
   4    the program failed after a call was declined
+  6    on a server: it waits for an answer; what it asks is on stdout
   70   Airlock itself broke
   130  interrupted with Ctrl-C";
 
@@ -97,6 +100,7 @@ impl From<Exit> for ExitCode {
             Exit::Limit => 3,
             Exit::Declined => 4,
             Exit::Damaged => 5,
+            Exit::Paused => 6,
             Exit::Fault => 70,
             Exit::Interrupted => 130,
             Exit::Code(code) => code,

@@ -24,6 +24,9 @@ pub(crate) struct Args {
     /// Only prints it.
     #[arg(long, conflicts_with_all = ["user", "force"])]
     print: bool,
+    /// Where it is written, as JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 const HELP: &str = "\
@@ -46,25 +49,26 @@ pub(crate) fn init(args: &Args) -> Exit {
         true => match sources::user_file() {
             Some(path) => path,
             None => {
-                print::note("neither HOME nor XDG_CONFIG_HOME says where the user's own is");
+                print::error("neither HOME nor XDG_CONFIG_HOME says where the user's own is");
                 return Exit::Usage;
             }
         },
     };
     match write(&path, args.force) {
         Ok(()) => {
-            print::report(&path.display().to_string());
+            let shown = path.display().to_string();
+            print::told(args.json, &serde_json::json!({ "file": shown }), |_| shown.clone());
             if !args.user {
                 print::note("a project's file counts once you have trusted it: airlock trust");
             }
             Exit::Good
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            print::note(&format!("{} is there already; --force writes over it", path.display()));
+            print::error(&format!("{} is there already; --force writes over it", path.display()));
             Exit::Failed
         }
         Err(error) => {
-            print::note(&format!("cannot write {}: {error}", path.display()));
+            print::error(&format!("cannot write {}: {error}", path.display()));
             Exit::Failed
         }
     }

@@ -1,6 +1,6 @@
 //! `airlock journal`: what a REPL session did lately.
 
-use crate::{Exit, print, repl};
+use crate::{Exit, print, repl, table};
 use client::repl::{JournalKind, ReplClient, ReplError};
 
 /// Shows what was evaluated and called in a REPL session lately, newest first.
@@ -41,7 +41,7 @@ pub(crate) fn journal(args: &Args) -> Exit {
     match shown {
         Ok(()) => Exit::Good,
         Err(error) => {
-            print::note(&format!("{error:#}"));
+            print::error(&format!("{error:#}"));
             Exit::Failed
         }
     }
@@ -53,13 +53,12 @@ async fn show(args: &Args) -> anyhow::Result<()> {
         reason: "no server runs on it: name one with --url".into(),
     })?;
     let client = ReplClient::connect_with(&args.place.address(&url), token.as_ref()).await?;
-    for entry in client.journal(args.kind.map(Into::into), args.limit).await? {
-        if args.json {
-            let line = serde_json::to_string(&entry).unwrap_or_default();
-            print::report(&line);
-        } else {
-            print::report(&repl::journal_line(&entry));
-        }
+    let entries = client.journal(args.kind.map(Into::into), args.limit).await?;
+    if args.json {
+        entries.iter().for_each(print::json);
+    } else {
+        let rows: Vec<_> = entries.iter().map(repl::journal_row).collect();
+        table::print(&["AT", "DURATION", "OUTCOME", "CODE"], &rows, "Nothing was evaluated.");
     }
     Ok(())
 }

@@ -14,10 +14,14 @@ mod exec;
 mod exec_server;
 mod executions;
 mod exit;
+mod export;
+mod help;
 mod housing;
 mod init;
 mod input;
 mod journal;
+mod listen_address;
+mod logs;
 mod management_review;
 mod manual;
 mod mcp;
@@ -29,6 +33,7 @@ mod profiles;
 mod progress;
 mod protected;
 mod reach;
+mod renamed;
 mod repl;
 mod repl_server;
 mod resume;
@@ -42,6 +47,8 @@ mod settings;
 mod sign_in;
 mod size;
 mod source;
+mod status;
+mod stop;
 mod store_verb;
 mod table;
 mod token;
@@ -68,6 +75,10 @@ enum Verb {
     Tools(tools_verb::Args),
     Doctor(doctor::Args),
     Serve(Box<serve::Args>),
+    Status(status::Args),
+    Stop(stop::Args),
+    Logs(logs::Args),
+    Export(export::Args),
     Source(source::Args),
     Connection(connection::Args),
     Server(server_verb::Args),
@@ -111,6 +122,10 @@ pub fn main() -> std::process::ExitCode {
         Ok(Cli { verb: Verb::Tools(args) }) => tools_verb::tools(&args),
         Ok(Cli { verb: Verb::Doctor(args) }) => doctor::doctor(&args),
         Ok(Cli { verb: Verb::Serve(args) }) => serve::serve(*args),
+        Ok(Cli { verb: Verb::Status(args) }) => status::status(&args),
+        Ok(Cli { verb: Verb::Stop(args) }) => stop::stop(&args),
+        Ok(Cli { verb: Verb::Logs(args) }) => logs::logs(&args),
+        Ok(Cli { verb: Verb::Export(args) }) => export::export(&args),
         Ok(Cli { verb: Verb::Source(args) }) => source::source(&args),
         Ok(Cli { verb: Verb::Connection(args) }) => connection::connection(&args),
         Ok(Cli { verb: Verb::Server(args) }) => server_verb::server(&args),
@@ -141,7 +156,11 @@ pub fn main() -> std::process::ExitCode {
 }
 
 fn parsed() -> Result<Cli, clap::Error> {
-    let matches = command_line(&program_name()).try_get_matches()?;
+    let program = program_name();
+    let matches = command_line(&program).try_get_matches()?;
+    if program != "executor" {
+        renamed::warn(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()));
+    }
     Cli::from_arg_matches(&matches)
 }
 
@@ -178,7 +197,7 @@ fn command_line(program: &str) -> Command {
             }
         });
     }
-    command
+    help::grouped(command)
 }
 
 #[cfg(test)]

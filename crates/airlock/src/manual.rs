@@ -50,7 +50,7 @@ pub(crate) fn man(args: &Man) -> Exit {
     match done {
         Ok(()) => Exit::Good,
         Err(error) => {
-            print::note(&format!("cannot write manual pages: {error}"));
+            print::error(&format!("cannot write manual pages: {error}"));
             Exit::Failed
         }
     }

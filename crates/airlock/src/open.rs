@@ -44,7 +44,7 @@ pub(crate) fn open(args: &Args) -> Exit {
         None => "/".to_owned(),
         Some(Ok(id)) => format!("/resume/{id}"),
         Some(Err(bad)) => {
-            print::note(&bad.to_string());
+            print::error(&bad.to_string());
             return Exit::Usage;
         }
     };

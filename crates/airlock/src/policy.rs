@@ -4,7 +4,7 @@ mod over_http;
 mod stored;
 
 use crate::reach::Reach;
-use crate::{Exit, print};
+use crate::{Exit, print, table};
 use engine::policies::{Owner, Position};
 use lifecycle::{Action, Pattern, ToolPath};
 use serde_json::Value;
@@ -118,7 +118,7 @@ pub(crate) fn policy(args: &Args) -> Exit {
                     Exit::Good
                 }
                 Err(error) => {
-                    print::note(&format!("{error:#}"));
+                    print::error(&format!("{error:#}"));
                     Exit::Failed
                 }
             }
@@ -140,12 +140,26 @@ const fn action_word(action: Action) -> &'static str {
 }
 
 fn tell(args: &Args, told: &[Value]) {
+    if matches!(args.verb, Verb::List) && !args.json {
+        let rows: Vec<_> = told.iter().map(row).collect();
+        return table::print(&HEAD, &rows, "There are no rules.");
+    }
     for value in told {
         match args.json {
             true => print::json(value),
             false => lines(&args.verb, value).iter().for_each(|line| print::report(line)),
         }
     }
+}
+
+const HEAD: [&str; 6] = ["ID", "OWNER", "PATTERN", "ACTION", "POSITION", "NOTES"];
+
+fn row(rule: &Value) -> [String; 6] {
+    let text = |name: &str| table::cell(rule[name].as_str().unwrap_or_default());
+    let notes =
+        [(rule["editable"] == true, "editable"), (rule["unconfirmed"].is_object(), "unconfirmed")];
+    let notes: Vec<_> = notes.iter().filter(|(is, _)| *is).map(|(_, note)| *note).collect();
+    [text("id"), text("owner"), text("pattern"), text("action"), text("position"), notes.join(",")]
 }
 
 /// What a person reads.
@@ -157,12 +171,7 @@ fn lines(verb: &Verb, told: &Value) -> Vec<String> {
     };
     match verb {
         Verb::Add { .. } => joined(&["id"]),
-        Verb::List => {
-            let line = joined(&["id", "owner", "pattern", "action", "position"]).concat();
-            let editable = if told["editable"] == true { "\teditable" } else { "" };
-            let unconfirmed = if told["unconfirmed"].is_object() { "\tunconfirmed" } else { "" };
-            vec![line + editable + unconfirmed]
-        }
+        Verb::List => table::rendered(&HEAD, &[row(told)], false),
         Verb::Remove { .. } => vec![],
         Verb::Confirm { .. } => joined(&["id"]),
         Verb::Test { .. } => joined(&["verdict", "pattern", "id"]),

@@ -69,7 +69,13 @@ pub(crate) fn result(value: &Json) {
     line(&mut io::stdout().lock(), &shown);
 }
 
-/// A word from Airlock itself.
+/// What went wrong, in the form of all errors: `error: ` and what happened; lines that begin with `hint: ` say what to do.
+pub(crate) fn error(text: &str) {
+    let word = if io::stderr().is_terminal() { bold("error") } else { "error".to_owned() };
+    line(&mut io::stderr().lock(), &format!("{word}: {text}"));
+}
+
+/// A word from Airlock itself that is no error.
 pub(crate) fn note(text: &str) {
     line(&mut io::stderr().lock(), &format!("airlock: {text}"));
 }
@@ -123,10 +129,13 @@ pub(crate) fn usage(mut refused: clap::Error) -> Exit {
 }
 
 /// Words that people type at other programs, with the verbs that do that here.
-const FOREIGN_VERBS: [(&[&str], &[&str]); 4] = [
-    (&["ls", "list", "ps", "status"], &["executions list", "tools sources"]),
+const FOREIGN_VERBS: [(&[&str], &[&str]); 7] = [
+    (&["ls", "list", "ps"], &["executions list", "tools sources"]),
     (&["login", "signin"], &["sign-in"]),
     (&["start", "up", "daemon"], &["serve"]),
+    (&["down", "shutdown", "quit", "kill"], &["stop"]),
+    (&["log", "tail"], &["logs"]),
+    (&["info", "health", "version"], &["status"]),
     (&["tool", "search"], &["tools search"]),
 ];
 
@@ -169,6 +178,11 @@ pub(crate) fn start_tracing() {
     std::panic::set_hook(Box::new(|panic| line(&mut io::stderr().lock(), &panic.to_string())));
     let lines = tracing_subscriber::fmt::layer().with_writer(|| Scrubbed(io::stderr()));
     tracing_subscriber::registry().with(filter).with(lines).init();
+}
+
+/// A line of a result that may be long; the error says that nobody reads it any more.
+pub(crate) fn write_line(text: &str) -> io::Result<()> {
+    io::stdout().lock().write_all(format!("{text}\n").as_bytes())
 }
 
 /// One write per line, so that lines of two processes never mix.
@@ -249,7 +263,9 @@ pub(crate) fn named(failure: &Failure) -> String {
 }
 
 fn rendered_failure(failure: &Failure, is_terminal: bool) -> String {
-    let named = named(failure);
+    // The plain class says nothing that the word in front does not.
+    let is_plain = failure.name.as_deref() == Some("Error");
+    let named = if is_plain { failure.message.clone() } else { named(failure) };
     let word = if is_terminal { bold("error") } else { "error".to_owned() };
     let mut shown = format!("{word}: {}", tamed(&named));
     for line in failure.stack.iter().flat_map(|stack| stack.lines()) {

@@ -223,19 +223,19 @@ fn errand_at(
     let client = match client {
         Ok(client) => client,
         Err(Unreached { why, exit }) => {
-            print::note(&why);
+            print::error(&why);
             return exit;
         }
     };
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            print::note(&error.to_string());
+            print::error(&error.to_string());
             return Exit::Fault;
         }
     };
     let done = runtime.block_on(errand(client)).unwrap_or_else(|error| {
-        print::note(&told(&error));
+        print::error(&told(&error));
         exit(&error)
     });
     // A thread that waits for somebody to type must not keep us.
@@ -295,7 +295,7 @@ fn told(error: &Error) -> String {
     // A server's words are shown as they are, but may not steer the terminal.
     let mut text = print::tamed(&error.to_string());
     if let Some(advice) = error.advice() {
-        text.push_str("\nairlock: ");
+        text.push_str("\nhint: ");
         text.push_str(advice);
     }
     text
@@ -391,7 +391,7 @@ mod tests {
         let exits = [404, 500, 503].map(refused);
         assert_eq!(exits, [Exit::Failed, Exit::Fault, Exit::Failed]);
         let url = "http://x".to_owned();
-        let expected = "http://x does not know this token\nairlock: give one with --token or ";
+        let expected = "http://x does not know this token\nhint: give one with --token or ";
         assert!(told(&Error::Unauthorised { url }).starts_with(expected));
     }
 }

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use client::ServerToken;
 use client::repl::{ReplClient, ReplError};
 use dots::Dots;
-pub(crate) use dots::journal_line;
+pub(crate) use dots::journal_row;
 pub(crate) use instance::Announced;
 use prompt::{Line, Prompt};
 use std::path::{Path, PathBuf};
@@ -120,7 +120,7 @@ pub(crate) fn repl(args: &Args) -> Exit {
     match run(args) {
         Ok(exit) => exit,
         Err(error) => {
-            print::note(&format!("{error:#}"));
+            print::error(&format!("{error:#}"));
             Exit::Failed
         }
     }
@@ -179,7 +179,7 @@ fn converse(runtime: &Runtime, client: &ReplClient, prompt: &mut Prompt) -> anyh
             Ok(()) if is_last => return Ok(Exit::Good),
             Ok(()) => dots.note(&text),
             Err(error @ (ReplError::Evicted | ReplError::Closed)) => {
-                print::note(&error.to_string());
+                print::error(&error.to_string());
                 return Ok(Exit::Failed);
             }
             Err(error) => {

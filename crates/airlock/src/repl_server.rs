@@ -1,6 +1,6 @@
 //! `airlock repl-server`: the server with one door, for clients that know an address and no path.
 
-use crate::{Exit, print, serve};
+use crate::{Exit, listen_address, print, serve};
 use server::Doors;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ const PORT: u16 = 18_590;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Where to listen; port 0 takes any that is free [default: ws://127.0.0.1:18590, or the port in HOTREPL_PORT].
-    #[arg(long, value_name = "ws://IP:PORT", value_parser = address)]
+    #[arg(long, value_name = "ws://IP:PORT|PORT", value_parser = address)]
     listen: Option<SocketAddr>,
     /// Where Airlock keeps what must last.
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
@@ -38,7 +38,7 @@ pub(crate) fn repl_server(args: Args) -> Exit {
     let Args { listen, data_dir, demo, config, no_auth, repl } = args;
     let listen = listen.unwrap_or_else(|| usual(std::env::var("HOTREPL_PORT").ok().as_deref()));
     if no_auth && !listen.ip().is_loopback() {
-        print::note(&format!("--no-auth works on loopback only, and {} is not", listen.ip()));
+        print::error(&format!("--no-auth works on loopback only, and {} is not", listen.ip()));
         return Exit::Usage;
     }
     serve::serve(serve::Args {
@@ -60,13 +60,20 @@ fn usual(port: Option<&str>) -> SocketAddr {
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
-    let rest = text.strip_prefix("ws://").ok_or("it must begin with ws://")?;
-    rest.trim_end_matches('/').parse().map_err(|_| "it must be ws://IP:PORT".to_owned())
+    listen_address::parse(text.strip_prefix("ws://").unwrap_or(text).trim_end_matches('/'))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_is_given_with_and_without_its_scheme() {
+        for text in ["ws://127.0.0.1:18590", "ws://localhost:18590/", "18590"] {
+            assert_eq!(address(text), Ok(SocketAddr::from(([127, 0, 0, 1], PORT))), "{text}");
+        }
+        assert!(address("http://127.0.0.1:1").is_err());
+    }
 
     #[test]
     fn a_port_is_taken_from_the_environment_unless_it_is_none() {

@@ -74,11 +74,12 @@ Examples:
   airlock executions list --status paused                       what waits for an answer
 
 Exit codes:
-  0    the program ended, its value, if any, is on stdout; or it asks again
+  0    the program ended, its value, if any, is on stdout
   1    the program failed; or there is no such question, or no server
   2    the command line made no sense
   3    a limit was reached: time, memory, calls or bytes
   4    the program failed after a call was declined
+  6    it asks again; what it asks, and how to answer, is on stdout
   70   Airlock itself broke
   130  the execution was cancelled";
 
@@ -87,7 +88,7 @@ pub(crate) fn resume(args: &Args) -> Exit {
     let (answer, rider) = match answer(args) {
         Ok(said) => said,
         Err(complaint) => {
-            print::note(&complaint);
+            print::error(&complaint);
             return Exit::Usage;
         }
     };
@@ -97,7 +98,7 @@ pub(crate) fn resume(args: &Args) -> Exit {
             .reach
             .visit_started(async |client| perform(&client, id, (&answer, &rider), args).await),
         Err(error) => {
-            print::note(&print::tamed(&error.to_string()));
+            print::error(&print::tamed(&error.to_string()));
             Exit::Failed
         }
     }
@@ -121,12 +122,12 @@ async fn perform(
         Standing::Completed { .. } | Standing::Failed { .. } if args.json => {
             ending::exit_of(client, id).await
         }
-        Standing::Asks(_) if args.json => Ok(Exit::Good),
+        Standing::Asks(_) if args.json => Ok(Exit::Paused),
         Standing::Completed { .. } | Standing::Failed { .. } => ending::tell(client, id).await,
         Standing::Asks(asked) => {
             let origin = client.page_origin().await?;
             print::report(&asks::text(&asked, reply.execution, &origin, &reach.flags()));
-            Ok(Exit::Good)
+            Ok(Exit::Paused)
         }
         // We gave no time after which to be told this.
         Standing::Running | Standing::Parked => {
@@ -150,7 +151,7 @@ async fn stay(
         execution.ok_or_else(|| Error::Protocol("a question of no execution".into()))?;
     client.answer(id, answer, rider).await?;
     let flags = args.reach.flags();
-    let manner = Manner { asks_here: true, json: false, is_call: false, flags };
+    let manner = Manner { asks_here: true, json: false, is_call: false, has_headers: false, flags };
     attend(client, execution, &manner).await
 }
 

@@ -5,7 +5,7 @@ mod in_process;
 mod rules;
 
 use crate::attend::{Manner, attend};
-use crate::reach::Reach;
+use crate::reach::{NamedServer, Reach, Server, named_server, shell_word};
 use crate::{Exit, config_files, data_directory, duration, exit, input, print};
 use ask::Asking;
 use clap::ArgGroup;
@@ -29,6 +29,9 @@ const SOURCE_BYTES_MAX: u64 = 8 << 20;
 /// goes to stderr. It can call the demonstration tools: tools.demo.add, echo, sleep, fail, ask and
 /// append (which writes to demo-append.txt in the data directory), and the sources that airlock.toml
 /// names; policies in that file hold, and so do those that are kept in the data directory.
+///
+/// It runs here, in this process, unless a server is named: by --server, AIRLOCK_URL or airlock server use. Where a
+/// server runs on the data directory and is not used, a line on stderr says so.
 #[derive(Debug, clap::Args)]
 #[command(after_help = exit::RUN_HELP)]
 #[command(group(ArgGroup::new("program").required(true).args(["file", "code"])))]
@@ -59,16 +62,13 @@ pub(crate) struct Args {
     json: bool,
     /// Runs it on this server, with the tools that it has: an address, or a name that airlock server gave
     /// one. The program is kept there, and gives a value with return.
-    #[arg(long, value_name = "URL|NAME", conflicts_with_all = ["yes", "no", "timeout"])]
+    #[arg(long, value_name = "URL|NAME", env = "AIRLOCK_URL")]
     server: Option<String>,
-    /// The token for that server.
-    #[arg(
-        long,
-        value_name = "TOKEN",
-        env = "AIRLOCK_TOKEN",
-        hide_env_values = true,
-        requires = "server"
-    )]
+    /// Runs it here, also where a server is named by AIRLOCK_URL or airlock server use, or runs on the data directory.
+    #[arg(long)]
+    local: bool,
+    /// The token for that server; not used here.
+    #[arg(long, value_name = "TOKEN", env = "AIRLOCK_TOKEN", hide_env_values = true)]
     token: Option<String>,
 }
 
@@ -87,29 +87,42 @@ pub(crate) fn run(args: Args) -> Exit {
     let source = match source(&args) {
         Ok(source) => source,
         Err(complaint) => {
-            print::note(&complaint);
+            print::error(&complaint);
             return Exit::Usage;
         }
     };
     let Some(data_dir) = args.data_dir.clone().or_else(data_directory::usual) else {
-        print::note("neither HOME nor --data-dir says where the demonstration tools may write");
+        print::error("neither HOME nor --data-dir says where the demonstration tools may write");
         return Exit::Usage;
     };
-    if args.server.is_some() {
-        return on_server(&args, &source);
+    match place(&args, &data_dir) {
+        Ok(Place::Server(server)) => return on_server(&args, &server, &source),
+        Ok(Place::Here { unused: Some(url) }) => print::note(&format!(
+            "this runs here, and not on the server at {url}: with --server {} it has that server's tools and is kept \
+             there; --local says that here is right",
+            shell_word(&url)
+        )),
+        Ok(Place::Here { unused: None }) => {}
+        Err(why) => {
+            print::error(&why);
+            return Exit::Usage;
+        }
     }
     print::start_tracing();
     let kept = match rules::kept(&data_dir) {
         Ok(kept) => kept,
         Err(why) => {
-            print::note(&format!("could not read the policies of {}: {why:#}", data_dir.display()));
+            print::error(&format!(
+                "could not read the policies of {}: {why:#}",
+                data_dir.display()
+            ));
             return Exit::Failed;
         }
     };
     let files = match config_files::config_files(args.config.as_deref(), &data_dir) {
         Ok(files) => files,
         Err(error) => {
-            print::note(&error.to_string());
+            print::error(&error.to_string());
             return Exit::Usage;
         }
     };
@@ -129,21 +142,57 @@ pub(crate) fn run(args: Args) -> Exit {
         }
         Ok(ending) => tell(&ending),
         Err(fault) => {
-            print::note(&format!("{fault:#}"));
+            print::error(&format!("{fault:#}"));
             Exit::of_error(&fault, Exit::Fault)
         }
     }
 }
 
+/// Where a program runs.
+#[derive(Debug, PartialEq, Eq)]
+enum Place {
+    /// In this process; a server that runs on the data directory is not used.
+    Here { unused: Option<String> },
+    /// On a server that was named.
+    Server(String),
+}
+
+/// Where it runs: on a server only where one is named. That one runs nearby does not change what a program means.
+fn place(args: &Args, data_dir: &Path) -> Result<Place, String> {
+    let unused = || {
+        let note = store::sqlite::owner_of(data_dir);
+        Ok(Place::Here { unused: note.filter(|note| note.starts_with("http://") && !args.local) })
+    };
+    if args.local {
+        return unused();
+    }
+    let said = args.server.as_deref().map(str::trim).filter(|said| !said.is_empty());
+    let url = match named_server(said, Some(data_dir)).map_err(|error| error.to_string())? {
+        Server::Ours => return unused(),
+        Server::At(NamedServer { url, .. }) => url,
+    };
+    let local_only =
+        [(args.yes, "--yes"), (args.no, "--no"), (args.timeout.is_some(), "--timeout")];
+    match local_only.iter().find(|(is_given, _)| *is_given) {
+        None => Ok(Place::Server(said.map_or(url, str::to_owned))),
+        Some((_, option)) => Err(format!(
+            "{option} is for a program that runs here, and this one runs on {url}; with --local it runs here"
+        )),
+    }
+}
+
 /// Runs it on a server, and stays with it.
-fn on_server(args: &Args, source: &str) -> Exit {
-    let reach = Reach::at(args.server.as_deref(), args.token.as_deref(), args.data_dir.as_deref());
+fn on_server(args: &Args, server: &str, source: &str) -> Exit {
+    // A profile in use comes with its token: it is named by nothing.
+    let named = args.server.as_deref().filter(|named| !named.trim().is_empty()).map(|_| server);
+    let reach = Reach::at(named, args.token.as_deref(), args.data_dir.as_deref());
     reach.visit(async |client| {
         let execution = client.start(source).await?;
         let manner = Manner {
             asks_here: !args.json && !is_stdin(args) && print::is_somebody_there(),
             json: args.json,
             is_call: false,
+            has_headers: false,
             flags: reach.flags(),
         };
         attend(&client, execution, &manner).await
@@ -263,6 +312,20 @@ mod tests {
         assert_eq!(args(&["f.js", "-e", "1"]).err(), Some(ErrorKind::ArgumentConflict));
         assert_eq!(args(&["-e", "1", "--yes", "--no"]).err(), Some(ErrorKind::ArgumentConflict));
         assert_eq!(args(&["-e", "1", "--timeout", "5"]).err(), Some(ErrorKind::ValueValidation));
+    }
+
+    #[test]
+    fn a_program_runs_on_a_server_only_where_one_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let place =
+            |words: &[&str]| place(&args(&[&["-e", "1"], words].concat()).unwrap(), dir.path());
+        let here = Ok(Place::Here { unused: None });
+        let there = Ok(Place::Server("http://127.0.0.1:9".into()));
+        assert_eq!(place(&["--token", "alk_x"]), here, "a token alone means nothing");
+        assert_eq!(place(&["--server", "http://127.0.0.1:9"]), there);
+        assert_eq!(place(&["--server", "http://127.0.0.1:9", "--local", "--yes"]), here);
+        let refused = place(&["--server", "http://127.0.0.1:9", "--yes"]).unwrap_err();
+        assert!(refused.starts_with("--yes is for a program that runs here"), "{refused}");
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub(crate) fn runner(args: &Args) -> Exit {
     if let (true, Some(Address::WebSocket(at))) = (args.no_auth, &args.listen)
         && !at.ip().is_loopback()
     {
-        print::note(&format!("--no-auth works on loopback only, and {} is not", at.ip()));
+        print::error(&format!("--no-auth works on loopback only, and {} is not", at.ip()));
         return Exit::Usage;
     }
     print::start_tracing();
@@ -48,7 +48,7 @@ pub(crate) fn runner(args: &Args) -> Exit {
     match ended {
         Ok(()) => Exit::Good,
         Err(error) => {
-            print::note(&format!("{error:#}"));
+            print::error(&format!("{error:#}"));
             Exit::Failed
         }
     }

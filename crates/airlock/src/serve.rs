@@ -36,11 +36,11 @@ const STOPPING_MAX: Duration = Duration::from_millis(4_500);
 /// Serves, and tells how it ended.
 pub(crate) fn serve(args: Args) -> Exit {
     if let Some(listen) = args.listen.filter(|listen| args.no_auth && !listen.ip().is_loopback()) {
-        print::note(&format!("--no-auth works on loopback only, and {} is not", listen.ip()));
+        print::error(&format!("--no-auth works on loopback only, and {} is not", listen.ip()));
         return Exit::Usage;
     }
     let Some(data_dir) = args.data_dir.clone().or_else(data_directory::usual) else {
-        print::note("neither HOME nor --data-dir says where to keep what must last");
+        print::error("neither HOME nor --data-dir says where to keep what must last");
         return Exit::Usage;
     };
     let data_dir = config_files::absolute(&data_dir);
@@ -51,7 +51,7 @@ pub(crate) fn serve(args: Args) -> Exit {
     match served {
         Ok(()) => Exit::Good,
         Err(error) => {
-            print::note(&format!("{error:#}"));
+            print::error(&format!("{error:#}"));
             Exit::of_error(&error, Exit::Failed)
         }
     }

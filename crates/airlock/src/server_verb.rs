@@ -69,17 +69,17 @@ Names and tokens are kept in servers.json in the data directory, readable by nob
 /// Does it, and tells how it went.
 pub(crate) fn server(args: &Args) -> Exit {
     let Some(data_dir) = args.data_dir.clone().or_else(data_directory::usual) else {
-        print::note("neither HOME nor --data-dir says where servers are kept");
+        print::error("neither HOME nor --data-dir says where servers are kept");
         return Exit::Usage;
     };
     match perform(args, &data_dir) {
         Ok(()) => Exit::Good,
         Err(ProfileError::Wrong(why)) => {
-            print::note(&why);
+            print::error(&why);
             Exit::Failed
         }
         Err(error @ ProfileError::File(..)) => {
-            print::note(&format!("could not {error}"));
+            print::error(&format!("could not {error}"));
             Exit::Failed
         }
     }
@@ -144,6 +144,5 @@ fn tell(profiles: &Profiles, is_json: bool) {
         [tamed(&server.name), tamed(&server.url), token.to_owned(), used.to_owned()]
     };
     let rows: Vec<_> = profiles.servers.iter().map(row).collect();
-    let head = ["", "", "", ""];
-    table::lines(&head, &rows).iter().for_each(|line| print::report(line));
+    table::print(&["NAME", "URL", "TOKEN", "IN USE"], &rows, "No server has a name.");
 }

@@ -57,7 +57,7 @@ async fn list(client: HttpClient, is_json: bool) -> Result<Exit, Error> {
     }
     let rows: Vec<_> = sessions.iter().map(row).collect();
     let head = ["ID", "TOKEN", "UNTIL", "KIND", "BROWSER"];
-    table::lines(&head, &rows).iter().for_each(|line| print::report(line));
+    table::print(&head, &rows, "No browser is signed in.");
     Ok(Exit::Good)
 }
 

@@ -2,14 +2,15 @@
 
 use crate::exit::UsageError;
 use crate::reach::Reach;
-use crate::{Exit, config_files, print};
+use crate::{Exit, config_files, listen_address, print, table};
 use anyhow::Context as _;
 use client::{Error, HttpClient};
 use engine::Clock;
 use lifecycle::{Timestamp, Utc};
 use serde_json::{Value, json};
 use server::settings::{
-    SettingAuthor, SettingName, SettingsError, SettingsRegistry, look_up_settings,
+    SettingAuthor, SettingChange, SettingName, SettingsError, SettingsRegistry, StoredSetting,
+    look_up_settings,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -69,7 +70,7 @@ pub(crate) fn settings(args: &Args) -> Exit {
     match done {
         Ok(exit) => exit,
         Err(error) => {
-            print::note(&format!("{error:#}"));
+            print::error(&format!("{error:#}"));
             Exit::of_error(&error, Exit::Failed)
         }
     }
@@ -79,7 +80,7 @@ pub(crate) fn settings(args: &Args) -> Exit {
 fn list(args: &Args) -> anyhow::Result<Exit> {
     let Some(dir) = args.reach.own_directory() else {
         return Ok(args.reach.visit(async |client| {
-            client.settings().await?.iter().for_each(|setting| show_setting(args, setting));
+            show_settings(args, &client.settings().await?);
             Ok(Exit::Good)
         }));
     };
@@ -91,37 +92,42 @@ fn list(args: &Args) -> anyhow::Result<Exit> {
              records them",
         );
     }
-    for (name, setting) in recorded {
+    let shown = |(name, setting): (SettingName, StoredSetting)| {
         let value = setting.value.to_string();
-        let shown =
-            json!({ "name": name.name(), "value": value, "by": setting.by, "at": setting.at.0 });
-        show_setting(args, &shown);
-    }
+        json!({ "name": name.name(), "value": value, "by": setting.by, "at": setting.at.0 })
+    };
+    show_settings(args, &recorded.into_iter().map(shown).collect::<Vec<_>>());
     Ok(Exit::Good)
 }
 
 fn history(args: &Args) -> anyhow::Result<Exit> {
-    let show = |change: &Value| {
-        print::told(args.json, change, |change| {
-            let text = |name: &str| print::tamed(change[name].as_str().unwrap_or("-"));
-            let (name, old, new) = (text("name"), text("old"), text("new"));
-            format!("{}  {name}: {old} -> {new}  ({})", time(&change["at"]), text("by"))
-        });
-    };
     let Some(dir) = args.reach.unowned() else {
         return Ok(args.reach.visit(async |client| {
-            client.setting_changes().await?.iter().for_each(show);
+            show_changes(args, &client.setting_changes().await?);
             Ok(Exit::Good)
         }));
     };
     print::start_tracing();
     let changes = on_directory(&dir, async |registry| registry.history().await)?;
-    for change in changes {
+    let shown = |change: SettingChange| {
         let old = change.old.map(|value| value.to_string());
         let (name, new) = (change.name, change.new.to_string());
-        show(&json!({ "name": name, "old": old, "new": new, "by": change.by, "at": change.at.0 }));
-    }
+        json!({ "name": name, "old": old, "new": new, "by": change.by, "at": change.at.0 })
+    };
+    show_changes(args, &changes.into_iter().map(shown).collect::<Vec<_>>());
     Ok(Exit::Good)
+}
+
+fn show_changes(args: &Args, changes: &[Value]) {
+    if args.json {
+        return changes.iter().for_each(print::json);
+    }
+    let row = |change: &Value| {
+        let text = |name: &str| table::cell(change[name].as_str().unwrap_or("-"));
+        [time(&change["at"]), text("name"), text("old"), text("new"), text("by")]
+    };
+    let rows: Vec<_> = changes.iter().map(row).collect();
+    table::print(&["AT", "NAME", "FROM", "TO", "BY"], &rows, "Nothing has changed.");
 }
 
 fn set(args: &Args, name: SettingName, value: &str) -> anyhow::Result<Exit> {
@@ -155,6 +161,10 @@ async fn set_over_http(
 
 /// A path that means the same to the server; a file that is named must exist.
 fn resolved(name: SettingName, value: &str) -> anyhow::Result<String> {
+    if name == SettingName::Listen {
+        let address = listen_address::parse(value).map_err(UsageError)?;
+        return Ok(address.to_string());
+    }
     let is_path = !matches!(value, "usual" | "none");
     let path = if !is_path {
         None
@@ -195,16 +205,19 @@ fn unusable(error: SettingsError) -> anyhow::Error {
 }
 
 fn show_setting(args: &Args, setting: &Value) {
-    print::told(args.json, setting, |setting| {
-        let text = |name: &str| print::tamed(setting[name].as_str().unwrap_or_default());
-        format!(
-            "{:<16} {}  ({}, {})",
-            text("name"),
-            text("value"),
-            text("by"),
-            time(&setting["at"])
-        )
-    });
+    show_settings(args, std::slice::from_ref(setting));
+}
+
+fn show_settings(args: &Args, settings: &[Value]) {
+    if args.json {
+        return settings.iter().for_each(print::json);
+    }
+    let row = |setting: &Value| {
+        let text = |name: &str| table::cell(setting[name].as_str().unwrap_or_default());
+        [text("name"), text("value"), text("by"), time(&setting["at"])]
+    };
+    let rows: Vec<_> = settings.iter().map(row).collect();
+    table::print(&["NAME", "VALUE", "SET BY", "AT"], &rows, "Nothing is recorded.");
 }
 
 fn time(at: &Value) -> String {

@@ -26,9 +26,24 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
     }
 }
 
+/// A size for people, in the largest unit that leaves a number of at least 1.
+pub(crate) fn shown_bytes(bytes: u64) -> String {
+    let units = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
+    let Some((unit, size)) = units.into_iter().find(|(_, size)| bytes >= *size) else {
+        return format!("{bytes} B");
+    };
+    format!("{}.{} {unit}", bytes / size, bytes % size * 10 / size)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_size_is_shown_with_one_digit_behind_the_point() {
+        let shown = [7, 999, 1_000, 12_345_678, 4_000_000_000].map(shown_bytes);
+        assert_eq!(shown, ["7 B", "999 B", "1.0 kB", "12.3 MB", "4.0 GB"]);
+    }
 
     #[test]
     fn sizes_mean_what_they_say() {

@@ -2,7 +2,7 @@
 
 use crate::progress::cut;
 use crate::reach::Reach;
-use crate::{Exit, print};
+use crate::{Exit, print, table};
 use client::{Error, HttpClient, SourceChange, SourceLine};
 use serde_json::{Value, json};
 use std::pin::pin;
@@ -76,8 +76,13 @@ async fn perform(client: &HttpClient, args: &Args) -> Result<Exit, Error> {
     match &args.verb {
         Verb::Add(add) => return add_source(client, add, args.json).await,
         Verb::List => {
-            for source in client.sources().await? {
-                print::told(args.json, &source, line);
+            let sources = client.sources().await?;
+            if args.json {
+                sources.iter().for_each(print::json);
+            } else {
+                let rows: Vec<_> = sources.iter().map(row).collect();
+                let head = ["NAME", "KIND", "TOOLS", "TROUBLE"];
+                table::print(&head, &rows, "There are no sources; airlock source add adds one.");
             }
         }
         Verb::Refresh { name } => match client.refresh_source(name).await? {
@@ -101,17 +106,17 @@ async fn add_source(client: &HttpClient, add: &NewSource, is_json: bool) -> Resu
             let reading = format!("reading {}", print::tamed(url));
             let Some((kind, slug)) = elapsed_line(&reading, client.detect_source(url)).await?
             else {
-                print::note(&format!("{url} is neither an OpenAPI description nor an MCP server"));
+                print::error(&format!("{url} is neither an OpenAPI description nor an MCP server"));
                 return Ok(Exit::Failed);
             };
             if api_base_url.is_some() && kind != "openapi" {
-                print::note(
+                print::error(
                     "--base-url is for an OpenAPI description; an MCP server is called at its own URL",
                 );
                 return Ok(Exit::Usage);
             }
             let Some(name) = name.clone().or(slug) else {
-                print::note("no name can be made from its title; give one with --name");
+                print::error("no name can be made from its title; give one with --name");
                 return Ok(Exit::Usage);
             };
             (name, json!({ "kind": kind, "url": url, "base_url": api_base_url }))
@@ -189,10 +194,10 @@ fn tell(change: &SourceChange) {
     }
 }
 
-fn line(source: &SourceLine) -> String {
+fn row(source: &SourceLine) -> [String; 4] {
     let SourceLine { slug, kind, tool_count, trouble, .. } = source;
     let trouble = trouble.as_deref().unwrap_or_default();
-    print::tamed(format!("{slug}\t{kind}\t{tool_count}\t{trouble}").trim_end())
+    [table::cell(slug), table::cell(kind), tool_count.to_string(), table::cell(trouble)]
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ const RECOVER_HELP: &str = "\
 /// Does it, and tells how it went.
 pub(crate) fn store(args: &Args) -> Exit {
     let Some(dir) = args.data_dir.clone().or_else(data_directory::usual) else {
-        print::note("neither HOME nor --data-dir says where to keep what must last");
+        print::error("neither HOME nor --data-dir says where to keep what must last");
         return Exit::Usage;
     };
     let dir = config_files::absolute(&dir);
@@ -84,7 +84,7 @@ pub(crate) fn store(args: &Args) -> Exit {
     };
     done.unwrap_or_else(|error| {
         let shown = dir.display();
-        print::note(&match error {
+        print::error(&match error {
             OpenError::Owned { note } => {
                 format!("{shown} is in use by {note}; stop that server first")
             }

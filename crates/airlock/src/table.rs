@@ -1,15 +1,29 @@
 //! Lists: columns for people, tabs for programs.
 
+use crate::print;
 use std::io::{self, IsTerminal as _};
 use unicode_width::UnicodeWidthStr as _;
 
-/// One line per row: on a terminal in columns below a head, where the head says something; otherwise
-/// with tabs.
+/// One line per row: on a terminal in columns below a head; otherwise with tabs and without the head, for programs.
 pub(crate) fn lines<const N: usize>(head: &[&str; N], rows: &[[String; N]]) -> Vec<String> {
     rendered(head, rows, io::stdout().is_terminal())
 }
 
-/// The same, where it is known whether somebody looks.
+/// Prints a list. On a terminal, `none` takes the place of an empty one.
+pub(crate) fn print<const N: usize>(head: &[&str; N], rows: &[[String; N]], none: &str) {
+    if rows.is_empty() && io::stdout().is_terminal() {
+        print::report(none);
+        return;
+    }
+    lines(head, rows).iter().for_each(|line| print::report(line));
+}
+
+/// A text as a cell: one line, without what separates cells, and unable to steer a terminal.
+pub(crate) fn cell(text: &str) -> String {
+    print::tamed(text).replace(['\t', '\n'], " ")
+}
+
+/// The same as [`lines`], where it is known whether somebody looks.
 pub(crate) fn rendered<const N: usize>(
     head: &[&str; N],
     rows: &[[String; N]],
@@ -19,8 +33,7 @@ pub(crate) fn rendered<const N: usize>(
         return rows.iter().map(|row| row.join("\t").trim_end().to_owned()).collect();
     }
     let head = head.map(str::to_owned);
-    let has_head = head.iter().all(|cell| !cell.is_empty());
-    let rows: Vec<_> = std::iter::once(&head).filter(|_| has_head).chain(rows).collect();
+    let rows: Vec<_> = std::iter::once(&head).chain(rows).collect();
     let mut widths = [0; N];
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(*row) {
@@ -47,7 +60,6 @@ mod tests {
         let rows = [["漢字", "1", ""], ["a", "22", "b"]].map(|row| row.map(str::to_owned));
         let head = ["NAME", "N", "MORE"];
         assert_eq!(rendered(&head, &rows, true), ["NAME  N   MORE", "漢字  1", "a     22  b"]);
-        assert_eq!(rendered(&["NAME", "", ""], &rows, true), ["漢字  1", "a     22  b"]);
         assert_eq!(rendered(&head, &rows, false), ["漢字\t1", "a\t22\tb"]);
     }
 }

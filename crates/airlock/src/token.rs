@@ -1,7 +1,7 @@
 //! `airlock token`: mints, lists and removes tokens, on the store itself or through the server that owns it.
 
 use crate::reach::Reach;
-use crate::{Exit, print};
+use crate::{Exit, print, table};
 use anyhow::Context as _;
 use client::{Error, HttpClient};
 use lifecycle::AnswerRole;
@@ -76,13 +76,17 @@ pub(crate) fn token(args: &Args) -> Exit {
             Exit::Good
         }
         Err(error) => {
-            print::note(&format!("{error:#}"));
+            print::error(&format!("{error:#}"));
             Exit::Failed
         }
     }
 }
 
 fn tell(args: &Args, told: &[Value]) {
+    if matches!(args.verb, Verb::List) && !args.json {
+        let rows: Vec<_> = told.iter().map(row).collect();
+        return table::print(&HEAD, &rows, "There are no tokens.");
+    }
     for value in told {
         match args.json {
             true => print::json(value),
@@ -91,25 +95,24 @@ fn tell(args: &Args, told: &[Value]) {
     }
 }
 
+const HEAD: [&str; 4] = ["NAME", "SCOPES", "ANSWERS", "CALLER"];
+
+/// The caller is named where it is not the token: one from before the names of built-in callers were refused.
+fn row(token: &Value) -> [String; 4] {
+    let text = |value: &Value| table::cell(value.as_str().unwrap_or_default());
+    let scopes = token["scopes"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let scopes: Vec<_> = scopes.iter().map(text).collect();
+    let name = text(&token["name"]);
+    let caller = Some(text(&token["caller"])).filter(|caller| *caller != name);
+    [name, scopes.join(","), text(&token["answers"]), caller.unwrap_or_default()]
+}
+
 /// What a person reads.
 fn line(verb: &Verb, told: &Value) -> Option<String> {
     let text = |value: &Value| print::tamed(value.as_str().unwrap_or_default());
     match verb {
         Verb::Add { .. } => Some(text(&told["secret"])),
-        Verb::List | Verb::Set { .. } => {
-            let scopes = told["scopes"].as_array().map(Vec::as_slice).unwrap_or_default();
-            let scopes: Vec<_> = scopes.iter().map(text).collect();
-            // An older server names no value: its tokens have none.
-            let answers =
-                told["answers"].as_str().map(|answers| format!(" {}", print::tamed(answers)));
-            let (name, scopes) = (text(&told["name"]), scopes.join(","));
-            let line = format!("{name} {scopes}{}", answers.unwrap_or_default());
-            // A token from before the names of built-in callers were refused.
-            let caller = told["caller"].as_str().filter(|caller| *caller != name);
-            Some(caller.map_or(line.clone(), |caller| {
-                format!("{line} (its caller is {})", print::tamed(caller))
-            }))
-        }
+        Verb::List | Verb::Set { .. } => table::rendered(&HEAD, &[row(told)], false).pop(),
         Verb::Remove { .. } => None,
     }
 }
@@ -226,9 +229,9 @@ mod tests {
         let answers = AnswerRole::Client;
         let minted = lines(&Verb::Add { name: name.clone(), scopes, answers, take_over: false });
         assert!(minted[0].starts_with("alk_"), "{minted:?}");
-        assert_eq!(lines(&Verb::List), ["agent run,answer client"]);
+        assert_eq!(lines(&Verb::List), ["agent\trun,answer\tclient"]);
         let set = Verb::Set { name: name.clone(), answers: AnswerRole::Model };
-        assert_eq!(lines(&set), ["agent run,answer model"]);
+        assert_eq!(lines(&set), ["agent\trun,answer\tmodel"]);
         assert_eq!(lines(&Verb::Remove { name: name.clone() }), [""; 0]);
         assert_eq!(lines(&Verb::List), [""; 0]);
         let gone = perform(&Verb::Remove { name }, dir.path()).unwrap_err();

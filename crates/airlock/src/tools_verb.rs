@@ -102,7 +102,7 @@ async fn describe(client: &HttpClient, path: &str, json: bool) -> Result<Exit, E
             true => "; airlock tools search finds tools by what they do".to_owned(),
             false => format!("; did you mean {}?", near.join(", ")),
         };
-        print::note(&tamed(&format!("there is no tool {path}{hint}")));
+        print::error(&tamed(&format!("there is no tool {path}{hint}")));
         return Ok(Exit::Failed);
     };
     match json {
@@ -141,7 +141,7 @@ fn tell<const N: usize>(
     let rows: Vec<_> = items.iter().map(row).collect();
     match rows.is_empty() {
         true => print::note("nothing was found"),
-        false => table::lines(&head, &rows).iter().for_each(|line| print::report(line)),
+        false => table::print(&head, &rows, ""),
     }
     if found["hasMore"] == true {
         print::note(&format!("{} in all: raise --limit", found["total"]));

@@ -2,6 +2,7 @@
 
 use crate::{Exit, config_files, data_directory, print};
 use engine::Clock;
+use serde_json::json;
 use sources::{ConfigFiles, TrustedFile};
 use std::io::BufRead as _;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,9 @@ pub(crate) struct Args {
     /// Trusts no version of the file any more.
     #[arg(long)]
     forget: bool,
+    /// One line of JSON.
+    #[arg(long)]
+    json: bool,
     /// Where Airlock keeps what must last [default: ~/.airlock].
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
     data_dir: Option<PathBuf>,
@@ -36,13 +40,13 @@ Exit codes:
 /// Records the trust, and says in what.
 pub(crate) fn trust(args: &Args) -> Exit {
     let Some(data_dir) = args.data_dir.clone().or_else(data_directory::usual) else {
-        print::note("neither HOME nor --data-dir says where to record this");
+        print::error("neither HOME nor --data-dir says where to record this");
         return Exit::Usage;
     };
     let data_dir = config_files::absolute(&data_dir);
     let named = args.file.as_deref().map(config_files::absolute);
     let Some(path) = named.or_else(config_files::project) else {
-        print::note("there is no airlock.toml here or above; name the file");
+        print::error("there is no airlock.toml here or above; name the file");
         return Exit::Usage;
     };
     let done = match args.forget {
@@ -51,11 +55,12 @@ pub(crate) fn trust(args: &Args) -> Exit {
     };
     match done {
         Ok(done) => {
-            print::report(&done);
+            let told = json!({ "file": path, "trusted": !args.forget });
+            print::told(args.json, &told, |_| done);
             Exit::Good
         }
         Err(why) => {
-            print::note(&why);
+            print::error(&why);
             Exit::Failed
         }
     }

@@ -72,7 +72,7 @@ pub(crate) fn vault(args: &Args) -> Exit {
     let order = match Order::read(&args.verb) {
         Ok(order) => order,
         Err(complaint) => {
-            print::note(&complaint);
+            print::error(&complaint);
             return Exit::Usage;
         }
     };
@@ -86,7 +86,7 @@ pub(crate) fn vault(args: &Args) -> Exit {
     match perform(&order, &data_dir, args.vault_key.as_deref()) {
         Ok(told) => tell(args, &told),
         Err(error) => {
-            print::note(&format!("{error:#}"));
+            print::error(&format!("{error:#}"));
             Exit::Failed
         }
     }
@@ -218,7 +218,7 @@ fn write(file: &Path, export: &str) -> Exit {
     match written {
         Ok(()) => Exit::Good,
         Err(error) => {
-            print::note(&format!("cannot write {}: {error}", file.display()));
+            print::error(&format!("cannot write {}: {error}", file.display()));
             Exit::Failed
         }
     }

@@ -378,7 +378,7 @@ fn tokens_show_their_value_and_can_be_changed() {
     assert_eq!(own.status, 403, "a token does not loosen itself");
     let mut set = airlock(&["token", "set", "agent", "--answers", "person", "--data-dir"]);
     let set = set.arg(dir.path()).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&set.stdout), "agent run person\n", "{set:?}");
+    assert_eq!(String::from_utf8_lossy(&set.stdout), "agent\trun\tperson\n", "{set:?}");
 }
 
 /// A request of the revision that has tasks, and what comes back.

@@ -12,6 +12,9 @@ use std::path::Path;
 use std::process::Command;
 use std::thread;
 
+/// The exit code of what waits for an answer.
+const PAUSED: i32 = 6;
+
 /// What a verb did.
 #[derive(Debug)]
 struct Done {
@@ -89,7 +92,7 @@ fn a_tool_is_called_from_a_script() {
 fn a_call_that_asks_says_where_and_how_to_answer() {
     let (_dir, served) = fresh();
     let asked = told(&served, &["call", "demo", "append", r#"{"line":"x"}"#]);
-    assert_eq!(asked.code, Some(0), "{asked:?}");
+    assert_eq!(asked.code, Some(PAUSED), "{asked:?}");
     assert!(asked.stdout.starts_with("Paused: "), "{asked:?}");
     assert!(
         asked.stdout.contains(&format!("\nPage:      {}/resume/exec_", served.url)),
@@ -100,13 +103,77 @@ fn a_call_that_asks_says_where_and_how_to_answer() {
     assert_eq!(commands.len(), 3, "{asked:?}");
     let words: Vec<_> = commands[0].split(' ').collect();
     check(&served, &words, 0, "{\"appended\":true}\n");
-    let asked = told(&served, &["call", "demo", "append", r#"{"line":"y"}"#, "--json"]).json();
+    let asked = told(&served, &["call", "demo", "append", r#"{"line":"y"}"#, "--json"]);
+    assert_eq!(asked.code, Some(PAUSED), "{asked:?}");
+    let asked: Value = serde_json::from_str(&asked.stdout).unwrap();
     let id = asked["structured"]["executionId"].as_str().unwrap();
     assert_eq!(asked["structured"]["status"], "waiting_for_interaction");
     let resumed = told(&served, &["resume", id, "--json"]).json();
     assert_eq!(resumed["structured"]["result"], json!({ "appended": true }));
     let lines = fs::read_to_string(served.data_dir.join("demo-append.txt")).unwrap();
     assert_eq!(lines, "x\ny\n");
+}
+
+#[test]
+fn whatever_pauses_ends_with_the_exit_code_of_a_pause() {
+    let (_dir, served) = fresh();
+    let code = "await tools.demo.ask({ text: 'x' }); return await tools.demo.ask({ text: 'y' })";
+    let run = told(&served, &["run", "--server", &served.url, "-e", code]);
+    assert_eq!(run.code, Some(PAUSED), "{run:?}");
+    let word = |done: &Done, from: &str| {
+        let at = done.stdout.find(from).unwrap();
+        done.stdout[at..].split_whitespace().next().unwrap().to_owned()
+    };
+    let again = told(&served, &["resume", &word(&run, "exec_")]);
+    assert_eq!(
+        (again.code, again.stdout.starts_with("Paused: ")),
+        (Some(PAUSED), true),
+        "{again:?}"
+    );
+    let ended = told(&served, &["resume", &word(&again, "exec_"), "--json"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
+#[test]
+fn executions_are_listed_by_outcome_tool_caller_and_time() {
+    let (_dir, served) = fresh();
+    let (admin, run) = (served.client("admin"), served.client("run"));
+    let good = admin.execute("return await tools.demo.add({ a: 1, b: 2 })").execution();
+    let bad = run.execute("await tools.demo.fail({ message: 'x' })").execution();
+    let thrown = admin.execute("throw new Error('y')").execution();
+    let listed = |words: &[&str]| {
+        let words = [&["executions", "list"], words].concat();
+        let done = told(&served, &words);
+        assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{done:?}");
+        done.stdout.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+    };
+    let ids = |words: &[&str]| {
+        let rows: Vec<Vec<String>> = listed(words);
+        rows.into_iter().map(|row| row[0].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(&["--failed"]), [thrown.clone(), bad.clone()]);
+    assert_eq!(ids(&["--failed", "--caller", "run"]), [bad.clone()]);
+    assert_eq!(ids(&["--outcome", "completed", "--limit", "1"]), [good.clone()]);
+    assert_eq!(ids(&["--tool", "demo.*"]), [bad.clone(), good.clone()]);
+    assert_eq!(ids(&["--tool", "demo.add", "--since", "1h"]), [good.clone()]);
+    assert_eq!(ids(&["--since", "2999-01-01"]), [""; 0]);
+    let rows: Vec<Vec<String>> = listed(&["--failed", "--tool", "demo.fail"]);
+    let row = &rows[0];
+    assert_eq!(
+        (row[2].as_str(), row[5].as_str(), row[7].as_str()),
+        ("run", "failed (tool)", "demo.fail")
+    );
+    assert!(row[6].ends_with("ms") || row[6].ends_with('s'), "{row:?}");
+    let json = told(&served, &["executions", "list", "--outcome", "completed", "--json"]).json();
+    assert_eq!((&json["outcome"], &json["tools"]), (&json!("completed"), &json!(["demo.add"])));
+    assert!(json["durationMs"].is_u64() && json["ended"].is_u64(), "{json}");
+    for wrong in [["--since", "yesterday"], ["--tool", "demo.a*"]] {
+        let refused = told(&served, &[&["executions", "list"], &wrong[..]].concat());
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+    }
+    let newest = told(&served, &["executions", "list", "--limit", "1"]);
+    let hint = format!("airlock: there are more: add --after {thrown}");
+    assert!(newest.stderr.starts_with(&hint), "{newest:?}");
 }
 
 #[test]
@@ -130,7 +197,7 @@ fn tools_are_found_segment_by_segment_and_by_what_they_do() {
     let nowhere = told(&served, &["call", "nowhere", "--help"]);
     assert_eq!(
         (nowhere.code, nowhere.stderr.as_str()),
-        (Some(1), "airlock: there is no tool below nowhere\n")
+        (Some(1), "error: there is no tool below nowhere\n")
     );
     let json = told(&served, &["call", "demo", "--help", "--match", "demo.add", "--json"]).json();
     assert_eq!((&json["path"], &json["isTool"]), (&json!("demo.add"), &json!(true)));
@@ -149,7 +216,7 @@ fn tools_are_found_segment_by_segment_and_by_what_they_do() {
         (unknown.code, unknown.stderr.as_str()),
         (
             Some(1),
-            "airlock: there is no tool nowhere; airlock tools search finds tools by what they do\n"
+            "error: there is no tool nowhere; airlock tools search finds tools by what they do\n"
         )
     );
     let sources = told(&served, &["tools", "sources"]);
@@ -205,7 +272,7 @@ fn administrators_are_told_in_text_and_as_json() {
 
     let minted = told(&served, &["token", "add", "agent", "--scope", "run"]);
     assert!(minted.stdout.starts_with("alk_"), "{minted:?}");
-    assert!(told(&served, &["token", "list"]).stdout.contains("agent run person\n"));
+    assert!(told(&served, &["token", "list"]).stdout.contains("agent\trun\tperson\n"));
     let minted =
         told(&served, &["token", "add", "second", "--scope", "run,answer", "--json"]).json();
     assert_eq!((&minted["name"], &minted["scopes"]), (&json!("second"), &json!(["run", "answer"])));
@@ -283,7 +350,7 @@ fn a_server_with_a_name_is_reached_by_it() {
     let there = told(&[&add[..], &["--server", "build"]].concat());
     assert_eq!((there.code, there.stdout.as_str()), (Some(0), "3\n"), "{there:?}");
     let nobody = told(&["executions", "list", "--server", "prod"]);
-    let why = "airlock: there is no server prod; airlock server list names those there are\n";
+    let why = "error: there is no server prod; airlock server list names those there are\n";
     assert_eq!((nobody.code, nobody.stderr.as_str()), (Some(1), why));
     assert_eq!(told(&["server", "use", "build"]).code, Some(0));
     let listed = told(&["server", "list", "--json"]).json();
@@ -406,5 +473,5 @@ fn without_a_server_one_is_started_once_and_on_a_free_port() {
     let log = fs::read_to_string(dir.path().join("serve.log")).unwrap();
     assert_eq!(log.matches("the first tokens are").count(), 1, "{log}");
     let resumed = done(verb(dir.path(), &["resume", "exec_00000000-0000-0000-0000-000000000000"]));
-    assert!(resumed.stderr.starts_with("airlock: There is no execution"), "{resumed:?}");
+    assert!(resumed.stderr.starts_with("error: There is no execution"), "{resumed:?}");
 }

@@ -65,7 +65,7 @@ fn a_program_that_asks_again_comes_with_commands_that_work() {
         return await tools.demo.append({ line: 'b' })";
     let paused = served.client("run").execute(code);
     let again = told(&served, &["resume", &paused.question()]);
-    assert_eq!(again.code, Some(0), "{again:?}");
+    assert_eq!(again.code, Some(6), "{again:?}");
     assert!(again.stdout.starts_with("Paused: "), "{again:?}");
     assert!(again.stdout.contains(&paused.execution()), "{again:?}");
     let command = again.stdout.lines().find_map(|line| line.strip_prefix("  airlock "));
@@ -92,12 +92,12 @@ fn every_no_is_a_sentence_and_an_exit_code() {
     let (dir, served) = fresh();
     let unknown = "exec_00000000-0000-0000-0000-000000000000";
     let cases: [(&[&str], &str); 6] = [
-        (&["resume", unknown], "airlock: There is no execution or question exec_0"),
-        (&["resume", "exec_1"], "airlock: exec_1 is no id: "),
-        (&["executions", "show", unknown], "airlock: There is no execution or question exec_0"),
-        (&["executions", "follow", unknown], "airlock: There is no execution or question exec_0"),
-        (&["executions", "cancel", unknown], "airlock: There is no execution or question exec_0"),
-        (&["executions", "list", "--token", "alk_wrong"], "airlock: http://127.0.0.1:"),
+        (&["resume", unknown], "error: There is no execution or question exec_0"),
+        (&["resume", "exec_1"], "error: exec_1 is no id: "),
+        (&["executions", "show", unknown], "error: There is no execution or question exec_0"),
+        (&["executions", "follow", unknown], "error: There is no execution or question exec_0"),
+        (&["executions", "cancel", unknown], "error: There is no execution or question exec_0"),
+        (&["executions", "list", "--token", "alk_wrong"], "error: http://127.0.0.1:"),
     ];
     for (words, sentence) in cases {
         let refused = told(&served, words);
@@ -122,9 +122,10 @@ fn executions_are_listed_shown_and_cancelled() {
     let paused = client.execute("return await tools.demo.ask({ text: 'x' })");
     let listed = told(&served, &["executions", "list"]);
     let rows: Vec<Vec<_>> = listed.stdout.lines().map(|line| line.split('\t').collect()).collect();
-    let shown: Vec<_> = rows.iter().map(|row| (row[0], row[1], row[2], row.len())).collect();
+    let shown: Vec<_> = rows.iter().map(|row| (row[0], row[1], row[2], row[5])).collect();
     let id = paused.execution();
-    let expected = [(id.as_str(), "paused", "run", 5), (ended.as_str(), "finished", "run", 5)];
+    let expected =
+        [(id.as_str(), "paused", "run", ""), (ended.as_str(), "finished", "run", "completed")];
     assert_eq!(shown, expected);
     let newest = told(&served, &["executions", "list", "--limit", "1", "--json"]);
     let line: serde_json::Value = serde_json::from_str(&newest.stdout).unwrap();

@@ -139,7 +139,7 @@ fn what_is_wrong_with_a_command_is_told_and_nobody_is_asked_about_nonsense() {
     }
     let missing = caught(&json!({ "argv": ["/nowhere/at/all"] }));
     let told = house.admin().resume(&missing.question(), "accept").result();
-    assert_eq!(told, "The command could not be started: entity not found.");
+    assert_eq!(told, "The command could not be started: command not found.");
 }
 
 #[test]

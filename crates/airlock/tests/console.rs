@@ -161,6 +161,18 @@ async fn every_kind_of_field_is_filled_and_a_mismatch_is_told() {
     let browser = Browser::open(1200, 1400).await;
     browser.goto(&link(&served, Some(&execution))).await;
     browser.sees("Fill this in").await;
+    // The fields say what is wanted: the schema, which the tool was called with, is folded below them.
+    let titles =
+        "return [...document.querySelectorAll('article.card h3')].map((it) => it.textContent)";
+    assert_eq!(browser.run(titles).await, json!([]));
+    let order = "const [form, call] = ['article form', 'article > details'].map((it) => document.querySelector(it));\
+                 return !call.open && Boolean(form.compareDocumentPosition(call) & Node.DOCUMENT_POSITION_FOLLOWING)";
+    assert_eq!(browser.run(order).await, json!(true));
+    let indented = "document.querySelector('article > details').open = true;\
+                    const lists = document.querySelectorAll('article > details ul.tree');\
+                    return lists[1].getBoundingClientRect().left + parseFloat(getComputedStyle(lists[1]).paddingLeft)\
+                        > lists[0].getBoundingClientRect().left + parseFloat(getComputedStyle(lists[0]).paddingLeft)";
+    assert_eq!(browser.run(indented).await, json!(true), "what is nested is laid out");
 
     browser.click("button.yes").await;
     browser.sees("Your name:").await; // required and empty: told here, nothing was sent
@@ -253,6 +265,55 @@ async fn the_inbox_changes_by_itself_and_needs_a_token_that_may_answer() {
     browser.sees("This link has been used").await;
     browser.sees("airlock sign-in").await;
     browser.sees("This browser is signed in already.").await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ages_are_by_the_clock_of_the_server() {
+    let (_dir, served) = fresh();
+    served.client("run").execute("await tools.demo.ask({ text: 'now?' })");
+    let browser = Browser::open(1200, 900).await;
+    browser.goto(&link(&served, None)).await;
+    browser.find("time").await;
+    // The browser's clock is two days ahead from here on.
+    let script = "const real = Date.now;\
+                  Date.now = () => real() + 2 * 86400000;\
+                  return Promise.all([import('/console/session.js'), import('/console/dom.js')])\
+                      .then(async ([session, dom]) => {\
+                          session.forgetServer();\
+                          await session.learnServerTime();\
+                          return [dom.time(real()).textContent, dom.time(real() - 7380000).textContent,\
+                                  dom.time(real() + 90060000).textContent];\
+                      })";
+    let ages = browser.run(script).await;
+    assert_eq!(ages, json!(["just now", "2 hours ago", "in 1 day"]));
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_connection_is_told_in_our_words_and_forgotten_when_it_is_back() {
+    let (dir, served) = fresh();
+    let question =
+        served.client("run").execute("return await tools.demo.ask({ text: 'x' })").question();
+    let browser = Browser::open(1200, 900).await;
+    browser.goto(&link(&served, Some(&question))).await;
+    browser.find("button.yes").await;
+    let port = served.url.rsplit(':').next().unwrap().to_owned();
+    let data_dir = dir.path().join("data");
+    assert_eq!(served.stop(), Some(0));
+    browser.sees("Not connected. Trying again").await;
+    browser.click("button.yes").await;
+    browser.sees("The server was not reached, and your answer may not have arrived.").await;
+    let shown = "return document.body.innerText";
+    let text = browser.run(shown).await;
+    assert!(!text.as_str().unwrap().contains("Failed to fetch"), "{text}");
+    let served = Served::start(&data_dir, &["--listen", &format!("127.0.0.1:{port}")]);
+    let gone = "return !document.body.innerText.includes('was not reached')\
+                && !document.body.innerText.includes('Not connected')";
+    browser.until(gone, "the words about the lost connection are gone").await;
+    browser.click("button.yes").await;
+    browser.sees("Approved by admin").await;
+    drop(served);
     browser.close().await;
 }
 
@@ -383,7 +444,11 @@ async fn a_person_enters_a_secret_that_no_agent_sees() {
     assert!(!shown.as_str().unwrap_or_default().contains("Enter a secret"), "{shown}");
 
     browser.goto(&url).await;
-    browser.sees("For the connection things.org.main").await;
+    browser.sees("the connection things.org.main").await;
+    let host = api.url.strip_prefix("http://").unwrap();
+    browser.sees(&format!("at {host}:")).await;
+    browser.sees(&format!("sent to {host} with calls of this connection")).await;
+    browser.sees("what waits for the secret then goes on").await;
     let address = browser.client.current_url().await.unwrap();
     assert!(address.fragment().is_none(), "the code stays in no history: {address}");
     assert_eq!(violations(&browser).await, json!([]));
@@ -392,7 +457,8 @@ async fn a_person_enters_a_secret_that_no_agent_sees() {
     browser.fill("input[name=user]", user).await;
     browser.fill("input[name=password]", secret).await;
     browser.click("form button").await;
-    browser.sees("Done. You can close this page.").await;
+    browser.sees("The secret is stored.").await;
+    browser.sees("What waited for this secret goes on by itself. You can close this page.").await;
     assert_eq!(browser.run("return document.querySelectorAll('input').length").await, json!(0));
 
     let ended = end(&served, &paused.execution());

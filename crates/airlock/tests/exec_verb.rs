@@ -343,9 +343,17 @@ fn a_name_is_refused_where_there_is_no_terminal_to_have_it() {
         (output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()),
         (
             Some(2),
-            "airlock: --name is for a terminal, and there is none here; without it the command gets pipes\n"
+            "error: --name is for a terminal, and there is none here; without it the command gets pipes\n"
         )
     );
+}
+
+#[test]
+fn a_command_that_does_not_exist_is_named_and_has_the_exit_code_of_a_shell() {
+    let server = Served::start(&[]);
+    let output = piped(&server, &["--", "no-such-command-at-all"]).wait_with_output().unwrap();
+    let expected = (Some(127), "error: no-such-command-at-all: command not found\n");
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -278,14 +278,15 @@ fn each_client_gets_a_token_of_its_own_with_its_own_value() {
     installed(&["cursor"]);
     let said = installed(&["codex", "--answers", "client"]);
     assert!(said.contains("airlock serve --answers client"), "{said}");
-    let before = "admin admin person\ncodex run client\ncursor run person\nrun run person\n";
+    let before =
+        "admin\tadmin\tperson\ncodex\trun\tclient\ncursor\trun\tperson\nrun\trun\tperson\n";
     assert_eq!(listed(), before);
     let codex = fs::read_to_string(data_dir.join("tokens/codex")).unwrap();
     // With one, through it; what a client has is used again, and its value can be changed.
     let served = Served::start(&data_dir, &["--answers", "client"]);
     installed(&["vscode", "--answers", "model"]);
     installed(&["codex", "--answers", "person"]);
-    let after = "admin admin person\ncodex run person\ncursor run person\nrun run person\nvscode run model\n";
+    let after = "admin\tadmin\tperson\ncodex\trun\tperson\ncursor\trun\tperson\nrun\trun\tperson\nvscode\trun\tmodel\n";
     assert_eq!(listed(), after);
     assert_eq!(fs::read_to_string(data_dir.join("tokens/codex")).unwrap(), codex);
     for client in ["cursor", "codex", "vscode"] {

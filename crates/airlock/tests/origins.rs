@@ -357,5 +357,5 @@ fn a_token_from_before_continues_under_a_name_of_its_own_and_is_reported() {
     assert!(words.contains("continues as token.environment"), "{words}");
     let list = ["token", "list", "--data-dir", data.to_str().unwrap()];
     let listed = String::from_utf8(served::airlock(&list).output().unwrap().stdout).unwrap();
-    assert!(listed.contains("(its caller is token.environment)"), "{listed}");
+    assert!(listed.contains("\ttoken.environment\n"), "{listed}");
 }

@@ -99,6 +99,64 @@ fn policies_that_are_kept_hold_for_a_run_whether_or_not_a_server_has_them() {
     assert_eq!(both.stdout.matches("There is no tool").count(), 2, "{both:?}");
 }
 
+/// `run` with a token in the environment.
+fn run_with_token(here: &Path, url: Option<&str>, words: &[&str]) -> Seen {
+    #[expect(clippy::disallowed_methods, reason = "the test awaits this child")]
+    let mut command = Command::new(env!("CARGO_BIN_EXE_airlock"));
+    command.arg("run").args(words).current_dir(here).stdin(Stdio::null());
+    command
+        .env("AIRLOCK_DATA_DIR", here.join("data"))
+        .env("AIRLOCK_TOKEN", "alk_of-another-server");
+    command.env_remove("AIRLOCK_LOG").env_remove("AIRLOCK_URL");
+    command.envs(url.map(|url| ("AIRLOCK_URL", url)));
+    let output = command.output().unwrap();
+    Seen {
+        exit: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+#[test]
+fn a_token_in_the_environment_does_not_keep_a_program_from_running_here() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(run_with_token(dir.path(), None, &["-e", "6 * 7"]), seen(0, "42\n", ""));
+}
+
+#[test]
+fn a_run_uses_the_server_that_is_named_and_says_which_one_it_does_not_use() {
+    let dir = tempfile::tempdir().unwrap();
+    let here = dir.path();
+    let served = Served::start(&here.join("data"), &[]);
+    let n_kept = || {
+        served.client("admin").get("/api/executions").json()["executions"].as_array().unwrap().len()
+    };
+    let run = end(start(here, &["run", "-e", "6 * 7"]));
+    assert_eq!((run.exit, run.stdout.as_str()), (Some(0), "42\n"));
+    let note = format!("airlock: this runs here, and not on the server at {}: ", served.url);
+    assert!(run.stderr.starts_with(&note), "{}", run.stderr);
+    assert_eq!(end(start(here, &["run", "--local", "-e", "6 * 7"])), seen(0, "42\n", ""));
+    assert_eq!(n_kept(), 0);
+    let there = end(start(here, &["run", "--server", &served.url, "-e", "return 6 * 7"]));
+    assert_eq!((there, n_kept()), (seen(0, "42\n", ""), 1));
+    let refused = run_with_token(here, Some(&served.url), &["-e", "return 1"]);
+    assert_eq!(
+        refused.exit,
+        Some(1),
+        "the token is sent to the server of the environment: {refused:?}"
+    );
+    let unclear = run_with_token(here, Some(&served.url), &["--yes", "-e", "1"]);
+    assert_eq!(unclear.exit, Some(2), "{unclear:?}");
+    assert!(
+        unclear.stderr.starts_with("error: --yes is for a program that runs here"),
+        "{unclear:?}"
+    );
+    let added = end(start(here, &["server", "add", "mine", &served.url, "--use"]));
+    assert_eq!(added.exit, Some(0), "{added:?}");
+    let used = end(start(here, &["run", "-e", "return 6 * 7"]));
+    assert_eq!((used, n_kept()), (seen(0, "42\n", ""), 2));
+}
+
 fn end(child: Child) -> Seen {
     let output = child.wait_with_output().unwrap();
     Seen {
@@ -236,7 +294,7 @@ fn without_a_terminal_the_answer_is_no_and_a_note_says_what_to_do() {
     let run = eval("await tools.demo.ask({ text: 'Really?' })");
     assert_eq!((run.exit, run.stdout.as_str()), (Some(4), ""));
     let note = "airlock: declined, because nobody is at the terminal: Approve demo.ask?\n\
-         airlock: to approve, run it with --yes, or from a terminal with the program in a file\n";
+         hint: to approve, run it with --yes, or from a terminal with the program in a file\n";
     assert!(run.stderr.starts_with(note), "{}", run.stderr);
 }
 
@@ -284,7 +342,7 @@ fn interrupt(child: &Child) {
 fn what_makes_no_sense_is_a_matter_of_usage() {
     let run = airlock(&["run", "missing.js"]);
     assert_eq!((run.exit, run.stdout.as_str()), (Some(2), ""));
-    assert!(run.stderr.starts_with("airlock: cannot open missing.js"), "{}", run.stderr);
+    assert!(run.stderr.starts_with("error: cannot open missing.js"), "{}", run.stderr);
     assert_eq!(airlock(&["run"]).exit, Some(2));
     assert_eq!(airlock(&["run", "-e", "1", "--timeout", "5"]).exit, Some(2));
     assert_eq!(airlock(&["fly"]).exit, Some(2));

@@ -295,16 +295,16 @@ fn the_token_verb_works_with_and_without_a_server() {
     let (code, secret, _) = token(&["add", "bot", "--scope", "run,answer"]);
     assert_eq!(code, Some(0));
     assert_eq!(served.client_with(secret.trim()).execute("return 1").result(), 1);
-    let listed = "admin admin person\nbot run,answer person\nrun run model\n";
+    let listed = "admin\tadmin\tperson\nbot\trun,answer\tperson\nrun\trun\tmodel\n";
     assert_eq!(token(&["list"]).1, listed);
-    let taken = (Some(1), String::new(), "airlock: There is a token bot already.\n".into());
+    let taken = (Some(1), String::new(), "error: There is a token bot already.\n".into());
     assert_eq!(token(&["add", "bot", "--scope", "run"]), taken);
     assert_eq!(token(&["add", "b/t", "--scope", "run"]).0, Some(2));
 
     assert_eq!(served.stop(), Some(0));
     assert_eq!(token(&["list"]).1, listed);
     assert_eq!(token(&["remove", "bot"]).0, Some(0));
-    assert_eq!(token(&["list"]).1, "admin admin person\nrun run model\n");
+    assert_eq!(token(&["list"]).1, "admin\tadmin\tperson\nrun\trun\tmodel\n");
 }
 
 #[test]
@@ -476,7 +476,7 @@ fn a_directory_has_one_server_and_says_which() {
         airlock(&["serve", "--listen", "127.0.0.1:0", "--data-dir", data_dir]).output().unwrap();
     let said = String::from_utf8(second.stderr).unwrap();
     let expected =
-        format!("airlock: a server already owns {data_dir}: it listens at {}\n", served.url);
+        format!("error: a server already owns {data_dir}: it listens at {}\n", served.url);
     assert_eq!((second.status.code(), said), (Some(1), expected));
 }
 

@@ -2,10 +2,12 @@
 //! under the real binary.
 #![expect(clippy::unwrap_used, reason = "a test helper that cannot go on should say so loudly")]
 
+mod echo;
 mod house;
 mod npm;
 mod served;
 
+use echo::Echo;
 use house::{House, api};
 use serde_json::json;
 use served::{airlock, wait_for};
@@ -298,4 +300,70 @@ fn a_refreshed_description_never_widens_what_is_allowed() {
     let said = house.admin().send("PATCH", &path, &header, r#"{"action":"approve"}"#);
     assert_eq!(said.status, 200, "{said:?}");
     assert_eq!(verdicts(&house), ["allow"; 3]);
+}
+
+#[test]
+fn a_connection_is_written_over_only_where_that_is_wanted() {
+    let house = House::with("[sources.c.tools.env]\nargv = ['env']\nread_only = true\n");
+    house.ready("c");
+    let add = |more: &[&str]| {
+        let words = ["connection", "add", "c", "mine", "--template", "bearer", "--value", "one"];
+        house.says(&[&words[..], more].concat())
+    };
+    assert_eq!(add(&[]), (Some(0), "tools.c.org.mine\n".into(), String::new()));
+    let (code, printed, noted) = add(&["--description", "new"]);
+    assert_eq!((code, printed.as_str()), (Some(1), ""));
+    assert!(noted.starts_with("error: There is a connection c.org.mine already"), "{noted}");
+    assert!(noted.contains("--replace"), "{noted}");
+    let description =
+        || house.admin().get("/api/connections/org/c/mine").json()["description"].clone();
+    assert_ne!(description(), "new");
+    assert_eq!(add(&["--description", "new", "--replace"]).0, Some(0));
+    assert_eq!(description(), "new");
+    // As Executor's clients know it, the route itself writes over what is there.
+    let body = json!({ "integration": "c", "name": "mine", "template": "bearer", "value": "two" });
+    assert_eq!(house.admin().post("/api/connections", &body.to_string()).status, 200);
+    assert_eq!(house.says(&["connection", "remove", "c", "mine"]).0, Some(0));
+    let (code, _, noted) = house.says(&["connection", "remove", "c", "mine"]);
+    assert_eq!(code, Some(1));
+    assert!(noted.starts_with("error: there is no connection c.org.mine"), "{noted}");
+}
+
+#[test]
+fn the_headers_of_an_api_are_printed_only_where_they_are_asked_for() {
+    let (house, api) = (House::with(""), Echo::start());
+    let spec = json!({ "slug": "things", "spec": { "kind": "blob", "value": api.description() } });
+    assert_eq!(house.admin().post("/api/openapi/specs", &spec.to_string()).status, 200);
+    let bare = json!({ "integration": "things", "name": "main", "template": "none" });
+    assert_eq!(house.admin().post("/api/connections", &bare.to_string()).status, 200);
+    let call = |more: &[&str]| {
+        let (code, printed, noted) =
+            house.says(&[&["call", "things.org.main.t.list", "{}"], more].concat());
+        assert_eq!(code, Some(0), "{noted}");
+        serde_json::from_str::<serde_json::Value>(&printed).unwrap()
+    };
+    let (short, long) = (call(&[]), call(&["--headers"]));
+    assert_eq!((&short["ok"], &short["http"]), (&json!(true), &json!(null)));
+    assert_eq!(short["data"].is_null(), long["data"].is_null());
+    assert_eq!(long["http"]["status"], 200, "{long}");
+    let whole = call(&["--json"]);
+    assert_eq!(whole["structured"]["result"]["http"]["status"], 200, "{whole}");
+    // A connection without a credential holds nothing that could be lost.
+    let (code, _, noted) =
+        house.says(&["connection", "add", "things", "--template", "bearer", "--value", "x"]);
+    assert_eq!(code, Some(0), "{noted}");
+}
+
+#[test]
+fn the_defaults_of_a_commands_schema_are_its_arguments() {
+    let input = "type = 'object', properties = { who = { type = 'string', default = 'Ann' } }";
+    let config = format!(
+        "[sources.c.tools.greet]\nargv = ['echo', 'Hi {{who}}']\nread_only = true\ninput = {{ {input} }}\n"
+    );
+    let house = House::with(&config);
+    house.ready("c");
+    let greet =
+        |input: &str| house.run(&format!("return (await tools.c.org.main.greet({input})).data"));
+    assert_eq!(greet("{}"), "Hi Ann");
+    assert_eq!(greet("{ who: 'Bo' }"), "Hi Bo");
 }

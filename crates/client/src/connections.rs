@@ -39,6 +39,7 @@ pub struct NewConnection {
     pub handoff: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    pub replace: bool,
 }
 
 impl std::fmt::Debug for NewConnection {

@@ -16,6 +16,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use lifecycle::{Answer, Entry, ExecutionId, Json, Rider, Seq};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::error::Error as StdError;
 use std::fmt;
 
@@ -35,7 +36,7 @@ pub struct HttpClient {
 }
 
 /// Which executions to list.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Which {
     /// Those that stand like this; all, if none is given.
     pub status: Option<Status>,
@@ -43,6 +44,14 @@ pub struct Which {
     pub limit: Option<usize>,
     /// Those that are older than this one.
     pub after: Option<ExecutionId>,
+    /// Those of this caller.
+    pub caller: Option<String>,
+    /// Those that ended like this: `completed`, `failed` or `cancelled`.
+    pub outcome: Option<String>,
+    /// Those that called such a tool: a path or a pattern.
+    pub tool: Option<String>,
+    /// Those that began since then: a time before now by the server's clock, a date, or milliseconds.
+    pub since: Option<String>,
 }
 
 impl HttpClient {
@@ -126,6 +135,17 @@ impl HttpClient {
         if let Some(after) = which.after {
             query.append_pair("after", &after.to_string());
         }
+        let texts = [
+            ("caller", which.caller),
+            ("outcome", which.outcome),
+            ("tool", which.tool),
+            ("since", which.since),
+        ];
+        for (name, text) in texts {
+            if let Some(text) = text {
+                query.append_pair(name, &text);
+            }
+        }
         let path = format!("/api/executions?{}", query.finish());
         let (_, body) = self.ask(Method::GET, &path, None).await?;
         Page::read(&body)
@@ -146,6 +166,25 @@ impl HttpClient {
                 return Ok(entries);
             }
         }
+    }
+
+    /// A page of what is recorded of an execution that is over, after this number: each entry as the server wrote it, and
+    /// the number of the last one. Empty at the end.
+    pub async fn journal_page(
+        &self,
+        id: Id,
+        after: Seq,
+    ) -> Result<(Vec<Box<RawValue>>, Seq), Error> {
+        let path = format!("/api/executions/{id}/journal?after={after}");
+        let (_, body) = self.ask(Method::GET, &path, None).await?;
+        let page: wire::JournalPage = serde_json::from_str(&body)
+            .map_err(|_| Error::Protocol("no journal that this version can read".into()))?;
+        Ok((page.entries, page.last))
+    }
+
+    /// How the server is. For administrators.
+    pub async fn status(&self) -> Result<Value, Error> {
+        self.asked(Method::GET, "/api/status", None).await
     }
 
     /// Every event after `after`, once, as it happens, until the execution is over. Connects again by

@@ -82,6 +82,14 @@ pub struct Listed {
     pub created: Timestamp,
     /// Its newest event.
     pub last: Seq,
+    /// How it ended: `completed`, `failed` or `cancelled`; none before its end.
+    pub outcome: Option<String>,
+    /// The kind of its failure.
+    pub code: Option<String>,
+    /// From its start to its end, or to now; none where the server is of an earlier version.
+    pub duration_ms: Option<u64>,
+    /// The first tools that it called.
+    pub tools: Vec<String>,
     /// The same as the server put it.
     pub json: Json,
 }
@@ -148,9 +156,22 @@ impl Asks {
 
 impl Listed {
     fn read(json: Json) -> Result<Self, Error> {
-        let wire::Listed { execution_id, status, caller, created, last } = read(json.text())?;
-        let status = Status::parse(&status)?;
-        Ok(Self { execution: execution_id, status, caller, created, last, json })
+        let line: wire::Listed = read(json.text())?;
+        let status = Status::parse(&line.status)?;
+        let wire::Listed { execution_id: execution, caller, created, last, .. } = line;
+        let wire::Listed { outcome, code, duration_ms, tools, .. } = line;
+        Ok(Self {
+            execution,
+            status,
+            caller,
+            created,
+            last,
+            outcome,
+            code,
+            duration_ms,
+            tools,
+            json,
+        })
     }
 }
 

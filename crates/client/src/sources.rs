@@ -50,7 +50,7 @@ impl HttpClient {
         &self,
         url: &str,
     ) -> Result<Option<(String, Option<String>)>, Error> {
-        let body = json_body(&json!({ "url": url }))?;
+        let body = json_body(&json!({ "url": url, "explain": true }))?;
         let found: Value =
             self.asked(Method::POST, "/api/integrations/detect", Some(&body)).await?;
         let text = |name: &str| found[0][name].as_str().map(str::to_owned);
@@ -78,8 +78,13 @@ impl HttpClient {
         self.asked(Method::POST, &path, None).await
     }
 
-    /// Removes a source and its connections.
+    /// Removes a source and its connections. The route itself takes one that does not exist for removed.
     pub async fn remove_source(&self, slug: &str) -> Result<(), Error> {
+        if !self.sources().await?.iter().any(|source| source.slug == slug) {
+            let message =
+                format!("there is no source {slug}; airlock source list names those there are");
+            return Err(Error::Refused { status: 404, tag: String::new(), message });
+        }
         let path = format!("/api/integrations/{}", escaped(slug));
         self.ask(Method::DELETE, &path, None).await.map(drop)
     }

@@ -223,7 +223,7 @@ async fn a_list_is_asked_for_and_read() {
     );
     let script = [says("200 OK", &format!(r#"{{"executions":[{line}],"next":"{RUN}"}}"#))];
     let after = Some(RUN.parse().unwrap());
-    let which = Which { status: Some(Status::Paused), limit: Some(1), after };
+    let which = Which { status: Some(Status::Paused), limit: Some(1), after, ..Which::default() };
     let (page, requests) = tokio::join!(client.list(which), speak(listener, &script));
     let query = format!("GET /api/executions?status=paused&limit=1&after={RUN} HTTP/1.1");
     assert_eq!(requests[0].lines().next(), Some(query.as_str()));

@@ -4,6 +4,7 @@ use crate::Error;
 use lifecycle::{Answer, ExecutionId, Json, LogLevel, QuestionId, Rider, Seq, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Resume<'a> {
@@ -36,6 +37,13 @@ impl Resume<'_> {
 #[derive(Debug, Deserialize)]
 pub(crate) struct Journal {
     pub(crate) entries: Vec<lifecycle::Entry>,
+}
+
+/// The same with its entries unread.
+#[derive(Debug, Deserialize)]
+pub(crate) struct JournalPage {
+    pub(crate) entries: Vec<Box<RawValue>>,
+    pub(crate) last: Seq,
 }
 
 #[derive(Debug, Deserialize)]
@@ -98,6 +106,15 @@ pub(crate) struct Listed {
     pub(crate) caller: String,
     pub(crate) created: Timestamp,
     pub(crate) last: Seq,
+    // Servers of earlier versions say nothing of these.
+    #[serde(default)]
+    pub(crate) outcome: Option<String>,
+    #[serde(default)]
+    pub(crate) code: Option<String>,
+    #[serde(default)]
+    pub(crate) duration_ms: Option<u64>,
+    #[serde(default)]
+    pub(crate) tools: Vec<String>,
 }
 
 /// Any event: which members there are goes by its type. One struct, because payloads inside tagged

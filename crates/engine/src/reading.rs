@@ -6,7 +6,9 @@ use futures_util::{Stream, StreamExt};
 use lifecycle::{
     Entry, Event, ExecutionId, Json, Outcome, Phase, QuestionId, Rejection, Seq, State, Timestamp,
 };
-use store::{ExecutionOverview, Journal, ListFilter, Listed, StoreError};
+use store::{
+    DataLoss, ExecutionOverview, ExecutionSearch, Journal, ListFilter, Listed, SearchPage, StoreError,
+};
 
 /// How many entries are read at once when an execution is looked up.
 const ENTRIES_PER_READ_MAX: usize = 1_000;
@@ -110,6 +112,21 @@ impl Engine {
     /// Executions that match, newest first.
     pub async fn list(&self, filter: ListFilter) -> Result<Vec<Listed>, Fault> {
         Ok(self.shared.config.journal.list(filter).await?)
+    }
+
+    /// A page of the executions that match, newest first, with how they ended and what they called.
+    pub async fn search(&self, search: ExecutionSearch) -> Result<SearchPage, Fault> {
+        Ok(self.shared.config.journal.search(search).await?)
+    }
+
+    /// How much of the disk the journal takes, about.
+    pub async fn bytes_used(&self) -> Result<u64, Fault> {
+        Ok(self.shared.config.journal.bytes_used().await?)
+    }
+
+    /// What the store lost that is not settled yet.
+    pub async fn data_loss(&self) -> Result<Option<DataLoss>, Fault> {
+        Ok(self.shared.config.journal.data_loss().await?)
     }
 
     /// How many executions are in a phase, counted up to `n_max`.

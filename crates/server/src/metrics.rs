@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Paused executions are counted up to this many.
 const PAUSED_COUNTED_MAX: usize = 10_000;
@@ -49,6 +49,11 @@ impl Default for Metrics {
 }
 
 impl Metrics {
+    /// How long the server has been up.
+    pub(crate) fn uptime(&self) -> Duration {
+        self.since.elapsed()
+    }
+
     pub(crate) fn count_start(&self) {
         self.started.fetch_add(1, Ordering::Relaxed);
     }

@@ -5,7 +5,8 @@ use crate::config::{Config, Doors};
 use crate::doors::mcp::mcp;
 use crate::doors::{
     catalogue, changes, connections, enclave, exec_server, execbox, executor, hotrepl, journal,
-    oauth, oauth_clients, policies, server_proof, sessions, settings, sign_in, tokens, vault,
+    oauth, oauth_clients, policies, server_proof, sessions, settings, sign_in, status, tokens,
+    vault,
 };
 use crate::error::Problem;
 use crate::guard::guard;
@@ -75,6 +76,7 @@ fn all_doors() -> Router<Arc<App>> {
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics::metrics))
         .route("/api/health", get(async || "ok"))
+        .route("/api/status", get(status::status))
         .route("/api/executions", get(executor::list).post(executor::execute))
         .route("/api/executions/{id}", get(executor::show).delete(executor::remove))
         .route("/api/executions/{id}/resume", post(executor::resume))

@@ -24,6 +24,10 @@ struct Purpose {
 pub struct Handoff {
     /// For which connection, as people read it.
     pub connection: String,
+    /// What people call the source.
+    pub api: String,
+    /// The host that gets what is entered; none where the source is no address.
+    pub host: Option<String>,
     /// What the source calls the way.
     pub label: String,
     /// What is wanted.
@@ -118,5 +122,12 @@ fn wanted(held: &Held) -> Handoff {
     let method = method(&held.trust.methods(&held.key), held.connection.kind());
     let fields = method.as_ref().map(variables).unwrap_or_default();
     let label = method.map(|method| method.label).unwrap_or_default();
-    Handoff { connection: held.key.shown(), label, fields }
+    let snapshot = held.trust.engine.catalogue().snapshot();
+    let card = snapshot.card(held.key.slug.as_str());
+    let api = card.map_or_else(|| held.key.slug.to_string(), |card| card.title.clone());
+    let host = held.trust.target(&held.key).and_then(|url| {
+        let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+        Some(format!("{}{port}", url.host_str()?))
+    });
+    Handoff { connection: held.key.shown(), api, host, label, fields }
 }

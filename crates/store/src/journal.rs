@@ -1,6 +1,6 @@
 //! The journal's contract: numbered events, one list per execution.
 
-use crate::{DataLoss, StoreError};
+use crate::{DataLoss, ExecutionSearch, SearchPage, StoreError};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use lifecycle::{
@@ -33,6 +33,10 @@ pub trait Journal: Send + Sync {
 
     /// Executions that match, newest first (by creation, then id).
     fn list(&self, filter: ListFilter) -> BoxFuture<'static, Result<Vec<Listed>, StoreError>>;
+
+    /// The same with what happened in them, as far as a bounded piece of work finds it; the page says where to continue.
+    fn search(&self, search: ExecutionSearch)
+    -> BoxFuture<'static, Result<SearchPage, StoreError>>;
 
     /// How many executions are in a phase, counted up to `n_max`. Far cheaper than their list.
     fn count(&self, phase: Phase, n_max: usize) -> BoxFuture<'static, Result<usize, StoreError>>;

@@ -9,6 +9,7 @@ mod journal;
 mod loss;
 mod notes;
 mod records;
+mod search;
 pub mod sqlite;
 
 pub use blobs::Blobs;
@@ -17,3 +18,6 @@ pub use journal::{Append, ExecutionOverview, Finished, Journal, ListFilter, List
 pub use loss::{DataLoss, LossCause};
 pub use notes::Notes;
 pub use records::{Record, Records};
+pub use search::{
+    ExecutionDetails, ExecutionSearch, OutcomeFilter, OutcomeKind, SearchHit, SearchPage,
+};

@@ -51,6 +51,10 @@ pub(crate) struct Pipes {
 #[expect(clippy::disallowed_methods, reason = "the one place of this room that starts programs")]
 pub(crate) fn start(minding: Minding, program: &Program) -> io::Result<(Running, Pipes)> {
     let name = program.argv.first().ok_or(io::ErrorKind::InvalidInput)?;
+    // A minder would start all the same, and could say so only by its exit code.
+    if is_missing(name, program) {
+        return Err(io::ErrorKind::NotFound.into());
+    }
     let mut command = match minding {
         Minding::ThisBinary => {
             let mut command = tokio::process::Command::new("/proc/self/exe");
@@ -78,6 +82,20 @@ pub(crate) fn start(minding: Minding, program: &Program) -> io::Result<(Running,
     match taken {
         (Some(stdin), Some(stdout), Some(stderr)) => Ok((running, Pipes { stdin, stdout, stderr })),
         _ => Err(io::ErrorKind::BrokenPipe.into()),
+    }
+}
+
+/// Whether there is no such program, neither where its path leads nor in a folder of `PATH`.
+fn is_missing(name: &str, program: &Program) -> bool {
+    if name.contains('/') {
+        let folder = program.directory.clone().unwrap_or_default();
+        return !folder.join(name).exists();
+    }
+    let given = program.env.get("PATH").map(std::ffi::OsString::from);
+    match given.or_else(|| std::env::var_os("PATH")) {
+        Some(path) => !std::env::split_paths(&path).any(|folder| folder.join(name).exists()),
+        // The system has folders of its own then.
+        None => false,
     }
 }
 

@@ -3,11 +3,13 @@
 
 use crate::child::{self, Minding, Pipes, Program};
 use crate::envelope::{Trouble, done};
+use crate::minder::start_error;
 use crate::{Credential, Integration, Place, Request, SharedSchema, ToolSpec};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use lifecycle::{Failure, Json};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -83,7 +85,8 @@ impl Integration for CommandSource {
     }
 
     fn objection(&self, tool: &str, _credential: &Credential, args: &Json) -> Option<String> {
-        words(self.tools.get(tool)?, args).err()
+        let tool = self.tools.get(tool)?;
+        words(tool, &with_defaults(tool, args)).err()
     }
 
     fn call(
@@ -120,7 +123,7 @@ pub async fn printed(
     bytes_max: usize,
 ) -> Result<String, String> {
     let (mut running, pipes) = child::start(minding, &program)
-        .map_err(|error| format!("the program cannot be started: {}", error.kind()))?;
+        .map_err(|error| format!("the program cannot be started: {}", start_error(&error)))?;
     let talking = async {
         let (printed, _) =
             talk(pipes, String::new(), bytes_max).await.map_err(|trouble| trouble.message)?;
@@ -142,17 +145,18 @@ async fn run(
     minding: Minding,
     request: &Request,
 ) -> Result<Json, Trouble> {
-    program.argv = words(tool, &request.args).map_err(|why| {
+    let args = with_defaults(tool, &request.args);
+    program.argv = words(tool, &args).map_err(|why| {
         let message = format!("The arguments do not make a command: {why}.");
         Trouble::new("invalid_tool_arguments", message)
     })?;
     let (mut running, pipes) = child::start(minding, &program).map_err(|error| {
         Trouble::new(
             "command_not_started",
-            format!("The program cannot be started: {}.", error.kind()),
+            format!("The program cannot be started: {}.", start_error(&error)),
         )
     })?;
-    let fed = if tool.stdin { request.args.text().to_owned() } else { String::new() };
+    let fed = if tool.stdin { args.text().to_owned() } else { String::new() };
     let talking = async {
         let (printed, words) = talk(pipes, fed, tool.output_bytes_max).await?;
         let status = running.ended().await.map_err(|error| broken(&error))?;
@@ -225,6 +229,37 @@ async fn last_words(mut from: impl AsyncRead + Unpin) -> Vec<u8> {
 
 fn broken(error: &std::io::Error) -> Trouble {
     Trouble::new("command_failed", format!("The program cannot be heard: {}.", error.kind()))
+}
+
+/// The arguments with the defaults of the tool's schema in place of what is absent, also within objects that are there.
+fn with_defaults<'a>(tool: &CommandTool, args: &'a Json) -> Cow<'a, Json> {
+    let Some(schema) = &tool.input else { return Cow::Borrowed(args) };
+    let mut filled: Value = serde_json::from_str(args.text()).unwrap_or(Value::Null);
+    if !fill_in(schema, &mut filled) {
+        return Cow::Borrowed(args);
+    }
+    Json::from_value(&filled).map_or(Cow::Borrowed(args), Cow::Owned)
+}
+
+/// Whether something was absent and has a default.
+fn fill_in(schema: &Value, value: &mut Value) -> bool {
+    let (Some(properties), Some(members)) =
+        (schema["properties"].as_object(), value.as_object_mut())
+    else {
+        return false;
+    };
+    let mut is_changed = false;
+    for (name, property) in properties {
+        match (members.get_mut(name), property.get("default")) {
+            (Some(member), _) => is_changed |= fill_in(property, member),
+            (None, Some(default)) => {
+                members.insert(name.clone(), default.clone());
+                is_changed = true;
+            }
+            (None, None) => {}
+        }
+    }
+    is_changed
 }
 
 /// The command line of a call, or what is wrong with its arguments.
@@ -317,6 +352,31 @@ mod tests {
         let told =
             source.call("run", &Credential::none(), Request::sample("c.org.main.run", args)).await;
         serde_json::from_str(told.unwrap().unwrap().text()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn defaults_of_the_schema_are_filled_in_before_the_command_runs() {
+        let input = json!({ "type": "object", "properties": {
+            "who": { "type": "string", "default": "Ann" },
+            "n": { "type": "integer" },
+            "more": { "type": "object", "properties": { "deep": { "default": [1] } } },
+        } });
+        let greet =
+            || CommandTool { input: Some(input.clone()), ..tool(&["echo", "-n", "Hi {who}"]) };
+        assert_eq!(call(greet(), "{}").await["data"], "Hi Ann");
+        assert_eq!(call(greet(), r#"{"who":"Bo"}"#).await["data"], "Hi Bo");
+        let read = || CommandTool { input: Some(input.clone()), ..tool(&["cat"]) };
+        assert_eq!(call(read(), "{}").await["data"], json!({ "who": "Ann" }));
+        let deep = call(read(), r#"{"who":null,"more":{}}"#).await["data"].clone();
+        assert_eq!(deep, json!({ "who": null, "more": { "deep": [1] } }));
+        assert_eq!(call(tool(&["cat"]), r#"{"n":1}"#).await["data"], json!({ "n": 1 }));
+    }
+
+    #[tokio::test]
+    async fn a_program_that_is_not_there_is_a_command_that_was_not_found() {
+        let told = call(tool(&["/nowhere/no-such-program"]), "{}").await;
+        let expected = "The program cannot be started: command not found.";
+        assert_eq!(told["error"]["message"], expected, "{told}");
     }
 
     #[tokio::test]

@@ -4,7 +4,9 @@
 use rustix::process::{
     Signal, getpgrp, getppid, kill_process_group, set_parent_process_death_signal,
 };
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
+use std::path::Path;
 use std::process::{ExitCode, ExitStatus};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -37,8 +39,12 @@ async fn mind(program: &[OsString], parent: Option<rustix::process::Pid>) -> Exi
         return NOT_STARTED.into();
     }
     let Some((name, args)) = program.split_first() else { return NOT_STARTED.into() };
-    let Ok(mut child) = tokio::process::Command::new(name).args(args).spawn() else {
-        return NOT_STARTED.into();
+    let mut child = match tokio::process::Command::new(name).args(args).spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            tell(name, &error);
+            return NOT_STARTED.into();
+        }
     };
     loop {
         tokio::select! {
@@ -54,6 +60,24 @@ async fn mind(program: &[OsString], parent: Option<rustix::process::Pid>) -> Exi
                 }
             }
         }
+    }
+}
+
+/// Says why the program could not be started, where the program itself would say what is wrong. The name without its
+/// folder: guests read this.
+fn tell(name: &OsStr, error: &std::io::Error) {
+    let name = Path::new(name).file_name().unwrap_or(name).to_string_lossy();
+    let text = format!("{name}: {}\n", start_error(error));
+    // Nobody else is there to be told.
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+/// Why a program could not be started, in a shell's words.
+pub fn start_error(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "command not found".into(),
+        std::io::ErrorKind::PermissionDenied => "permission denied".into(),
+        other => other.to_string(),
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) async fn browse(
     let tools = client.tools().await?;
     let branches = tools_below(&tools, wish).unwrap_or_else(|| branches(&tools, wish));
     if branches.is_empty() {
-        print::note(&nothing(&path, wish.matching));
+        print::error(&nothing(&path, wish.matching));
         return Ok(Exit::Failed);
     }
     let n_more = branches.len().saturating_sub(wish.limit);
@@ -48,7 +48,7 @@ pub(super) async fn browse(
         shown.for_each(|(name, branch)| print::report(&branch.json(name, &path).to_string()));
     } else {
         let rows: Vec<_> = shown.map(|(name, branch)| branch.row(name)).collect();
-        table::lines(&["", "", ""], &rows).iter().for_each(|line| print::report(line));
+        table::print(&["PATH", "KIND", "DESCRIPTION"], &rows, "There are no tools.");
     }
     if n_more > 0 {
         print::note(&format!("{n_more} more: raise --limit, or narrow it down with --match"));

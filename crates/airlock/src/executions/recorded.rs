@@ -31,14 +31,14 @@ pub(super) fn with(
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            print::note(&error.to_string());
+            print::error(&error.to_string());
             return Exit::Fault;
         }
     };
     match runtime.block_on(from_store(&data_dir, ids)) {
         Ok(journals) => runtime.block_on(go(journals)),
         Err(error) => {
-            print::note(&format!("{error:#}"));
+            print::error(&format!("{error:#}"));
             Exit::Failed
         }
     }

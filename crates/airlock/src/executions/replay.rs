@@ -14,7 +14,7 @@ pub(super) async fn run(entries: &[Entry], until: Option<Seq>, as_json: bool) ->
     let sandbox = match Sandbox::start(config).await {
         Ok(sandbox) => sandbox,
         Err(error) => {
-            print::note(&format!("no jail could be started: {error}"));
+            print::error(&format!("no jail could be started: {error}"));
             return Exit::Fault;
         }
     };
@@ -29,13 +29,13 @@ pub(super) async fn run(entries: &[Entry], until: Option<Seq>, as_json: bool) ->
             match &replayed.strayed {
                 None => Exit::Good,
                 Some(what) => {
-                    print::note(&format!("it took another path than is recorded at {what}"));
+                    print::error(&format!("it took another path than is recorded at {what}"));
                     Exit::Failed
                 }
             }
         }
         Err(fault) => {
-            print::note(&fault.to_string());
+            print::error(&fault.to_string());
             Exit::Fault
         }
     }

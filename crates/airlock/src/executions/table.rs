@@ -1,29 +1,33 @@
 //! The list of executions: a table for people, tabs for programs.
 
-use crate::print::tamed;
-use crate::table;
+use crate::table::cell;
+use crate::{duration, table};
 use client::Listed;
 use lifecycle::Utc;
+use std::time::Duration;
 
-const HEAD: [&str; 5] = ["EXECUTION", "STATUS", "CALLER", "STARTED", "EVENTS"];
+const HEAD: [&str; 8] =
+    ["EXECUTION", "STATUS", "CALLER", "STARTED", "EVENTS", "OUTCOME", "DURATION", "TOOLS"];
 
-/// One line per execution; on a terminal below a head, in columns.
-pub(super) fn lines(listed: &[Listed], is_terminal: bool) -> Vec<String> {
-    let rows: Vec<[String; 5]> = listed.iter().map(row).collect();
-    if is_terminal && rows.is_empty() {
-        return vec!["There are no executions.".into()];
-    }
-    table::rendered(&HEAD, &rows, is_terminal)
+/// Prints one line per execution.
+pub(super) fn print(listed: &[Listed]) {
+    let rows: Vec<_> = listed.iter().map(row).collect();
+    table::print(&HEAD, &rows, "There are no executions.");
 }
 
-fn row(listed: &Listed) -> [String; 5] {
+fn row(listed: &Listed) -> [String; 8] {
+    let outcome = listed.outcome.as_deref().unwrap_or_default();
+    let code = listed.code.as_deref().map(|code| format!(" ({code})")).unwrap_or_default();
+    let took = listed.duration_ms.map(|ms| duration::shown(Duration::from_millis(ms)));
     [
         listed.execution.to_string(),
         listed.status.as_str().to_owned(),
-        // A name has no tabs; whoever speaks for the server may lie.
-        tamed(&listed.caller).replace(['\t', '\n'], " "),
+        cell(&listed.caller),
         Utc::from(listed.created).to_string(),
         listed.last.to_string(),
+        cell(&format!("{outcome}{code}")),
+        took.unwrap_or_default(),
+        cell(&listed.tools.join(",")),
     ]
 }
 
@@ -36,30 +40,33 @@ mod tests {
     fn listed(caller: &str) -> Listed {
         Listed {
             execution: "run_00000000-0000-0000-0000-000000000001".parse().unwrap(),
-            status: Status::Paused,
+            status: Status::Finished,
             caller: caller.to_owned(),
             created: Timestamp(0),
             last: Seq(12),
+            outcome: Some("failed".into()),
+            code: Some("timeout".into()),
+            duration_ms: Some(1_250),
+            tools: vec!["a.b".into(), "c.d".into()],
             json: Json::null(),
         }
     }
 
     #[test]
     fn a_pipe_gets_tabs_and_no_head() {
-        let expected =
-            "run_00000000-0000-0000-0000-000000000001\tpaused\ta b\t1970-01-01T00:00:00Z\t12";
-        assert_eq!(lines(&[listed("a\tb")], false), [expected]);
-        assert_eq!(lines(&[], false), [""; 0]);
+        let expected = "run_00000000-0000-0000-0000-000000000001\tfinished\ta b\t1970-01-01T00:00:00Z\t12\t\
+                        failed (timeout)\t1.2s\ta.b,c.d";
+        assert_eq!(table::rendered(&HEAD, &[row(&listed("a\tb"))], false), [expected]);
     }
 
     #[test]
     fn a_terminal_gets_columns_below_a_head() {
-        let expected = [
-            "EXECUTION                                 STATUS  CALLER   STARTED               EVENTS",
-            "run_00000000-0000-0000-0000-000000000001  paused  ann      1970-01-01T00:00:00Z  12",
-            "run_00000000-0000-0000-0000-000000000001  paused  webhook  1970-01-01T00:00:00Z  12",
-        ];
-        assert_eq!(lines(&[listed("ann"), listed("webhook")], true), expected);
-        assert_eq!(lines(&[], true), ["There are no executions."]);
+        let rows =
+            [row(&listed("ann")), row(&Listed { outcome: None, code: None, ..listed("bo") })];
+        let shown = table::rendered(&HEAD, &rows, true);
+        assert!(
+            shown[0].ends_with("STARTED               EVENTS  OUTCOME           DURATION  TOOLS")
+        );
+        assert!(shown[2].contains("12                        1.2s      a.b,c.d"), "{shown:?}");
     }
 }

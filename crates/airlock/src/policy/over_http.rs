@@ -64,6 +64,6 @@ fn explain(tool: &ToolPath, said: &Explained) {
         )));
     }
     if !said.tool_exists {
-        print::note(&format!("there is no tool {tool} now"));
+        print::error(&format!("there is no tool {tool} now"));
     }
 }

@@ -1,6 +1,7 @@
 //! What begins with a dot is for the prompt, not for the evaluator.
 
 use crate::print;
+use crate::table::cell;
 use client::repl::{Command, Job, JobState, JournalEntry, ReplClient, ReplError};
 use serde_json::Value;
 use std::path::Path;
@@ -171,14 +172,21 @@ async fn journal(client: &ReplClient, rest: &str) -> Result<(), ReplError> {
 }
 
 /// One entry as a line.
-pub(crate) fn journal_line(entry: &JournalEntry) -> String {
+fn journal_line(entry: &JournalEntry) -> String {
+    let [at, took, how, first] = journal_row(entry);
+    format!("{at}  {took:>9}  {how:<17}  {first}")
+}
+
+/// When, how long, how it ended, and the first line of what was evaluated.
+pub(crate) fn journal_row(entry: &JournalEntry) -> [String; 4] {
     let what = entry.code.as_deref().or(entry.name.as_deref()).unwrap_or_default();
     let first = what.lines().next().unwrap_or_default();
     let how = match entry.error_kind {
         Some(kind) => kind.name(),
         None => "ok",
     };
-    format!("{}  {:>6} ms  {how:<17}  {first}", entry.timestamp, entry.duration_ms)
+    let took = format!("{} ms", entry.duration_ms);
+    [cell(&entry.timestamp), took, how.to_owned(), cell(first)]
 }
 
 const fn state_name(state: JobState) -> &'static str {

@@ -147,7 +147,7 @@ fn unfillable(question: &Question) -> String {
     let first = question.message.lines().next().unwrap_or_default();
     format!(
         "declined, because nobody is at the terminal: {first}\n\
-         airlock: to fill in forms and follow links, run it from a terminal or on a server"
+         hint: to fill in forms and follow links, run it from a terminal or on a server"
     )
 }
 
@@ -156,7 +156,7 @@ fn unheard(question: &Question) -> String {
     let first = question.message.lines().next().unwrap_or_default();
     format!(
         "declined, because nobody is at the terminal: {first}\n\
-         airlock: to approve, run it with --yes, or from a terminal with the program in a file"
+         hint: to approve, run it with --yes, or from a terminal with the program in a file"
     )
 }
 
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn who_was_not_asked_learns_how_to_approve() {
         let expected = "declined, because nobody is at the terminal: Approve demo.ask?\n\
-             airlock: to approve, run it with --yes, or from a terminal with the program in a file";
+             hint: to approve, run it with --yes, or from a terminal with the program in a file";
         assert_eq!(unheard(&question(1, QuestionKind::Approval)), expected);
     }
 }

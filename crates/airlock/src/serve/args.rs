@@ -1,6 +1,6 @@
 //! The command line of `airlock serve`.
 
-use crate::{duration, size};
+use crate::{duration, listen_address, size};
 use lifecycle::{AnswerRole, ToolPath};
 use server::Doors;
 use server::auth::WebOrigin;
@@ -15,8 +15,9 @@ use url::Url;
 /// What is under way when the server stops, or dies, goes on after the next start.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Where to listen; port 0 takes any that is free. Without this, as recorded, or 127.0.0.1:4788.
-    #[arg(long, value_name = "IP:PORT")]
+    /// Where to listen, such as 127.0.0.1:4788, localhost:4788 or 4788; port 0 takes any that is free. Without this, as
+    /// recorded, or 127.0.0.1:4788.
+    #[arg(long, value_name = "IP:PORT|PORT", value_parser = listen_address::parse)]
     pub(crate) listen: Option<SocketAddr>,
     /// Where Airlock keeps what must last.
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]

@@ -2,14 +2,11 @@
 //! was under way there continues from the journal.
 
 use super::Args;
-use crate::{autostart, print};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use crate::{autostart, print, stop};
 use server::Doors;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use store::sqlite::{OpenError, SqliteStore, directory_owner, lock_file};
+use store::sqlite::{OpenError, SqliteStore, directory_owner};
 
 /// Longest wait for a server that was asked to stop: it takes five seconds at most, on a busy machine more.
 const STOP_TIME_MAX: Duration = Duration::from_secs(30);
@@ -53,7 +50,7 @@ fn replace(data_dir: &Path) -> anyhow::Result<SqliteStore> {
     loop {
         match directory_owner(data_dir) {
             Some(owner) if owner.is_client_started && asked != Some(owner.pid) => {
-                stop(owner.pid, data_dir)?;
+                stop::terminate(owner.pid, data_dir)?;
                 asked = Some(owner.pid);
             }
             Some(_) => wait()?,
@@ -63,28 +60,6 @@ fn replace(data_dir: &Path) -> anyhow::Result<SqliteStore> {
                 Err(error) => return Err(refused(data_dir, Doors::All, error)),
             },
         }
-    }
-}
-
-/// Sends SIGTERM to the owner of the directory, after checking that the process has its lock file open: a pid of another
-/// PID namespace, or one that was reused, may be any process.
-fn stop(pid: u32, data_dir: &Path) -> anyhow::Result<()> {
-    let lock = std::fs::metadata(lock_file(data_dir))?;
-    let has_it_open = |entry: std::fs::DirEntry| {
-        std::fs::metadata(entry.path())
-            .is_ok_and(|data| (data.dev(), data.ino()) == (lock.dev(), lock.ino()))
-    };
-    let mut open = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-    if !open.any(has_it_open) {
-        anyhow::bail!(
-            "the server that a client started on {} (process {pid}) cannot be found from here; stop it first",
-            data_dir.display()
-        );
-    }
-    let pid = i32::try_from(pid)?;
-    match kill(Pid::from_raw(pid), Signal::SIGTERM) {
-        Ok(()) | Err(nix::errno::Errno::ESRCH) => Ok(()),
-        Err(error) => Err(anyhow::anyhow!("could not stop process {pid}: {error}")),
     }
 }
 

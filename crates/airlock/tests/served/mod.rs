@@ -154,6 +154,11 @@ impl Served {
         self.child.wait().unwrap().code()
     }
 
+    /// The exit code of a server that something else stopped.
+    pub(crate) fn stop_code(mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+
     /// Sends SIGTERM and goes on.
     #[expect(clippy::disallowed_methods, reason = "the test awaits this child")]
     pub(crate) fn signal(&self, signal: &str) {

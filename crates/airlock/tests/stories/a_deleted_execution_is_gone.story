@@ -18,4 +18,4 @@ person   requests GET /api/executions
 > GET /api/executions/exec_1/result {}
 < 404 {"_tag":"ExecutionNotFoundError","executionId":"exec_1","message":"There is no execution or question exec_1, or it belongs to another caller."}
 > GET /api/executions {}
-< 200 {"executions":[]}
+< 200 {"executions":[],"time":T}

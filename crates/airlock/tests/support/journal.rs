@@ -68,6 +68,10 @@ impl Journal for Mischievous {
         self.inner.list(filter)
     }
 
+    fn search(&self, search: store::ExecutionSearch) -> Answer<store::SearchPage> {
+        self.inner.search(search)
+    }
+
     fn count(&self, phase: Phase, n_max: usize) -> Answer<usize> {
         self.inner.count(phase, n_max)
     }

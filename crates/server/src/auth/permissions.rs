@@ -148,6 +148,7 @@ pub const ROUTES: &[RoutePermission] = &[
     route("GET", "/api/health", PUBLIC),
     route("GET", "/api/openapi.json", PUBLIC),
     route("GET", "/metrics", ADMIN),
+    route("GET", "/api/status", ADMIN),
     // Who asks.
     route("GET", "/api/session", ANY),
     route("DELETE", "/api/session", ANY),

@@ -156,6 +156,10 @@ pub(crate) async fn detect(
             "kind": found.kind, "confidence": "high", "endpoint": found.url, "name": found.title,
             "slug": found.slug.map(|slug| slug.to_string()),
         }]),
+        // For people: what was tried, and what came of it.
+        Err(why) if member::<bool>(&members, "explain", "true or false")? == Some(true) => {
+            return Err(Problem::bad_request(format!("Nothing was recognised at {url}: {why}.")));
+        }
         Err(why) => {
             tracing::debug!(url, why, "nothing was detected");
             json!([])

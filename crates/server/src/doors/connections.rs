@@ -13,9 +13,10 @@ use protocols::executor::{BadBody, Members, member, members};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sources::config::{OAuth, Text};
-use sources::{ConnectionView, Offer};
+use sources::{ConnectionView, Offer, Sources};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tools::{ConnectionName, Slug};
 
 /// Owner, integration and name.
 type Place = Path<(String, String, String)>;
@@ -37,7 +38,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<
     Ok(answer(StatusCode::OK, &views.iter().map(shown).collect()))
 }
 
-/// `POST /api/connections {owner, name, integration, template, value | values | from | oauth | handoff}`.
+/// `POST /api/connections {owner, name, integration, template, value | values | from | oauth | handoff, replace?}`.
 pub(crate) async fn create(
     State(app): State<Arc<App>>,
     caller: Caller,
@@ -51,6 +52,10 @@ pub(crate) async fn create(
     let (sources, slug) = (catalogue::sources(&app)?, catalogue::parse_slug(&integration)?);
     let offer = offer(&members)?;
     let is_handed_off = offer.is_handed_off;
+    if member::<bool>(&members, "replace", "true or false")? == Some(false) {
+        let owner = text("owner")?;
+        refuse_existing(sources, &slug, owner.as_deref().unwrap_or("org"), &name).await?;
+    }
     let mut made = sources.offered(&slug, offer).map_err(wrong)?;
     made.owner = text("owner")?;
     made.description = text("description")?;
@@ -65,6 +70,27 @@ pub(crate) async fn create(
     let mut told = shown(&view);
     told["url"] = url.into();
     Ok(answer(StatusCode::OK, &told))
+}
+
+/// Refuses where there is a connection of this name with a credential: `replace: false` says that none may be written over.
+async fn refuse_existing(
+    sources: &Sources,
+    slug: &Slug,
+    owner: &str,
+    name: &str,
+) -> Result<(), Problem> {
+    let name = ConnectionName::normalised(name).map(|name| name.to_string()).unwrap_or_default();
+    match sources.connection_view(slug, owner, &name).await {
+        None => Ok(()),
+        // It holds nothing that could be lost: a source that is added has one at first.
+        Some(view) if view.template == "none" => Ok(()),
+        Some(_) => Err(Problem::tagged_conflict(
+            "ConnectionExistsError",
+            format!(
+                "There is a connection {slug}.{owner}.{name} already; airlock connection add --replace writes over it."
+            ),
+        )),
+    }
 }
 
 /// `GET /api/connections/{owner}/{integration}/{name}`.
@@ -163,8 +189,8 @@ pub(crate) async fn handed_off(
 ) -> Result<Response, Problem> {
     let found = catalogue::sources(&app)?.handed_off(&state).await?;
     let found = found.ok_or_else(Problem::no_callback)?;
-    let told =
-        json!({ "connection": found.connection, "label": found.label, "fields": found.fields });
+    let told = json!({ "connection": found.connection, "api": found.api, "host": found.host,
+                       "label": found.label, "fields": found.fields });
     Ok(answer(StatusCode::OK, &told))
 }
 

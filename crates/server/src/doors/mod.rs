@@ -17,6 +17,7 @@ pub(crate) mod server_proof;
 pub(crate) mod sessions;
 pub(crate) mod settings;
 pub(crate) mod sign_in;
+pub(crate) mod status;
 pub(crate) mod tokens;
 pub(crate) mod vault;
 

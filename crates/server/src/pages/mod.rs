@@ -4,4 +4,4 @@ mod console;
 mod questions;
 
 pub(crate) use console::{asset, handoff, missing, shell};
-pub(crate) use questions::questions;
+pub(crate) use questions::{count_open_questions, questions};

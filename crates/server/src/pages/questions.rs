@@ -76,6 +76,15 @@ impl Lists {
     }
 }
 
+/// How many questions are open, and whether that is all of them.
+pub(crate) async fn count_open_questions(
+    app: &App,
+    caller: &Caller,
+) -> Result<(usize, bool), Problem> {
+    let list = open(app, caller).await?;
+    Ok((list["questions"].as_array().map_or(0, Vec::len), list["complete"] == true))
+}
+
 async fn open(app: &App, caller: &Caller) -> Result<Value, Problem> {
     let owner = (!caller.sees_all_questions()).then(|| caller.name.clone());
     let phases = vec![Phase::Running, Phase::Paused, Phase::Parked];
@@ -102,7 +111,7 @@ async fn open(app: &App, caller: &Caller) -> Result<Value, Problem> {
             }));
         }
     }
-    let mut list = json!({ "questions": open, "complete": is_all });
+    let mut list = json!({ "questions": open, "complete": is_all, "time": app.clock.now() });
     // For those who decide: what of the configuration does not count, and what to do about it.
     let notice = app.sources.as_ref().and_then(Sources::trouble);
     if let Some(notice) = notice.filter(|_| caller.sees_all_questions()) {

@@ -15,6 +15,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use tools::minder::start_error;
 use tools::{Request, Source, Tool};
 
 /// What every command finds in its environment; the configuration and the call may say otherwise.
@@ -202,7 +203,7 @@ fn told_schema() -> serde_json::Value {
 fn not_started(error: SpawnError) -> Failure {
     let why = match error {
         SpawnError::Bad(bad) => bad.to_string(),
-        SpawnError::System(error) => error.kind().to_string(),
+        SpawnError::System(error) => start_error(&error),
         SpawnError::Uncaged(_) | SpawnError::Stopping => error.to_string(),
         SpawnError::Ours(error) => {
             tracing::warn!(%error, "a command could not be prepared");

@@ -31,6 +31,7 @@ mod rescue;
 mod room;
 mod row;
 mod seal;
+mod search;
 mod tail;
 mod trouble;
 mod wal;
@@ -48,8 +49,8 @@ pub use recovery::{MarkReport, RecoveryReport, StoreReport};
 pub use walk::RowReport;
 
 use crate::{
-    Append, DataLoss, ExecutionOverview, Finished, Journal, ListFilter, Listed, Notes, Record,
-    Records, StoreError,
+    Append, DataLoss, ExecutionOverview, ExecutionSearch, Finished, Journal, ListFilter, Listed,
+    Notes, Record, Records, SearchPage, StoreError,
 };
 use checkpoint::{Checkpoints, LogMax};
 use files::Folder;
@@ -392,6 +393,13 @@ impl Journal for SqliteStore {
 
     fn list(&self, filter: ListFilter) -> BoxFuture<'static, Result<Vec<Listed>, StoreError>> {
         self.read(move |conn| query::list(conn, &filter))
+    }
+
+    fn search(
+        &self,
+        search: ExecutionSearch,
+    ) -> BoxFuture<'static, Result<SearchPage, StoreError>> {
+        self.read(move |conn| search::search(conn, &search))
     }
 
     fn count(&self, phase: Phase, n_max: usize) -> BoxFuture<'static, Result<usize, StoreError>> {

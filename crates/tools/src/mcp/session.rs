@@ -7,6 +7,7 @@ use super::refusal::{self, sent_in_vain, too_narrow, unknown_caller, unmade, wan
 use super::{McpEndpoint, McpLimits, progress};
 use crate::child::{self, Running};
 use crate::envelope::Trouble;
+use crate::minder::start_error;
 use crate::{Credential, Minding, Place, Program, Request};
 use rmcp::ServiceExt as _;
 use rmcp::model::{CallToolRequestParams, CallToolResult, PaginatedRequestParams, Tool};
@@ -347,7 +348,7 @@ impl Sessions {
             .map(|(name, value)| (name.to_owned(), value.to_owned()));
         program.env.extend(extra);
         child::start(self.minding, &program)
-            .map_err(|error| format!("its program could not be started: {}", error.kind()))
+            .map_err(|error| format!("its program could not be started: {}", start_error(&error)))
     }
 
     pub(super) async fn close(&self) {

@@ -7,6 +7,7 @@ mod ended;
 mod events;
 mod inbound;
 mod outbound;
+mod since;
 mod wait;
 
 pub(crate) use answers::{answers, questions};
@@ -160,10 +161,10 @@ pub(crate) async fn list(
     caller: Caller,
     query: Query,
 ) -> Result<Response, Problem> {
-    let filter = inbound::filter(&query, &caller)?;
-    let n_max = filter.n_max;
-    let listed = app.engine.list(filter).await?;
-    Ok(outbound::list(&listed, n_max))
+    let now = app.clock.now();
+    let search = inbound::search(&query, &caller, now)?;
+    let page = app.engine.search(search).await?;
+    Ok(outbound::list(&page, now))
 }
 
 /// The execution that an id names, and the question if it is one's.

@@ -3,10 +3,10 @@
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use lifecycle::{ExecutionId, Phase};
+use lifecycle::{ExecutionId, Phase, Timestamp, ToolPath};
 use protocols::executor::{Account, Asked, QuestionReader, Told, outbound};
 use serde_json::{Value, json};
-use store::Listed;
+use store::{OutcomeKind, SearchHit, SearchPage};
 
 use crate::error::Problem;
 
@@ -57,24 +57,48 @@ pub(super) fn still_running(execution: ExecutionId) -> Response {
     envelope(execution, StatusCode::ACCEPTED, outbound::running(execution))
 }
 
-/// A page of the list.
-pub(super) fn list(listed: &[Listed], n_max: usize) -> Response {
-    let line = |listed: &Listed| {
-        json!({
-            "executionId": listed.execution,
-            "status": phase(listed.standing.phase),
-            "caller": listed.standing.caller,
-            "created": listed.created,
-            "last": listed.last,
-        })
-    };
-    let mut body = json!({ "executions": listed.iter().map(line).collect::<Vec<Value>>() });
-    if listed.len() == n_max
-        && let Some(last) = listed.last()
-    {
-        body["next"] = last.execution.to_string().into();
+/// A page of the list, and the server's time: ages are reckoned from it.
+pub(super) fn list(page: &SearchPage, now: Timestamp) -> Response {
+    let lines: Vec<Value> = page.hits.iter().map(|hit| line(hit, now)).collect();
+    let mut body = json!({ "executions": lines, "time": now });
+    if let Some(next) = page.next {
+        body["next"] = next.to_string().into();
     }
     (StatusCode::OK, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+}
+
+fn line(SearchHit { listed, details }: &SearchHit, now: Timestamp) -> Value {
+    let until = details.ended.unwrap_or(now);
+    let tools: Vec<_> = details.tools.iter().map(ToolPath::as_str).collect();
+    let mut line = json!({
+        "executionId": listed.execution,
+        "status": phase(listed.standing.phase),
+        "caller": listed.standing.caller,
+        "created": listed.created,
+        "last": listed.last,
+        "durationMs": until.0.saturating_sub(listed.created.0).max(0),
+        "tools": tools,
+    });
+    let mut put = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            line[name] = value;
+        }
+    };
+    put("outcome", details.outcome.map(|outcome| outcome_word(outcome).into()));
+    if let Some(OutcomeKind::Failed(code)) = details.outcome {
+        put("code", Some(json!(code)));
+    }
+    put("ended", details.ended.map(|ended| json!(ended)));
+    put("activeMs", details.active_ms.map(Value::from));
+    line
+}
+
+const fn outcome_word(outcome: OutcomeKind) -> &'static str {
+    match outcome {
+        OutcomeKind::Completed => "completed",
+        OutcomeKind::Failed(_) => "failed",
+        OutcomeKind::Cancelled => "cancelled",
+    }
 }
 
 pub(super) fn envelope(execution: ExecutionId, status: StatusCode, body: String) -> Response {

@@ -33,8 +33,11 @@ export async function openCard(question, call) {
       const isSent = await withElevation(raising, () => post(`/api/executions/${question.id}/resume?wait=0`, body));
       if (isSent) say(`You ${WORDS[action]} ${call.tool}.`);
       else for (const button of buttons.children) button.disabled = false;
-    } catch (refused) {
-      problem.textContent = refused.message;
+    } catch (failed) {
+      // The browser's own words for a lost connection, such as "Failed to fetch", help nobody.
+      const isLost = failed instanceof TypeError;
+      problem.textContent = isLost ? "The server was not reached, and your answer may not have arrived. Try again." : failed.message;
+      problem.toggleAttribute("data-unreached", isLost);
       problem.hidden = false;
       for (const button of buttons.children) button.disabled = false;
     }
@@ -44,7 +47,7 @@ export async function openCard(question, call) {
     element("button", { class: "no", type: "button", on: { click: () => answer("decline") } }, "Decline"),
     element("button", { type: "button", on: { click: () => answer("cancel") } }, "Cancel"));
   const submit = (event) => { event.preventDefault(); answer("accept"); };
-  return frame(question, call, [
+  return frame(question, call, { isForm: !fields.isEmpty }, [
     interaction?.url ? link(interaction.url) : null,
     element("form", { novalidate: true, on: { submit } }, edit?.node, fields.node,
       question.kind === "approval"
@@ -57,7 +60,7 @@ export async function openCard(question, call) {
 // A question that was answered, by whom and when.
 export function closedCard(question, call, time) {
   const { action, by, at, arguments: edited } = question.answer;
-  return frame(question, edited ? { ...call, args: call.own } : call, [
+  return frame(question, edited ? { ...call, args: call.own } : call, { isForm: question.kind === "form" }, [
     element("p", { class: action === "accept" ? "good" : "problem" },
       `${capital(WORDS[action] ?? action)} by ${by}, `, time(at), edited ? ", with other arguments:" : "."),
     edited ? element("div", { class: "boxed changed", tabindex: 0, role: "region", "aria-label": "Changed arguments" }, value(edited)) : null,
@@ -68,10 +71,11 @@ const capital = (word) => word[0].toUpperCase() + word.slice(1);
 
 // A question that can no longer be answered because its execution is over.
 export function expiredCard(question, call) {
-  return frame(question, call, element("p", { class: "problem" }, "Nobody answered in time: the execution is over."));
+  return frame(question, call, { isForm: question.kind === "form" }, element("p", { class: "problem" }, "Nobody answered in time: the execution is over."));
 }
 
-function frame(question, call, inside) {
+// A form's fields say what is wanted: what its tool was called with, often the form's own schema, is folded below them.
+function frame(question, call, { isForm }, inside) {
   const [title, ...rest] = question.message.split("\n");
   // The arguments follow the message; they are laid out below.
   const more = rest.join("\n").split("\nArguments:\n")[0].trim();
@@ -79,9 +83,13 @@ function frame(question, call, inside) {
     element("h2", {}, title),
     more ? element("pre", {}, more) : null,
     element("p", {}, element("code", { class: "address" }, `tools.${call.tool}`)),
-    element("h3", {}, "Arguments"), element("div", { class: "boxed", tabindex: 0, role: "region", "aria-label": "Arguments" }, value(call.args)),
-    inside);
+    isForm ? null : element("h3", {}, "Arguments"), isForm ? null : args(call),
+    inside,
+    isForm ? element("details", {}, element("summary", {}, "What the tool was called with"), args(call)) : null);
 }
+
+const args = (call) =>
+  element("div", { class: "boxed", tabindex: 0, role: "region", "aria-label": "Arguments" }, value(call.args));
 
 // Only pages are linked: an address such as javascript: is shown and does nothing.
 function link(url) {

@@ -6,15 +6,24 @@ import { element, say, show, time } from "./dom.js";
 import { done, script, value } from "./show.js";
 import { Story } from "./story.js";
 
+// How long to wait before a server that was not reached is asked again.
+const RETRY_MS = 2000;
+
 export async function decision(id) {
   let execution;
-  try {
-    ({ execution } = await get(`/api/executions/${encodeURIComponent(id)}`));
-  } catch (problem) {
-    const gone = problem instanceof Refused && problem.status === 404;
-    return show("Not found", element("h1", {}, gone ? "There is no such question" : "Not reached"),
-      element("p", {}, gone ? "It may have been removed, or belong to somebody else." : problem.message),
-      element("p", {}, element("a", { href: "/" }, "All open questions")));
+  while (!execution) {
+    try {
+      ({ execution } = await get(`/api/executions/${encodeURIComponent(id)}`));
+    } catch (problem) {
+      const isThere = problem instanceof Refused;
+      const gone = isThere && problem.status === 404;
+      const why = isThere ? problem.message : "The server cannot be reached. Trying again …";
+      show("Not found", element("h1", {}, gone ? "There is no such question" : "Not reached"),
+        element("p", {}, gone ? "It may have been removed, or belong to somebody else." : why),
+        element("p", {}, element("a", { href: "/" }, "All open questions")));
+      if (isThere) return;
+      await new Promise((wake) => setTimeout(wake, RETRY_MS));
+    }
   }
   const page = new Page(id, execution);
   const events = `/api/executions/${encodeURIComponent(execution)}/events`;
@@ -48,6 +57,8 @@ class Page {
 
   connected(is) {
     this.status.textContent = is || this.story.outcome ? "" : "Not connected. Trying again …";
+    // What could not be sent meanwhile can be now: the words that said so are old.
+    if (is) for (const old of this.questions.querySelectorAll("[data-unreached]")) old.hidden = true;
     // Questions whose details could not be read while the connection was gone.
     if (is && [...this.cards.values()].some((card) => card.state === "failed")) this.draw();
   }
@@ -101,7 +112,10 @@ class Page {
     else {
       put(element("article", { class: "card", "data-question": question.id }, "…"));
       openCard(question, call).then((node) => { if (this.cards.get(question.id) === card) put(node); },
-        (problem) => { card.state = "failed"; this.status.textContent = problem.message; });
+        (problem) => {
+          card.state = "failed";
+          this.status.textContent = problem instanceof Refused ? problem.message : "Not connected. Trying again …";
+        });
     }
   }
 

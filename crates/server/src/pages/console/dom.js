@@ -1,5 +1,7 @@
 // Builds elements. Text goes in as text: nothing that a program says can become markup.
 
+import { serverNow } from "./session.js";
+
 export function element(tag, attributes, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes ?? {})) {
@@ -29,7 +31,27 @@ export function show(title, ...children) {
   document.getElementById("main").replaceChildren(...present(children));
 }
 
+// A moment as its age by the server's clock: this machine's may differ. The date is in the tooltip.
 export function time(ms) {
   const at = new Date(ms);
-  return element("time", { datetime: at.toISOString() }, at.toLocaleString());
+  return element("time", { datetime: at.toISOString(), title: at.toLocaleString() }, age(ms, serverNow()));
+}
+
+// How often ages that stand on the page are reckoned anew.
+const AGES_MS = 15_000;
+
+setInterval(() => {
+  for (const node of document.querySelectorAll("time")) node.textContent = age(Date.parse(node.dateTime), serverNow());
+}, AGES_MS);
+
+const UNITS = [["day", 86_400_000], ["hour", 3_600_000], ["minute", 60_000]];
+
+// "3 minutes ago", "in 6 days".
+export function age(ms, now) {
+  const away = Math.abs(now - ms);
+  const [unit, length] = UNITS.find(([, length]) => away >= length) ?? ["second", 1000];
+  const n = Math.floor(away / length);
+  if (unit === "second" && n < 5) return "just now";
+  const words = `${n} ${unit}${n === 1 ? "" : "s"}`;
+  return ms > now ? `in ${words}` : `${words} ago`;
 }

@@ -2,6 +2,7 @@
 
 const state = location.hash.slice(1);
 const about = document.getElementById("about");
+const next = document.getElementById("next");
 const form = document.getElementById("form");
 const address = `/api/handoffs/${encodeURIComponent(state)}`;
 
@@ -12,9 +13,13 @@ function say(text) {
   about.textContent = text;
 }
 
+// What people call the fields of connections.
+const NAMES = { value: "Secret", user: "User name", password: "Password", token: "Token", name: "Name" };
+
 function field(name) {
   const label = document.createElement("label");
-  label.textContent = name;
+  label.className = "field";
+  label.textContent = NAMES[name] ?? name;
   const input = document.createElement("input");
   input.name = name;
   input.required = true;
@@ -32,7 +37,8 @@ async function send(event) {
   const answer = await fetch(address, { method: "POST", headers, body });
   if (answer.ok) {
     form.remove();
-    say("Done. You can close this page.");
+    next.textContent = "What waited for this secret goes on by itself. You can close this page.";
+    say("The secret is stored.");
   } else {
     say((await answer.json()).message ?? "That did not work.");
   }
@@ -44,10 +50,14 @@ async function begin() {
     say("Nobody waits for a secret here any more. Ask for a new link.");
     return;
   }
-  const { connection, label, fields } = await answer.json();
-  say(`For the connection ${connection}${label ? ` (${label})` : ""}. Only this server sees what you enter.`);
+  const { connection, api, host, label, fields } = await answer.json();
+  const where = host ? ` at ${host}` : "";
+  say(`For ${api ?? connection}${where}: the connection ${connection}${label ? ` (${label})` : ""}.`);
+  next.textContent = "Only this server sees what you enter. It is stored encrypted, and sent "
+    + `${host ? `to ${host}` : "to that source"} with calls of this connection. The link works once; what waits for the secret then goes on.`;
   const button = document.createElement("button");
   button.textContent = "Save";
+  button.className = "yes";
   form.append(...fields.map(field), button);
   form.hidden = false;
   form.addEventListener("submit", send);

@@ -5,6 +5,10 @@ import { element, say, show } from "./dom.js";
 import { browsers } from "./browsers.js";
 import { inbox } from "./inbox.js";
 import { decision } from "./decision.js";
+import { learnServerTime } from "./session.js";
+
+// How long to wait before a server that was not reached is asked again.
+const RETRY_MS = 2000;
 
 async function start() {
   const code = new URLSearchParams(location.hash.slice(1)).get("code");
@@ -24,12 +28,19 @@ const isSignedIn = () => get("/api/session").then((answer) => answer.body.mayAns
 
 async function enter() {
   let session;
-  try {
-    session = (await get("/api/session")).body;
-  } catch (problem) {
-    if (problem instanceof Refused && problem.status === 401) return signIn();
-    return show("Not reached", element("h1", {}, "The server does not answer"), element("p", {}, problem.message));
+  while (!session) {
+    try {
+      session = (await get("/api/session")).body;
+    } catch (problem) {
+      if (problem instanceof Refused && problem.status === 401) return signIn();
+      const isThere = problem instanceof Refused;
+      show("Not reached", element("h1", {}, "The server does not answer"),
+        element("p", {}, isThere ? problem.message : "It cannot be reached. Trying again …"));
+      if (isThere) return;
+      await new Promise((wake) => setTimeout(wake, RETRY_MS));
+    }
   }
+  await learnServerTime();
   header(session);
   addEventListener(SIGNED_OUT, ended);
   const asked = location.pathname.match(/^\/resume\/([^/]+)$/);

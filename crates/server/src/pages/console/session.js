@@ -68,6 +68,9 @@ async function currentServer() {
   return server;
 }
 
+// Asks the server for its time, so that ages are right from the first one on.
+export const learnServerTime = () => currentServer().then(() => true, () => false);
+
 // The server's time, as far as it is known.
 export const serverNow = () => Date.now() + (server?.ahead ?? 0);
 

@@ -11,6 +11,7 @@ mod mark;
 mod reading;
 mod records;
 mod recovery;
+mod search;
 mod tail;
 mod torn_log;
 mod trouble;

@@ -1,0 +1,68 @@
+//! Which executions are meant: the options that lists and exports have in common.
+
+use client::{Status, Which};
+use lifecycle::ExecutionId;
+
+/// Which executions.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct Filters {
+    /// Only those that failed.
+    #[arg(long, conflicts_with = "outcome")]
+    failed: bool,
+    /// Only those that ended like this.
+    #[arg(long, value_enum)]
+    outcome: Option<Outcomes>,
+    /// Only those of this caller, for administrators.
+    #[arg(long, value_name = "NAME")]
+    caller: Option<String>,
+    /// Only those that called such a tool: a path, or a pattern such as 'github.*', as in policies.
+    #[arg(long, value_name = "TOOL")]
+    tool: Option<String>,
+    /// Only those that began since then: a time before now by the server's clock, such as 90m, 2h or 7d, or a date in
+    /// UTC, such as 2026-01-31 or 2026-01-31T12:00Z.
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+}
+
+/// How an execution can have ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Outcomes {
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+impl Filters {
+    /// A page of the executions that are meant, as the server is asked for it.
+    pub(crate) fn page(
+        &self,
+        status: Option<Status>,
+        limit: usize,
+        after: Option<ExecutionId>,
+    ) -> Which {
+        let outcome = match (self.failed, self.outcome) {
+            (true, _) | (false, Some(Outcomes::Failed)) => Some("failed"),
+            (false, Some(Outcomes::Completed)) => Some("completed"),
+            (false, Some(Outcomes::Cancelled)) => Some("cancelled"),
+            (false, None) => None,
+        };
+        Which {
+            status,
+            limit: Some(limit),
+            after,
+            caller: self.caller.clone(),
+            outcome: outcome.map(str::to_owned),
+            tool: self.tool.clone(),
+            since: self.since.clone(),
+        }
+    }
+
+    /// Whether any is given.
+    pub(crate) const fn is_any(&self) -> bool {
+        self.failed
+            || self.outcome.is_some()
+            || self.caller.is_some()
+            || self.tool.is_some()
+            || self.since.is_some()
+    }
+}

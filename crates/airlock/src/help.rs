@@ -1,0 +1,103 @@
+//! The groups of verbs that `airlock --help` shows.
+
+use clap::Command;
+
+/// Verbs that belong together, in the order of the page.
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("Programs and tools", &["run", "call", "tools", "resume", "executions", "export"]),
+    ("The server", &["serve", "status", "stop", "logs", "doctor", "store", "settings"]),
+    ("Where tools come from", &["init", "trust", "source", "connection", "vault"]),
+    ("Who may do what", &["policy", "token", "open", "sign-in", "sessions"]),
+    (
+        "Other protocols",
+        &["mcp", "exec", "exec-server", "repl", "repl-server", "journal", "runner"],
+    ),
+    ("This command line", &["server", "completions", "man"]),
+];
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    not done: the program failed, there is no such thing, or no server
+  2    the command line made no sense, or a file could not be read
+  3    a limit was reached: time, memory, calls or bytes
+  4    the program failed after a call was declined
+  5    the data directory is damaged, or holds less than was acknowledged
+  6    paused: it waits for an answer
+  70   Airlock itself broke
+  130  interrupted, or cancelled
+
+airlock VERB --help says more about a verb.";
+
+/// The command line with its verbs in groups.
+pub(crate) fn grouped(command: Command) -> Command {
+    let verbs = verbs_text(&command);
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{verbs}Options:\n{{options}}\n\n{EXIT_CODES}"
+    );
+    command.help_template(template)
+}
+
+fn verbs_text(command: &Command) -> String {
+    let width = GROUPS.iter().flat_map(|(_, verbs)| *verbs).map(|verb| verb.len()).max();
+    let width = width.unwrap_or_default();
+    let mut text = String::new();
+    for (title, verbs) in GROUPS {
+        text.push_str(&format!("{title}:\n"));
+        for verb in verbs {
+            let about = command.find_subcommand(verb).and_then(Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            text.push_str(&format!("  {verb:<width$}  {about}\n"));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_verb_is_in_one_group() {
+        let command = crate::Cli::command();
+        let visible = command.get_subcommands().filter(|verb| !verb.is_hide_set());
+        let mut visible: Vec<_> = visible.map(|verb| verb.get_name().to_owned()).collect();
+        let mut grouped: Vec<_> =
+            GROUPS.iter().flat_map(|(_, verbs)| *verbs).map(|verb| (*verb).to_owned()).collect();
+        visible.sort();
+        grouped.sort();
+        assert_eq!(grouped, visible);
+    }
+
+    /// Verbs whose options the page describes in prose of its own, in another place.
+    const ELSEWHERE: [&str; 8] =
+        ["mcp", "exec", "exec-server", "repl", "repl-server", "runner", "journal", "vault"];
+
+    #[test]
+    fn the_page_names_every_verb_and_option() {
+        let page = include_str!("../../../docs/cli.md");
+        let mut missing = BTreeSet::new();
+        let mut queue = vec![(String::new(), crate::Cli::command())];
+        while let Some((path, command)) = queue.pop() {
+            for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
+                let name = verb.get_name().to_owned();
+                if !page.contains(&format!("`{name}")) && !page.contains(&format!("{path}{name}")) {
+                    missing.insert(format!("{path}{name}"));
+                }
+                if !ELSEWHERE.contains(&name.as_str()) {
+                    queue.push((format!("{path}{name} "), verb.clone()));
+                }
+            }
+            for option in command.get_arguments().filter(|option| !option.is_hide_set()) {
+                let Some(long) = option.get_long() else { continue };
+                if !page.contains(&format!("--{long}")) {
+                    missing.insert(format!("{path}--{long}"));
+                }
+            }
+        }
+        assert_eq!(missing, BTreeSet::new(), "docs/cli.md does not name these");
+    }
+}
