@@ -13,6 +13,7 @@ mod duration;
 mod exec;
 mod exec_server;
 mod executions;
+mod executor_cli;
 mod exit;
 mod housing;
 mod init;
@@ -105,6 +106,11 @@ pub fn main() -> std::process::ExitCode {
     if let Some(code) = server::exec_server::enter_if_asked() {
         return code;
     }
+    if program_name() == EXECUTOR
+        && let Some(exit) = executor_cli::run(&std::env::args_os().collect::<Vec<_>>())
+    {
+        return exit.into();
+    }
     let exit = match parsed() {
         Ok(Cli { verb: Verb::Run(args) }) => run::run(args),
         Ok(Cli { verb: Verb::Call(args) }) => call::call(&args),
@@ -141,7 +147,10 @@ pub fn main() -> std::process::ExitCode {
 }
 
 fn parsed() -> Result<Cli, clap::Error> {
-    let matches = command_line(&program_name()).try_get_matches()?;
+    let words: Vec<_> = std::env::args_os().collect();
+    let program = program_name();
+    let words = if program == EXECUTOR { executor_cli::airlock_words(words) } else { words };
+    let matches = command_line(&program).try_get_matches_from(words)?;
     Cli::from_arg_matches(&matches)
 }
 
@@ -151,13 +160,16 @@ fn program_name() -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
+/// The name under which the verbs of Executor are answered as Executor does.
+const EXECUTOR: &str = "executor";
+
 /// Verbs with `--server` on which `--base-url` could mean the address of an API.
 const API_VERBS: [&str; 2] = ["source", "connection"];
 
 /// The command line of the program of this name. `--server` was called `--base-url`: that name remains, hidden, except
 /// where it could mean an API. Under the name `executor` it is the server everywhere, as it is in Executor.
 fn command_line(program: &str) -> Command {
-    let is_executor = program == "executor";
+    let is_executor = program == EXECUTOR;
     let mut command = Cli::command();
     if is_executor {
         command = command.mut_subcommand("source", |source| {

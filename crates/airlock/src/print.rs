@@ -69,6 +69,11 @@ pub(crate) fn result(value: &Json) {
     line(&mut io::stdout().lock(), &shown);
 }
 
+/// A word without our name before it, for scripts that match on it.
+pub(crate) fn bare_note(text: &str) {
+    line(&mut io::stderr().lock(), &tamed(text));
+}
+
 /// A word from Airlock itself.
 pub(crate) fn note(text: &str) {
     line(&mut io::stderr().lock(), &format!("airlock: {text}"));
@@ -120,6 +125,12 @@ pub(crate) fn usage(mut refused: clap::Error) -> Exit {
     // As for a closed pipe below.
     let _ = refused.print();
     if refused.exit_code() == 0 { Exit::Good } else { Exit::Usage }
+}
+
+/// The same where Executor's command line is meant, which has one code for every error.
+pub(crate) fn usage_as_executor(refused: &clap::Error) -> Exit {
+    let _ = refused.print();
+    if refused.exit_code() == 0 { Exit::Good } else { Exit::Failed }
 }
 
 /// Words that people type at other programs, with the verbs that do that here.

@@ -11,6 +11,7 @@ mod supervisor;
 mod takeover;
 
 pub(crate) use args::{Args, ReplArgs};
+pub(crate) use takeover::stop as stop_owner;
 
 use crate::doctor::hiding::VISIBLE_FILES;
 use crate::housing::Housing;

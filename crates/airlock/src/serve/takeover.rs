@@ -68,7 +68,7 @@ fn replace(data_dir: &Path) -> anyhow::Result<SqliteStore> {
 
 /// Sends SIGTERM to the owner of the directory, after checking that the process has its lock file open: a pid of another
 /// PID namespace, or one that was reused, may be any process.
-fn stop(pid: u32, data_dir: &Path) -> anyhow::Result<()> {
+pub(crate) fn stop(pid: u32, data_dir: &Path) -> anyhow::Result<()> {
     let lock = std::fs::metadata(lock_file(data_dir))?;
     let has_it_open = |entry: std::fs::DirEntry| {
         std::fs::metadata(entry.path())

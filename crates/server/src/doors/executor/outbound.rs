@@ -1,11 +1,15 @@
 //! Envelopes as responses. Everything about an execution carries its id in a header.
 
+use axum::body::{Body, Bytes};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use lifecycle::{ExecutionId, Phase};
-use protocols::executor::{Account, Asked, QuestionReader, Told, outbound};
+use futures_util::stream;
+use lifecycle::{ExecutionId, Json, Outcome, Phase};
+use protocols::executor::outbound::SplitEnvelope;
+use protocols::executor::{Account, Asked, QuestionReader, RESULT_BYTES_MAX, Told, outbound};
 use serde_json::{Value, json};
+use std::convert::Infallible;
 use store::Listed;
 
 use crate::error::Problem;
@@ -17,14 +21,45 @@ pub(super) fn told(
     execution: ExecutionId,
     account: &Account,
     told: Told<'_>,
-    reader: &QuestionReader,
+    (reader, limit): (&QuestionReader, Option<usize>),
 ) -> Response {
     match told {
         Told::Asked(asked) => envelope(execution, StatusCode::OK, outbound::paused(asked, reader)),
-        Told::Over(outcome) => {
-            envelope(execution, StatusCode::OK, outbound::completed(execution, account, outcome))
-        }
+        Told::Over(outcome) => over(execution, account, outcome, limit),
         Told::Parked => about(execution, Problem::parked(execution).into_response()),
+    }
+}
+
+/// How it ended. With a limit, a larger value is left out; without one, a large value is streamed from where it is held.
+fn over(
+    execution: ExecutionId,
+    account: &Account,
+    outcome: &Outcome,
+    limit: Option<usize>,
+) -> Response {
+    let split = match limit {
+        Some(_) => None,
+        None => outbound::split(execution, account, outcome),
+    };
+    let Some(SplitEnvelope { head, value, tail }) = split else {
+        let limit = limit.unwrap_or(RESULT_BYTES_MAX);
+        return envelope(
+            execution,
+            StatusCode::OK,
+            outbound::completed(execution, account, outcome, limit),
+        );
+    };
+    let parts = [Bytes::from(head), Bytes::from_owner(ValueText(value)), Bytes::from(tail)];
+    let body = Body::from_stream(stream::iter(parts.map(Ok::<_, Infallible>)));
+    about(execution, ([(CONTENT_TYPE, "application/json")], body).into_response())
+}
+
+/// The text of a value, which the body of a response shares.
+struct ValueText(Json);
+
+impl AsRef<[u8]> for ValueText {
+    fn as_ref(&self) -> &[u8] {
+        self.0.text().as_bytes()
     }
 }
 
@@ -33,11 +68,11 @@ pub(super) fn now(
     execution: ExecutionId,
     account: &Account,
     standing: Told<'_>,
-    reader: &QuestionReader,
+    (reader, limit): (&QuestionReader, Option<usize>),
 ) -> Response {
     match standing {
         Told::Asked(asked) => shown(execution, asked, reader),
-        Told::Over(_) => told(execution, account, standing, reader),
+        Told::Over(_) => told(execution, account, standing, (reader, limit)),
         Told::Parked => envelope(execution, StatusCode::OK, outbound::parked(execution)),
     }
 }

@@ -40,6 +40,8 @@ pub(super) struct Terms {
     pub(super) is_downgraded: bool,
     /// How long a call waits before it is answered with a handle.
     pub(super) wait: Duration,
+    /// Whether the URL says how long.
+    pub(super) names_wait: bool,
     /// Whether the catalogue's tools are listed beside `execute`.
     pub(super) direct: bool,
 }
@@ -65,7 +67,8 @@ impl Terms {
             (Some(wanted), _) => wanted,
         };
         let is_downgraded = wanted == Some(Mode::Model) && mode != Mode::Model;
-        let wait = query.get("wait", "a number of milliseconds")?.unwrap_or(WAIT_MS_USUALLY);
+        let named = query.get("wait", "a number of milliseconds")?;
+        let (wait, names_wait) = (named.unwrap_or(WAIT_MS_USUALLY), named.is_some());
         let direct = match query.text("tools") {
             None | Some("execute") => false,
             Some("direct") => true,
@@ -74,7 +77,7 @@ impl Terms {
             }
         };
         let wait = Duration::from_millis(wait.min(WAIT_MS_MAX));
-        Ok(Self { mode, is_downgraded, wait, direct })
+        Ok(Self { mode, is_downgraded, wait, names_wait, direct })
     }
 }
 
