@@ -361,14 +361,14 @@ impl Snapshot {
         let known = self.tools().filter(|found| !hides(found)).map(|found| found.path());
         let suggestions = suggest(tool.as_str(), known);
         let hint = match (trouble, suggestions.as_slice()) {
-            (Some(trouble), _) => format!(" Its source \"{first}\" is in trouble: {trouble}"),
+            (Some(trouble), _) => format!(". Its source \"{first}\" is in trouble: {trouble}"),
             (None, []) => String::new(),
-            (None, some) => format!(" Did you mean {}?", some.join(", ")),
+            (None, some) => format!(". Did you mean {}?", some.join(", ")),
         };
         let details = serde_json::json!({ "path": tool, "suggestions": suggestions });
         Failure {
             details: Json::from_value(&details).ok(),
-            ..Failure::new(FailureCode::ToolNotFound, format!("Tool not found: {tool}.{hint}"))
+            ..Failure::new(FailureCode::ToolNotFound, format!("Tool not found: {tool}{hint}"))
         }
     }
 }

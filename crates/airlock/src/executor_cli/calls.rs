@@ -4,7 +4,7 @@ use super::browse;
 use super::target::{Target, sentence};
 use crate::{Exit, print};
 use client::{Asks, HttpClient, Id, Reply, Standing};
-use lifecycle::{Answer, Json};
+use lifecycle::{Answer, Cut, Json, pretty};
 use serde_json::{Map, Value, json};
 
 /// Most lines of an error that are printed; `--log-level debug` prints all.
@@ -12,6 +12,9 @@ const ERROR_LINES_MAX: usize = 24;
 
 /// Largest input that is read from a file.
 const INPUT_BYTES_MAX: u64 = 16 << 20;
+
+/// Most characters of a schema that are printed.
+const TEXT_CHARS_MAX: usize = 30_000;
 
 /// Deepest place of a schema for which a sample is made.
 const SAMPLE_DEPTH_MAX: usize = 4;
@@ -195,15 +198,16 @@ fn advice(target: &Target, client: &HttpClient, asks: &Asks) -> String {
     let mut text = format!("\nApprove in browser:\n  {}\n", page(client, asks));
     let flags = target.flags(client);
     let resume = format!("executor resume --execution-id {} {flags}", asks.question);
-    let schema = asks.schema.as_ref().filter(|_| asks.url.is_none());
-    let Some(schema) = schema else {
+    let Some(schema) = asks.schema.as_ref().filter(|_| asks.url.is_none()) else {
         return text + &format!("\nCLI fallback:\n  {resume} --action accept");
     };
-    let schema: Value = serde_json::from_str(schema.text()).unwrap_or_default();
-    if schema.as_object().is_some_and(|members| !members.is_empty()) {
-        text.push_str(&format!("\nRequested schema:\n{schema:#}\n"));
+    let form: Value = serde_json::from_str(schema.text()).unwrap_or_default();
+    if form.as_object().is_some_and(|members| !members.is_empty()) {
+        let mut shown = Cut::at(TEXT_CHARS_MAX);
+        pretty(schema.text(), &mut shown);
+        text.push_str(&format!("\nRequested schema:\n{}\n", shown.done()));
     }
-    let content = crate::reach::shell_word(&sample(&schema, 0).to_string());
+    let content = crate::reach::shell_word(&sample(&form, 0).to_string());
     text + &format!(
         "\nCLI fallback:\n  {resume} --action accept --content {content}\n  {resume} --action decline\n  {resume} --action cancel"
     )
@@ -266,12 +270,12 @@ fn order(words: &[String]) -> Result<Order, String> {
     if let Some((last, before)) = words.split_last() {
         let last = last.trim();
         if last.starts_with('{') {
-            (words, input) = (before, Value::Object(object(last)?).to_string());
+            (words, input) = (before, checked(last)?);
         } else if let Some(file) = last.strip_prefix('@') {
             let file = std::fs::File::open(file)
                 .map_err(|error| format!("Could not read argument file {file}: {}", error.kind()))
                 .and_then(|open| crate::input::read(file, open, INPUT_BYTES_MAX))?;
-            (words, input) = (before, Value::Object(object(&file)?).to_string());
+            (words, input) = (before, checked(&file)?);
         }
     }
     let is_good = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
@@ -281,6 +285,11 @@ fn order(words: &[String]) -> Result<Order, String> {
     }
     let names = words.iter().flat_map(|word| word.split('.')).filter(|name| !name.is_empty());
     Ok(Order { path: names.map(str::to_owned).collect(), input })
+}
+
+/// The text of an object, as it was written: the order of its members is the caller's.
+fn checked(text: &str) -> Result<String, String> {
+    object(text).map(|_| text.trim().to_owned())
 }
 
 fn object(text: &str) -> Result<Map<String, Value>, String> {

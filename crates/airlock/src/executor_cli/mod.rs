@@ -4,6 +4,7 @@
 mod browse;
 mod calls;
 mod daemon;
+pub(crate) mod import;
 mod profiles;
 mod target;
 

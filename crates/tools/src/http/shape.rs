@@ -282,6 +282,11 @@ mod tests {
         assert_eq!(page["error"]["retryable"], true);
         let rejected = said(401, "text/plain", b"bad key");
         assert_eq!(rejected["error"]["code"], "connection_rejected");
+        let recovery = &rejected["error"]["details"]["recovery"];
+        assert_eq!(recovery["startOAuthTool"], "executor.coreTools.oauth.start");
+        assert!(
+            recovery["connectionInstructions"].as_str().unwrap().contains("createConnectionTool")
+        );
         assert_eq!(
             rejected["error"]["details"]["upstream"],
             json!({"status": 401, "body": "bad key"})

@@ -1,7 +1,7 @@
 //! Envelopes as responses. Everything about an execution carries its id in a header.
 
 use axum::body::{Body, Bytes};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
@@ -49,9 +49,12 @@ fn over(
             outbound::completed(execution, account, outcome, limit),
         );
     };
+    let n_bytes = head.len() + value.text().len() + tail.len();
     let parts = [Bytes::from(head), Bytes::from_owner(ValueText(value)), Bytes::from(tail)];
     let body = Body::from_stream(stream::iter(parts.map(Ok::<_, Infallible>)));
-    about(execution, ([(CONTENT_TYPE, "application/json")], body).into_response())
+    let kind = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let length = (CONTENT_LENGTH, HeaderValue::from(n_bytes));
+    about(execution, ([kind, length], body).into_response())
 }
 
 /// The text of a value, which the body of a response shares.

@@ -18,10 +18,6 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long `resume` waits for the page where a person decides, with a client that hears of progress: its timer starts anew
-/// with each word. Others give up after a minute.
-const BROWSER_WAIT: Duration = Duration::from_mins(10);
-
 /// How long a client that has tasks waits before it gets one.
 const TASK_AFTER: Duration = Duration::from_secs(2);
 
@@ -195,16 +191,12 @@ impl Call<'_> {
     fn patience(&self) -> Duration {
         match self.has_tasks() {
             true => self.visit.terms.wait.min(TASK_AFTER),
-            false if self.waits_for_page() => BROWSER_WAIT,
+            false if self.tool == "resume" && self.manner == Manner::Browser => {
+                let hears = self.context.is_some_and(|it| it.meta.get_progress_token().is_some());
+                self.visit.terms.page_wait(hears)
+            }
             false => self.visit.terms.wait,
         }
-    }
-
-    /// Whether this call waits for a decision on a page, and its client is kept informed meanwhile.
-    fn waits_for_page(&self) -> bool {
-        let hears = self.context.is_some_and(|it| it.meta.get_progress_token().is_some());
-        let is_resume = self.tool == "resume" && self.manner == Manner::Browser;
-        is_resume && hears && !self.visit.terms.names_wait
     }
 
     fn has_tasks(&self) -> bool {

@@ -46,7 +46,16 @@ pub(super) struct Terms {
     pub(super) direct: bool,
 }
 
+/// How long `resume` waits for the page where a person decides, with a client that hears of progress: its timer starts anew
+/// with each word. Others give up after a minute.
+const PAGE_WAIT: Duration = Duration::from_mins(10);
+
 impl Terms {
+    /// How long `resume` waits for a decision on the page; `hears` is whether the client asks for progress.
+    pub(super) fn page_wait(&self, hears: bool) -> Duration {
+        if hears && !self.names_wait { PAGE_WAIT } else { self.wait }
+    }
+
     /// What the URL asks for, as far as `answers` permits it.
     pub(super) fn read(query: &Query, answers: AnswerRole) -> Result<Self, Problem> {
         let wanted = match (query.text("elicitation_mode"), query.text("allow_model_resume")) {
@@ -92,6 +101,19 @@ mod tests {
         let query = Query::from_request_parts(&mut request.into_parts().0, &()).await.unwrap();
         let terms = Terms::read(&query, AnswerRole::Model).ok()?;
         Some((terms.mode, u64::try_from(terms.wait.as_millis()).unwrap(), terms.direct))
+    }
+
+    #[tokio::test]
+    async fn a_decision_on_the_page_is_awaited_for_ten_minutes_where_the_client_hears_of_progress()
+    {
+        for (text, hears, expected_ms) in
+            [("", true, 600_000), ("", false, 50_000), ("wait=5", true, 5), ("wait=5", false, 5)]
+        {
+            let request = Request::builder().uri(format!("/mcp?{text}")).body(()).unwrap();
+            let query = Query::from_request_parts(&mut request.into_parts().0, &()).await.unwrap();
+            let terms = Terms::read(&query, AnswerRole::Person).unwrap();
+            assert_eq!(terms.page_wait(hears).as_millis(), expected_ms, "{text} {hears}");
+        }
     }
 
     #[tokio::test]
