@@ -59,6 +59,11 @@ pub(crate) enum StartError {
 
 /// Where the server of this data directory listens; starts one if none runs. Blocks.
 pub(crate) fn running(data_dir: &Path) -> Result<String, StartError> {
+    running_at(data_dir, None)
+}
+
+/// The same; a server that is started listens at `listen`, where that is given.
+pub(crate) fn running_at(data_dir: &Path, listen: Option<&str>) -> Result<String, StartError> {
     let deadline = Instant::now() + BOOT_MAX;
     let trouble = |error| StartError::Directory(data_dir.to_owned(), error);
     if let Some(url) = listening(data_dir) {
@@ -87,7 +92,7 @@ pub(crate) fn running(data_dir: &Path) -> Result<String, StartError> {
     if is_supervised(data_dir) {
         return await_supervisor(data_dir, deadline);
     }
-    start(data_dir, deadline)
+    start(data_dir, deadline, listen)
 }
 
 /// Whether the record says that a supervisor starts the server, or an operator with an account of its own.
@@ -134,10 +139,12 @@ fn wait(data_dir: &Path, deadline: Instant) -> Result<(), StartError> {
     Ok(())
 }
 
-fn start(data_dir: &Path, deadline: Instant) -> Result<String, StartError> {
+fn start(data_dir: &Path, deadline: Instant, listen: Option<&str>) -> Result<String, StartError> {
     let log = data_dir.join(LOG_FILE);
     let trouble = |error| StartError::Directory(log.clone(), error);
-    for listen in LISTEN {
+    let named = listen.map(|address| ["--listen", address]);
+    let addresses = named.as_ref().map_or(LISTEN.to_vec(), |named| vec![&named[..]]);
+    for listen in addresses {
         let mut child = spawn(data_dir, listen, &log).map_err(trouble)?;
         if let Some(url) = ready(&mut child, deadline) {
             return Ok(url);

@@ -1,9 +1,14 @@
 //! `airlock init`: writes a configuration to begin with.
 
+use crate::executor_cli::import;
 use crate::{Exit, print};
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+
+/// Largest executor.jsonc that is read.
+const IMPORT_BYTES_MAX: u64 = 4 << 20;
 
 /// What is written. Its examples are checked with it.
 const TEMPLATE: &str = include_str!("init/airlock.toml");
@@ -27,11 +32,15 @@ pub(crate) struct Args {
     /// Where it is written, as JSON.
     #[arg(long)]
     json: bool,
+    /// Takes the sources of an executor.jsonc over, instead of the examples.
+    #[arg(long, value_name = "FILE")]
+    from_executor: Option<PathBuf>,
 }
 
 const HELP: &str = "\
 Examples:
   airlock init --user
+  airlock init --user --from-executor ~/project/executor.jsonc
   airlock call hello.org.main.greet '{\"name\":\"Ann\"}'     asks, and then greets
 
 Exit codes:
@@ -40,8 +49,16 @@ Exit codes:
 
 /// Writes it, and tells where.
 pub(crate) fn init(args: &Args) -> Exit {
+    let text = match args.from_executor.as_deref().map(imported) {
+        None => TEMPLATE.to_owned(),
+        Some(Ok(text)) => text,
+        Some(Err(why)) => {
+            print::note(&why);
+            return Exit::Usage;
+        }
+    };
     if args.print {
-        print::report(TEMPLATE.trim_end());
+        print::report(text.trim_end());
         return Exit::Good;
     }
     let path = match args.user {
@@ -54,7 +71,7 @@ pub(crate) fn init(args: &Args) -> Exit {
             }
         },
     };
-    match write(&path, args.force) {
+    match write(&path, &text, args.force) {
         Ok(()) => {
             let shown = path.display().to_string();
             print::told(args.json, &serde_json::json!({ "file": shown }), |_| shown.clone());
@@ -74,7 +91,19 @@ pub(crate) fn init(args: &Args) -> Exit {
     }
 }
 
-fn write(path: &Path, over: bool) -> io::Result<()> {
+/// The configuration that an executor.jsonc stands for; notes say what a person still has to do.
+fn imported(file: &Path) -> Result<String, String> {
+    let shown = file.display();
+    let open = std::fs::File::open(file);
+    let open = open.map_err(|error| format!("cannot open {shown}: {error}"))?;
+    let text = crate::input::read(&shown.to_string(), open, IMPORT_BYTES_MAX)?;
+    let made = import::import(&text).map_err(|why| format!("cannot import {shown}: {why}"))?;
+    made.notes.iter().for_each(|note| print::note(&print::tamed(note)));
+    print::note(&format!("{} sources were taken over", made.n_sources));
+    Ok(made.text)
+}
+
+fn write(path: &Path, text: &str, over: bool) -> io::Result<()> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder)?;
     }
@@ -83,7 +112,10 @@ fn write(path: &Path, over: bool) -> io::Result<()> {
         true => options.write(true).create(true).truncate(true),
         false => options.write(true).create_new(true),
     };
-    options.open(path)?.write_all(TEMPLATE.as_bytes())
+    options
+        .mode(if text == TEMPLATE { 0o666 } else { 0o600 })
+        .open(path)?
+        .write_all(text.as_bytes())
 }
 
 #[cfg(test)]
@@ -108,11 +140,11 @@ mod tests {
     fn a_file_that_is_there_is_not_lost() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("new/airlock.toml");
-        write(&path, false).unwrap();
-        let again = write(&path, false).unwrap_err();
+        write(&path, TEMPLATE, false).unwrap();
+        let again = write(&path, TEMPLATE, false).unwrap_err();
         assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
         std::fs::write(&path, "# mine").unwrap();
-        write(&path, true).unwrap();
+        write(&path, TEMPLATE, true).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), TEMPLATE);
     }
 }

@@ -13,6 +13,7 @@ mod duration;
 mod exec;
 mod exec_server;
 mod executions;
+mod executor_cli;
 mod exit;
 mod export;
 mod help;
@@ -116,6 +117,11 @@ pub fn main() -> std::process::ExitCode {
     if let Some(code) = server::exec_server::enter_if_asked() {
         return code;
     }
+    if program_name() == EXECUTOR
+        && let Some(exit) = executor_cli::run(&std::env::args_os().collect::<Vec<_>>())
+    {
+        return exit.into();
+    }
     let exit = match parsed() {
         Ok(Cli { verb: Verb::Run(args) }) => run::run(args),
         Ok(Cli { verb: Verb::Call(args) }) => call::call(&args),
@@ -156,10 +162,12 @@ pub fn main() -> std::process::ExitCode {
 }
 
 fn parsed() -> Result<Cli, clap::Error> {
+    let words: Vec<_> = std::env::args_os().collect();
     let program = program_name();
-    let matches = command_line(&program).try_get_matches()?;
-    if program != "executor" {
-        renamed::warn(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()));
+    let words = if program == EXECUTOR { executor_cli::airlock_words(words) } else { words };
+    let matches = command_line(&program).try_get_matches_from(&words)?;
+    if program != EXECUTOR {
+        renamed::warn(words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()));
     }
     Cli::from_arg_matches(&matches)
 }
@@ -170,13 +178,16 @@ fn program_name() -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
+/// The name under which the verbs of Executor are answered as Executor does.
+const EXECUTOR: &str = "executor";
+
 /// Verbs with `--server` on which `--base-url` could mean the address of an API.
 const API_VERBS: [&str; 2] = ["source", "connection"];
 
 /// The command line of the program of this name. `--server` was called `--base-url`: that name remains, hidden, except
 /// where it could mean an API. Under the name `executor` it is the server everywhere, as it is in Executor.
 fn command_line(program: &str) -> Command {
-    let is_executor = program == "executor";
+    let is_executor = program == EXECUTOR;
     let mut command = Cli::command();
     if is_executor {
         command = command.mut_subcommand("source", |source| {

@@ -69,6 +69,11 @@ pub(crate) fn result(value: &Json) {
     line(&mut io::stdout().lock(), &shown);
 }
 
+/// A word without our name before it, for scripts that match on it.
+pub(crate) fn bare_note(text: &str) {
+    line(&mut io::stderr().lock(), &tamed(text));
+}
+
 /// What went wrong, in the form of all errors: `error: ` and what happened; lines that begin with `hint: ` say what to do.
 pub(crate) fn error(text: &str) {
     let word = if io::stderr().is_terminal() { bold("error") } else { "error".to_owned() };
@@ -126,6 +131,12 @@ pub(crate) fn usage(mut refused: clap::Error) -> Exit {
     // As for a closed pipe below.
     let _ = refused.print();
     if refused.exit_code() == 0 { Exit::Good } else { Exit::Usage }
+}
+
+/// The same where Executor's command line is meant, which has one code for every error.
+pub(crate) fn usage_as_executor(refused: &clap::Error) -> Exit {
+    let _ = refused.print();
+    if refused.exit_code() == 0 { Exit::Good } else { Exit::Failed }
 }
 
 /// Words that people type at other programs, with the verbs that do that here.

@@ -79,6 +79,11 @@ impl Reach {
         errand_at(self.client(started), errand)
     }
 
+    /// A client, or why there is none. A server is started where none is named and none runs.
+    pub(crate) fn started_client(&self) -> Result<HttpClient, String> {
+        self.client(started).map_err(|unreached| unreached.why)
+    }
+
     /// Whether there is a server without starting one.
     pub(crate) fn is_there(&self) -> bool {
         self.client(owner).is_ok()

@@ -254,6 +254,22 @@ impl World {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_words_of_a_source_are_read_before_anybody_searches() {
+    let world = World::new().await;
+    world.add("things", &world.api, json!({}), OAuth::default()).await;
+    let catalogue = world.place.house.engine.catalogue();
+    let indexed = async {
+        while !catalogue.snapshot().is_indexed("things") {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    };
+    let waited = tokio::time::timeout(std::time::Duration::from_secs(30), indexed).await;
+    assert!(waited.is_ok(), "nobody searched, and the index is there");
+    world.place.sources.shutdown().await;
+    world.place.house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nothing_that_a_public_source_or_server_publishes_leads_inside() {
     let world = World::new().await;
     let auth = format!("http://auth.example.test:{}", world.public.port);

@@ -7,8 +7,10 @@
     reason = "a test that cannot go on should stop; it owns and awaits its children"
 )]
 
+mod house;
 mod served;
 
+use house::{House, api};
 use serde_json::{Value, json};
 use served::{Client, airlock};
 use std::io::{BufRead as _, BufReader};
@@ -60,6 +62,406 @@ fn the_published_command_line_calls_pauses_and_resumes() {
     assert_eq!(resume("exec_00000000-0000-4000-8000-000000000001", "accept").0, Some(1));
 }
 
+#[test]
+fn the_published_command_line_browses_tools() {
+    let Some(binary) = installed() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(&folder.path().join("data"));
+    let cli = Cli { binary, home: folder.path().join("home"), url: server.url.clone() };
+    let says = |words: &[&str]| {
+        let (code, told, error) = cli.says(words);
+        assert_eq!((code, error.as_str()), (Some(0), ""), "{words:?} {told}");
+        told
+    };
+    let all = says(&["call", "--help"]);
+    assert!(all.contains("Subcommands:") && all.contains("  demo "), "{all}");
+    let below = says(&["call", "demo", "--help"]);
+    assert!(below.contains("  append  tool, 1 path"), "{below}");
+    let matching = says(&["call", "demo", "--help", "--match", "append"]);
+    assert!(matching.contains("append") && !matching.contains("  echo"), "{matching}");
+    let leaf = says(&["call", "demo", "add", "--help"]);
+    assert!(leaf.contains("Tool: demo.add") && leaf.contains("a: number"), "{leaf}");
+}
+
+/// The same words under the name `executor` and at the published binary: what is printed, and how it ends.
+#[test]
+fn a_link_named_executor_prints_and_exits_as_the_published_command_line() {
+    let Some(binary) = installed() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(&folder.path().join("data"));
+    let published = Cli { binary, home: folder.path().join("home"), url: server.url.clone() };
+    let ours = Cli { binary: link(folder.path()), ..published.clone() };
+    let same: [&[&str]; 10] = [
+        &["call", "demo", "add", r#"{"a":1,"b":2}"#],
+        &["call", "demo.echo", r#"{"message":{"b":1,"a":[2]}}"#],
+        &["call", "demo", "fail", r#"{"message":"no luck"}"#],
+        &["call", "no", "such", "tool", "{}"],
+        &["tools", "search", "adds numbers"],
+        &["tools", "search", "list", "--namespace", "demo", "--limit", "2"],
+        &["tools", "sources"],
+        &["tools", "describe", "demo.add"],
+        &["call", "demo", "--help"],
+        &["call", "nowhere", "--help"],
+    ];
+    for words in same {
+        assert_eq!(ours.says(words), published.says(words), "{words:?}");
+    }
+    let (code, told, error) = ours.says(&["call", "demo", "add", "{\"a\":"]);
+    assert_eq!((code, told.as_str()), (Some(1), ""));
+    assert!(error.starts_with("Invalid JSON arguments: "), "{error}");
+    assert!(
+        published
+            .says(&["call", "demo", "add", "{\"a\":"])
+            .2
+            .starts_with("Invalid JSON arguments: ")
+    );
+}
+
+#[test]
+fn a_paused_call_and_its_resume_read_the_same_under_the_name_executor() {
+    let Some(binary) = installed() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(&folder.path().join("data"));
+    let published = Cli { binary, home: folder.path().join("home"), url: server.url.clone() };
+    let ours = Cli { binary: link(folder.path()), ..published.clone() };
+    let ask = ["call", "demo", "ask", r#"{"text":"x"}"#];
+    let [(our_id, our_text), (id, text)] = [&ours, &published].map(|cli| {
+        let (code, told, error) = cli.says(&ask);
+        assert_eq!((code, error.as_str()), (Some(0), ""), "{told}");
+        assert!(told.starts_with("Execution paused: "), "{told}");
+        let id =
+            told.lines().find_map(|line| line.strip_prefix("executionId: ")).unwrap().to_owned();
+        (id.clone(), told.replace(&id, "ID"))
+    });
+    assert_eq!(our_text, text);
+    assert!(text.contains("\nRequested schema:\n") && text.contains("CLI fallback:"), "{text}");
+    let decline =
+        |cli: &Cli, id: &str| cli.says(&["resume", "--execution-id", id, "--action", "decline"]);
+    let sentence =
+        "Tool \"demo.ask\" requires approval but the request was declined by the user.\n";
+    assert_eq!(decline(&ours, &our_id), (Some(1), String::new(), sentence.to_owned()));
+    assert_eq!(decline(&published, &id), (Some(1), String::new(), sentence.to_owned()));
+    let (code, _, error) =
+        ours.says(&["resume", "--execution-id", "exec_00000000-0000-4000-8000-000000000001"]);
+    assert_eq!(code, Some(1));
+    assert!(error.starts_with("No paused execution: "), "{error}");
+}
+
+#[test]
+fn profiles_web_and_daemon_have_executors_words_under_the_name_executor() {
+    let folder = tempfile::tempdir().unwrap();
+    let binary = link(folder.path());
+    let data = folder.path().join("data");
+    let says = |words: &[&str]| {
+        let mut command = Command::new(&binary);
+        command.args(words).env("AIRLOCK_DATA_DIR", &data).env("HOME", folder.path());
+        let output = command.env_remove("AIRLOCK_URL").stdin(Stdio::null()).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let good = |words: &[&str]| {
+        let (code, told, error) = says(words);
+        assert_eq!((code, error.as_str()), (Some(0), ""), "{words:?} {told}");
+        told
+    };
+    let added =
+        "Saved server profile \"away\" (http://127.0.0.1:9).\nDefault server profile: away\n";
+    assert_eq!(good(&["server", "add", "away", "http://127.0.0.1:9"]), added);
+    assert_eq!(good(&["server", "list"]), "* away  http  http://127.0.0.1:9  away  env-auth\n");
+    let removed = "Removed server profile \"away\".\nNo default server profile is configured.\n";
+    assert_eq!(good(&["server", "remove", "away"]), removed);
+    let (code, _, error) = says(&["server", "use", "away"]);
+    assert_eq!((code, error.as_str()), (Some(1), "No server profile named \"away\".\n"));
+
+    assert_eq!(good(&["daemon", "status"]), "Daemon not running at http://127.0.0.1:4788.\n");
+    let ready = good(&["daemon", "run", "--port", "0"]);
+    let url = ready.trim().strip_prefix("Daemon ready on ").unwrap().to_owned();
+    assert_eq!(good(&["daemon", "run"]), format!("Daemon already running at {url}.\n"));
+    assert!(good(&["daemon", "status"]).starts_with(&format!("Daemon running at {url} (pid ")));
+    let web = good(&["web"]);
+    assert!(
+        web.starts_with(&format!("Executor is ready.\nWeb:     {url}\nMCP:     {url}/mcp\n")),
+        "{web}"
+    );
+    let stopped = good(&["daemon", "stop"]);
+    assert!(stopped.ends_with(&format!("Daemon stopped at {url}.\n")), "{stopped}");
+    assert_eq!(good(&["daemon", "stop"]), "No daemon running at http://127.0.0.1:4788.\n");
+}
+
+#[test]
+fn a_result_over_a_megabyte_is_whole_and_with_a_limit_it_is_left_out() {
+    let house = House::with("");
+    let code = "console.log('l'); return { text: 'x'.repeat(3_000_000) }";
+    let answer = house.admin().execute(code).json();
+    let structured = &answer["structured"];
+    assert_eq!(structured["result"]["text"].as_str().map(str::len), Some(3_000_000));
+    assert_eq!((&structured["logs"], &structured["more"]), (&json!(["[log] l"]), &Value::Null));
+    let body = json!({ "code": code }).to_string();
+    let limited = house.admin().post("/api/executions?limit=1000", &body).json();
+    assert_eq!(limited["structured"]["result"], Value::Null);
+    assert_eq!(limited["structured"]["more"]["result"]["bytes"], 3_000_011);
+    let small = house.admin().post("/api/executions?limit=2", r#"{"code":"return 12345"}"#).json();
+    assert_eq!(small["structured"]["more"]["result"]["bytes"], 5);
+}
+
+#[test]
+fn unknown_and_blocked_tools_are_values_that_name_them() {
+    let house = House::with("");
+    add_things(&house);
+    let error = |code: &str| house.run(code)["error"].clone();
+    let missing = error("return await tools.nope.org.main.x({})");
+    assert_eq!(missing["code"], "tool_not_found");
+    assert!(missing["message"].as_str().unwrap().starts_with("Tool not found: nope.org.main.x"));
+    assert_eq!(error("return await tools.nope.x()")["code"], "tool_not_found");
+    let near = error("return await tools.things.org.main.t.gett({})");
+    assert_eq!(near["details"]["suggestions"], json!(["things.org.main.t.get"]));
+    let without = error("return await tools.things.org.main.t.get({})");
+    assert_eq!(without["code"], "invalid_tool_arguments");
+    assert!(
+        without["message"].as_str().unwrap().starts_with("Missing required path parameter: id")
+    );
+
+    let ask =
+        json!({ "owner": "org", "pattern": "things.org.main.t.get", "action": "require_approval" });
+    let policy = house.admin().post("/api/policies", &ask.to_string()).json();
+    let paused =
+        house.admin().execute("return await tools.things.org.main.t.get({ id: '1' })").json();
+    let begins = "Execution paused: Approve tools.things.org.main.t.get? (matched policy: things.org.main.t.get)\n\n\
+                  GET /things/{id}\n\nArguments:\n";
+    assert!(paused["text"].as_str().unwrap().starts_with(begins), "{paused}");
+    let change = json!({ "action": "block" }).to_string();
+    let path = format!("/api/policies/{}", policy["id"].as_str().unwrap());
+    let headers = [("Content-Type", "application/json")];
+    assert_eq!(house.admin().send("PATCH", &path, &headers, &change).status, 200);
+    let blocked = error("return await tools.things.org.main.t.get({ id: '1' })");
+    assert_eq!(blocked["code"], "tool_blocked");
+    assert_eq!(blocked["message"], "Tool blocked by policy: things.org.main.t.get");
+    assert_eq!(blocked["details"]["_tag"], "ToolBlockedError");
+}
+
+#[test]
+fn a_question_is_shown_and_answered_in_any_session() {
+    let house = House::with("");
+    let admin = house.admin();
+    let place = |id: &str| format!("/api/mcp-sessions/any/executions/{id}");
+    for (action, status, text) in [
+        ("accept", "approved", "I've approved it"),
+        ("decline", "denied", "I've denied it"),
+        ("cancel", "canceled", "I've canceled it"),
+    ] {
+        let asked = admin.execute("return await tools.demo.ask({ text: 'x' })");
+        let id = asked.question();
+        let shown = admin.get(&place(&id)).json();
+        assert_eq!(shown["structured"]["executionId"], json!(id));
+        assert!(shown["text"].as_str().unwrap().starts_with("Execution paused: "));
+        let resume = format!("{}/resume", place(&id));
+        let wrong = admin.post(&resume, r#"{"action":"maybe"}"#);
+        assert_eq!(
+            (wrong.status, wrong.json()),
+            (400, json!({ "error": "Invalid approval response" }))
+        );
+        let told = admin.post(&resume, &json!({ "action": action }).to_string()).json();
+        let structured = json!({ "status": status, "executionId": id });
+        let expected = json!({ "status": "completed", "text": text, "structured": structured, "isError": false });
+        assert_eq!(told, expected);
+        let gone = json!({ "error": "Paused execution not found" });
+        for answer in [admin.get(&place(&id)), admin.post(&resume, r#"{"action":"accept"}"#)] {
+            assert_eq!((answer.status, answer.json()), (404, gone.clone()));
+        }
+    }
+}
+
+#[test]
+fn a_link_to_the_page_names_the_mcp_session_and_resume_waits_for_the_decision() {
+    let house = House::with("");
+    let admin = house.admin();
+    let ask = |session: &str, message: Value| {
+        let headers = [
+            ("Content-Type", "application/json"),
+            ("Accept", "application/json, text/event-stream"),
+            ("Mcp-Session-Id", session),
+        ];
+        admin.send("POST", "/mcp?elicitation_mode=browser", &headers, &message.to_string())
+    };
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
+    let session = ask("", hello).header("mcp-session-id").expect("a session").to_owned();
+    ask(&session, json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    let call = |id: u32, tool: &str, args: Value| {
+        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": { "name": tool, "arguments": args, "_meta": { "progressToken": id } } })
+    };
+    let code = json!({ "code": "return await tools.demo.ask({ text: 'x' })" });
+    let asked = ask(&session, call(2, "execute", code)).body;
+    let after = asked.split("/resume/").nth(1).unwrap_or_else(|| panic!("no link: {asked}"));
+    let question = after.split('?').next().unwrap().to_owned();
+    let link = format!("/resume/{question}?mcp_session_id={session}");
+    assert!(asked.contains(&link), "{asked}");
+
+    let waited = std::thread::scope(|scope| {
+        let resume = call(3, "resume", json!({ "executionId": question }));
+        let waiting = scope.spawn(|| ask(&session, resume).body);
+        let path = format!("/api/mcp-sessions/{session}/executions/{question}/resume");
+        assert_eq!(admin.post(&path, r#"{"action":"accept"}"#).status, 200);
+        waiting.join().unwrap()
+    });
+    assert!(waited.contains(r#""approved":true"#), "{waited}");
+    let missing = call(4, "resume", json!({ "executionId": "exec_nope" }));
+    let missing = ask(&session, missing).body;
+    assert!(missing.contains("No paused execution: exec_nope"), "{missing}");
+    let tools = ask(&session, json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/list" })).body;
+    assert!(tools.contains("\"Execute TypeScript in a sandboxed runtime"), "{tools}");
+    let skill = ask(&session, call(6, "skills", json!({ "name": "execute" }))).body;
+    assert!(
+        skill.contains("Execute TypeScript in a sandboxed runtime")
+            && skill.contains("## Workflow"),
+        "{skill}"
+    );
+}
+
+#[test]
+fn an_answer_without_a_body_is_a_bad_request() {
+    let house = House::with("");
+    let id = house.admin().execute("return await tools.demo.ask({ text: 'x' })").question();
+    let answer = house.admin().send("POST", &format!("/api/executions/{id}/resume"), &[], "");
+    assert_eq!((answer.status, answer.json()["_tag"].clone()), (400, json!("BadRequestError")));
+}
+
+#[test]
+fn connections_say_which_source_is_missing_and_take_one_value() {
+    let house = House::with("");
+    add_things(&house);
+    let connect = |more: Value| {
+        let mut body = json!({ "owner": "org", "name": "second", "integration": "things" });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        house.admin().post("/api/connections", &body.to_string())
+    };
+    let unknown = connect(json!({ "integration": "nope", "template": "none" }));
+    assert_eq!(unknown.status, 404);
+    assert_eq!(unknown.json()["_tag"], "IntegrationNotFoundError");
+    assert_eq!(unknown.json()["slug"], "nope");
+    let twofold = connect(json!({ "template": "bearer", "value": "v", "values": { "a": "b" } }));
+    assert_eq!(
+        (twofold.status, twofold.json()["_tag"].clone()),
+        (400, json!("InvalidConnectionInputError"))
+    );
+    let names = || house.admin().get("/api/connections?integration=things").json();
+    assert_eq!(names().as_array().map(Vec::len), Some(1), "nothing was left behind");
+    assert_eq!(connect(json!({ "template": "none", "value": "" })).status, 200);
+    let listed = house
+        .run("return await tools.executor.coreTools.connections.list({ integration: 'things' })");
+    let listed = listed["data"]["connections"].as_array().unwrap().clone();
+    assert_eq!(listed.len(), 2, "{listed:?}");
+    assert_eq!((&listed[1]["name"], &listed[1]["owner"]), (&json!("second"), &json!("org")));
+    let none = "return (await tools.executor.coreTools.connections.list({ owner: 'user' })).data.connections";
+    assert_eq!(house.run(none), json!([]));
+}
+
+#[test]
+fn large_and_bad_descriptions_are_answered_as_executor_does() {
+    let house = House::with("");
+    add_things(&house);
+    let again = add_spec(&house, "things", &api(&[("get", "/x", "x")]));
+    assert_eq!((again.status, again.json()["slug"].clone()), (409, json!("things")));
+    let bad = add_spec(&house, "bad", "no description");
+    assert_eq!((bad.status, bad.json()["_tag"].clone()), (400, json!("OpenApiParseError")));
+    let missing = house.admin().get("/api/integrations/nope");
+    assert_eq!((missing.status, missing.json()["slug"].clone()), (404, json!("nope")));
+
+    let mut large: Value = serde_json::from_str(&api(&[("get", "/x", "x")])).unwrap();
+    large["info"]["x-notes"] = "ä".repeat(3_500_000).into();
+    let added = add_spec(&house, "large", &large.to_string());
+    assert_eq!((added.status, added.json()["toolCount"].clone()), (200, json!(1)), "{added:?}");
+    let house = house.again();
+    assert_eq!(house.ready("large")["toolCount"], 1, "it is there after a restart");
+    assert_eq!(house.admin().send("DELETE", "/api/integrations/large", &[], "").status, 200);
+    assert!(house.again().source("large").is_none());
+
+    let house = House::with("");
+    let body =
+        json!({ "spec": api(&[("get", "/things/{id}", "get"), ("post", "/things", "add")]) });
+    let preview = house.admin().post("/api/openapi/preview", &body.to_string()).json();
+    let first = json!({ "operationId": "get", "method": "get", "path": "/things/{id}", "summary": null,
+        "tags": ["t"], "deprecated": false });
+    assert_eq!((&preview["operationCount"], &preview["toolCount"]), (&json!(2), &json!(2)));
+    assert!(preview["operations"].as_array().unwrap().contains(&first), "{preview}");
+    for name in [
+        "servers",
+        "tags",
+        "securitySchemes",
+        "authStrategies",
+        "headerPresets",
+        "oauth2Presets",
+        "tools",
+    ] {
+        assert!(preview[name].is_array(), "{name}: {preview}");
+    }
+}
+
+#[test]
+fn built_in_tools_and_search_results_have_executors_shape() {
+    let house = House::with("");
+    let tools = house.admin().get("/api/tools").json();
+    let row = tools.as_array().unwrap().iter().find(|tool| tool["address"] == "demo.add").unwrap();
+    assert_eq!((&row["owner"], &row["connection"]), (&json!("user"), &json!("coreTools")));
+    let only =
+        house.admin().get("/api/tools?owner=user&connection=coreTools&integration=demo").json();
+    assert!(only.as_array().unwrap().len() > 5);
+    let kinds = house.admin().get("/api/integrations").json();
+    assert!(kinds.as_array().unwrap().iter().all(|source| source["kind"] == "built-in"), "{kinds}");
+    let found =
+        house.admin().execute("return await tools.search({ query: 'adds numbers', limit: 1 })");
+    let begins = r#""result":{"items":[{"path":"demo.add","name":"demo.add","description":"#;
+    assert!(found.body.contains(begins), "{}", found.body);
+    assert!(found.body.contains(r#"],"total":"#) && found.body.contains(r#","nextOffset":"#));
+    let told = house.run(
+        "return (await tools.describe.tool({ path: 'executor.coreTools.connections.list' })).path",
+    );
+    assert_eq!(told, "executor.coreTools.connections.list");
+}
+
+#[test]
+fn a_form_that_cannot_be_checked_says_so_to_the_person() {
+    let house = House::with("");
+    let code = "return await tools.demo.form({ message: 'Who?', schema: { type: 'object', properties: { a: { type: 'strnig' } } } })";
+    let asked = house.admin().execute(code).json();
+    let message = asked["structured"]["interaction"]["message"].as_str().unwrap_or_default();
+    assert!(message.starts_with("Who?\n\nThe form of this question cannot be checked"), "{asked}");
+}
+
+#[test]
+fn an_executor_jsonc_becomes_a_configuration() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("executor.jsonc");
+    let text = "{ // mine\n \"sources\": [ { \"kind\": \"mcp\", \"transport\": \"stdio\", \"name\": \"files\", \"command\": \"npx\", \"args\": [\"x\"], }, ], }";
+    std::fs::write(&file, text).unwrap();
+    let output = airlock(&["init", "--print", "--from-executor"]).arg(&file).output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(printed.contains("[sources.files]") && printed.contains("npx"), "{printed}");
+    let notes = String::from_utf8(output.stderr).unwrap();
+    assert!(notes.contains("1 sources were taken over"), "{notes}");
+}
+
+fn add_spec(house: &House, slug: &str, text: &str) -> served::Answer {
+    let body = json!({ "slug": slug, "connect": true, "spec": { "kind": "blob", "value": text } });
+    house.admin().post("/api/openapi/specs", &body.to_string())
+}
+
+/// An API that is never reached.
+fn add_things(house: &House) {
+    let added = add_spec(house, "things", &api(&[("get", "/things/{id}", "get")]));
+    assert_eq!(added.status, 200, "{added:?}");
+}
+
+/// Our binary under the name `executor`.
+fn link(folder: &Path) -> PathBuf {
+    let link = folder.join("executor");
+    std::os::unix::fs::symlink(airlock(&[]).get_program(), &link).unwrap();
+    link
+}
+
+#[derive(Clone)]
 struct Cli {
     binary: PathBuf,
     home: PathBuf,
@@ -74,6 +476,7 @@ impl Cli {
             .args(["--base-url", &self.url])
             .env("HOME", &self.home)
             .env("EXECUTOR_DATA_DIR", self.home.join("executor"))
+            .env("AIRLOCK_DATA_DIR", self.home.join("airlock"))
             .env("EXECUTOR_API_KEY", SECRET)
             .stdin(Stdio::null())
             .output()

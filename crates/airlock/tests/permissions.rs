@@ -186,7 +186,8 @@ fn concrete(walk: &Walk, access: RouteAccess, path: &str) -> (String, String) {
         let answer = json!({ "executionId": question, "action": "accept" });
         let mut body = answer.clone();
         body["answers"] = json!([answer]);
-        return (path.replace("{id}", &execution), body.to_string());
+        let path = path.replace("{id}", &execution).replace("{session}", "any");
+        return (path, body.to_string());
     }
     let names = ["{id}", "{name}", "{slug}", "{owner}", "{key}", "{state}", "{capability}"];
     let path = names.iter().fold(path.to_owned(), |path, name| path.replace(name, "none"));

@@ -26,7 +26,7 @@ fn policies_are_made_changed_listed_and_removed_over_http() {
 
     let blocked = admin.execute("return await tools.demo.add({ a: 1, b: 2 })").json();
     assert!(
-        blocked["text"].as_str().unwrap().contains("There is no tool \"demo.add\"."),
+        blocked["text"].as_str().unwrap().contains("Tool blocked by policy: demo.add"),
         "{blocked}"
     );
     let found =
@@ -113,7 +113,10 @@ fn the_terminal_says_who_may_call_what_with_and_without_a_server() {
     let server = Served::start(dir.path(), &[]);
     let admin = server.client("admin");
     let gone = admin.execute("return await tools.demo.append({ line: 'x' })").json();
-    assert!(gone["text"].as_str().unwrap().contains("There is no tool"), "{gone}");
+    assert!(
+        gone["text"].as_str().unwrap().contains("Tool blocked by policy: demo.append"),
+        "{gone}"
+    );
     let (code, online) = said(&["policy", "add", "demo.add", "require_approval"]);
     assert_eq!(code, Some(0));
     assert_eq!(

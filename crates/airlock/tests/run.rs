@@ -54,7 +54,7 @@ fn a_project_file_brings_tools_and_policies_to_a_run() {
     assert_eq!(end(start(dir.path(), &["trust"])).exit, Some(0));
     let yes = end(start(dir.path(), &["run", "--yes", "-e", code]));
     assert_eq!(yes.exit, Some(0), "{yes:?}");
-    assert!(yes.stdout.contains("There is no tool"), "{yes:?}");
+    assert!(yes.stdout.contains("Tool blocked by policy: demo.add"), "{yes:?}");
     assert!(yes.stdout.contains("\"x\""), "{yes:?}");
     assert!(yes.stderr.contains("source down cannot be read"), "{yes:?}");
     let no = end(start(dir.path(), &["run", "--no", "-e", code]));
@@ -89,14 +89,14 @@ fn policies_that_are_kept_hold_for_a_run_whether_or_not_a_server_has_them() {
         assert_eq!(added.exit, Some(0), "{added:?}");
     }
     let ruled = run();
-    assert!(ruled.stdout.contains("There is no tool \\\"demo.add\\\""), "{ruled:?}");
+    assert!(ruled.stdout.contains("Tool blocked by policy: demo.add"), "{ruled:?}");
     assert!(ruled.stdout.ends_with(",{\"approved\":true,\"text\":\"x\"}]\n"), "{ruled:?}");
     // The server has the directory open, and writes there.
     let served = Served::start(&here.join("data"), &[]);
     let rule = r#"{"owner":"user","pattern":"demo.ask","action":"block"}"#;
     assert_eq!(served.client("admin").post("/api/policies", rule).status, 200);
     let both = run();
-    assert_eq!(both.stdout.matches("There is no tool").count(), 2, "{both:?}");
+    assert_eq!(both.stdout.matches("Tool blocked by policy").count(), 2, "{both:?}");
 }
 
 /// `run` with a token in the environment.

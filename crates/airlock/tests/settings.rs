@@ -157,7 +157,7 @@ fn settings_are_in_force_on_a_server_that_a_bridge_starts() {
     assert_ne!(answered["structuredContent"]["status"], "completed", "{answered}");
     // What the configuration blocks stays blocked, and the vault's key and hosts are the recorded ones.
     let blocked = bridge.call("execute", &json!({ "code": "return await tools.c.org.main.one()" }));
-    assert!(blocked.to_string().contains("There is no tool"), "{blocked}");
+    assert!(blocked.to_string().contains("Tool blocked by policy"), "{blocked}");
     let vault = done(verb(&data_dir, &["vault", "status", "--json"]));
     assert!(vault.stdout.contains(key.to_str().unwrap()), "{vault:?}");
     let address = owner.note.strip_prefix("http://").unwrap().to_owned();

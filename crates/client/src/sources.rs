@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 pub struct SourceLine {
     /// Its name in paths.
     pub slug: String,
-    /// `openapi`, `mcp`, `command` or `builtin`.
+    /// `openapi`, `mcp`, `command` or `built-in`.
     pub kind: String,
     /// What people call it.
     pub name: String,

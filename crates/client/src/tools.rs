@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// A tool as the server lists it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ToolLine {
-    /// `tools.` and its path.
+    /// Its path; `tools.` is before it where it belongs to a connection.
     pub address: String,
     /// What it is for.
     #[serde(default)]

@@ -1,6 +1,6 @@
 //! Answers of people: what a held call does because of one. Pure.
 
-use crate::decide::{Decision, approval_message, doubted, not_there};
+use crate::decide::{Decision, approval_message, doubted, refused};
 use crate::{
     Admission, Answer, AnswerAuthor, CallId, CallOutcome, Event, Failure, FailureCode, Json,
     Moment, Policy, Question, QuestionId, QuestionKind, Rejection, Revision, Rider, Stage, State,
@@ -181,7 +181,7 @@ fn instead(
         }
     };
     if policy.hides(&known.tool, traits) {
-        return Some(not_there(call, &known.tool));
+        return Some(refused(call, &known.tool));
     }
     match (question.revision, today?) {
         (_, Admission::Unfit(failure)) => {

@@ -204,7 +204,7 @@ fn new_call(
             // The tool is not known yet; nothing is dispatched before it is.
             let nature = Nature { read_only: true, runs: Runs::Here };
             let next = match policy.hides(&tool, Traits::lasting(true)) {
-                true => not_there(call, &tool),
+                true => refused(call, &tool),
                 false => Event::CallDeferred { call },
             };
             (nature, next)
@@ -256,12 +256,16 @@ pub(crate) fn judge(
             id: moment.question(0),
             call,
             kind: QuestionKind::Approval,
-            message: approval_message(tool, args, about, pattern),
+            message: {
+                // A tool that asks by itself states what it does; its question does not depend on the policy.
+                let describes = traits.asks && about.is_some();
+                approval_message(tool, args, about, pattern.filter(|_| !describes))
+            },
             revision,
             editable,
             answer_only: traits.answer_only,
         }),
-        Verdict::Refuse { .. } => not_there(call, tool),
+        Verdict::Refuse { .. } => refused(call, tool),
     }
 }
 
@@ -293,11 +297,9 @@ fn is_remembered(state: &State, tool: &ToolPath, revision: Option<Revision>) -> 
     revision.is_some_and(|revision| state.remembered.contains(&(tool.clone(), revision)))
 }
 
-/// A blocked tool looks as if it did not exist: who blocks it need not explain that to a program.
-pub(crate) fn not_there(call: CallId, tool: &ToolPath) -> Event {
-    let message = format!("There is no tool \"{tool}\".");
-    let failure = Failure::new(FailureCode::ToolNotFound, message);
-    Event::CallSettled { call, outcome: CallOutcome::Failed(failure) }
+/// What a call of a blocked tool receives. The failure does not contain the policy: patterns are for administrators.
+pub(crate) fn refused(call: CallId, tool: &ToolPath) -> Event {
+    Event::CallSettled { call, outcome: CallOutcome::Failed(Failure::blocked(tool)) }
 }
 
 pub(crate) fn approval_message(
@@ -306,9 +308,13 @@ pub(crate) fn approval_message(
     about: Option<String>,
     pattern: Option<String>,
 ) -> String {
+    let bare = tool.as_str().trim_start_matches("tools.");
     let first = match (about, pattern) {
-        (Some(about), _) => about,
-        (None, Some(pattern)) => format!("Approve {tool}? (matched policy: {pattern})"),
+        (Some(about), None) => about,
+        (about, Some(pattern)) => {
+            let asks = format!("Approve tools.{bare}? (matched policy: {pattern})");
+            about.map_or_else(|| asks.clone(), |about| format!("{asks}\n\n{about}"))
+        }
         (None, None) => format!("Approve {tool}?"),
     };
     let mut shown = Cut::at(SHOWN_ARGS_CHARS_MAX);

@@ -1,7 +1,7 @@
 //! Calls that wait for their sources: what happens when the wait begins, and when it ends. Pure.
 
 use crate::answered::{Again, asked_again};
-use crate::decide::{Decision, Judged, Moment, approval_message, doubted, judge, not_there};
+use crate::decide::{Decision, Judged, Moment, approval_message, doubted, judge, refused};
 use crate::{
     Admission, CallId, CallOutcome, Event, Json, Nature, Policy, Question, QuestionKind, Rejection,
     Runs, Stage, State, Traits, UnavailableSource,
@@ -36,7 +36,7 @@ pub(crate) fn admit_deferred(
     match admission {
         Admission::Unavailable(source) => match accepted {
             _ if policy.hides(&known.tool, Traits::lasting(true)) => {
-                Ok(vec![not_there(call, &known.tool)])
+                Ok(vec![refused(call, &known.tool)])
             }
             Some(question) => Ok(vec![ask_anew(moment, question, known, args, &source)]),
             None => settled(source.outcome),
@@ -47,7 +47,7 @@ pub(crate) fn admit_deferred(
             let nature = Nature { runs: Runs::Here, ..nature };
             let attempt = known.attempts.saturating_add(1);
             let next = match accepted {
-                Some(_) if policy.hides(&known.tool, traits) => not_there(call, &known.tool),
+                Some(_) if policy.hides(&known.tool, traits) => refused(call, &known.tool),
                 Some(question) if state.is_in_doubt(call, nature) => {
                     let answer_only = question.answer_only || traits.answer_only;
                     let id = moment.question(0);

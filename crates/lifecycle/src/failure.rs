@@ -34,6 +34,13 @@ impl Failure {
         Self::new(FailureCode::Declined, refusal(tool, "declined"))
     }
 
+    /// A policy blocks the tool, in Executor's sentence.
+    pub fn blocked(tool: &ToolPath) -> Self {
+        let path = tool.as_str().trim_start_matches("tools.");
+        let message = format!("Tool blocked by policy: {path}");
+        Self::new(FailureCode::Refused, message)
+    }
+
     /// A person waved the question away.
     pub fn question_cancelled(tool: &ToolPath) -> Self {
         Self::new(FailureCode::QuestionCancelled, refusal(tool, "cancelled"))

@@ -118,7 +118,7 @@ impl Policy {
         self
     }
 
-    /// Whether `tool` is blocked. To programs, and in what they can list and search, it does not exist.
+    /// Whether `tool` is blocked. Programs can neither list nor find it, and a call of it fails.
     pub fn hides(&self, tool: &ToolPath, traits: Traits) -> bool {
         self.strictest(tool, traits).is_some_and(|rule| rule.action == Action::Block)
     }

@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::auth::sessions::claimed_body_digest;
 use crate::error::Problem;
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{FromRequest, Request};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
@@ -24,6 +24,9 @@ const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 /// The bytes of a body that claims to be JSON.
 pub(crate) struct JsonBody(pub(crate) Bytes);
 
+/// The same, where a request without a body lacks members and not a content type.
+pub(crate) struct NeededJson(pub(crate) Bytes);
+
 /// The bytes of a body, whatever it claims to be.
 pub(crate) struct AnyBody(pub(crate) Bytes);
 
@@ -31,8 +34,25 @@ impl FromRequest<Arc<App>> for JsonBody {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &Arc<App>) -> Result<Self, Problem> {
-        claims_json(request.headers())?;
-        read(request.into_body()).await.map(Self)
+        read_json(request, BODY_BYTES_MAX).await.map(Self)
+    }
+}
+
+/// The bytes of a body that claims to be JSON and may have so many.
+pub(crate) async fn read_json(request: Request, n_bytes_max: usize) -> Result<Bytes, Problem> {
+    claims_json(request.headers())?;
+    read_up_to(request.into_body(), n_bytes_max).await
+}
+
+impl FromRequest<Arc<App>> for NeededJson {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &Arc<App>) -> Result<Self, Problem> {
+        let is_typed = request.headers().contains_key(CONTENT_TYPE);
+        if !is_typed && request.body().is_end_stream() {
+            return Err(Problem::bad_request("The body is missing; it is a JSON object."));
+        }
+        read_json(request, BODY_BYTES_MAX).await.map(Self)
     }
 }
 
@@ -46,7 +66,11 @@ impl FromRequest<Arc<App>> for AnyBody {
 
 /// All of a body, of any kind.
 pub(crate) async fn read(body: Body) -> Result<Bytes, Problem> {
-    let mut reading = pin!(whole(body));
+    read_up_to(body, BODY_BYTES_MAX).await
+}
+
+async fn read_up_to(body: Body, n_bytes_max: usize) -> Result<Bytes, Problem> {
+    let mut reading = pin!(whole(body, n_bytes_max));
     // Most come together with their heads: they need nobody who looks at the clock.
     if let Some(read) = reading.as_mut().now_or_never() {
         return read;
@@ -54,14 +78,14 @@ pub(crate) async fn read(body: Body) -> Result<Bytes, Problem> {
     tokio::time::timeout(BODY_TIME_MAX, reading).await.unwrap_or_else(|_| Err(Problem::too_slow()))
 }
 
-async fn whole(mut body: Body) -> Result<Bytes, Problem> {
+async fn whole(mut body: Body, n_bytes_max: usize) -> Result<Bytes, Problem> {
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(unreadable)?;
         let Ok(data) = frame.into_data() else { continue };
-        if first.len() + all.len() + data.len() > BODY_BYTES_MAX {
-            return Err(Problem::too_large(BODY_BYTES_MAX));
+        if first.len() + all.len() + data.len() > n_bytes_max {
+            return Err(Problem::too_large(n_bytes_max));
         }
         if first.is_empty() && all.is_empty() {
             first = data;

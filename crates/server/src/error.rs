@@ -21,6 +21,8 @@ pub(crate) struct Problem {
     trace_id: Option<String>,
     /// The scope that was missing, for pages that ask for it.
     scope: Option<Scope>,
+    /// The source that it is about, if it is about one.
+    slug: Option<String>,
 }
 
 /// The tag of a request that a caller's quota refuses.
@@ -33,8 +35,8 @@ impl Problem {
     }
 
     fn new(status: StatusCode, tag: &'static str, message: impl Into<String>) -> Self {
-        let (code, execution_id, trace_id, scope) = (None, None, None, None);
-        Self { status, tag, code, message: message.into(), execution_id, trace_id, scope }
+        let (code, execution_id, trace_id, scope, slug) = (None, None, None, None, None);
+        Self { status, tag, code, message: message.into(), execution_id, trace_id, scope, slug }
     }
 
     /// What programs read, as JSON.
@@ -52,6 +54,9 @@ impl Problem {
         }
         if let Some(scope) = self.scope {
             body.insert("scope".into(), scope.name().into());
+        }
+        if let Some(slug) = &self.slug {
+            body.insert("slug".into(), slug.as_str().into());
         }
         body.insert("message".into(), self.message.as_str().into());
         serde_json::Value::Object(body).to_string()
@@ -177,6 +182,11 @@ impl Problem {
 
     pub(crate) fn not_found(tag: &'static str, message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, tag, message)
+    }
+
+    /// The same about a source.
+    pub(crate) fn about_source(self, slug: impl Into<String>) -> Self {
+        Self { slug: Some(slug.into()), ..self }
     }
 
     /// A bad request with a tag that clients know.

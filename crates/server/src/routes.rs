@@ -97,6 +97,11 @@ fn all_doors() -> Router<Arc<App>> {
         .route("/api/policies/{id}/confirm", post(policies::confirm))
         .route("/api/policies/{id}", patch(policies::change).delete(policies::remove))
         .route("/mcp", get(mcp).post(mcp).delete(mcp))
+        .route("/api/mcp-sessions/{session}/executions/{id}", get(executor::show_in_session))
+        .route(
+            "/api/mcp-sessions/{session}/executions/{id}/resume",
+            post(executor::resume_in_session),
+        )
         .route("/api/tools", get(catalogue::tools))
         .route("/api/tools/schema", get(catalogue::schema))
         .route("/api/sources", post(catalogue::add_source))

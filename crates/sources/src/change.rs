@@ -28,7 +28,7 @@ impl Sources {
         };
         let mut known = self.0.known.lock().await;
         let entry = known.get_mut(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;
-        kept::put(&*self.0.setup.records, kept::SOURCE, slug.as_str(), &spec).await?;
+        kept::put_source(&*self.0.setup.records, slug.as_str(), &spec).await?;
         let (title, description) = words(&spec);
         entry.spec = spec;
         let Some(opened) = opened else {

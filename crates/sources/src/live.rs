@@ -251,7 +251,11 @@ impl Sources {
             self.follow(slug, server.clone(), entry.watching.clone());
         }
         entry.server = opened.server;
-        let change = self.0.setup.engine.catalogue().welcome(arrival);
+        let catalogue = self.0.setup.engine.catalogue();
+        let change = catalogue.welcome(arrival);
+        let (snapshot, name) = (catalogue.snapshot(), slug.to_string());
+        // Nobody waits for it: a search that comes before it is done waits for the rest of it only.
+        self.0.tasks.spawn_blocking(move || snapshot.index_source(&name));
         log(slug, &change);
         Ok(change)
     }

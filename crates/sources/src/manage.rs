@@ -75,7 +75,7 @@ const LIST: [Listed; 21] = [
     Listed(
         "executor.coreTools.connections.list",
         "Lists connections, without their secrets.",
-        &[],
+        &["integration?", "owner?"],
         ToolEffect::Shows,
     ),
     Listed(
@@ -237,7 +237,13 @@ async fn perform(sources: &Sources, tool: &str, args: &Value) -> Result<Value, T
             Ok(json!({ "removed": true }))
         }
         "executor.coreTools.connections.list" => {
-            Ok(sources.connections().await.iter().map(shown).collect())
+            let wanted = |name: &str, value: &str| some(name).is_none_or(|wanted| wanted == value);
+            let views = sources.connections().await;
+            let fitting = views.iter().filter(|view| {
+                wanted("integration", &view.integration) && wanted("owner", &view.owner)
+            });
+            let shown: Vec<_> = fitting.map(shown).collect();
+            Ok(json!({ "connections": shown }))
         }
         "executor.coreTools.connections.create" => {
             let (owner, description) = (some("owner"), some("description"));
@@ -274,7 +280,7 @@ async fn perform(sources: &Sources, tool: &str, args: &Value) -> Result<Value, T
         "executor.coreTools.connections.refresh" => {
             Ok(changed(&sources.refresh(&slug("integration")?).await?))
         }
-        "executor.openapi.previewSpec" => sources.preview(&text("spec")).map_err(wrong),
+        "executor.openapi.previewSpec" => sources.preview(text("spec"), None).await.map_err(wrong),
         "executor.openapi.addSpec" => add("openapi", "url").await,
         "executor.graphql.addIntegration" => add("graphql", "endpoint").await,
         "executor.mcp.addServer" => add("mcp", "url").await,
@@ -357,7 +363,10 @@ fn cards(sources: &Sources) -> Value {
 
 fn shown(view: &ConnectionView) -> Value {
     let address = format!("tools.{}.{}.{}", view.integration, view.owner, view.name);
-    json!({ "address": address, "template": view.template })
+    json!({
+        "address": address, "integration": view.integration, "owner": view.owner, "name": view.name,
+        "template": view.template, "description": view.description,
+    })
 }
 
 fn changed(change: &Change) -> Value {

@@ -19,6 +19,9 @@ use url::Url;
 /// Longest description that is fetched or read.
 const TEXT_BYTES_MAX: usize = 40 << 20;
 
+/// Tools that a preview names; `toolCount` counts all.
+const PREVIEW_TOOLS_MAX: usize = 200;
+
 /// A source that could be read.
 pub(crate) struct Opened {
     pub(crate) integration: Arc<dyn Integration>,
@@ -307,18 +310,28 @@ async fn fetch(url: &Url, credential: &Credential, http: &HttpClient) -> Result<
     String::from_utf8(answer.body).map_err(|_| "its description is not UTF-8".to_owned())
 }
 
-/// What an inline description would become, without keeping it.
-pub(crate) fn preview(text: &str) -> Result<Value, String> {
-    let api = openapi::import(text, Options::default()).map_err(|error| error.to_string())?;
-    let tools = api.tools();
-    let about = api.about();
-    Ok(serde_json::json!({
-        "title": about.title,
-        "version": about.version,
-        "operationCount": tools.len(),
-        "servers": api.servers().collect::<Vec<_>>(),
-        "slug": Slug::resembling(&about.title).map(|slug| slug.as_str().to_owned()),
-        "tools": tools.iter().take(200).map(|tool| &tool.name).collect::<Vec<_>>(),
-        "leftOut": api.left_out().iter().map(|out| format!("{}: {}", out.operation, out.why)).collect::<Vec<_>>(),
-    }))
+/// What a description at an address would become, without keeping it.
+pub(crate) async fn preview_at(url: &str, http: &HttpClient) -> Result<Value, String> {
+    let parsed = Url::parse(url).map_err(|_| format!("{url} is no address"))?;
+    let text = fetch(&parsed, &Credential::none(), http).await?;
+    preview(text, Some(parsed)).await
+}
+
+/// What a description would become, without keeping it. Large ones take a while: others go on meanwhile.
+pub(crate) async fn preview(text: String, source: Option<Url>) -> Result<Value, String> {
+    let previewing = tokio::task::spawn_blocking(move || previewed(&text, source));
+    previewing.await.map_err(|_| "the description broke the importer".to_owned())?
+}
+
+fn previewed(text: &str, source: Option<Url>) -> Result<Value, String> {
+    let options = Options { source, ..Options::default() };
+    let api = openapi::import(text, options).map_err(|error| error.to_string())?;
+    let mut shown = openapi::outline(text).map_err(|error| error.to_string())?;
+    let (tools, left_out) = (api.tools(), api.left_out());
+    shown["slug"] = Slug::resembling(&api.about().title).map(|slug| slug.to_string()).into();
+    shown["toolCount"] = tools.len().into();
+    shown["tools"] = tools.iter().take(PREVIEW_TOOLS_MAX).map(|tool| tool.name.clone()).collect();
+    shown["leftOut"] =
+        left_out.iter().map(|out| format!("{}: {}", out.operation, out.why)).collect();
+    Ok(shown)
 }

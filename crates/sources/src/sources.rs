@@ -224,8 +224,18 @@ impl Sources {
     }
 
     /// What an inline description would become.
-    pub fn preview(&self, text: &str) -> Result<Value, String> {
-        open::preview(text)
+    pub async fn preview(&self, text: String, source: Option<Url>) -> Result<Value, String> {
+        open::preview(text, source).await
+    }
+
+    /// What the description at an address would become.
+    pub async fn preview_at(&self, url: &str) -> Result<Value, String> {
+        open::preview_at(url, &self.0.setup.http).await
+    }
+
+    /// Whether there is a source of this name.
+    pub async fn has(&self, slug: &Slug) -> bool {
+        self.0.known.lock().await.contains_key(slug)
     }
 
     /// Reads a source and keeps it. One that cannot be read is not kept.
@@ -248,7 +258,7 @@ impl Sources {
             return Err(SourceError::Exists(slug.to_string()));
         }
         let records = &*self.0.setup.records;
-        kept::put(records, kept::SOURCE, slug.as_str(), &spec).await?;
+        kept::put_source(records, slug.as_str(), &spec).await?;
         let mut connections = BTreeMap::new();
         if connect {
             let main = Connection::default();
@@ -291,7 +301,7 @@ impl Sources {
             return Err(SourceError::Configured(slug.to_string()));
         }
         let records = &*self.0.setup.records;
-        kept::remove(records, kept::SOURCE, slug.as_str()).await?;
+        kept::remove_source(records, slug.as_str()).await?;
         ages::forget(records, slug).await?;
         self.0.descriptions.remove(slug);
         for held in entry.proofs(&self.0.trust, slug) {

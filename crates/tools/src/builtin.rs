@@ -2,6 +2,7 @@
 
 use crate::catalogue::{Catalogue, Found, Snapshot};
 use crate::search::{Search, words};
+use crate::suggest::suggest;
 use crate::{Card, Request, Source, Tool};
 use futures_util::FutureExt as _;
 use futures_util::future::{self, BoxFuture};
@@ -37,7 +38,7 @@ impl Builtin {
         Self { catalogue: catalogue.downgrade(), shows }
     }
 
-    fn answer(&self, request: &Request) -> Result<Value, Failure> {
+    fn answer(&self, request: &Request) -> Result<Json, Failure> {
         let snapshot = self.catalogue.snapshot();
         let args: Value = serde_json::from_str(request.args.text()).unwrap_or(Value::Null);
         match request.tool.as_str() {
@@ -47,7 +48,7 @@ impl Builtin {
         }
     }
 
-    fn search(&self, snapshot: &Snapshot, args: &Value) -> Result<Value, Failure> {
+    fn search(&self, snapshot: &Snapshot, args: &Value) -> Result<Json, Failure> {
         let expects = "tools.search expects an object: \
                        { query?: string; namespace?: string; limit?: number; offset?: number }";
         let args = args.as_object().ok_or_else(|| wrong(expects.to_owned()))?;
@@ -58,10 +59,10 @@ impl Builtin {
         };
         let page = snapshot.search(&wish, &*self.shows);
         let items: Vec<_> = page.hits.iter().map(|(found, score)| hit(found, *score)).collect();
-        Ok(paged(items, page.total, wish.offset))
+        Ok(paged(&items, page.total, wish.offset))
     }
 
-    fn describe(&self, snapshot: &Snapshot, args: &Value) -> Result<Value, Failure> {
+    fn describe(&self, snapshot: &Snapshot, args: &Value) -> Result<Json, Failure> {
         let path = args.get("path").and_then(Value::as_str).map(str::trim).unwrap_or_default();
         if path.is_empty() {
             return Err(wrong("describe.tool requires a path".to_owned()));
@@ -80,25 +81,28 @@ impl Builtin {
         }
     }
 
-    fn unknown(&self, snapshot: &Snapshot, path: &str) -> Value {
+    fn unknown(&self, snapshot: &Snapshot, path: &str) -> Json {
         let (namespace, leaf) = path.rsplit_once('.').unwrap_or(("", path));
-        let first = namespace.split('.').next().unwrap_or_default();
+        let first = namespace.split('.').find(|name| *name != "tools").unwrap_or_default();
         let look = |namespace: Option<String>| {
             let wish =
                 Search { query: leaf.to_owned(), namespace, limit: SUGGESTIONS_MAX, offset: 0 };
             let page = snapshot.search(&wish, &*self.shows);
             page.hits.into_iter().map(|(found, _)| found.path()).collect::<Vec<_>>()
         };
-        let mut suggestions = look(Some(first.to_owned()).filter(|first| !first.is_empty()));
+        let known = || snapshot.tools().filter(|found| (self.shows)(found));
+        let has_source = known().any(|found| found.card().name == first);
+        // A tool of another source is not near, whatever words it shares.
+        let mut suggestions = look(has_source.then(|| first.to_owned()));
         if suggestions.is_empty() {
-            suggestions = look(None);
+            suggestions = suggest(path, known().map(|found| found.path()));
         }
         let mut error =
             json!({ "code": "tool_not_found", "message": format!("Tool not found: {path}") });
         if !suggestions.is_empty() {
             error["suggestions"] = suggestions.into();
         }
-        json!({ "path": path, "name": path, "error": error })
+        ordered([("path", path.into()), ("name", path.into()), ("error", error)])
     }
 }
 
@@ -117,12 +121,7 @@ impl Source for Builtin {
     }
 
     fn call(&self, request: Request) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
-        let answer = self.answer(&request).and_then(|value| {
-            Json::from_value(&value)
-                .map(Some)
-                .map_err(|error| Failure::new(FailureCode::Serialization, error.to_string()))
-        });
-        future::ready(answer).boxed()
+        future::ready(self.answer(&request).map(Some)).boxed()
     }
 }
 
@@ -167,48 +166,48 @@ const SOURCES: Own = Own {
              canRefresh: boolean; toolCount: number; }[]; total: number; hasMore: boolean; nextOffset: number | null; }",
 };
 
-fn own(path: &str) -> Option<Value> {
+fn own(path: &str) -> Option<Json> {
     let bare = path.strip_prefix("tools.").unwrap_or(path);
     let own = OWN.iter().find(|own| own.path == bare)?;
-    Some(json!({
-        "path": own.path,
-        "name": own.path,
-        "description": own.description,
-        "inputTypeScript": own.input,
-        "outputTypeScript": own.output,
-    }))
+    Some(ordered([
+        ("path", own.path.into()),
+        ("name", own.path.into()),
+        ("description", own.description.into()),
+        ("inputTypeScript", own.input.into()),
+        ("outputTypeScript", own.output.into()),
+    ]))
 }
 
-fn described(found: &Found) -> Value {
+fn described(found: &Found) -> Json {
     let told = found.describe();
-    let mut shown = json!({
-        "path": found.path(),
-        "name": found.spec().name,
-        "description": told.description,
-        "inputTypeScript": told.input,
-        "outputTypeScript": told.output,
-        "typeScriptDefinitions": told.definitions,
-    });
-    if let Value::Object(members) = &mut shown {
-        members.retain(|_, value| {
-            !value.is_null() && value.as_object().is_none_or(|map| !map.is_empty())
-        });
-    }
-    shown
+    let definitions = Some(json!(told.definitions)).filter(|_| !told.definitions.is_empty());
+    ordered([
+        ("path", found.path().into()),
+        ("name", found.spec().name.clone().into()),
+        ("description", told.description.into()),
+        ("inputTypeScript", told.input.into()),
+        ("outputTypeScript", told.output.into()),
+        ("typeScriptDefinitions", definitions.into()),
+    ])
 }
 
-fn hit(found: &Found, score: f32) -> Value {
+fn hit(found: &Found, score: f32) -> Json {
     let spec = found.spec();
-    let mut hit = json!({
-        "path": found.path(),
-        "name": spec.name,
-        "integration": found.card().name,
-        "score": (f64::from(score) * 1_000.0).round() / 1_000.0,
-    });
-    if !spec.description.is_empty() {
-        hit["description"] = shortened(&spec.description).into();
-    }
-    hit
+    let description = Some(shortened(&spec.description)).filter(|text| !text.is_empty());
+    ordered([
+        ("path", found.path().into()),
+        ("name", spec.name.clone().into()),
+        ("description", description.into()),
+        ("integration", found.card().name.clone().into()),
+        ("score", json!((f64::from(score) * 1_000.0).round() / 1_000.0)),
+    ])
+}
+
+/// An object whose members have Executor's order, without those that are null.
+fn ordered<const N: usize>(members: [(&str, Value); N]) -> Json {
+    let members = members.iter().filter(|(_, value)| !value.is_null());
+    let written: Vec<_> = members.map(|(name, value)| format!("\"{name}\":{value}")).collect();
+    Json::parse(format!("{{{}}}", written.join(","))).expect("members of JSON make an object")
 }
 
 fn shortened(text: &str) -> String {
@@ -218,7 +217,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-fn sources(snapshot: &Snapshot, args: &Value) -> Result<Value, Failure> {
+fn sources(snapshot: &Snapshot, args: &Value) -> Result<Json, Failure> {
     let empty = Map::new();
     let args = args.as_object().unwrap_or(&empty);
     let name = "tools.executor.sources.list";
@@ -233,34 +232,36 @@ fn sources(snapshot: &Snapshot, args: &Value) -> Result<Value, Failure> {
         .collect();
     fitting.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
     let total = fitting.len();
-    let items =
-        fitting.into_iter().skip(offset).take(limit).map(|(card, n)| source(card, n)).collect();
-    Ok(paged(items, total, offset))
+    let shown = fitting.into_iter().skip(offset).take(limit);
+    let items: Vec<_> = shown.map(|(card, n)| source(card, n)).collect();
+    Ok(paged(&items, total, offset))
 }
 
-fn source(card: &Card, n_tools: usize) -> Value {
-    let mut shown = json!({
-        "id": card.name,
-        "name": card.title,
-        "kind": card.kind,
-        "canRemove": card.can_remove,
-        "canRefresh": card.can_refresh,
-        "toolCount": n_tools,
-    });
-    if !card.description.is_empty() {
-        shown["description"] = card.description.clone().into();
-    }
-    if let Some(trouble) = &card.trouble {
-        shown["trouble"] = trouble.clone().into();
-    }
-    shown
+fn source(card: &Card, n_tools: usize) -> Json {
+    let description = Some(card.description.as_str()).filter(|text| !text.is_empty());
+    ordered([
+        ("id", card.name.clone().into()),
+        ("name", card.title.clone().into()),
+        ("description", description.into()),
+        ("kind", card.kind.clone().into()),
+        ("canRemove", card.can_remove.into()),
+        ("canRefresh", card.can_refresh.into()),
+        ("toolCount", n_tools.into()),
+        ("trouble", card.trouble.clone().into()),
+    ])
 }
 
-fn paged(items: Vec<Value>, total: usize, offset: usize) -> Value {
+/// A page in Executor's order. `nextOffset` is null on the last one.
+fn paged(items: &[Json], total: usize, offset: usize) -> Json {
     let end = offset.saturating_add(items.len());
     let has_more = end < total;
-    let next = has_more.then_some(end);
-    json!({ "items": items, "total": total, "hasMore": has_more, "nextOffset": next })
+    let next = if has_more { end.to_string() } else { "null".to_owned() };
+    let items: Vec<_> = items.iter().map(Json::text).collect();
+    let text = format!(
+        "{{\"items\":[{}],\"total\":{total},\"hasMore\":{has_more},\"nextOffset\":{next}}}",
+        items.join(",")
+    );
+    Json::parse(text).expect("a page of JSON is JSON")
 }
 
 fn text(args: &Map<String, Value>, tool: &str, name: &str) -> Result<Option<String>, Failure> {

@@ -22,6 +22,7 @@ use tokio::sync::watch;
 pub use arrival::{Age, Ages, Arrival};
 pub use found::Found;
 pub(crate) use labelled::Labelled;
+pub(crate) use section::BUILT_IN;
 pub use section::Card;
 
 /// Every tool by its path. Clones are handles to the same catalogue.
@@ -197,7 +198,7 @@ impl Catalogue {
         self.admit_seen(tool, args, |_| false)
     }
 
-    /// The same for somebody from whom some tools are hidden: they are not there, nor are they suggested.
+    /// The same for a caller from whom a policy hides some tools: they are blocked, and they are not suggested.
     pub fn admit_seen(
         &self,
         tool: &ToolPath,
@@ -206,13 +207,22 @@ impl Catalogue {
     ) -> Admission {
         let snapshot = self.snapshot();
         match snapshot.find(tool) {
-            Some(found) if hides(&found) => snapshot.not_admitted(tool, hides),
+            Some(found) if hides(&found) => blocked(&found, tool),
             found => match (snapshot.unavailable_source(tool), found) {
                 (Some(source), _) => Admission::Unavailable(source),
                 (None, Some(found)) => found.admit(args),
                 (None, None) => snapshot.not_admitted(tool, hides),
             },
         }
+    }
+
+    /// What a program of Executor receives for a path whose first name no source has: a value, as for an unknown tool of a
+    /// known source. None where a source has that name.
+    pub fn unknown_namespace_value(&self, tool: &ToolPath, failure: &Failure) -> Option<Json> {
+        let first = tool.segments().find(|name| *name != "tools")?;
+        let is_known = self.snapshot().firsts.contains_key(first);
+        let is_missing = failure.code == FailureCode::ToolNotFound;
+        (is_missing && !is_known).then(|| Trouble::of("tool_not_found", failure).told())
     }
 
     /// What is wrong with arguments that fit their schema, as the program hears it.
@@ -333,7 +343,7 @@ impl Snapshot {
         let (first, second) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
         let has_owner = Owner::parse(second).is_some() && names.nth(1).is_some();
         let card = self.card(first);
-        has_owner || card.is_some_and(|card| card.kind != "builtin")
+        has_owner || card.is_some_and(|card| card.kind != BUILT_IN)
     }
 
     fn not_admitted(&self, tool: &ToolPath, hides: impl Fn(&Found) -> bool) -> Admission {
@@ -351,16 +361,31 @@ impl Snapshot {
         let known = self.tools().filter(|found| !hides(found)).map(|found| found.path());
         let suggestions = suggest(tool.as_str(), known);
         let hint = match (trouble, suggestions.as_slice()) {
-            (Some(trouble), _) => format!(" Its source \"{first}\" is in trouble: {trouble}"),
+            (Some(trouble), _) => format!(". Its source \"{first}\" is in trouble: {trouble}"),
             (None, []) => String::new(),
-            (None, some) => format!(" Did you mean {}?", some.join(", ")),
+            (None, some) => format!(". Did you mean {}?", some.join(", ")),
         };
         let details = serde_json::json!({ "path": tool, "suggestions": suggestions });
         Failure {
             details: Json::from_value(&details).ok(),
-            ..Failure::new(FailureCode::ToolNotFound, format!("There is no tool \"{tool}\".{hint}"))
+            ..Failure::new(FailureCode::ToolNotFound, format!("Tool not found: {tool}{hint}"))
         }
     }
+}
+
+/// What a call of a blocked tool receives: the form in which this tool reports its errors.
+fn blocked(found: &Found, tool: &ToolPath) -> Admission {
+    let failure = Failure::blocked(tool);
+    if !found.is_enveloped() {
+        return Admission::Unfit(failure);
+    }
+    let details = serde_json::json!({
+        "_tag": "ToolBlockedError",
+        "address": format!("tools.{}", found.path()),
+    });
+    let trouble =
+        Trouble { details: Some(details), ..Trouble::new("tool_blocked", failure.message) };
+    Admission::Told(trouble.told())
 }
 
 impl fmt::Debug for Catalogue {

@@ -95,7 +95,7 @@ impl Source for Demo {
             "demo.link" => link(request).boxed(),
             "demo.append" => append(self.directory.clone(), request).boxed(),
             _ => {
-                let message = format!("There is no tool \"{}\".", request.tool);
+                let message = format!("Tool not found: {}", request.tool);
                 future::ready(Err(Failure::new(FailureCode::ToolNotFound, message))).boxed()
             }
         }

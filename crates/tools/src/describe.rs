@@ -60,7 +60,5 @@ impl Found {
 
 /// The union that every tool of an integration gives.
 fn enveloped(data: &str) -> String {
-    format!(
-        "{{ ok: true; data: {data}; http?: ToolHttpMeta; }} | {{ ok: false; error: ToolError; }}"
-    )
+    format!("{{ ok: true; data: {data}; http?: ToolHttpMeta }} | {{ ok: false; error: ToolError }}")
 }

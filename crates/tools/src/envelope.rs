@@ -64,6 +64,19 @@ impl Trouble {
     }
 }
 
+/// What a program can do after an API refused a connection's credential: the management tools by their paths, as clients of
+/// Executor expect them, and what to do with them.
+pub(crate) fn recovery() -> Value {
+    json!({
+        "listConnectionsTool": "executor.coreTools.connections.list",
+        "createConnectionTool": "executor.coreTools.connections.createHandoff",
+        "startOAuthTool": "executor.coreTools.oauth.start",
+        "connectionInstructions": "A key or token: call createConnectionTool and give its url to the user, who enters the \
+            secret there; never ask for secrets in the conversation. Then try again.",
+        "oauthInstructions": "OAuth: call startOAuthTool and give its url to the user, who signs in there. Then try again.",
+    })
+}
+
 /// Where the details of a refusal say which scopes would be enough, with spaces between them.
 pub(crate) const WANTED_SCOPES: &str = "wantedScopes";
 

@@ -98,7 +98,7 @@ impl Source for FunctionSource {
         match self.functions.get(&request.tool) {
             Some((_, run)) => run(request),
             None => {
-                let message = format!("There is no tool \"{}\".", request.tool);
+                let message = format!("Tool not found: {}", request.tool);
                 future::ready(Err(Failure::new(FailureCode::ToolNotFound, message))).boxed()
             }
         }

@@ -41,6 +41,11 @@ pub trait Integration: Send + Sync {
         None
     }
 
+    /// An argument that is missing, in a sentence that clients match on; none where the schema's own words are enough.
+    fn missing_argument(&self, _tool: &str, _args: &Json) -> Option<String> {
+        None
+    }
+
     /// What is wrong with arguments that fit their schema: they make no request, or one that is too large.
     /// Looked at before anybody is asked to agree.
     fn objection(&self, _tool: &str, _credential: &Credential, _args: &Json) -> Option<String> {

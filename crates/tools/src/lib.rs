@@ -33,7 +33,7 @@ pub use connection::{Connection, ConnectionName, Credential, Owner, Place, Place
 pub use describe::Description;
 pub use integration::{AuthMethod, BadSlug, Integration, PlacementTemplate, Slug, ToolSpec};
 pub use proof::{NoProof, Proof, Refused};
-pub use schema::{misfit, schema_defect};
+pub use schema::{misfit, schema_defect, with_form_note};
 pub use search::{Page, Search};
 pub use shared_schema::{Definitions, SharedSchema};
 pub use source::{CancelSignal, Person, Progress, Request, Source, Tool};

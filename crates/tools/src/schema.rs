@@ -1,7 +1,7 @@
 //! One compiled JSON Schema, and what it says about a value in words.
 
 use ::schema::{Formats, Misfit};
-use lifecycle::Json;
+use lifecycle::{Json, Wish};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -66,6 +66,24 @@ pub fn misfit(schema: &Json, content: &Json) -> Option<String> {
     let schema = serde_json::from_str(schema.text()).ok()?;
     let issues = Schema::of_form(&schema).ok()?.issues(content);
     (!issues.is_empty()).then(|| sentence(&issues))
+}
+
+/// What a tool wants of a person, where the question states that its form cannot be checked: a schema that cannot be used
+/// would otherwise accept every answer without a word.
+pub fn with_form_note(wish: Wish) -> Wish {
+    let Wish::Form { message, schema } = wish else { return wish };
+    let defect = match serde_json::from_str(schema.text()) {
+        Ok(value) => Schema::of_form(&value).err(),
+        Err(_) => Some("it is nested too deep".to_owned()),
+    };
+    let message = match defect {
+        None => message,
+        Some(why) => format!(
+            "{message}\n\nThe form of this question cannot be checked, and any answer is accepted: its schema cannot be \
+             used ({why})."
+        ),
+    };
+    Wish::Form { message, schema }
 }
 
 /// What is wrong with a JSON Schema, if anything is.
@@ -148,6 +166,24 @@ mod tests {
         }
         // Arguments of programs are the tools' own business.
         check(&json!({"format": "email"}), "\"x\"", "");
+    }
+
+    #[test]
+    fn a_form_that_cannot_be_checked_says_so_in_its_question() {
+        let asked = |schema: &str| {
+            let wish = Wish::Form { message: "Who?".into(), schema: json(schema) };
+            let Wish::Form { message, .. } = with_form_note(wish) else { panic!("a form") };
+            message
+        };
+        assert_eq!(asked(r#"{"type":"object"}"#), "Who?");
+        for unusable in [r#"{"type":"strnig"}"#, r##"{"$ref":"https://elsewhere.example/schema"}"##]
+        {
+            let message = asked(unusable);
+            assert!(
+                message.starts_with("Who?\n\nThe form of this question cannot be checked"),
+                "{message}"
+            );
+        }
     }
 
     #[test]

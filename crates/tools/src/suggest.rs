@@ -8,26 +8,33 @@ const SUGGESTIONS_MAX: usize = 5;
 /// Paths that share at least this part of their letter pairs are alike.
 const LIKENESS_MIN: f32 = 0.3;
 
-/// The usual connection within a path.
-const CONNECTION: &str = ".org.main.";
-
-/// At most `SUGGESTIONS_MAX` of `known`, the likeliest first. Linear in the letters of `known`,
-/// because programs may ask as often as they like.
+/// At most `SUGGESTIONS_MAX` of `known`, the likeliest first. Where the first name is that of a source, only tools of this
+/// source are near. Linear in the letters of `known`, because programs may ask as often as they like.
 pub fn suggest(wanted: &str, known: impl Iterator<Item = String>) -> Vec<String> {
+    let wanted = wanted.strip_prefix("tools.").unwrap_or(wanted);
     let pairs = Pairs::of(&without_connection(wanted));
+    let first = wanted.split('.').next().unwrap_or_default();
+    let mut has_source = false;
     let mut alike: Vec<_> = known
+        .inspect(|path| has_source |= path.split('.').next() == Some(first))
         .map(|path| (pairs.likeness(&without_connection(&path)), path))
         .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
         .collect();
+    if has_source {
+        alike.retain(|(_, path)| path.split('.').next() == Some(first));
+    }
     alike.sort_by(|(a, a_path), (b, b_path)| b.total_cmp(a).then_with(|| a_path.cmp(b_path)));
     alike.into_iter().take(SUGGESTIONS_MAX).map(|(_, path)| path).collect()
 }
 
-/// A path without the connection that most tools have in common: it would make all of them alike.
+/// A path without its owner and connection, which many tools have in common: they would make all of them alike.
 fn without_connection(path: &str) -> Cow<'_, str> {
-    match path.contains(CONNECTION) {
-        true => Cow::Owned(path.replace(CONNECTION, ".")),
-        false => Cow::Borrowed(path),
+    let mut names = path.splitn(4, '.');
+    match (names.next(), names.next(), names.next(), names.next()) {
+        (Some(source), Some("org" | "user"), Some(_), Some(tool)) => {
+            Cow::Owned(format!("{source}.{tool}"))
+        }
+        (_, _, _, _) => Cow::Borrowed(path),
     }
 }
 
@@ -91,6 +98,20 @@ mod tests {
         let known = ["everything.org.main.echo", "git.org.main.git_log"].map(str::to_owned);
         let suggested = suggest("git.org.main.log", known.into_iter());
         assert_eq!(suggested, ["git.org.main.git_log"]);
+    }
+
+    #[test]
+    fn only_tools_of_the_source_that_is_named_are_near() {
+        let known = [
+            "everything.user.work.get_log",
+            "everything.org.main.log_level",
+            "git.user.work.git_log",
+            "git.user.work.git_diff",
+        ];
+        let suggested = |wanted: &str| suggest(wanted, known.into_iter().map(str::to_owned));
+        assert_eq!(suggested("tools.git.user.work.log"), ["git.user.work.git_log"]);
+        assert_eq!(suggested("git.user.work.nothing"), [""; 0]);
+        assert_eq!(suggested("gti.user.work.git_log")[0], "git.user.work.git_log");
     }
 
     #[test]

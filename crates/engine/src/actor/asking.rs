@@ -70,6 +70,7 @@ impl Actor {
     /// A tool at work asks: what it asked before a restart is met again, everything else is new.
     pub(super) fn ask(&mut self, wished: Wished) {
         let Wished { call, wish, reply } = wished;
+        let wish = tools::with_form_note(wish);
         if let Some(defect) = wish.defect() {
             tracing::warn!(%call, defect, "a tool's question was waved away");
             let _ = reply.send(Answer::Cancel);

@@ -3,8 +3,8 @@
 use super::Actor;
 use super::guest::Said;
 use lifecycle::{
-    Admission, CallId, Failure, FailureCode, Intent, Json, LimitKind, Nature, Phase, Rejection,
-    Runs, ToolPath, Traits, Verdict,
+    Admission, CallId, Convention, Failure, FailureCode, Intent, Json, LimitKind, Nature, Phase,
+    Rejection, Runs, ToolPath, Traits, Verdict,
 };
 use sandbox::Exit;
 
@@ -103,7 +103,22 @@ impl Actor {
             let traits = Traits::lasting(false);
             return Admission::Fit { nature, traits, about: None, revision: None };
         }
-        self.admit(tool, args)
+        let admission = self.admit(tool, args);
+        let is_executor = state
+            .origin
+            .as_ref()
+            .is_some_and(|origin| origin.program.convention == Convention::ExplicitReturn);
+        // Programs of the other protocols expect an exception.
+        match &admission {
+            Admission::Unfit(failure) if is_executor => {
+                let value = catalogue.unknown_namespace_value(tool, failure);
+                value.map_or(admission, Admission::Told)
+            }
+            Admission::Unfit(_)
+            | Admission::Told(_)
+            | Admission::Unavailable(_)
+            | Admission::Fit { .. } => admission,
+        }
     }
 
     /// The runner is gone before its program ended.

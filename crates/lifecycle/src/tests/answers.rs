@@ -161,7 +161,7 @@ fn an_approved_call_goes_out_unless_the_tool_of_today_is_another() {
     );
     let mut script = held(fit(WRITES, true));
     script.policy = policy(&[("*", Action::Block)]);
-    assert_eq!(script.accept(None), [not_found(1)]);
+    assert_eq!(script.accept(None), [blocked(1)]);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn an_accept_while_the_source_is_unavailable_is_refused_unless_the_tool_is_block
     assert_eq!(script.refused(intent), expected);
     let mut script = held(fit(WRITES, true));
     script.policy = policy(&[("*", Action::Block)]);
-    assert_eq!(script.accept(Some(unavailable())), [not_found(1)]);
+    assert_eq!(script.accept(Some(unavailable())), [blocked(1)]);
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn a_call_without_an_accept_is_decided_on_as_if_it_were_made_now() {
     for admission in [unavailable(), fit(WRITES, false)] {
         let mut script = waiting();
         script.policy = policy(&[("*", Action::Block)]);
-        assert_eq!(script.submit(admit(admission)).last(), Some(&not_found(1)));
+        assert_eq!(script.submit(admit(admission)).last(), Some(&blocked(1)));
     }
 }
 
@@ -112,7 +112,7 @@ fn an_accept_counts_for_the_edition_that_was_accepted() {
     for admission in [unavailable(), fit(WRITES, true)] {
         let mut script = accepted(fit(WRITES, true));
         script.policy = policy(&[("*", Action::Block)]);
-        assert_eq!(script.submit(admit(admission)).last(), Some(&not_found(1)));
+        assert_eq!(script.submit(admit(admission)).last(), Some(&blocked(1)));
     }
 }
 

@@ -14,7 +14,7 @@ enum CallFate {
 fn fate(event: &Event) -> CallFate {
     if *event == dispatched(1, 1) {
         CallFate::Runs
-    } else if *event == not_found(1) {
+    } else if *event == blocked(1) {
         CallFate::IsNotThere
     } else {
         assert_eq!(asked(event).kind, QuestionKind::Approval);
@@ -95,7 +95,7 @@ fn a_remembered_approval_is_good_for_its_tool_and_edition_unless_each_call_asks(
     asked(&events[1]);
     let mut blocked = remembered();
     blocked.policy = policy(&[("*", Action::Block)]);
-    assert_eq!(blocked.call(fit(WRITES, true)), not_found(2));
+    assert_eq!(blocked.call(fit(WRITES, true)), blocked(2));
     // An approval that is not to be remembered is not.
     let mut script = ExecutionScript::started();
     script.call(fit(WRITES, true));
@@ -128,7 +128,7 @@ fn after_entries_were_lost_a_call_that_writes_is_in_doubt_unless_it_is_refused()
     assert_eq!(lost().call(fit(READS, false)), dispatched(1, 1));
     let mut script = lost();
     script.policy = policy(&[("*", Action::Block)]);
-    assert_eq!(script.call(fit(WRITES, false)), not_found(1));
+    assert_eq!(script.call(fit(WRITES, false)), blocked(1));
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_call_that_goes_nowhere_is_settled_as_the_catalogue_says() {
         assert_eq!(events, [made, expected]);
     }
     let mut blocked = ExecutionScript::under(&[("mail.*", Action::Block)]);
-    assert_eq!(blocked.call(unavailable()), not_found(1));
+    assert_eq!(blocked.call(unavailable()), blocked(1));
 }
 
 #[test]

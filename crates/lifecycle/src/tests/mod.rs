@@ -196,8 +196,8 @@ fn failed(call: u32, code: FailureCode, message: &str) -> Event {
     Event::CallSettled { call: CallId(call), outcome }
 }
 
-fn not_found(call: u32) -> Event {
-    failed(call, FailureCode::ToolNotFound, "There is no tool \"mail.send\".")
+fn blocked(call: u32) -> Event {
+    failed(call, FailureCode::Refused, "Tool blocked by policy: mail.send")
 }
 
 fn returned(call: u32, value: &str) -> Event {

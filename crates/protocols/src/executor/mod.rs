@@ -25,7 +25,7 @@ pub use outbound::QuestionReader;
 /// Longest text an envelope carries; `structured` has more, and the journal all.
 pub const TEXT_CHARS_MAX: usize = 30_000;
 
-/// Largest value that `structured` carries: what is larger is fetched by who wants it.
+/// Largest value that `structured` holds in one piece: a larger one is streamed, or left out where the client asks for that.
 pub const RESULT_BYTES_MAX: usize = 1 << 20;
 
 /// Most log lines and emitted items that `structured` carries, each.

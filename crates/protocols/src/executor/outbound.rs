@@ -26,10 +26,50 @@ const IN_DOUBT_SCHEMA: &str = concat!(
     r#""required":["choice"]}"#,
 );
 
-/// How an execution ended.
-pub fn completed(execution: ExecutionId, account: &Account, outcome: &Outcome) -> String {
+/// How an execution ended. A value of more than `result_bytes_max` bytes is left out, and `more` says where it is.
+pub fn completed(
+    execution: ExecutionId,
+    account: &Account,
+    outcome: &Outcome,
+    result_bytes_max: usize,
+) -> String {
     let null = Json::null();
-    rendered(&ended(execution, account, outcome, &null))
+    rendered(&ended(execution, account, outcome, (&null, result_bytes_max)))
+}
+
+/// An answer around a large value: the value stays where it is and is not copied.
+#[derive(Debug, Clone)]
+pub struct SplitEnvelope {
+    /// What is sent before the value.
+    pub head: String,
+    /// The value.
+    pub value: Json,
+    /// What is sent after it.
+    pub tail: String,
+}
+
+/// How an execution ended, where its value is larger than [`RESULT_BYTES_MAX`]: the whole value, in parts. None where
+/// [`completed`] has it all.
+pub fn split(
+    execution: ExecutionId,
+    account: &Account,
+    outcome: &Outcome,
+) -> Option<SplitEnvelope> {
+    /// How `structured` begins in the answer without its value. It cannot occur in `text`, where quotation marks are escaped.
+    const BEGIN: &str = r#""structured":{"status":"completed","result":"#;
+    let Outcome::Completed { value: Some(value) } = outcome else { return None };
+    if value.text().len() <= RESULT_BYTES_MAX {
+        return None;
+    }
+    let null = Json::null();
+    let mut completed = ended(execution, account, outcome, (&null, RESULT_BYTES_MAX));
+    if let Ended::Value { outputs, .. } = &mut completed.structured {
+        outputs.more.result = None;
+    }
+    let text = rendered(&completed);
+    let at = text.find(BEGIN)? + BEGIN.len();
+    let tail = text[at..].strip_prefix("null")?.to_owned();
+    Some(SplitEnvelope { head: text[..at].to_owned(), value: value.clone(), tail })
 }
 
 /// The same for people, and what went wrong if something did.
@@ -39,7 +79,8 @@ pub fn in_words(
     outcome: &Outcome,
 ) -> (String, Option<String>) {
     let null = Json::null();
-    let Completed { text, structured, .. } = ended(execution, account, outcome, &null);
+    let Completed { text, structured, .. } =
+        ended(execution, account, outcome, (&null, RESULT_BYTES_MAX));
     let error = match structured {
         Ended::Value { .. } => None,
         Ended::Error { error, .. } => Some(error),
@@ -51,7 +92,7 @@ fn ended<'a>(
     execution: ExecutionId,
     account: &'a Account,
     outcome: &'a Outcome,
-    null: &'a Json,
+    (null, result_bytes_max): (&'a Json, usize),
 ) -> Completed<'a> {
     let failed = |error: String| {
         let outputs = outputs(execution, account, None);
@@ -65,7 +106,7 @@ fn ended<'a>(
     match outcome {
         Outcome::Completed { value } => {
             let result = value.as_ref().unwrap_or(null);
-            let is_left_out = result.text().len() > RESULT_BYTES_MAX;
+            let is_left_out = result.text().len() > result_bytes_max;
             let outputs = outputs(execution, account, is_left_out.then(|| result.text().len()));
             let text = value_text(value.as_ref(), account.items.n_all(), &outputs);
             let result = if is_left_out { null.raw() } else { result.raw() };
@@ -207,11 +248,11 @@ fn waiting<'a>(
         text.push_str(url);
     }
     if let Some(schema) = schema {
-        text.push_str(
-            "\n\nThis waits for a person. What they fill in must fit the requested \
-             schema:\n",
-        );
+        text.push_str("\n\nRequested schema:\n");
         pretty(schema.get(), &mut text);
+        text.push_str(
+            "\n\nThis waits for a person. What they fill in must fit the requested schema.",
+        );
     }
     text.push_str(&format!("\n\nexecutionId: {id}\n\ninstructions: {instructions}"));
     let interaction = Interaction {

@@ -91,7 +91,7 @@ fn execution() -> lifecycle::ExecutionId {
 #[track_caller]
 fn check_over(events: Vec<Event>, outcome: Outcome, expected: &str) {
     let account = account(events);
-    assert_eq!(outbound::completed(execution(), &account, &outcome), expected);
+    assert_eq!(outbound::completed(execution(), &account, &outcome, RESULT_BYTES_MAX), expected);
 }
 
 fn value(text: &str) -> Outcome {
@@ -118,7 +118,8 @@ fn a_value_is_shown_to_models_and_programs() {
 
 #[test]
 fn a_string_that_has_no_plain_text_is_shown_as_written() {
-    let shown = outbound::completed(execution(), &account([]), &value(r#""\ud800""#));
+    let shown =
+        outbound::completed(execution(), &account([]), &value(r#""\ud800""#), RESULT_BYTES_MAX);
     assert!(shown.contains(r#""text":"\"\\ud800\"""#), "{shown}");
 }
 
@@ -165,7 +166,12 @@ fn what_an_envelope_leaves_out_is_told_with_its_place() {
     let huge = format!("\"{}\"", "x".repeat(RESULT_BYTES_MAX));
     let lines = (0..OUTPUTS_MAX + 3).map(|_| logged(LogLevel::Log, "l"));
     let items = (0..OUTPUTS_MAX + 4).map(|_| emitted());
-    let shown = outbound::completed(execution(), &account(lines.chain(items)), &value(&huge));
+    let shown = outbound::completed(
+        execution(),
+        &account(lines.chain(items)),
+        &value(&huge),
+        RESULT_BYTES_MAX,
+    );
     let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
     let at = "/api/executions/run_00000000-0000-0000-0000-000000000001";
     let expected = serde_json::json!({
@@ -188,15 +194,20 @@ fn what_an_envelope_leaves_out_is_told_with_its_place() {
 #[test]
 fn long_texts_are_cut_where_what_is_structured_is_whole() {
     let long = format!("\"{}\"", "x".repeat(TEXT_CHARS_MAX + 12));
-    let shown =
-        outbound::completed(execution(), &account([logged(LogLevel::Log, "l")]), &value(&long));
+    let shown = outbound::completed(
+        execution(),
+        &account([logged(LogLevel::Log, "l")]),
+        &value(&long),
+        RESULT_BYTES_MAX,
+    );
     let text =
         format!("{}\\n... [truncated 12 chars]\\n\\nLogs:\\n[log] l", "x".repeat(TEXT_CHARS_MAX));
     assert!(shown.starts_with(&format!(r#"{{"status":"completed","text":"{text}","#)));
     assert!(shown.contains(&format!(r#""result":{long},"#)));
 
     let failure = Failure::new(FailureCode::Runtime, "y".repeat(TEXT_CHARS_MAX));
-    let shown = outbound::completed(execution(), &account([]), &Outcome::Failed(failure));
+    let shown =
+        outbound::completed(execution(), &account([]), &Outcome::Failed(failure), RESULT_BYTES_MAX);
     assert!(shown.contains("yyy\\n... [truncated 7 chars]\""), "the word Error: counts too");
 }
 

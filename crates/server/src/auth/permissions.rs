@@ -174,6 +174,8 @@ pub const ROUTES: &[RoutePermission] = &[
     route("GET", "/api/executions/{id}", SEE),
     route("DELETE", "/api/executions/{id}", END),
     route("POST", "/api/executions/{id}/resume", REPLY),
+    route("GET", "/api/mcp-sessions/{session}/executions/{id}", SEE),
+    route("POST", "/api/mcp-sessions/{session}/executions/{id}/resume", REPLY),
     route("GET", "/api/executions/{id}/questions", SEE),
     route("POST", "/api/executions/{id}/answers", REPLY),
     route("GET", "/api/executions/{id}/result", SEE),

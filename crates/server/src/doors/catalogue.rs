@@ -4,14 +4,15 @@
 use super::{administers, answer};
 use crate::app::App;
 use crate::auth::Caller;
-use crate::body::JsonBody;
+use crate::body::{self, JsonBody};
 use crate::error::Problem;
 use crate::query::{Id, Query};
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use lifecycle::{Timestamp, ToolPath};
 use protocols::executor::{Members, member, members};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use sources::config::Source;
 use sources::{SourceError, Sources};
@@ -21,6 +22,12 @@ use tools::{Card, Change, Found, Slug, TokenFlow, TokenSource};
 
 /// Tools in one answer; clients of larger catalogues search.
 const TOOLS_MAX: usize = 20_000;
+
+/// Longest description that is sent as text; larger ones are read from an address.
+const SPEC_BYTES_MAX: usize = 32 << 20;
+
+/// Largest body with such a description: JSON writes quotation marks and line breaks as two characters.
+const SPEC_BODY_BYTES_MAX: usize = 2 * SPEC_BYTES_MAX + (1 << 20);
 
 /// Longest address that is looked at.
 const URL_BYTES_MAX: usize = 2_048;
@@ -37,10 +44,10 @@ pub(crate) async fn tools(
     let is = |name: &str, value: &str| query.text(name).is_none_or(|wanted| wanted == value);
     let words = query.text("query").map(str::to_lowercase);
     let fits = |found: &Found| {
-        let connection = found.connection();
+        let (owner, connection) = place(found);
         is("integration", &found.card().name)
-            && is("owner", connection.map_or("", |connection| connection.owner.as_str()))
-            && is("connection", connection.map_or("", |connection| connection.name.as_str()))
+            && is("owner", owner)
+            && is("connection", connection)
             && words.as_ref().is_none_or(|words| {
                 found.path().to_lowercase().contains(words)
                     || found.spec().description.to_lowercase().contains(words)
@@ -66,7 +73,7 @@ pub(crate) async fn schema(
     let policy = app.engine.policies().live();
     let found = found.filter(|found| policy.shows(&found.path(), found.traits()));
     let found = found.ok_or_else(|| {
-        Problem::not_found("ToolNotFoundError", format!("There is no tool {address}."))
+        Problem::not_found("ToolNotFoundError", format!("Tool not found: {address}"))
     })?;
     let told = found.describe();
     let spec = found.spec();
@@ -154,7 +161,7 @@ pub(crate) async fn detect(
     let found = match sources(&app)?.detect(&url).await {
         Ok(found) => json!([{
             "kind": found.kind, "confidence": "high", "endpoint": found.url, "name": found.title,
-            "slug": found.slug.map(|slug| slug.to_string()),
+            "slug": snake_slug(&found.title).or(found.slug.map(|slug| slug.to_string())),
         }]),
         // For people: what was tried, and what came of it.
         Err(why) if member::<bool>(&members, "explain", "true or false")? == Some(true) => {
@@ -168,39 +175,83 @@ pub(crate) async fn detect(
     Ok(answer(StatusCode::OK, &found))
 }
 
-/// `POST /api/openapi/preview {spec}`.
+/// The tag of a description that is no OpenAPI description.
+const PARSE_ERROR: &str = "OpenApiParseError";
+
+/// `POST /api/openapi/preview {spec}`: a text, an address, or what `POST /api/openapi/specs` takes.
 pub(crate) async fn preview(
     State(app): State<Arc<App>>,
     caller: Caller,
-    JsonBody(body): JsonBody,
+    request: Request,
 ) -> Result<Response, Problem> {
     administers(&caller)?;
+    let body = body::read_json(request, SPEC_BODY_BYTES_MAX).await?;
     let members = members(&body)?;
-    let text: String = member(&members, "spec", "a string")?.unwrap_or_default();
-    let shown = sources(&app)?.preview(&text);
-    let shown = shown.map_err(|why| Problem::tagged("OpenApiParseError", why))?;
+    let Spec { url, text } = spec(&members)?;
+    let sources = sources(&app)?;
+    let shown = match (text, url) {
+        (Some(text), _) => sources.preview(text, None).await,
+        (None, Some(url)) => sources.preview_at(&url).await,
+        (None, None) => Err("the member \"spec\" is missing; it is the description".to_owned()),
+    };
+    let shown = shown.map_err(|why| Problem::tagged(PARSE_ERROR, why))?;
     Ok(answer(StatusCode::OK, &shown))
+}
+
+/// Where a description is, or the description itself.
+#[derive(Default)]
+struct Spec {
+    url: Option<String>,
+    text: Option<String>,
+}
+
+/// The member `spec`: an object with `url` or `value`, or a string, which is an address if it begins as one.
+fn spec(members: &Members<'_>) -> Result<Spec, Problem> {
+    let Some(raw) = members.get("spec") else { return Ok(Spec::default()) };
+    if raw.get().starts_with('"') {
+        let text: String = member(members, "spec", "a string")?.unwrap_or_default();
+        let is_address = text.starts_with("http://") || text.starts_with("https://");
+        return Ok(match is_address {
+            true => Spec { url: Some(text), text: None },
+            false => Spec { url: None, text: Some(text) },
+        });
+    }
+    let spec: &RawValue = member(members, "spec", "an object")?
+        .ok_or_else(|| Problem::bad_request("spec is null"))?;
+    let inner = self::members(spec.get().as_bytes())?;
+    let read = |name: &str| member::<String>(&inner, name, "a string");
+    let mut text = None;
+    for name in ["value", "text", "blob"] {
+        text = text.or(read(name)?);
+    }
+    if text.as_ref().is_some_and(|text| text.len() > SPEC_BYTES_MAX) {
+        let why =
+            format!("A description sent as text has {SPEC_BYTES_MAX} bytes at most; give its url.");
+        return Err(Problem::bad_request(why));
+    }
+    Ok(Spec { url: read("url")?, text })
 }
 
 /// `POST /api/openapi/specs {spec: {kind, url | value}, slug, name?, description?, baseUrl?}`.
 pub(crate) async fn add_spec(
     State(app): State<Arc<App>>,
     caller: Caller,
-    JsonBody(body): JsonBody,
+    request: Request,
 ) -> Result<Response, Problem> {
     administers(&caller)?;
+    let body = body::read_json(request, SPEC_BODY_BYTES_MAX).await?;
     let members = members(&body)?;
-    let spec: Value = member(&members, "spec", "an object")?.unwrap_or(Value::Null);
-    let text =
-        |names: &[&str]| names.iter().find_map(|name| spec[*name].as_str().map(str::to_owned));
-    let source = Source {
-        kind: Some("openapi".into()),
-        url: text(&["url"]),
-        text: text(&["value", "text", "blob"]),
-        base_url: member(&members, "baseUrl", "a string")?,
-        ..named(&members)?
-    };
-    add(&app, &members, source).await
+    let Spec { url, text } = spec(&members)?;
+    let base_url = member(&members, "baseUrl", "a string")?;
+    let kind = Some("openapi".into());
+    let source = Source { kind, url, text, base_url, ..named(&members)? };
+    let slug: String = member(&members, "slug", "a string")?.unwrap_or_default();
+    add(&app, &members, source).await.map_err(|problem| match problem.tag() {
+        "SourceUnreadableError" => {
+            Problem::tagged(PARSE_ERROR, problem.message()).about_source(slug)
+        }
+        _ => problem,
+    })
 }
 
 /// `POST /api/graphql/integrations {slug, endpoint, name?, description?}`.
@@ -262,12 +313,13 @@ fn named(members: &Members<'_>) -> Result<Source, Problem> {
 }
 
 pub(super) fn tool(found: &Found) -> Value {
-    let (spec, card, connection) = (found.spec(), found.card(), found.connection());
+    let (spec, card, is_static) = (found.spec(), found.card(), found.connection().is_none());
+    let (owner, connection) = place(found);
     json!({
-        "address": format!("tools.{}", found.path()),
-        "owner": connection.map(|connection| connection.owner.as_str()),
+        "address": address(found),
+        "owner": owner,
         "integration": card.name,
-        "connection": connection.map(|connection| connection.name.as_str()),
+        "connection": connection,
         "name": spec.name,
         "pluginId": card.kind,
         "description": spec.description,
@@ -276,8 +328,32 @@ pub(super) fn tool(found: &Found) -> Value {
         "addedAt": time(found.traits().since),
         "grewAt": time(found.traits().grew),
         "approvalDescription": spec.about,
-        "static": connection.is_none(),
+        "static": is_static,
     })
+}
+
+/// Owner and connection of a built-in tool, which has neither: Executor's clients require strings here.
+const BUILT_IN_PLACE: (&str, &str) = ("user", "coreTools");
+
+fn place(found: &Found) -> (&str, &str) {
+    found
+        .connection()
+        .map_or(BUILT_IN_PLACE, |connection| (connection.owner.as_str(), connection.name.as_str()))
+}
+
+/// A tool's address. Those of built-in tools do not begin with `tools.`: Executor's clients browse by them.
+fn address(found: &Found) -> String {
+    match found.connection() {
+        Some(_) => format!("tools.{}", found.path()),
+        None => found.path(),
+    }
+}
+
+/// The slug that Executor proposes for a title: `Harness Items` is `harness_items`.
+fn snake_slug(title: &str) -> Option<String> {
+    let words = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let slug = words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("_");
+    Slug::parse(&slug).ok().map(|slug| slug.to_string())
 }
 
 /// When something happened; null where it never did.
@@ -359,15 +435,19 @@ impl From<SourceError> for Problem {
     fn from(error: SourceError) -> Self {
         let message = format!("Not done: {error}.");
         match error {
-            SourceError::Unknown(_) => Self::not_found("IntegrationNotFoundError", message),
-            SourceError::Exists(_) => {
-                Self::tagged_conflict("IntegrationAlreadyExistsError", message)
+            SourceError::Unknown(slug) => {
+                Self::not_found("IntegrationNotFoundError", message).about_source(slug)
+            }
+            SourceError::Exists(slug) => {
+                Self::tagged_conflict("IntegrationAlreadyExistsError", message).about_source(slug)
             }
             SourceError::Configured(_) => Self::conflict(message),
             SourceError::NoConnection(_) => Self::not_found("ConnectionNotFoundError", message),
             SourceError::Vault(error) => error.into(),
             SourceError::Wrong(_) => Self::bad_request(message),
-            SourceError::Unreadable { .. } => Self::tagged("SourceUnreadableError", message),
+            SourceError::Unreadable { source_name, .. } => {
+                Self::tagged("SourceUnreadableError", message).about_source(source_name)
+            }
             SourceError::Store(error) => engine::Fault::from(error).into(),
         }
     }

@@ -6,6 +6,7 @@ use crate::app::App;
 use crate::auth::Caller;
 use crate::body::JsonBody;
 use crate::error::Problem;
+use crate::query::Query;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -13,7 +14,7 @@ use protocols::executor::{BadBody, Members, member, members};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sources::config::{OAuth, Text};
-use sources::{ConnectionView, Offer, Sources};
+use sources::{ConnectionView, Offer, SourceError, Sources};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tools::{ConnectionName, Slug};
@@ -31,11 +32,18 @@ struct From {
     id: String,
 }
 
-/// `GET /api/connections`.
-pub(crate) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Problem> {
+/// `GET /api/connections?integration=&owner=`.
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    query: Query,
+) -> Result<Response, Problem> {
     catalogue::looks(&caller)?;
     let views = catalogue::sources(&app)?.connections().await;
-    Ok(answer(StatusCode::OK, &views.iter().map(shown).collect()))
+    let is = |name: &str, value: &str| query.text(name).is_none_or(|wanted| wanted == value);
+    let fits =
+        |view: &&ConnectionView| is("integration", &view.integration) && is("owner", &view.owner);
+    Ok(answer(StatusCode::OK, &views.iter().filter(fits).map(shown).collect()))
 }
 
 /// `POST /api/connections {owner, name, integration, template, value | values | from | oauth | handoff, replace?}`.
@@ -50,6 +58,9 @@ pub(crate) async fn create(
     let (integration, name) =
         (text("integration")?.unwrap_or_default(), text("name")?.unwrap_or_default());
     let (sources, slug) = (catalogue::sources(&app)?, catalogue::parse_slug(&integration)?);
+    if !sources.has(&slug).await {
+        return Err(SourceError::Unknown(integration).into());
+    }
     let offer = offer(&members)?;
     let is_handed_off = offer.is_handed_off;
     if member::<bool>(&members, "replace", "true or false")? == Some(false) {
@@ -252,6 +263,14 @@ fn offer(members: &Members<'_>) -> Result<Offer, Problem> {
     let oauth: Option<OAuth> =
         member(members, "oauth", "a table as in airlock.toml").map_err(bad)?;
     let is_oauth = oauth.is_some() || template.as_deref() == Some("oauth");
+    // Without a proof there is no value: clients of Executor send an empty one.
+    let value = value.filter(|value| !(value.is_empty() && template.as_deref() == Some("none")));
+    let names_place = matches!(template.as_deref(), Some("header" | "query" | "cookie"));
+    let is_twofold = values.is_some() && !names_place && (value.is_some() || from.is_some());
+    if is_twofold {
+        let why = "One of \"value\", \"values\" and \"from\" says what the secret is.";
+        return Err(wrong(why.into()));
+    }
     let ways = [value.is_some(), from.is_some(), is_handed_off, is_oauth];
     if ways.iter().filter(|is_given| **is_given).count() > 1 {
         let why = "One of \"value\", \"from\", \"oauth\" and \"handoff\" says where the secret comes from.";
@@ -285,7 +304,7 @@ fn wrong(why: String) -> Problem {
 
 fn unknown(owner: &str, integration: &str, name: &str) -> Problem {
     let message = format!("There is no connection {integration}.{owner}.{name}.");
-    Problem::not_found("ConnectionNotFoundError", message)
+    Problem::not_found("ConnectionNotFoundError", message).about_source(integration)
 }
 
 /// A connection without its secrets.
@@ -295,7 +314,13 @@ pub(super) fn shown(view: &ConnectionView) -> Value {
         "name": view.name,
         "integration": view.integration,
         "template": view.template,
+        "provider": "vault",
         "address": format!("tools.{}.{}.{}", view.integration, view.owner, view.name),
         "description": view.description,
+        "identityLabel": null,
+        "expiresAt": null,
+        "oauthClient": null,
+        "oauthClientOwner": null,
+        "oauthScope": null,
     })
 }

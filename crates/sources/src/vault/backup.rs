@@ -40,6 +40,9 @@ struct Contents {
     /// The records of connections and sources as they are kept: they name the secrets.
     connections: BTreeMap<String, String>,
     sources: BTreeMap<String, String>,
+    /// The parts of descriptions that are too large for the records of their sources.
+    #[serde(default)]
+    source_texts: BTreeMap<String, String>,
 }
 
 /// What an import did.
@@ -65,7 +68,9 @@ impl Vault {
         }
         let connections = self.texts(kept::CONNECTION).await?;
         let sources = self.texts(kept::SOURCE).await?;
-        let contents = serde_json::to_string(&Contents { secrets, connections, sources });
+        let source_texts = self.texts(kept::SOURCE_TEXT).await?;
+        let contents = Contents { secrets, connections, sources, source_texts };
+        let contents = serde_json::to_string(&contents);
         let contents = contents.map_err(|error| VaultError::Machine(error.to_string()))?;
         let salt: [u8; 16] = random()?;
         let sealed = stretched(passphrase, &salt, ROUNDS).await?.seal(NAME, &contents)?;
@@ -103,9 +108,11 @@ impl Vault {
                 }
             }
         }
-        for (kind, records) in
-            [(kept::SOURCE, &contents.sources), (kept::CONNECTION, &contents.connections)]
-        {
+        for (kind, records) in [
+            (kept::SOURCE_TEXT, &contents.source_texts),
+            (kept::SOURCE, &contents.sources),
+            (kept::CONNECTION, &contents.connections),
+        ] {
             for (key, value) in records {
                 if self.0.records.get(kind, key).await?.is_none() {
                     self.0.records.put(kind, key, value.clone(), 0).await?;

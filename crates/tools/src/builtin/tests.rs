@@ -132,7 +132,7 @@ async fn a_tool_is_described_in_typescript() {
         "name": "items.createItem",
         "description": "Create an item in the shop.",
         "inputTypeScript": "{ id: string; }",
-        "outputTypeScript": "{ ok: true; data: { title?: string; }; http?: ToolHttpMeta; } | { ok: false; error: ToolError; }",
+        "outputTypeScript": "{ ok: true; data: { title?: string; }; http?: ToolHttpMeta } | { ok: false; error: ToolError }",
         "typeScriptDefinitions": {
             "ToolError": "{ code: string; message: string; status?: number; details?: unknown; retryable?: boolean; }",
             "ToolFile": "{ _tag: \"ToolFile\"; name?: string; mimeType: string; encoding: \"base64\"; data: string; byteLength: number; }",

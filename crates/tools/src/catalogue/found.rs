@@ -195,8 +195,22 @@ impl Found {
         match schema.issues(&args).as_slice() {
             [] => Ok(args),
             issues => {
-                Err(unfit(&format!("The arguments of \"{}\" do not fit", self.path()), issues))
+                let about = format!("The arguments of \"{}\" do not fit", self.path());
+                let about = match self.missing_argument(&args) {
+                    Some(missing) => format!("{missing}. {about}"),
+                    None => about,
+                };
+                Err(unfit(&about, issues))
             }
+        }
+    }
+
+    fn missing_argument(&self, args: &Json) -> Option<String> {
+        match self.section.origin() {
+            Origin::Integration(integration) => {
+                integration.missing_argument(&self.spec().name, args)
+            }
+            Origin::Source(_) | Origin::Nowhere => None,
         }
     }
 

@@ -23,6 +23,21 @@ impl Snapshot {
     }
 }
 
+impl Snapshot {
+    /// Reads the words of a source's tools, which its first search would have to wait for otherwise. Takes a while for large
+    /// sources.
+    pub fn index_source(&self, slug: &str) {
+        if let Some(section) = self.sections.get(slug) {
+            section.shelf.index();
+        }
+    }
+
+    /// Whether a search of this source has nothing left to read.
+    pub fn is_indexed(&self, slug: &str) -> bool {
+        self.sections.get(slug).is_some_and(|section| section.shelf.is_indexed())
+    }
+}
+
 impl<'a> Labelled<'a> {
     pub(crate) fn index(&self) -> &'a Index {
         self.section.shelf.index()

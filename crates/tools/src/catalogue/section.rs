@@ -16,6 +16,9 @@ pub(crate) const TOOLS_MAX: usize = 50_000;
 /// compile again.
 const COMPILED_MAX: usize = 512;
 
+/// The kind of a source of our own tools.
+pub(crate) const BUILT_IN: &str = "built-in";
+
 /// What is told about a source.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Card {
@@ -25,7 +28,7 @@ pub struct Card {
     pub title: String,
     /// What it is good for.
     pub description: String,
-    /// `builtin`, `openapi`, `graphql`, `mcp` or `command`.
+    /// `built-in`, `openapi`, `graphql`, `mcp` or `command`.
     pub kind: String,
     /// Where it is, for people.
     pub url: Option<String>,
@@ -124,7 +127,7 @@ impl Section {
         let shelf = Shelf { entries: entries.collect(), ..Shelf::default() };
         shelf.compile_all()?;
         let name = source.name().to_owned();
-        let card = Card { title: name.clone(), name, kind: "builtin".into(), ..Card::default() };
+        let card = Card { title: name.clone(), name, kind: BUILT_IN.into(), ..Card::default() };
         let mounts = vec![Mount { prefix: String::new(), connection: None }];
         let (origin, shelf, demand) = (Origin::Source(source), Arc::new(shelf), Arc::default());
         Ok(Self { card, origin, shelf, mounts, firsts, demand })
@@ -281,9 +284,13 @@ impl Section {
 }
 
 impl Shelf {
-    /// The words of its tools, read when somebody first searches.
+    /// The words of its tools, read once: beside the start, or by the first search.
     pub(super) fn index(&self) -> &Index {
         self.index.get_or_init(|| Index::new(self.entries.iter().map(|entry| &entry.spec)))
+    }
+
+    pub(super) fn is_indexed(&self) -> bool {
+        self.index.get().is_some()
     }
 
     /// Which entry has this name.

@@ -95,7 +95,7 @@ fn whatever_a_person_judges_a_tool_by_makes_another_edition() {
 }
 
 #[test]
-fn a_hidden_tool_is_not_there_and_not_suggested() {
+fn a_hidden_tool_is_blocked_and_not_suggested() {
     let source =
         ["mail.send", "mail.sent"].into_iter().fold(FunctionSource::new("t"), |all, at| {
             all.add(Tool::new(path(at)), async |args: Json| Ok(args))
@@ -106,8 +106,13 @@ fn a_hidden_tool_is_not_there_and_not_suggested() {
     else {
         panic!("admitted");
     };
-    let expected = "There is no tool \"mail.send\". Did you mean mail.sent?";
-    assert_eq!((failure.code, failure.message.as_str()), (FailureCode::ToolNotFound, expected));
+    let expected = "Tool blocked by policy: mail.send";
+    assert_eq!((failure.code, failure.message.as_str()), (FailureCode::Refused, expected));
+    let Admission::Unfit(failure) = catalogue.admit_seen(&path("mail.sen"), &Json::null(), hides)
+    else {
+        panic!("admitted");
+    };
+    assert_eq!(failure.message, "Tool not found: mail.sen. Did you mean mail.sent?");
     let seen = catalogue.admit_seen(&path("mail.sent"), &Json::null(), hides);
     assert!(matches!(seen, Admission::Fit { .. }));
 }
@@ -138,7 +143,7 @@ fn an_unknown_tool_is_refused_with_suggestions() {
         details: Some(json(r#"{"path":"t.optionl","suggestions":["t.optional"]}"#)),
         ..Failure::new(
             FailureCode::ToolNotFound,
-            r#"There is no tool "t.optionl". Did you mean t.optional?"#,
+            "Tool not found: t.optionl. Did you mean t.optional?",
         )
     };
     assert_eq!(failure, expected);
@@ -147,7 +152,7 @@ fn an_unknown_tool_is_refused_with_suggestions() {
 #[tokio::test]
 async fn an_unknown_tool_that_is_called_nevertheless_fails() {
     let outcome = call(&sample(), "x.y.z", "{}").await;
-    let message = r#"There is no tool "x.y.z"."#.to_owned();
+    let message = "Tool not found: x.y.z".to_owned();
     assert_eq!(failed(outcome), (FailureCode::ToolNotFound, message));
 }
 

@@ -91,7 +91,7 @@ impl Integration for Graphql {
                 call(plan, options, credential.clone(), request).map(|said| Ok(Some(said))).boxed()
             }
             None => {
-                let message = format!("There is no tool \"{tool}\".");
+                let message = format!("Tool not found: {tool}");
                 future::ready(Err(Failure::new(FailureCode::ToolNotFound, message))).boxed()
             }
         }

@@ -2,7 +2,7 @@
 
 use super::redirect::host;
 use super::{Challenge, HttpError, Incoming, file, is_json, is_text, media_type};
-use crate::envelope::{Trouble, WANTED_SCOPES, done};
+use crate::envelope::{Trouble, WANTED_SCOPES, done, recovery};
 use crate::{Credential, Place};
 use hyper::StatusCode;
 use hyper::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER, SET_COOKIE};
@@ -100,7 +100,12 @@ fn refusal(incoming: &Incoming) -> Trouble {
     let is_rejected = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
     let (code, details) = if is_rejected {
         let upstream = json!({ "status": status.as_u16(), "body": body });
-        let mut details = json!({ "category": "authentication", "upstream": upstream });
+        let mut details = json!({
+            "category": "authentication",
+            "source": { "host": host(&incoming.url) },
+            "upstream": upstream,
+            "recovery": recovery(),
+        });
         let challenge = Challenge::among(&incoming.headers).unwrap_or_default();
         if let Some(scopes) = challenge.wants_scopes() {
             details[WANTED_SCOPES] = scopes.join(" ").into();
@@ -277,6 +282,11 @@ mod tests {
         assert_eq!(page["error"]["retryable"], true);
         let rejected = said(401, "text/plain", b"bad key");
         assert_eq!(rejected["error"]["code"], "connection_rejected");
+        let recovery = &rejected["error"]["details"]["recovery"];
+        assert_eq!(recovery["startOAuthTool"], "executor.coreTools.oauth.start");
+        assert!(
+            recovery["connectionInstructions"].as_str().unwrap().contains("createConnectionTool")
+        );
         assert_eq!(
             rejected["error"]["details"]["upstream"],
             json!({"status": 401, "body": "bad key"})

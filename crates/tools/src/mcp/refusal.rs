@@ -1,6 +1,6 @@
 //! What a server means that does not let us in: it wants a token, a better one, or one that allows more.
 
-use crate::envelope::{Trouble, WANTED_SCOPES};
+use crate::envelope::{Trouble, WANTED_SCOPES, recovery};
 use rmcp::service::ServiceError;
 use rmcp::transport::streamable_http_client::InsufficientScopeError;
 use serde_json::json;
@@ -36,13 +36,16 @@ pub(super) fn unmade(why: String) -> Trouble {
 
 pub(super) fn unknown_caller() -> Trouble {
     let why = "The server does not know who calls.";
-    Trouble { status: Some(401), ..Trouble::new("connection_rejected", why) }
+    let details = Some(json!({ "category": "authentication", "recovery": recovery() }));
+    Trouble { status: Some(401), details, ..Trouble::new("connection_rejected", why) }
 }
 
 /// These scopes would be enough.
 pub(super) fn too_narrow(scopes: &str) -> Trouble {
     let why = format!("The server wants more to be allowed: {scopes}.");
-    let details = Some(json!({ "category": "authentication", WANTED_SCOPES: scopes }));
+    let details = Some(json!({
+        "category": "authentication", "recovery": recovery(), WANTED_SCOPES: scopes,
+    }));
     Trouble { status: Some(403), details, ..Trouble::new("connection_rejected", why) }
 }
 

@@ -85,6 +85,20 @@ fn url(plan: &Plan, args: &Value, base: &Url, credential: &Credential) -> Result
     Ok(url)
 }
 
+/// The first parameter of the path that the arguments lack, in Executor's sentence.
+pub(crate) fn missing_in_path(plan: &Plan, args: &Value) -> Option<String> {
+    let path = plan.path.split(['#', '?']).next().unwrap_or_default();
+    let is_missing = |name: &&str| {
+        let is_it = |p: &&Parameter| p.carrier == Carrier::Path && p.name == *name;
+        plan.parameters.iter().find(is_it).is_none_or(|p| find(args, p).is_none())
+    };
+    holes(path).into_iter().find(is_missing).map(missing_path_parameter)
+}
+
+fn missing_path_parameter(name: &str) -> String {
+    format!("Missing required path parameter: {name}")
+}
+
 /// The path with its holes filled. No value can lead to another path.
 fn filled(path: &str, plan: &Plan, args: &Value) -> Result<String, String> {
     let mut filled = path.to_owned();
@@ -92,7 +106,7 @@ fn filled(path: &str, plan: &Plan, args: &Value) -> Result<String, String> {
         let is_it = |p: &&Parameter| p.carrier == Carrier::Path && p.name == name;
         let parameter = plan.parameters.iter().find(is_it);
         let found = parameter.and_then(|p| Some((p, find(args, p)?)));
-        let (parameter, value) = found.ok_or_else(|| format!("{name} is missing in the path"))?;
+        let (parameter, value) = found.ok_or_else(|| missing_path_parameter(name))?;
         let text = in_path(name, value, parameter.manner);
         if text.is_empty() {
             return Err(format!("{name} is empty, and the path would be another one"));

@@ -74,15 +74,22 @@ pub struct LeftOut {
 
 /// Imports a description in JSON or YAML.
 pub fn import(text: &str, options: Options) -> Result<OpenApi, ImportError> {
+    with_json(text, |text| read(&Document::new(text)?, options))
+}
+
+/// Reads a description as JSON, whether it is JSON or YAML.
+pub(crate) fn with_json<T>(
+    text: &str,
+    read: impl FnOnce(&str) -> Result<T, ImportError>,
+) -> Result<T, ImportError> {
     if text.len() > TEXT_BYTES_MAX {
         return Err(ImportError::TooLarge { n_bytes: text.len() });
     }
     let text = text.trim_start_matches('\u{feff}').trim_start();
     if text.starts_with('{') {
-        return read(&Document::new(text)?, options);
+        return read(text);
     }
-    let json = yaml::to_json(text, TEXT_BYTES_MAX * 2).map_err(ImportError::Syntax)?;
-    read(&Document::new(&json)?, options)
+    read(&yaml::to_json(text, TEXT_BYTES_MAX * 2).map_err(ImportError::Syntax)?)
 }
 
 fn read(document: &Document<'_>, options: Options) -> Result<OpenApi, ImportError> {
@@ -131,11 +138,11 @@ fn read(document: &Document<'_>, options: Options) -> Result<OpenApi, ImportErro
 }
 
 /// An operation found in the text.
-struct Operation<'a> {
+pub(crate) struct Operation<'a> {
     method: Method,
-    named: Named,
+    pub(crate) named: Named,
     item: Members<'a>,
-    members: Members<'a>,
+    pub(crate) members: Members<'a>,
 }
 
 fn check_version(document: &Document<'_>) -> Result<(), ImportError> {
@@ -150,7 +157,7 @@ fn check_version(document: &Document<'_>) -> Result<(), ImportError> {
     }
 }
 
-fn operations<'a>(document: &Document<'a>) -> Result<Vec<Operation<'a>>, ImportError> {
+pub(crate) fn operations<'a>(document: &Document<'a>) -> Result<Vec<Operation<'a>>, ImportError> {
     const METHODS: [(&str, Method); 8] = [
         ("get", Method::GET),
         ("put", Method::PUT),
@@ -224,7 +231,7 @@ fn description(members: &Members<'_>, about: &str) -> String {
     cut(&format!("{deprecated}{said}"), DESCRIPTION_CHARS_MAX)
 }
 
-fn about(document: &Document<'_>) -> About {
+pub(crate) fn about(document: &Document<'_>) -> About {
     let info = document.top.members("info").unwrap_or_default();
     let line = |name| info.text(name).map(|text| cut(&text, DESCRIPTION_CHARS_MAX));
     About {

@@ -1,6 +1,6 @@
 //! An imported description: its tools, and how they are called.
 
-use super::call::{Setting, flattened, request};
+use super::call::{Setting, flattened, missing_in_path, request};
 use super::import::{LeftOut, Options};
 use super::plan::Plan;
 use super::server::{self, Choice, Server};
@@ -81,6 +81,11 @@ impl Integration for OpenApi {
         flattened(self.plans.get(tool)?, &mut value).then(|| Json::from_value(&value).ok())?
     }
 
+    fn missing_argument(&self, tool: &str, args: &Json) -> Option<String> {
+        let args = serde_json::from_str(args.text()).ok()?;
+        missing_in_path(self.plans.get(tool)?, &args)
+    }
+
     fn objection(&self, tool: &str, credential: &Credential, args: &Json) -> Option<String> {
         outgoing(self.plans.get(tool)?, &self.options, credential, args).err()
     }
@@ -97,7 +102,7 @@ impl Integration for OpenApi {
                 call(plan, options, credential.clone(), request).map(|said| Ok(Some(said))).boxed()
             }
             None => {
-                let message = format!("There is no tool \"{tool}\".");
+                let message = format!("Tool not found: {tool}");
                 future::ready(Err(Failure::new(FailureCode::ToolNotFound, message))).boxed()
             }
         }

@@ -7,6 +7,7 @@ mod flows;
 mod import;
 mod integration;
 mod naming;
+mod outline;
 mod plan;
 mod raw;
 mod schema;
@@ -18,5 +19,6 @@ mod yaml;
 
 pub use import::{ImportError, LeftOut, Options, TEXT_BYTES_MAX, import};
 pub use integration::{About, OpenApi};
+pub use outline::outline;
 pub(crate) use schema::cut;
 pub use specimen::specimen;

@@ -1,7 +1,7 @@
 //! All questions of an execution at once: `GET …/questions`, `POST …/answers`.
 
 use super::wait::{Attendant, Until};
-use super::{find, outbound, patience, see, wait};
+use super::{find, outbound, patience, result_limit, see, wait};
 use crate::answering::{AnswerPath, PageOrigin, authorize};
 use crate::app::App;
 use crate::auth::Caller;
@@ -39,7 +39,7 @@ pub(crate) async fn answers(
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
     let answers = protocols::executor::answers(&body)?;
-    let wait = patience(&query)?;
+    let (wait, limit) = (patience(&query)?, result_limit(&query)?);
     let (execution, _) = find(&app, &id).await?;
     let questions: Vec<_> = answers.iter().map(|given| given.question).collect();
     let given: Vec<_> = answers.iter().map(|given| (given.question, &given.answer)).collect();
@@ -53,7 +53,8 @@ pub(crate) async fn answers(
             Ok(counts) => counts,
             Err(problem) => return Ok(outbound::about(execution, problem.into_response())),
         };
-        let attendant = Attendant { counts, ..Attendant::new(&answering, &caller, execution) };
+        let attendant =
+            Attendant { counts, limit, ..Attendant::new(&answering, &caller, execution) };
         wait::attended(attendant, Until::AfterAll(questions), wait).await
     })
     .await

@@ -7,6 +7,7 @@ mod ended;
 mod events;
 mod inbound;
 mod outbound;
+mod session_routes;
 mod since;
 mod wait;
 
@@ -15,19 +16,20 @@ pub(crate) use callback::callback;
 pub(crate) use continuing::{continue_all, continue_one};
 pub(crate) use ended::{remove, result};
 pub(crate) use events::events;
+pub(crate) use session_routes::{resume_in_session, show_in_session};
 
 use super::first;
 use crate::answering::{AnswerPath, AnswerSubject, PageOrigin, authorize, permit};
 use crate::app::App;
 use crate::auth::Caller;
-use crate::body::JsonBody;
+use crate::body::{JsonBody, NeededJson};
 use crate::error::Problem;
 use crate::query::{Id, Query};
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use engine::Start;
 use lifecycle::{CallerName, ExecutionId, QuestionId, Rejection};
-use protocols::executor::Account;
+use protocols::executor::{Account, RESULT_BYTES_MAX};
 use std::sync::Arc;
 use std::time::Duration;
 use wait::{Attendant, Until};
@@ -45,7 +47,7 @@ pub(crate) async fn execute(
 ) -> Result<Response, Problem> {
     caller.may_run().map_err(|denied| Problem::denied(denied, ""))?;
     let order = protocols::executor::execute(&body)?;
-    let wait = patience(&query)?;
+    let (wait, limit) = (patience(&query)?, result_limit(&query)?);
     if order.auto_approve {
         // Approving beforehand is answering: what may not be done later may not be done now.
         let subject = AnswerSubject { owner: &caller.name, asked: None };
@@ -62,7 +64,7 @@ pub(crate) async fn execute(
         let execution = wait::unless_stopping(&starting, submitting).await?;
         starting.metrics.count_start();
         let usual = Attendant::new(&starting, &caller, execution);
-        let attendant = Attendant { approves_in_advance, counts: true, reader, ..usual };
+        let attendant = Attendant { approves_in_advance, counts: true, reader, limit, ..usual };
         wait::attended(attendant, Until::START, wait).await
     })
     .await
@@ -77,6 +79,7 @@ pub(crate) async fn show(
     query: Query,
 ) -> Result<Response, Problem> {
     let wait = query.get::<u64>("wait", "a number of milliseconds")?.unwrap_or(0);
+    let limit = result_limit(&query)?;
     let (execution, question) = find(&app, &id).await?;
     let account = wait::caught_up(&app, execution).await?;
     let owner = account.owner().cloned().unwrap_or(CallerName(String::new()));
@@ -89,12 +92,12 @@ pub(crate) async fn show(
         return Ok(outbound::shown(execution, asked, &reader));
     }
     match account.now() {
-        Some(told) => Ok(outbound::now(execution, &account, told, &reader)),
+        Some(told) => Ok(outbound::now(execution, &account, told, (&reader, limit))),
         None if wait == 0 => Ok(outbound::running(execution)),
         None => {
             let wait = Duration::from_millis(wait.min(WAIT_MS_MAX));
             let until = Until::Now(account.last());
-            let attendant = Attendant { reader, ..Attendant::new(&app, &caller, execution) };
+            let attendant = Attendant { reader, limit, ..Attendant::new(&app, &caller, execution) };
             wait::told(attendant, until, Some(wait)).await
         }
     }
@@ -106,11 +109,11 @@ pub(crate) async fn resume(
     caller: Caller,
     Id(id): Id,
     query: Query,
-    JsonBody(body): JsonBody,
+    NeededJson(body): NeededJson,
 ) -> Result<Response, Problem> {
     let answer = protocols::executor::resume(&body)?;
     let rider = protocols::executor::rider(&body)?;
-    let wait = patience(&query)?;
+    let (wait, limit) = (patience(&query)?, result_limit(&query)?);
     let (execution, question) = find(&app, &id).await?;
     let path = AnswerPath::Request;
     let given = question.map(|question| (question, &answer));
@@ -119,7 +122,8 @@ pub(crate) async fn resume(
         Some(question) => Some(question),
         None => oldest_open(&app, &caller, execution).await?,
     }) else {
-        return wait::told(Attendant::new(&app, &caller, execution), Until::Over, wait).await;
+        let attendant = Attendant { limit, ..Attendant::new(&app, &caller, execution) };
+        return wait::told(attendant, Until::Over, wait).await;
     };
     let author = authorize(&app, &caller, path, execution, &[(question, &answer)]).await?;
     let resuming = Arc::clone(&app);
@@ -129,7 +133,8 @@ pub(crate) async fn resume(
             Ok(counts) => counts,
             Err(problem) => return Ok(outbound::about(execution, problem.into_response())),
         };
-        let attendant = Attendant { counts, ..Attendant::new(&resuming, &caller, execution) };
+        let attendant =
+            Attendant { counts, limit, ..Attendant::new(&resuming, &caller, execution) };
         wait::attended(attendant, Until::After(question), wait).await
     })
     .await
@@ -202,6 +207,12 @@ async fn oldest_open(
         return Err(Problem::conflict(format!("{execution} asks nothing now.")));
     }
     Ok(open)
+}
+
+/// How many bytes of a value the client takes; none takes the whole value.
+fn result_limit(query: &Query) -> Result<Option<usize>, Problem> {
+    let limit = query.get::<usize>("limit", "a number of bytes")?;
+    Ok(limit.map(|limit| limit.min(RESULT_BYTES_MAX)))
 }
 
 /// How long to wait; none is as long as it takes.

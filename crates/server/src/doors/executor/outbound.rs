@@ -1,11 +1,15 @@
 //! Envelopes as responses. Everything about an execution carries its id in a header.
 
-use axum::http::header::CONTENT_TYPE;
+use axum::body::{Body, Bytes};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use lifecycle::{ExecutionId, Phase, Timestamp, ToolPath};
-use protocols::executor::{Account, Asked, QuestionReader, Told, outbound};
+use futures_util::stream;
+use lifecycle::{ExecutionId, Json, Outcome, Phase, Timestamp, ToolPath};
+use protocols::executor::outbound::SplitEnvelope;
+use protocols::executor::{Account, Asked, QuestionReader, RESULT_BYTES_MAX, Told, outbound};
 use serde_json::{Value, json};
+use std::convert::Infallible;
 use store::{OutcomeKind, SearchHit, SearchPage};
 
 use crate::error::Problem;
@@ -17,14 +21,48 @@ pub(super) fn told(
     execution: ExecutionId,
     account: &Account,
     told: Told<'_>,
-    reader: &QuestionReader,
+    (reader, limit): (&QuestionReader, Option<usize>),
 ) -> Response {
     match told {
         Told::Asked(asked) => envelope(execution, StatusCode::OK, outbound::paused(asked, reader)),
-        Told::Over(outcome) => {
-            envelope(execution, StatusCode::OK, outbound::completed(execution, account, outcome))
-        }
+        Told::Over(outcome) => over(execution, account, outcome, limit),
         Told::Parked => about(execution, Problem::parked(execution).into_response()),
+    }
+}
+
+/// How it ended. With a limit, a larger value is left out; without one, a large value is streamed from where it is held.
+fn over(
+    execution: ExecutionId,
+    account: &Account,
+    outcome: &Outcome,
+    limit: Option<usize>,
+) -> Response {
+    let split = match limit {
+        Some(_) => None,
+        None => outbound::split(execution, account, outcome),
+    };
+    let Some(SplitEnvelope { head, value, tail }) = split else {
+        let limit = limit.unwrap_or(RESULT_BYTES_MAX);
+        return envelope(
+            execution,
+            StatusCode::OK,
+            outbound::completed(execution, account, outcome, limit),
+        );
+    };
+    let n_bytes = head.len() + value.text().len() + tail.len();
+    let parts = [Bytes::from(head), Bytes::from_owner(ValueText(value)), Bytes::from(tail)];
+    let body = Body::from_stream(stream::iter(parts.map(Ok::<_, Infallible>)));
+    let kind = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let length = (CONTENT_LENGTH, HeaderValue::from(n_bytes));
+    about(execution, ([kind, length], body).into_response())
+}
+
+/// The text of a value, which the body of a response shares.
+struct ValueText(Json);
+
+impl AsRef<[u8]> for ValueText {
+    fn as_ref(&self) -> &[u8] {
+        self.0.text().as_bytes()
     }
 }
 
@@ -33,11 +71,11 @@ pub(super) fn now(
     execution: ExecutionId,
     account: &Account,
     standing: Told<'_>,
-    reader: &QuestionReader,
+    (reader, limit): (&QuestionReader, Option<usize>),
 ) -> Response {
     match standing {
         Told::Asked(asked) => shown(execution, asked, reader),
-        Told::Over(_) => told(execution, account, standing, reader),
+        Told::Over(_) => told(execution, account, standing, (reader, limit)),
         Told::Parked => envelope(execution, StatusCode::OK, outbound::parked(execution)),
     }
 }

@@ -45,6 +45,8 @@ pub(super) struct Attendant {
     pub(super) counts: bool,
     /// Who reads the question, if one comes.
     pub(super) reader: QuestionReader,
+    /// Largest value that the client takes; none takes any.
+    pub(super) limit: Option<usize>,
 }
 
 impl Attendant {
@@ -52,7 +54,8 @@ impl Attendant {
     pub(super) fn new(app: &Arc<App>, caller: &Caller, execution: ExecutionId) -> Self {
         let (app, caller) = (Arc::clone(app), caller.clone());
         let reader = QuestionReader::MayAnswer;
-        Self { app, caller, execution, approves_in_advance: false, counts: false, reader }
+        let (approves_in_advance, counts, limit) = (false, false, None);
+        Self { app, caller, execution, approves_in_advance, counts, reader, limit }
     }
 
     async fn attend(self, until: Until) -> Response {
@@ -77,7 +80,12 @@ impl Attendant {
                 {
                     self.app.metrics.count_end(outcome);
                 }
-                return Ok(outbound::told(self.execution, &account, told, &self.reader));
+                return Ok(outbound::told(
+                    self.execution,
+                    &account,
+                    told,
+                    (&self.reader, self.limit),
+                ));
             }
             let entry = entries.next().await;
             let entry = entry.ok_or_else(|| Problem::no_execution(self.execution))??;

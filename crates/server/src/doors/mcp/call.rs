@@ -191,6 +191,10 @@ impl Call<'_> {
     fn patience(&self) -> Duration {
         match self.has_tasks() {
             true => self.visit.terms.wait.min(TASK_AFTER),
+            false if self.tool == "resume" && self.manner == Manner::Browser => {
+                let hears = self.context.is_some_and(|it| it.meta.get_progress_token().is_some());
+                self.visit.terms.page_wait(hears)
+            }
             false => self.visit.terms.wait,
         }
     }

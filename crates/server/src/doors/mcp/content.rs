@@ -282,7 +282,12 @@ pub(super) fn refused(problem: &Problem, within: Option<(ExecutionId, Manner)>) 
     if let Some(id) = problem.trace_id() {
         structured["traceId"] = id.into();
     }
-    let text = format!("Error: {} {next}", problem.message());
+    let text = match (status, problem.execution_id()) {
+        ("execution_not_found", Some(id)) => {
+            format!("No paused execution: {id}. {} {next}", problem.message())
+        }
+        _ => format!("Error: {} {next}", problem.message()),
+    };
     result(vec![ContentBlock::text(text)], structured, true)
 }
 

@@ -15,7 +15,7 @@ const PREFIX_BYTES_MAX: usize = 1_000;
 
 /// What `execute` says about itself, before the prefixes.
 const EXECUTE: &str = "\
-Runs TypeScript in a sandbox with the user's tools, and gives back what it returns.
+Execute TypeScript in a sandboxed runtime with the user's tools, and get back what it returns.
 
 1. Find: `const { items } = await tools.search({ query: \"<intent and nouns>\" })`
 2. Read: `await tools.describe.tool({ path: items[0].path })`
@@ -137,7 +137,7 @@ pub(super) fn skill(name: Option<&str>, manner: Manner) -> (String, bool) {
     match name.map(str::trim) {
         None | Some("") => (list.into(), true),
         Some("execute") => (EXECUTE_SKILL.replace(PAUSES_PLACE, pauses(manner)), true),
-        Some(other) => (format!("There is no skill \"{other}\".\n\n{list}"), false),
+        Some(other) => (format!("No skill named \"{other}\".\n\n{list}"), false),
     }
 }
 
@@ -209,7 +209,7 @@ mod tests {
         assert!(skill(Some("execute"), Manner::Model).0.contains("tools.search"));
         let (text, found) = skill(Some("nope"), Manner::Model);
         assert!(
-            !found && text.starts_with("There is no skill \"nope\".") && text.contains("`execute`")
+            !found && text.starts_with("No skill named \"nope\".") && text.contains("`execute`")
         );
     }
 }

@@ -178,6 +178,16 @@ fn log_hello(visit: &Visit, body: &[u8]) {
     }
 }
 
+/// Longest name of a session that links repeat.
+const SESSION_CHARS_MAX: usize = 128;
+
+/// The session that a request names, where its name can be part of a link as it is.
+fn session_name(headers: &HeaderMap) -> Option<String> {
+    let name = headers.get("mcp-session-id")?.to_str().ok()?;
+    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    (is_plain && (1..=SESSION_CHARS_MAX).contains(&name.len())).then(|| name.to_owned())
+}
+
 /// Lets a caller in: its visit, and its request with all of the body.
 async fn enter(
     app: &Arc<App>,
@@ -189,7 +199,8 @@ async fn enter(
     caller.may_run().map_err(|denied| Problem::denied(denied, ""))?;
     let terms = Terms::read(query, caller.answers)?;
     let host = request.headers().get(HOST).cloned();
-    let visit = Arc::new(Visit { app: Arc::clone(app), caller, terms, host, peer });
+    let session = session_name(request.headers());
+    let visit = Arc::new(Visit { app: Arc::clone(app), caller, terms, host, peer, session });
     Ok((visit, bounded(request).await?))
 }
 

@@ -40,11 +40,22 @@ pub(super) struct Terms {
     pub(super) is_downgraded: bool,
     /// How long a call waits before it is answered with a handle.
     pub(super) wait: Duration,
+    /// Whether the URL says how long.
+    pub(super) names_wait: bool,
     /// Whether the catalogue's tools are listed beside `execute`.
     pub(super) direct: bool,
 }
 
+/// How long `resume` waits for the page where a person decides, with a client that hears of progress: its timer starts anew
+/// with each word. Others give up after a minute.
+const PAGE_WAIT: Duration = Duration::from_mins(10);
+
 impl Terms {
+    /// How long `resume` waits for a decision on the page; `hears` is whether the client asks for progress.
+    pub(super) fn page_wait(&self, hears: bool) -> Duration {
+        if hears && !self.names_wait { PAGE_WAIT } else { self.wait }
+    }
+
     /// What the URL asks for, as far as `answers` permits it.
     pub(super) fn read(query: &Query, answers: AnswerRole) -> Result<Self, Problem> {
         let wanted = match (query.text("elicitation_mode"), query.text("allow_model_resume")) {
@@ -65,7 +76,8 @@ impl Terms {
             (Some(wanted), _) => wanted,
         };
         let is_downgraded = wanted == Some(Mode::Model) && mode != Mode::Model;
-        let wait = query.get("wait", "a number of milliseconds")?.unwrap_or(WAIT_MS_USUALLY);
+        let named = query.get("wait", "a number of milliseconds")?;
+        let (wait, names_wait) = (named.unwrap_or(WAIT_MS_USUALLY), named.is_some());
         let direct = match query.text("tools") {
             None | Some("execute") => false,
             Some("direct") => true,
@@ -74,7 +86,7 @@ impl Terms {
             }
         };
         let wait = Duration::from_millis(wait.min(WAIT_MS_MAX));
-        Ok(Self { mode, is_downgraded, wait, direct })
+        Ok(Self { mode, is_downgraded, wait, names_wait, direct })
     }
 }
 
@@ -89,6 +101,19 @@ mod tests {
         let query = Query::from_request_parts(&mut request.into_parts().0, &()).await.unwrap();
         let terms = Terms::read(&query, AnswerRole::Model).ok()?;
         Some((terms.mode, u64::try_from(terms.wait.as_millis()).unwrap(), terms.direct))
+    }
+
+    #[tokio::test]
+    async fn a_decision_on_the_page_is_awaited_for_ten_minutes_where_the_client_hears_of_progress()
+    {
+        for (text, hears, expected_ms) in
+            [("", true, 600_000), ("", false, 50_000), ("wait=5", true, 5), ("wait=5", false, 5)]
+        {
+            let request = Request::builder().uri(format!("/mcp?{text}")).body(()).unwrap();
+            let query = Query::from_request_parts(&mut request.into_parts().0, &()).await.unwrap();
+            let terms = Terms::read(&query, AnswerRole::Person).unwrap();
+            assert_eq!(terms.page_wait(hears).as_millis(), expected_ms, "{text} {hears}");
+        }
     }
 
     #[tokio::test]

@@ -22,6 +22,8 @@ pub(super) struct Visit {
     pub(super) host: Option<HeaderValue>,
     /// Where its connection comes from; none where it is in this process.
     pub(super) peer: Option<SocketAddr>,
+    /// Its MCP session, if it has one: links to pages name it, as clients of Executor expect.
+    pub(super) session: Option<String>,
 }
 
 /// How a question reaches a person, given what the client can do.
@@ -64,7 +66,8 @@ impl Visit {
 
     /// The page where a person answers a question.
     pub(super) fn page(&self, question: QuestionId) -> String {
-        format!("{}/resume/{question}", self.origin())
+        let session = self.session.as_ref().map(|id| format!("?mcp_session_id={id}"));
+        format!("{}/resume/{question}{}", self.origin(), session.unwrap_or_default())
     }
 
     /// What a person elsewhere must know about the page's address; none where it is theirs.

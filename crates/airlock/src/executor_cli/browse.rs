@@ -1,0 +1,149 @@
+//! `call --help`: what there is below a path.
+
+use super::target::sentence;
+use crate::Exit;
+use crate::print::{self, tamed};
+use client::{HttpClient, ToolLine};
+use std::collections::BTreeMap;
+
+/// What is looked for.
+pub(super) struct Wish {
+    pub(super) path: Vec<String>,
+    pub(super) matching: Option<String>,
+    pub(super) limit: Option<usize>,
+}
+
+/// What stands at one name below a path.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Branch {
+    is_tool: bool,
+    is_group: bool,
+    n_tools: usize,
+}
+
+pub(super) async fn browse(client: &HttpClient, wish: &Wish) -> Result<Exit, String> {
+    let tools = client.tools().await.map_err(|error| sentence(&error))?;
+    let prefix = wish.path.join(".");
+    let exact = tools.iter().find(|tool| bare(tool) == bare_path(&prefix));
+    let branches = branches(&tools, bare_path(&prefix));
+    if let Some(tool) = exact.filter(|_| branches.is_empty()) {
+        return leaf(client, tool).await;
+    }
+    if branches.is_empty() {
+        print::bare_note(&match prefix.as_str() {
+            "" => "No tools are currently registered in this scope.".to_owned(),
+            prefix => format!("No tool path starts with \"{}\".", tamed(prefix)),
+        });
+    }
+    let failed = branches.is_empty();
+    print::report(&listing(wish, &branches, exact));
+    Ok(if failed { Exit::Failed } else { Exit::Good })
+}
+
+/// A tool's path. The word `tools` before it is not needed.
+fn bare(tool: &ToolLine) -> &str {
+    bare_path(&tool.address)
+}
+
+fn bare_path(path: &str) -> &str {
+    path.strip_prefix("tools.").unwrap_or(path)
+}
+
+fn branches(tools: &[ToolLine], prefix: &str) -> BTreeMap<String, Branch> {
+    let mut branches = BTreeMap::<String, Branch>::new();
+    for tool in tools {
+        let below = match prefix {
+            "" | "tools" => Some(bare(tool)),
+            prefix => bare(tool).strip_prefix(prefix).and_then(|rest| rest.strip_prefix('.')),
+        };
+        let Some(below) = below else { continue };
+        let (name, rest) = below.split_once('.').map_or((below, None), |(a, b)| (a, Some(b)));
+        let branch = branches.entry(name.to_owned()).or_default();
+        branch.n_tools += 1;
+        branch.is_tool |= rest.is_none();
+        branch.is_group |= rest.is_some();
+    }
+    branches
+}
+
+fn listing(wish: &Wish, branches: &BTreeMap<String, Branch>, exact: Option<&ToolLine>) -> String {
+    let path = wish.path.join(" ");
+    let call = format!("executor call{}{path}", if path.is_empty() { "" } else { " " });
+    let next = if path.is_empty() { "<namespace>" } else { "<subcommand>" };
+    let mut text = format!(
+        "Usage:\n  {call} {next} [<subcommand> ...] ['{{\"k\":\"v\"}}']\n  {call} --help\n  {call} --help [--match text] [--limit integer]"
+    );
+    if let Some(tool) = exact {
+        text.push_str(&format!(
+            "\n  {call} ['{{\"k\":\"v\"}}']\n\nCallable path: {}",
+            tool.address
+        ));
+        text.push_str(&format!("\n{}", tamed(&tool.description)));
+    }
+    let words = wish.matching.as_deref().unwrap_or_default().to_lowercase();
+    let fits = |name: &&String| words.split_whitespace().all(|it| name.to_lowercase().contains(it));
+    let fitting: Vec<_> = branches.keys().filter(fits).collect();
+    let shown = wish.limit.map_or(fitting.len(), |limit| limit.min(fitting.len()));
+    if shown == 0 {
+        return text + "\n\nNo subcommands at this level.";
+    }
+    if !words.is_empty() {
+        text.push_str(&format!("\n\nFiltered by: {}", tamed(&words)));
+    }
+    if shown < branches.len() {
+        let limit = wish.limit.map(|limit| format!(" (limit {limit})")).unwrap_or_default();
+        text.push_str(&format!("\nShowing {shown} of {} subcommands{limit}.", branches.len()));
+    }
+    text.push_str("\n\nSubcommands:");
+    let width = fitting[..shown].iter().map(|name| name.len()).max().unwrap_or_default();
+    for name in &fitting[..shown] {
+        let branch = &branches[*name];
+        let kind = match (branch.is_tool, branch.is_group) {
+            (true, true) => "tool+group",
+            (true, false) => "tool",
+            (false, _) => "group",
+        };
+        let plural = if branch.n_tools == 1 { "" } else { "s" };
+        text.push_str(&format!("\n  {name:width$}  {kind}, {} path{plural}", branch.n_tools));
+    }
+    text + &format!("\n\nDrill down: {call} {next} --help")
+}
+
+async fn leaf(client: &HttpClient, tool: &ToolLine) -> Result<Exit, String> {
+    let described = client.describe_tool(bare(tool)).await.map_err(|error| sentence(&error))?;
+    let call = format!("executor call {}", bare(tool).replace('.', " "));
+    let mut text =
+        format!("Usage:\n  {call}\n  {call} '{{\"k\":\"v\"}}'\n\nTool: {}", tool.address);
+    if !tool.description.is_empty() {
+        text.push_str(&format!("\n{}", tamed(&tool.description)));
+    }
+    if let Some(described) = described {
+        let types =
+            [("Input", described.input_type_script), ("Output", described.output_type_script)];
+        for (title, types) in types {
+            if let Some(types) = types {
+                text.push_str(&format!("\n\n{title}:\n{}", tamed(&types)));
+            }
+        }
+    }
+    print::report(&text);
+    Ok(Exit::Good)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_below_a_path_are_tools_or_groups() {
+        let tool = |address: &str| ToolLine { address: address.into(), description: String::new() };
+        let tools = [tool("demo.add"), tool("tools.api.org.main.get"), tool("demo.add.more")];
+        let all = branches(&tools, "");
+        assert_eq!(all.keys().collect::<Vec<_>>(), ["api", "demo"]);
+        let below = branches(&tools, "demo");
+        assert_eq!(below["add"], Branch { is_tool: true, is_group: true, n_tools: 2 });
+        let wish = Wish { path: vec!["demo".into()], matching: None, limit: None };
+        let text = listing(&wish, &below, None);
+        assert!(text.contains("Subcommands:\n  add  tool+group, 2 paths\n"), "{text}");
+    }
+}

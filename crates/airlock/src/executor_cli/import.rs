@@ -1,0 +1,312 @@
+//! From an `executor.jsonc` to an `airlock.toml`: its sources and what proves to them who calls. Pure.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use toml::{Table, Value as Toml};
+use tools::Slug;
+
+/// Most sources that are taken over; nobody has more by hand.
+const SOURCES_MAX: usize = 1_000;
+
+/// How Executor refers to a secret that it keeps.
+const SECRET_REF: &str = "secret-public-ref:";
+
+/// A configuration in our form, and what a person still has to do.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Imported {
+    /// The text of an `airlock.toml`.
+    pub(crate) text: String,
+    /// A sentence each.
+    pub(crate) notes: Vec<String>,
+    /// How many sources it has.
+    pub(crate) n_sources: usize,
+}
+
+/// Reads the text of an `executor.jsonc`.
+pub(crate) fn import(text: &str) -> Result<Imported, String> {
+    let plain = without_comments(text);
+    let file: Value = serde_json::from_str(&plain)
+        .map_err(|error| format!("it is not JSON with comments: {error}"))?;
+    let sources = file["sources"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if !file.is_object() {
+        return Err("it is no object".into());
+    }
+    if sources.len() > SOURCES_MAX {
+        return Err(format!("it has {} sources, {SOURCES_MAX} at most", sources.len()));
+    }
+    let mut made = Draft::default();
+    for (n, source) in sources.iter().enumerate() {
+        if let Err(why) = made.take(source) {
+            made.notes.push(format!("Source {} was left out: {why}.", n + 1));
+        }
+    }
+    if file["plugins"].as_array().is_some_and(|plugins| !plugins.is_empty()) {
+        let note = "Plugins were left out: Airlock has no plugins. MCP servers and command tools replace them.";
+        made.notes.push(note.into());
+    }
+    made.finish()
+}
+
+#[derive(Default)]
+struct Draft {
+    sources: Table,
+    connections: Table,
+    notes: Vec<String>,
+}
+
+impl Draft {
+    fn take(&mut self, source: &Value) -> Result<(), String> {
+        let text = |name: &str| source[name].as_str().map(str::to_owned);
+        let kind = text("kind").ok_or("it has no kind")?;
+        let remote = text("transport").as_deref() != Some("stdio");
+        let mut made = Table::new();
+        let mut set = |name: &str, value: Option<String>| {
+            made.extend(value.map(|value| (name.to_owned(), Toml::String(value))));
+        };
+        set("kind", Some(kind.clone()));
+        set("title", text("name"));
+        let address = match (kind.as_str(), remote) {
+            ("openapi", _) => text("spec"),
+            ("graphql", _) | ("mcp", true) => text("endpoint"),
+            ("mcp", false) => None,
+            (other, _) => return Err(format!("there is no kind {other} here")),
+        };
+        match (&address, kind.as_str()) {
+            (None, "mcp") if !remote => {}
+            (None, _) => return Err("it says no address".into()),
+            (Some(address), "openapi") if !address.starts_with("http") => {
+                let is_text = address.trim_start().starts_with('{') || address.contains('\n');
+                set(if is_text { "text" } else { "file" }, Some(address.clone()));
+            }
+            (Some(address), _) => set("url", Some(with_query(address, &source["queryParams"])?)),
+        }
+        set("base_url", text("baseUrl"));
+        if kind == "mcp" && !remote {
+            program(&mut made, source)?;
+        }
+        let slug = self.slug(source, address.as_deref())?;
+        if let Some(proof) = self.proof(&slug, source) {
+            let main = Table::from_iter([("main".to_owned(), Toml::Table(proof))]);
+            self.connections.insert(slug.clone(), Toml::Table(main));
+        }
+        self.sources.insert(slug, Toml::Table(made));
+        Ok(())
+    }
+
+    fn slug(&self, source: &Value, address: Option<&str>) -> Result<String, String> {
+        let named = ["namespace", "name"].iter().find_map(|name| source[*name].as_str());
+        let host = || {
+            let url = url::Url::parse(address?).ok()?;
+            url.host_str().map(str::to_owned)
+        };
+        let text = named.map(str::to_owned).or_else(host).unwrap_or_default();
+        let slug = Slug::parse(&text).ok().or_else(|| Slug::resembling(&text));
+        let slug = slug.ok_or("it has no name; give it a namespace")?.to_string();
+        match self.sources.contains_key(&slug) {
+            true => Err(format!("there is another source {slug}")),
+            false => Ok(slug),
+        }
+    }
+
+    /// What proves who calls, where the source says anything about it.
+    fn proof(&mut self, slug: &str, source: &Value) -> Option<Table> {
+        let mut given: BTreeMap<String, (String, String)> = BTreeMap::new();
+        for (name, value) in source["headers"].as_object().into_iter().flatten() {
+            let prefix = value["prefix"].as_str().unwrap_or_default().to_owned();
+            let text = value.as_str().or_else(|| value["value"].as_str()).unwrap_or_default();
+            given.insert(name.clone(), (text.to_owned(), prefix));
+        }
+        let auth = &source["auth"];
+        match auth["kind"].as_str() {
+            Some("header") => {
+                let text = |name: &str| auth[name].as_str().unwrap_or_default().to_owned();
+                let secret = format!("{SECRET_REF}{}", text("secret"));
+                given.insert(text("headerName"), (secret, text("prefix")));
+            }
+            Some("oauth2") => self.notes.push(format!(
+                "{slug} signs in with OAuth: airlock connection add {slug} --oauth, and open the address that it prints."
+            )),
+            Some(_) | None => {}
+        }
+        if given.is_empty() {
+            return None;
+        }
+        let mut proof = Table::new();
+        let mut headers = Table::new();
+        for (name, (text, prefix)) in given {
+            let is_bearer = name.eq_ignore_ascii_case("authorization") && prefix.trim() == "Bearer";
+            let value = self.value(slug, &text, if is_bearer { "" } else { &prefix });
+            if is_bearer {
+                proof.insert("bearer".into(), value);
+            } else {
+                headers.insert(name, value);
+            }
+        }
+        if !headers.is_empty() {
+            proof.insert("headers".into(), Toml::Table(headers));
+        }
+        Some(proof)
+    }
+
+    /// A value as it is written, or where it is, if Executor keeps it as a secret.
+    fn value(&mut self, slug: &str, text: &str, prefix: &str) -> Toml {
+        let Some(id) = text.strip_prefix(SECRET_REF) else {
+            return Toml::String(format!("{prefix}{text}"));
+        };
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+        let variable = format!("EXECUTOR_SECRET_{}", id.chars().map(plain).collect::<String>());
+        let begins = match prefix {
+            "" => String::new(),
+            prefix => format!(", with {prefix:?} before it"),
+        };
+        self.notes.push(format!(
+            "{slug} needs the secret {id:?}: put it into the server's variable {variable}{begins}, or enter it with \
+             airlock connection add."
+        ));
+        Toml::Table(Table::from_iter([("env".to_owned(), Toml::String(variable))]))
+    }
+
+    fn finish(self) -> Result<Imported, String> {
+        let n_sources = self.sources.len();
+        let mut file = Table::new();
+        for (name, table) in [("sources", self.sources), ("connections", self.connections)] {
+            if !table.is_empty() {
+                file.insert(name.into(), Toml::Table(table));
+            }
+        }
+        let text = toml::to_string_pretty(&file).map_err(|error| error.to_string())?;
+        let text = format!(
+            "# Imported from an executor.jsonc. docs/from-executor.md says what differs.\n\n{text}"
+        );
+        Ok(Imported { text, notes: self.notes, n_sources })
+    }
+}
+
+fn program(made: &mut Table, source: &Value) -> Result<(), String> {
+    let command = source["command"].as_str().ok_or("it names no command")?;
+    let args = source["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let words = std::iter::once(command).chain(args).map(|word| Toml::String(word.to_owned()));
+    made.insert("command".into(), Toml::Array(words.collect()));
+    let variables = source["env"].as_object().into_iter().flatten();
+    let variables: Table = variables
+        .filter_map(|(name, value)| Some((name.clone(), Toml::String(value.as_str()?.to_owned()))))
+        .collect();
+    if !variables.is_empty() {
+        made.insert("env".into(), Toml::Table(variables));
+    }
+    if let Some(folder) = source["cwd"].as_str() {
+        made.insert("directory".into(), Toml::String(folder.to_owned()));
+    }
+    Ok(())
+}
+
+fn with_query(address: &str, query: &Value) -> Result<String, String> {
+    let Some(members) = query.as_object().filter(|members| !members.is_empty()) else {
+        return Ok(address.to_owned());
+    };
+    let mut url = url::Url::parse(address).map_err(|_| format!("{address} is no address"))?;
+    for (name, value) in members {
+        let text = value.as_str().or_else(|| value["value"].as_str()).unwrap_or_default();
+        if text.starts_with(SECRET_REF) {
+            return Err(
+                "a secret in its query must become a connection: airlock connection add --query"
+                    .into(),
+            );
+        }
+        url.query_pairs_mut().append_pair(name, text);
+    }
+    Ok(url.to_string())
+}
+
+/// JSON without comments and without commas before a closing bracket.
+fn without_comments(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    let mut within_text = false;
+    while let Some(c) = chars.next() {
+        match (within_text, c, chars.peek()) {
+            (true, '\\', Some(next)) => {
+                plain.extend([c, *next]);
+                chars.next();
+                continue;
+            }
+            (false, '/', Some('/')) => {
+                while chars.next_if(|c| *c != '\n').is_some() {}
+                continue;
+            }
+            (false, '/', Some('*')) => {
+                chars.next();
+                let mut last = ' ';
+                while let Some(c) = chars.next() {
+                    if last == '*' && c == '/' {
+                        break;
+                    }
+                    last = c;
+                }
+                continue;
+            }
+            (_, '"', _) => within_text = !within_text,
+            (false, '}' | ']', _) => {
+                let end = plain.trim_end().len();
+                if plain[..end].ends_with(',') {
+                    plain.truncate(end - 1);
+                }
+            }
+            (_, _, _) => {}
+        }
+        plain.push(c);
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sources::config::File;
+
+    const FILE: &str = r#"{
+  // what an agent may use
+  "name": "mine",
+  "sources": [
+    { "kind": "openapi", "spec": "https://shop.example/openapi.json", "namespace": "shop",
+      "baseUrl": "https://shop.example/v2",
+      "headers": { "Authorization": { "value": "secret-public-ref:shop-key", "prefix": "Bearer " },
+                   "X-Team": "blue", }, },
+    { "kind": "graphql", "endpoint": "https://graph.example/api" },
+    { "kind": "mcp", "transport": "remote", "name": "My Server", "endpoint": "https://mcp.example/mcp",
+      "queryParams": { "v": "1" }, "auth": { "kind": "oauth2", "connectionId": "c" } },
+    { "kind": "mcp", "transport": "stdio", "name": "files", "command": "npx", "args": ["-y", "server"],
+      "env": { "A": "b" }, "cwd": "/srv" }, /* the last */
+    { "kind": "telepathy" },
+  ],
+  "plugins": [{ "package": "x" }],
+}"#;
+
+    #[test]
+    fn sources_and_headers_become_a_configuration_that_is_valid() {
+        let made = import(FILE).unwrap();
+        assert_eq!(made.n_sources, 4);
+        let file = File::parse(&made.text).unwrap();
+        let names: Vec<_> = file.sources.keys().map(String::as_str).collect();
+        assert_eq!(names, ["files", "graphExample", "myServer", "shop"]);
+        let shop = &file.sources["shop"];
+        assert_eq!(shop.url.as_deref(), Some("https://shop.example/openapi.json"));
+        assert_eq!(shop.base_url.as_deref(), Some("https://shop.example/v2"));
+        assert_eq!(file.sources["files"].command, ["npx", "-y", "server"]);
+        assert_eq!(file.sources["myServer"].url.as_deref(), Some("https://mcp.example/mcp?v=1"));
+        assert!(made.text.contains("env = \"EXECUTOR_SECRET_SHOP_KEY\""), "{}", made.text);
+        let notes = made.notes.join("\n");
+        for expected in
+            ["\"shop-key\"", "myServer signs in with OAuth", "Source 5 was left out", "Plugins"]
+        {
+            assert!(notes.contains(expected), "{expected}: {notes}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_such_file_is_refused() {
+        assert!(import("[1]").is_err() && import("{").is_err());
+        assert_eq!(import("{}").unwrap().n_sources, 0);
+        assert_eq!(without_comments(r#"{"a":"//x/*",}"#), r#"{"a":"//x/*"}"#);
+    }
+}

@@ -1,0 +1,83 @@
+//! Which server a command goes to, and its answers.
+
+use crate::profiles::Profiles;
+use crate::reach::{Reach, shell_word};
+use crate::{Exit, data_directory};
+use client::{Error, HttpClient};
+use std::env;
+use std::path::PathBuf;
+
+/// Variables that can hold the token: Executor's clients read the first two.
+const TOKENS: [&str; 3] = ["EXECUTOR_API_KEY", "EXECUTOR_AUTH_TOKEN", "AIRLOCK_TOKEN"];
+
+/// Where a command goes.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(super) struct Target {
+    /// Server origin. Overrides the default profile.
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+    /// Named server profile.
+    #[arg(long, value_name = "NAME")]
+    server: Option<String>,
+    /// Taken and ignored: Airlock's server has one configuration.
+    #[arg(long, value_name = "DIR")]
+    scope: Option<String>,
+}
+
+impl Target {
+    /// Does an errand at the server, which is started where none is named and none runs.
+    pub(super) fn visit(
+        &self,
+        errand: impl AsyncFnOnce(&HttpClient) -> Result<Exit, String>,
+    ) -> Result<Exit, String> {
+        let client = self.client()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.map_err(|error| error.to_string())?.block_on(errand(&client))
+    }
+
+    fn client(&self) -> Result<HttpClient, String> {
+        if self.base_url.is_some() && self.server.is_some() {
+            return Err("Use either --server or --base-url, not both.".into());
+        }
+        let data_dir = data_dir();
+        if let (Some(name), Some(dir)) = (&self.server, &data_dir) {
+            let known = Profiles::load(dir).map_err(|error| format!("could not {error}"))?;
+            known.find(name).ok_or_else(|| no_profile(name))?;
+        }
+        let variable = |name: &&str| env::var(name).ok().filter(|value| !value.trim().is_empty());
+        let named = self.base_url.clone().or_else(|| self.server.clone());
+        let named = named.or_else(|| variable(&"AIRLOCK_URL"));
+        let token = TOKENS.iter().find_map(variable);
+        Reach::at(named.as_deref(), token.as_deref(), data_dir.as_deref()).started_client()
+    }
+
+    /// What to add to a command that goes to the same server.
+    pub(super) fn flags(&self, client: &HttpClient) -> String {
+        match &self.server {
+            Some(name) => format!("--server {}", shell_word(name)),
+            None => {
+                let url = self.base_url.as_deref().unwrap_or_else(|| client.base_url());
+                format!("--base-url {}", shell_word(url))
+            }
+        }
+    }
+}
+
+/// Where Airlock keeps what must last. Executor's own folder has another format and is left alone.
+pub(super) fn data_dir() -> Option<PathBuf> {
+    env::var_os("AIRLOCK_DATA_DIR").map(PathBuf::from).or_else(data_directory::usual)
+}
+
+pub(super) fn no_profile(name: &str) -> String {
+    format!("No server profile named \"{name}\".")
+}
+
+/// An error of the client, in one sentence.
+pub(super) fn sentence(error: &Error) -> String {
+    match error {
+        Error::Refused { status: 404, tag, .. } if tag == "ExecutionNotFoundError" => {
+            format!("No paused execution: {error}")
+        }
+        error => error.to_string(),
+    }
+}

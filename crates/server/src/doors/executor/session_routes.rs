@@ -1,0 +1,109 @@
+//! `/api/mcp-sessions/{session}/executions/{id}`: what Executor's approval page uses. Questions do not belong to sessions
+//! here, so that any session's name leads to them.
+
+use super::{find, outbound, see, wait};
+use crate::answering::{AnswerPath, PageOrigin, authorize};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::body::AnyBody;
+use crate::doors::first;
+use crate::error::Problem;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse as _, Response};
+use lifecycle::{Answer, ExecutionId, QuestionId};
+use protocols::executor::Account;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// The session, which may be any, and the question.
+type Place = Path<(String, String)>;
+
+/// `GET /api/mcp-sessions/{session}/executions/{id}`.
+pub(crate) async fn show_in_session(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    pages: PageOrigin,
+    Path((_, id)): Place,
+) -> Result<Response, Problem> {
+    let (execution, account, question) = match open_question(&app, &caller, &id).await {
+        Ok(found) => found,
+        Err(problem) => return missing_or(problem),
+    };
+    let owner = account.owner().ok_or_else(|| Problem::no_execution(&id))?;
+    let reader = pages.reader(&caller, owner, AnswerPath::Request);
+    match account.question(question) {
+        Some(asked) => Ok(outbound::shown(execution, asked, &reader)),
+        None => missing_or(Problem::no_execution(&id)),
+    }
+}
+
+/// `POST /api/mcp-sessions/{session}/executions/{id}/resume {action, content?}`: takes the decision and does not wait for
+/// what follows it.
+pub(crate) async fn resume_in_session(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((_, id)): Place,
+    AnyBody(body): AnyBody,
+) -> Result<Response, Problem> {
+    let (execution, _, question) = match open_question(&app, &caller, &id).await {
+        Ok(found) => found,
+        Err(problem) => return missing_or(problem),
+    };
+    let Ok(answer) = protocols::executor::resume(&body) else {
+        return Ok(plain(
+            StatusCode::BAD_REQUEST,
+            &json!({ "error": "Invalid approval response" }),
+        ));
+    };
+    let path = AnswerPath::Request;
+    let author = authorize(&app, &caller, path, execution, &[(question, &answer)]).await?;
+    let (status, text) = match &answer {
+        Answer::Accept { .. } => ("approved", "I've approved it"),
+        Answer::Decline => ("denied", "I've denied it"),
+        Answer::Cancel => ("canceled", "I've canceled it"),
+    };
+    let body = json!({
+        "status": "completed",
+        "text": text,
+        "structured": { "status": status, "executionId": id },
+        "isError": false,
+    });
+    let resuming = Arc::clone(&app);
+    wait::detached(&app, async move {
+        let answering = resuming.engine.answer(question, answer, author);
+        first(wait::unless_stopping(&resuming, answering).await)?;
+        Ok(outbound::about(execution, plain(StatusCode::OK, &body)))
+    })
+    .await
+}
+
+/// The open question that an id names. One that was answered is not paused any more.
+async fn open_question(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+) -> Result<(ExecutionId, Arc<Account>, QuestionId), Problem> {
+    let (execution, question) = find(app, id).await?;
+    let account = wait::caught_up(app, execution).await?;
+    see(caller, &account, id)?;
+    let is_meant = |open: &QuestionId| question.is_none_or(|question| question == *open);
+    let open = account.open().map(|asked| asked.question.id).find(is_meant);
+    Ok((execution, account, open.ok_or_else(|| Problem::no_execution(id))?))
+}
+
+/// The "no" that Executor's page knows, where there is nothing to decide.
+fn missing_or(problem: Problem) -> Result<Response, Problem> {
+    match problem.is_not_found() {
+        true => {
+            let body = json!({ "error": "Paused execution not found" });
+            Ok(plain(StatusCode::NOT_FOUND, &body))
+        }
+        false => Err(problem),
+    }
+}
+
+fn plain(status: StatusCode, body: &Value) -> Response {
+    (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+}
