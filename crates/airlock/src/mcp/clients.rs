@@ -1,7 +1,7 @@
 //! The clients that `airlock mcp install` knows: where each has its configuration, how it is written, and what an entry of
 //! it looks like.
 
-use super::config::ConfigFormat;
+use super::config::{ConfigFormat, ENTRY, EntryMember};
 use serde_json::{Map, Value, json};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -138,57 +138,18 @@ impl KnownClient {
     }
 
     /// The entry that starts `command` with these words, in a file that says `config` now.
-    pub(super) fn entry(
-        self,
-        config: &Value,
-        command: &str,
-        words: &[String],
-    ) -> Map<String, Value> {
-        let entry = match self {
-            Self::ClaudeDesktop | Self::Cursor | Self::Gemini | Self::Windsurf | Self::Zed => {
-                json!({ "command": command, "args": words })
-            }
-            Self::ClaudeCode | Self::Vscode => {
-                json!({ "type": "stdio", "command": command, "args": words })
-            }
-            Self::Codex => json!({
-                "command": command,
-                "args": words,
-                "startup_timeout_sec": START_SECONDS,
-                "tool_timeout_sec": CODEX_CALL_SECONDS,
-                // Where nobody sits, `codex exec` refuses every call of a tool that may change something, and a tool
-                // that runs programs says truthfully that it may. What a program's calls need is decided by policies.
-                "default_tools_approval_mode": "approve",
-            }),
+    pub(super) fn entry(self, config: &Value, command: &str, words: &[String]) -> Vec<EntryMember> {
+        let plain = vec![("command", json!(command)), ("args", json!(words))];
+        match self {
+            Self::ClaudeDesktop | Self::Cursor | Self::Gemini | Self::Windsurf | Self::Zed => plain,
+            Self::ClaudeCode | Self::Vscode => [vec![("type", json!("stdio"))], plain].concat(),
+            Self::Codex => [plain, codex_members()].concat(),
             Self::Copilot => {
-                json!({ "type": "local", "command": command, "args": words, "tools": ["*"] })
+                [vec![("type", json!("local"))], plain, vec![("tools", json!(["*"]))]].concat()
             }
-            Self::Goose => json!({
-                "type": "stdio",
-                "name": super::config::ENTRY,
-                "description": "Airlock: programs that call the user's tools",
-                "enabled": true,
-                "cmd": command,
-                "args": words,
-                "envs": {},
-                "env_keys": [],
-                "timeout": GOOSE_CALL_SECONDS,
-            }),
-            Self::Opencode => {
-                let whole: Vec<&str> =
-                    std::iter::once(command).chain(words.iter().map(String::as_str)).collect();
-                match is_second_opencode(config) {
-                    true => json!({ "type": "local", "command": whole }),
-                    false => json!({
-                        "type": "local",
-                        "command": whole,
-                        "enabled": true,
-                        "timeout": START_SECONDS * 1_000,
-                    }),
-                }
-            }
-        };
-        entry.as_object().cloned().expect("every entry is an object")
+            Self::Goose => goose_entry(command, words),
+            Self::Opencode => opencode_entry(config, command, words),
+        }
     }
 
     /// What the person should know about the entry.
@@ -210,6 +171,40 @@ impl KnownClient {
             | Self::Zed => None,
         }
     }
+}
+
+fn codex_members() -> Vec<EntryMember> {
+    vec![
+        ("startup_timeout_sec", json!(START_SECONDS)),
+        ("tool_timeout_sec", json!(CODEX_CALL_SECONDS)),
+        // Without a terminal, Codex refuses every call of a tool that may change something, and a tool that runs programs
+        // says truthfully that it may. Which calls of a program need a person is decided by Airlock's policies.
+        ("default_tools_approval_mode", json!("approve")),
+    ]
+}
+
+fn goose_entry(command: &str, words: &[String]) -> Vec<EntryMember> {
+    vec![
+        ("type", json!("stdio")),
+        ("name", json!(ENTRY)),
+        ("description", json!("Airlock: programs that call the user's tools")),
+        ("enabled", json!(true)),
+        ("cmd", json!(command)),
+        ("args", json!(words)),
+        ("envs", json!({})),
+        ("env_keys", json!([])),
+        ("timeout", json!(GOOSE_CALL_SECONDS)),
+    ]
+}
+
+fn opencode_entry(config: &Value, command: &str, words: &[String]) -> Vec<EntryMember> {
+    let line: Vec<_> = [&[command.to_owned()], words].concat();
+    let entry = vec![("type", json!("local")), ("command", json!(line))];
+    if is_second_opencode(config) {
+        return entry;
+    }
+    let more = vec![("enabled", json!(true)), ("timeout", json!(START_SECONDS * 1_000))];
+    [entry, more].concat()
 }
 
 /// The command line of an entry, whichever client's it is.
@@ -279,16 +274,18 @@ mod tests {
     }
 
     #[test]
-    fn every_entry_runs_the_bridge_and_holds_no_more_than_its_client_takes() {
+    fn every_entry_runs_the_bridge_as_its_client_takes_it() {
         let words = ["mcp", "--as", "x"].map(str::to_owned);
         for client in KnownClient::value_variants() {
             let entry = client.entry(&json!({}), "/bin/airlock", &words);
+            let entry = entry.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
             assert_eq!(command_line(&entry), ["/bin/airlock", "mcp", "--as", "x"], "{client:?}");
         }
         let second = json!({ "mcp": { "servers": {} } });
         let named = json!({ "mcp": { "servers": { "type": "local" } } });
         assert_eq!(KnownClient::Opencode.section(&second), ["mcp", "servers"]);
         assert_eq!(KnownClient::Opencode.section(&named), ["mcp"]);
-        assert!(!KnownClient::Opencode.entry(&second, "a", &words).contains_key("enabled"));
+        let entry = KnownClient::Opencode.entry(&second, "a", &words);
+        assert!(entry.iter().all(|(name, _)| *name != "enabled"));
     }
 }

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 6] = [
     ("package.json", include_str!("package.json")),
     ("link.mjs", include_str!("link.mjs")),
     ("cases.mjs", include_str!("cases.mjs")),
+    ("structure.mjs", include_str!("structure.mjs")),
     ("questions.mjs", include_str!("questions.mjs")),
     ("tokens.mjs", include_str!("tokens.mjs")),
 ];

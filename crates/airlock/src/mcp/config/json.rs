@@ -1,9 +1,9 @@
 //! JSON with comments and trailing commas, edited as it is written.
 
-use super::{ConfigError, ENTRY, is_of_command};
+use super::{ConfigError, ENTRY, EntryMember, is_of_command};
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// Comments and trailing commas are what editors allow in their settings. Anything looser is somebody's mistake, which
 /// the client would stumble over, too.
@@ -23,7 +23,7 @@ const OPTIONS: ParseOptions = ParseOptions {
 pub(super) fn with_entry(
     text: &str,
     section: &[&str],
-    entry: &Map<String, Value>,
+    entry: &[EntryMember],
 ) -> Result<String, ConfigError> {
     let root = parsed(text)?;
     let mut object = root.object_value_or_create().ok_or_else(|| not_object("top level"))?;
@@ -94,10 +94,6 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn entry(value: &Value) -> Map<String, Value> {
-        value.as_object().unwrap().clone()
-    }
-
     #[test]
     fn comments_and_spelling_stay_as_they_are_written() {
         let text = r#"// mine
@@ -109,15 +105,15 @@ mod tests {
   "a": "é",
 }
 "#;
-        let ours = entry(&json!({ "args": ["mcp"], "command": "airlock" }));
+        let ours = [("command", json!("airlock")), ("args", json!(["mcp"]))];
         let expected = r#"// mine
 {
   "z": 1.0e2, /* why */
   "mcpServers": {
     "other": {"b":1,  "a":2}, // theirs
     "airlock": {
-      "args": ["mcp"],
       "command": "airlock",
+      "args": ["mcp"],
     },
   },
   "a": "é",
@@ -132,7 +128,7 @@ mod tests {
     #[test]
     fn what_the_owner_added_to_the_entry_stays_and_the_command_is_renewed() {
         let text = r#"{ "servers": { "airlock": { "command": "old", "env": { "A": "1" }, "timeout": 5 } } }"#;
-        let ours = entry(&json!({ "command": "new", "args": ["mcp"], "timeout": 9 }));
+        let ours = [("command", json!("new")), ("args", json!(["mcp"])), ("timeout", json!(9))];
         let with = with_entry(text, &["servers"], &ours).unwrap();
         let airlock =
             json!({ "command": "new", "env": { "A": "1" }, "timeout": 5, "args": ["mcp"] });
@@ -141,7 +137,7 @@ mod tests {
 
     #[test]
     fn an_empty_file_is_an_empty_object_and_other_text_is_refused() {
-        let ours = entry(&json!({ "command": "airlock" }));
+        let ours = [("command", json!("airlock"))];
         for empty in ["", "\n", "{}"] {
             let with = with_entry(empty, &["a", "b"], &ours).unwrap();
             let expected = json!({ "a": { "b": { "airlock": { "command": "airlock" } } } });

@@ -13,6 +13,9 @@ pub(super) const ENTRY: &str = "airlock";
 /// Members that say what is run. An installation sets them; what else an entry has, its owner may have changed.
 const COMMAND_MEMBERS: [&str; 4] = ["type", "command", "args", "cmd"];
 
+/// A member of our entry, in the order in which a reader expects them.
+pub(super) type EntryMember = (&'static str, Value);
+
 /// How a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConfigFormat {
@@ -45,7 +48,7 @@ impl ConfigFormat {
         self,
         text: &str,
         section: &[&str],
-        entry: &Map<String, Value>,
+        entry: &[EntryMember],
     ) -> Result<String, ConfigError> {
         match self {
             Self::Json => json::with_entry(text, section, entry),

@@ -1,13 +1,13 @@
 //! TOML, edited as it is written.
 
-use super::{ConfigError, ENTRY, is_of_command};
-use serde_json::{Map, Value};
+use super::{ConfigError, ENTRY, EntryMember, is_of_command};
+use serde_json::Value;
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, value as item};
 
 pub(super) fn with_entry(
     text: &str,
     section: &[&str],
-    entry: &Map<String, Value>,
+    entry: &[EntryMember],
 ) -> Result<String, ConfigError> {
     let mut document = parsed(text)?;
     let mut table: &mut dyn TableLike = document.as_table_mut();
@@ -85,14 +85,15 @@ mod tests {
     fn a_table_is_added_renewed_and_removed_and_the_rest_stays() {
         let text = "# mine\nmodel = \"x\" # why\n\n[mcp_servers.other]\ncommand = \"y\"\n";
         let entry = |command: &str| {
-            json!({ "command": command, "args": ["mcp", "a\"b"], "tool_timeout_sec": 120 })
-                .as_object()
-                .unwrap()
-                .clone()
+            [
+                ("command", json!(command)),
+                ("args", json!(["mcp", "a\"b"])),
+                ("tool_timeout_sec", json!(120)),
+            ]
         };
         let with = with_entry(text, &["mcp_servers"], &entry("old")).unwrap();
         let expected = format!(
-            "{text}\n[mcp_servers.airlock]\nargs = [\"mcp\", 'a\"b']\ncommand = \"old\"\ntool_timeout_sec = 120\n"
+            "{text}\n[mcp_servers.airlock]\ncommand = \"old\"\nargs = [\"mcp\", 'a\"b']\ntool_timeout_sec = 120\n"
         );
         assert_eq!(with, expected);
         let changed = with.replace("120", "7");
@@ -105,7 +106,7 @@ mod tests {
 
     #[test]
     fn what_is_no_table_is_left_alone() {
-        let refused = |text: &str| with_entry(text, &["a"], &Map::new()).unwrap_err();
+        let refused = |text: &str| with_entry(text, &["a"], &[]).unwrap_err();
         assert_eq!(refused("a = 1"), ConfigError::NotObject("a".into()));
         assert!(matches!(refused("a = "), ConfigError::Unreadable(_)));
     }

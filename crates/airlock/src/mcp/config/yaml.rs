@@ -1,7 +1,7 @@
 //! YAML in blocks, edited line by line. Whether the edit did what it should, and nothing else, is checked by reading the
 //! text before and after it: what cannot be edited so is left alone.
 
-use super::{ConfigError, ENTRY, is_of_command};
+use super::{ConfigError, ENTRY, EntryMember, is_of_command};
 use serde_json::{Map, Value, json};
 use tools::openapi::yaml_to_json;
 
@@ -11,7 +11,7 @@ const JSON_BYTES_MAX: usize = 16 << 20;
 pub(super) fn with_entry(
     text: &str,
     section: &[&str],
-    entry: &Map<String, Value>,
+    entry: &[EntryMember],
 ) -> Result<String, ConfigError> {
     let [section] = section else { return Err(ConfigError::NotBlock(section.join("."))) };
     let before = value(text)?;
@@ -20,7 +20,7 @@ pub(super) fn with_entry(
     let new = inserted(&lines, section, &ours);
     let mut expected = object(before, "top level")?;
     let mut servers = object(expected.remove(*section).unwrap_or_default(), section)?;
-    servers.insert(ENTRY.to_owned(), ours.into());
+    servers.insert(ENTRY.to_owned(), ours.into_iter().collect());
     expected.insert((*section).to_owned(), servers.into());
     checked(new, &expected.into(), section)
 }
@@ -47,14 +47,17 @@ pub(super) fn value(text: &str) -> Result<Value, ConfigError> {
     serde_json::from_str(&json).map_err(|error| ConfigError::Unreadable(error.to_string()))
 }
 
-/// The new entry over the old one: only the command of what is there changes.
-fn renewed(old: &Value, entry: &Map<String, Value>) -> Map<String, Value> {
-    let mut ours = old.as_object().cloned().unwrap_or_default();
+type Members = Vec<(String, Value)>;
+
+/// The new entry over the old one: only the command of what is there changes, and what its owner added comes last.
+fn renewed(old: &Value, entry: &[EntryMember]) -> Members {
+    let mut old = old.as_object().cloned().unwrap_or_default();
+    let mut ours = Members::new();
     for (name, value) in entry {
-        if !ours.contains_key(name) || is_of_command(name) {
-            ours.insert(name.clone(), value.clone());
-        }
+        let there = old.remove(*name).filter(|_| !is_of_command(name));
+        ours.push(((*name).to_owned(), there.unwrap_or_else(|| value.clone())));
     }
+    ours.extend(old);
     ours
 }
 
@@ -98,7 +101,7 @@ fn remove_block<'a>(text: &'a str, section: &str) -> Vec<&'a str> {
 }
 
 /// The text with our entry as the first of its section.
-fn inserted(lines: &[&str], section: &str, entry: &Map<String, Value>) -> String {
+fn inserted(lines: &[&str], section: &str, entry: &[(String, Value)]) -> String {
     let at = section_line(lines, section);
     let next = at.and_then(|at| lines[at + 1..].iter().find(|line| !is_blank(line)));
     let width = next.map_or(0, |line| indent(line)).max(if next.is_none() { 2 } else { 0 });
@@ -123,7 +126,7 @@ fn inserted(lines: &[&str], section: &str, entry: &Map<String, Value>) -> String
 }
 
 /// The entry as lines; its values are JSON, which YAML contains.
-fn block(entry: &Map<String, Value>, width: usize) -> String {
+fn block(entry: &[(String, Value)], width: usize) -> String {
     let outer = " ".repeat(width);
     let members = entry.iter().map(|(name, value)| format!("{outer}{outer}{name}: {value}\n"));
     format!("{outer}{ENTRY}:\n{}", members.collect::<String>())
@@ -158,7 +161,7 @@ mod tests {
         entry.as_object().unwrap().clone()
     }
 
-    const OURS: &str = "  airlock:\n    args: [\"mcp\",\"--as\",\"goose\"]\n    cmd: \"/a b/airlock\"\n    timeout: 300\n";
+    const OURS: &str = "  airlock:\n    cmd: \"/a b/airlock\"\n    args: [\"mcp\",\"--as\",\"goose\"]\n    timeout: 300\n";
 
     #[test]
     fn a_block_is_added_renewed_and_removed_and_the_rest_stays() {
