@@ -404,3 +404,21 @@ fn each_client_gets_a_token_of_its_own_with_its_own_value() {
     let said = String::from_utf8(stranger.stderr).unwrap();
     assert!(said.contains("no file tokens/stranger"), "{said}");
 }
+
+#[test]
+fn codex_without_a_terminal_calls_what_was_installed() {
+    let Some(folder) = mcp_node::installed() else { return };
+    let Some(codex) = mcp_node::codex() else { return };
+    let home = tempfile::tempdir().unwrap();
+    let data_dir = home.path().join("data");
+    let served = Served::start(&data_dir, &[]);
+    let (is_good, said) =
+        install(home.path(), &["codex", "--data-dir", data_dir.to_str().unwrap()]);
+    assert!(is_good, "{said}");
+    let config = json!({ "codex": codex, "home": home.path() });
+    let status =
+        mcp_node::node(folder).arg(folder.join("codex.mjs")).arg(config.to_string()).status();
+    assert!(status.unwrap().success(), "node says why above");
+    let executions = served.client("admin").get("/api/executions").json();
+    assert_eq!(executions["executions"][0]["caller"], "codex");
+}
