@@ -2,8 +2,10 @@
 
 mod bridge;
 mod client_token;
+mod clients;
+mod config;
+mod config_file;
 mod install;
-mod merge;
 
 use crate::reach::{NamedServer, Server, named_server, stored_secret};
 use crate::{Exit, autostart, data_directory, print};
@@ -27,7 +29,8 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    Install(install::Args),
+    Install(install::InstallArgs),
+    Uninstall(install::UninstallArgs),
 }
 
 /// Which server, and on what terms.
@@ -68,8 +71,10 @@ enum Mode {
 
 /// Passes messages on until stdin ends, or configures a client.
 pub(crate) fn mcp(args: Args) -> Exit {
-    if let Some(Verb::Install(args)) = args.verb {
-        return install::install(&args);
+    match args.verb {
+        Some(Verb::Install(args)) => return install::install(&args),
+        Some(Verb::Uninstall(args)) => return install::uninstall(&args),
+        None => {}
     }
     print::start_tracing();
     let runtime =

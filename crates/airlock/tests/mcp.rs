@@ -143,3 +143,73 @@ fn a_restart_between_pause_and_resume_loses_nothing() {
     writeln!(child.stdin.take().unwrap(), "{}", served.url).unwrap();
     assert!(child.wait().unwrap().success(), "node says why above");
 }
+
+#[test]
+fn structured_content_holds_what_a_model_must_read() {
+    told("structure");
+}
+
+#[test]
+fn annotations_are_true_and_each_skill_is_a_prompt() {
+    told("offers");
+}
+
+#[test]
+fn a_progress_token_costs_nothing_where_nothing_is_reported() {
+    told("unreported");
+}
+
+#[test]
+fn a_native_session_ends_its_call_at_a_restart_lives_on_and_is_deleted() {
+    let Some(folder) = mcp_node::installed() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let flags = ["--answers", "client"];
+    let served = Served::start(dir.path(), &flags);
+    let dialog = [("Content-Type", "application/json")];
+    let change = ("PATCH", "/api/tokens/run", r#"{"answers":"client"}"#);
+    let changed = served.client("admin").send(change.0, change.1, &dialog, change.2);
+    assert_eq!(changed.status, 200, "{changed:?}");
+    let mut child = client(folder, "cutoff", &served)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "SHOWN\n");
+    let address = served.url.strip_prefix("http://").unwrap().to_owned();
+    served.kill();
+    let _served = Served::start(dir.path(), &[&flags[..], &["--listen", &address]].concat());
+    writeln!(child.stdin.take().unwrap(), "go on").unwrap();
+    assert!(child.wait().unwrap().success(), "node says why above");
+}
+
+#[test]
+fn a_body_that_is_no_message_is_answered_with_a_json_rpc_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let served = Served::start(dir.path(), &[]);
+    let client = served.client("run");
+    let head =
+        [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
+    let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+    let call = |code: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"execute","arguments":{code}}}}}"#
+        )
+    };
+    let cases = [
+        (call(&deep), json!(7), -32_700),
+        ("{".to_owned(), json!(null), -32_700),
+        ("[]".to_owned(), json!(null), -32_600),
+    ];
+    for path in ["/mcp", "/mcp?elicitation_mode=native"] {
+        for (body, id, code) in &cases {
+            let refused = client.send("POST", path, &head, body);
+            let answer = refused.json();
+            assert_eq!((refused.status, &answer["id"]), (400, id), "{refused:?}");
+            assert_eq!(answer["error"]["code"], *code, "{refused:?}");
+        }
+    }
+    let plain = [("Content-Type", "text/plain"), head[1]];
+    assert_eq!(client.send("POST", "/mcp", &plain, "{}").status, 415);
+}

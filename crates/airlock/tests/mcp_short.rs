@@ -88,7 +88,10 @@ fn members_of_a_value_keep_their_order() {
     let call = json!({ "name": "execute", "arguments": { "code": "return { z: 1.5, a: 'b' }" } });
     let short = called(&client, "/mcp", None, &call);
     assert!(short.body.contains(r#""result":{"z":1.5,"a":"b"}"#), "{}", short.body);
-    assert_eq!(short.json(), called(&client, "/mcp", None, &wishing(&call)).json());
+    let long = called(&client, "/mcp", None, &wishing(&call));
+    let value =
+        |answer: &Answer| serde_json::from_str::<Value>(&without_ids(&answer.body)).unwrap();
+    assert_eq!(value(&short), value(&long));
     served.stop();
 }
 

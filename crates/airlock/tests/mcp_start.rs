@@ -209,25 +209,44 @@ fn a_server_that_cannot_start_is_told_of() {
     assert!(said.starts_with("airlock: could not use "), "{said}");
 }
 
-fn install(home: &Path, words: &[&str]) -> (bool, String) {
-    let output = airlock(&["mcp", "install"]).args(words).env("HOME", home).output().unwrap();
+/// A verb of `airlock mcp` in a home of its own, and what it printed.
+fn mcp_verb(verb: &str, home: &Path, words: &[&str]) -> (bool, String) {
+    let mut command = airlock(&["mcp", verb]);
+    for moved in
+        ["XDG_CONFIG_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "COPILOT_HOME", "GEMINI_CLI_HOME"]
+    {
+        command.env_remove(moved);
+    }
+    let output = command.args(words).env("HOME", home).output().unwrap();
     let said = [output.stdout, output.stderr].concat();
     (output.status.success(), String::from_utf8(said).unwrap())
 }
+
+fn install(home: &Path, words: &[&str]) -> (bool, String) {
+    mcp_verb("install", home, words)
+}
+
+const JSON_CLIENTS: [(&str, &str, &str); 9] = [
+    ("claude-code", ".claude.json", "mcpServers"),
+    ("claude-desktop", ".config/Claude/claude_desktop_config.json", "mcpServers"),
+    ("copilot", ".copilot/mcp-config.json", "mcpServers"),
+    ("cursor", ".cursor/mcp.json", "mcpServers"),
+    ("gemini", ".gemini/settings.json", "mcpServers"),
+    ("opencode", ".config/opencode/opencode.json", "mcp"),
+    ("vscode", ".config/Code/User/mcp.json", "servers"),
+    ("windsurf", ".codeium/windsurf/mcp_config.json", "mcpServers"),
+    ("zed", ".config/zed/settings.json", "context_servers"),
+];
 
 #[test]
 fn clients_are_configured_without_loss_and_without_a_secret() {
     let home = tempfile::tempdir().unwrap();
     let at = |path: &str| home.path().join(path);
-    let cases = [
-        ("claude-code", ".claude.json", "mcpServers"),
-        ("claude-desktop", ".config/Claude/claude_desktop_config.json", "mcpServers"),
-        ("cursor", ".cursor/mcp.json", "mcpServers"),
-        ("vscode", ".config/Code/User/mcp.json", "servers"),
-    ];
-    for (client, file, section) in cases {
+    for (client, file, section) in JSON_CLIENTS {
         fs::create_dir_all(at(file).parent().unwrap()).unwrap();
-        let old = format!(r#"{{"keep": 1.50, "{section}": {{"other": {{"command": "x"}}}}}}"#);
+        let old = format!(
+            "{{\n  // mine\n  \"keep\": 1.50,\n  \"{section}\": {{\"other\": {{\"command\": \"x\"}}}}, // theirs\n}}\n"
+        );
         fs::write(at(file), &old).unwrap();
         let (is_good, shown) = install(home.path(), &[client, "--dry-run"]);
         assert!(is_good && shown.contains("\"airlock\""), "{shown}");
@@ -235,13 +254,20 @@ fn clients_are_configured_without_loss_and_without_a_secret() {
         let (is_good, said) = install(home.path(), &[client, "--elicitation-mode", "browser"]);
         assert!(is_good, "{said}");
         let text = fs::read_to_string(at(file)).unwrap();
-        assert!(text.contains("1.50") && !text.contains("alk_"), "{text}");
-        let new: Value = serde_json::from_str(&text).unwrap();
-        assert_eq!(new[section]["other"], json!({ "command": "x" }));
-        let words = json!(["mcp", "--as", client, "--elicitation-mode", "browser"]);
-        assert_eq!(new[section]["airlock"]["args"], words, "{client}");
-        let kept = format!("{}.before-airlock", at(file).display());
-        assert_eq!(fs::read_to_string(kept).unwrap(), old);
+        for kept in ["// mine", "// theirs", "1.50", "\"other\": {\"command\": \"x\"}"] {
+            assert!(text.contains(kept), "{kept} {text}");
+        }
+        assert!(!text.contains("alk_"), "{text}");
+        let words =
+            format!("\"mcp\", \"--as\", \"{client}\", \"--elicitation-mode\", \"browser\"]");
+        assert!(text.contains(&words), "{text}");
+        let backup = format!("{}.before-airlock", at(file).display());
+        assert_eq!(fs::read_to_string(backup).unwrap(), old);
+        assert!(
+            install(home.path(), &[client, "--elicitation-mode", "browser"])
+                .1
+                .contains("has it already.")
+        );
     }
     fs::create_dir(at(".codex")).unwrap();
     fs::write(at(".codex/config.toml"), "model = \"m\" # mine\n").unwrap();
@@ -249,14 +275,82 @@ fn clients_are_configured_without_loss_and_without_a_secret() {
     let text = fs::read_to_string(at(".codex/config.toml")).unwrap();
     let command = env!("CARGO_BIN_EXE_airlock");
     let expected = format!(
-        "model = \"m\" # mine\n\n[mcp_servers.airlock]\ncommand = \"{command}\"\nargs = [\"mcp\", \"--as\", \"codex\"]\n"
+        "model = \"m\" # mine\n\n[mcp_servers.airlock]\ncommand = \"{command}\"\nargs = [\"mcp\", \"--as\", \"codex\"]\n\
+         startup_timeout_sec = 30\ntool_timeout_sec = 120\ndefault_tools_approval_mode = \"approve\"\n"
     );
     assert_eq!(text, expected);
-    assert!(install(home.path(), &["codex"]).1.ends_with("has it already.\n"));
-    fs::write(at(".cursor/mcp.json"), "{ // mine\n}").unwrap();
-    let (is_good, said) = install(home.path(), &["cursor"]);
-    assert!(!is_good && said.contains("is left alone"), "{said}");
-    assert_eq!(fs::read_to_string(at(".cursor/mcp.json")).unwrap(), "{ // mine\n}");
+    fs::create_dir_all(at(".config/goose")).unwrap();
+    fs::write(
+        at(".config/goose/config.yaml"),
+        "# mine\nextensions:\n  other:\n    enabled: true\n",
+    )
+    .unwrap();
+    assert!(install(home.path(), &["goose"]).0);
+    let text = fs::read_to_string(at(".config/goose/config.yaml")).unwrap();
+    assert!(text.starts_with("# mine\nextensions:\n  airlock:\n    type: \"stdio\"\n"), "{text}");
+    assert!(text.ends_with("  other:\n    enabled: true\n"), "{text}");
+}
+
+#[test]
+fn a_file_that_cannot_be_edited_is_left_alone_and_no_token_is_minted() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join(".cursor/mcp.json");
+    fs::create_dir(home.path().join(".cursor")).unwrap();
+    for odd in ["{ mine: 1 }", "[]", r#"{"mcpServers": 1}"#] {
+        fs::write(&file, odd).unwrap();
+        let (is_good, said) = install(home.path(), &["cursor"]);
+        assert!(!is_good && said.contains("is left alone"), "{said}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), odd);
+    }
+    assert!(!home.path().join(".airlock/tokens/cursor").exists());
+}
+
+#[test]
+fn uninstall_takes_out_what_install_put_in_and_the_token() {
+    let home = tempfile::tempdir().unwrap();
+    let at = |path: &str| home.path().join(path);
+    let token = |name: &str| at(".airlock/tokens").join(name).exists();
+    let uninstall = |words: &[&str]| mcp_verb("uninstall", home.path(), words);
+    let files = JSON_CLIENTS.map(|(client, file, _)| (client, file));
+    for (client, file) in
+        [&files[..], &[("codex", ".codex/config.toml"), ("goose", ".config/goose/config.yaml")]]
+            .concat()
+    {
+        // A file that install made is removed again.
+        assert!(install(home.path(), &[client]).0);
+        assert!(at(file).is_file() && token(client), "{client}");
+        let (is_good, said) = uninstall(&[client]);
+        assert!(is_good && said.contains(&format!("token {client} is removed")), "{said}");
+        assert!(!at(file).exists() && !token(client), "{client}");
+        let (is_good, said) = uninstall(&[client]);
+        assert!(!is_good && said.contains("there is nothing to remove"), "{said}");
+    }
+    let zed = at(".config/zed/settings.json");
+    let old = "// mine\n{ \"theme\": \"x\", }\n";
+    fs::write(&zed, old).unwrap();
+    // One that was there is again what it was, also after a second installation.
+    install(home.path(), &["zed"]);
+    install(home.path(), &["zed", "--elicitation-mode", "native"]);
+    assert!(uninstall(&["zed", "--dry-run"]).1.starts_with("// mine"));
+    assert!(uninstall(&["zed"]).0);
+    assert_eq!(fs::read_to_string(&zed).unwrap(), old);
+    assert!(!at(".config/zed/settings.json.before-airlock").exists());
+    // One that was changed since keeps the change.
+    install(home.path(), &["zed"]);
+    let changed = fs::read_to_string(&zed).unwrap().replace("\"x\"", "\"y\"");
+    fs::write(&zed, &changed).unwrap();
+    assert!(uninstall(&["zed"]).0);
+    let left = fs::read_to_string(&zed).unwrap();
+    assert!(
+        left.contains("\"y\"") && left.contains("// mine") && !left.contains("airlock"),
+        "{left}"
+    );
+    // An entry of somebody else's stays.
+    let other = r#"{"context_servers": {"airlock": {"command": "other", "args": ["x"]}}}"#;
+    fs::write(&zed, other).unwrap();
+    let (is_good, said) = uninstall(&["zed"]);
+    assert!(!is_good && said.contains("install did not write it"), "{said}");
+    assert_eq!(fs::read_to_string(&zed).unwrap(), other);
 }
 
 #[test]
@@ -296,6 +390,9 @@ fn each_client_gets_a_token_of_its_own_with_its_own_value() {
     for file in [".cursor/mcp.json", ".codex/config.toml", ".config/Code/User/mcp.json"] {
         assert!(!fs::read_to_string(home.path().join(file)).unwrap().contains("alk_"), "{file}");
     }
+    // Without its entry it has no token either, and the server knows that.
+    assert!(mcp_verb("uninstall", home.path(), &["cursor", "--data-dir", &data]).0);
+    assert!(!data_dir.join("tokens/cursor").exists() && !listed().contains("cursor"));
     // The bridge speaks with that token and with no other.
     let mut bridge = airlock(&["mcp", "--as", "vscode", "--data-dir", &data]);
     let mut bridge = Bridge::start(bridge.stdin(Stdio::piped()).stdout(Stdio::piped()));
@@ -307,4 +404,22 @@ fn each_client_gets_a_token_of_its_own_with_its_own_value() {
     assert_eq!(stranger.status.code(), Some(1));
     let said = String::from_utf8(stranger.stderr).unwrap();
     assert!(said.contains("no file tokens/stranger"), "{said}");
+}
+
+#[test]
+fn codex_without_a_terminal_calls_what_was_installed() {
+    let Some(folder) = mcp_node::installed() else { return };
+    let Some(codex) = mcp_node::codex() else { return };
+    let home = tempfile::tempdir().unwrap();
+    let data_dir = home.path().join("data");
+    let served = Served::start(&data_dir, &[]);
+    let (is_good, said) =
+        install(home.path(), &["codex", "--data-dir", data_dir.to_str().unwrap()]);
+    assert!(is_good, "{said}");
+    let config = json!({ "codex": codex, "home": home.path() });
+    let status =
+        mcp_node::node(folder).arg(folder.join("codex.mjs")).arg(config.to_string()).status();
+    assert!(status.unwrap().success(), "node says why above");
+    let executions = served.client("admin").get("/api/executions").json();
+    assert_eq!(executions["executions"][0]["caller"], "codex");
 }

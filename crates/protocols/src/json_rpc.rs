@@ -50,6 +50,8 @@ pub struct ErrorObject {
     pub message: String,
 }
 
+/// The message cannot be read.
+pub const PARSE_ERROR: i64 = -32_700;
 /// The request makes no sense now.
 pub const INVALID_REQUEST: i64 = -32_600;
 /// There is no such method.

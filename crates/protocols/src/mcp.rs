@@ -1,10 +1,11 @@
 //! The two messages of MCP that pass without rmcp: a call of a tool that wishes for nothing else, and the answer that is
 //! nothing but a value.
 
-use crate::json_rpc::Id;
-use lifecycle::Json;
+use crate::json_rpc::{self, Id};
+use lifecycle::{ExecutionId, Json};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
 /// A call of a tool, and nothing besides: neither progress nor a task is wished for, no answers come with it.
@@ -46,12 +47,66 @@ pub fn plain_call(body: &[u8]) -> Option<PlainCall> {
     is_call.then_some(PlainCall { id: message.id, tool, arguments })
 }
 
+/// Why a body is no message, for the error that answers it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadableMessage {
+    /// The id of the request, where it can be read.
+    pub id: Option<Id>,
+    /// JSON-RPC's code.
+    pub code: i64,
+    /// What is wrong, and what to send instead.
+    pub message: String,
+}
+
+impl UnreadableMessage {
+    /// The JSON-RPC error that answers it.
+    pub fn answer(&self) -> String {
+        json!({
+            "jsonrpc": "2.0",
+            "id": self.id,
+            "error": { "code": self.code, "message": self.message },
+        })
+        .to_string()
+    }
+}
+
+/// The id beside whatever else a message has.
+#[derive(Deserialize)]
+struct MessageId {
+    id: Option<Id>,
+}
+
+/// Says why a body was taken for no message. The id is found also where another member is nested too deep.
+pub fn unreadable_message(body: &[u8]) -> UnreadableMessage {
+    let id = serde_json::from_slice::<MessageId>(body).ok().and_then(|message| message.id);
+    let is_json = serde_json::from_slice::<IgnoredAny>(body).is_ok();
+    let why = serde_json::from_slice::<Value>(body).err().map(|error| error.to_string());
+    let (code, message) = match (is_json, why) {
+        (true, Some(why)) => {
+            let message =
+                format!("the message has half a surrogate pair or is nested too deep: {why}");
+            (json_rpc::PARSE_ERROR, message)
+        }
+        (true, None) => {
+            let message = "this is no message of MCP: one JSON object with jsonrpc, method, id and the params that \
+                           the method takes";
+            (json_rpc::INVALID_REQUEST, message.to_owned())
+        }
+        (false, why) => {
+            (json_rpc::PARSE_ERROR, format!("this is not JSON: {}", why.unwrap_or_default()))
+        }
+    };
+    UnreadableMessage { id, code, message }
+}
+
 /// Deeper values are not for everybody: many who read JSON stop at 128.
 const DEPTH_MAX: usize = 64;
 
 /// What a program is worth that ended well, and neither printed nor handed out anything.
 #[derive(Debug, Clone)]
 pub struct PlainAnswer {
+    /// Which execution ended.
+    pub execution: ExecutionId,
     /// What the model reads.
     pub text: String,
     /// The value, as JSON that everybody can read.
@@ -60,8 +115,8 @@ pub struct PlainAnswer {
 
 impl PlainAnswer {
     /// None where the value cannot be read by everybody.
-    pub fn new(text: String, result: Json) -> Option<Self> {
-        is_for_everybody(result.text()).then_some(Self { text, result })
+    pub fn new(execution: ExecutionId, text: String, result: Json) -> Option<Self> {
+        is_for_everybody(result.text()).then_some(Self { execution, text, result })
     }
 
     /// The value, which can be read.
@@ -83,7 +138,9 @@ impl PlainAnswer {
         }
         body.extend_from_slice(br#","result":{"content":[{"type":"text","text":"#);
         quoted(&mut body, &self.text);
-        body.extend_from_slice(br#"}],"structuredContent":{"logs":[],"result":"#);
+        body.extend_from_slice(br#"}],"structuredContent":{"executionId":"#);
+        quoted(&mut body, &self.execution.to_string());
+        body.extend_from_slice(br#","logs":[],"result":"#);
         body.extend_from_slice(result.as_bytes());
         body.extend_from_slice(br#","status":"completed"}}}"#);
         body
@@ -121,20 +178,25 @@ mod tests {
 
     #[test]
     fn an_answer_is_one_message_and_its_value_stays_as_it_is() {
+        let run = "run_00000000-0000-4000-8000-000000000000";
         let answer = |text: &str, result: &str| {
-            PlainAnswer::new(text.into(), Json::parse(result.into()).unwrap()).unwrap()
+            let result = Json::parse(result.into()).unwrap();
+            PlainAnswer::new(run.parse().unwrap(), text.into(), result).unwrap()
         };
         let told = answer("a \"b\"", r#"{"z":1.0,"a":[]}"#);
         let message = String::from_utf8(told.message(&Id::Text("é".into()))).unwrap();
         let expected = concat!(
             r#"{"jsonrpc":"2.0","id":"é","result":{"content":[{"type":"text","text":"a \"b\""}],"#,
-            r#""structuredContent":{"logs":[],"result":{"z":1.0,"a":[]},"status":"completed"}}}"#,
+            r#""structuredContent":{"executionId":"run_00000000-0000-4000-8000-000000000000","#,
+            r#""logs":[],"result":{"z":1.0,"a":[]},"status":"completed"}}}"#,
         );
         assert_eq!(message, expected);
         assert_eq!(told.result(), serde_json::json!({ "a": [], "z": 1.0 }));
         let message = answer("x", "null").message(&Id::Number(-7));
         let read: Value = serde_json::from_slice(&message).unwrap();
-        let structured = serde_json::json!({ "logs": [], "result": null, "status": "completed" });
+        let structured = serde_json::json!(
+            { "executionId": run, "logs": [], "result": null, "status": "completed" }
+        );
         assert_eq!(
             (&read["id"], &read["result"]["structuredContent"]),
             (&(-7).into(), &structured)
@@ -155,6 +217,23 @@ mod tests {
         ];
         for (json, expected) in cases {
             assert_eq!((json.as_str(), is_for_everybody(&json)), (json.as_str(), expected));
+        }
+    }
+
+    #[test]
+    fn a_body_that_is_no_message_is_answered_under_its_id() {
+        let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+        let cases = [
+            (format!(r#"{{"id":7,"params":{deep}}}"#), Some(Id::Number(7)), -32_700, "too deep"),
+            (r#"{"params":"\ud83d","id":"a"}"#.into(), Some(Id::Text("a".into())), -32_700, "half"),
+            ("{".into(), None, -32_700, "not JSON"),
+            (r#"{"id":1}"#.into(), Some(Id::Number(1)), -32_600, "no message"),
+            ("[]".into(), None, -32_600, "no message"),
+        ];
+        for (body, id, code, why) in cases {
+            let unreadable = unreadable_message(body.as_bytes());
+            assert_eq!((unreadable.id, unreadable.code), (id, code), "{body}");
+            assert!(unreadable.message.contains(why), "{}", unreadable.message);
         }
     }
 

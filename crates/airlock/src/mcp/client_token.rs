@@ -56,6 +56,60 @@ pub(super) fn ensure(
     }
 }
 
+/// Whether a token's name is one that [`ensure`] gives a client.
+pub(super) fn is_of_client(name: &str, client: &str) -> bool {
+    (1..=NAMES_MAX).any(|n| name == numbered(client, n))
+}
+
+fn numbered(client: &str, n: usize) -> String {
+    if n == 1 { client.to_owned() } else { format!("{client}-{n}") }
+}
+
+/// Removes a client's token and the file with its secret. False: the data directory has no such token.
+pub(super) fn remove(data_dir: &Path, name: &str) -> Result<bool, String> {
+    if !has_secret(data_dir, name) {
+        return Ok(false);
+    }
+    let reach = Reach::at(None, None, Some(data_dir));
+    if reach.unowned().is_some() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| error.to_string())?;
+        let removed = runtime.block_on(remove_on_store(data_dir, name));
+        removed.map_err(|error| format!("{error:#}"))?;
+    } else {
+        let mut is_removed = false;
+        reach.visit(async |server| {
+            let is_known = server.tokens().await?.iter().any(|token| token["name"] == name);
+            if is_known {
+                server.remove_token(name).await?;
+            }
+            is_removed = true;
+            Ok(Exit::Good)
+        });
+        if !is_removed {
+            // What went wrong was printed.
+            return Err("the server did not remove it".into());
+        }
+    }
+    let file = auth::secret_file(data_dir, name);
+    std::fs::remove_file(file).map(|()| true).map_err(|error| error.to_string())
+}
+
+async fn remove_on_store(data_dir: &Path, name: &str) -> anyhow::Result<()> {
+    let store = SqliteStore::open(data_dir)
+        .with_context(|| format!("could not open {}", data_dir.display()))?;
+    let removed = async {
+        let is_known = auth::list(&store).await?.iter().any(|token| token.name.as_str() == name);
+        if is_known {
+            auth::remove(&store, &TokenName::parse(name)?).await?;
+        }
+        Ok(())
+    };
+    let removed = removed.await;
+    store.close().await;
+    removed
+}
+
 /// On the data directory itself, while no server owns it.
 async fn on_store(data_dir: &Path, client: &str, answers: AnswerRole) -> anyhow::Result<String> {
     DirBuilder::new().recursive(true).mode(0o700).create(data_dir)?;
@@ -154,7 +208,7 @@ fn step(
 ) -> TokenStep {
     let mut free = vec![];
     for n in 1..=NAMES_MAX {
-        let name = if n == 1 { client.to_owned() } else { format!("{client}-{n}") };
+        let name = numbered(client, n);
         match known.iter().find(|(known, _)| *known == name) {
             Some((_, value)) if has_secret(&name) => {
                 return if *value == answers {

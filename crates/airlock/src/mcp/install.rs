@@ -1,27 +1,23 @@
-//! `airlock mcp install CLIENT`: puts Airlock into a client's configuration.
+//! `airlock mcp install CLIENT` and `airlock mcp uninstall CLIENT`: put Airlock into a client's configuration, and take it
+//! out again.
 
-use super::{Mode, client_token, merge};
-use crate::{Exit, data_directory, input, print};
+use super::clients::{ConfigHome, KnownClient, command_line};
+use super::config::{ConfigError, ENTRY};
+use super::{Mode, client_token, config_file};
+use crate::{Exit, data_directory, print};
 use lifecycle::AnswerRole;
-use serde_json::{Value, json};
-use std::fs::{self, File, Permissions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
-
-/// Largest configuration that is read; such files hold a few pages.
-const CONFIG_BYTES_MAX: u64 = 16 << 20;
 
 /// Puts Airlock into a client's configuration.
 ///
-/// Other entries stay as they are, and a copy of the old file is left beside it. The client gets a token of its own, with
-/// the scope run; its secret is in the data directory, in a file that only this account can read, not in the
-/// configuration.
+/// Everything else in the file stays as it is, comments included, and a copy of the old file is left beside it. The client
+/// gets a token of its own, with the scope run; its secret is in the data directory, in a file that only this account can
+/// read, not in the configuration.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// Whose configuration.
-    #[arg(value_enum)]
-    client: Client,
+pub(super) struct InstallArgs {
+    #[command(flatten)]
+    target: Target,
     /// Who may answer the questions of programs that this client runs: person (you, on Airlock's page), client (also the
     /// client's own dialog) or model (also the agent itself). Asked for on a terminal; person otherwise.
     #[arg(long, value_name = "WHO")]
@@ -29,6 +25,24 @@ pub(super) struct Args {
     /// How questions reach a person: the model asks, a page does, or the client's own form.
     #[arg(long, value_name = "MODE", value_enum)]
     elicitation_mode: Option<Mode>,
+}
+
+/// Takes Airlock out of a client's configuration.
+///
+/// Removes the entry that install wrote, and the client's token. Everything else in the file stays as it is; where nothing
+/// else has changed since, the file is again what it was before.
+#[derive(Debug, clap::Args)]
+pub(super) struct UninstallArgs {
+    #[command(flatten)]
+    target: Target,
+}
+
+/// Whose configuration, and where.
+#[derive(Debug, clap::Args)]
+struct Target {
+    /// Whose configuration.
+    #[arg(value_enum)]
+    client: KnownClient,
     /// Where Airlock keeps what must last, if not in the usual place.
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
     data_dir: Option<PathBuf>,
@@ -40,68 +54,16 @@ pub(super) struct Args {
     dry_run: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Client {
-    ClaudeCode,
-    ClaudeDesktop,
-    Cursor,
-    Vscode,
-    Codex,
+pub(super) fn install(args: &InstallArgs) -> Exit {
+    report(install_entry(args))
 }
 
-impl Client {
-    /// The name on the command line, which is also that of its token.
-    fn name(self) -> String {
-        let value = clap::ValueEnum::to_possible_value(&self).expect("every client has a name");
-        value.get_name().to_owned()
-    }
-
-    /// Its file below the home directory.
-    const fn file(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => ".claude.json",
-            Self::ClaudeDesktop if cfg!(target_os = "macos") => {
-                "Library/Application Support/Claude/claude_desktop_config.json"
-            }
-            Self::ClaudeDesktop => ".config/Claude/claude_desktop_config.json",
-            Self::Cursor => ".cursor/mcp.json",
-            Self::Vscode if cfg!(target_os = "macos") => {
-                "Library/Application Support/Code/User/mcp.json"
-            }
-            Self::Vscode => ".config/Code/User/mcp.json",
-            Self::Codex => ".codex/config.toml",
-        }
-    }
-
-    /// The file with Airlock in it.
-    fn changed(self, text: &str, command: &str, words: &[String]) -> Result<String, merge::Odd> {
-        let plain = json!({ "command": command, "args": words });
-        let typed = json!({ "type": "stdio", "command": command, "args": words });
-        match self {
-            Self::ClaudeDesktop | Self::Cursor => {
-                merge::json(text, "mcpServers", "airlock", &plain)
-            }
-            Self::ClaudeCode => merge::json(text, "mcpServers", "airlock", &typed),
-            Self::Vscode => merge::json(text, "servers", "airlock", &typed),
-            Self::Codex => {
-                let quoted: Vec<String> = words.iter().map(|word| toml_text(word)).collect();
-                let lines = [
-                    format!("command = {}", toml_text(command)),
-                    format!("args = [{}]", quoted.join(", ")),
-                ];
-                Ok(merge::toml(text, "[mcp_servers.airlock]", &lines))
-            }
-        }
-    }
+pub(super) fn uninstall(args: &UninstallArgs) -> Exit {
+    report(uninstall_entry(&args.target))
 }
 
-/// A basic string of TOML; JSON's escapes are among its own.
-fn toml_text(text: &str) -> String {
-    Value::from(text).to_string()
-}
-
-pub(super) fn install(args: &Args) -> Exit {
-    match attempt(args) {
+fn report(done: Result<String, String>) -> Exit {
+    match done {
         Ok(told) => {
             print::report(told.trim_end());
             Exit::Good
@@ -113,46 +75,87 @@ pub(super) fn install(args: &Args) -> Exit {
     }
 }
 
-fn attempt(args: &Args) -> Result<String, String> {
-    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-    let file = args.config.clone().or_else(|| Some(home?.join(args.client.file())));
-    let file = file.ok_or("neither HOME nor --config says where the configuration is")?;
+fn install_entry(args: &InstallArgs) -> Result<String, String> {
+    let target = &args.target;
+    let file = target.file()?;
     let shown = file.display();
-    let old = match File::open(&file) {
-        Ok(open) => Some(input::read(&shown.to_string(), open, CONFIG_BYTES_MAX)?),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(format!("cannot open {shown}: {error}")),
-    };
+    let old = config_file::read(&file)?;
     let command =
         std::env::current_exe().map_err(|error| format!("cannot tell where I am: {error}"))?;
-    let token = match args.dry_run {
-        true => Some(args.client.name()),
+    let command = command.display().to_string();
+    // What cannot be edited is refused before a token is minted for it.
+    let text = old.as_deref().unwrap_or_default();
+    let refused = |error: ConfigError, words: &[String]| {
+        let line = words.join(" ");
+        format!("{shown} is left alone: {error}; add this server by hand: {command} {line}")
+    };
+    let likely = words(args, Some(&target.client.name()))?;
+    target.with_entry(text, &command, &likely).map_err(|error| refused(error, &likely))?;
+    let token = match target.dry_run {
+        true => Some(target.client.name()),
         false => token(args)?,
     };
-    let (command, words) = (command.display().to_string(), words(args, token.as_deref())?);
-    let new = args.client.changed(old.as_deref().unwrap_or_default(), &command, &words);
-    let new = new.map_err(|odd| {
-        let line = words.join(" ");
-        format!("{shown} is left alone, {odd}; add this server by hand: {command} {line}")
-    })?;
-    if args.dry_run {
+    let words = words(args, token.as_deref())?;
+    let new = target.with_entry(text, &command, &words).map_err(|error| refused(error, &words))?;
+    if target.dry_run {
         return Ok(new);
     }
     if old.as_deref() == Some(&new) {
         return Ok(format!("{shown} has it already."));
     }
-    let kept = write(&file, old.is_some(), &new)
+    let is_renewed = target.entry(text).is_ok_and(|entry| entry.is_some());
+    let backup = config_file::replace(&file, old.is_some() && !is_renewed, &new)
         .map_err(|error| format!("cannot write {shown}: {error}"))?;
-    let kept = kept.map(|kept| format!(" As it was, it is kept in {}.", kept.display()));
-    Ok(format!("{shown} has Airlock now; restart the client.{}", kept.unwrap_or_default()))
+    if let Some(note) = target.client.note() {
+        print::note(note);
+    }
+    let backup = backup.map(|backup| format!(" As it was, it is kept in {}.", backup.display()));
+    Ok(format!("{shown} has Airlock now; restart the client.{}", backup.unwrap_or_default()))
+}
+
+impl Target {
+    fn file(&self) -> Result<PathBuf, String> {
+        let file = self.config.clone().or_else(|| self.client.file(&ConfigHome::of_environment()));
+        file.ok_or_else(|| "neither HOME nor --config says where the configuration is".into())
+    }
+
+    /// The file's text with our entry.
+    fn with_entry(
+        &self,
+        text: &str,
+        command: &str,
+        words: &[String],
+    ) -> Result<String, ConfigError> {
+        let format = self.client.format();
+        let config = format.value(text)?;
+        let entry = self.client.entry(&config, command, words);
+        format.with_entry(text, self.client.section(&config), &entry)
+    }
+
+    fn without_entry(&self, text: &str) -> Result<String, ConfigError> {
+        let format = self.client.format();
+        format.without_entry(text, self.client.section(&format.value(text)?))
+    }
+
+    fn entry(&self, text: &str) -> Result<Option<Map<String, Value>>, ConfigError> {
+        let format = self.client.format();
+        format.entry(text, self.client.section(&format.value(text)?))
+    }
+
+    /// The text as it was before our entry, where nothing else has changed since. None where something has.
+    fn restored(&self, text: &str, backup: Option<&str>, line: &[String]) -> Option<String> {
+        let before = backup.unwrap_or_default();
+        let has_none = self.entry(before).ok()?.is_none();
+        let (command, words) = line.split_first()?;
+        let again = self.with_entry(before, command, words).ok()?;
+        (has_none && again == text).then(|| before.to_owned())
+    }
 }
 
 /// The client's token, minted if it has none.
-fn token(args: &Args) -> Result<Option<String>, String> {
-    let data_dir = args.data_dir.clone().or_else(data_directory::usual);
-    let data_dir =
-        data_dir.ok_or("neither HOME nor --data-dir says where the data directory is")?;
-    let client = args.client.name();
+fn token(args: &InstallArgs) -> Result<Option<String>, String> {
+    let data_dir = data_dir(args.target.data_dir.as_deref())?;
+    let client = args.target.client.name();
     let answers = args.answers.unwrap_or_else(|| client_token::asked(&client));
     let token = client_token::ensure(&data_dir, &client, answers)?;
     if let (Some(token), false) = (&token, answers.is_person()) {
@@ -163,7 +166,12 @@ fn token(args: &Args) -> Result<Option<String>, String> {
     Ok(token)
 }
 
-fn words(args: &Args, token: Option<&str>) -> Result<Vec<String>, String> {
+fn data_dir(named: Option<&Path>) -> Result<PathBuf, String> {
+    let data_dir = named.map(Path::to_owned).or_else(data_directory::usual);
+    data_dir.ok_or_else(|| "neither HOME nor --data-dir says where the data directory is".into())
+}
+
+fn words(args: &InstallArgs, token: Option<&str>) -> Result<Vec<String>, String> {
     let mut words = vec!["mcp".to_owned()];
     if let Some(token) = token {
         words.extend(["--as".to_owned(), token.to_owned()]);
@@ -172,33 +180,68 @@ fn words(args: &Args, token: Option<&str>) -> Result<Vec<String>, String> {
         let value = clap::ValueEnum::to_possible_value(&mode).expect("every mode has a name");
         words.extend(["--elicitation-mode".to_owned(), value.get_name().to_owned()]);
     }
-    if let Some(dir) = &args.data_dir {
+    if let Some(dir) = &args.target.data_dir {
         let dir = std::path::absolute(dir).map_err(|error| error.to_string())?;
         words.extend(["--data-dir".to_owned(), dir.display().to_string()]);
     }
     Ok(words)
 }
 
-/// Puts the new file in the old one's place at once, and keeps the old one beside it.
-fn write(file: &Path, exists: bool, text: &str) -> io::Result<Option<PathBuf>> {
-    // A link is followed: what it points to is the file that is meant.
-    let file = if exists { fs::canonicalize(file)? } else { file.to_owned() };
-    let folder = file.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let mut kept = None;
-    let mut mode = 0o600;
-    if exists {
-        let mut name = file.file_name().unwrap_or_default().to_owned();
-        name.push(".before-airlock");
-        let beside = file.with_file_name(name);
-        fs::copy(&file, &beside)?;
-        mode = fs::metadata(&file)?.permissions().mode();
-        kept = Some(beside);
+fn uninstall_entry(target: &Target) -> Result<String, String> {
+    let file = target.file()?;
+    let shown = file.display();
+    let text = config_file::read(&file)?.unwrap_or_default();
+    let left_alone = |error: ConfigError| format!("{shown} is left alone: {error}");
+    let Some(entry) = target.entry(&text).map_err(left_alone)? else {
+        return Err(format!("{shown} has no entry {ENTRY:?}: there is nothing to remove"));
+    };
+    let line = command_line(&entry);
+    if line.get(1).map(String::as_str) != Some("mcp") {
+        return Err(format!(
+            "{shown} is left alone: its entry {ENTRY:?} does not run `airlock mcp`, so install did not write it; remove \
+             it by hand if it is not wanted"
+        ));
     }
-    let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
-    fresh.write_all(text.as_bytes())?;
-    fresh.as_file().set_permissions(Permissions::from_mode(mode))?;
-    fresh.as_file().sync_all()?;
-    fresh.persist(&file).map_err(|error| error.error)?;
-    Ok(kept)
+    let backup = config_file::read(&config_file::backup_of(&file))?;
+    let restored = target.restored(&text, backup.as_deref(), &line);
+    let new = match &restored {
+        Some(before) => before.clone(),
+        None => target.without_entry(&text).map_err(left_alone)?,
+    };
+    if target.dry_run {
+        return Ok(new);
+    }
+    let cannot = |error| format!("cannot write {shown}: {error}");
+    match (&restored, &backup) {
+        // Install made the file.
+        (Some(_), None) => config_file::remove(&file).map_err(cannot)?,
+        (Some(_), Some(_)) => {
+            config_file::replace(&file, false, &new).map_err(cannot)?;
+            config_file::remove(&config_file::backup_of(&file)).map_err(cannot)?;
+        }
+        (None, _) => drop(config_file::replace(&file, true, &new).map_err(cannot)?),
+    }
+    let token = remove_token(target, &line)?;
+    let token = token.map(|name| format!(" Its token {name} is removed."));
+    Ok(format!("{shown} is without Airlock; restart the client.{}", token.unwrap_or_default()))
+}
+
+/// Removes the token that the entry names, if install minted it for this client.
+fn remove_token(target: &Target, line: &[String]) -> Result<Option<String>, String> {
+    let after = |flag: &str| {
+        let at = line.iter().position(|word| word == flag)?;
+        line.get(at + 1).cloned()
+    };
+    let Some(name) = after("--as") else { return Ok(None) };
+    if !client_token::is_of_client(&name, &target.client.name()) {
+        return Ok(None);
+    }
+    let named = target.data_dir.clone().or_else(|| after("--data-dir").map(PathBuf::from));
+    let data_dir = data_dir(named.as_deref())?;
+    let is_removed = client_token::remove(&data_dir, &name).map_err(|why| {
+        format!(
+            "the entry is removed, but not the token {name}: {why}; remove it with `airlock token remove {name}`"
+        )
+    })?;
+    Ok(is_removed.then_some(name))
 }

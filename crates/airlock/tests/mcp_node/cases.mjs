@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import { answer, ask, call, config, eras, every, execute, link, post, startAsking, text, ways } from './link.mjs';
 import { questions } from './questions.mjs';
+import { structure } from './structure.mjs';
 
 const cases = {
   ...questions,
+  ...structure,
 
   // Model mode: the model is told, asks the person, and brings the answer.
   async model() {
@@ -14,7 +16,9 @@ const cases = {
       const tools = (await client.listTools()).tools.map((tool) => tool.name);
       assert.deepEqual(tools, ['execute', 'skills', 'resume'], JSON.stringify(how));
       const sum = await execute(client, 'console.log("hi"); return (await tools.demo.add({ a: 1, b: 2 })) + 1');
-      assert.deepEqual(sum.structuredContent, { status: 'completed', result: 4, logs: ['[log] hi'] });
+      const { executionId: began, ...rest } = sum.structuredContent;
+      assert.match(began, /^run_/);
+      assert.deepEqual(rest, { status: 'completed', result: 4, logs: ['[log] hi'] });
       assert.equal(sum.isError ?? false, false);
       assert.match(text(sum), /^4/);
       assert.match(text(await call(client, 'skills', { name: 'execute' })), /tools\.search/);
@@ -309,7 +313,8 @@ const cases = {
       assert.deepEqual(shown.content.map((block) => block.type), ['text', 'image', 'text', 'resource', 'text']);
       assert.equal(shown.content[2].text, 'File output: r.pdf (application/pdf, 2 bytes)');
       assert.equal(shown.content[4].text, 'Logs:\n[log] note');
-      assert.deepEqual(shown.structuredContent, { status: 'completed', result: { a: 1 }, emitted: 3, logs: ['[log] note'] });
+      const { executionId } = shown.structuredContent;
+      assert.deepEqual(shown.structuredContent, { status: 'completed', executionId, result: { a: 1 }, emitted: 3, logs: ['[log] note'] });
 
       const odd = [
         { type: 'image', data: '!!notb64', mimeType: 'image/png' },

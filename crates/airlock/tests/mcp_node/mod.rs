@@ -6,11 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 8] = [
     ("package.json", include_str!("package.json")),
     ("link.mjs", include_str!("link.mjs")),
     ("cases.mjs", include_str!("cases.mjs")),
+    ("structure.mjs", include_str!("structure.mjs")),
     ("questions.mjs", include_str!("questions.mjs")),
+    ("source.mjs", include_str!("source.mjs")),
+    ("codex.mjs", include_str!("codex.mjs")),
     ("tokens.mjs", include_str!("tokens.mjs")),
 ];
 
@@ -50,6 +53,37 @@ fn install() -> Option<PathBuf> {
         fs::write(&done, FILES[0].1).unwrap();
     }
     Some(folder)
+}
+
+/// Codex as its makers publish it, in a folder of its own: it is large, and one test needs it.
+const CODEX: &str = "@openai/codex@0.169.0";
+
+/// Codex's launcher; `None` where it cannot be installed.
+pub(crate) fn codex() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mcp-codex");
+    fs::create_dir_all(&folder).unwrap();
+    let lock = File::create(folder.join("install.lock")).unwrap();
+    lock.lock().unwrap();
+    let done = folder.join("installed");
+    if fs::read_to_string(&done).ok().as_deref() != Some(CODEX) {
+        let installing = command("npm")
+            .args(["install", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"])
+            .args(["--prefix", ".", CODEX])
+            .current_dir(&folder)
+            .status();
+        if !installing.is_ok_and(|status| status.success()) {
+            #[expect(
+                clippy::print_stderr,
+                reason = "a skipped check must not look like a passed one"
+            )]
+            {
+                eprintln!("SKIPPED, NOT PASSED: npm could not install {CODEX}");
+            }
+            return None;
+        }
+        fs::write(&done, CODEX).unwrap();
+    }
+    Some(folder.join("node_modules/@openai/codex/bin/codex.js"))
 }
 
 /// A node that is new enough for all of it.

@@ -17,6 +17,8 @@ mod specimen;
 mod style;
 mod yaml;
 
+pub use yaml::to_json as yaml_to_json;
+
 pub use import::{ImportError, LeftOut, Options, TEXT_BYTES_MAX, import};
 pub use integration::{About, OpenApi};
 pub use outline::outline;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 const NESTING_MAX: usize = 120;
 
 /// Writes the first document in `yaml` as JSON of at most `n_bytes_max` bytes.
-pub(crate) fn to_json(yaml: &str, n_bytes_max: usize) -> Result<String, String> {
+pub fn to_json(yaml: &str, n_bytes_max: usize) -> Result<String, String> {
     let mut writer = Writer { n_bytes_max, ..Writer::default() };
     for event in Parser::new_from_str(yaml) {
         let (event, span) = event.map_err(|error| error.to_string())?;

@@ -72,7 +72,9 @@ pub(super) fn error(id: &Value, code: i64, message: &str) -> String {
 
 /// A tool's result that says no.
 pub(super) fn failed(id: &Value, text: &str, status: &str, recovery: &str) -> String {
-    let structured = json!({ "status": status, "recovery": recovery });
+    // Some clients show their model nothing but the structure.
+    let message = text.strip_prefix("Error: ").unwrap_or(text);
+    let structured = json!({ "status": status, "recovery": recovery, "message": message });
     json!({ "jsonrpc": "2.0", "id": id, "result": {
         "content": [{ "type": "text", "text": text }], "structuredContent": structured, "isError": true,
     } })
@@ -232,8 +234,10 @@ mod tests {
             check(&line(r#","id":6,"result":{}"#), Value::Null, NOT_JSON);
             let told = read(&line(r#","id":"a","method":"tools/call""#)).unwrap_err();
             let told: Value = serde_json::from_str(&told).unwrap();
-            let structured =
-                json!({ "status": "invalid_arguments", "recovery": "correct_arguments" });
+            let text = told["result"]["content"][0]["text"].as_str().unwrap();
+            let message = text.strip_prefix("Error: ").unwrap();
+            let structured = json!({ "status": "invalid_arguments", "recovery": "correct_arguments",
+                                     "message": message });
             assert_eq!(told["id"], "a");
             assert_eq!(told["result"]["structuredContent"], structured);
         }

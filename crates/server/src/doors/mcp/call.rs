@@ -6,7 +6,7 @@ use super::listen::{Progress, Wanted, caught_up, listen};
 use super::narration::Until;
 use super::native::{Shown, Stop};
 use super::visit::{Manner, Visit, is_stateless};
-use super::{answer, content, direct, prompt, tasks};
+use super::{answer, content, direct, skills, tasks};
 use crate::answering::AnswerPath;
 use crate::error::Problem;
 use engine::Start;
@@ -109,7 +109,13 @@ impl Call<'_> {
     }
 
     async fn begin(&self, program: Program) -> Result<Reply, Problem> {
-        let execution = self.start(program).await?;
+        let execution = match self.start(program).await {
+            Ok(execution) => execution,
+            Err(problem) if problem.tag() == "ShuttingDownError" => {
+                return Ok(content::maybe_begun(&problem).into());
+            }
+            Err(problem) => return Err(problem),
+        };
         self.proceed(Wanted { execution, until: Until::START, counts: true }).await
     }
 
@@ -257,7 +263,7 @@ impl Call<'_> {
     }
 
     fn skills(&self) -> Result<Reply, Problem> {
-        let (text, found) = prompt::skill(self.text("name")?, self.manner);
+        let (text, found) = skills::skill(self.text("name")?, self.manner);
         Ok(content::said(text, !found).into())
     }
 

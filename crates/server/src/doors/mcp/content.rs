@@ -20,6 +20,10 @@ const EMITTED_BYTES_MAX: usize = 2 << 20;
 /// Most emitted items in one answer.
 const EMITTED_MAX: usize = 100;
 
+/// Beginning of a member that is left out. Some clients show their model nothing but `structuredContent`, so it must say
+/// there what the result looks like; clients that show the text, too, pay for it twice.
+const PREVIEW_CHARS_MAX: usize = 4_000;
+
 /// Where an execution, or a part of it, is read.
 pub(super) fn uri(execution: ExecutionId, part: &str) -> String {
     match part {
@@ -47,8 +51,12 @@ impl Reply {
     pub(super) fn in_full(self) -> CallToolResponse {
         match self {
             Self::Plain(plain) => {
-                let structured =
-                    json!({ "status": "completed", "result": plain.result(), "logs": [] });
+                let structured = json!({
+                    "status": "completed",
+                    "executionId": plain.execution,
+                    "result": plain.result(),
+                    "logs": [],
+                });
                 result(vec![ContentBlock::text(plain.text)], structured, false).into()
             }
             Self::Full(told) => *told,
@@ -65,7 +73,7 @@ pub(super) fn ended(execution: ExecutionId, narration: &Narration, outcome: &Out
     {
         let (text, _) = outbound::in_words(execution, &narration.account, outcome);
         let value = value.clone().unwrap_or_else(Json::null);
-        if let Some(plain) = PlainAnswer::new(text, value) {
+        if let Some(plain) = PlainAnswer::new(execution, text, value) {
             return Reply::Plain(plain);
         }
     }
@@ -81,6 +89,7 @@ pub(super) fn over(
     let (text, error) = outbound::in_words(execution, &narration.account, outcome);
     let is_error = error.is_some();
     let mut kept = Kept { execution, members: Map::new(), missing: Map::new(), links: vec![] };
+    kept.members.insert("executionId".into(), execution.to_string().into());
     match outcome {
         Outcome::Completed { value } => {
             kept.members.insert("status".into(), "completed".into());
@@ -134,7 +143,8 @@ impl Kept {
         // Too large, nested too deep, or not to be written as plain text.
         let at = uri(self.execution, name);
         self.members.insert(name.into(), if name == "logs" { json!([]) } else { Value::Null });
-        self.missing.insert(name.into(), json!({ "bytes": json.len(), "resource": at }));
+        let missing = json!({ "bytes": json.len(), "resource": at, "preview": beginning(json) });
+        self.missing.insert(name.into(), missing);
         let link = Resource::new(at, name).with_mime_type("application/json");
         self.links.push(ContentBlock::ResourceLink(link.with_size(json.len() as u64)));
     }
@@ -142,9 +152,20 @@ impl Kept {
     fn done(mut self) -> (Value, Vec<ContentBlock>) {
         if !self.missing.is_empty() {
             self.members.insert("truncated".into(), Value::Object(self.missing));
+            self.members.insert("message".into(), TRUNCATED.into());
         }
         (Value::Object(self.members), self.links)
     }
+}
+
+/// What a model does about members that are left out.
+const TRUNCATED: &str = "The members in `truncated` are too large to be shown: `preview` is how each begins, its \
+                         resource has all of it. The program has run; do not run it again for this.";
+
+/// How a member's JSON text begins.
+fn beginning(json: &str) -> &str {
+    let end = json.char_indices().nth(PREVIEW_CHARS_MAX).map_or(json.len(), |(at, _)| at);
+    &json[..end]
 }
 
 fn emitted(execution: ExecutionId, items: &[Json]) -> Vec<ContentBlock> {
@@ -176,8 +197,11 @@ pub(super) fn paused(asked: &Asked) -> CallToolResult {
     let envelope = members(envelope.as_bytes()).expect("we wrote it ourselves");
     let mut text = text_of(&envelope);
     let structured = envelope.get("structured").and_then(|raw| plain(raw.get()));
-    text.push_str("\n\nUse the tool `resume`. The user decides, not you.");
-    result(vec![ContentBlock::text(text)], structured.unwrap_or_default(), false)
+    let mut structured = structured.unwrap_or_else(|| json!({}));
+    let prompt = "Use the tool `resume`. The user decides, not you.";
+    structured["resumePrompt"] = prompt.into();
+    text.push_str(&format!("\n\n{prompt}"));
+    result(vec![ContentBlock::text(text)], structured, false)
 }
 
 /// What is asked of a person: Executor's `interaction`. None where the arguments cannot be shown.
@@ -219,16 +243,21 @@ pub(super) fn approval_required(
     );
     let before: String =
         [why, downgraded].into_iter().flatten().map(|note| format!("{note}\n\n")).collect();
-    let note = visit.page_note().map(|note| format!("\n{note}")).unwrap_or_default();
+    let page_note = visit.page_note();
+    let note = page_note.map(|note| format!("\n{note}")).unwrap_or_default();
     let text = format!(
         "{before}User approval required.\n\n{url}{note}\n\n{prompt}\n\nexecutionId: {question}"
     );
-    let structured = json!({
+    let mut structured = json!({
         "status": "user_approval_required",
         "executionId": question,
         "approvalUrl": url,
         "resumePrompt": prompt,
     });
+    let notes: Vec<_> = [why, downgraded, page_note].into_iter().flatten().collect();
+    if !notes.is_empty() {
+        structured["message"] = notes.join(" ").into();
+    }
     result(vec![ContentBlock::text(text)], structured, false)
 }
 
@@ -274,7 +303,14 @@ pub(super) fn refused(problem: &Problem, within: Option<(ExecutionId, Manner)>) 
         ("correct_arguments", None) => "Correct the arguments and call again.".into(),
         (_, None) => "Try again in a moment.".to_owned(),
     };
-    let mut structured = json!({ "status": status, "recovery": recovery });
+    let message = match (status, problem.execution_id()) {
+        // Executor's phrase, on which scripts match.
+        ("execution_not_found", Some(id)) => {
+            format!("No paused execution: {id}. {} {next}", problem.message())
+        }
+        _ => format!("{} {next}", problem.message()),
+    };
+    let mut structured = json!({ "status": status, "recovery": recovery, "message": message });
     let within = within.map(|(execution, _)| execution.to_string());
     if let Some(id) = problem.execution_id().map(str::to_owned).or(within) {
         structured["executionId"] = id.into();
@@ -282,13 +318,26 @@ pub(super) fn refused(problem: &Problem, within: Option<(ExecutionId, Manner)>) 
     if let Some(id) = problem.trace_id() {
         structured["traceId"] = id.into();
     }
-    let text = match (status, problem.execution_id()) {
-        ("execution_not_found", Some(id)) => {
-            format!("No paused execution: {id}. {} {next}", problem.message())
-        }
-        _ => format!("Error: {} {next}", problem.message()),
+    let text = match status {
+        "execution_not_found" => message,
+        _ => format!("Error: {message}"),
     };
     result(vec![ContentBlock::text(text)], structured, true)
+}
+
+/// A "no" while the program was being handed over: nobody knows whether it has begun.
+pub(super) fn maybe_begun(problem: &Problem) -> CallToolResult {
+    let message = format!(
+        "{} The program may have begun: do not run it again before you looked. resources/list names the newest \
+         executions once the server is back.",
+        problem.message()
+    );
+    let structured = json!({
+        "status": "server_unavailable",
+        "recovery": "read_resources",
+        "message": message,
+    });
+    result(vec![ContentBlock::text(format!("Error: {message}"))], structured, true)
 }
 
 /// A text and nothing else.

@@ -1,5 +1,5 @@
 //! The catalogue's tools beside `execute`, for small catalogues and those who ask for it. A direct call
-//! is a program of one line: limits, policies, questions and the journal are the same.
+//! is a small program: limits, policies, questions and the journal are the same.
 
 use engine::Engine;
 use lifecycle::{Convention, Program};
@@ -52,12 +52,49 @@ pub(super) fn tools(engine: &Engine) -> Vec<Tool> {
     named(engine).into_iter().map(tool).collect()
 }
 
-/// The program that a call of a listed tool is.
+/// The program that a call of a listed tool is. Its own name is enough where only one tool has it.
 pub(super) fn program(engine: &Engine, name: &str, args: &JsonObject) -> Option<Program> {
-    let path = named(engine).get(name)?.path();
+    let mut tools = named(engine);
+    let path = match tools.remove(name) {
+        Some(tool) => tool.path(),
+        None => path_by_leaf(tools.values().map(Found::path), name)?,
+    };
     let names: String = path.split('.').map(|name| format!("[{}]", Value::from(name))).collect();
     // Not a literal: in one, `__proto__` would not be a member like any other.
     let args = Value::from(Value::Object(args.clone()).to_string());
-    let source = format!("return await tools{names}(JSON.parse({args}))");
+    let source = format!("const result = await tools{names}(JSON.parse({args}));\n{HAND_ON}");
     Some(Program { source, convention: Convention::ExplicitReturn })
+}
+
+/// Hands a tool's result on as a client expects that of a tool: a "no" as an error, and content blocks of another MCP
+/// server as they are.
+const HAND_ON: &str = "\
+if (result?.ok === false) {
+  const { code, message, details } = result.error;
+  throw new Error(details && code !== 'mcp_tool_error' ? `${message} ${JSON.stringify(details)}` : message);
+}
+const content = result?.ok === true ? result.data?.content : undefined;
+if (!Array.isArray(content) || !content.every((block) => typeof block?.type === 'string')) return result;
+content.forEach((block) => emit(block));
+return result.data.structuredContent;";
+
+/// The one path whose last name this is.
+fn path_by_leaf(paths: impl Iterator<Item = String>, leaf: &str) -> Option<String> {
+    let mut found = paths.filter(|path| path.rsplit('.').next() == Some(leaf));
+    let first = found.next()?;
+    found.next().is_none().then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_is_found_by_its_last_name_where_only_one_has_it() {
+        let paths = ["a.org.main.list", "b.org.main.list", "b.org.main.send", "add"];
+        let find = |leaf: &str| path_by_leaf(paths.iter().map(ToString::to_string), leaf);
+        assert_eq!(find("send").as_deref(), Some("b.org.main.send"));
+        assert_eq!(find("add").as_deref(), Some("add"));
+        assert_eq!((find("list"), find("main"), find("nope")), (None, None, None));
+    }
 }

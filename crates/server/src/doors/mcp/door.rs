@@ -1,14 +1,14 @@
 //! What rmcp asks of us.
 
 use super::visit::Visit;
-use super::{call, direct, prompt, resources, tasks};
+use super::{call, direct, prompt, resources, skills, tasks};
 use rmcp::ServerHandler;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestMethod,
-    CompleteRequestParams, CompleteResult, ErrorData, GetTaskParams, GetTaskResult, Implementation,
-    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig, UpdateTaskParams,
+    CompleteRequestParams, CompleteResult, ErrorData, GetPromptRequestParams, GetPromptResponse,
+    GetTaskParams, GetTaskResult, Implementation, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ServerCapabilities, ServerConfig, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, RoleServer};
 
@@ -18,8 +18,12 @@ pub(crate) struct Door;
 
 impl ServerHandler for Door {
     fn get_info(&self) -> ServerConfig {
-        let capabilities =
-            ServerCapabilities::builder().enable_tools().enable_resources().enable_tasks().build();
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_prompts()
+            .enable_resources()
+            .enable_tasks()
+            .build();
         let us = Implementation::new("airlock", env!("CARGO_PKG_VERSION"));
         ServerConfig::new(capabilities).with_server_info(us)
     }
@@ -70,15 +74,25 @@ impl ServerHandler for Door {
         resources::read(&request.uri, &context).await.map(Into::into)
     }
 
-    // rmcp answers these with nothing; what is not declared does not exist.
     async fn list_prompts(
         &self,
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+        let prompts = ListPromptsResult::with_all_items(skills::prompts());
+        Ok(prompts.with_cache_scope(CacheScope::Private))
     }
 
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let visit = Visit::of(&context)?;
+        skills::prompt(&request.name, visit.manner(Some(&context))).map(Into::into)
+    }
+
+    // rmcp answers this with nothing; what is not declared does not exist.
     async fn complete(
         &self,
         _: CompleteRequestParams,

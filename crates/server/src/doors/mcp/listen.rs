@@ -13,6 +13,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
+/// How long a call runs before its progress is reported. Shorter ones report none: for them a report costs more than it
+/// says, because the answer must then be a stream.
+const PROGRESS_AFTER: Duration = Duration::from_millis(100);
+
 /// How often a client that wants to hear of progress is told, however much happens.
 const PROGRESS_EVERY: Duration = Duration::from_millis(500);
 
@@ -122,12 +126,11 @@ impl Progress {
         Self(wished, 0.0)
     }
 
-    /// One word; resolves when the next may follow. Never resolves for those who do not ask.
+    /// One report, after a pause. Never resolves for those who do not ask.
     async fn tell(&mut self, step: &mut watch::Receiver<String>) {
         let Some((peer, token)) = &self.0 else { return std::future::pending().await };
-        if self.1 > 0.0 {
-            tokio::time::sleep(PROGRESS_EVERY).await;
-        }
+        let pause = if self.1 > 0.0 { PROGRESS_EVERY } else { PROGRESS_AFTER };
+        tokio::time::sleep(pause).await;
         // Whether it changed or was silent too long makes no difference; a closed channel ends the wait.
         let _ = tokio::time::timeout(SILENCE_MAX, step.changed()).await;
         self.1 += 1.0;

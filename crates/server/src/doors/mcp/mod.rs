@@ -4,7 +4,7 @@
 //!
 //! Where no session is needed there is none: what a client must find again is in the journal, so a
 //! restart loses nothing. Only `native` mode on the older revisions has sessions, because there a
-//! client's answer comes in a request of its own.
+//! client's answer comes in a request of its own; records bring those back after a restart.
 
 mod answer;
 mod call;
@@ -16,11 +16,14 @@ mod forms;
 mod listen;
 mod narration;
 mod native;
+mod native_sessions;
 mod prompt;
 mod resources;
 mod seal;
 mod serve;
+mod session_records;
 mod short;
+mod skills;
 mod tasks;
 mod terms;
 mod visit;

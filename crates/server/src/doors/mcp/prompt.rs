@@ -1,11 +1,12 @@
-//! What a model reads: the tools' descriptions, short because every conversation pays for them, and
-//! the skills, long because they are read once.
+//! What a model reads of the tools: descriptions, short because every conversation pays for them, and annotations, by
+//! which clients decide whether to ask before a call.
 
 use super::visit::Manner;
 use engine::Engine;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use tools::Snapshot;
 
 /// Prefixes named in a description at most.
 const PREFIXES_MAX: usize = 50;
@@ -37,11 +38,15 @@ const SKILLS: &str = "Reads a how-to. `skills({ name: \"execute\" })` explains w
 
 /// The tools that every catalogue has.
 pub(super) fn tools(engine: &Engine, manner: Manner) -> Vec<Tool> {
+    listed_tools(&engine.catalogue().snapshot(), manner)
+}
+
+fn listed_tools(catalogue: &Snapshot, manner: Manner) -> Vec<Tool> {
     let code = json!({ "type": "string", "minLength": 1, "description": "TypeScript; top-level await and return" });
     let mut tools = vec![
-        tool("execute", described(engine), json!({ "code": code }), &["code"]),
+        tool("execute", described(catalogue), json!({ "code": code }), &["code"]).annotate(acts()),
         tool("skills", SKILLS.into(), json!({ "name": { "type": "string" } }), &[])
-            .annotate(ToolAnnotations::new().read_only(true)),
+            .annotate(reads()),
     ];
     let id = json!({ "type": "string", "description": "as given by execute" });
     tools.push(match manner {
@@ -62,15 +67,29 @@ pub(super) fn tools(engine: &Engine, manner: Manner) -> Vec<Tool> {
                 },
             }),
             &["executionId"],
-        ),
+        )
+        // An answer lets the call happen that waits for it; the same answer once more changes nothing.
+        .annotate(acts().idempotent(true)),
         Manner::Browser => {
             tool("resume", RESUME_BROWSER.into(), json!({ "executionId": id }), &["executionId"])
+                .annotate(reads())
         }
         Manner::Form(_) | Manner::Retry(_) => {
             tool("wait", WAIT.into(), json!({ "executionId": id }), &["executionId"])
+                .annotate(reads())
         }
     });
     tools
+}
+
+/// What a program can do depends on the user's tools, and so it can do anything.
+fn acts() -> ToolAnnotations {
+    ToolAnnotations::new().read_only(false).destructive(true).idempotent(false).open_world(true)
+}
+
+/// It waits or reads, within Airlock.
+fn reads() -> ToolAnnotations {
+    ToolAnnotations::new().read_only(true).open_world(false)
 }
 
 fn tool(name: &'static str, description: String, properties: Value, required: &[&str]) -> Tool {
@@ -87,8 +106,8 @@ fn schema(properties: Value, required: &[&str]) -> JsonObject {
     schema
 }
 
-fn described(engine: &Engine) -> String {
-    let prefixes = prefixes(engine.catalogue().snapshot().tools().map(|tool| tool.path()));
+fn described(catalogue: &Snapshot) -> String {
+    let prefixes = prefixes(catalogue.tools().map(|tool| tool.path()));
     match listed(&prefixes) {
         None => EXECUTE.into(),
         Some(list) => format!("{EXECUTE}\n\nTools start with: {list}"),
@@ -130,47 +149,29 @@ fn prefixes(paths: impl Iterator<Item = String>) -> BTreeSet<String> {
     paths.map(prefix).collect()
 }
 
-/// A skill's text; without a name, or with an unknown one, the list. The flag says whether it was found.
-pub(super) fn skill(name: Option<&str>, manner: Manner) -> (String, bool) {
-    let list = "Skills; read one with `skills({ name })`:\n\n\
-                - `execute`: find tools, read their shape, call them, show results, go on after a pause.";
-    match name.map(str::trim) {
-        None | Some("") => (list.into(), true),
-        Some("execute") => (EXECUTE_SKILL.replace(PAUSES_PLACE, pauses(manner)), true),
-        Some(other) => (format!("No skill named \"{other}\".\n\n{list}"), false),
-    }
-}
-
-const EXECUTE_SKILL: &str = include_str!("execute.skill.md");
-
-/// Where the skill says what to do with a question, which depends on who may answer it.
-const PAUSES_PLACE: &str = "{when it pauses}";
-
-/// What a model does with a question. A model whose answer does not count reads nothing about giving one.
-const fn pauses(manner: Manner) -> &'static str {
-    match manner {
-        Manner::Model => {
-            "\
-- With `status: \"waiting_for_interaction\"`: show the user the message, wait for their words, then call `resume` with
-  `action` `accept`, `decline` or `cancel`, and `content` if a schema is given. Never decide for the user.
-- With `status: \"user_approval_required\"`: give the user the `approvalUrl`, then call `resume`; it waits for them."
-        }
-        Manner::Browser => {
-            "\
-- With `status: \"user_approval_required\"`: give the user the `approvalUrl`, then call `resume`; it waits for them."
-        }
-        Manner::Form(_) | Manner::Retry(_) => {
-            "\
-- The client shows the question to the user. With `status: \"user_approval_required\"`: give the user the `approvalUrl`,
-  then call `wait`; it waits for them."
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::visit::Forms;
     use super::*;
+
+    #[test]
+    fn annotations_are_true() {
+        let catalogue = tools::Catalogue::new(vec![]).unwrap();
+        let forms = Forms { form: true, url: true, counts: true };
+        for manner in [Manner::Model, Manner::Browser, Manner::Form(forms)] {
+            let hints: Vec<_> = listed_tools(&catalogue.snapshot(), manner)
+                .into_iter()
+                .map(|tool| {
+                    let hints = tool.annotations.unwrap();
+                    (hints.read_only_hint, hints.destructive_hint, hints.open_world_hint)
+                })
+                .collect();
+            let (acts, reads) =
+                ((Some(false), Some(true), Some(true)), (Some(true), None, Some(false)));
+            let third = if manner == Manner::Model { acts } else { reads };
+            assert_eq!(hints, [acts, reads, third]);
+        }
+    }
 
     #[test]
     fn a_prefix_is_an_integration_or_one_of_its_connections() {
@@ -190,26 +191,5 @@ mod tests {
         );
         let long: BTreeSet<String> = (0..60).map(|n| format!("{n:0>100}")).collect();
         assert!(listed(&long).unwrap().len() < PREFIX_BYTES_MAX + 100);
-    }
-
-    #[test]
-    fn a_model_whose_answer_does_not_count_reads_nothing_about_giving_one() {
-        let forms = Forms { form: true, url: true, counts: false };
-        for manner in [Manner::Browser, Manner::Form(forms), Manner::Retry(forms)] {
-            let (text, _) = skill(Some("execute"), manner);
-            assert!(!text.contains("`accept`") && text.contains("approvalUrl"), "{text}");
-            assert!(!text.contains(PAUSES_PLACE));
-        }
-        assert!(skill(Some("execute"), Manner::Model).0.contains("`accept`"));
-    }
-
-    #[test]
-    fn a_skill_that_does_not_exist_is_answered_with_those_that_do() {
-        assert!(skill(None, Manner::Model).0.contains("`execute`"));
-        assert!(skill(Some("execute"), Manner::Model).0.contains("tools.search"));
-        let (text, found) = skill(Some("nope"), Manner::Model);
-        assert!(
-            !found && text.starts_with("No skill named \"nope\".") && text.contains("`execute`")
-        );
     }
 }

@@ -1,7 +1,9 @@
 //! The HTTP side: who comes in, by which of rmcp's two services, and whose session it is.
 
 use super::door::Door;
+use super::native_sessions::NativeSessions;
 use super::seal::Seal;
+use super::session_records::SessionRecords;
 use super::short;
 use super::terms::{Mode, Terms};
 use super::visit::Visit;
@@ -16,14 +18,14 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_TYPE, HOST};
-use axum::http::{HeaderMap, HeaderName, Method};
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
 use axum::middleware::from_fn_with_state;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use futures_util::StreamExt as _;
 use lifecycle::CallerName;
+use protocols::mcp::unreadable_message;
 use rmcp::ServerHandler;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -32,19 +34,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use store::Records;
 use tokio_util::sync::CancellationToken;
 
-/// Sessions at a time, each a task and a few channels; idle ones end after five minutes.
-const SESSIONS_MAX: usize = 1_024;
+/// Sessions in memory at a time, each a task and a few channels. One that is idle for five minutes leaves memory; its
+/// record brings it back.
+pub(super) const SESSIONS_MAX: usize = 1_024;
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// rmcp's services, and whose sessions they keep.
 pub(crate) struct Mcp<H = Door> {
     /// Each request by itself.
-    stateless: StreamableHttpService<H, LocalSessionManager>,
+    stateless: StreamableHttpService<H, NativeSessions>,
     /// Older revisions where the client shows forms.
-    sessions: StreamableHttpService<H, LocalSessionManager>,
-    keeper: Arc<LocalSessionManager>,
+    sessions: StreamableHttpService<H, NativeSessions>,
+    keeper: Arc<NativeSessions>,
     owners: Mutex<HashMap<Arc<str>, CallerName>>,
+    /// What brings sessions back after a restart.
+    session_records: SessionRecords,
     pub(super) seal: Seal,
 }
 
@@ -56,18 +61,21 @@ impl Mcp {
 
 impl<H: ServerHandler + Clone> Mcp<H> {
     fn with(handler: H, stopping: &CancellationToken, records: Arc<dyn Records>) -> Self {
-        let keeper = Arc::new(LocalSessionManager::default());
+        let keeper = Arc::new(NativeSessions::default());
+        let session_records = SessionRecords::new(Arc::clone(&records));
         let config = |sessions| {
             // Host and Origin are looked at before anything gets here.
-            StreamableHttpServerConfig::default()
+            let mut config = StreamableHttpServerConfig::default()
                 .disable_allowed_hosts()
                 .with_legacy_session_mode(sessions)
                 .with_json_response(true)
                 .with_max_request_body_bytes(BODY_BYTES_MAX)
-                .with_cancellation_token(stopping.child_token())
+                .with_cancellation_token(stopping.child_token());
+            config.session_store = sessions.then(|| Arc::new(session_records.clone()) as _);
+            config
         };
-        // Keeps no session. Of the same kind as the other, so that rmcp's code for it is compiled once.
-        let never = Arc::new(LocalSessionManager::default());
+        // Has no session. Of the same kind as the other, so that rmcp's code for it is compiled once.
+        let never = Arc::new(NativeSessions::default());
         let (one, two) = (handler.clone(), handler);
         Self {
             stateless: StreamableHttpService::new(move || Ok(one.clone()), never, config(false)),
@@ -78,6 +86,7 @@ impl<H: ServerHandler + Clone> Mcp<H> {
             ),
             keeper,
             owners: Mutex::default(),
+            session_records,
             seal: Seal::new(records),
         }
     }
@@ -85,44 +94,89 @@ impl<H: ServerHandler + Clone> Mcp<H> {
     /// Answers by rmcp.
     async fn serve(&self, visit: Arc<Visit>, request: Request<Bytes>) -> Result<Response, Problem> {
         log_hello(&visit, request.body());
+        let (method, body) = (request.method().clone(), request.body().clone());
+        let is_json = is_json(request.headers());
         let mut request = request.map(Body::from);
         request.extensions_mut().insert(Arc::clone(&visit));
-        if visit.terms.mode != Mode::Native {
-            let response = self.stateless.handle(request).await.map(Body::new);
-            return Ok(until_credential_end(&visit, response));
-        }
+        let response = match visit.terms.mode {
+            Mode::Native => self.serve_in_session(&visit, request, &body).await?,
+            Mode::Model | Mode::Browser => self.stateless.handle(request).await.map(Body::new),
+        };
+        Ok(match (method, response.status()) {
+            // rmcp answers what it cannot read with 415 and a sentence, whatever its type is.
+            (Method::POST, StatusCode::UNSUPPORTED_MEDIA_TYPE) if is_json => unreadable(&body),
+            // The session is gone by now: nothing is left to be done later.
+            (Method::DELETE, StatusCode::ACCEPTED) => StatusCode::NO_CONTENT.into_response(),
+            (_, _) => until_credential_end(&visit, response),
+        })
+    }
+
+    async fn serve_in_session(
+        &self,
+        visit: &Visit,
+        request: Request,
+        body: &[u8],
+    ) -> Result<Response, Problem> {
         let caller = &visit.caller.name;
         let named = session(request.headers());
         match &named {
-            Some(id) => self.owned(id, caller)?,
-            None if self.keeper.sessions.read().await.len() >= SESSIONS_MAX => {
+            Some(id) => self.check_owner(id, caller).await?,
+            None if self.keeper.n_open().await >= SESSIONS_MAX => {
                 return Err(Problem::no_channel(SESSIONS_MAX));
             }
             None => {}
         }
         let response = self.sessions.handle(request).await;
         if let (None, Some(id)) = (named, session(response.headers())) {
+            let now = visit.app.clock.now();
+            self.session_records.add(&id, caller, body, now).await;
             self.own(id, caller).await;
         }
-        Ok(until_credential_end(&visit, response.map(Body::new)))
+        Ok(response.map(Body::new))
     }
 
     /// A session is its opener's; to others it is as if it did not exist.
-    fn owned(&self, id: &str, caller: &CallerName) -> Result<(), Problem> {
-        let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        match owners.get(id) {
-            Some(owner) if owner != caller => Err(Problem::no_session()),
+    async fn check_owner(&self, id: &Arc<str>, caller: &CallerName) -> Result<(), Problem> {
+        let known = {
+            let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+            owners.get(id).cloned()
+        };
+        let is_known = known.is_some();
+        let owner = match known {
+            Some(owner) => Some(owner),
+            None => self.session_records.owner(id).await.map_err(engine::Fault::from)?,
+        };
+        match owner {
+            Some(owner) if owner != *caller => Err(Problem::no_session()),
+            Some(_) if !is_known => {
+                self.own(Arc::clone(id), caller).await;
+                Ok(())
+            }
             // Whether an unknown one exists, rmcp knows: it answers that there is none.
             Some(_) | None => Ok(()),
         }
     }
 
     async fn own(&self, id: Arc<str>, caller: &CallerName) {
-        let alive = self.keeper.sessions.read().await;
+        let open = self.keeper.open().await;
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        owners.retain(|id, _| alive.contains_key(id.as_ref()));
+        // Beyond, owners are read from the records again.
+        if owners.len() >= SESSIONS_MAX {
+            owners.retain(|id, _| open.contains(id.as_ref()));
+        }
         owners.insert(id, caller.clone());
     }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(|kind| kind.starts_with("application/json"))
+}
+
+/// The JSON-RPC error that answers a body which is no message.
+fn unreadable(body: &[u8]) -> Response {
+    let answer = unreadable_message(body).answer();
+    (StatusCode::BAD_REQUEST, [(CONTENT_TYPE, "application/json")], answer).into_response()
 }
 
 /// Ends an event stream with its caller's credential. Answers of one piece are complete when they get here.
