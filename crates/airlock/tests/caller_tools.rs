@@ -26,6 +26,7 @@ fn terms() -> Terms {
     let path = |text| ToolPath::parse(text).unwrap();
     Terms {
         caller_runs: CallerRuns::Anything,
+        codes: lifecycle::CodeDialect::Journal,
         aliases: [(path("sum"), path("demo.add"))].into(),
         note: Some(Json::parse("{\"door\":1}".into()).unwrap()),
     }

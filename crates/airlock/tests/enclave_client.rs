@@ -484,3 +484,24 @@ async fn several_sessions_share_a_socket() {
     assert_eq!(ended, expected);
     assert_eq!(others, [(json!("pong"), Value::Null), (json!("error"), json!("INVALID_REQUEST"))]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_close_frame_is_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(folder.path(), &[]);
+    let mut socket = socket(&served).await;
+    let run = json!({"type":"execute","sessionId":"s_close","code":"1"}).to_string();
+    socket.send(Message::text(run)).await.unwrap();
+    socket.next().await.unwrap().unwrap();
+    socket.close(None).await.unwrap();
+    let answered = async {
+        while let Some(message) = socket.next().await {
+            // A connection that ends without an answer is an error here, and code 1006 in a browser.
+            if message.unwrap().is_close() {
+                return true;
+            }
+        }
+        false
+    };
+    assert!(answered.await, "the connection ended without a Close frame");
+}

@@ -46,10 +46,6 @@ const BETTER: &[(&str, u16, &[&str])] = &[
             "final",
         ],
     ),
-    // A tool is told by its address, whatever the program called it.
-    ("filter-regex-payload", 200, &["session_init", "final"]),
-    // We say how many bytes came, which is "receiving", where it says "processing".
-    ("filter-both-AND", 200, &["session_init", "final"]),
     ("filter-seed-types", 200, &["session_init", "final"]),
     ("replay-seed-filter", 200, &["session_init", "final"]),
     // `from` and `Last-Event-ID` count, and whoever asks for more hears the end.

@@ -212,6 +212,17 @@ impl World {
         self.heap.has_reached(limit - limit / 8)
     }
 
+    /// Whether nearly all of that is in use now, after what can be freed is freed.
+    pub(crate) fn is_full(&self, bytes: u64) -> bool {
+        let limit = bytes.max(MEMORY_BYTES_MIN);
+        if !self.came_near_its_limit(bytes) {
+            return false;
+        }
+        self.runtime.run_gc();
+        let used = self.runtime.memory_usage().malloc_size;
+        u64::try_from(used).unwrap_or(0) > limit - limit / 8
+    }
+
     /// Lets us speak about a guest that has used up its memory.
     pub(crate) fn lend_memory(&self, bytes: u64) {
         self.runtime.set_memory_limit(size(

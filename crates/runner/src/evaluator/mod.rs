@@ -17,9 +17,10 @@ use crate::prepare;
 use crate::session::{PROGRAM_FILE_NAME, millis};
 use crate::world::World;
 use desk::say;
+use protocols::execbox::MESSAGE_BYTES_MAX;
 use protocols::execbox::session::{
     Complete, Completed, Ended, Eval, Fire, FromSession, Invoke, Now, Open, Settle, Settled,
-    TaskFailed, TaskOutcome, ToSession, Why,
+    TaskFailed, TaskOutcome, ToSession, Why, encode,
 };
 use rquickjs::context::EvalOptions;
 use rquickjs::function::Args;
@@ -299,7 +300,10 @@ impl<'s, 'js> Evaluator<'s, 'js> {
         let claimed = self.desk.claimed.borrow_mut().take().filter(|_| is_command);
         match (asked, said) {
             (Ok(()), Some(said)) => verdict::described(said, claimed, self.open.memory_bytes),
-            _ if is_nothing => verdict::failed(Why::Threw, "null"),
+            // Null is also what the engine throws when not even an error object could be allocated.
+            _ if is_nothing && !self.world.is_full(self.open.memory_bytes) => {
+                verdict::failed(Why::Threw, "null")
+            }
             _ => verdict::out_of_memory(self.open.memory_bytes),
         }
     }
@@ -309,11 +313,28 @@ impl<'s, 'js> Evaluator<'s, 'js> {
         self.desk.mailbox.forget(task);
         self.desk.stopped.set(false);
         self.tasks.remove(&task);
-        self.say_ended(Ended { task, outcome, fouled: false });
+        let is_exhausted =
+            matches!(&outcome, TaskOutcome::Failed(TaskFailed { why: Why::Memory, .. }));
+        // What fills the memory may be held by a definition: then nothing works any more.
+        let fouled = is_exhausted && self.world.is_full(self.open.memory_bytes);
+        self.say_ended(Ended { task, outcome, fouled });
     }
 
     fn say_ended(&self, ended: Ended<'_>) {
-        say(&self.world.host.outbox, &FromSession::Ended(ended));
+        let (task, fouled) = (ended.task, ended.fouled);
+        let mut line = Vec::new();
+        encode(&FromSession::Ended(ended), &mut line);
+        let outbox = &self.world.host.outbox;
+        if line.len() <= MESSAGE_BYTES_MAX {
+            return outbox.send_with(|to| to.extend_from_slice(&line));
+        }
+        // A longer message would break the link, and every definition would be lost with it.
+        let message = format!(
+            "RangeError: the outcome has {} bytes as JSON; at most {MESSAGE_BYTES_MAX} fit a message",
+            line.len()
+        );
+        let outcome = verdict::failed(Why::Threw, message);
+        say(outbox, &FromSession::Ended(Ended { task, outcome, fouled }));
     }
 
     fn complete(&self, complete: &Complete<'_>) {
