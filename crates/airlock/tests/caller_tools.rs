@@ -149,7 +149,7 @@ async fn a_tool_that_does_not_answer_in_time_fails_its_call_also_without_a_runne
     }
     clock.advance(Duration::from_secs(50));
     let outcome = house.engine.outcome(execution).await.unwrap();
-    assert_eq!(value(&outcome), r#"["timeout","The tool did not answer within 60000 ms."]"#);
+    assert_eq!(value(&outcome), r#"["timeout","Tool \"slow\" did not answer within 60000 ms."]"#);
     house.close().await;
 }
 

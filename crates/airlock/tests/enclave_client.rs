@@ -172,9 +172,17 @@ async fn a_sealed_session_started_through_breaking_connections_is_heard_whole() 
             .tool("t", |_| async { Ok(json!("SECRET")) });
         let seen = heard(client.start(request).unwrap()).await;
         let kinds: Vec<_> = seen.iter().map(|event| event["type"].as_str().unwrap()).collect();
-        let expected = ["session_init", "stdout", "tool_call", "tool_result_applied", "final"];
+        let expected = [
+            "session_init",
+            "stdout",
+            "tool_call",
+            "tool_progress",
+            "tool_progress",
+            "tool_result_applied",
+            "final",
+        ];
         assert_eq!(kinds, expected, "cut after {n} bytes");
-        assert_eq!(seen[4]["payload"]["result"], json!(["SECRET", 1]));
+        assert_eq!(seen[6]["payload"]["result"], json!(["SECRET", 1]));
     }
 }
 
@@ -200,7 +208,7 @@ async fn nobody_in_between_reads_a_sealed_session_and_only_the_pinned_server_is_
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].clone())
         .collect();
-    assert_eq!(kinds, ["session_init", "enc", "enc", "enc"]);
+    assert_eq!(kinds, ["session_init", "enc", "enc", "enc", "enc", "enc"]);
     let nonces = |raw: &str| -> Vec<String> {
         let nonce =
             |line| serde_json::from_str::<Value>(line).unwrap()["payload"]["nonceB64"].clone();

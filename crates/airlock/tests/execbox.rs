@@ -390,13 +390,16 @@ fn a_message_over_64_mebibytes_is_refused_with_an_error_that_names_the_size() {
     );
     names_size(&refused["error"]["message"], "67108864 bytes");
 
-    host.execute("a", "try { await tools.hang() } catch (e) { [e.code, e.message] }", &roomy());
+    let caught =
+        "let said; try { await tools.hang() } catch (e) { said = [e.code, e.message] } said";
+    host.execute("a", caught, &roomy());
     let call = host.until("tool_call")["callId"].as_str().unwrap().to_owned();
     host.send_line(&format!(
         r#"{{"type":"tool_result","callId":"{call}","ok":true,"result":"{much}"}}"#
     ));
     let done = host.until("done");
-    assert_eq!(done["ok"], true, "{done}");
+    assert_eq!(done["result"][0], "serialization_error", "{done}");
+    names_size(&done["result"][1], "67108864 bytes");
 
     let large = "const large = 'x'.repeat(64 << 20);";
     host.execute("c", &format!("{large} await tools.raw(large)"), &roomy());
@@ -477,12 +480,16 @@ fn programs_beside_each_other_use_the_runners_of_those_before_them() {
         }
         processes
     };
-    let first = pass(0);
-    for n in 1..4 {
-        let later = pass(n);
-        let both = first.intersection(&later).count();
-        assert!(both >= 8, "{both} of the first processes are used again");
-    }
+    // A process that grew in its first program is replaced once; those that stay serve one pass after another.
+    let mut before = pass(0);
+    let is_served_again = (1..20).any(|n| {
+        let now = pass(n);
+        let n_both = before.intersection(&now).count();
+        before = now;
+        // Beside the eight runners there are at most five: those that fork, and those that wait for a first program.
+        n_both >= 11
+    });
+    assert!(is_served_again, "no pass found the processes of the one before it");
 }
 
 #[test]

@@ -27,8 +27,8 @@ pub(crate) fn start_with_tools() -> (tempfile::TempDir, Served) {
     let file = folder.path().join("airlock.toml");
     let text = format!(
         "[enclave.tools]\nadd = 't.org.main.add'\nplus = 't.org.main.add'\nfail = 't.org.main.fail'\nlocked = 'l.org.main.add'\ngone = 't.org.main.gone'\nsleep = 'demo.sleep'\n\
-         [sources.t.tools.add]\nargv = ['sh', '{add}']\n[sources.t.tools.fail]\nargv = ['sh', '{fail}']\n\
-         [sources.l.tools.add]\nargv = ['sh', '{add}']\n[connections.l.main]\nenv = {{ KEY = 'env:NO_SUCH_VARIABLE_OF_A_TEST' }}\n"
+         [sources.t.tools.add]\nargv = ['sh', '{add}']\nasks = false\n[sources.t.tools.fail]\nargv = ['sh', '{fail}']\nasks = false\n\
+         [sources.l.tools.add]\nargv = ['sh', '{add}']\nasks = false\n[connections.l.main]\nenv = {{ KEY = 'env:NO_SUCH_VARIABLE_OF_A_TEST' }}\n"
     );
     std::fs::write(&file, text).unwrap();
     let served = Served::start(&folder.path().join("data"), &["--config", file.to_str().unwrap()]);

@@ -26,6 +26,7 @@ use rquickjs::context::EvalOptions;
 use rquickjs::function::Args;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Ctx, Function, Object, Promise, Value};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -55,6 +56,8 @@ struct Evaluator<'s, 'js> {
     hooks: Hooks<'js>,
     tasks: BTreeMap<u64, Task<'js>>,
     n_lines: u64,
+    /// Whether much of the memory had been in use before this turn.
+    had_used_much: Cell<bool>,
 }
 
 /// What somebody waits for.
@@ -100,7 +103,8 @@ impl<'s, 'js> Evaluator<'s, 'js> {
             remember: hooks.get("remember")?,
             turn: hooks.get("turn")?,
         };
-        Ok(Self { world, ctx, desk, open, hooks, tasks: BTreeMap::new(), n_lines: 0 })
+        let (tasks, had_used_much) = (BTreeMap::new(), Cell::default());
+        Ok(Self { world, ctx, desk, open, hooks, tasks, n_lines: 0, had_used_much })
     }
 
     fn run(&mut self) -> bool {
@@ -178,6 +182,7 @@ impl<'s, 'js> Evaluator<'s, 'js> {
     }
 
     fn turn(&self, Now { at, frame }: Now) {
+        self.had_used_much.set(self.world.has_used_much(self.open.memory_bytes));
         let told = self.hooks.turn.call::<_, ()>((millis(at), frame as f64));
         told.expect("the prelude's turn only assigns numbers");
     }
@@ -301,11 +306,15 @@ impl<'s, 'js> Evaluator<'s, 'js> {
         match (asked, said) {
             (Ok(()), Some(said)) => verdict::described(said, claimed, self.open.memory_bytes),
             // Null is also what the engine throws when not even an error object could be allocated.
-            _ if is_nothing && !self.world.is_full(self.open.memory_bytes) => {
-                verdict::failed(Why::Threw, "null")
-            }
+            _ if is_nothing && !self.is_out_of_memory() => verdict::failed(Why::Threw, "null"),
             _ => verdict::out_of_memory(self.open.memory_bytes),
         }
+    }
+
+    /// Whether the memory was used up in this turn, or still is.
+    fn is_out_of_memory(&self) -> bool {
+        let bytes = self.open.memory_bytes;
+        (!self.had_used_much.get() && self.world.has_used_much(bytes)) || self.world.is_full(bytes)
     }
 
     fn end(&mut self, task: u64, outcome: TaskOutcome<'_>) {
