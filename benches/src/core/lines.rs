@@ -33,6 +33,7 @@ pub(super) fn one_plus_one() -> Result<Vec<u8>> {
             replay_inputs: InputIndex(0),
             replay_cpu_ms: 0,
             crowded: false,
+            loop_rounds_max: None,
         }),
     });
     let mut line = vec![];

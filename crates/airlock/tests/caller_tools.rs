@@ -26,6 +26,7 @@ fn terms() -> Terms {
     let path = |text| ToolPath::parse(text).unwrap();
     Terms {
         caller_runs: CallerRuns::Anything,
+        codes: lifecycle::CodeDialect::Journal,
         aliases: [(path("sum"), path("demo.add"))].into(),
         note: Some(Json::parse("{\"door\":1}".into()).unwrap()),
     }
@@ -148,7 +149,7 @@ async fn a_tool_that_does_not_answer_in_time_fails_its_call_also_without_a_runne
     }
     clock.advance(Duration::from_secs(50));
     let outcome = house.engine.outcome(execution).await.unwrap();
-    assert_eq!(value(&outcome), r#"["timeout","The tool did not answer within 60000 ms."]"#);
+    assert_eq!(value(&outcome), r#"["timeout","Tool \"slow\" did not answer within 60000 ms."]"#);
     house.close().await;
 }
 

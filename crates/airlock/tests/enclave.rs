@@ -7,14 +7,15 @@
 mod enclave_read;
 mod served;
 
-use enclave_read::{Lines, events, kinds, last, run, start};
+use enclave_read::{Lines, events, kinds, last, run, start, start_with_tools};
 use serde_json::{Value, json};
 use served::{Answer, Client, Served};
 use std::io::BufRead as _;
 
 #[test]
 fn a_program_is_told_from_its_first_event_to_its_last() {
-    let (_folder, served) = start();
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(folder.path(), &["--enclave-tool", "add=demo.add"]);
     let client = served.client("run");
     let code = "console.log('hello'); console.error('oh'); emit({ n: 1 });
         const three = await callTool('add', { a: 1, b: 2 }); const five = await tools.demo.add({ a: 2, b: 3 }); three + five";
@@ -42,7 +43,8 @@ fn a_program_is_told_from_its_first_event_to_its_last() {
     );
     assert_eq!(end["stats"]["stdoutBytes"], 7);
     assert_eq!(seen[1]["payload"]["chunk"], "hello\n");
-    assert_eq!(seen[4]["payload"]["toolName"], "demo.add");
+    assert_eq!(seen[4]["payload"]["toolName"], "add");
+    assert_eq!(seen[8]["payload"]["toolName"], "demo.add");
 
     let again = client.get("/sessions/s_story/stream");
     assert_eq!(events(&again), seen, "every reader hears the same");
@@ -300,8 +302,253 @@ fn every_no_is_json_and_says_which() {
     }
     let own: Value = serde_json::from_str(&client.get("/sessions").body).unwrap();
     assert_eq!(own["total"], 1);
+}
+
+#[test]
+fn refusals_have_a_code_and_a_message_also_before_the_session() {
+    let (_folder, served) = start();
+    let said = |answer: Answer| {
+        let body: Value =
+            serde_json::from_str(&answer.body).unwrap_or_else(|_| panic!("{answer:?}"));
+        let members: Vec<&String> = body.as_object().unwrap().keys().collect();
+        assert_eq!(members, ["code", "message"], "{answer:?}");
+        assert!(!body["message"].as_str().unwrap().is_empty(), "{answer:?}");
+        (answer.status, body["code"].as_str().unwrap().to_owned())
+    };
     let nobody = served.client_with("wrong");
-    assert_eq!(nobody.get("/sessions").status, 401);
+    for (method, path) in [
+        ("GET", "/sessions"),
+        ("POST", "/sessions"),
+        ("POST", "/execute"),
+        ("GET", "/sessions/s_a/stream"),
+        ("POST", "/sessions/s_a/cancel"),
+        ("GET", "/enclave/identity"),
+    ] {
+        let answer = nobody.send(method, path, &[], "{}");
+        let asks =
+            answer.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("www-authenticate"));
+        assert!(asks, "{answer:?}");
+        assert_eq!(said(answer), (401, "UNAUTHORIZED".to_owned()), "{method} {path}");
+    }
+    let client = served.client("run");
+    let evil = [("Origin", "https://evil.example")];
+    assert_eq!(said(client.send("POST", "/sessions", &evil, "{}")), (403, "FORBIDDEN".to_owned()));
+    let added =
+        served.client("admin").post("/api/tokens", r#"{"name":"answers","scopes":["answer"]}"#);
+    let added: Value = serde_json::from_str(&added.body).unwrap();
+    let answers = served.client_with(added["secret"].as_str().unwrap_or_else(|| panic!("{added}")));
+    assert_eq!(said(answers.post("/sessions", r#"{"code":"1"}"#)), (403, "FORBIDDEN".to_owned()));
+    assert_eq!(said(client.send("PUT", "/sessions", &[], "{}")).0, 405);
+    assert_eq!(said(client.get("/sessions/s_a/b/c")), (404, "NOT_FOUND".to_owned()));
+}
+
+#[test]
+fn an_alias_makes_a_tool_of_the_catalogue_an_enclave_tool() {
+    let (_folder, served) = start_with_tools();
+    let client = served.client("run");
+    let seen = run(
+        &client,
+        json!({"code":"return [await callTool('add', { a: 20, b: 22 }), await callTool('plus', {})]"}),
+    );
+    assert_eq!(last(&seen)["result"], json!([{"sum":42}, {"sum":42}]));
+    let names: Vec<_> = seen
+        .iter()
+        .filter(|event| event["type"] == "tool_call")
+        .map(|event| &event["payload"]["toolName"])
+        .collect();
+    assert_eq!(names, ["add", "plus"]);
+    let by_address = run(&client, json!({"code":"return await tools.t.org.main.add({})"}));
+    assert_eq!(
+        last(&by_address)["result"],
+        json!({"ok":true,"data":{"sum":42}}),
+        "an address keeps its envelope"
+    );
+
+    let caught = "try { await callTool('fail', {}) } catch (e) { return [e instanceof Error, e.code, e.message] }";
+    let seen = run(&client, json!({"code":caught}));
+    assert_eq!(last(&seen)["result"], json!([true, "E_CUSTOM", "kaput"]));
+    let applied = |seen: &[Value]| {
+        let found = seen.iter().find(|event| event["type"] == "tool_result_applied");
+        found.unwrap()["payload"]["ok"].clone()
+    };
+    assert_eq!(applied(&seen), false);
+    let seen = run(&client, json!({"code":"await callTool('fail', {})"}));
+    let end = last(&seen);
+    assert_eq!(
+        (&end["ok"], &end["error"]["code"], &end["error"]["message"]),
+        (&json!(false), &json!("E_CUSTOM"), &json!("kaput"))
+    );
+    assert_eq!(applied(&seen), false);
+}
+
+#[test]
+fn a_tool_whose_secret_is_missing_fails_with_the_catalogues_code() {
+    let (_folder, served) = start_with_tools();
+    let client = served.client("run");
+    let seen = run(&client, json!({"code":"await callTool('locked', {})"}));
+    let end = last(&seen);
+    assert_eq!(
+        (&end["ok"], &end["error"]["code"]),
+        (&json!(false), &json!("connection_value_missing")),
+        "{end}"
+    );
+}
+
+#[test]
+fn a_tool_that_no_one_has_fails_at_once_and_is_named() {
+    let (_folder, served) = start_with_tools();
+    let client = served.client("run");
+    for tool in ["nope", "nope.of.all", "gone"] {
+        let body = json!({"code":format!("await callTool('{tool}', {{}})")});
+        let seen = run(&client, body);
+        let error = &last(&seen)["error"];
+        assert_eq!(error["code"], "UNKNOWN_TOOL", "{tool}: {error}");
+        let message = error["message"].as_str().unwrap();
+        let address = if tool == "gone" { "t.org.main.gone" } else { tool };
+        assert!(message.starts_with(&format!("Unknown tool: {address}.")), "{message}");
+    }
+    let caught =
+        run(&client, json!({"code":"try { await callTool('nope') } catch (e) { return e.code }"}));
+    assert_eq!(last(&caught)["result"], "UNKNOWN_TOOL");
+    assert_eq!(kinds(&caught), ["session_init", "tool_call", "tool_result_applied", "final"]);
+    for tools in [json!(["nope"]), json!(["*"])] {
+        let body = json!({"sessionId":format!("s_{}", tools[0].as_str().unwrap().len()),"code":"return await callTool('nope', {})","tools":tools});
+        let mut lines = Lines::post(&client, &body);
+        let call = lines.until("tool_call");
+        let path = format!("/sessions/{}/tool-result", body["sessionId"].as_str().unwrap());
+        let result = json!({"callId":call["payload"]["callId"],"result":7}).to_string();
+        assert_eq!(client.post(&path, &result).status, 200, "the caller runs what it names");
+        assert_eq!(lines.until("final")["payload"]["result"], 7);
+    }
+}
+
+#[test]
+fn the_deadline_of_a_tool_has_one_code_whether_the_program_catches_it_or_not() {
+    let (_folder, served) = start_with_tools();
+    let client = served.client("run");
+    let limits = json!({"perToolDeadlineMs":100});
+    for call in ["callTool('sleep', { ms: 60000 })", "tools.mine()"] {
+        let body = |code: String| json!({"code":code,"limits":limits,"tools":["mine"]});
+        let seen =
+            run(&client, body(format!("try {{ await {call} }} catch (e) {{ return e.code }}")));
+        let caught = last(&seen)["result"].clone();
+        let seen = run(&client, body(format!("await {call}")));
+        let error = &last(&seen)["error"];
+        assert_eq!((&caught, &error["code"]), (&json!("TOOL_TIMEOUT"), &json!("TOOL_TIMEOUT")));
+        let tool = if call.contains("sleep") { "sleep" } else { "mine" };
+        assert!(error["message"].as_str().unwrap().contains(tool), "{error}");
+    }
+}
+
+#[test]
+fn a_stream_asks_not_to_be_cached_in_upstreams_word() {
+    let (_folder, served) = start();
+    let client = served.client("run");
+    let header = |answer: &Answer| {
+        let found =
+            answer.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case("cache-control"));
+        found.map(|(_, value)| value.clone()).unwrap_or_default()
+    };
+    let answer = client.post("/sessions", r#"{"sessionId":"s_c","code":"1"}"#);
+    assert_eq!(header(&answer), "no-cache");
+    assert_eq!(header(&client.get("/sessions/s_c/stream")), "no-cache");
+    assert_eq!(header(&client.get("/sessions/s_c")), "no-store", "what is no stream is not stored");
+}
+
+#[test]
+fn calls_are_told_in_upstreams_phases_and_filters_match_them() {
+    let (_folder, served) = start();
+    let client = served.client("run");
+    let filter = json!({"mode":"include","rules":[{"types":["tool_progress"],"content":{"patterns":[{"type":"exact","pattern":"processing","field":"payload.phase"}]}}]});
+    let code = "await tools.demo.add({ a: 1, b: 2 })";
+    let seen = run(&client, json!({"code":code,"filter":filter}));
+    assert_eq!(kinds(&seen), ["session_init", "tool_progress", "final"]);
+    let mut lines = Lines::post(&client, &json!({"sessionId":"s_p","code":"await callTool('x')"}));
+    let phases = [lines.until("tool_progress"), lines.until("tool_progress")];
+    let phases = phases.each_ref().map(|event| event["payload"]["phase"].as_str().unwrap());
+    assert_eq!(phases, ["connecting", "processing"], "also of what the caller runs");
+    client.post("/sessions/s_p/cancel", "");
+}
+
+#[test]
+fn a_loop_goes_round_as_often_as_the_session_asks_for_and_no_oftener() {
+    let (_folder, served) = start();
+    let client = served.client("run");
+    let limited = |code: &str| run(&client, json!({"code":code,"limits":{"maxIterations":10_000}}));
+    let over =
+        limited("let s = 0; try { for (let i = 0; i < 10001; i++) { s++ } } catch {} return s");
+    let error = &last(&over)["error"];
+    let (code, reason) = (&error["code"], &error["reason"]);
+    assert_eq!((code, reason), (&json!("DOUBLE_VM_EXECUTION_ERROR"), &json!("MAX_ITERATIONS")));
+    let message = error["message"].as_str().unwrap();
+    assert!(
+        message.starts_with(
+            "Maximum iteration limit exceeded (10000). This limit prevents infinite loops."
+        ),
+        "{message}"
+    );
+    assert_eq!(over[0]["payload"]["limits"]["maxIterations"], 10_000);
+    let within = "let n = 0; for (let i = 0; i < 200; i++) for (let j = 0; j < 200; j++) n++; n";
+    assert_eq!(last(&limited(within))["result"], 40_000, "the limit is each loop's");
+    let free = run(&client, json!({"code":"let s = 0; for (let i = 0; i < 10001; i++) { s++ } s"}));
+    assert_eq!(last(&free)["result"], 10_001, "a session that does not ask has no such limit");
+}
+
+#[test]
+fn messages_that_clients_match_on_begin_with_upstreams_words() {
+    let (_folder, served) = start();
+    let client = served.client("run");
+    let ended = |body: Value| {
+        let seen = run(&client, body);
+        let error = last(&seen)["error"].clone();
+        (error["code"].as_str().unwrap().to_owned(), error["message"].as_str().unwrap().to_owned())
+    };
+    let (code, message) = ended(json!({"code":"return ("}));
+    assert_eq!(code, "SYNTAX_ERROR");
+    assert!(message.starts_with("Failed to parse AgentScript code: "), "{message}");
+    let calls = "for (const n of [1, 2, 3]) await tools.demo.add({ a: n, b: n })";
+    let (code, message) = ended(json!({"code":calls,"limits":{"maxToolCalls":2}}));
+    assert_eq!(code, "MAX_TOOL_CALLS");
+    let words =
+        "Maximum tool call limit exceeded (2). This limit prevents runaway script execution.";
+    assert!(message.starts_with(words), "{message}");
+}
+
+/// How many sessions wait for their caller beside each other; the soak asks for more.
+fn n_waiting() -> usize {
+    if std::env::var_os("AIRLOCK_SOAK").is_some() { 2_000 } else { 40 }
+}
+
+#[test]
+fn sessions_that_wait_for_their_caller_go_on_however_many_they_are() {
+    let (_folder, served) = start();
+    let client = served.client("run");
+    let mut waiting: Vec<(String, Lines, Value)> = (0..n_waiting())
+        .map(|n| {
+            let id = format!("s_wait{n}");
+            let code = "const a = await callTool('x', { n: 1 }); const b = await callTool('y', a); return [a, b]";
+            let mut lines = Lines::post(&client, &json!({"sessionId":id,"code":code}));
+            let call = lines.until("tool_call");
+            (id, lines, call)
+        })
+        .collect();
+    let answer = |id: &str, call: &Value, result: Value| {
+        let body = json!({"callId":call["payload"]["callId"],"result":result}).to_string();
+        let told = client.post(&format!("/sessions/{id}/tool-result"), &body);
+        let journal = || client.get(&format!("/sessions/{id}/stream")).body;
+        assert_eq!(told.status, 200, "{told:?}\n{}", journal());
+    };
+    for (id, lines, call) in &mut waiting {
+        answer(id, call, json!(1));
+        *call = lines.until("tool_call");
+    }
+    for (id, lines, call) in &mut waiting {
+        answer(id, call, json!(2));
+        let end = lines.until("final");
+        // What a session says that failed is all that can tell why.
+        let journal = || client.get(&format!("/sessions/{id}/stream")).body;
+        assert_eq!(end["payload"]["result"], json!([1, 2]), "{}", journal());
+    }
 }
 
 #[test]
@@ -416,10 +663,10 @@ fn names_for_tools_stand_in_the_configuration_and_changed_tools_are_told() {
         await tools.plus({ a: 2, b: 2 })]";
     assert_eq!(last(&run(&client, json!({"code":all})))["result"], json!([2, 3, 4]));
 
-    let body = json!({"sessionId":"s_told","code":"await callTool('x')","limits":{"heartbeatIntervalMs":20}});
+    let body = json!({"sessionId":"s_told","code":"await callTool('x')","tools":["x"],"limits":{"heartbeatIntervalMs":20}});
     let mut lines = Lines::post(&client, &body);
     lines.until("tool_call");
-    let shy = json!({"sessionId":"s_shy","code":"await callTool('x')","limits":{"heartbeatIntervalMs":0}});
+    let shy = json!({"sessionId":"s_shy","code":"await callTool('x')","tools":["x"],"limits":{"heartbeatIntervalMs":0}});
     let mut shy = Lines::post(&client, &shy);
     shy.until("tool_call");
     let policy = r#"{"owner":"org","pattern":"words.*.*.secret","action":"block"}"#;
@@ -430,7 +677,7 @@ fn names_for_tools_stand_in_the_configuration_and_changed_tools_are_told() {
     );
     for lines in [&mut lines, &mut shy] {
         let changed = lines.until("catalog_changed");
-        assert_eq!(changed["seq"], 2, "it takes no number");
+        assert_eq!(changed["seq"], 4, "it takes no number");
         let payload = &changed["payload"];
         let named = (&payload["addedActions"], &payload["removedActions"]);
         assert_eq!(named, (&json!(["words.org.main.say"]), &json!([])));

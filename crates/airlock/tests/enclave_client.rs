@@ -172,9 +172,17 @@ async fn a_sealed_session_started_through_breaking_connections_is_heard_whole() 
             .tool("t", |_| async { Ok(json!("SECRET")) });
         let seen = heard(client.start(request).unwrap()).await;
         let kinds: Vec<_> = seen.iter().map(|event| event["type"].as_str().unwrap()).collect();
-        let expected = ["session_init", "stdout", "tool_call", "tool_result_applied", "final"];
+        let expected = [
+            "session_init",
+            "stdout",
+            "tool_call",
+            "tool_progress",
+            "tool_progress",
+            "tool_result_applied",
+            "final",
+        ];
         assert_eq!(kinds, expected, "cut after {n} bytes");
-        assert_eq!(seen[4]["payload"]["result"], json!(["SECRET", 1]));
+        assert_eq!(seen[6]["payload"]["result"], json!(["SECRET", 1]));
     }
 }
 
@@ -200,7 +208,7 @@ async fn nobody_in_between_reads_a_sealed_session_and_only_the_pinned_server_is_
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].clone())
         .collect();
-    assert_eq!(kinds, ["session_init", "enc", "enc", "enc"]);
+    assert_eq!(kinds, ["session_init", "enc", "enc", "enc", "enc", "enc"]);
     let nonces = |raw: &str| -> Vec<String> {
         let nonce =
             |line| serde_json::from_str::<Value>(line).unwrap()["payload"]["nonceB64"].clone();
@@ -483,4 +491,25 @@ async fn several_sessions_share_a_socket() {
     ];
     assert_eq!(ended, expected);
     assert_eq!(others, [(json!("pong"), Value::Null), (json!("error"), json!("INVALID_REQUEST"))]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_close_frame_is_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(folder.path(), &[]);
+    let mut socket = socket(&served).await;
+    let run = json!({"type":"execute","sessionId":"s_close","code":"1"}).to_string();
+    socket.send(Message::text(run)).await.unwrap();
+    socket.next().await.unwrap().unwrap();
+    socket.close(None).await.unwrap();
+    let answered = async {
+        while let Some(message) = socket.next().await {
+            // A connection that ends without an answer is an error here, and code 1006 in a browser.
+            if message.unwrap().is_close() {
+                return true;
+            }
+        }
+        false
+    };
+    assert!(answered.await, "the connection ended without a Close frame");
 }

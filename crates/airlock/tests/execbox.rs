@@ -355,15 +355,141 @@ fn a_host_that_asks_for_it_runs_several_programs_on_one_channel() {
     assert_eq!(host.until("done")["error"]["code"], "timeout");
 }
 
+/// Memory for guests that hold some copies of a large message.
+fn roomy() -> Value {
+    json!({"timeoutMs": 60_000, "memoryLimitBytes": 1_u64 << 30})
+}
+
 #[test]
-fn a_line_too_long_for_any_message_is_passed_over() {
+fn messages_of_twenty_megabytes_pass_in_all_four_directions() {
     let host = Host::start();
+    // A call, its result and the end of the program; `raw` gives back what it is given.
+    host.execute("a", "(await tools.raw('x'.repeat(20 << 20))) + 'y'", &roomy());
+    let done = host.attend("a");
+    assert_eq!(done["result"].as_str().map(str::len), Some((20 << 20) + 1), "{}", done["error"]);
+    // And an order.
+    let types = " ".repeat(20 << 20);
+    let providers = json!([{"name": "tools", "tools": {}, "types": types}]);
+    let options = json!({"timeoutMs": 5_000, "memoryLimitBytes": 64 << 20, "maxLogChars": 1, "maxLogLines": 1});
+    host.send(&json!({"type": "execute", "id": "b", "code": "1 + 1", "options": options, "providers": providers}));
+    assert_eq!(host.attend("b")["result"], 2);
+}
+
+#[test]
+fn a_message_over_64_mebibytes_is_refused_with_an_error_that_names_the_size() {
+    let host = Host::start();
+    let names_size = |message: &Value, size: &str| {
+        assert!(message.as_str().unwrap_or_default().contains(size), "{message}");
+    };
+    let much = " ".repeat((64 << 20) + 1);
+    host.send_line(&format!(r#"{{"type":"execute","id":"big","code":"{much}"}}"#));
+    let refused = host.until("done");
+    assert_eq!(
+        (&refused["id"], &refused["error"]["code"]),
+        (&json!("big"), &json!("internal_error"))
+    );
+    names_size(&refused["error"]["message"], "67108864 bytes");
+
+    let caught =
+        "let said; try { await tools.hang() } catch (e) { said = [e.code, e.message] } said";
+    host.execute("a", caught, &roomy());
+    let call = host.until("tool_call")["callId"].as_str().unwrap().to_owned();
     host.send_line(&format!(
-        r#"{{"type":"execute","id":"big","code":"{}"}}"#,
-        " ".repeat(17 << 20)
+        r#"{{"type":"tool_result","callId":"{call}","ok":true,"result":"{much}"}}"#
     ));
-    host.execute("a", "1 + 1", &json!({}));
-    assert_eq!(host.attend("a")["result"], 2);
+    let done = host.until("done");
+    assert_eq!(done["result"][0], "serialization_error", "{done}");
+    names_size(&done["result"][1], "67108864 bytes");
+
+    let large = "const large = 'x'.repeat(64 << 20);";
+    host.execute("c", &format!("{large} await tools.raw(large)"), &roomy());
+    let error = host.attend("c")["error"].clone();
+    assert_eq!(error["code"], "serialization_error");
+    names_size(&error["message"], "67104768 bytes");
+    host.execute("d", &format!("{large} large"), &roomy());
+    let error = host.attend("d")["error"].clone();
+    assert_eq!(error["code"], "serialization_error");
+    names_size(&error["message"], "67104768");
+    host.execute("e", "1 + 1", &json!({}));
+    assert_eq!(host.attend("e")["result"], 2, "the channel goes on");
+}
+
+#[test]
+fn a_fence_may_be_closed_on_the_last_line_of_its_program() {
+    let host = Host::start();
+    for (n, code) in ["```js\n1 + 41```", "```\nconst a = 42\na```\n"].into_iter().enumerate() {
+        host.execute(&n.to_string(), code, &json!({}));
+        assert_eq!(host.attend(&n.to_string())["result"], 42, "{code}");
+    }
+}
+
+#[test]
+fn logs_are_written_as_execboxs_runner_writes_them() {
+    let host = Host::start();
+    let code = "console.log(new Date(0), { d: new Date(0) }); console.log(Promise.resolve({ a: 1 }));
+        console.log(new Promise(() => {})); const r = Promise.reject(new TypeError('no')); r.catch(() => {});
+        console.log(Promise.resolve(Promise.reject)); console.log('a\\ud800b', 'c')";
+    host.execute("a", code, &json!({}));
+    let line = host.next_line();
+    let line = if line.contains("\"started\"") { host.next_line() } else { line };
+    assert!(line.contains(r#""a\ud800b c""#), "half a pair stays half a pair: {line}");
+    let done: Value = serde_json::from_str(&line.replace("\\ud800", "?")).unwrap();
+    let expected = json!([
+        "1970-01-01T00:00:00.000Z {\"d\":\"1970-01-01T00:00:00.000Z\"}",
+        "{\"type\":\"fulfilled\",\"value\":{\"a\":1}}",
+        "{\"type\":\"pending\"}",
+        "{\"type\":\"fulfilled\"}",
+        "a?b c"
+    ]);
+    assert_eq!(done["logs"], expected);
+    let code = "const r = Promise.reject('no'); r.catch(() => {}); console.log(r)";
+    host.execute("b", code, &json!({}));
+    assert_eq!(host.attend("b")["logs"], json!(["{\"type\":\"rejected\",\"error\":\"no\"}"]));
+}
+
+/// Processes below a runner.
+fn processes_below(root: u32) -> std::collections::BTreeSet<u32> {
+    let (mut found, mut below) = (std::collections::BTreeSet::new(), vec![root]);
+    while let Some(pid) = below.pop() {
+        let path = format!("/proc/{pid}/task/{pid}/children");
+        let children = std::fs::read_to_string(path).unwrap_or_default();
+        let children: Vec<u32> = children.split_whitespace().flat_map(str::parse).collect();
+        found.extend(&children);
+        below.extend(children);
+    }
+    found
+}
+
+#[test]
+fn programs_beside_each_other_use_the_runners_of_those_before_them() {
+    let host = Host::start();
+    let options = json!({"timeoutMs": 20_000, "multiplex": true});
+    let mut pass = |n: usize| {
+        let name = |k: usize| format!("{n}.{k}");
+        for k in 0..8 {
+            host.execute(&name(k), "await tools.hang(); 1 + 1", &options);
+        }
+        // All eight have a runner now: each waits for its tool.
+        let calls: Vec<Value> = (0..8).map(|_| host.until("tool_call")).collect();
+        let processes = processes_below(host.pid());
+        for call in &calls {
+            host.send(&json!({"type": "tool_result", "callId": call["callId"], "ok": true}));
+        }
+        for _ in 0..8 {
+            assert_eq!(host.until("done")["result"], 2);
+        }
+        processes
+    };
+    // A process that grew in its first program is replaced once; those that stay serve one pass after another.
+    let mut before = pass(0);
+    let is_served_again = (1..20).any(|n| {
+        let now = pass(n);
+        let n_both = before.intersection(&now).count();
+        before = now;
+        // Beside the eight runners there are at most five: those that fork, and those that wait for a first program.
+        n_both >= 11
+    });
+    assert!(is_served_again, "no pass found the processes of the one before it");
 }
 
 #[test]

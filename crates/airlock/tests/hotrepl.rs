@@ -383,3 +383,153 @@ async fn every_limit_of_the_handshake_is_enforced() {
     enforced.sort_unstable();
     assert_eq!(enforced, named);
 }
+
+#[tokio::test]
+async fn a_value_longer_than_any_message_is_cut_and_definitions_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::start(folder.path(), &[]);
+    let mut repl = spoken(&server).await;
+    repl.value("let kept = 7; const shout = () => 'x'.repeat(17 << 20)").await;
+    let told = repl.eval("shout()").await;
+    assert_eq!(told["type"], "eval_result", "{told}");
+    let value = told["value"].as_str().unwrap();
+    assert!(value.len() <= 102_400 && value.ends_with(" [truncated at 102400 bytes]"));
+    // An output longer than a message is a failure of its command, and of nothing else.
+    repl.value("Repl.command({ name: 'loud' }, () => '\\n'.repeat(9 << 20))").await;
+    let call = json!({"type": "command_call", "name": "loud", "args": {}});
+    assert_eq!(repl.ask(call).await["status"], "failed");
+    assert_eq!(repl.value("kept").await, 7);
+}
+
+#[tokio::test]
+async fn a_session_whose_memory_stays_full_is_replaced_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::start(folder.path(), &[]);
+    let mut repl = spoken(&server).await;
+    let fill = "globalThis.hold = []; for (let n = 0; ; n++) hold.push({ n, next: hold[n - 1], list: [n, n, n] })";
+    let error = repl.eval(fill).await["error"].clone();
+    assert!(error["message"].as_str().unwrap().contains("bytes of memory"), "{error}");
+    assert_eq!(error["details"]["stateLost"], true, "{error}");
+    let reload = repl.of_type("assembly_reload").await;
+    assert!(reload["message"].as_str().unwrap().contains("memory was full"), "{reload}");
+    assert_eq!(repl.value("[typeof hold, 1 + 1]").await, json!(["undefined", 2]));
+    let names = repl.ask(json!({"type": "complete", "code": "JSON.", "cursor": 5})).await;
+    assert!(names["completions"].as_array().unwrap().contains(&json!("stringify")), "{names}");
+    // What fails for want of memory and leaves none behind costs nothing.
+    repl.value("let kept = 7").await;
+    let error = repl.eval("new Array(1e7).fill(0).map((_, n) => ({ n }))").await["error"].clone();
+    assert!(error["message"].as_str().unwrap().contains("memory"), "{error}");
+    assert_eq!(repl.value("kept").await, 7);
+}
+
+/// A client that does not hold what it hears against the schemas.
+async fn unchecked(
+    server: &Served,
+) -> tokio_tungstenite::WebSocketStream<tokio_tungstenite::MaybeTlsStream<tokio::net::TcpStream>> {
+    let mut request = repl_url(server).into_client_request().unwrap();
+    let bearer = format!("Bearer {}", token(server)).parse().unwrap();
+    request.headers_mut().insert("Authorization", bearer);
+    tokio_tungstenite::connect_async(request).await.unwrap().0
+}
+
+#[tokio::test]
+async fn completions_say_when_there_are_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::start(folder.path(), &[]);
+    let mut socket = unchecked(&server).await;
+    let mut ask = async |id: &str, code: &str, kind: &str| {
+        let frame = json!({"type": kind, "id": id, "code": code});
+        socket.send(Message::Text(frame.to_string().into())).await.unwrap();
+        loop {
+            let Message::Text(text) = socket.next().await.unwrap().unwrap() else { continue };
+            let frame: Value = serde_json::from_str(&text).unwrap();
+            if frame["id"] == id {
+                return frame;
+            }
+        }
+    };
+    ask("a", "for (let n = 0; n < 501; n++) globalThis['zz' + n] = n", "eval").await;
+    let many = ask("b", "zz", "complete").await;
+    let n = many["completions"].as_array().unwrap().len();
+    assert_eq!((n, &many["truncated"]), (500, &json!(true)));
+    ask("c", "delete globalThis.zz0", "eval").await;
+    let all = ask("d", "zz", "complete").await;
+    let n = all["completions"].as_array().unwrap().len();
+    assert_eq!((n, all.get("truncated")), (500, None));
+}
+
+#[tokio::test]
+async fn a_journal_of_an_unknown_kind_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::start(folder.path(), &[]);
+    let mut repl = spoken(&server).await;
+    let told = repl.ask(json!({"type": "journal_query", "kind": "nope"})).await;
+    let error = (&told["type"], &told["error"]["kind"], &told["error"]["code"]);
+    assert_eq!(error, (&json!("error"), &json!("invalid_request"), &json!("invalidRequest")));
+    assert_eq!(told["error"]["message"], "kind must be \"eval\" or \"command\".");
+}
+
+#[tokio::test]
+async fn refusals_name_the_limit_that_was_broken() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::start(folder.path(), &[]);
+    let url = format!("{}?session={}", repl_url(&server), "n".repeat(129));
+    let mut request = url.into_client_request().unwrap();
+    let bearer = format!("Bearer {}", token(&server)).parse().unwrap();
+    request.headers_mut().insert("Authorization", bearer);
+    let Err(SocketError::Http(refused)) = tokio_tungstenite::connect_async(request).await else {
+        panic!("a name of 129 bytes was taken");
+    };
+    let body = String::from_utf8(refused.into_body().unwrap()).unwrap();
+    assert!(body.contains("at most 128 bytes"), "{body}");
+    let mut repl = spoken(&server).await;
+    let watch = json!({"type": "subscribe", "code": "1", "intervalFrames": 1_000_000});
+    for _ in 0..8 {
+        repl.send(watch.clone()).await;
+    }
+    let told = repl.ask(watch).await;
+    assert!(told["error"]["message"].as_str().unwrap().contains("at most 8 watches"), "{told}");
+    repl.eval("await tools.demo.echo({ message: 'ready' })").await;
+    // These wait for the store, which is asked for all of them before it answers the first.
+    let mut asked = vec![];
+    for _ in 0..400 {
+        asked.push(repl.send(json!({"type": "job_status", "jobId": "none"})).await);
+    }
+    let mut codes = std::collections::BTreeMap::new();
+    for id in asked {
+        let told = repl.answer(&id).await;
+        let message = told["error"]["message"].as_str().unwrap().to_owned();
+        codes.insert(told["error"]["code"].as_str().unwrap().to_owned(), message);
+    }
+    if let Some(message) = codes.get("commandQueueFull") {
+        assert!(message.contains("256"), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_is_told_why_before_it_is_cut_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::start(folder.path(), &[]);
+    let mut socket = unchecked(&server).await;
+    // Each is answered with the whole list of commands; nothing is read meanwhile.
+    let frame = json!({"type": "commands_list", "id": "x".repeat(1_000)}).to_string();
+    for _ in 0..20_000 {
+        if socket.feed(Message::Text(frame.as_str().into())).await.is_err() {
+            break; // it is cut off already
+        }
+    }
+    let _ = socket.flush().await;
+    let (mut last, mut closed) = (Value::Null, None);
+    while let Some(Ok(message)) = socket.next().await {
+        match message {
+            Message::Text(text) => last = serde_json::from_str(&text).unwrap(),
+            Message::Close(frame) => closed = frame,
+            Message::Binary(_) | Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
+        }
+    }
+    assert_eq!((&last["type"], &last["error"]["code"]), (&json!("error"), &json!("readerTooSlow")));
+    assert!(last["error"]["message"].as_str().unwrap().starts_with("More than "), "{last}");
+    assert_eq!(closed.unwrap().code, CloseCode::Policy);
+    let mut next = spoken(&server).await;
+    assert_eq!(next.value("1 + 1").await, 2, "its session goes on");
+}

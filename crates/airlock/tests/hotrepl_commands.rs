@@ -392,3 +392,56 @@ async fn the_time_of_a_job_is_enforced_also_where_its_session_died() {
         (&json!("failed"), &json!("commandTimeout"))
     );
 }
+
+#[tokio::test]
+async fn a_job_in_javascript_that_died_with_its_server_has_its_duration_and_one_entry() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let server = Served::start(&data, &[]);
+    let mut repl = spoken(&server).await;
+    repl.value("Repl.command({ name: 'forever', kind: 'job' }, () => new Promise(() => {}))").await;
+    let accepted = repl.ask(call("forever", json!({}))).await;
+    let job = accepted["jobId"].as_str().unwrap().to_owned();
+    // A reply that comes later than a tick of the clock: the job has lasted by then.
+    repl.value("await tools.demo.sleep({ ms: 20 }); 1").await;
+    server.kill();
+    for _ in 0..2 {
+        let server = Served::start(&data, &[]);
+        let mut repl = spoken(&server).await;
+        let told = repl.ask(json!({"type": "job_status", "jobId": job})).await;
+        assert_eq!(
+            (&told["type"], &told["error"]["code"]),
+            (&json!("job_result"), &json!("stateLost"))
+        );
+        assert!(told["durationMs"].as_u64().unwrap() >= 20, "{told}");
+        let found = loop {
+            let found = entries(&mut repl, "forever").await;
+            if !found.is_empty() {
+                break found;
+            }
+        };
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0]["durationMs"].as_u64().unwrap() >= 20, "{found:?}");
+        assert_eq!(found[0]["success"], false);
+        server.stop();
+    }
+}
+
+#[tokio::test]
+async fn what_a_killed_job_wrote_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::start(folder.path(), &[]);
+    let mut repl = spoken(&server).await;
+    let text = "Repl.command({ name: 'stuck', kind: 'job' }, async (args, context) => {
+        context.artifact('part.txt', 'half of it', 'text/plain'); await tools.demo.sleep({ ms: 1 });
+        [].sort.call({ length: 2 ** 53 - 1 }) })";
+    repl.value(text).await;
+    let job = repl.ask(call("stuck", json!({}))).await["jobId"].as_str().unwrap().to_owned();
+    assert_eq!(repl.ask(json!({"type": "job_cancel", "jobId": job})).await["accepted"], true);
+    let told = ended(&mut repl, &job).await;
+    assert_eq!(told["state"], "cancelled");
+    let uri = told["artifacts"]["part.txt"]["uri"].as_str().unwrap_or_else(|| panic!("{told}"));
+    let path = uri.split_once("/repl/").unwrap().1;
+    let read = server.client_with("nobody").get(&format!("/repl/{path}"));
+    assert_eq!(read.body, "half of it");
+}

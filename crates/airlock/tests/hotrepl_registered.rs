@@ -86,11 +86,11 @@ async fn a_command_that_could_not_be_called_is_refused_where_it_is_registered() 
         ("version: 'two'", "TypeError: the version of a command is a whole number from 1 on"),
         (
             "inputSchema: { title: 'x'.repeat(300_000) }",
-            "Error: the command's descriptor is too large or nested too deeply",
+            "Error: the command's descriptor is too large or nested too deeply: it has at most 262144 bytes of JSON and 128 levels",
         ),
         (
             "inputSchema: JSON.parse('{\"not\":'.repeat(200) + '{}' + '}'.repeat(200))",
-            "Error: the command's descriptor is too large or nested too deeply",
+            "Error: the command's descriptor is too large or nested too deeply: it has at most 262144 bytes of JSON and 128 levels",
         ),
     ] {
         let code = format!("Repl.command({{ name: 'fine', {rest} }}, () => 1)");

@@ -280,7 +280,7 @@ fn what_the_server_says_of_calls_is_understood() {
     let content = Json::parse("{}".into()).unwrap();
     let (tool, args) = (lifecycle::ToolPath::parse("a.b").unwrap(), content.clone());
     let nature = lifecycle::Nature { read_only: true, runs: lifecycle::Runs::Here };
-    let made = E::CallMade { call, tool, args: args.clone(), nature, line: Some(3) };
+    let made = E::CallMade { call, tool, args: args.clone(), nature, line: Some(3), alias: None };
     assert_eq!(told(made), Happened::Call { call, tool: "a.b".into(), args });
     let (kind, message) = (QuestionKind::Approval, "Sure?".into());
     let asked = Question {

@@ -59,9 +59,12 @@ pub fn decide(state: &State, policy: &Policy, moment: Moment, intent: Intent) ->
         Intent::Emit { mark, item } => output(state, mark, item.digest(), || {
             (item.text().len(), Event::Emitted { mark, item })
         }),
-        Intent::Call { call, tool, args, line, admission } => match state.calls.get(&call) {
+        Intent::Call { call, tool, args, line, alias, admission } => match state.calls.get(&call) {
             Some(known) => same_call(call, known, &tool, &args),
-            None => new_call(state, policy, moment, Made { call, tool, args, line }, admission),
+            None => {
+                let made = Made { call, tool, args, line, alias };
+                new_call(state, policy, moment, made, admission)
+            }
         },
         Intent::SetTimer { timer, delay_ms } => set_timer(state, moment, timer, delay_ms),
         Intent::ClearTimer { timer } if state.timers.contains_key(&timer) => {
@@ -171,6 +174,7 @@ struct Made {
     tool: ToolPath,
     args: Json,
     line: Option<u32>,
+    alias: Option<ToolPath>,
 }
 
 fn new_call(
@@ -180,7 +184,7 @@ fn new_call(
     made: Made,
     admission: Admission,
 ) -> Decision {
-    let Made { call, tool, args, line } = made;
+    let Made { call, tool, args, line, alias } = made;
     let n_made = u32::try_from(state.calls.len()).unwrap_or(u32::MAX);
     if call != CallId(n_made).next() {
         return Err(Rejection::Unruly("calls must be numbered one after the other"));
@@ -214,7 +218,7 @@ fn new_call(
             (nature, judge(state, policy, moment, judged, (traits, about, revision)))
         }
     };
-    let made = Event::CallMade { call, tool, args, nature, line };
+    let made = Event::CallMade { call, tool, args, nature, line, alias };
     Ok(within_bytes(state, bytes, vec![made, next]))
 }
 
@@ -392,7 +396,8 @@ fn expire(state: &State, limit: LimitKind, active_ms: u64) -> Vec<Event> {
         | LimitKind::Timers
         | LimitKind::Outputs
         | LimitKind::Bytes
-        | LimitKind::Logs => FailureCode::LimitExceeded,
+        | LimitKind::Logs
+        | LimitKind::Rounds => FailureCode::LimitExceeded,
     };
     let message = format!("The program {}.", limit.sentence(&state.limits()));
     let mut events = vec![Event::LimitReached { limit }];

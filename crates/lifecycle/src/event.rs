@@ -68,6 +68,9 @@ pub enum Event {
         /// The line of the user's text that called, by the program's own account.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         line: Option<u32>,
+        /// The name by which the program called the tool, where the door has given it one of its own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        alias: Option<ToolPath>,
     },
     /// A call waits for a person.
     CallAsked(Question),

@@ -20,7 +20,20 @@ pub enum Intent {
     /// The guest hands out an item.
     Emit { mark: OutputMark, item: Json },
     /// The guest calls a tool.
-    Call { call: CallId, tool: ToolPath, args: Json, line: Option<u32>, admission: Admission },
+    Call {
+        /// Its ordinal.
+        call: CallId,
+        /// Which tool.
+        tool: ToolPath,
+        /// With what.
+        args: Json,
+        /// The line of the user's text that called.
+        line: Option<u32>,
+        /// The name by which the program called the tool, where the door has given it one of its own.
+        alias: Option<ToolPath>,
+        /// What the catalogue says about it.
+        admission: Admission,
+    },
     /// The guest sets a timer.
     SetTimer { timer: TimerId, delay_ms: u64 },
     /// The guest clears a timer.

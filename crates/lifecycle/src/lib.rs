@@ -53,6 +53,6 @@ pub use quotas::{CallerUsage, CpuWindow, QuotaKind, Quotas};
 pub use rejection::Rejection;
 pub use shown::{Cut, pretty};
 pub use state::{Call, Origin, Outcome, Phase, Stage, Standing, State};
-pub use terms::{CallerRuns, Terms};
+pub use terms::{CallerRuns, CodeDialect, Terms};
 pub use utc::Utc;
 pub use wish::{Wish, callback_state};

@@ -41,6 +41,9 @@ pub struct Limits {
     /// Time in which nobody listens, where the door wants somebody to.
     #[serde(default = "unlimited", skip_serializing_if = "is_unlimited")]
     pub grace_ms_max: u64,
+    /// Times that one loop goes round, each time it is entered.
+    #[serde(default = "unlimited", skip_serializing_if = "is_unlimited")]
+    pub loop_rounds_max: u64,
 }
 
 /// What journals that say nothing of a limit mean.
@@ -72,6 +75,7 @@ impl Limits {
             call_ms_max: unlimited(),
             idle_ms_max: unlimited(),
             grace_ms_max: unlimited(),
+            loop_rounds_max: unlimited(),
         }
     }
 
@@ -133,6 +137,8 @@ pub enum LimitKind {
     Idle,
     /// Running while nobody listened.
     Grace,
+    /// Rounds of one loop.
+    Rounds,
 }
 
 impl LimitKind {
@@ -150,6 +156,9 @@ impl LimitKind {
             Self::Logs => format!("printed more than {} bytes", limits.log_bytes_max),
             Self::Idle => format!("waited longer than {} ms for its caller", limits.idle_ms_max),
             Self::Grace => format!("ran {} ms while nobody listened", limits.grace_ms_max),
+            Self::Rounds => {
+                format!("went round one loop more than {} times", limits.loop_rounds_max)
+            }
         }
     }
 }
@@ -168,6 +177,7 @@ impl fmt::Display for LimitKind {
             Self::Logs => "logs",
             Self::Idle => "idle",
             Self::Grace => "grace",
+            Self::Rounds => "rounds",
         })
     }
 }

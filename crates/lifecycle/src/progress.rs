@@ -69,7 +69,8 @@ mod tests {
         let admission = crate::Admission::Fit { nature, traits, about: None, revision: None };
         let (call, tool) = (CallId(n), ToolPath::parse("a.b").unwrap());
         let args = Json::parse(String::from("1")).unwrap();
-        submit(state, Intent::Call { call, tool, args, line: None, admission }).unwrap();
+        submit(state, Intent::Call { call, tool, args, line: None, alias: None, admission })
+            .unwrap();
         call
     }
 

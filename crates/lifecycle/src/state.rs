@@ -103,6 +103,8 @@ pub enum Phase {
 pub struct Call {
     /// Which tool.
     pub tool: ToolPath,
+    /// The name by which the program called it, where its door has given the tool one.
+    pub alias: Option<ToolPath>,
     /// What kind of tool.
     pub nature: Nature,
     /// Fingerprint of the arguments.
@@ -115,6 +117,13 @@ pub struct Call {
     pub revision: Option<Revision>,
     /// What its tool has said about how far it is.
     pub progress_bytes: usize,
+}
+
+impl Call {
+    /// The tool, by the name that the program used.
+    pub fn said(&self) -> &ToolPath {
+        self.alias.as_ref().unwrap_or(&self.tool)
+    }
 }
 
 /// How far a call is. The arguments are dropped once they can no longer be needed.
@@ -185,13 +194,21 @@ impl State {
                 self.remember_output(*mark, line);
             }
             Event::Emitted { mark, item } => self.remember_output(*mark, item.text()),
-            Event::CallMade { call, tool, args, nature, line: _ } => {
+            Event::CallMade { call, tool, args, nature, alias, line: _ } => {
                 self.bytes += args.text().len() as u64;
                 let (tool, digest) = (tool.clone(), args.digest());
                 let stage = Stage::Held(args.clone());
                 self.held += 1;
-                let (nature, attempts, revision, progress_bytes) = (*nature, 0, None, 0);
-                let made = Call { tool, nature, digest, stage, attempts, revision, progress_bytes };
+                let made = Call {
+                    tool,
+                    alias: alias.clone(),
+                    nature: *nature,
+                    digest,
+                    stage,
+                    attempts: 0,
+                    revision: None,
+                    progress_bytes: 0,
+                };
                 self.calls.insert(*call, made);
             }
             Event::CallAsked(question) => self.ask(question),

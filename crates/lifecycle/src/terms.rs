@@ -13,6 +13,9 @@ pub struct Terms {
     /// Other names for tools: what the program says, and the tool that is meant.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub aliases: BTreeMap<ToolPath, ToolPath>,
+    /// Whose words the program reads as the codes of failed calls.
+    #[serde(default, skip_serializing_if = "CodeDialect::is_usual")]
+    pub codes: CodeDialect,
     /// What the door wants to remember. Nobody else looks inside.
     #[serde(
         default,
@@ -20,6 +23,24 @@ pub struct Terms {
         skip_serializing_if = "Option::is_none"
     )]
     pub note: Option<Json>,
+}
+
+/// Whose words the program reads as the codes of failed calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CodeDialect {
+    /// The journal's: those of [`crate::FailureCode`].
+    #[default]
+    Journal,
+    /// Those in which enclave's clients read how a session ended.
+    Enclave,
+}
+
+impl CodeDialect {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    const fn is_usual(&self) -> bool {
+        matches!(self, Self::Journal)
+    }
 }
 
 /// Which tools the caller runs, of those that the catalogue does not have.
@@ -36,9 +57,12 @@ pub enum CallerRuns {
 }
 
 impl Terms {
-    /// The tool that is meant by `said`.
-    pub fn meant<'a>(&'a self, said: &'a ToolPath) -> &'a ToolPath {
-        self.aliases.get(said).unwrap_or(said)
+    /// The tool that is meant by `said`, and the alias that `said` is, if it is one.
+    pub fn resolve(&self, said: ToolPath) -> (ToolPath, Option<ToolPath>) {
+        match self.aliases.get(&said) {
+            Some(tool) => (tool.clone(), Some(said)),
+            None => (said, None),
+        }
     }
 
     /// Whether the caller runs `tool` if the catalogue does not have it.

@@ -23,7 +23,14 @@ impl Story {
             terms: Box::default(),
         });
         let (tool, args) = (ToolPath::parse("mail.send").unwrap(), json("{}"));
-        let events = story.submit(Intent::Call { call: CALL, tool, args, line: None, admission });
+        let events = story.submit(Intent::Call {
+            call: CALL,
+            tool,
+            args,
+            line: None,
+            alias: None,
+            admission,
+        });
         (story, events)
     }
 
@@ -170,7 +177,8 @@ fn a_blocked_tool_of_an_unavailable_source_is_not_there() {
     let moment = Moment { at: Timestamp(0), entropy: Uuid::nil() };
     let (tool, args) = (ToolPath::parse("mail.send").unwrap(), json("{}"));
     let call = CallId(2);
-    let intent = Intent::Call { call, tool, args, line: None, admission: unavailable() };
+    let intent =
+        Intent::Call { call, tool, args, line: None, alias: None, admission: unavailable() };
     let events = decide(&story.state, &policy, moment, intent).unwrap();
     let Event::CallSettled { outcome: CallOutcome::Failed(failure), .. } = &events[1] else {
         panic!("{events:?}")

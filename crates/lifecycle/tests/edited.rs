@@ -76,7 +76,7 @@ fn changed_arguments_go_to_the_tool_and_the_programs_own_call_stays_what_it_was(
     assert_eq!(state.args(call), Some(json(edited)));
     assert_eq!(state.calls[&call].digest, before);
     let (tool, args) = (ToolPath::parse("mail.send").unwrap(), json(r#"{"to":"ann"}"#));
-    let again = Intent::Call { call, tool, args, line: None, admission: fit() };
+    let again = Intent::Call { call, tool, args, line: None, alias: None, admission: fit() };
     assert_eq!(submitted(&mut state, &policy, again), Ok(vec![]), "replay finds its own call");
     // Tried again after a crash, it is the changed call that is in doubt.
     submitted(&mut state, &policy, Intent::Recover).unwrap();

@@ -40,7 +40,8 @@ impl Story {
         let call = CallId(u32::try_from(self.state.calls.len()).unwrap()).next();
         let (tool, args) = (ToolPath::parse("mail.send").unwrap(), json("{}"));
         let admission = admission(read_only, asks);
-        let events = self.submit(Intent::Call { call, tool, args, line: None, admission });
+        let events =
+            self.submit(Intent::Call { call, tool, args, line: None, alias: None, admission });
         events.last().unwrap().clone()
     }
 

@@ -67,8 +67,14 @@ fn ask(state: &mut State, n: u128, asking: Asking) -> bool {
     let admission = Admission::Fit { nature, traits: Traits::lasting(true), about: None, revision };
     let call = CallId(state.calls.len() as u32 + 1);
     let tool = ToolPath::parse(asking.tool).unwrap();
-    let made =
-        Intent::Call { call, tool, args: json("{}"), line: None, admission: admission.clone() };
+    let made = Intent::Call {
+        call,
+        tool,
+        args: json("{}"),
+        line: None,
+        alias: None,
+        admission: admission.clone(),
+    };
     let asked = decided(state, made).iter().find_map(|event| match event {
         Event::CallAsked(question) => Some(question.id),
         _ => None,
@@ -170,7 +176,7 @@ proptest! {
         submit(&mut state, start);
         let tool = ToolPath::parse("mail.send").unwrap();
         let args = json("{}");
-        submit(&mut state, Intent::Call { call: CallId(1), tool, args, line: Some(7), admission: fit(asked) });
+        submit(&mut state, Intent::Call { call: CallId(1), tool, args, line: Some(7), alias: None, admission: fit(asked) });
         let question = state.open_questions().next().unwrap().id;
         let (answer, today_is) = (Answer::Accept { content: None }, Some(fit(today)));
         let by = me().into();
@@ -362,6 +368,7 @@ fn call_at_caller(call: u32) -> Intent {
         tool,
         args: Json::null(),
         line: None,
+        alias: None,
         admission: admission(5),
     }
 }

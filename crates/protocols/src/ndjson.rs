@@ -27,6 +27,11 @@ impl Lines {
         Self { buffer: Vec::new(), start: 0, searched: 0, end: 0, line_bytes_max }
     }
 
+    /// From now on lines may be so long.
+    pub const fn set_line_bytes_max(&mut self, line_bytes_max: usize) {
+        self.line_bytes_max = line_bytes_max;
+    }
+
     /// Appends bytes that have arrived.
     pub fn push(&mut self, bytes: &[u8]) {
         self.room(bytes.len())[..bytes.len()].copy_from_slice(bytes);

@@ -1,8 +1,8 @@
 //! Values to JSON and back, with the engine's own functions: what the guest did to `JSON` does not matter here.
 
-use crate::host::payload;
-use protocols::execbox::PAYLOAD_BYTES_MAX;
+use crate::host::payload_within;
 use protocols::execbox::wire::RawJson;
+use protocols::execbox::{HOST_PAYLOAD_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use rquickjs::{Coerced, Ctx, Function, IntoJs as _, Type, Value};
 
 /// A value that has no JSON.
@@ -12,12 +12,21 @@ pub(crate) enum NotJson {
     Type(&'static str),
     /// The engine threw; the exception is pending.
     Threw,
-    /// More than fits a message.
-    TooLarge(usize),
+    /// More than fits a message: how many bytes, and how many fit.
+    TooLarge(usize, usize),
 }
 
 /// The value as `JSON.stringify` writes it; `None` for undefined.
 pub(crate) fn to_json<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<Option<String>, NotJson> {
+    to_json_within(ctx, value, PAYLOAD_BYTES_MAX)
+}
+
+/// The same for a link with longer messages.
+pub(crate) fn to_json_within<'js>(
+    ctx: &Ctx<'js>,
+    value: Value<'js>,
+    bytes_max: usize,
+) -> Result<Option<String>, NotJson> {
     if value.is_undefined() {
         return Ok(None);
     }
@@ -27,7 +36,11 @@ pub(crate) fn to_json<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<Option<S
     let type_name = type_name(&value);
     let json = ctx.json_stringify(value).map_err(|_| NotJson::Threw)?;
     let text = json.ok_or(NotJson::Type(type_name))?.to_string().map_err(|_| NotJson::Threw)?;
-    if text.len() > PAYLOAD_BYTES_MAX { Err(NotJson::TooLarge(text.len())) } else { Ok(Some(text)) }
+    if text.len() > bytes_max {
+        Err(NotJson::TooLarge(text.len(), bytes_max))
+    } else {
+        Ok(Some(text))
+    }
 }
 
 /// As [`to_json`], with a text for numbers that JSON does not have: `"NaN"`, `"-Infinity"`, `"10"` for `10n`. JSON
@@ -44,7 +57,7 @@ pub(crate) fn to_named_json<'js>(
     let is_suspect = match &plain {
         Ok(text) => value.is_object() && text.as_ref().is_some_and(|text| text.contains("null")),
         Err(NotJson::Threw) => true,
-        Err(NotJson::Type(_) | NotJson::TooLarge(_)) => false,
+        Err(NotJson::Type(_) | NotJson::TooLarge(..)) => false,
     };
     if !is_suspect {
         return plain;
@@ -56,7 +69,11 @@ pub(crate) fn to_named_json<'js>(
     let json = ctx.json_stringify_replacer(value, replacer).map_err(|_| NotJson::Threw)?;
     let Some(json) = json else { return plain };
     let text = json.to_string().map_err(|_| NotJson::Threw)?;
-    if text.len() > PAYLOAD_BYTES_MAX { Err(NotJson::TooLarge(text.len())) } else { Ok(Some(text)) }
+    if text.len() > PAYLOAD_BYTES_MAX {
+        Err(NotJson::TooLarge(text.len(), PAYLOAD_BYTES_MAX))
+    } else {
+        Ok(Some(text))
+    }
 }
 
 fn replaced<'js>(
@@ -83,7 +100,8 @@ fn named(value: &Value<'_>) -> Option<String> {
 
 /// A text that [`to_json`] made, as the wire wants it.
 pub(crate) fn raw(json: &str) -> RawJson<'_> {
-    payload(json).expect("the engine's stringify writes JSON, and its length was checked")
+    payload_within(json, HOST_PAYLOAD_BYTES_MAX)
+        .expect("the engine's stringify writes JSON, and its length was checked")
 }
 
 /// The payload of a message as a value of the guest's.

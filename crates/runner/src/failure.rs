@@ -64,6 +64,12 @@ pub(crate) fn cpu_limit(ms: u64) -> Failed<'static> {
     Failed { limit: Some("cpu".into()), ..plain("timeout", message) }
 }
 
+/// One loop went round too often.
+pub(crate) fn rounds_limit(max: u64) -> Failed<'static> {
+    let message = format!("went round one loop more than {max} times");
+    Failed { limit: Some("rounds".into()), ..plain("limit_exceeded", message) }
+}
+
 /// A host's deadline is over, in the fixed words of execbox.
 pub(crate) fn deadline() -> Failed<'static> {
     Failed { limit: Some("total".into()), ..plain("timeout", "Execution timed out") }
@@ -79,7 +85,9 @@ pub(crate) fn memory_limit(bytes: u64) -> Failed<'static> {
 pub(crate) fn serialization(why: &NotJson, said: Option<&str>) -> Failed<'static> {
     let reason = match (why, said) {
         (NotJson::Type(name), _) => format!("{name} has no JSON form"),
-        (NotJson::TooLarge(bytes), _) => format!("{bytes} bytes are more than fit a message"),
+        (NotJson::TooLarge(bytes, max), _) => {
+            format!("{bytes} bytes are more than the {max} that fit a message")
+        }
         (NotJson::Threw, Some(said)) => said.to_owned(),
         (NotJson::Threw, None) => "it has no JSON form".to_owned(),
     };

@@ -11,9 +11,10 @@ use crate::unseen;
 use crate::usage;
 use lifecycle::{CallId, InputIndex, LogLevel, OutputMark, TimerId, ToolPath};
 use protocols::execbox::wire::{Counted, Emit, Log, RawJson, TimerCleared, TimerSet, ToolCall};
-use protocols::execbox::{FromRunner, PAYLOAD_BYTES_MAX};
-use rquickjs::prelude::Func;
-use rquickjs::{Ctx, Exception, Function, Object, Value};
+use protocols::execbox::{FromRunner, HOST_PAYLOAD_BYTES_MAX, PAYLOAD_BYTES_MAX};
+use rquickjs::prelude::{Func, Opt};
+use rquickjs::promise::PromiseState;
+use rquickjs::{Array, Ctx, Exception, Function, IntoJs as _, Object, Value};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -45,6 +46,8 @@ pub(crate) struct Host {
     ticks: Cell<u64>,
     /// How often loops went round, where they were counted one by one.
     pub(crate) rounds: Cell<Option<u64>>,
+    /// Whether one loop went round more often than it may.
+    has_looped_too_often: Cell<bool>,
     /// What was put into the program to count them.
     pub(crate) words: RefCell<Option<Words>>,
     /// Run since the last poll.
@@ -99,6 +102,7 @@ impl Host {
             cpu: Cpu::default(),
             ticks: Cell::default(),
             rounds: Cell::default(),
+            has_looped_too_often: Cell::default(),
             words: RefCell::default(),
             microtasks: Cell::default(),
         })
@@ -121,6 +125,7 @@ impl Host {
             cpu: Cpu { since, allowance, exhausted },
             ticks,
             rounds,
+            has_looped_too_often,
             words,
             microtasks,
         } = self;
@@ -138,6 +143,7 @@ impl Host {
         exhausted.take();
         ticks.take();
         rounds.take();
+        has_looped_too_often.take();
         words.take();
         microtasks.take();
     }
@@ -184,6 +190,17 @@ impl Host {
     /// Whether the allowance is used up. Once it is, it stays so: the guest must not run on.
     pub(crate) fn is_out_of_time(&self) -> bool {
         self.cpu.exhausted.get()
+    }
+
+    /// A loop went round more often than it may: the guest must not run on, as if its time were used up.
+    pub(crate) fn stop_looping(&self) {
+        self.has_looped_too_often.set(true);
+        self.cpu.exhausted.set(true);
+    }
+
+    /// Whether that is why it stopped.
+    pub(crate) fn has_looped_too_often(&self) -> bool {
+        self.has_looped_too_often.get()
     }
 
     /// Between microtasks: asking the kernel each time would cost more than a small microtask does.
@@ -293,8 +310,8 @@ impl Host {
 
     /// Sends a call off to a tool of a plain host's; says why not, if not.
     fn call_hosted(&self, id: u32, provider: &str, tool: &str, json: &str) -> Option<String> {
-        let Some(input) = payload(json) else {
-            return Some(format!("the argument is larger than {PAYLOAD_BYTES_MAX} bytes"));
+        let Some(input) = payload_within(json, HOST_PAYLOAD_BYTES_MAX) else {
+            return Some(format!("the argument is larger than {HOST_PAYLOAD_BYTES_MAX} bytes"));
         };
         let hosted = self.hosted.borrow();
         let execution = hosted.as_ref().map_or("", |hosted| hosted.execution.as_str());
@@ -309,12 +326,13 @@ impl Host {
         None
     }
 
-    fn log(&self, level: LogLevel, line: &str) {
+    fn log(&self, level: LogLevel, line: &str, exact: Option<&str>) {
         if let Some(desk) = self.desk.get() {
             return desk.print(&self.outbox, line);
         }
         let mark = self.next_mark();
-        self.outbox.send(&FromRunner::Log(Log { level, line: line.into(), mark }));
+        let exact = exact.and_then(payload);
+        self.outbox.send(&FromRunner::Log(Log { level, line: line.into(), mark, exact }));
         // A host allows few lines, and wants those also of a program that had to be killed.
         if self.hosted.borrow().is_some() {
             self.outbox.flush();
@@ -365,7 +383,12 @@ impl Host {
 
 /// A text that the engine's own stringify made, if it fits a message.
 pub(crate) fn payload(json: &str) -> Option<RawJson<'_>> {
-    (json.len() <= PAYLOAD_BYTES_MAX).then(|| RawJson::parse(json)).flatten()
+    payload_within(json, PAYLOAD_BYTES_MAX)
+}
+
+/// The same for a link with longer messages.
+pub(crate) fn payload_within(json: &str, bytes_max: usize) -> Option<RawJson<'_>> {
+    (json.len() <= bytes_max).then(|| RawJson::parse(json)).flatten()
 }
 
 /// The functions for one version of the prelude. The guest never gets to see the object.
@@ -394,8 +417,12 @@ pub(crate) fn functions<'js>(
     let it = of(host);
     object.set(
         "log",
-        Func::new(move |level: String, line: String| it.log(level_of(&level), &line)),
+        Func::new(move |level: String, line: String, exact: Opt<String>| {
+            it.log(level_of(&level), &line, exact.0.as_deref());
+        }),
     )?;
+    object.set("promiseState", Func::new(promise_state))?;
+    object.set("textOf", Func::new(text_of))?;
     let it = of(host);
     object.set(
         "emit",
@@ -431,6 +458,31 @@ pub(crate) fn functions<'js>(
     bytes::add_to(&object)?;
     prelude::add_to(&object, prelude_version)?;
     Ok(object)
+}
+
+/// The text that a JSON text is; itself where it holds half a surrogate pair.
+fn text_of(json: String) -> String {
+    serde_json::from_str(&json).unwrap_or(json)
+}
+
+/// What became of a promise, and its value or reason; none of what is no promise.
+fn promise_state<'js>(ctx: Ctx<'js>, value: Value<'js>) -> rquickjs::Result<Option<Array<'js>>> {
+    let Some(promise) = value.as_promise() else { return Ok(None) };
+    let (state, value) = match promise.state() {
+        PromiseState::Pending => ("pending", None),
+        PromiseState::Resolved => ("fulfilled", promise.result::<Value<'js>>().transpose()?),
+        PromiseState::Rejected => {
+            // To ask for its value is to have its reason thrown.
+            let reason = promise.result::<Value<'js>>().and_then(Result::err).map(|_| ctx.catch());
+            ("rejected", reason)
+        }
+    };
+    let pair = Array::new(ctx.clone())?;
+    pair.set(0, state.into_js(&ctx)?)?;
+    if let Some(value) = value {
+        pair.set(1, value)?;
+    }
+    Ok(Some(pair))
 }
 
 fn level_of(name: &str) -> LogLevel {

@@ -3,7 +3,7 @@
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{MsgFlags, recv};
-use protocols::execbox::{FromRunner, MESSAGE_BYTES_MAX};
+use protocols::execbox::{FromRunner, HOST_MESSAGE_BYTES_MAX};
 use protocols::ndjson::Lines;
 use std::cell::{Cell, RefCell};
 use std::io::{self, Write};
@@ -60,7 +60,8 @@ impl Inbox {
     pub(crate) fn new(stream: Rc<UnixStream>) -> Self {
         Self {
             stream,
-            lines: Lines::new(MESSAGE_BYTES_MAX),
+            // What comes from the server is bounded there: a host's messages are longer than the engine's.
+            lines: Lines::new(HOST_MESSAGE_BYTES_MAX),
             answers: Habit::new(ANSWER_LOOKING_MAX),
             errands: Habit::new(ERRAND_LOOKING_MAX),
             looked: Duration::ZERO,

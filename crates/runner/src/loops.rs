@@ -1,15 +1,17 @@
 //! How often loops go round: a mark at the head of each loop's body counts. A program can neither name nor see the marks:
-//! their counter's name is random, and functions that are asked for their text leave them out.
+//! their counter's name is random, and functions that are asked for their text leave them out. Where one loop may only
+//! go round so often, each loop also has a counter of its own, from 0 each time the loop is entered.
 
 use crate::host::Host;
 use crate::prelude;
 use crate::prepare;
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
-    DoWhileStatement, ForInStatement, ForOfStatement, ForStatement, Statement, WhileStatement,
+    DoWhileStatement, ForInStatement, ForOfStatement, ForStatement, LabeledStatement, Statement,
+    WhileStatement,
 };
 use oxc_ast_visit::{Visit, walk};
-use oxc_span::GetSpan as _;
+use oxc_span::{GetSpan as _, Span};
 use rquickjs::{Ctx, Function};
 use std::hash::{BuildHasher as _, RandomState};
 use std::rc::Rc;
@@ -23,6 +25,26 @@ pub(crate) const HIDE: &str = r#"(function (unmarked) {
   const { toString } = { toString() { return unmarked(apply(show, this, [])); } };
   const hidden = { __proto__: null, value: toString, writable: true, enumerable: false, configurable: true };
   return () => { defineProperty(prototype, "toString", hidden); };
+})"#;
+
+/// Takes from a program whose loops are limited what makes code from text: loops in there have no marks.
+pub(crate) const NO_CODE_FROM_TEXT: &str = r#"(function () {
+  "use strict";
+  const Error = EvalError;
+  const { defineProperty, getPrototypeOf } = Object;
+  const refuse = function () {
+    throw new Error("code cannot be made from text where the rounds of loops are limited");
+  };
+  defineProperty(globalThis, "eval", { value: () => refuse(), writable: true, enumerable: false, configurable: true });
+  const kinds = [function () {}, async () => {}, function* () {}, async function* () {}];
+  for (const prototype of kinds.map((kind) => getPrototypeOf(kind))) {
+    const made = function () { refuse(); };
+    made.prototype = prototype;
+    defineProperty(prototype, "constructor", { value: made, writable: false, configurable: false });
+    if (prototype === Function.prototype) {
+      defineProperty(globalThis, "Function", { value: made, writable: true, enumerable: false, configurable: true });
+    }
+  }
 })"#;
 
 /// What hides marks in this world once there are some. Called while the world is built.
@@ -55,6 +77,8 @@ pub(crate) struct Words {
     mark: String,
     open_and_mark: String,
     close: String,
+    enter: String,
+    leave: String,
 }
 
 /// Text that is not the program's own, by line and byte from 1.
@@ -68,15 +92,28 @@ pub(crate) struct Mark {
 impl Counted {
     /// Marks the loops of a program that stands between `opening` and `closing`. The whole is then an expression of two
     /// functions: one that says the count, and the program. `None` where there is no loop that can be marked.
-    pub(crate) fn mark(opening: &str, text: &str, closing: &str) -> Option<Self> {
+    pub(crate) fn mark(
+        opening: &str,
+        text: &str,
+        closing: &str,
+        rounds_max: Option<u64>,
+    ) -> Option<Self> {
         if !["for", "while"].iter().any(|word| text.contains(word)) {
             return None;
         }
-        let mut heads = heads(text)?;
-        heads.sort_by_key(|head| head.at);
+        let mut heads = heads(text, rounds_max.is_some())?;
+        // Of what goes to one place, the loop's own bracket is the outer one.
+        heads.sort_by_key(|head| (head.at, head.what.order()));
         let counter = format!("_{:016x}", RandomState::new().hash_one(0_u8));
-        let words = Words::new(&counter);
-        let opening = format!("(() => {{ var {counter} = 0; return [() => {counter}, {opening}");
+        let words = Words::new(&counter, rounds_max);
+        let stop = stop_name(&counter);
+        let opening = match rounds_max {
+            None => format!("(() => {{ var {counter} = 0; return [() => {counter}, {opening}"),
+            // What stops the program never returns: the engine notices at its next look.
+            Some(_) => format!(
+                "((stop) => {{ var {counter} = 0; const {stop} = () => {{ stop(); for (;;); }}; return [() => {counter}, {opening}"
+            ),
+        };
         let mut place = Place { line: 1, column: opening.len() + 1 };
         let (mut marked, mut marks, mut after) = (String::new(), vec![], 0);
         for Head { at, what } in heads {
@@ -88,18 +125,32 @@ impl Counted {
             after = at;
         }
         marked.push_str(&text[after..]);
-        let closing = format!("{closing}]; }})()");
+        let closing = match rounds_max {
+            None => format!("{closing}]; }})()"),
+            Some(_) => format!("{closing}]; }})"),
+        };
         (!marks.is_empty()).then_some(Self { opening, text: marked, closing, marks, words })
     }
 }
 
 impl Words {
-    fn new(counter: &str) -> Self {
+    fn new(counter: &str, rounds_max: Option<u64>) -> Self {
+        let mark = match rounds_max {
+            None => format!("{counter}++;"),
+            Some(max) => {
+                let (own, stop) = (own_name(counter), stop_name(counter));
+                format!("{counter}++;if(++{own}>{max}){stop}();")
+            }
+        };
+        let own = own_name(counter);
         Self {
-            mark: format!("{counter}++;"),
             // Told apart from a bracket of the program's own.
-            open_and_mark: format!("/*{counter}*/{{{counter}++;"),
+            open_and_mark: format!("/*{counter}*/{{{mark}"),
             close: format!("/*{counter}*/}}"),
+            // Loops inside have counters of the same name, which end with them.
+            enter: format!("/*{counter}*/{{let {own}=0;"),
+            leave: format!("/*{counter}.*/}}"),
+            mark,
         }
     }
 
@@ -108,13 +159,26 @@ impl Words {
             What::Mark => &self.mark,
             What::OpenAndMark => &self.open_and_mark,
             What::Close => &self.close,
+            What::Enter => &self.enter,
+            What::Leave => &self.leave,
         }
     }
 
     fn removed_from(&self, text: &str) -> String {
-        let text = text.replace(&self.open_and_mark, "").replace(&self.close, "");
-        text.replace(&self.mark, "")
+        [&self.enter, &self.leave, &self.open_and_mark, &self.close, &self.mark]
+            .into_iter()
+            .fold(text.to_owned(), |text, word| text.replace(word.as_str(), ""))
     }
+}
+
+/// The counter of one loop.
+fn own_name(counter: &str) -> String {
+    format!("{counter}k")
+}
+
+/// What stops a program whose loop went round too often.
+fn stop_name(counter: &str) -> String {
+    format!("{counter}s")
 }
 
 /// Where one is in a text, by line and byte from 1.
@@ -147,6 +211,22 @@ enum What {
     Mark,
     OpenAndMark,
     Close,
+    /// What a whole loop stands in, with its labels.
+    Enter,
+    Leave,
+}
+
+impl What {
+    const fn order(self) -> u8 {
+        match self {
+            // A loop that is the body of another begins where that body begins.
+            Self::Close => 0,
+            Self::Leave => 1,
+            Self::OpenAndMark => 2,
+            Self::Enter => 3,
+            Self::Mark => 4,
+        }
+    }
 }
 
 struct Head {
@@ -154,52 +234,83 @@ struct Head {
     what: What,
 }
 
-fn heads(text: &str) -> Option<Vec<Head>> {
+fn heads(text: &str, has_own_counters: bool) -> Option<Vec<Head>> {
     let allocator = Allocator::default();
     let program = prepare::parse_prepared(&allocator, text)?;
-    let mut heads = Heads(vec![]);
+    let mut heads = Heads { found: vec![], has_own_counters, labelled: None };
     heads.visit_program(&program);
-    Some(heads.0)
+    Some(heads.found)
 }
 
-struct Heads(Vec<Head>);
+struct Heads {
+    found: Vec<Head>,
+    /// Whether each loop stands in a bracket with a counter of its own.
+    has_own_counters: bool,
+    /// Where the labels begin of the statement that comes next.
+    labelled: Option<u32>,
+}
 
 impl Heads {
-    fn body(&mut self, body: &Statement<'_>) {
+    fn mark_loop(&mut self, whole: Span, body: &Statement<'_>) {
         let span = body.span();
         let (start, end) = (span.start as usize, span.end as usize);
+        let labelled = self.labelled.take();
+        if self.has_own_counters {
+            let first = labelled.unwrap_or(whole.start) as usize;
+            self.found.push(Head { at: first, what: What::Enter });
+            self.found.push(Head { at: whole.end as usize, what: What::Leave });
+        }
         if matches!(body, Statement::BlockStatement(_)) {
-            self.0.push(Head { at: start + 1, what: What::Mark });
+            self.found.push(Head { at: start + 1, what: What::Mark });
         } else {
-            self.0.push(Head { at: start, what: What::OpenAndMark });
-            self.0.push(Head { at: end, what: What::Close });
+            self.found.push(Head { at: start, what: What::OpenAndMark });
+            self.found.push(Head { at: end, what: What::Close });
         }
     }
 }
 
 impl<'a> Visit<'a> for Heads {
+    fn visit_labeled_statement(&mut self, it: &LabeledStatement<'a>) {
+        // A jump to a label must find it at its loop, so what the loop stands in begins before all of its labels.
+        let first = self.labelled.unwrap_or(it.span.start);
+        let mut body = &it.body;
+        while let Statement::LabeledStatement(inner) = body {
+            body = &inner.body;
+        }
+        let is_loop = matches!(
+            body,
+            Statement::ForStatement(_)
+                | Statement::ForInStatement(_)
+                | Statement::ForOfStatement(_)
+                | Statement::WhileStatement(_)
+                | Statement::DoWhileStatement(_)
+        );
+        self.labelled = is_loop.then_some(first);
+        walk::walk_labeled_statement(self, it);
+    }
+
     fn visit_for_statement(&mut self, it: &ForStatement<'a>) {
-        self.body(&it.body);
+        self.mark_loop(it.span, &it.body);
         walk::walk_for_statement(self, it);
     }
 
     fn visit_for_in_statement(&mut self, it: &ForInStatement<'a>) {
-        self.body(&it.body);
+        self.mark_loop(it.span, &it.body);
         walk::walk_for_in_statement(self, it);
     }
 
     fn visit_for_of_statement(&mut self, it: &ForOfStatement<'a>) {
-        self.body(&it.body);
+        self.mark_loop(it.span, &it.body);
         walk::walk_for_of_statement(self, it);
     }
 
     fn visit_while_statement(&mut self, it: &WhileStatement<'a>) {
-        self.body(&it.body);
+        self.mark_loop(it.span, &it.body);
         walk::walk_while_statement(self, it);
     }
 
     fn visit_do_while_statement(&mut self, it: &DoWhileStatement<'a>) {
-        self.body(&it.body);
+        self.mark_loop(it.span, &it.body);
         walk::walk_do_while_statement(self, it);
     }
 }
@@ -209,8 +320,8 @@ mod tests {
     use super::*;
 
     fn marked(text: &str) -> Option<String> {
-        let counted = Counted::mark("(async () => {", text, "\n})")?;
-        let Words { mark, open_and_mark, close } = &counted.words;
+        let counted = Counted::mark("(async () => {", text, "\n})", None)?;
+        let Words { mark, open_and_mark, close, .. } = &counted.words;
         let whole = counted.text.replace(open_and_mark, "<").replace(close, ">");
         assert_eq!(counted.words.removed_from(&counted.text), text, "marks leave no trace");
         Some(whole.replace(mark, "#"))
@@ -245,9 +356,31 @@ mod tests {
     }
 
     #[test]
+    fn a_loop_that_may_only_go_round_so_often_stands_in_a_bracket_with_its_own_counter() {
+        let marked = |text: &str| {
+            let counted = Counted::mark("(async () => {", text, "\n})", Some(3)).unwrap();
+            let Words { mark, open_and_mark, close, enter, leave } = &counted.words;
+            assert_eq!(counted.words.removed_from(&counted.text), text, "marks leave no trace");
+            let whole = counted.text.replace(enter, "[").replace(leave, "]");
+            whole.replace(open_and_mark, "<").replace(close, ">").replace(mark, "#")
+        };
+        let cases = [
+            ("for (;;) { f() }", "[for (;;) {# f() }]"),
+            ("if (a) while (b) c(); else d()", "if (a) [while (b) <c();>] else d()"),
+            ("while (a) while (b) c();", "[while (a) <[while (b) <c();>]>]"),
+            ("a: b: for (;;) { continue a }", "[a: b: for (;;) {# continue a }]"),
+            ("a: { for (;;) { break a } }", "a: { [for (;;) {# break a }] }"),
+            ("do x++; while (y)", "[do <x++;> while (y)]"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(marked(text), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn columns_are_those_of_the_program_without_its_marks() {
         let text = "for (;;) { for (;;) f()\n}";
-        let counted = Counted::mark("", text, "").unwrap();
+        let counted = Counted::mark("", text, "", None).unwrap();
         let whole = format!("{}{}", counted.opening, counted.text);
         let column = whole.find("f()").unwrap() + 1;
         let shift = counted.opening.len();

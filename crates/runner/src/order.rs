@@ -95,6 +95,14 @@ impl Order {
         }
     }
 
+    /// How often one loop may go round each time it is entered.
+    pub(crate) const fn loop_rounds_max(&self) -> Option<u64> {
+        match &self.manner {
+            Manner::Journalled(airlock) => airlock.loop_rounds_max,
+            Manner::Hosted(_) => None,
+        }
+    }
+
     /// How the text becomes a value.
     pub(crate) const fn convention(&self) -> Convention {
         match &self.manner {

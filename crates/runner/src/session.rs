@@ -4,8 +4,9 @@ use crate::convert::{self, NotJson};
 use crate::failure::{self, Shifts};
 use crate::host::Host;
 use crate::link::Inbox;
-use crate::loops::Counted;
+use crate::loops::{self, Counted};
 use crate::order::{self, Hosted, Manner, Order};
+use crate::prelude;
 use crate::prepare::{self, Prepared, SyntaxProblem};
 use crate::verdict::{self, Ending, Verdict};
 use crate::world::{Hook, World};
@@ -13,13 +14,14 @@ use lifecycle::{CallId, Convention, InputIndex, Timestamp};
 use protocols::execbox::wire::{
     Airlock, CallFailure, Diverged, Failed, Idle, RawJson, Sync, TimerFired, ToolResult,
 };
-use protocols::execbox::{FromRunner, ToRunner};
+use protocols::execbox::{FromRunner, HOST_PAYLOAD_BYTES_MAX, ToRunner};
 use rquickjs::context::EvalOptions;
 use rquickjs::function::Args;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Array, Ctx, FromJs, Function, Persistent, Promise, Value};
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::rc::Rc;
 
 /// How the program's frames are named in stacks.
 pub(crate) const PROGRAM_FILE_NAME: &str = "program.js";
@@ -200,14 +202,23 @@ impl<'js> Session<'_, 'js> {
         let first_line = OPENING.len() + prepare::first_line_shift(text);
         *self.host.shifts.borrow_mut() = Shifts { first_line, marks: vec![] };
         let counts = self.order.is_journalled() && convention == Convention::LastExpression;
-        let counted = if counts { Counted::mark(OPENING, text, CLOSING) } else { None };
+        let rounds_max = self.order.loop_rounds_max();
+        let counted = if counts { Counted::mark(OPENING, text, CLOSING, rounds_max) } else { None };
         let Some(counted) = counted else {
             return Ok((compile(ctx, text, convention)?, None));
         };
         *self.host.words.borrow_mut() = Some(counted.words);
         self.hook(&self.world.hooks.hide)?.call::<_, ()>(())?;
         let whole = [&*counted.opening, &counted.text, &counted.closing].concat();
-        let both: Array<'js> = evaluate(ctx, whole, convention)?;
+        let both: Array<'js> = match rounds_max {
+            None => evaluate(ctx, whole, convention)?,
+            Some(_) => {
+                prelude::own_function(ctx, loops::NO_CODE_FROM_TEXT)?.call::<_, ()>(())?;
+                let take_stop: Function<'js> = evaluate(ctx, whole, convention)?;
+                let host = Rc::clone(&self.world.host);
+                take_stop.call((Function::new(ctx.clone(), move || host.stop_looping())?,))?
+            }
+        };
         let first_line = first_line + counted.opening.len() - OPENING.len();
         *self.host.shifts.borrow_mut() = Shifts { first_line, marks: counted.marks };
         Ok((both.get(1)?, Some(both.get(0)?)))
@@ -398,7 +409,7 @@ impl<'js> Session<'_, 'js> {
         };
         let json = match &self.order.manner {
             Manner::Journalled(_) => convert::to_named_json(self.ctx, value),
-            Manner::Hosted(_) => convert::to_json(self.ctx, value),
+            Manner::Hosted(_) => convert::to_json_within(self.ctx, value, HOST_PAYLOAD_BYTES_MAX),
         };
         match json {
             Ok(json) => Ending::Value(json),

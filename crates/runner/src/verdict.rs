@@ -66,6 +66,9 @@ impl Verdict<'_> {
         let failed = thrown.map(|thrown| self.threw(thrown));
         match (failed, &self.order.manner) {
             (Some(failed), _) if failed.limit.is_some() => failed,
+            (None, Manner::Hosted(_)) if matches!(why, NotJson::TooLarge(..)) => {
+                failure::serialization(why, None)
+            }
             (_, Manner::Hosted(_)) => failure::plain("serialization", failure::NO_JSON),
             (Some(failed), Manner::Journalled(_)) => {
                 failure::serialization(why, Some(&failed.message))
@@ -99,6 +102,9 @@ impl Verdict<'_> {
 
 /// The time that the program was given is over.
 pub(crate) fn out_of_time(world: &World, order: &Order) -> Failed<'static> {
+    if let Some(max) = order.loop_rounds_max().filter(|_| world.host.has_looped_too_often()) {
+        return failure::rounds_limit(max);
+    }
     match &order.manner {
         Manner::Journalled(_) => failure::cpu_limit(order.cpu_ms(world.host.inputs())),
         Manner::Hosted(_) => failure::deadline(),

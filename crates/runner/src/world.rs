@@ -212,6 +212,24 @@ impl World {
         self.heap.has_reached(limit - limit / 8)
     }
 
+    /// Whether three quarters of that were in use at some time. The engine's own count, which it holds against the limit,
+    /// is higher than the heap's where blocks are small.
+    pub(crate) fn has_used_much(&self, bytes: u64) -> bool {
+        let limit = bytes.max(MEMORY_BYTES_MIN);
+        self.heap.has_reached(limit - limit / 4)
+    }
+
+    /// Whether nearly all of that is in use now, by the engine's own count, after what can be freed is freed.
+    pub(crate) fn is_full(&self, bytes: u64) -> bool {
+        let limit = bytes.max(MEMORY_BYTES_MIN);
+        if !self.has_used_much(bytes) {
+            return false;
+        }
+        self.runtime.run_gc();
+        let used = self.runtime.memory_usage().malloc_size;
+        u64::try_from(used).unwrap_or(0) > limit - limit / 8
+    }
+
     /// Lets us speak about a guest that has used up its memory.
     pub(crate) fn lend_memory(&self, bytes: u64) {
         self.runtime.set_memory_limit(size(

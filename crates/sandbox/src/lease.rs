@@ -146,6 +146,11 @@ impl Lease {
         if self.is_link_over { Err(Gone) } else { Ok(()) }
     }
 
+    /// From now on the runner may write lines of this length. The engine's own are bounded by the usual one.
+    pub const fn set_line_bytes_max(&mut self, line_bytes_max: usize) {
+        self.lines.set_line_bytes_max(line_bytes_max);
+    }
+
     /// The next line, or the end. Sends what waits meanwhile. Dropping the future loses nothing.
     pub async fn receive(&mut self) -> Received<'_> {
         match self.fill().await {

@@ -3,6 +3,7 @@
 
 use crate::app::App;
 use crate::auth::RequestAdmission;
+use crate::doors::enclave;
 use crate::error::Problem;
 use crate::{body, discreet};
 use axum::extract::{MatchedPath, Request, State};
@@ -38,6 +39,7 @@ pub(crate) async fn guarded<F: Future<Output = Response>>(
 ) -> Response {
     let method = known(request.method());
     let origin = request.headers().get(ORIGIN).cloned();
+    let is_enclave = enclave::is_enclave_path(request.uri().path());
     let mut response = match app.admission.admit(&request) {
         Err(problem) => problem.into_response(),
         Ok(()) => {
@@ -57,13 +59,18 @@ pub(crate) async fn guarded<F: Future<Output = Response>>(
             response
         }
     };
+    if is_enclave {
+        response = enclave::in_enclave_words(response).await;
+    }
     let headers = response.headers_mut();
     headers.reserve(N_HEADERS);
     headers.append(VARY, HeaderValue::from_static("Origin"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     // A URL may hold a token.
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if !(is_enclave && headers.contains_key(CACHE_CONTROL)) {
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
     let status = response.status().as_u16();
     tracing::debug!(method, route, status, "answered");
     app.metrics.count_request(method, route, status);

@@ -7,7 +7,7 @@ mod found;
 mod labelled;
 mod section;
 
-use crate::envelope::Trouble;
+use crate::envelope::{self, Trouble};
 use crate::suggest::suggest;
 use crate::{Connection, Integration, Owner, Request, Slug, Source};
 use futures_util::FutureExt as _;
@@ -252,6 +252,20 @@ impl Catalogue {
                 future::ready(outcome).boxed()
             }
         }
+    }
+
+    /// The same for a program that wants the tool's own value, and has failures thrown.
+    pub fn call_unwrapped(&self, request: Request) -> BoxFuture<'static, CallOutcome> {
+        let snapshot = self.snapshot();
+        let is_enveloped = match snapshot.find(&request.tool) {
+            Some(found) => found.is_enveloped(),
+            None => snapshot.is_enveloped(&request.tool),
+        };
+        let calling = self.call(request);
+        if !is_enveloped {
+            return calling;
+        }
+        calling.map(envelope::unwrapped_outcome).boxed()
     }
 
     /// The tool at a path.

@@ -172,13 +172,53 @@ async fn run(
     };
     if !status.success() {
         let words = String::from_utf8_lossy(&words).trim().to_owned();
-        let why =
-            if words.is_empty() { format!("The program ended with {status}.") } else { words };
-        let details = serde_json::json!({ "exitCode": status.code() });
+        let failed = failed_words(&words, &printed);
+        let why = match (&failed, words.is_empty()) {
+            (Some(failed), _) => failed.message.clone(),
+            (None, true) => format!("The program ended with {status}."),
+            (None, false) => words,
+        };
+        let mut details = serde_json::json!({ "exitCode": status.code() });
+        if let Some(failed) = failed {
+            details["code"] = failed.code.into();
+        }
         return Err(Trouble { details: Some(details), ..Trouble::new("command_failed", why) });
     }
     let text = String::from_utf8_lossy(&printed).into_owned();
     Ok(result(text))
+}
+
+/// The code and the sentence that a failing program gave its failure.
+#[derive(Debug, PartialEq)]
+struct FailedWords {
+    code: String,
+    message: String,
+}
+
+/// What a failing program says of its failure where it gives it a code: `{"code", "message"}`, alone or as `error`, in
+/// the last line that it printed beside its result or else in its result; or `E_CODE: sentence` as its only line.
+fn failed_words(words: &str, printed: &[u8]) -> Option<FailedWords> {
+    let last = words.lines().next_back().unwrap_or_default().trim();
+    coded_json(words).or_else(|| coded_json(last)).or_else(|| coded_line(words)).or_else(|| {
+        let printed =
+            std::str::from_utf8(printed).ok().filter(|text| text.len() <= LINE_BYTES_MAX)?;
+        coded_json(printed.trim())
+    })
+}
+
+fn coded_json(text: &str) -> Option<FailedWords> {
+    let said: Value = serde_json::from_str(text).ok()?;
+    let said = said.get("error").filter(|error| error.is_object()).unwrap_or(&said);
+    let code = said["code"].as_str().filter(|code| !code.is_empty())?;
+    let message = said["message"].as_str().unwrap_or(code);
+    Some(FailedWords { code: code.to_owned(), message: message.to_owned() })
+}
+
+fn coded_line(words: &str) -> Option<FailedWords> {
+    let (code, message) = words.split_once(": ").filter(|_| !words.contains('\n'))?;
+    let fits = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    let is_code = code.starts_with("E_") && code.len() > 2 && code.chars().all(fits);
+    is_code.then(|| FailedWords { code: code.to_owned(), message: message.to_owned() })
 }
 
 /// JSON where it is JSON, text where it is not, nothing where there is nothing.
@@ -331,6 +371,25 @@ fn text(value: &Value) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_failing_program_gives_its_failure_a_code_in_json_or_in_a_line() {
+        let said = |code: &str, message: &str| {
+            Some(FailedWords { code: code.into(), message: message.into() })
+        };
+        let cases = [
+            (r#"{"code":"E_A","message":"no"}"#, "", said("E_A", "no")),
+            ("a warning\n{\"error\":{\"code\":\"x\"}}", "", said("x", "x")),
+            ("E_CUSTOM: it failed", "", said("E_CUSTOM", "it failed")),
+            ("it failed", r#"{"code":"E_B","message":"printed"}"#, said("E_B", "printed")),
+            ("error: it failed", "", None),
+            ("E_A: one\ntwo", "", None),
+            (r#"{"code":7}"#, "[1]", None),
+        ];
+        for (words, printed, expected) in cases {
+            assert_eq!(failed_words(words, printed.as_bytes()), expected, "{words}");
+        }
+    }
 
     fn tool(argv: &[&str]) -> CommandTool {
         CommandTool {

@@ -2,7 +2,9 @@
 
 use crate::Refused;
 use crate::http::scopes;
-use lifecycle::{Failure, Json};
+use lifecycle::{CallOutcome, Failure, FailureCode, Json};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 /// Longest message of an error: some servers put a whole web page there.
@@ -77,6 +79,72 @@ pub(crate) fn recovery() -> Value {
     })
 }
 
+/// The value in an envelope, or the failure that it tells of. What is no envelope is a value.
+pub fn unwrapped(told: &Json) -> Result<Json, Failure> {
+    let Ok(envelope) = serde_json::from_str::<Envelope<'_>>(told.text()) else {
+        return Ok(told.clone());
+    };
+    match (envelope.ok, envelope.data, envelope.error) {
+        (true, data, _) => Ok(data.map_or_else(Json::null, |data| Json::from(data.to_owned()))),
+        (false, _, Some(error)) => Err(thrown(error)),
+        (false, _, None) => Ok(told.clone()),
+    }
+}
+
+/// How a call ended, for a program that wants the tool's own value and has failures thrown.
+pub(crate) fn unwrapped_outcome(outcome: CallOutcome) -> CallOutcome {
+    match outcome {
+        CallOutcome::Returned { value: Some(told) } => match unwrapped(&told) {
+            Ok(value) => CallOutcome::Returned { value: Some(value) },
+            Err(failure) => CallOutcome::Failed(failure),
+        },
+        other @ (CallOutcome::Returned { value: None }
+        | CallOutcome::Failed(_)
+        | CallOutcome::Unknown) => other,
+    }
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    ok: bool,
+    #[serde(borrow, default)]
+    data: Option<&'a RawValue>,
+    #[serde(default)]
+    error: Option<Value>,
+}
+
+/// A tool's "no" as a failure. The details have the code that the tool gave it, else the envelope's word.
+fn thrown(error: Value) -> Failure {
+    let word = error["code"].as_str().unwrap_or("tool_failed");
+    let message = error["message"].as_str().unwrap_or("The tool failed.").to_owned();
+    let own = own_code(&error).unwrap_or_else(|| word.to_owned());
+    let code = match word {
+        "tool_not_found" => FailureCode::ToolNotFound,
+        "invalid_tool_arguments" => FailureCode::Validation,
+        _ => FailureCode::Tool,
+    };
+    let mut details = error.get("details").filter(|details| details.is_object()).cloned();
+    let details = details.get_or_insert_with(|| json!({}));
+    details["code"] = own.into();
+    if let Some(status) = error.get("status") {
+        details["status"] = status.clone();
+    }
+    let details = Json::from_value(details).ok();
+    Failure { details, ..Failure::new(code, message) }
+}
+
+/// Longest code that a tool gives its failure.
+const OWN_CODE_BYTES_MAX: usize = 100;
+
+/// The code in what a failed tool said: beside its sentence, in its error, or in the structured part of its answer.
+fn own_code(error: &Value) -> Option<String> {
+    const PLACES: [&str; 5] =
+        ["/code", "/error/code", "/body/code", "/body/error/code", "/structuredContent/code"];
+    let details = error.get("details")?;
+    let code = PLACES.iter().find_map(|place| details.pointer(place)?.as_str())?;
+    (1..=OWN_CODE_BYTES_MAX).contains(&code.len()).then(|| code.to_owned())
+}
+
 /// Where the details of a refusal say which scopes would be enough, with spaces between them.
 pub(crate) const WANTED_SCOPES: &str = "wantedScopes";
 
@@ -115,6 +183,43 @@ mod tests {
         assert_eq!(
             trouble.told().text(),
             r#"{"error":{"code":"upstream_http_error","message":"gone","status":404},"ok":false}"#
+        );
+    }
+
+    #[test]
+    fn an_envelope_is_unwrapped_to_its_value_or_to_a_failure_with_its_code() {
+        let value = |text: &str| {
+            unwrapped(&Json::parse(text.into()).unwrap()).map_err(|failure| {
+                let details: Value = serde_json::from_str(failure.details.unwrap().text()).unwrap();
+                (failure.code, failure.message, details["code"].as_str().unwrap().to_owned())
+            })
+        };
+        assert_eq!(
+            value(r#"{"ok":true,"data":{"sum":42},"http":{}}"#).unwrap().text(),
+            r#"{"sum":42}"#
+        );
+        for plain in ["[1]", r#"{"ok":1}"#, r#"{"ok":false}"#, "\"\\ud800\""] {
+            assert_eq!(value(plain).unwrap().text(), plain);
+        }
+        let cases = [
+            (Trouble::new("command_failed", "no"), FailureCode::Tool, "command_failed"),
+            (Trouble::new("tool_not_found", "no"), FailureCode::ToolNotFound, "tool_not_found"),
+            (
+                Trouble::new("invalid_tool_arguments", "no"),
+                FailureCode::Validation,
+                "invalid_tool_arguments",
+            ),
+        ];
+        for (trouble, code, own) in cases {
+            assert_eq!(value(trouble.told().text()), Err((code, "no".into(), own.into())));
+        }
+        let custom = Trouble {
+            details: Some(json!({"body": {"error": {"code": "E_X"}}})),
+            ..Trouble::new("upstream_http_error", "no")
+        };
+        assert_eq!(
+            value(custom.told().text()),
+            Err((FailureCode::Tool, "no".into(), "E_X".into()))
         );
     }
 

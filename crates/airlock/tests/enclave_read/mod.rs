@@ -6,9 +6,32 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
+/// A server without enclave tools of its own: callers run what the catalogue does not have.
 pub(crate) fn start() -> (tempfile::TempDir, Served) {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::start(folder.path(), &["--enclave-tool", "add=demo.add"]);
+    let served = Served::start(folder.path(), &[]);
+    (folder, served)
+}
+
+/// A server with the tools of `ADD`, `FAIL` and others under aliases, from programs.
+pub(crate) fn start_with_tools() -> (tempfile::TempDir, Served) {
+    let folder = tempfile::tempdir().unwrap();
+    let script = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let add = script("add.sh", "echo '{\"sum\":42}'");
+    let fail =
+        script("fail.sh", "echo '{\"code\":\"E_CUSTOM\",\"message\":\"kaput\"}' >&2; exit 3");
+    let file = folder.path().join("airlock.toml");
+    let text = format!(
+        "[enclave.tools]\nadd = 't.org.main.add'\nplus = 't.org.main.add'\nfail = 't.org.main.fail'\nlocked = 'l.org.main.add'\ngone = 't.org.main.gone'\nsleep = 'demo.sleep'\n\
+         [sources.t.tools.add]\nargv = ['sh', '{add}']\nasks = false\n[sources.t.tools.fail]\nargv = ['sh', '{fail}']\nasks = false\n\
+         [sources.l.tools.add]\nargv = ['sh', '{add}']\nasks = false\n[connections.l.main]\nenv = {{ KEY = 'env:NO_SUCH_VARIABLE_OF_A_TEST' }}\n"
+    );
+    std::fs::write(&file, text).unwrap();
+    let served = Served::start(&folder.path().join("data"), &["--config", file.to_str().unwrap()]);
     (folder, served)
 }
 

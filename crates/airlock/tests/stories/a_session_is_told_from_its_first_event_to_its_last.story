@@ -10,9 +10,11 @@ program  console.log("hello"); console.warn("careful"); emit({ n: 1 });
 3 log {"level":"warn","message":"careful"}
 4 partial_result {"data":{"n":1},"hasNext":true,"path":["0"]}
 5 tool_call {"args":{"limit":2},"callId":"c_1","tool":"users:list","toolName":"users:list"}
-6 tool_result_applied {"callId":"c_1","ok":true}
-7 tool_call {"args":null,"callId":"c_2","tool":"mail.count","toolName":"mail.count"}
-8 tool_progress {"callId":"c_2","elapsedMs":"…","phase":"connecting"}
-9 tool_progress {"bytesReceived":1,"callId":"c_2","elapsedMs":"…","phase":"receiving"}
-10 tool_result_applied {"callId":"c_2","ok":true}
-11 final {"ok":true,"result":6,"stats":{"duration":"…","durationMs":"…","iterationCount":2,"stdoutBytes":12,"toolCallCount":2}}
+6 tool_progress {"callId":"c_1","elapsedMs":"…","phase":"connecting"}
+7 tool_progress {"callId":"c_1","elapsedMs":"…","phase":"processing"}
+8 tool_result_applied {"callId":"c_1","ok":true}
+9 tool_call {"args":null,"callId":"c_2","tool":"mail.count","toolName":"mail.count"}
+10 tool_progress {"callId":"c_2","elapsedMs":"…","phase":"connecting"}
+11 tool_progress {"callId":"c_2","elapsedMs":"…","phase":"processing"}
+12 tool_result_applied {"callId":"c_2","ok":true}
+13 final {"ok":true,"result":6,"stats":{"duration":"…","durationMs":"…","iterationCount":2,"stdoutBytes":12,"toolCallCount":2}}

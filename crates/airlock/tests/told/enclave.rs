@@ -5,7 +5,8 @@ use super::{Plot, Server};
 use engine::{Clock, Engine, Start};
 use futures_util::StreamExt as _;
 use lifecycle::{
-    CallOutcome, CallerName, ExecutionId, Failure, FailureCode, Json, LimitKind, Seq, Terms,
+    CallOutcome, CallerName, CallerRuns, CodeDialect, ExecutionId, Failure, FailureCode, Json,
+    LimitKind, Seq, Terms,
 };
 use protocols::enclave::{
     Kind, Note, SessionId, Telling, Told, execution_of, inbound, parse_call_name,
@@ -21,7 +22,8 @@ pub(crate) async fn tell(plot: &Plot) -> String {
     let create = inbound::create(body.to_string().as_bytes()).unwrap();
     let (session, caller) = (SessionId::parse("s_story").unwrap(), CallerName("teller".into()));
     let note = Some(Note::new(&session, create.heartbeat_ms).json());
-    let terms = Terms { caller_runs: create.caller_runs, note, ..Terms::default() };
+    let caller_runs = create.caller_runs.unwrap_or(CallerRuns::Anything);
+    let terms = Terms { caller_runs, codes: CodeDialect::Enclave, note, ..Terms::default() };
     let execution = execution_of(&caller, &session);
     let start = Start { program: create.program, caller, limits: create.limits };
     server.engine.submit_as(execution, start, terms).await.unwrap();

@@ -55,6 +55,10 @@ impl Session {
         if let Some(limits) = request.limits {
             body["limits"] = limits;
         }
+        if !request.tools.is_empty() {
+            // A server with tools of its own lets callers run only those that they name.
+            body["tools"] = request.tools.keys().map(String::as_str).collect();
+        }
         if let Some(filter) = &client.options.filter {
             body["filter"] = filter.clone();
         }

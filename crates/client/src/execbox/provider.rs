@@ -7,7 +7,7 @@ use super::types::{self, Signature};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use lifecycle::Json;
-use protocols::execbox::PAYLOAD_BYTES_MAX;
+use protocols::execbox::HOST_PAYLOAD_BYTES_MAX;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -314,8 +314,8 @@ impl ResolvedTool {
         };
         // A runner drops a longer message, and its guest would wait until the time is up.
         let n_bytes = result.text().len();
-        if n_bytes > PAYLOAD_BYTES_MAX {
-            let limit = format!("{n_bytes} bytes, {PAYLOAD_BYTES_MAX} at most");
+        if n_bytes > HOST_PAYLOAD_BYTES_MAX {
+            let limit = format!("{n_bytes} bytes, {HOST_PAYLOAD_BYTES_MAX} at most");
             return Err(refused(format!("Tool {original} returned {limit}")));
         }
         Ok(result)

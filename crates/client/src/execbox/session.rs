@@ -7,7 +7,7 @@ use super::transport::{Ended, Incoming, Outgoing, Transport};
 use super::wire;
 use futures_util::FutureExt as _;
 use protocols::execbox::wire::{CallFailure, Cancel, Execute, RawJson, ToolResult};
-use protocols::execbox::{FromRunner, MESSAGE_BYTES_MAX, ToRunner};
+use protocols::execbox::{FromRunner, HOST_MESSAGE_BYTES_MAX, ToRunner};
 use std::io;
 use std::pin::pin;
 use std::time::Duration;
@@ -303,8 +303,8 @@ fn execute_line(id: &str, execution: &Execution) -> Result<Vec<u8>, Failure> {
         providers: RawJson::from(&providers),
         airlock: None,
     }));
-    if line.len() > MESSAGE_BYTES_MAX {
-        let limit = format!("{} bytes, {MESSAGE_BYTES_MAX} at most", line.len());
+    if line.len() > HOST_MESSAGE_BYTES_MAX {
+        let limit = format!("{} bytes, {HOST_MESSAGE_BYTES_MAX} at most", line.len());
         return Err(Failure::internal(format!("program and tools have {limit}")));
     }
     Ok(line)

@@ -110,7 +110,7 @@ impl Actor {
     }
 
     fn admit_with_revision(&self, call: &Call, args: &Json) -> Admission {
-        let mut admission = self.admit(&call.tool, args);
+        let mut admission = self.admit_as(&call.tool, call.alias.as_ref(), args);
         if let Admission::Fit { revision, .. } = &mut admission {
             *revision = self.shared.config.catalogue.revision(&call.tool);
         }

@@ -3,9 +3,10 @@
 
 use crate::capacity::OfferedRunner;
 use lifecycle::{
-    BadToolPath, CallId, CallOutcome, Entry, Failure, FailureCode, Input, InputIndex, Json,
-    LimitKind, LogLevel, OutputMark, Prepared, State, TimerId, Timestamp, ToolPath,
+    BadToolPath, CallId, CallOutcome, CodeDialect, Entry, Failure, FailureCode, Input, InputIndex,
+    Json, LimitKind, LogLevel, OutputMark, Prepared, State, TimerId, Timestamp, ToolPath,
 };
+use protocols::enclave;
 use protocols::execbox::wire::{
     Airlock, CallFailure, Execute, Failed, Options, RawJson, Sync, TimerFired, ToolResult,
 };
@@ -44,6 +45,8 @@ pub(super) struct Guest {
     pub(super) held: Option<OfferedRunner>,
     /// When it was brought back after others had its runner, and the processor time that this took.
     pub(super) came_back: Option<(Timestamp, Duration)>,
+    /// Whose words the program reads as the codes of failed calls.
+    codes: CodeDialect,
 }
 
 /// How much of a program a new runner repeats, and what the program used before.
@@ -107,6 +110,8 @@ impl Guest {
                 replay_inputs: inputs,
                 replay_cpu_ms: REPLAY_CPU_MS_MIN + REPLAY_CPU_MS_PER_INPUT * n_inputs,
                 crowded: lease.is_crowded(),
+                loop_rounds_max: (limits.loop_rounds_max < u64::MAX)
+                    .then_some(limits.loop_rounds_max),
             }),
         });
         push(&mut lease, &execute);
@@ -122,6 +127,7 @@ impl Guest {
             replayed: inputs,
             held: None,
             came_back: None,
+            codes: origin.terms.codes,
         })
     }
 
@@ -153,7 +159,7 @@ impl Guest {
             Input::Fired(timer) => ToRunner::TimerFired(TimerFired { timer, at }),
             Input::Settled(call, outcome) => ToRunner::ToolResult(ToolResult {
                 call_id: call.to_string().into(),
-                outcome: result_of(outcome),
+                outcome: result_of(outcome, self.codes),
                 at: Some(at),
             }),
         };
@@ -268,12 +274,21 @@ fn push(lease: &mut Lease, message: &ToRunner<'_>) {
     let _ = lease.push(&line);
 }
 
-fn result_of(outcome: &CallOutcome) -> Result<Option<RawJson<'_>>, CallFailure<'_>> {
+fn result_of(
+    outcome: &CallOutcome,
+    codes: CodeDialect,
+) -> Result<Option<RawJson<'_>>, CallFailure<'_>> {
     match outcome {
         CallOutcome::Returned { value } => Ok(value.as_ref().map(RawJson::from)),
         CallOutcome::Failed(failure) => Err(CallFailure {
-            code: tools_own_code(failure).unwrap_or_else(|| code_word(failure.code)),
-            message: Cow::Borrowed(&failure.message),
+            code: tools_own_code(failure).unwrap_or_else(|| match codes {
+                CodeDialect::Journal => code_word(failure.code),
+                CodeDialect::Enclave => enclave::call_code(&untitled(failure)).into(),
+            }),
+            message: match codes {
+                CodeDialect::Journal => Cow::Borrowed(&failure.message),
+                CodeDialect::Enclave => enclave::call_message(failure),
+            },
             name: failure.name.as_deref().map(Cow::Borrowed),
             details: failure.details.as_ref().map(RawJson::from),
         }),
@@ -286,19 +301,42 @@ fn result_of(outcome: &CallOutcome) -> Result<Option<RawJson<'_>>, CallFailure<'
     }
 }
 
+/// The failure without the code that a tool gave it, which is not for programs here.
+fn untitled(failure: &Failure) -> Failure {
+    Failure::new(failure.code, String::new())
+}
+
+/// What a program's own account of its failure means. A failed call that the program did not catch comes back with the
+/// code that it was given.
+pub(super) fn in_own_words(mut failure: Failure, codes: CodeDialect) -> Failure {
+    let own = match codes {
+        CodeDialect::Journal => None,
+        CodeDialect::Enclave => given_code(&failure).and_then(|code| enclave::call_failure(&code)),
+    };
+    if let Some(code) = own {
+        (failure.code, failure.details) = (code, None);
+    }
+    failure
+}
+
 /// Longest code of a tool's own that programs are shown.
 const OWN_CODE_BYTES_MAX: usize = 100;
 
 /// The code that a failed tool gave itself, unless it is one of our words.
 fn tools_own_code(failure: &Failure) -> Option<Cow<'static, str>> {
+    let code = given_code(failure)?;
+    let fits = (1..=OWN_CODE_BYTES_MAX).contains(&code.len());
+    (fits && ours(&code).is_none()).then_some(Cow::Owned(code))
+}
+
+/// The code in the details of a tool's failure.
+fn given_code(failure: &Failure) -> Option<String> {
     if failure.code != FailureCode::Tool {
         return None;
     }
     let details = failure.details.as_ref()?;
     let details: serde_json::Value = serde_json::from_str(details.text()).ok()?;
-    let code = details.get("code")?.as_str()?;
-    let fits = (1..=OWN_CODE_BYTES_MAX).contains(&code.len());
-    (fits && ours(code).is_none()).then(|| Cow::Owned(code.to_owned()))
+    Some(details.get("code")?.as_str()?.to_owned())
 }
 
 /// The failure code that a word is.
@@ -376,6 +414,7 @@ fn failure_of(failed: &Failed<'_>) -> (Failure, Option<LimitKind>) {
     };
     let limit = match (failed.limit.as_deref(), failure.code) {
         (Some("cpu"), _) => Some(LimitKind::Cpu),
+        (Some("rounds"), _) => Some(LimitKind::Rounds),
         (_, FailureCode::MemoryLimit) => Some(LimitKind::Memory),
         _ => None,
     };

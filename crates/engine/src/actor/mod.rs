@@ -416,7 +416,11 @@ impl Actor {
             person: self.asking.person(call),
             progress: at_work.reporter.measured(self.telling.progress(call), &self.shared),
         };
-        let calling = self.shared.config.catalogue.call(request);
+        let catalogue = &self.shared.config.catalogue;
+        let calling = match &known.alias {
+            Some(_) => catalogue.call_unwrapped(request),
+            None => catalogue.call(request),
+        };
         at_work.push(calling.map(move |outcome| (call, CallEnd::Returned(outcome))).boxed());
         self.looking.dispatched();
     }

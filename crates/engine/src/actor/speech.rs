@@ -1,7 +1,7 @@
 //! What the guest's side says, turned into intents.
 
 use super::Actor;
-use super::guest::Said;
+use super::guest::{Said, in_own_words};
 use lifecycle::{
     Admission, CallId, Convention, Failure, FailureCode, Intent, Json, LimitKind, Nature, Phase,
     Rejection, Runs, ToolPath, Traits, Verdict,
@@ -18,9 +18,9 @@ impl Actor {
         let intent = match said {
             Said::Ready(prepared) => Intent::Ready(prepared),
             Said::Called { call, tool, args, line } => {
-                let tool = self.meant(tool);
-                let admission = self.admission(call, &tool, &args);
-                Intent::Call { call, tool, args, line, admission }
+                let (tool, alias) = self.resolve(tool);
+                let admission = self.admission(call, (&tool, alias.as_ref()), &args);
+                Intent::Call { call, tool, args, line, alias, admission }
             }
             Said::Logged { mark, level, line } => Intent::Log { mark, level, line },
             Said::Emitted { mark, item } => Intent::Emit { mark, item },
@@ -45,7 +45,12 @@ impl Actor {
             }
             Said::Done(Ok(value)) => Intent::Finish { result: Ok(value), active_ms },
             Said::Done(Err((_, Some(limit)))) => Intent::Expire { limit, active_ms },
-            Said::Done(Err((failure, None))) => Intent::Finish { result: Err(failure), active_ms },
+            Said::Done(Err((failure, None))) => {
+                let origin = self.ledger.state.origin.as_ref();
+                let codes = origin.map(|origin| origin.terms.codes).unwrap_or_default();
+                let failure = in_own_words(failure, codes);
+                Intent::Finish { result: Err(failure), active_ms }
+            }
             Said::Nonsense(what) => return self.went_astray(Rejection::Unruly(what)),
             Said::Gone(exit) => return self.lost(&exit),
         };
@@ -83,15 +88,20 @@ impl Actor {
         admission
     }
 
-    /// The tool that the program means.
-    fn meant(&self, said: ToolPath) -> ToolPath {
+    /// The tool that the program means, and the alias by which it does, if it used one.
+    fn resolve(&self, said: ToolPath) -> (ToolPath, Option<ToolPath>) {
         match &self.ledger.state.origin {
-            Some(origin) => origin.terms.meant(&said).clone(),
-            None => said,
+            Some(origin) => origin.terms.resolve(said),
+            None => (said, None),
         }
     }
 
-    fn admission(&self, call: CallId, tool: &ToolPath, args: &Json) -> Admission {
+    fn admission(
+        &self,
+        call: CallId,
+        (tool, alias): (&ToolPath, Option<&ToolPath>),
+        args: &Json,
+    ) -> Admission {
         let (state, catalogue) = (&self.ledger.state, &self.shared.config.catalogue);
         // A call that replay makes again is judged by what was recorded, not by today's catalogue.
         if state.calls.contains_key(&call) {
@@ -103,14 +113,14 @@ impl Actor {
             let traits = Traits::lasting(false);
             return Admission::Fit { nature, traits, about: None, revision: None };
         }
-        let admission = self.admit(tool, args);
+        let admission = self.admit_as(tool, alias, args);
         let is_executor = state
             .origin
             .as_ref()
             .is_some_and(|origin| origin.program.convention == Convention::ExplicitReturn);
         // Programs of the other protocols expect an exception.
         match &admission {
-            Admission::Unfit(failure) if is_executor => {
+            Admission::Unfit(failure) if is_executor && alias.is_none() => {
                 let value = catalogue.unknown_namespace_value(tool, failure);
                 value.map_or(admission, Admission::Told)
             }
@@ -118,6 +128,23 @@ impl Actor {
             | Admission::Told(_)
             | Admission::Unavailable(_)
             | Admission::Fit { .. } => admission,
+        }
+    }
+
+    /// The same for a call by an alias, if it is one: its result is the tool's own value, and its failure is thrown.
+    pub(super) fn admit_as(
+        &self,
+        tool: &ToolPath,
+        alias: Option<&ToolPath>,
+        args: &Json,
+    ) -> Admission {
+        let admission = self.admit(tool, args);
+        match (admission, alias) {
+            (Admission::Told(told), Some(_)) => match tools::envelope::unwrapped(&told) {
+                Ok(_) => Admission::Told(told),
+                Err(failure) => Admission::Unfit(failure),
+            },
+            (admission, _) => admission,
         }
     }
 

@@ -142,8 +142,10 @@ impl Actor {
             return self.not_restored(lifecycle::Rejection::Diverged { what });
         }
         for call in self.ledger.state.calls_overdue(now) {
-            let ms = self.ledger.state.limits().call_ms_max;
-            let sentence = format!("The tool did not answer within {ms} ms.");
+            let state = &self.ledger.state;
+            let Some(known) = state.calls.get(&call) else { continue };
+            let (tool, ms) = (known.said(), state.limits().call_ms_max);
+            let sentence = format!("Tool \"{tool}\" did not answer within {ms} ms.");
             let failure = Failure::new(FailureCode::Timeout, sentence);
             self.settle(call, CallOutcome::Failed(failure));
         }

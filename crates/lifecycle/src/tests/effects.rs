@@ -36,8 +36,14 @@ fn table() -> Vec<(Event, EventTraits)> {
     use Strength::{Synced, Written};
     let mark = OutputMark::default();
     let outcome = CallOutcome::Returned { value: None };
-    let made =
-        Event::CallMade { call: CALL, tool: tool("a"), args: json("1"), nature: READS, line: None };
+    let made = Event::CallMade {
+        call: CALL,
+        tool: tool("a"),
+        args: json("1"),
+        nature: READS,
+        line: None,
+        alias: None,
+    };
     let prepared = Prepared { text: None, prelude: 1, fingerprint: "f".into() };
     let end = Outcome::Completed { value: None };
     let row = |event, effect, can_wait, is_input, strength| {

@@ -143,7 +143,7 @@ fn a_call_that_goes_nowhere_is_settled_as_the_catalogue_says() {
         let mut script = ExecutionScript::started();
         let events = script.submit(make_call(1, "mail.send", "{}", admission));
         let (call, tool, args) = (CallId(1), tool("mail.send"), json("{}"));
-        let made = Event::CallMade { call, tool, args, nature: READS, line: None };
+        let made = Event::CallMade { call, tool, args, nature: READS, line: None, alias: None };
         assert_eq!(events, [made, expected]);
     }
     let mut blocked = ExecutionScript::under(&[("mail.*", Action::Block)]);

@@ -153,7 +153,7 @@ fn form(message: &str) -> Wish {
 
 fn make_call(call: u32, path: &str, args: &str, admission: Admission) -> Intent {
     let (call, tool, args) = (CallId(call), tool(path), json(args));
-    Intent::Call { call, tool, args, line: None, admission }
+    Intent::Call { call, tool, args, line: None, alias: None, admission }
 }
 
 fn settle(call: u32, result: Option<&str>) -> Intent {

@@ -250,6 +250,7 @@ fn every_limit_ends_the_program_with_its_code_and_sentence() {
         log_bytes_max: 9,
         idle_ms_max: 10,
         grace_ms_max: 11,
+        loop_rounds_max: 12,
         ..Limits::default()
     };
     use FailureCode::{LimitExceeded, MemoryLimit, Timeout};
@@ -265,6 +266,7 @@ fn every_limit_ends_the_program_with_its_code_and_sentence() {
         (LimitKind::Logs, "logs", LimitExceeded, "printed more than 9 bytes"),
         (LimitKind::Idle, "idle", Timeout, "waited longer than 10 ms for its caller"),
         (LimitKind::Grace, "grace", Timeout, "ran 11 ms while nobody listened"),
+        (LimitKind::Rounds, "rounds", LimitExceeded, "went round one loop more than 12 times"),
     ];
     for (limit, name, code, sentence) in cases {
         let mut script = ExecutionScript::within(limits);

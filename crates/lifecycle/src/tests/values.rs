@@ -121,7 +121,8 @@ fn terms_give_tools_other_names_and_say_which_the_caller_runs() {
     }
     let aliases = [(a.clone(), b.clone())].into();
     let terms = Terms { aliases, ..Terms::default() };
-    assert_eq!((terms.meant(&a), terms.meant(&b)), (&b, &b));
+    assert_eq!(terms.resolve(a.clone()), (b.clone(), Some(a)));
+    assert_eq!(terms.resolve(b.clone()), (b, None));
     let written = serde_json::to_string(&Terms::default()).unwrap();
     assert_eq!(serde_json::from_str::<Terms>(&written).unwrap(), Terms::default());
 }

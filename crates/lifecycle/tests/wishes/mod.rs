@@ -178,6 +178,7 @@ pub(crate) fn fitted(state: &State, wish: &Wish) -> Intent {
             tool: ToolPath::parse(["mail.send", "file.read"][usize::from(fit % 2)]).unwrap(),
             args: json(&args.to_string()),
             line: None,
+            alias: None,
             admission: admission(fit),
         },
         Wish::SetTimer { again, delay_ms } => Intent::SetTimer {

@@ -66,8 +66,8 @@ pub struct Create {
     pub heartbeat_ms: u64,
     /// What this reader wants to hear.
     pub filter: Option<Filter>,
-    /// Which unknown tools the caller runs.
-    pub caller_runs: CallerRuns,
+    /// Which unknown tools the caller runs, if the request says it.
+    pub caller_runs: Option<CallerRuns>,
     /// How it is to be sealed.
     pub encryption: Wanted,
 }
@@ -169,19 +169,27 @@ fn limits(request: &Members<'_>) -> Result<(Limits, u64), Refusal> {
         call_ms_max: ms(&["perToolDeadlineMs", "toolTimeoutMs"], 30_000)?,
         idle_ms_max: off(number(&["idleMs", "idleTimeoutMs"])?).unwrap_or(u64::MAX),
         grace_ms_max: ms(&["graceMs", "gracePeriodMs"], 60_000)?,
+        loop_rounds_max: number(&["maxIterations", "iterationLimit"])?.unwrap_or(u64::MAX),
         unawaited: Unawaited::Forget,
         ..Limits::default()
     };
     Ok((limits, heartbeat))
 }
 
-fn caller_runs(members: &Members<'_>) -> Result<CallerRuns, Refusal> {
+/// The name in `tools` that stands for every tool that the catalogue does not have.
+const ANY_TOOL: &str = "*";
+
+/// Which unknown tools the caller runs; `None` where the request does not say.
+fn caller_runs(members: &Members<'_>) -> Result<Option<CallerRuns>, Refusal> {
     let Some(names) = member::<Vec<String>>(members, "tools", "an array of strings")? else {
-        return Ok(CallerRuns::Anything);
+        return Ok(None);
     };
+    if names.iter().any(|name| name == ANY_TOOL) {
+        return Ok(Some(CallerRuns::Anything));
+    }
     let paths: Result<Vec<_>, _> = names.iter().map(|name| ToolPath::parse(name)).collect();
     match paths {
-        Ok(paths) if paths.len() <= CALLER_TOOLS_MAX => Ok(CallerRuns::These(paths)),
+        Ok(paths) if paths.len() <= CALLER_TOOLS_MAX => Ok(Some(CallerRuns::These(paths))),
         Ok(_) => {
             let what = format!("A caller names at most {CALLER_TOOLS_MAX} tools.");
             Err(Refusal::new("INVALID_REQUEST", what))

@@ -15,6 +15,7 @@ mod tests;
 mod told;
 pub mod wire;
 
+pub use codes::{call_code, call_failure, call_message};
 pub use filter::{BadFilter, Filter};
 pub use ids::{BadSessionId, SessionId, call_name, execution_of, is_session, iso, parse_call_name};
 pub use note::{Note, Sealed};

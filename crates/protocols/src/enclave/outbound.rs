@@ -1,6 +1,6 @@
 //! The journal, in enclave's words. Numbers are a function of the journal and of nothing else.
 
-use super::codes::code_of;
+use super::codes::{call_message, code_of, ending_of, reason_of};
 use super::wire::{
     About, CatalogChanged, DeadlineExceeded, Encryption, ErrorNotice, Failed, Final, Heartbeat,
     Limits, Log, PartialResult, SessionInit, Stats, Stdout, ToolCall, ToolProgress,
@@ -34,6 +34,8 @@ pub struct Telling {
 #[derive(Debug, Clone)]
 struct Made {
     tool: ToolPath,
+    /// Where the catalogue has it, if the program called it by an alias.
+    address: Option<ToolPath>,
     nature: Nature,
     at: Timestamp,
     told: bool,
@@ -142,8 +144,8 @@ impl Telling {
                 let payload = PartialResult { path, has_next: true, data: item };
                 vec![self.tell(at, Kind::PartialResult, &payload)]
             }
-            Event::CallMade { call, tool, args, nature, line: _ } => {
-                self.made(at, *call, tool, args, *nature)
+            Event::CallMade { call, tool, args, nature, alias, line: _ } => {
+                self.made(at, *call, (tool, alias.as_ref()), args, *nature)
             }
             Event::CallAsked(question) => {
                 let message = question.message.lines().next().unwrap_or_default();
@@ -224,6 +226,8 @@ impl Telling {
                 idle_ms: (limits.idle_ms_max < u64::MAX).then_some(limits.idle_ms_max),
                 grace_ms: limits.grace_ms_max,
                 heartbeat_interval_ms: note.heartbeat_ms,
+                max_iterations: (limits.loop_rounds_max < u64::MAX)
+                    .then_some(limits.loop_rounds_max),
             },
         };
         vec![self.tell(at, Kind::SessionInit, &payload)]
@@ -249,7 +253,7 @@ impl Telling {
         &mut self,
         at: Timestamp,
         call: CallId,
-        tool: &ToolPath,
+        (tool, alias): (&ToolPath, Option<&ToolPath>),
         args: &Json,
         nature: Nature,
     ) -> Vec<Told> {
@@ -257,25 +261,36 @@ impl Telling {
         let here = nature.runs == Runs::Here;
         // What the caller runs is told when it may run: somebody may have to agree first.
         let kept = (!here).then(|| args.clone());
-        let made = Made { tool: tool.clone(), nature, at, told: here, args: kept, said_bytes: 0 };
+        let said = alias.unwrap_or(tool).clone();
+        let address = alias.map(|_| tool.clone());
+        let told = here.then(|| self.called(at, call, (&said, address.as_ref()), args));
+        let made = Made { tool: said, address, nature, at, told: here, args: kept, said_bytes: 0 };
         self.calls.insert(call, made);
-        if here { vec![self.called(at, call, tool, args)] } else { vec![] }
+        told.into_iter().collect()
     }
 
-    fn called(&mut self, at: Timestamp, call: CallId, tool: &ToolPath, args: &Json) -> Told {
+    fn called(
+        &mut self,
+        at: Timestamp,
+        call: CallId,
+        (tool, address): (&ToolPath, Option<&ToolPath>),
+        args: &Json,
+    ) -> Told {
         let tool = tool.as_str();
         let call_id = call_name(self.execution, call);
-        self.tell(at, Kind::ToolCall, &ToolCall { call_id, tool_name: tool, tool, args })
+        let address = address.map(ToolPath::as_str);
+        self.tell(at, Kind::ToolCall, &ToolCall { call_id, tool_name: tool, tool, address, args })
     }
 
     fn dispatched(&mut self, at: Timestamp, call: CallId) -> Vec<Told> {
         let Some(made) = self.calls.get_mut(&call) else { return vec![] };
-        let (tool, args, elapsed_ms) = (made.tool.clone(), made.args.take(), at.ms_since(made.at));
-        if made.nature.runs == Runs::Here {
-            return vec![self.progress(at, call, "connecting", elapsed_ms, None)];
-        }
+        let (tool, address) = (made.tool.clone(), made.address.clone());
+        let (args, elapsed_ms) = (made.args.take(), at.ms_since(made.at));
         made.told = true;
-        args.map(|args| self.called(at, call, &tool, &args)).into_iter().collect()
+        let called = args.map(|args| self.called(at, call, (&tool, address.as_ref()), &args));
+        let phases = ["connecting", "processing"]
+            .map(|phase| self.progress(at, call, phase, elapsed_ms, None));
+        called.into_iter().chain(phases).collect()
     }
 
     /// Progress has no words here: they come as a log line that names the call.
@@ -284,7 +299,7 @@ impl Telling {
         made.said_bytes += text.len() as u64;
         let (bytes, elapsed_ms) = (made.said_bytes, at.ms_since(made.at));
         vec![
-            self.progress(at, call, "receiving", elapsed_ms, Some(bytes)),
+            self.progress(at, call, "processing", elapsed_ms, Some(bytes)),
             self.note(at, "info", text, call, None),
         ]
     }
@@ -298,21 +313,14 @@ impl Telling {
                 vec![self.note(at, "warn", &failure.message, call, None)]
             }
             CallOutcome::Failed(failure) => {
-                let code = &code_of(failure, None);
-                let error = Some(Failed { message: &failure.message, code, stack: None });
+                let (code, message) = (&code_of(failure, None), &call_message(failure));
+                let error = Some(Failed { message, code, reason: None, stack: None });
                 let applied = ToolResultApplied { call_id, ok: false, error };
                 vec![self.tell(at, Kind::ToolResultApplied, &applied)]
             }
-            CallOutcome::Returned { value } => {
-                let mut told = vec![];
-                if made.nature.runs == Runs::Here {
-                    let bytes = value.as_ref().map_or(0, |value| value.text().len() as u64);
-                    let elapsed_ms = at.ms_since(made.at);
-                    told.push(self.progress(at, call, "receiving", elapsed_ms, Some(bytes)));
-                }
+            CallOutcome::Returned { .. } => {
                 let applied = ToolResultApplied { call_id, ok: true, error: None };
-                told.push(self.tell(at, Kind::ToolResultApplied, &applied));
-                told
+                vec![self.tell(at, Kind::ToolResultApplied, &applied)]
             }
         }
     }
@@ -376,7 +384,8 @@ impl Telling {
             Outcome::Failed(failure) => {
                 self.standing = Standing::Failed;
                 let code = code_of(failure, self.reached);
-                (failure.message.clone(), code, failure.stack.as_deref())
+                let message = ending_of(failure, self.reached, &self.limits).into_owned();
+                (message, code, failure.stack.as_deref())
             }
             Outcome::Cancelled { by, reason } => {
                 self.standing = Standing::Cancelled;
@@ -388,7 +397,8 @@ impl Telling {
             }
         };
         let notice = self.notice(at, &message, &code, false);
-        let error = Some(Failed { message: &message, code: &code, stack });
+        let reason = reason_of(self.reached);
+        let error = Some(Failed { message: &message, code: &code, reason, stack });
         let ended = self.tell(at, Kind::Final, &Final { ok: false, result: None, error, stats });
         vec![notice, ended]
     }

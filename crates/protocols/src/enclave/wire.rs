@@ -44,6 +44,8 @@ pub struct Limits {
     pub idle_ms: Option<u64>,
     pub grace_ms: u64,
     pub heartbeat_interval_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_iterations: Option<u64>,
 }
 
 /// `stdout`.
@@ -82,6 +84,9 @@ pub struct ToolCall<'a> {
     pub call_id: String,
     pub tool_name: &'a str,
     pub tool: &'a str,
+    /// Where the catalogue has the tool, if the program called it by an alias.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<&'a str>,
     pub args: &'a Json,
 }
 
@@ -171,6 +176,9 @@ pub struct Final<'a> {
 pub struct Failed<'a> {
     pub message: &'a str,
     pub code: &'a str,
+    /// Which limit was reached, where upstream's code does not say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stack: Option<&'a str>,
 }

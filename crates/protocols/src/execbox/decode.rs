@@ -1,6 +1,6 @@
 //! Line to message. Whatever the bytes are, the answer is a message or a [`BadMessage`].
 
-use super::MESSAGE_BYTES_MAX;
+use super::HOST_MESSAGE_BYTES_MAX;
 use super::text::{Member, RawJson, Text, present, text};
 use super::wire::{CallFailure, Done, Emit, Failed, FromRunner, Log, ToRunner, ToolResult};
 use lifecycle::{InputIndex, LogLevel, OutputMark, Timestamp};
@@ -10,7 +10,7 @@ use serde::Deserialize;
 #[derive(Debug, thiserror::Error)]
 pub enum BadMessage {
     /// Longer than any message.
-    #[error("a message has at most {MESSAGE_BYTES_MAX} bytes")]
+    #[error("a message has at most {HOST_MESSAGE_BYTES_MAX} bytes")]
     TooLong,
     /// Not JSON, or not the members this type needs.
     #[error("not a message: {0}")]
@@ -63,7 +63,7 @@ pub(super) const OPENING: &str = "{\"type\":\"";
 
 /// The line's type. Only a stranger's line, which may say it anywhere, is parsed twice.
 fn kind(line: &[u8]) -> Result<Text<'_>, BadMessage> {
-    if line.len() > MESSAGE_BYTES_MAX {
+    if line.len() > HOST_MESSAGE_BYTES_MAX {
         return Err(BadMessage::TooLong);
     }
     if let Some(kind) = opening_kind(line) {
@@ -124,11 +124,13 @@ struct AnyLog<'a> {
     line: Text<'a>,
     input: InputIndex,
     ordinal: u32,
+    #[serde(borrow, default, deserialize_with = "present")]
+    exact: Option<RawJson<'a>>,
 }
 
 impl<'a> From<AnyLog<'a>> for Log<'a> {
-    fn from(AnyLog { level, line, input, ordinal }: AnyLog<'a>) -> Self {
-        Self { level, line, mark: OutputMark { input, ordinal } }
+    fn from(AnyLog { level, line, input, ordinal, exact }: AnyLog<'a>) -> Self {
+        Self { level, line, mark: OutputMark { input, ordinal }, exact }
     }
 }
 

@@ -41,7 +41,7 @@ impl FromRunner<'_> {
             Self::ToolCall(call) => encode_tool_call(call, to),
             Self::Log(log) => {
                 let line = Line::new(to, "log").value("level", &log.level);
-                line.value("line", &log.line).mark(log.mark).end();
+                line.value("line", &log.line).mark(log.mark).raw_if_any("exact", log.exact).end();
             }
             Self::Emit(emit) => {
                 Line::new(to, "emit").raw("item", emit.item).mark(emit.mark).end();
@@ -95,6 +95,7 @@ fn airlock_members<'v>(airlock: &Airlock, line: Line<'v>) -> Line<'v> {
         .value("replayInputs", &airlock.replay_inputs)
         .value("replayCpuMs", &airlock.replay_cpu_ms)
         .value_if_any("crowded", airlock.crowded.then_some(&true))
+        .value_if_any("loopRoundsMax", airlock.loop_rounds_max.as_ref())
 }
 
 fn encode_tool_result(result: &ToolResult<'_>, to: &mut Vec<u8>) {
@@ -135,8 +136,17 @@ fn encode_tool_call(call: &ToolCall<'_>, to: &mut Vec<u8>) {
 }
 
 fn encode_done(done: &Done<'_>, to: &mut Vec<u8>) {
+    encode_done_with(done, &done.logs, to);
+}
+
+/// Appends `done` with lines that are JSON texts already, so that halves of surrogate pairs survive in them.
+pub fn encode_done_with_lines(done: &Done<'_>, lines: &[RawJson<'_>], to: &mut Vec<u8>) {
+    encode_done_with(done, lines, to);
+}
+
+fn encode_done_with<L: Serialize + ?Sized>(done: &Done<'_>, logs: &L, to: &mut Vec<u8>) {
     let line = Line::new(to, "done").value("id", &done.id).value("ok", &done.outcome.is_ok());
-    let line = line.value("durationMs", &done.duration_ms).value("logs", &done.logs);
+    let line = line.value("durationMs", &done.duration_ms).value("logs", logs);
     let emitted = (!done.emitted.is_empty()).then_some(&done.emitted);
     let line = line.value_if_any("emitted", emitted);
     match &done.outcome {

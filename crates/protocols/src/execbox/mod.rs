@@ -15,6 +15,7 @@ pub mod wire;
 mod tests;
 
 pub use decode::BadMessage;
+pub use encode::encode_done_with_lines;
 pub use manifest::Provider;
 pub use multiplex::asks_to_multiplex;
 pub use wire::{FromRunner, ToRunner};
@@ -22,7 +23,13 @@ pub use wire::{FromRunner, ToRunner};
 /// The version of the guest's globals that new programs run with. A journal records the version of its program.
 pub const PRELUDE_VERSION: u32 = 2;
 
-/// Longest message. Larger than any payload that fits a guest's usual 64 MB beside its parsed form.
+/// Longest message between a host and a runner. Guests that want payloads of this size need more than the usual 64 MB.
+pub const HOST_MESSAGE_BYTES_MAX: usize = 64 << 20;
+
+/// Longest payload that fits a message between a host and a runner.
+pub const HOST_PAYLOAD_BYTES_MAX: usize = HOST_MESSAGE_BYTES_MAX - ENVELOPE_BYTES_MAX;
+
+/// Longest message between our engine and its runner. Larger than any payload that fits a guest's usual 64 MB beside its parsed form.
 pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
 
 /// Longest program. Parsers need a multiple of it in memory, and nobody writes a megabyte by hand.

@@ -69,6 +69,7 @@ fn an_execute_of_the_engine_reads_as_documented() {
             replay_inputs: InputIndex(6),
             replay_cpu_ms: 7,
             crowded: false,
+            loop_rounds_max: None,
         }),
     };
     let seed = "ab".repeat(32);
@@ -153,7 +154,7 @@ fn each_direction_knows_only_its_own_messages() {
 
 #[test]
 fn a_line_beyond_the_maximum_is_refused_unread() {
-    let line = vec![b' '; MESSAGE_BYTES_MAX + 1];
+    let line = vec![b' '; HOST_MESSAGE_BYTES_MAX + 1];
     assert!(matches!(ToRunner::decode(&line), Err(BadMessage::TooLong)));
 }
 
@@ -244,7 +245,8 @@ proptest! {
     ) {
         let [a, b, c, d, e] = texts.each_ref().map(|text| Text::Borrowed(text.as_str()));
         let mark = OutputMark { input: InputIndex(numbers.0), ordinal: numbers.1 };
-        round_trip_from(&FromRunner::Log(Log { level: LogLevel::Debug, line: a.clone(), mark }));
+        round_trip_from(&FromRunner::Log(Log { level: LogLevel::Debug, line: a.clone(), mark, exact: None }));
+        round_trip_from(&FromRunner::Log(Log { level: LogLevel::Log, line: a.clone(), mark, exact: Some(raw("\"\\ud800\"")) }));
         round_trip_from(&FromRunner::Emit(Emit { item: raw(&payload), mark }));
         round_trip_from(&FromRunner::ToolCall(ToolCall {
             call_id: a.clone(), provider_name: b.clone(), safe_tool_name: c.clone(), input: raw(&payload),

@@ -110,6 +110,9 @@ pub struct Airlock {
     /// Whether others need the processors: then nobody looks for what comes next instead of sleeping.
     #[serde(default)]
     pub crowded: bool,
+    /// How often one loop may go round each time it is entered; absent for no limit.
+    #[serde(default)]
+    pub loop_rounds_max: Option<u64>,
 }
 
 /// A tool call is settled.
@@ -227,6 +230,8 @@ pub struct Log<'a> {
     pub line: Text<'a>,
     /// Which output it is.
     pub mark: OutputMark,
+    /// The text as JSON, for a plain host, where it holds half a surrogate pair: `line` cannot.
+    pub exact: Option<RawJson<'a>>,
 }
 
 /// The guest handed out an item.

@@ -185,7 +185,7 @@ fn happened(event: &Event) -> Happened<'_> {
         Event::Prepared(prepared) => Happened::Prepared { fingerprint: &prepared.fingerprint },
         Event::Logged { level, line, .. } => Happened::Log { level: level_name(*level), line },
         Event::Emitted { item, .. } => Happened::Emitted { item: item.raw() },
-        Event::CallMade { call, tool, args, nature, line } => Happened::Call {
+        Event::CallMade { call, tool, args, nature, line, alias: _ } => Happened::Call {
             call: call.0,
             tool: tool.as_str(),
             args: args.raw(),

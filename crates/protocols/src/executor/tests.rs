@@ -34,6 +34,7 @@ fn asks(n: u32, kind: QuestionKind) -> Vec<Event> {
             args: json(&format!("{{\"to\":{n}}}")),
             nature,
             line: None,
+            alias: None,
         },
         Event::CallAsked(Question {
             id: question(n),

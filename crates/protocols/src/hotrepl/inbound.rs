@@ -17,6 +17,9 @@ const SEARCHED_BYTES_MAX: usize = 1 << 10;
 /// Longest id: it is kept with what it names and told back.
 const ID_BYTES_MAX: usize = 1 << 10;
 
+/// What a request without a good id is told.
+const ID_NEEDED: &str = "id must be a text of at most 1024 bytes.";
+
 /// What a client asks for. All but a cancel are answered under `id`, exactly once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
@@ -59,9 +62,8 @@ pub enum Wish {
     JobCancel {
         job: String,
     },
-    /// `None` as a list: one that does not exist.
     JournalQuery {
-        kind: Option<Option<JournalKind>>,
+        kind: Option<JournalKind>,
         limit: Option<f64>,
     },
 }
@@ -117,7 +119,7 @@ pub fn decode(frame: &str) -> Result<Request, Refused> {
     };
     match id {
         Some(id) => Ok(Request { id, wish }),
-        None => Err(refused(None, "invalidRequest", "id must be a short text.")),
+        None => Err(refused(None, "invalidRequest", ID_NEEDED)),
     }
 }
 
@@ -160,11 +162,12 @@ impl Members<'_> {
             "job_status" => Wish::JobStatus { job: self.needed("jobId")? },
             "job_cancel" => Wish::JobCancel { job: self.needed("jobId")? },
             "journal_query" => {
-                let kind = self.text("kind")?.map(|kind| match kind.as_str() {
-                    "eval" => Some(JournalKind::Eval),
-                    "command" => Some(JournalKind::Command),
-                    _ => None,
-                });
+                let kind = match self.text("kind")?.as_deref() {
+                    None => None,
+                    Some("eval") => Some(JournalKind::Eval),
+                    Some("command") => Some(JournalKind::Command),
+                    Some(_) => return Err("kind must be \"eval\" or \"command\".".to_owned()),
+                };
                 Wish::JournalQuery { kind, limit: self.number("limit")? }
             }
             _ => return Ok(None),

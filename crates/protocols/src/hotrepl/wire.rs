@@ -184,6 +184,9 @@ pub struct CompleteResult {
     pub id: String,
     pub completions: Vec<String>,
     pub duration_ms: u64,
+    /// That there are more names than these (ours; only where it is so).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truncated: Option<bool>,
 }
 
 /// The evaluator is new.

@@ -4,7 +4,7 @@
   "use strict";
 
   const { apply, create, define, defineProperty, getOwnPropertyDescriptor, getPrototypeOf, isArray, isError, isView, ownKeys, stringify, world } = kit;
-  const { self: NativeString, charCodeAt, indexOf, slice } = kit.String;
+  const { self: NativeString, charCodeAt, indexOf, slice, toWellFormed } = kit.String;
   const { self: NativeError } = kit.Error;
   const { self: NativeTypeError } = kit.TypeError;
   const { self: NativePromise, then: promiseThen } = kit.Promise;
@@ -16,7 +16,7 @@
   const { describe, isExhaustion, isObject, ownData, textOr } = kit.load("errors");
 
   const DEPTH_MAX = 64; // of a value that is shown: what lies deeper is named
-  const NAMES_MAX = 500; // that are told at once
+  const NAMES_MAX = 501; // that are told at once: the server keeps one fewer, and says that there are more
   const ANCESTORS_MAX = 100; // that are searched for names
   const HISTORY_MAX = 100; // texts that are remembered
   const CODE_CHARS_MAX = 1024; // of a text that is remembered
@@ -146,7 +146,9 @@
       if (typeof value === "number" && value - value !== 0) out.put(stringify(NativeString(value)));
       else attempt(out, () => write(out, value, undefined, false));
       const json = out.text();
-      session.shown(typeName(value), json, json.length);
+      // One part alone may be longer than all that is told: a message would not hold it.
+      const told = json.length > charsMax ? toWellFormed(slice(json, 0, charsMax)) : json;
+      session.shown(typeName(value), told, json.length);
     };
 
     // ---- Names ----
@@ -244,7 +246,7 @@
         outputSchema: schemaOf(given.outputSchema, "outputSchema"),
         artifactsSchema: schemaOf(given.artifactsSchema, "artifactsSchema"),
       });
-      if (!session.registered(json)) throw new NativeError("the command's descriptor is too large or nested too deeply");
+      if (!session.registered(json)) throw new NativeError("the command's descriptor is too large or nested too deeply: it has at most 262144 bytes of JSON and 128 levels");
       commands[name] = handler;
       if (isNew) nCommands += 1;
       return {
@@ -272,7 +274,7 @@
         if (!isText(name)) throw new NativeTypeError("an artifact needs a name, a text");
         const type = isText(contentType) ? contentType : isText(data) ? "text/plain; charset=utf-8" : "application/octet-stream";
         if (!session.wrote(task, name, type, kit.Uint8Array.toBase64(bytesOf(data)))) {
-          throw new NativeError("the artifact or its name is too long, or it is one too many");
+          throw new NativeError("a command writes at most 64 artifacts, each with a name and a content type of at most 128 bytes and with at most 12 MB");
         }
       },
     });

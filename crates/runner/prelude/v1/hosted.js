@@ -61,13 +61,26 @@
       default: return stringify(value);
     }
   };
+  // What execbox's runner makes of a value before its host writes it: of an error its texts, of a promise what became of
+  // it.
+  const dumped = (value) => {
+    if (typeof value !== "object" || value === null) return value;
+    if (isError(value)) {
+      return { __proto__: null, name: value.name, message: value.message, stack: value.stack };
+    }
+    const state = host.promiseState(value);
+    if (state === undefined || state === null) return value;
+    const type = state[0];
+    if (type === "pending") return { __proto__: null, type };
+    const inner = dumped(state[1]);
+    return type === "fulfilled" ? { __proto__: null, type, value: inner } : { __proto__: null, type, error: inner };
+  };
   const showObject = (object) => {
     try {
-      const shown = isError(object)
-        ? { __proto__: null, name: object.name, message: object.message, stack: object.stack }
-        : object;
-      const json = stringify(shown);
-      return json === undefined ? "undefined" : json;
+      const json = stringify(dumped(object));
+      if (json === undefined) return "undefined";
+      // Its host takes what is JSON of a text, such as that of a date, for a text.
+      return json[0] === "\"" ? host.textOf(json) : json;
     } catch (error) {
       if (isExhaustion(error)) throw error;
       return textOr("[object Object]", () => NativeString(object));
@@ -80,7 +93,9 @@
     const line = text.length > charsLeft ? slice(text, 0, charsLeft) : text;
     linesLeft -= 1;
     charsLeft -= line.length;
-    host.log(level, toWellFormed(line));
+    const wellFormed = toWellFormed(line);
+    if (wellFormed === line) host.log(level, line);
+    else host.log(level, wellFormed, stringify(line));
   };
   // What does not fit the limits is not even looked at: a flood costs nothing.
   const print = (level, args) => {

@@ -17,14 +17,16 @@ use crate::prepare;
 use crate::session::{PROGRAM_FILE_NAME, millis};
 use crate::world::World;
 use desk::say;
+use protocols::execbox::MESSAGE_BYTES_MAX;
 use protocols::execbox::session::{
     Complete, Completed, Ended, Eval, Fire, FromSession, Invoke, Now, Open, Settle, Settled,
-    TaskFailed, TaskOutcome, ToSession, Why,
+    TaskFailed, TaskOutcome, ToSession, Why, encode,
 };
 use rquickjs::context::EvalOptions;
 use rquickjs::function::Args;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Ctx, Function, Object, Promise, Value};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -54,6 +56,8 @@ struct Evaluator<'s, 'js> {
     hooks: Hooks<'js>,
     tasks: BTreeMap<u64, Task<'js>>,
     n_lines: u64,
+    /// Whether much of the memory had been in use before this turn.
+    had_used_much: Cell<bool>,
 }
 
 /// What somebody waits for.
@@ -99,7 +103,8 @@ impl<'s, 'js> Evaluator<'s, 'js> {
             remember: hooks.get("remember")?,
             turn: hooks.get("turn")?,
         };
-        Ok(Self { world, ctx, desk, open, hooks, tasks: BTreeMap::new(), n_lines: 0 })
+        let (tasks, had_used_much) = (BTreeMap::new(), Cell::default());
+        Ok(Self { world, ctx, desk, open, hooks, tasks, n_lines: 0, had_used_much })
     }
 
     fn run(&mut self) -> bool {
@@ -177,6 +182,7 @@ impl<'s, 'js> Evaluator<'s, 'js> {
     }
 
     fn turn(&self, Now { at, frame }: Now) {
+        self.had_used_much.set(self.world.has_used_much(self.open.memory_bytes));
         let told = self.hooks.turn.call::<_, ()>((millis(at), frame as f64));
         told.expect("the prelude's turn only assigns numbers");
     }
@@ -299,9 +305,16 @@ impl<'s, 'js> Evaluator<'s, 'js> {
         let claimed = self.desk.claimed.borrow_mut().take().filter(|_| is_command);
         match (asked, said) {
             (Ok(()), Some(said)) => verdict::described(said, claimed, self.open.memory_bytes),
-            _ if is_nothing => verdict::failed(Why::Threw, "null"),
+            // Null is also what the engine throws when not even an error object could be allocated.
+            _ if is_nothing && !self.is_out_of_memory() => verdict::failed(Why::Threw, "null"),
             _ => verdict::out_of_memory(self.open.memory_bytes),
         }
+    }
+
+    /// Whether the memory was used up in this turn, or still is.
+    fn is_out_of_memory(&self) -> bool {
+        let bytes = self.open.memory_bytes;
+        (!self.had_used_much.get() && self.world.has_used_much(bytes)) || self.world.is_full(bytes)
     }
 
     fn end(&mut self, task: u64, outcome: TaskOutcome<'_>) {
@@ -309,11 +322,28 @@ impl<'s, 'js> Evaluator<'s, 'js> {
         self.desk.mailbox.forget(task);
         self.desk.stopped.set(false);
         self.tasks.remove(&task);
-        self.say_ended(Ended { task, outcome, fouled: false });
+        let is_exhausted =
+            matches!(&outcome, TaskOutcome::Failed(TaskFailed { why: Why::Memory, .. }));
+        // What fills the memory may be held by a definition: then nothing works any more.
+        let fouled = is_exhausted && self.world.is_full(self.open.memory_bytes);
+        self.say_ended(Ended { task, outcome, fouled });
     }
 
     fn say_ended(&self, ended: Ended<'_>) {
-        say(&self.world.host.outbox, &FromSession::Ended(ended));
+        let (task, fouled) = (ended.task, ended.fouled);
+        let mut line = Vec::new();
+        encode(&FromSession::Ended(ended), &mut line);
+        let outbox = &self.world.host.outbox;
+        if line.len() <= MESSAGE_BYTES_MAX {
+            return outbox.send_with(|to| to.extend_from_slice(&line));
+        }
+        // A longer message would break the link, and every definition would be lost with it.
+        let message = format!(
+            "RangeError: the outcome has {} bytes as JSON; at most {MESSAGE_BYTES_MAX} fit a message",
+            line.len()
+        );
+        let outcome = verdict::failed(Why::Threw, message);
+        say(outbox, &FromSession::Ended(Ended { task, outcome, fouled }));
     }
 
     fn complete(&self, complete: &Complete<'_>) {

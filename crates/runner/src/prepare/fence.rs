@@ -30,11 +30,15 @@ fn whole_block(source: &str) -> Option<Range<usize>> {
     (outside_before.is_empty() && outside_after.is_empty()).then_some(block)
 }
 
-/// The content of the first fence: from the line after the opening one to the next line that begins with a fence.
+/// The content of the first fence: from the line after the opening one to the next line that begins with a fence, or
+/// to a fence that ends the text: some close it on the last line of their program.
 fn first_block(source: &str) -> Option<Range<usize>> {
     let opening = fence_line(source, 0)?;
     let start = opening + source[opening..].find('\n')? + 1;
-    let end = fence_line(source, start)?;
+    let end = fence_line(source, start).or_else(|| {
+        let text = source[start..].trim_end().strip_suffix(FENCE)?;
+        Some(start + text.len())
+    })?;
     Some(start..end)
 }
 

@@ -141,6 +141,18 @@ fn fences_are_taken_off_and_lines_keep_their_numbers() {
 }
 
 #[test]
+fn a_fence_may_be_closed_on_the_last_line_of_the_program() {
+    let bare =
+        [("1 + 1", "```js\n1 + 1```"), ("`a`", "```\n`a````"), ("1\n2", "```ts\n1\n2```  \n")];
+    for (text, fenced) in bare {
+        let expected = prepare(&format!("\n{text}"), LastExpression).unwrap().0;
+        assert_eq!(prepare(fenced, LastExpression).unwrap().0, expected, "{fenced}");
+    }
+    check(ExplicitReturn, &[("So:\n```js\nreturn 1```", "\n\nreturn 1")]);
+    assert!(prepare("```js\n1", LastExpression).is_err(), "a fence that nothing closes");
+}
+
+#[test]
 fn types_become_spaces() {
     check(
         ExplicitReturn,

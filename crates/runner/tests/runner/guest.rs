@@ -30,6 +30,7 @@ pub(crate) struct Run<'a> {
     pub(crate) replay_inputs: u32,
     pub(crate) replay_cpu_ms: u64,
     pub(crate) prelude: u32,
+    pub(crate) loop_rounds_max: Option<u64>,
 }
 
 impl<'a> Run<'a> {
@@ -45,6 +46,7 @@ impl<'a> Run<'a> {
             replay_inputs: 0,
             replay_cpu_ms: 10_000,
             prelude: runner::PRELUDE_VERSION,
+            loop_rounds_max: None,
         }
     }
 
@@ -70,6 +72,7 @@ impl<'a> Run<'a> {
                 replay_inputs: InputIndex(self.replay_inputs),
                 replay_cpu_ms: self.replay_cpu_ms,
                 crowded: false,
+                loop_rounds_max: self.loop_rounds_max,
             }),
         })
     }

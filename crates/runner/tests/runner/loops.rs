@@ -79,3 +79,59 @@ fn places_in_a_marked_program_are_the_users_own() {
     assert_eq!(counted, plain);
     assert!(counted.contains("program.js:3:19"), "{counted}");
 }
+
+/// How a program ended whose loops may go round ten times each.
+fn within_ten(code: &str) -> String {
+    let mut guest = Guest::new();
+    guest.execute(&Run { loop_rounds_max: Some(10), ..Run::new(code) });
+    let done =
+        std::iter::from_fn(|| guest.next()).find(|message| message["type"] == "done").unwrap();
+    match done["ok"].as_bool().unwrap() {
+        true => done["result"].to_string(),
+        false => format!("{} {}", done["error"]["limit"], done["error"]["message"]),
+    }
+}
+
+#[test]
+fn a_loop_that_goes_round_too_often_stops_the_program_whatever_the_program_does() {
+    let over = "\"rounds\" \"went round one loop more than 10 times\"";
+    let stopped = [
+        "for (let i = 0; i < 11; i++) {}",
+        "try { while (true) {} } catch {} finally { 7 }",
+        "a: do { continue a } while (true)",
+        "for (const i of Array.from({ length: 11 })) await null",
+        "const f = async () => { for (;;) await null }; f().catch(() => 1); await f(); 2",
+        "(() => { for (let i = 0; i < 20; i++) if (i > 12) return 1 })()",
+    ];
+    for code in stopped {
+        assert_eq!(within_ten(code), over, "{code}");
+    }
+    let good = [
+        ("let n = 0; for (let i = 0; i < 10; i++) for (let j = 0; j < 10; j++) n++; n", "100"),
+        ("let n = 0; const f = () => { for (let i = 0; i < 10; i++) n++ }; f(); f(); n", "20"),
+        ("let n = 0; a: for (;;) { for (;;) { if (++n > 5) break a; continue a } } n", "6"),
+        ("[...Array(50)].map((_, i) => i).length", "50"),
+        ("String(() => { for (;;) { break } })", "\"() => { for (;;) { break } }\""),
+    ];
+    for (code, value) in good {
+        assert_eq!(within_ten(code), value, "{code}");
+    }
+}
+
+#[test]
+fn a_program_whose_loops_are_limited_makes_no_code_from_text() {
+    let ways = [
+        "eval('for (;;);')",
+        "(0, eval)('1')",
+        "new Function('for (;;);')()",
+        "(() => {}).constructor('for (;;);')()",
+        "(async () => {}).constructor('for (;;);')()",
+        "(function* () {}).constructor('for (;;);')()",
+        "(async function* () {}).constructor('1')",
+    ];
+    for way in ways {
+        let code = format!("try {{ {way}; 'made' }} catch (error) {{ error.name }}");
+        assert_eq!(within_ten(&code), "\"EvalError\"", "{way}");
+    }
+    assert_eq!(within_ten("(() => {}) instanceof Function"), "true");
+}

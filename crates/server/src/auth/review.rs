@@ -345,6 +345,7 @@ mod tests {
                 args: json(&args),
                 nature,
                 line: None,
+                alias: None,
             },
         ];
         if let Some(by) = by {

@@ -2,7 +2,7 @@
 
 use super::{Ended, Incoming, Outgoing, Transport};
 use futures_util::future::BoxFuture;
-use protocols::execbox::MESSAGE_BYTES_MAX;
+use protocols::execbox::HOST_MESSAGE_BYTES_MAX;
 use protocols::ndjson::Lines;
 use std::time::Duration;
 use std::{fmt, io};
@@ -29,7 +29,7 @@ where
 {
     /// Reads from one stream and writes to the other.
     pub const fn new(reader: R, writer: W) -> Self {
-        let incoming = LinesIn { reader: Some(reader), lines: Lines::new(MESSAGE_BYTES_MAX) };
+        let incoming = LinesIn { reader: Some(reader), lines: Lines::new(HOST_MESSAGE_BYTES_MAX) };
         Self { incoming, outgoing: BytesOut { writer: Some(writer) } }
     }
 

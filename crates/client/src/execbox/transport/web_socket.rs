@@ -5,7 +5,7 @@ use super::{Connect, Ended, Incoming, Outgoing, Transport};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
-use protocols::execbox::MESSAGE_BYTES_MAX;
+use protocols::execbox::HOST_MESSAGE_BYTES_MAX;
 use std::time::Duration;
 use std::{fmt, io};
 use tokio::net::TcpStream;
@@ -63,8 +63,8 @@ impl WebSocket {
         let (request, address) = self.request()?;
         let stream = tcp(&address).await?;
         let limits = WebSocketConfig::default()
-            .max_message_size(Some(MESSAGE_BYTES_MAX))
-            .max_frame_size(Some(MESSAGE_BYTES_MAX));
+            .max_message_size(Some(HOST_MESSAGE_BYTES_MAX))
+            .max_frame_size(Some(HOST_MESSAGE_BYTES_MAX));
         let handshake = client_async_with_config(request, stream, Some(limits));
         let (frames, _) = timeout(CONNECT_TIME_MAX, handshake).await?.map_err(io_error)?;
         let (sink, frames) = frames.split();

@@ -76,11 +76,11 @@ fn a_caller_names_as_many_tools_as_it_may() {
         let body = json!({"code": "1", "tools": tools}).to_string();
         create(body.as_bytes()).map(|create| create.caller_runs)
     };
-    let Ok(CallerRuns::These(tools)) = named(1_000) else { panic!() };
+    let Ok(Some(CallerRuns::These(tools))) = named(1_000) else { panic!() };
     assert_eq!(tools.len(), 1_000);
     assert_eq!(named(1_001).unwrap_err().message, "A caller names at most 1000 tools.");
     let create = create(br#"{"code":"1"}"#).unwrap();
-    assert_eq!(create.caller_runs, CallerRuns::Anything);
+    assert_eq!(create.caller_runs, None);
 }
 
 #[test]

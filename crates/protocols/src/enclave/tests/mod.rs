@@ -49,6 +49,7 @@ fn made(n: u32, runs: Runs) -> Event {
         args: raw("{\n\"limit\":10}"),
         nature: Nature { read_only: false, runs },
         line: None,
+        alias: None,
     }
 }
 

@@ -16,6 +16,7 @@ fn a_session_is_told_in_both_dialects_at_once() {
     let seen = lines(events);
     let call = call_name(execution_of(&me(), &session()), CallId(1));
     let envelope = |seq: u64, kind: &str, ms: u64, payload: Value| json!({"protocolVersion":2,"sessionId":"s_1","seq":seq,"type":kind,"timestamp":1_704_067_200_000_u64 + ms,"payload":payload});
+    let progress = |phase: &str| json!({"callId":call,"phase":phase,"elapsedMs":1});
     let limits = json!({"maxDurationMs":30_000,"maxToolCalls":100,"maxStdoutBytes":262_144,
         "maxToolResultBytes":5_242_880,"perToolDeadlineMs":30_000,"graceMs":60_000,"heartbeatIntervalMs":5_000});
     let expected = [
@@ -40,10 +41,12 @@ fn a_session_is_told_in_both_dialects_at_once() {
             4,
             json!({"callId":call,"toolName":"users:list","tool":"users:list","args":{"limit":10}}),
         ),
-        envelope(5, "tool_result_applied", 5, json!({"callId":call,"ok":true})),
-        envelope(6, "partial_result", 6, json!({"path":["0"],"hasNext":true,"data":{"n":1}})),
+        envelope(5, "tool_progress", 4, progress("connecting")),
+        envelope(6, "tool_progress", 4, progress("processing")),
+        envelope(7, "tool_result_applied", 5, json!({"callId":call,"ok":true})),
+        envelope(8, "partial_result", 6, json!({"path":["0"],"hasNext":true,"data":{"n":1}})),
         envelope(
-            7,
+            9,
             "final",
             7,
             json!({"ok":true,"result":{"count":5},"stats":{"durationMs":7,
@@ -74,9 +77,9 @@ fn a_tool_of_the_server_is_told_from_call_to_result() {
             (json!("session_init"), null.clone()),
             (json!("tool_call"), null.clone()),
             (json!("tool_progress"), json!("connecting")),
-            (json!("tool_progress"), json!("receiving")),
+            (json!("tool_progress"), json!("processing")),
+            (json!("tool_progress"), json!("processing")),
             (json!("log"), null.clone()),
-            (json!("tool_progress"), json!("receiving")),
             (json!("tool_result_applied"), null)
         ]
     );
@@ -89,7 +92,6 @@ fn every_limit_and_every_failure_ends_with_its_own_code() {
         (LimitKind::Active, "TIMEOUT"),
         (LimitKind::Total, "DEADLINE_EXCEEDED"),
         (LimitKind::Memory, "MEMORY_LIMIT_EXCEEDED"),
-        (LimitKind::Calls, "MAX_TOOL_CALLS"),
         (LimitKind::Logs, "MAX_STDOUT_BYTES"),
         (LimitKind::Idle, "IDLE_TIMEOUT"),
         (LimitKind::Grace, "CLIENT_DISCONNECTED"),
@@ -106,6 +108,25 @@ fn every_limit_and_every_failure_ends_with_its_own_code() {
             seen[seen.len() - 2]["payload"],
             json!({"message":"no","code":code,"recoverable":false})
         );
+        seen.iter().for_each(|event| accepted(event).unwrap());
+    }
+    let worded = [
+        (
+            LimitKind::Calls,
+            "MAX_TOOL_CALLS",
+            "Maximum tool call limit exceeded (100). This limit prevents runaway script execution. no",
+        ),
+        (
+            LimitKind::Rounds,
+            "DOUBLE_VM_EXECUTION_ERROR",
+            "Maximum iteration limit exceeded (18446744073709551615). This limit prevents infinite loops. no",
+        ),
+    ];
+    for (limit, code, message) in worded {
+        let end = finished(failed(FailureCode::LimitExceeded, "no"));
+        let seen = lines(vec![started(), Event::LimitReached { limit }, end]);
+        let error = &seen.last().unwrap()["payload"]["error"];
+        assert_eq!((&error["code"], &error["message"]), (&json!(code), &json!(message)));
         seen.iter().for_each(|event| accepted(event).unwrap());
     }
     let cancelled = lines(vec![

@@ -6,6 +6,7 @@ mod sessions;
 mod socket;
 mod tape;
 
+pub(crate) use refused::{in_enclave_words, is_enclave_path};
 pub(crate) use sessions::Sessions;
 pub(crate) use socket::open as socket;
 
@@ -16,13 +17,15 @@ use crate::query::{Id, Query};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, State};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use engine::Start;
 use futures_util::{FutureExt as _, StreamExt as _};
-use lifecycle::{CallerName, Entry, Event, ExecutionId, Rejection, Seq, Terms, ToolPath};
+use lifecycle::{
+    CallerName, CallerRuns, CodeDialect, Entry, Event, ExecutionId, Rejection, Seq, Terms, ToolPath,
+};
 use protocols::enclave::inbound::{self, Create, Message, ToolResult, Wanted};
 use protocols::enclave::sealing::ServerHello;
 use protocols::enclave::{Filter, Note, Sealed, SessionId, Telling, execution_of, is_session};
@@ -77,8 +80,15 @@ async fn start(
     };
     let mut note = Note::new(&session, create.heartbeat_ms);
     note.sealed = seal(app, &session, create.encryption).await?;
-    let terms =
-        Terms { caller_runs: create.caller_runs, aliases: aliases(app), note: Some(note.json()) };
+    let aliases = aliases(app);
+    // A server that has tools of its own is the broker: what it does not have, no one has.
+    let usual = if aliases.is_empty() { CallerRuns::Anything } else { CallerRuns::Nothing };
+    let terms = Terms {
+        caller_runs: create.caller_runs.unwrap_or(usual),
+        aliases,
+        codes: CodeDialect::Enclave,
+        note: Some(note.json()),
+    };
     let execution = execution_of(caller, &session);
     let start = Start { program: create.program, caller: caller.clone(), limits: create.limits };
     // A client that leaves now has a session all the same: it can come back for it.
@@ -167,7 +177,9 @@ async fn streamed(
     let reader = reader.ok_or_else(|| Refused::not_found(id))?;
     let session = HeaderValue::from_str(reader.session().as_str()).ok();
     let body = Body::from_stream(reader.batches());
-    let mut response = ([(CONTENT_TYPE, "application/x-ndjson")], body).into_response();
+    // Upstream's word. A stream must not be stored either, but its client looks for this one.
+    let headers = [(CONTENT_TYPE, "application/x-ndjson"), (CACHE_CONTROL, "no-cache")];
+    let mut response = (headers, body).into_response();
     if let Some(session) = session {
         response.headers_mut().insert(SESSION, session);
     }

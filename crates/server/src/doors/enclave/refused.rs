@@ -2,8 +2,8 @@
 
 use crate::auth::Denied;
 use crate::error::Problem;
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use engine::Fault;
 use lifecycle::Rejection;
@@ -54,9 +54,61 @@ impl Refused {
     pub(super) fn words(&self) -> (&'static str, String) {
         match self {
             Self::Said(_, code, message) => (code, message.clone()),
-            Self::Other(problem) => ("INTERNAL_ERROR", problem.sentence().to_owned()),
+            Self::Other(problem) => (status_code(problem.status()), problem.sentence().to_owned()),
         }
     }
+}
+
+/// The code of a refusal that is not this door's own.
+fn status_code(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::BAD_REQUEST => "INVALID_REQUEST",
+        StatusCode::UNAUTHORIZED => "UNAUTHORIZED",
+        StatusCode::FORBIDDEN => "FORBIDDEN",
+        StatusCode::NOT_FOUND => "NOT_FOUND",
+        StatusCode::METHOD_NOT_ALLOWED => "METHOD_NOT_ALLOWED",
+        StatusCode::REQUEST_TIMEOUT => "REQUEST_TIMEOUT",
+        StatusCode::CONFLICT => "CONFLICT",
+        StatusCode::PAYLOAD_TOO_LARGE => "PAYLOAD_TOO_LARGE",
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => "UNSUPPORTED_MEDIA_TYPE",
+        StatusCode::TOO_MANY_REQUESTS => "TOO_MANY_REQUESTS",
+        StatusCode::SERVICE_UNAVAILABLE => "SERVICE_UNAVAILABLE",
+        status if status.is_client_error() => "INVALID_REQUEST",
+        _ => "INTERNAL_ERROR",
+    }
+}
+
+/// Longest refusal that is read again to be put into this door's words: all of ours are far shorter.
+const REFUSAL_BYTES_MAX: usize = 64 << 10;
+
+/// Whether a path is this door's.
+pub(crate) fn is_enclave_path(path: &str) -> bool {
+    let under = |root: &str| {
+        path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    ["/sessions", "/execute", "/enclave"].into_iter().any(under)
+}
+
+/// A refusal of the server's, such as of a caller without a token or with a method that is not taken, as this door's
+/// clients read it. What has a code and a message already stays as it is.
+pub(crate) async fn in_enclave_words(response: Response) -> Response {
+    let status = response.status();
+    if !status.is_client_error() && !status.is_server_error() {
+        return response;
+    }
+    let (mut head, body) = response.into_parts();
+    let body = axum::body::to_bytes(body, REFUSAL_BYTES_MAX).await.unwrap_or_default();
+    let said: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+    if said["code"].is_string() && said["message"].is_string() && said.get("_tag").is_none() {
+        return Response::from_parts(head, body.into());
+    }
+    let plain = || Some(String::from_utf8_lossy(&body).into_owned()).filter(|it| !it.is_empty());
+    let message = said["message"].as_str().map(str::to_owned).or_else(plain);
+    let message = message.unwrap_or_else(|| format!("The request was refused: {status}."));
+    let body = serde_json::json!({ "code": status_code(status), "message": message }).to_string();
+    head.headers.remove(CONTENT_LENGTH);
+    head.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Response::from_parts(head, body.into())
 }
 
 impl IntoResponse for Refused {

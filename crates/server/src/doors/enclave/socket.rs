@@ -11,13 +11,14 @@ use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
-use futures_util::stream::{BoxStream, SelectAll};
+use futures_util::stream::{BoxStream, SelectAll, SplitSink, SplitStream};
 use futures_util::{FutureExt as _, SinkExt as _, StreamExt as _};
 use lifecycle::ExecutionId;
 use protocols::enclave::inbound::{self, Frame, ToolResult};
 use protocols::enclave::sealing::Envelope;
 use protocols::enclave::{Filter, SessionId};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Sessions that one socket listens to.
 const SESSIONS_MAX: usize = 64;
@@ -45,6 +46,18 @@ pub(crate) async fn open(
     }))
 }
 
+/// How long the answer to a Close frame may take.
+const CLOSE_MAX: Duration = Duration::from_secs(2);
+
+/// The client closes: the answer, which the library has ready, is sent before the connection ends.
+async fn answer_close(mut out: SplitSink<WebSocket, Message>, mut frames: SplitStream<WebSocket>) {
+    let answered = async {
+        let _ = out.flush().await;
+        while let Some(Ok(_)) = frames.next().await {}
+    };
+    let _ = tokio::time::timeout(CLOSE_MAX, answered).await;
+}
+
 struct Conversation {
     app: Arc<App>,
     caller: Caller,
@@ -61,7 +74,8 @@ impl Conversation {
                     Some(Ok(Message::Text(text))) => self.hear(text.as_bytes()).await.into(),
                     Some(Ok(Message::Binary(bytes))) => self.hear(&bytes).await.into(),
                     Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
-                    Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                    Some(Ok(Message::Close(_))) => return answer_close(out, frames).await,
+                    Some(Err(_)) | None => return,
                 },
                 Some(batch) = self.streams.next() => match batch {
                     Ok(lines) => lines,

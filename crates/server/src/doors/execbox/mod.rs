@@ -18,13 +18,12 @@ use axum::extract::State;
 use axum::extract::ws::{WebSocket, WebSocketUpgrade};
 use axum::response::Response;
 use engine::{HeldRunner, QuotaAccount};
-use protocols::execbox::MESSAGE_BYTES_MAX;
 use sandbox::{Demand, Sandbox};
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
-use transport::{LinesIn, LinesOut};
+use transport::{FRAME_BYTES_MAX, LinesIn, LinesOut};
 
 /// Channels at a time. Each may hold a process.
 const CHANNELS_MAX: usize = 256;
@@ -111,7 +110,7 @@ impl Channels {
             }
             drop((place, held, token));
         };
-        let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX);
+        let upgrade = upgrade.max_message_size(FRAME_BYTES_MAX).max_frame_size(FRAME_BYTES_MAX);
         Ok(upgrade.on_upgrade(serve))
     }
 }

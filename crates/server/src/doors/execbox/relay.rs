@@ -2,16 +2,19 @@
 
 use super::ChannelSandbox;
 use super::run::{self, Frames, Heard, Over, Run, Spare};
-use super::transport::{Incoming, Outgoing};
+use super::transport::{HostMessage, Incoming, Outgoing};
 use futures_util::future::select_all;
 use protocols::execbox::wire::{Execute, RawJson};
-use protocols::execbox::{Provider, ToRunner, asks_to_multiplex};
+use protocols::execbox::{HOST_MESSAGE_BYTES_MAX, Provider, ToRunner, asks_to_multiplex};
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-/// Executions at a time for hosts that multiplex. Each holds a process.
+/// Executions at a time for hosts that multiplex. Each holds a process. `docs/execbox.md` says it.
 const RUNS_MAX: usize = 64;
+
+/// Runners at rest of one channel: as many as a host commonly runs beside each other. More would hold memory for nothing.
+const SPARES_MAX: usize = 8;
 
 /// Answers a host has not taken. Beyond this neither it nor its programs are listened to.
 const UNSENT_BYTES_MAX: usize = 32 << 20;
@@ -32,7 +35,7 @@ pub(super) async fn serve(
     mut outgoing: impl Outgoing,
     stopping: CancellationToken,
 ) {
-    let mut channel = Channel { sandbox, runs: Vec::new(), spare: None };
+    let mut channel = Channel { sandbox, runs: Vec::new(), spares: Vec::new() };
     let mut out = Frames::new();
     loop {
         outgoing.enqueue(&mut out);
@@ -44,7 +47,8 @@ pub(super) async fn serve(
                 if sent.is_err() { break }
             }
             frame = incoming.next(), if !is_full => match frame {
-                Some(frame) => channel.take(frame, &mut out),
+                Some(HostMessage::Whole(frame)) => channel.take(frame, &mut out),
+                Some(HostMessage::TooLong(head)) => channel.refuse_too_long(head, &mut out),
                 None => break,
             },
             (at, heard) = next_of(&mut channel.runs), if !is_full && !channel.runs.is_empty() => {
@@ -61,8 +65,8 @@ struct Channel {
     sandbox: ChannelSandbox,
     /// One, unless the host multiplexes.
     runs: Vec<Run>,
-    /// Reused by the next execution: the process, never the guest's world.
-    spare: Option<Spare>,
+    /// Reused by the next executions, the last one first: the processes, never the guests' worlds.
+    spares: Vec<Spare>,
 }
 
 impl Channel {
@@ -111,7 +115,8 @@ impl Channel {
         };
         match held {
             Ok(held) => {
-                let run = Run::new(execute, id, self.spare.take(), &self.sandbox);
+                let spare = self.fitting_spare(execute);
+                let run = Run::new(execute, id, spare, &self.sandbox);
                 self.runs.push(run.counted(held));
             }
             Err(refused) => run::refuse(&execute.id, &refused.to_string(), out),
@@ -124,22 +129,59 @@ impl Channel {
         }
     }
 
+    /// The newest spare runner that has the memory that the execution wants.
+    fn fitting_spare(&mut self, execute: &Execute<'_>) -> Option<Spare> {
+        let at = self.spares.iter().rposition(|spare| spare.fits(execute))?;
+        Some(self.spares.remove(at))
+    }
+
+    /// An execution is over. Its runner goes to one that waits for a runner, else it is kept.
     fn end(&mut self, at: usize, over: Over) {
         self.runs.swap_remove(at);
-        if self.sandbox.sandbox.load().waiting == 0 {
-            self.spare = over.spare.or_else(|| self.spare.take());
+        if self.sandbox.sandbox.load().waiting > self.runs.iter().filter(|run| run.waits()).count()
+        {
+            return; // others wait for its memory
+        }
+        let left = over.spare.and_then(|spare| {
+            self.runs.iter_mut().try_fold(spare, |spare, run| run.take_over(spare))
+        });
+        if let Some(spare) = left {
+            if self.spares.len() == SPARES_MAX {
+                self.spares.remove(0);
+            }
+            self.spares.push(spare);
         }
     }
 
     fn alarm(&self) -> Option<Instant> {
-        let spare = self.spare.as_ref().map(|_| Instant::now() + SPARE_LOOK);
+        let spare = (!self.spares.is_empty()).then(|| Instant::now() + SPARE_LOOK);
         self.runs.iter().map(Run::alarm).chain(spare).min()
+    }
+
+    /// Answers a message that is too long to be read, where its beginning says what it is about.
+    fn refuse_too_long(&mut self, head: &[u8], out: &mut Frames) {
+        let message = format!("a message has at most {HOST_MESSAGE_BYTES_MAX} bytes");
+        let head = String::from_utf8_lossy(head);
+        match member_of(&head, "type").as_deref() {
+            Some("execute") => {
+                if let Some(id) = member_of(&head, "id") {
+                    run::refuse(&id, &message, out);
+                }
+            }
+            Some("tool_result") => {
+                let Some(call_id) = member_of(&head, "callId") else { return };
+                if let Some(run) = self.runs.iter_mut().find(|run| run.made(&call_id)) {
+                    run.fail_call(&call_id, &format!("the tool's result is not taken: {message}"));
+                }
+            }
+            Some(_) | None => {}
+        }
     }
 
     fn look_after(&mut self, out: &mut Frames) {
         let now = Instant::now();
         let waiting = self.sandbox.sandbox.load().waiting;
-        self.spare.take_if(|spare| waiting > 0 || now - spare.since > SPARE_TIME_MAX);
+        self.spares.retain(|spare| waiting == 0 && now - spare.since <= SPARE_TIME_MAX);
         let mut at = 0;
         while at < self.runs.len() {
             match self.runs[at].look_after(now, out) {
@@ -161,9 +203,31 @@ fn are_manifests(providers: RawJson<'_>) -> bool {
     Provider::read_all(providers).is_ok()
 }
 
+/// A text member near the beginning of a message that is not read as a whole.
+fn member_of(head: &str, name: &str) -> Option<String> {
+    let (_, rest) = head.split_once(&format!("\"{name}\""))?;
+    let rest = rest.trim_start().strip_prefix(':')?.trim_start();
+    let mut values = serde_json::Deserializer::from_str(rest).into_iter::<String>();
+    values.next()?.ok()
+}
+
 /// Names an execution so that nobody can guess its calls.
 fn random_id() -> Option<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).ok()?;
     Some(format!("{:032x}", u128::from_le_bytes(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::member_of;
+
+    #[test]
+    fn what_a_message_is_about_is_found_in_its_beginning() {
+        let head = r#"{"type": "tool_result","callId":"a.1","ok":true,"result":"xxxx"#;
+        let found = |name| member_of(head, name);
+        assert_eq!(found("type").as_deref(), Some("tool_result"));
+        assert_eq!(found("callId").as_deref(), Some("a.1"));
+        assert_eq!([found("result"), found("ok"), found("id")], [None, None, None]);
+    }
 }

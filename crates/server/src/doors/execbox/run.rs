@@ -6,9 +6,10 @@ use super::timers::Timers;
 use engine::{HeldRunner, RunnerCharge};
 use lifecycle::{TimerId, Timestamp};
 use protocols::execbox::wire::{
-    Cancel, Done, Execute, Failed, Options, RawJson, Started, TimerCleared, TimerFired, TimerSet,
+    CallFailure, Cancel, Done, Execute, Failed, Log, Options, RawJson, Started, TimerCleared,
+    TimerFired, TimerSet, ToolResult,
 };
-use protocols::execbox::{FromRunner, MESSAGE_BYTES_MAX, ToRunner};
+use protocols::execbox::{FromRunner, HOST_MESSAGE_BYTES_MAX, ToRunner, encode_done_with_lines};
 use sandbox::{Exit, Lease, LeaseError, MEMORY_BYTES_DEFAULT, Received};
 use std::pin::Pin;
 use std::time::Duration;
@@ -86,6 +87,18 @@ pub(super) struct Spare {
     pub(super) since: Instant,
 }
 
+impl Spare {
+    /// Whether it has the memory that an execution wants.
+    pub(super) fn fits(&self, execute: &Execute<'_>) -> bool {
+        self.memory_bytes == memory_bytes_of(execute)
+    }
+}
+
+/// Smaller guests are held by their own limit; runners of the usual size are ready at once.
+fn memory_bytes_of(execute: &Execute<'_>) -> u64 {
+    execute.options.memory_limit_bytes.max(MEMORY_BYTES_DEFAULT)
+}
+
 impl Run {
     /// Begins, with the spare runner if it fits.
     pub(super) fn new(
@@ -94,9 +107,8 @@ impl Run {
         spare: Option<Spare>,
         sandbox: &ChannelSandbox,
     ) -> Self {
-        let Options { memory_limit_bytes, timeout_ms, .. } = execute.options;
-        // Smaller guests are held by their own limit; runners of the usual size are ready at once.
-        let memory_bytes = memory_limit_bytes.max(MEMORY_BYTES_DEFAULT);
+        let Options { timeout_ms, .. } = execute.options;
+        let memory_bytes = memory_bytes_of(execute);
         let time_allowed = Duration::from_millis(timeout_ms).min(TIME_MAX);
         let mut line = Vec::with_capacity(execute.code.len() + 512);
         let order = Execute { id: id.as_str().into(), airlock: None, ..execute.clone() };
@@ -131,6 +143,20 @@ impl Run {
         run
     }
 
+    /// Takes a runner that another execution of the channel is done with, if it still waits for one of its own and this
+    /// one fits; gives it back if not.
+    pub(super) fn take_over(&mut self, spare: Spare) -> Option<Spare> {
+        let Stage::Waiting(_, line) = &mut self.stage else { return Some(spare) };
+        if spare.memory_bytes != self.memory_bytes {
+            return Some(spare);
+        }
+        let line = std::mem::take(line);
+        self.charge = spare.charge;
+        self.begin(spare.lease, &line);
+        self.again = Some(line);
+        None
+    }
+
     /// Holds a place in its caller's quota until it is over.
     pub(super) fn counted(self, held: Option<HeldRunner>) -> Self {
         Self { _held: held, ..self }
@@ -144,6 +170,7 @@ impl Run {
     }
 
     fn begin(&mut self, mut lease: Lease, line: &[u8]) {
+        lease.set_line_bytes_max(HOST_MESSAGE_BYTES_MAX);
         if self.charge.is_none()
             && let Some((account, meter)) = self.sandbox.account.as_ref().zip(lease.cpu_meter())
         {
@@ -180,6 +207,26 @@ impl Run {
             // As in `begin`.
             let _ = lease.push(&with_line_break(message));
         }
+    }
+
+    /// A tool call has a result that cannot be passed on.
+    pub(super) fn fail_call(&mut self, call_id: &str, message: &str) {
+        let failure = CallFailure {
+            code: "serialization_error".into(),
+            message: message.into(),
+            name: None,
+            details: None,
+        };
+        let result = ToolResult { call_id: call_id.into(), outcome: Err(failure), at: None };
+        let mut line = Vec::new();
+        ToRunner::ToolResult(result).encode(&mut line);
+        line.pop();
+        self.settle(&line);
+    }
+
+    /// Whether it waits for a runner.
+    pub(super) const fn waits(&self) -> bool {
+        matches!(self.stage, Stage::Waiting(..))
     }
 
     /// The host gives up: whatever the program does now, it timed out.
@@ -353,22 +400,25 @@ impl Run {
             Err((code, message)) => Err(failed(code, message)),
         };
         let frame = self.told(outcome);
-        if frame.len() <= MESSAGE_BYTES_MAX {
+        if frame.len() <= HOST_MESSAGE_BYTES_MAX {
             return out.push(frame);
         }
-        let message = format!("result and logs are larger than {MESSAGE_BYTES_MAX} bytes");
+        let message = format!("result and logs are larger than {HOST_MESSAGE_BYTES_MAX} bytes");
         out.push(self.told(Err(failed("serialization_error", &message))));
     }
 
     fn told(&self, outcome: Result<Option<RawJson<'_>>, Failed<'_>>) -> Vec<u8> {
         let elapsed = self.received.elapsed();
-        encoded(&FromRunner::Done(Done {
+        let done = Done {
             id: self.host_id.as_str().into(),
             outcome,
             duration_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
-            logs: self.said.lines(),
+            logs: Vec::new(),
             emitted: self.said.items(),
-        }))
+        };
+        let mut line = Vec::new();
+        encode_done_with_lines(&done, &self.said.lines(), &mut line);
+        line
     }
 
     fn not_leased(&mut self, error: &LeaseError, out: &mut Frames) -> Over {
@@ -423,6 +473,7 @@ pub(super) enum Heard {
     Started,
     /// The line for the host.
     Call(Vec<u8>),
+    /// One line, as JSON.
     Printed(String),
     Emitted(String),
     TimerSet(TimerId, u64),
@@ -442,18 +493,25 @@ fn hear(line: &[u8], id: &str) -> Heard {
         Ok(FromRunner::ToolCall(call)) if is_call_of(&call.call_id, id) => {
             Heard::Call(with_line_break(line))
         }
-        Ok(FromRunner::Done(done)) if done.id == id && line.len() <= MESSAGE_BYTES_MAX => {
+        Ok(FromRunner::Done(done)) if done.id == id && line.len() <= HOST_MESSAGE_BYTES_MAX => {
             Heard::Done(match done.outcome {
                 Ok(json) => Ok(json.map(|json| json.text().to_owned())),
                 Err(failed) => Err((failed.code.into_owned(), failed.message.into_owned())),
             })
         }
-        Ok(FromRunner::Log(log)) => Heard::Printed(log.line.into_owned()),
+        Ok(FromRunner::Log(log)) => Heard::Printed(line_json(&log)),
         Ok(FromRunner::Emit(emit)) => Heard::Emitted(emit.item.text().to_owned()),
         Ok(FromRunner::TimerSet(TimerSet { timer, delay_ms })) => Heard::TimerSet(timer, delay_ms),
         Ok(FromRunner::TimerCleared(TimerCleared { timer })) => Heard::TimerCleared(timer),
         Ok(_) | Err(_) => Heard::Nonsense,
     }
+}
+
+/// A line as JSON: as the runner wrote it where a text cannot hold it, if it is one.
+fn line_json(log: &Log<'_>) -> String {
+    let exact = log.exact.map(RawJson::text).filter(|text| text.starts_with('"'));
+    let plain = || serde_json::Value::String(log.line.clone().into_owned()).to_string();
+    exact.map_or_else(plain, str::to_owned)
 }
 
 fn is_call_of(call_id: &str, id: &str) -> bool {

@@ -1,7 +1,8 @@
 //! What a program says on the way: lines and items, kept for its end. Kept here and not by the runner, so that they are
-//! told also of a program that had to be killed. A runner bounds them itself; nobody relies on it.
+//! told also of a program that had to be killed. A runner bounds them itself; nobody relies on it. Lines are JSON texts,
+//! so that halves of surrogate pairs survive in them.
 
-use protocols::execbox::wire::{RawJson, Text};
+use protocols::execbox::wire::RawJson;
 
 /// Most lines that are kept of one program.
 const LINES_MAX: usize = 1 << 16;
@@ -38,8 +39,8 @@ impl Said {
         }
     }
 
-    pub(super) fn lines(&self) -> Vec<Text<'_>> {
-        self.lines.iter().map(|line| line.as_str().into()).collect()
+    pub(super) fn lines(&self) -> Vec<RawJson<'_>> {
+        self.lines.iter().filter_map(|line| RawJson::parse(line)).collect()
     }
 
     pub(super) fn items(&self) -> Vec<RawJson<'_>> {
@@ -55,7 +56,7 @@ mod tests {
     fn a_runner_that_says_more_than_it_may_is_not_listened_to() {
         let mut said = Said::default();
         for _ in 0..LINES_MAX + 10 {
-            said.print("x".to_owned());
+            said.print("\"x\"".to_owned());
             said.emit("1".repeat(1 << 10));
         }
         assert_eq!((said.lines().len(), said.items().len()), (LINES_MAX, 1 << 10));

@@ -4,7 +4,7 @@ use super::run::Frames;
 use axum::extract::ws::{Message, WebSocket};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{Sink, StreamExt as _};
-use protocols::execbox::MESSAGE_BYTES_MAX;
+use protocols::execbox::HOST_MESSAGE_BYTES_MAX;
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
@@ -14,10 +14,34 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 /// How much is read at once: what a pipe holds.
 const READ_BYTES: usize = 64 << 10;
 
+/// Largest frame that is read at all. What is longer than a message and no longer than this is answered; a socket breaks
+/// off at what is longer still.
+pub(super) const FRAME_BYTES_MAX: usize = 2 * HOST_MESSAGE_BYTES_MAX;
+
+/// What is kept of the beginning of a message that is too long: its type and its id are looked for in it.
+const HEAD_BYTES_MAX: usize = 4 << 10;
+
+/// What a host has sent.
+pub(super) enum HostMessage<'b> {
+    /// A message, in a buffer that may be written to.
+    Whole(&'b mut [u8]),
+    /// The beginning of one that is too long.
+    TooLong(&'b [u8]),
+}
+
+impl<'b> HostMessage<'b> {
+    fn of(message: &'b mut [u8]) -> Self {
+        if message.len() > HOST_MESSAGE_BYTES_MAX {
+            return Self::TooLong(&message[..HEAD_BYTES_MAX]);
+        }
+        Self::Whole(message)
+    }
+}
+
 /// Where a host's messages come from.
 pub(super) trait Incoming: Send {
-    /// The next one, in a buffer that may be written to; `None` at the end. Dropping the future loses nothing.
-    fn next(&mut self) -> impl Future<Output = Option<&mut [u8]>> + Send;
+    /// The next one; `None` at the end. Dropping the future loses nothing.
+    fn next(&mut self) -> impl Future<Output = Option<HostMessage<'_>>> + Send;
 }
 
 /// Where a host's answers go.
@@ -30,7 +54,7 @@ pub(super) trait Outgoing: Send {
     fn send(&mut self) -> impl Future<Output = io::Result<()>> + Send;
 }
 
-/// Messages as lines of a stream. A line that is too long to be a message is passed over.
+/// Messages as lines of a stream. Of a line that is too long only the beginning is kept.
 pub(super) struct LinesIn<R> {
     reader: R,
     buffer: Vec<u8>,
@@ -38,36 +62,57 @@ pub(super) struct LinesIn<R> {
     start: usize,
     /// No line break lies before this.
     searched: usize,
-    /// Whether the line that is arriving has already proved too long.
-    skipping: bool,
+    /// The beginning of the line that is arriving, which has already proved too long.
+    skipping: Option<Vec<u8>>,
+    /// The beginning of a line that was too long and has ended.
+    skipped: Vec<u8>,
+}
+
+/// A line that has arrived.
+enum ArrivedLine {
+    Whole(std::ops::Range<usize>),
+    /// Its beginning is in `skipped`.
+    TooLong,
 }
 
 impl<R> LinesIn<R> {
     pub(super) const fn new(reader: R) -> Self {
-        Self { reader, buffer: Vec::new(), start: 0, searched: 0, skipping: false }
+        Self {
+            reader,
+            buffer: Vec::new(),
+            start: 0,
+            searched: 0,
+            skipping: None,
+            skipped: Vec::new(),
+        }
     }
 
     /// The next line that has arrived.
-    fn take(&mut self) -> Option<std::ops::Range<usize>> {
-        loop {
-            let unsearched = &self.buffer[self.searched..];
-            let Some(found) = unsearched.iter().position(|byte| *byte == b'\n') else {
-                self.searched = self.buffer.len();
-                self.skipping |= self.searched - self.start > MESSAGE_BYTES_MAX;
-                if self.skipping {
-                    self.buffer.clear();
-                    (self.start, self.searched) = (0, 0);
-                }
-                return None;
-            };
-            let line = self.start..self.searched + found;
-            self.start = line.end + 1;
-            self.searched = self.start;
-            let is_whole = !std::mem::take(&mut self.skipping);
-            if is_whole && line.len() <= MESSAGE_BYTES_MAX {
-                return Some(line);
+    fn take(&mut self) -> Option<ArrivedLine> {
+        let unsearched = &self.buffer[self.searched..];
+        let Some(found) = memchr::memchr(b'\n', unsearched) else {
+            self.searched = self.buffer.len();
+            if self.skipping.is_none() && self.searched - self.start > HOST_MESSAGE_BYTES_MAX {
+                self.skipping = Some(self.buffer[self.start..][..HEAD_BYTES_MAX].to_vec());
             }
+            if self.skipping.is_some() {
+                self.buffer.clear();
+                (self.start, self.searched) = (0, 0);
+            }
+            return None;
+        };
+        let line = self.start..self.searched + found;
+        self.start = line.end + 1;
+        self.searched = self.start;
+        if let Some(head) = self.skipping.take() {
+            self.skipped = head;
+            return Some(ArrivedLine::TooLong);
         }
+        if line.len() > HOST_MESSAGE_BYTES_MAX {
+            self.skipped = self.buffer[line][..HEAD_BYTES_MAX].to_vec();
+            return Some(ArrivedLine::TooLong);
+        }
+        Some(ArrivedLine::Whole(line))
     }
 
     /// Moves an unfinished line to the front.
@@ -80,10 +125,14 @@ impl<R> LinesIn<R> {
 }
 
 impl<R: AsyncRead + Unpin + Send> Incoming for LinesIn<R> {
-    async fn next(&mut self) -> Option<&mut [u8]> {
+    async fn next(&mut self) -> Option<HostMessage<'_>> {
         loop {
-            if let Some(line) = self.take() {
-                return Some(&mut self.buffer[line]);
+            match self.take() {
+                Some(ArrivedLine::Whole(line)) => {
+                    return Some(HostMessage::Whole(&mut self.buffer[line]));
+                }
+                Some(ArrivedLine::TooLong) => return Some(HostMessage::TooLong(&self.skipped)),
+                None => {}
             }
             self.close_up();
             if self.reader.read_buf(&mut self.buffer).await.ok()? == 0 {
@@ -149,7 +198,7 @@ pub(super) struct FramesIn {
 }
 
 impl Incoming for FramesIn {
-    async fn next(&mut self) -> Option<&mut [u8]> {
+    async fn next(&mut self) -> Option<HostMessage<'_>> {
         loop {
             match self.stream.next().await?.ok()? {
                 Message::Text(text) => self.message = axum::body::Bytes::from(text).into(),
@@ -157,7 +206,7 @@ impl Incoming for FramesIn {
                 Message::Ping(_) | Message::Pong(_) => continue,
                 Message::Close(_) => return None,
             }
-            return Some(&mut self.message);
+            return Some(HostMessage::of(&mut self.message));
         }
     }
 }

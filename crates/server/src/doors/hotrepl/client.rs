@@ -21,6 +21,9 @@ const UNSENT_BYTES_MAX: usize = 64 << 20;
 /// How long somebody who is sent away may take to hear it.
 const FAREWELL_MAX: Duration = Duration::from_secs(2);
 
+/// How long a client that does not read may take to begin again: then it is told why it is cut off.
+const STALLED_MAX: Duration = Duration::from_secs(30);
+
 /// One client.
 pub(super) struct Client {
     /// Counts clients of a session: an answer is for whoever asked, and nobody else.
@@ -35,6 +38,8 @@ pub(super) struct Client {
     unsent_bytes: usize,
     is_flushed: bool,
     is_over: bool,
+    /// The limit that it broke, by not reading.
+    stalled: Option<String>,
 }
 
 /// What comes from a client.
@@ -45,6 +50,8 @@ pub(super) enum Heard {
     Noise,
     /// A frame that is too long to be read; what follows it cannot be read either.
     TooLong,
+    /// It does not read what it is sent; the sentence says which limit it broke.
+    Stalled(String),
     /// Nothing more will come.
     Gone,
 }
@@ -63,6 +70,7 @@ impl Client {
             unsent_bytes: 0,
             is_flushed: true,
             is_over: false,
+            stalled: None,
         }
     }
 
@@ -71,9 +79,16 @@ impl Client {
         let text = discreet::frame(frame);
         self.unsent_bytes += text.len();
         self.unsent.push_back(Message::Text(text.into()));
-        if self.unsent.len() > UNSENT_FRAMES_MAX || self.unsent_bytes > UNSENT_BYTES_MAX {
-            self.is_over = true;
-        }
+        let limit = if self.unsent.len() > UNSENT_FRAMES_MAX {
+            format!("{UNSENT_FRAMES_MAX} frames")
+        } else if self.unsent_bytes > UNSENT_BYTES_MAX {
+            format!("{UNSENT_BYTES_MAX} bytes")
+        } else {
+            return;
+        };
+        self.stalled.get_or_insert_with(|| {
+            format!("More than {limit} waited for this client to read, so the connection is closed. Connect again, and read faster.")
+        });
     }
 
     /// The next frame. Sends what waits meanwhile. Dropping the future loses nothing.
@@ -99,6 +114,20 @@ impl Client {
         let _ = tokio::time::timeout(FAREWELL_MAX, said).await;
     }
 
+    /// Says to one that does not read why it is cut off, in place of what waits for it, and closes.
+    pub(super) async fn dismiss_stalled(mut self, last: FromServer) {
+        self.unsent.clear();
+        self.unsent_bytes = 0;
+        self.say(&last);
+        self.close(close_code::POLICY);
+        let said = std::future::poll_fn(|context| match self.write(context) {
+            Ok(()) if self.unsent.is_empty() && self.is_flushed => Poll::Ready(()),
+            Ok(()) => Poll::Pending,
+            Err(_) => Poll::Ready(()),
+        });
+        let _ = tokio::time::timeout(STALLED_MAX, said).await;
+    }
+
     fn close(&mut self, code: u16) {
         let frame = CloseFrame { code, reason: Utf8Bytes::default() };
         self.unsent.push_back(Message::Close(Some(frame)));
@@ -110,6 +139,9 @@ impl Client {
         }
         if self.is_over || self.write(context).is_err() {
             return Poll::Ready(Heard::Gone);
+        }
+        if let Some(why) = self.stalled.take() {
+            return Poll::Ready(Heard::Stalled(why));
         }
         loop {
             return match Pin::new(&mut self.socket).poll_next(context) {

@@ -27,7 +27,7 @@ pub(super) fn tools(
     code: &str,
     snapshot: &Snapshot,
     shows: impl Fn(&Found) -> bool,
-) -> Option<Vec<String>> {
+) -> Option<Names> {
     let start = code.ceil_char_boundary(code.len().saturating_sub(LOOKED_AT_BYTES_MAX));
     let text = &code[start..];
     let path = trailing_path(text);
@@ -40,25 +40,39 @@ pub(super) fn tools(
     let tool = called_tool(&text[..text.len() - path.len()])?;
     let input = snapshot.tools().find(|found| found.path() == tool && shows(found))?;
     let schema = input.spec().input.as_ref()?.whole();
-    let Some(Value::Object(members)) = schema.get("properties") else { return Some(vec![]) };
-    Some(sorted(members.keys().filter(|name| name.starts_with(path)).cloned().collect()))
+    let Some(Value::Object(members)) = schema.get("properties") else {
+        return Some(Names::default());
+    };
+    Some(Names::of(members.keys().filter(|name| name.starts_with(path)).cloned().collect()))
 }
 
-fn names_below(typed: &str, snapshot: &Snapshot, shows: impl Fn(&Found) -> bool) -> Vec<String> {
+fn names_below(typed: &str, snapshot: &Snapshot, shows: impl Fn(&Found) -> bool) -> Names {
     let at = typed.rfind('.').map_or(0, |dot| dot + 1);
     let names = snapshot.tools().filter(|found| shows(found)).map(|found| found.path());
     let next = |path: String| {
         path.strip_prefix(typed)?;
         path[at..].split('.').next().map(str::to_owned)
     };
-    sorted(names.filter_map(next).collect())
+    Names::of(names.filter_map(next).collect())
 }
 
-fn sorted(mut names: Vec<String>) -> Vec<String> {
-    names.sort_unstable();
-    names.dedup();
-    names.truncate(NAMES_MAX);
-    names
+/// Names that fit, as many as are told in one answer.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Names {
+    pub(super) names: Vec<String>,
+    /// Whether there are more.
+    pub(super) more: bool,
+}
+
+impl Names {
+    /// Sorted, each once.
+    pub(super) fn of(mut names: Vec<String>) -> Self {
+        names.sort_unstable();
+        names.dedup();
+        let more = names.len() > NAMES_MAX;
+        names.truncate(NAMES_MAX);
+        Self { names, more }
+    }
 }
 
 fn trailing_path(text: &str) -> &str {
@@ -100,7 +114,7 @@ mod tests {
     fn tools_and_their_arguments_are_named() {
         let catalogue = Catalogue::new(vec![Arc::new(Demo::new("/nowhere"))]).unwrap();
         let snapshot = catalogue.snapshot();
-        let found = |code| tools(code, &snapshot, |_| true).map(|names| names.join(" "));
+        let found = |code| tools(code, &snapshot, |_| true).map(|found| found.names.join(" "));
         assert_eq!(found("await tools.").as_deref(), Some("demo"));
         assert_eq!(found("tools.demo.a").as_deref(), Some("add append ask"));
         assert_eq!(found("tools.demo.add({ ").as_deref(), Some("a b"));
@@ -110,8 +124,16 @@ mod tests {
         assert_eq!(found("JSON."), None);
         assert_eq!(
             tools("tools.demo.", &snapshot, |found| found.path() == "demo.add"),
-            Some(vec!["add".into()])
+            Some(Names { names: vec!["add".into()], more: false })
         );
+    }
+
+    #[test]
+    fn an_answer_with_as_many_names_as_fit_says_that_there_are_more() {
+        let names = |n: usize| Names::of((0..n).map(|n| format!("n{n}")).collect());
+        let counted = |n| (names(n).names.len(), names(n).more);
+        assert_eq!(counted(NAMES_MAX), (NAMES_MAX, false));
+        assert_eq!(counted(NAMES_MAX + 1), (NAMES_MAX, true));
     }
 
     #[test]

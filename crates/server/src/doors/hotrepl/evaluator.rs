@@ -111,6 +111,8 @@ pub(super) enum Loss {
     Stubborn,
     /// It ran out of memory that was not the guest's to use.
     Memory,
+    /// The guest's memory was used up and stayed so.
+    Full,
     /// It broke.
     Broken,
 }
@@ -122,6 +124,13 @@ pub(super) enum Outcome {
     Nothing,
     Output(String),
     Failed(Failed),
+}
+
+impl Outcome {
+    /// Whether the memory was used up.
+    pub(super) fn is_out_of_memory(&self) -> bool {
+        matches!(self, Self::Failed(Failed { why: Why::Memory, .. }))
+    }
 }
 
 /// Why a task has neither value nor output.

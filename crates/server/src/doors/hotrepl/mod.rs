@@ -136,7 +136,8 @@ pub(crate) async fn open(
     caller.may_run().map_err(|denied| Problem::denied(denied, ""))?;
     let name = query.text("session").unwrap_or_default().to_owned();
     if name.len() > NAME_BYTES_MAX {
-        return Err(Problem::bad_request("The name of a session is a short text."));
+        let message = format!("The name of a session has at most {NAME_BYTES_MAX} bytes.");
+        return Err(Problem::bad_request(message));
     }
     let profile = match query.text("values") {
         Some("native") => Profile::Native,

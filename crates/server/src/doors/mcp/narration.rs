@@ -155,7 +155,8 @@ mod tests {
         };
         let (call, tool) = (CallId(1), ToolPath::parse("process.run").unwrap());
         let nature = Nature { read_only: false, runs: Runs::Here };
-        let made = Event::CallMade { call, tool, args: Json::null(), nature, line: None };
+        let made =
+            Event::CallMade { call, tool, args: Json::null(), nature, line: None, alias: None };
         assert_eq!(doing(made), "1 call made: process.run");
         let said = |text: &str| Event::CallProgressed { call, text: text.to_owned() };
         let expected = "1 call made: process.run: [2mcompiling b";

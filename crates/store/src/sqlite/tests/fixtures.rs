@@ -63,6 +63,7 @@ fn paused() -> Vec<Entry> {
         args: Json::parse(r#"{"to":"ann"}"#.into()).unwrap(),
         nature: Nature { read_only: false, runs: Runs::Here },
         line: None,
+        alias: None,
     };
     let asked = Event::CallAsked(Question {
         id: question(77),

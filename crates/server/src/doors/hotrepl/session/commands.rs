@@ -228,11 +228,15 @@ impl Session {
     }
 
     pub(super) fn guest_command_lost(&mut self, open: Task) {
-        let Task { what, id, client, started, stop, .. } = open;
+        let Task { what, id, client, started, files, stop, .. } = open;
         let What::Command { name, .. } = what else { return };
         let error = words::lost(stop, "command").with_details(json!({ "stateLost": true }));
         let artifacts = Artifacts::new();
-        self.command_ended(Ended { id, client, name, started, result: Err(error), artifacts });
+        let ended = Ended { id, client, name, started, result: Err(error), artifacts };
+        if files.is_empty() {
+            return self.command_ended(ended);
+        }
+        self.keep_files(ended, files);
     }
 
     fn write_demo(&mut self, id: String) {

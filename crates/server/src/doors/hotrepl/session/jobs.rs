@@ -5,7 +5,7 @@ use super::{Brought, Note, Session, Task, What};
 use crate::doors::hotrepl::JOBS_MAX;
 use crate::doors::hotrepl::discreet;
 use crate::doors::hotrepl::evaluator::Outcome;
-use crate::doors::hotrepl::shelf::{Doer, JobView, Shelf, lost_job};
+use crate::doors::hotrepl::shelf::{Doer, JobView, NewFile, Owed, Shelf, lost_job};
 use crate::doors::hotrepl::words::{self, Stop};
 use lifecycle::{CallerName, ExecutionId};
 use protocols::hotrepl::Profile;
@@ -129,12 +129,17 @@ impl Session {
         if let Some(own) = self.own.upgrade() {
             shelf.begin_job(&job, Doer::Guest(own));
         }
+        let owed = self.owed(id, name);
         // Known before it is told: after a crash it must be found lost, not unknown.
         let accepted =
             JobAccepted { id: id.to_owned(), job_id: job.clone(), state: JobState::Running };
         let client = self.client_number();
         self.errands.push(Box::pin(async move {
-            if let Err(error) = shelf.keep_job(&job, &JobView::running()).await {
+            let written = async {
+                shelf.owe(&job, &owed).await?;
+                shelf.keep_job(&job, &JobView::running()).await
+            };
+            if let Err(error) = written.await {
                 tracing::error!(%error, "could not write a job down");
             }
             Brought::Answer { client, frame: Box::new(FromServer::JobAccepted(accepted)) }
@@ -173,52 +178,67 @@ impl Session {
                 JobView { state, error: Some(error), ..JobView::running() }
             }
         };
+        self.end_guest_job(Ended { job, id, name, view }, files);
+    }
+
+    /// Keeps the files that a job wrote, however it ended, and ends it.
+    fn end_guest_job(&mut self, ended: Ended, files: Vec<NewFile>) {
         let (shelf, host) = (Arc::clone(&self.setting.shelf), self.host());
         self.errands.push(Box::pin(async move {
-            let mut view = view;
+            let mut ended = ended;
             match shelf.files.keep(files, &host).await {
-                Ok(artifacts) => view.artifacts = artifacts,
+                Ok(artifacts) => ended.view.artifacts = artifacts,
                 Err(error) => tracing::error!(%error, "could not keep a job's files"),
             }
-            end(&shelf, job, id, name, view).await
+            end(&shelf, ended).await
         }));
     }
 
     pub(super) fn guest_job_ended(&mut self, ended: Ended) {
         let Ended { job, id, name, view } = ended;
         tracing::debug!(job, "a job is over");
-        self.note_command(&id, &name, view.duration_ms, view.error.as_ref());
+        let shelf = Arc::clone(&self.setting.shelf);
+        let owed = self.owed(&id, &name);
+        let entry = owed.entry(view.duration_ms, view.error.as_ref(), shelf.timestamp());
+        let noted = shelf.note(&owed.book, &entry, Some(&job));
+        self.noted = Some(noted.clone());
+        self.errands.push(Box::pin(async move {
+            noted.await;
+            shelf.paid(&job).await;
+            Brought::Nothing
+        }));
     }
 
-    pub(super) fn guest_job_lost(&mut self, open: &Task) {
-        let What::Job { job, name, .. } = &open.what else { return };
-        let view = match open.stop {
+    fn owed(&self, id: &str, name: &str) -> Owed {
+        Owed { book: self.book.clone(), id: id.to_owned(), name: name.to_owned() }
+    }
+
+    pub(super) fn guest_job_lost(&mut self, open: Task) {
+        let Task { what, id, files, stop, .. } = open;
+        let What::Job { job, name, .. } = what else { return };
+        let view = match stop {
             Some(Stop::Cancelled) => {
-                let error =
-                    words::lost(open.stop, "job").with_details(json!({ "stateLost": true }));
+                let error = words::lost(stop, "job").with_details(json!({ "stateLost": true }));
                 JobView { state: JobState::Cancelled, error: Some(error), ..JobView::running() }
             }
             Some(Stop::Timeout(_)) => {
-                let error =
-                    words::lost(open.stop, "job").with_details(json!({ "stateLost": true }));
+                let error = words::lost(stop, "job").with_details(json!({ "stateLost": true }));
                 JobView { state: JobState::Failed, error: Some(error), ..JobView::running() }
             }
             Some(Stop::Reset) | None => lost_job(),
         };
-        let shelf = Arc::clone(&self.setting.shelf);
-        let (job, id, name) = (job.clone(), open.id.clone(), name.clone());
-        self.errands.push(Box::pin(async move { end(&shelf, job, id, name, view).await }));
+        self.end_guest_job(Ended { job, id, name, view }, files);
     }
 }
 
 /// Ends a job. Written down before anybody hears of it: after a crash it must not be found lost.
-async fn end(shelf: &Shelf, job: String, id: String, name: String, view: JobView) -> Brought {
-    let view = shelf.timed_job(&job, view);
-    if let Err(error) = shelf.keep_job(&job, &view).await {
+async fn end(shelf: &Shelf, ended: Ended) -> Brought {
+    let view = shelf.timed_job(&ended.job, ended.view);
+    if let Err(error) = shelf.keep_job(&ended.job, &view).await {
         tracing::error!(%error, "could not write a job's outcome down");
     }
-    shelf.job_ended(&job, view.clone());
-    Brought::Job(Box::new(Ended { job, id, name, view }))
+    shelf.job_ended(&ended.job, view.clone());
+    Brought::Job(Box::new(Ended { view, ..ended }))
 }
 
 /// Ends a job that another process began; says how far it was.

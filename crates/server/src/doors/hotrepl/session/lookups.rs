@@ -1,7 +1,8 @@
 //! What is looked up: names that fit, and what was done lately.
 
 use super::{Brought, ENTRIES_USUAL, Session};
-use crate::doors::hotrepl::{QUEUED_MAX, completion, shelf, words};
+use crate::doors::hotrepl::completion::{self, Names};
+use crate::doors::hotrepl::{QUEUED_MAX, shelf, words};
 use protocols::execbox::session::{Complete, ToSession};
 use protocols::hotrepl::outbound::{envelope, trouble};
 use protocols::hotrepl::wire::{
@@ -40,11 +41,12 @@ impl Session {
         &mut self,
         client: u64,
         id: String,
-        completions: Vec<String>,
+        Names { names: completions, more }: Names,
         since: Instant,
     ) {
         let duration_ms = shelf::millis(since.elapsed());
-        let result = CompleteResult { id, completions, duration_ms };
+        let truncated = more.then_some(true);
+        let result = CompleteResult { id, completions, duration_ms, truncated };
         self.answer(client, &FromServer::CompleteResult(result));
     }
 
@@ -57,22 +59,20 @@ impl Session {
     pub(super) fn journal_query(
         &mut self,
         id: String,
-        kind: Option<Option<JournalKind>>,
+        kind: Option<JournalKind>,
         limit: Option<f64>,
     ) {
         if !self.may_send_errand(&id) {
             return;
         }
         let n_max = limit.unwrap_or(ENTRIES_USUAL).max(0.0) as usize;
-        // A kind that does not exist has no entries.
-        let n_max = if kind == Some(None) { 0 } else { n_max };
         let (shelf, book) = (Arc::clone(&self.setting.shelf), self.book.clone());
         let (client, noted) = (self.client_number(), self.noted.clone());
         self.errands.push(Box::pin(async move {
             if let Some(noted) = noted {
                 noted.await;
             }
-            let entries = shelf.entries(&book, kind.flatten(), n_max).await;
+            let entries = shelf.entries(&book, kind, n_max).await;
             let frame = match entries {
                 Ok(entries) => FromServer::JournalQueryResult(JournalQueryResult { id, entries }),
                 Err(error) => {

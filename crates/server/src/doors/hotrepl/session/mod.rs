@@ -13,6 +13,7 @@ mod watches;
 
 use super::call::CallSaid;
 use super::client::{Client, Heard};
+use super::completion::Names;
 use super::evaluator::{Evaluator, Loss, Outcome, Said};
 use super::shelf::{NewFile, Noted, Shelf};
 use super::words::Stop;
@@ -381,6 +382,11 @@ impl Session {
 
     fn hear(&mut self, said: Said) {
         match said {
+            Said::Ended { task, fouled: true, outcome: outcome @ Outcome::Failed(_) }
+                if outcome.is_out_of_memory() =>
+            {
+                self.exhausted(task, outcome);
+            }
             Said::Ended { task, fouled: true, .. } => {
                 self.tasks.get_mut(&task).map(|task| task.stop.get_or_insert(Stop::Cancelled));
                 self.lose(Loss::Stubborn);
@@ -388,7 +394,7 @@ impl Session {
             Said::Ended { task, outcome, fouled: false } => self.ended(task, outcome),
             Said::Completed { task, names } => {
                 if let Some((id, client, since)) = self.completions.remove(&task) {
-                    self.say_completions(client, id, names, since);
+                    self.say_completions(client, id, Names::of(names), since);
                 }
             }
             Said::Called { task, call, tool, args } => self.guest_calls(task, call, &tool, args),
@@ -442,6 +448,20 @@ impl Session {
         self.pump();
     }
 
+    /// A task used up the memory, and what it left behind still fills it: nothing could be evaluated any more.
+    fn exhausted(&mut self, task: u64, outcome: Outcome) {
+        let open = self.tasks.remove(&task);
+        self.lose(Loss::Full);
+        let Some(open) = open else { return };
+        match &open.what {
+            What::Eval { .. } => self.eval_ended(task, open, outcome, true),
+            What::Tick => self.tick_lost(&open),
+            What::Command { .. } => self.guest_command_ended(open, outcome),
+            What::Job { .. } => self.guest_job_finished(open, outcome),
+            What::Script | What::Install => {}
+        }
+    }
+
     /// The runner is gone, and with it everything that was defined.
     fn lose(&mut self, loss: Loss) {
         tracing::debug!(?loss, "a session lost its evaluator");
@@ -450,6 +470,9 @@ impl Session {
             Loss::NoRoom => "The server has no room for an evaluator now.",
             Loss::Stubborn => {
                 "The evaluator did not stop and was replaced; its definitions are lost."
+            }
+            Loss::Full => {
+                "The evaluator's memory was full and stayed so; it was replaced, and its definitions are lost."
             }
             Loss::Memory | Loss::Broken => {
                 "The evaluator broke and was replaced; its definitions are lost."
@@ -473,12 +496,12 @@ impl Session {
                 What::Eval { .. } => self.eval_lost(open),
                 What::Tick => self.tick_lost(&open),
                 What::Command { .. } => self.guest_command_lost(open),
-                What::Job { .. } => self.guest_job_lost(&open),
+                What::Job { .. } => self.guest_job_lost(open),
                 What::Script | What::Install => {}
             }
         }
         for (id, client, since) in std::mem::take(&mut self.completions).into_values() {
-            self.say_completions(client, id, vec![], since);
+            self.say_completions(client, id, Names::default(), since);
         }
         for (client, request) in std::mem::take(&mut self.deferred) {
             if client == self.client_number() {

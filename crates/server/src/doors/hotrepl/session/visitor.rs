@@ -54,6 +54,14 @@ impl Session {
                 }
                 self.leave(None);
             }
+            Heard::Stalled(why) => {
+                let error = envelope(ErrorKind::Busy, "readerTooSlow", why);
+                if let Some(client) = self.client.take() {
+                    let last = trouble(None, error);
+                    self.setting.tasks.spawn(client.dismiss_stalled(last));
+                }
+                self.leave(None);
+            }
             Heard::Gone => self.leave(None),
         }
     }
@@ -116,7 +124,9 @@ impl Session {
     pub(super) fn may_send_errand(&mut self, id: &str) -> bool {
         let may = self.errands.len() < ERRANDS_MAX;
         if !may {
-            let message = "Too many requests of this kind are under way.";
+            let message = format!(
+                "At most {ERRANDS_MAX} lookups and files of one session are under way at a time."
+            );
             let error = envelope(ErrorKind::Busy, "commandQueueFull", message);
             self.say(&trouble(Some(id.to_owned()), error));
         }

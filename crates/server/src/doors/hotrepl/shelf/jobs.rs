@@ -3,7 +3,7 @@
 use super::{Shelf, millis};
 use crate::doors::hotrepl::session::Note;
 use crate::doors::hotrepl::words;
-use lifecycle::{ExecutionId, Outcome};
+use lifecycle::{ExecutionId, Outcome, Timestamp};
 use protocols::hotrepl::outbound::envelope;
 use protocols::hotrepl::wire::{Artifacts, ErrorEnvelope, ErrorKind, JobState};
 use serde::{Deserialize, Serialize};
@@ -187,12 +187,25 @@ impl Shelf {
         Ok(())
     }
 
+    /// A job whose process is gone and left no word of when it stopped: it has lasted until now at most.
+    pub(super) fn left_job(&self, view: JobView, created: i64) -> JobView {
+        let duration_ms = self.clock.now().ms_since(Timestamp(created));
+        JobView { duration_ms, artifacts: view.artifacts, ..lost_job() }
+    }
+
+    /// A job written in JavaScript that another process did, as it is written down, and when it began.
+    pub(super) async fn kept_job(&self, id: &str) -> Result<Option<(JobView, i64)>, StoreError> {
+        let record = self.records.get(JOBS, id).await?;
+        let kept = record.and_then(|record| serde_json::from_str::<KeptJob>(&record.value).ok());
+        Ok(kept.map(|kept| (kept.view, kept.created)))
+    }
+
     /// A job of another process, from what is written down.
     pub(in crate::doors::hotrepl) async fn look_up_job(&self, id: &str) -> Option<JobView> {
         if let Ok(Some(record)) = self.records.get(JOBS, id).await {
             let kept: KeptJob = serde_json::from_str(&record.value).ok()?;
             return Some(match kept.view.state {
-                JobState::Running => lost_job(),
+                JobState::Running => self.left_job(kept.view, kept.created),
                 JobState::Done | JobState::Failed | JobState::Cancelled => kept.view,
             });
         }

@@ -9,7 +9,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use lifecycle::{Event, ExecutionId, Outcome, Rejection, Seq, Timestamp};
 use protocols::hotrepl::outbound::timestamp;
-use protocols::hotrepl::wire::{ErrorEnvelope, JournalEntry, JournalKind};
+use protocols::hotrepl::wire::{ErrorEnvelope, JobState, JournalEntry, JournalKind};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use store::{Record, StoreError};
@@ -34,6 +34,8 @@ pub(in crate::doors::hotrepl) struct Owed {
 /// A job that an earlier process left.
 struct Left {
     job: String,
+    /// Whose entry is owed, where the job was written in JavaScript.
+    guests: Option<Owed>,
     /// None where it never began.
     under_way: Option<Result<UnderWay, StoreError>>,
 }
@@ -120,7 +122,7 @@ impl Shelf {
 
     /// Takes a job of an earlier process over. One that never began has no end.
     async fn take_over(&self, Record { key: job, value, .. }: Record) -> Left {
-        let mut left = Left { job, under_way: None };
+        let mut left = Left { job, guests: None, under_way: None };
         let (Ok(owed), Ok(uuid)) =
             (serde_json::from_str::<Owed>(&value), Uuid::try_parse(&left.job))
         else {
@@ -140,11 +142,17 @@ impl Shelf {
             let doer = Doer::Execution(execution, begun);
             self.resume_job(&left.job, doer, started, owed.book.clone());
         }
+        if began.is_none() {
+            left.guests = Some(owed.clone());
+        }
         left.under_way = began.map(|began| began.map(|began| UnderWay { owed, execution, began }));
         left
     }
 
-    async fn pay(&self, Left { job, under_way }: Left) -> Result<(), StoreError> {
+    async fn pay(&self, Left { job, guests, under_way }: Left) -> Result<(), StoreError> {
+        if let Some(owed) = guests {
+            self.pay_for_guest(&job, &owed).await?;
+        }
         if let Some(under_way) = under_way {
             let UnderWay { owed, execution, began } = under_way?;
             if let Some((outcome, ended)) = self.end_of(execution).await? {
@@ -158,6 +166,24 @@ impl Shelf {
             }
         }
         self.paid(&job).await;
+        Ok(())
+    }
+
+    /// A job written in JavaScript ended with its process, unless its end is written down: how it ended, and its entry.
+    async fn pay_for_guest(&self, job: &str, owed: &Owed) -> Result<(), StoreError> {
+        let Some((kept, created)) = self.kept_job(job).await? else { return Ok(()) };
+        let view = match kept.state {
+            JobState::Running => {
+                let view = self.left_job(kept, created);
+                self.keep_job(job, &view).await?;
+                view
+            }
+            JobState::Done | JobState::Failed | JobState::Cancelled => kept,
+        };
+        if !self.is_noted(&owed.book, job).await? {
+            let entry = owed.entry(view.duration_ms, view.error.as_ref(), self.timestamp());
+            self.note(&owed.book, &entry, Some(job)).await;
+        }
         Ok(())
     }
 
