@@ -1,6 +1,6 @@
 // Writes patterns.txt: what ICU4X does not give of CLDR, of the version that Node's ICU has.
 //
-//   npm install --ignore-scripts cldr-core@48.0.0 cldr-dates-full@48.0.0 cldr-numbers-full@48.0.0
+//   npm install --ignore-scripts cldr-core@48.1.0 cldr-dates-full@48.1.0 cldr-numbers-full@48.1.0
 //   node generate.mjs node_modules > patterns.txt
 //
 // ICU4X selects date patterns by "field sets", which cannot express all options of ECMA-402 and give other texts for some that
@@ -64,6 +64,10 @@ const entriesOf = (locale) => {
   }
   const rules = dayPeriodRuleSet[locale] ?? dayPeriodRuleSet[locale.split("-")[0]];
   if (rules !== undefined) entries.periods = Object.entries(rules).map(([period, rule]) => rangeOf(period, rule)).join(" ");
+  const zones = json("cldr-dates-full", "main", locale, "timeZoneNames.json").main[locale].dates.timeZoneNames;
+  entries["gmt"] = zones.gmtFormat;
+  entries["gmt:0"] = zones.gmtZeroFormat;
+  entries["gmt:hour"] = zones.hourFormat;
   const numbersPath = ["cldr-numbers-full", "main", locale, "numbers.json"];
   if (existsSync(join(packages, ...numbersPath))) {
     const { numbers } = json(...numbersPath).main[locale];
@@ -74,7 +78,26 @@ const entriesOf = (locale) => {
       entries[`nan:${system}`] = value.nan;
       entries[`inf:${system}`] = value.infinity;
       entries[`exp:${system}`] = value.exponential;
+      entries[`cgrp:${system}`] = value.currencyGroup;
+      // ICU4X has the percent sign of Latin digits only, and other digits between a locale's own separators.
+      if (system !== "latn") entries[`pct:${system}`] = value.percentSign;
+      if (system === "arab" || system === "arabext") {
+        entries[`dec:${system}`] = value.decimal;
+        entries[`grp:${system}`] = value.group;
+      }
     }
+  }
+  // ICU4X has no symbols that are codes, and takes the root's for them.
+  const currencies = (of) => json("cldr-numbers-full", "main", of, "currencies.json").main[of].numbers.currencies;
+  if (existsSync(join(packages, "cldr-numbers-full", "main", locale, "currencies.json"))) {
+    const root = currencies("und");
+    const codes = Object.entries(currencies(locale)).filter(([code, { symbol }]) => symbol === code && (root[code]?.symbol ?? code) !== code);
+    if (codes.length > 0) entries.codes = codes.map(([code]) => code).join(" ");
+  }
+  // The root's Arabic symbols are not in the JSON: they are those of Arabic.
+  if (locale === "und") {
+    const arabic = entriesOf("ar");
+    for (const key of ["dec:arab", "grp:arab", "pct:arab"]) entries[key] = arabic[key];
   }
   return entries;
 };
@@ -97,6 +120,8 @@ const lines = [
 ];
 const regions = Object.entries(timeData).filter(([region, { _preferred }]) => /^([A-Z]{2}|[a-z]{2}-[A-Z]{2})$/.test(region) && /^[hK]/.test(_preferred));
 lines.push(`12-hour clock: ${regions.map(([region]) => region).join(" ")}`);
+const exceptions = Object.entries(timeData).filter(([region, { _preferred }]) => /^[a-z]{2}-[A-Z]{2}$/.test(region) && _preferred === "H");
+lines.push(`24-hour clock: ${exceptions.map(([region]) => region).join(" ")}`);
 lines.push(`default content: ${defaultContent.filter(isWanted).join(" ")}`);
 const wanted = dates.filter(isWanted).sort((a, b) => (a < b ? -1 : 1));
 const blocks = [];
@@ -106,9 +131,10 @@ for (const locale of wanted) {
   while (parent !== "" && parent !== "und" && !wanted.includes(parent)) parent = parentOf(parent);
   const own = read(locale), theirs = parent === "" ? {} : read(parent);
   const block = [`@${locale} ${parent}`.trim()];
+  if (theirs.codes !== undefined) own.codes ??= "-";
   for (const [key, value] of Object.entries(own)) if (value !== undefined && theirs[key] !== value) block.push(`${key}=${value}`);
   // A value that the parent has and the child has not.
-  for (const key of Object.keys(theirs)) if (own[key] === undefined && key !== "periods" && !/:/.test(key)) block.push(`${key}=`);
+  for (const key of Object.keys(theirs)) if (own[key] === undefined && key !== "periods" && key !== "codes" && !/:/.test(key)) block.push(`${key}=`);
   blocks.push(block);
 }
 for (const block of blocks) lines.push(...block);

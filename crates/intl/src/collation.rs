@@ -7,7 +7,7 @@ use crate::locales::{ResolvedLocale, type_option};
 use icu_collator::options::{AlternateHandling, CaseLevel, CollatorOptions, Strength};
 use icu_collator::preferences::{CollationCaseFirst, CollationNumericOrdering, CollationType};
 use icu_collator::{Collator, CollatorBorrowed, CollatorPreferences};
-use icu_locale::Locale;
+use icu_locale::{Locale, LocaleExpander};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::cmp::Ordering;
@@ -64,7 +64,12 @@ pub(crate) fn new(locales: &str, bag: &Bag) -> Result<String, Failure> {
 }
 
 fn build(settings: &CollatorSettings) -> Result<CollatorBorrowed<'static>, Failure> {
-    let locale: Locale = settings.locale.parse().map_err(Failure::no_data)?;
+    let mut locale: Locale = settings.locale.parse().map_err(Failure::no_data)?;
+    // Orders for searching exist for languages in Latin letters; the others search by that of the root.
+    let script = LocaleExpander::new_extended().get_likely_script(&locale.id);
+    if settings.collation == "search" && script.is_none_or(|it| it.as_str() != "Latn") {
+        locale = Locale::UNKNOWN;
+    }
     let mut preferences = CollatorPreferences::from(&locale);
     preferences.collation_type = match settings.collation.as_str() {
         "compat" => Some(CollationType::Compat),

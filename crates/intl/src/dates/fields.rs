@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn a_pattern_is_read_and_written() {
         let pieces = parse_pattern("d 'de' MMMM 'o''clock' ''y");
-        assert_eq!(pattern_of(&pieces), "d 'de' MMMM 'o''clock '''y");
+        assert_eq!(pattern_of(&pieces), "d' de 'MMMM' o''clock '''y");
         assert_eq!(parse_pattern(&pattern_of(&pieces)), pieces);
         assert_eq!(pieces[1], PatternPiece::Text(" de ".into()));
     }

@@ -108,6 +108,9 @@ impl DateFormatter {
                     'z' | 'v' | 'O' => "timeZoneName",
                     _ => "weekday",
                 };
+                if kind == "timeZoneName" {
+                    return Ok(TextPart::new(kind, self.zone_name(letter, length, wall)?));
+                }
                 Ok(TextPart::new(kind, self.name(letter, length, wall)?))
             }
         }
@@ -125,6 +128,47 @@ impl DateFormatter {
             Some(name) => Ok(TextPart::new("dayPeriod", name)),
             None => Ok(TextPart::new("dayPeriod", self.name('a', length, wall)?)),
         }
+    }
+
+    /// The zone's name, or its offset as CLDR writes it: where ICU4X gives an offset, its parts are in another order in
+    /// some languages.
+    fn zone_name(&self, letter: char, length: usize, wall: &WallTime) -> Result<String, Failure> {
+        let is_long = length > 3;
+        if letter == 'O' {
+            return Ok(self.offset_text(wall.offset_s, is_long));
+        }
+        let name = self.name(letter, length, wall)?;
+        let is_offset =
+            name == self.name('O', 4, wall)? || name == self.name('O', 1, wall)?;
+        let is_utc = matches!(self.zone, Zone::Utc);
+        Ok(if is_offset && !is_utc { self.offset_text(wall.offset_s, is_long) } else { name })
+    }
+
+    /// `GMT+5:30`, in the language's form.
+    fn offset_text(&self, offset_s: i32, is_long: bool) -> String {
+        let text = |key: &str, default| self.table.get(key).unwrap_or(default);
+        if offset_s == 0 && !is_long {
+            return text("gmt:0", "GMT").to_owned();
+        }
+        let forms = text("gmt:hour", "+HH:mm;-HH:mm");
+        let (positive, negative) = forms.split_once(';').unwrap_or((forms, forms));
+        let form = if offset_s < 0 { negative } else { positive };
+        let seconds = i64::from(offset_s.abs());
+        let (hours, minutes) = (seconds / 3_600, seconds / 60 % 60);
+        let has_minutes = is_long || minutes != 0;
+        let mut written = String::new();
+        for piece in parse_pattern(form) {
+            match piece {
+                PatternPiece::Field('H', _) => {
+                    written.push_str(&self.number(hours, if is_long { 2 } else { 1 }));
+                }
+                PatternPiece::Field('m', _) if has_minutes => written.push_str(&self.number(minutes, 2)),
+                PatternPiece::Text(literal) if has_minutes => written.push_str(&literal),
+                PatternPiece::Text(literal) => written.push_str(literal.trim_end_matches([':', '.'])),
+                PatternPiece::Field(..) => {}
+            }
+        }
+        text("gmt", "GMT{0}").replace("{0}", &written)
     }
 
     /// A name, as ICU4X has it.

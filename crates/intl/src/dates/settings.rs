@@ -51,7 +51,7 @@ pub(crate) fn read(locales: &str, bag: &Bag) -> Result<(DateSettings, Value), Fa
     let numbers = locale.keyword("nu", option, tags::is_numbering_system);
     let table = LocaleTable::of(&locale.id);
     let numbers = numbers.unwrap_or_else(|| table.get("nu").unwrap_or("latn").to_owned());
-    let cycle = read_cycle(bag, &mut locale, &table)?;
+    let cycle = read_cycle(bag, &mut locale)?;
     let (_, zone) = zones::find(bag.get("timeZone").unwrap_or("UTC"))?;
     let mut components = Components::read(bag)?;
     bag.choice("formatMatcher", &["best fit", "basic"])?;
@@ -108,14 +108,13 @@ struct HourCycle {
     is_asked: bool,
 }
 
-fn read_cycle(bag: &Bag, locale: &mut ResolvedLocale, table: &LocaleTable) -> Result<HourCycle, Failure> {
+fn read_cycle(bag: &Bag, locale: &mut ResolvedLocale) -> Result<HourCycle, Failure> {
     let hour12 = bag.boolean("hour12");
     let option = bag.one_of("hourCycle", &["h11", "h12", "h23", "h24"])?;
     let is_cycle = |it: &str| matches!(it, "h11" | "h12" | "h23" | "h24");
     let keyword =
         if hour12.is_none() { locale.keyword("hc", option, is_cycle) } else { None };
-    let is_12 = prefers_12_hours(&locale.id) || table.get("t:short").is_some_and(|it| it.contains(['h', 'K']));
-    let likes_12 = is_12 && table.get("t:short").is_none_or(|it| it.contains(['h', 'K', 'H']));
+    let likes_12 = prefers_12_hours(&locale.id);
     let is_japan = locale.id.language.as_str() == "ja";
     let (default, is_asked) = match (hour12, keyword.as_deref()) {
         (Some(true), _) => (if is_japan { 'K' } else { 'h' }, true),

@@ -5,6 +5,7 @@ use super::settings::{NumberSettings, NumberStyle, currency_type};
 use super::units;
 use crate::failure::Failure;
 use crate::parts::{TextPart, push, push_spaced};
+use crate::tables::LocaleTable;
 use fixed_decimal::Sign;
 use icu_experimental::dimension::provider::currency::essentials::{CurrencyEssentials, CurrencyEssentialsV1};
 use icu_experimental::dimension::provider::currency::extended::CurrencyExtendedDataV1;
@@ -22,7 +23,8 @@ use icu_provider::prelude::*;
 #[derive(Debug)]
 pub(crate) enum Affixes {
     None,
-    Percent(DataPayload<DecimalPercentV1>),
+    /// With the sign of the digits, if it is not that of Latin ones.
+    Percent(DataPayload<DecimalPercentV1>, Option<&'static str>),
     Symbol { essentials: DataPayload<CurrencyEssentialsV1>, symbol: CurrencyText, is_accounting: bool },
     Name { patterns: DataPayload<CurrencyPatternsDataV1>, names: Option<DataPayload<CurrencyExtendedDataV1>>, code: String },
     Unit(DataPayload<ErasedMarker<UnitsDisplayNames<'static>>>),
@@ -37,12 +39,16 @@ pub(crate) struct CurrencyText {
 }
 
 impl Affixes {
-    pub(crate) fn new(settings: &NumberSettings, locale: &Locale) -> Result<Self, Failure> {
+    pub(crate) fn new(
+        settings: &NumberSettings,
+        locale: &Locale,
+        percent_sign: Option<&'static str>,
+    ) -> Result<Self, Failure> {
         match settings.style {
             NumberStyle::Decimal => Ok(Self::None),
             NumberStyle::Percent => {
                 let data = DecimalPercentV1::make_locale(locale.into());
-                Ok(Self::Percent(load(DataIdentifierBorrowed::for_locale(&data))?))
+                Ok(Self::Percent(load(DataIdentifierBorrowed::for_locale(&data))?, percent_sign))
             }
             NumberStyle::Unit => units::load(locale, &settings.unit, &settings.unit_display).map(Self::Unit),
             NumberStyle::Currency if settings.currency_display == "name" => {
@@ -86,12 +92,16 @@ impl Affixes {
         let mut inner = vec![];
         match self {
             Self::None => inner = number,
-            Self::Percent(data) => {
+            Self::Percent(data, percent_sign) => {
                 let data = data.get();
-                if sign != Sign::None {
-                    return percent_with_sign(&data.signed_pattern, number, sign, &sign_texts(sign));
+                if sign == Sign::None {
+                    single(&mut inner, &data.unsigned_pattern, &number, "percentSign");
+                } else {
+                    let texts = sign_texts(sign);
+                    inner = percent_with_sign(&data.signed_pattern, &number, sign, &texts);
                 }
-                single(&mut inner, &data.unsigned_pattern, &number, "percentSign");
+                set_percent_sign(&mut inner, *percent_sign);
+                return inner;
             }
             Self::Symbol { essentials, symbol, is_accounting } => {
                 let (pattern, explicit) = currency_pattern(essentials.get(), symbol, *is_accounting, sign);
@@ -119,7 +129,9 @@ fn load<M: DataMarker>(id: DataIdentifierBorrowed<'_>) -> Result<DataPayload<M>,
 where
     Baked: DataProvider<M>,
 {
-    let request = DataRequest { id, ..DataRequest::default() };
+    let mut metadata = DataRequestMetadata::default();
+    metadata.silent = true; // what is missing is looked for elsewhere
+    let request = DataRequest { id, metadata };
     Baked.load(request).map(|response| response.payload).map_err(Failure::no_data)
 }
 
@@ -129,7 +141,13 @@ fn symbol_of(settings: &NumberSettings, locale: &Locale) -> Result<CurrencyText,
     let width = match settings.currency_display.as_str() {
         "code" => return Ok(as_code),
         "narrowSymbol" => CurrencySymbolWidth::Narrow,
-        _ => CurrencySymbolWidth::Short,
+        _ => {
+            let codes = LocaleTable::of(&locale.id).get("codes").unwrap_or_default();
+            if codes.split(' ').any(|it| it == code) {
+                return Ok(as_code);
+            }
+            CurrencySymbolWidth::Short
+        }
     };
     let data = CurrencySymbolsV1::make_locale(locale.into());
     let mut buffer = Default::default();
@@ -189,13 +207,13 @@ fn single(parts: &mut Vec<TextPart>, pattern: &SinglePlaceholderPattern, number:
 
 fn percent_with_sign(
     pattern: &DoublePlaceholderPattern,
-    number: Vec<TextPart>,
+    number: &[TextPart],
     sign: Sign,
     (prefix, suffix): &(String, String),
 ) -> Vec<TextPart> {
     let mut parts = vec![];
     let text = TextPart::new(sign_kind(sign), format!("{prefix}{suffix}"));
-    double(&mut parts, pattern, &number, &[text]);
+    double(&mut parts, pattern, number, &[text]);
     let mut named = vec![];
     for part in parts {
         if part.kind == "literal" {
@@ -205,6 +223,13 @@ fn percent_with_sign(
         }
     }
     named
+}
+
+fn set_percent_sign(parts: &mut [TextPart], percent_sign: Option<&str>) {
+    let Some(percent_sign) = percent_sign else { return };
+    for part in parts.iter_mut().filter(|part| part.kind == "percentSign") {
+        percent_sign.clone_into(&mut part.value);
+    }
 }
 
 fn sign_kind(sign: Sign) -> &'static str {

@@ -37,6 +37,9 @@ pub(crate) struct NumberFormatter {
     not_a_number: &'static str,
     infinity: &'static str,
     exponential: &'static str,
+    /// In place of ICU4X's.
+    decimal_separator: Option<&'static str>,
+    group_separator: Option<&'static str>,
 }
 
 impl NumberFormatter {
@@ -66,12 +69,17 @@ impl NumberFormatter {
             let of = |system: &str| table.get(&format!("{name}:{system}"));
             of(&settings.numbering_system).or_else(|| of("latn")).unwrap_or(default)
         };
+        let own = |name: &str| table.get(&format!("{name}:{}", settings.numbering_system));
+        let currency_group =
+            if settings.style == NumberStyle::Currency { own("cgrp") } else { None };
         Ok(Self {
+            decimal_separator: own("dec"),
+            group_separator: currency_group.or_else(|| own("grp")),
             not_a_number: symbol("nan", "NaN"),
             infinity: symbol("inf", "∞"),
             exponential: symbol("exp", "E"),
             compact: compact.transpose().map_err(Failure::no_data)?,
-            affixes: Affixes::new(&settings, &locale)?,
+            affixes: Affixes::new(&settings, &locale, own("pct"))?,
             plural_rules: PluralRules::try_new_cardinal((&locale).into()).map_err(Failure::no_data)?,
             decimal,
             settings,
@@ -120,9 +128,21 @@ impl NumberFormatter {
         let unsigned = value.clone().with_sign(Sign::None);
         let mut parts = vec![];
         for part in collected(&self.decimal.format(&unsigned), "literal") {
-            push(&mut parts, part);
+            push(&mut parts, self.with_own_separators(part));
         }
         parts
+    }
+
+    fn with_own_separators(&self, mut part: TextPart) -> TextPart {
+        let own = match part.kind {
+            "decimal" => self.decimal_separator,
+            "group" => self.group_separator,
+            _ => None,
+        };
+        if let Some(own) = own {
+            own.clone_into(&mut part.value);
+        }
+        part
     }
 
     fn compacted(&self, value: &Decimal, compact: &CompactDecimalFormatter) -> Result<SignedParts, Failure> {
@@ -147,7 +167,7 @@ impl NumberFormatter {
             if part.kind == "rest" {
                 push_spaced(&mut parts, "compact", &part.value);
             } else {
-                push(&mut parts, part);
+                push(&mut parts, self.with_own_separators(part));
             }
         }
         let operands = PluralOperands::from_significand_and_exponent(&rounded.absolute, exponent);

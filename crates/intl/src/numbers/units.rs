@@ -30,11 +30,15 @@ pub(crate) fn load(locale: &Locale, unit: &str, width: &str) -> Result<Names, Fa
         of::<names::UnitsNamesAreaExtendedV1>,
         of::<names::UnitsNamesAreaOutlierV1>,
     ];
-    let found = all.iter().find_map(|of| of(locale, attributes));
-    found.ok_or_else(|| Failure::missing(format!("the unit {unit}")))
+    // A table that has the unit for the root only answers for every locale; another may have the language.
+    let found: Vec<(Names, bool)> = all.iter().filter_map(|of| of(locale, attributes)).collect();
+    let at = found.iter().position(|(_, is_of_root)| !is_of_root).unwrap_or(0);
+    let names = found.into_iter().nth(at).map(|(names, _)| names);
+    names.ok_or_else(|| Failure::missing(format!("the unit {unit}")))
 }
 
-fn of<M>(locale: &Locale, attributes: &DataMarkerAttributes) -> Option<Names>
+/// The names in one table, and whether they are the root's.
+fn of<M>(locale: &Locale, attributes: &DataMarkerAttributes) -> Option<(Names, bool)>
 where
     M: DataMarker<DataStruct = UnitsDisplayNames<'static>>,
     Baked: DataProvider<M>,
@@ -44,5 +48,6 @@ where
     let mut metadata = DataRequestMetadata::default();
     metadata.silent = true;
     let response: DataResponse<M> = Baked.load(DataRequest { id, metadata }).ok()?;
-    Some(response.payload.cast())
+    let is_of_root = response.metadata.locale.is_some_and(|it| it.is_unknown());
+    Some((response.payload.cast(), is_of_root))
 }
