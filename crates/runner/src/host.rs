@@ -4,6 +4,7 @@
 use crate::bytes;
 use crate::evaluator::Desk;
 use crate::failure::{self, Described, Shifts};
+use crate::intl;
 use crate::link::Outbox;
 use crate::loops::Words;
 use crate::prelude;
@@ -456,6 +457,7 @@ pub(crate) fn functions<'js>(
     unseen::add_to(&object)?;
     object.set("defer", Func::new(|job: Function<'js>| job.defer(())))?;
     bytes::add_to(&object)?;
+    intl::add_to(&object, prelude_version)?;
     prelude::add_to(&object, prelude_version)?;
     Ok(object)
 }

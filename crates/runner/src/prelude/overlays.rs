@@ -88,4 +88,8 @@ const V1: Overlay = Overlay {
     ],
 };
 
-const V2: Overlay = Overlay { base: None, setups: &[v2!("language")], parts: &[] };
+const V2: Overlay = Overlay {
+    base: None,
+    setups: &[v2!("language"), v2!("intl_methods")],
+    parts: &[v2!(part "intl", "Intl")],
+};

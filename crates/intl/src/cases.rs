@@ -1,0 +1,16 @@
+//! `toLocaleUpperCase` and `toLocaleLowerCase` for the languages that have letters of their own rules.
+
+use crate::failure::Failure;
+use crate::locales;
+use icu_casemap::CaseMapper;
+
+pub(crate) fn answer(what: &str, locales: &str, text: &str) -> Result<String, Failure> {
+    let requested = locales::requested(locales)?;
+    let locale = requested.first().map_or(icu_locale::LanguageIdentifier::UNKNOWN, |it| it.id.clone());
+    let mapper = CaseMapper::new();
+    Ok(match what {
+        "upper" => mapper.uppercase_to_string(text, &locale),
+        _ => mapper.lowercase_to_string(text, &locale),
+    }
+    .into_owned())
+}

@@ -1,0 +1,32 @@
+//! `Intl.NumberFormat`.
+
+mod affixes;
+mod format;
+mod settings;
+mod units;
+
+pub(crate) use format::decimal_symbols;
+pub(crate) use settings::numbering_system;
+
+use crate::bag::Bag;
+use crate::cache::{FormatterCache, created, read_settings};
+use crate::digits::Numeric;
+use crate::failure::Failure;
+use crate::parts::{joined, to_json};
+use format::NumberFormatter;
+
+thread_local! {
+    static FORMATTERS: FormatterCache<NumberFormatter> = const { FormatterCache::new() };
+}
+
+pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, Failure> {
+    if what == "new" {
+        let (settings, shown) = settings::read(first, &Bag::parse(second)?)?;
+        // What has no data fails when it is made, not when it is first used.
+        NumberFormatter::new(settings.clone())?;
+        return Ok(created(&settings, &shown));
+    }
+    let formatter = FORMATTERS.with(|it| it.get(first, |text| NumberFormatter::new(read_settings(text)?)))?;
+    let parts = formatter.format(&Numeric::parse(second)?)?;
+    Ok(if what == "parts" { to_json(&parts) } else { joined(&parts) })
+}

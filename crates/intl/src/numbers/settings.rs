@@ -1,0 +1,209 @@
+//! Options of `Intl.NumberFormat` (ECMA-402, section 15.1).
+
+use super::format::default_numbering_system;
+use crate::bag::Bag;
+use crate::digits::DigitSettings;
+use crate::failure::{Failure, quoted};
+use crate::locales::{ResolvedLocale, type_option};
+use crate::tags;
+use icu_experimental::provider::Baked;
+use icu_locale::preferences::extensions::unicode::keywords::CurrencyType;
+use icu_provider::prelude::*;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum NumberStyle {
+    Decimal,
+    Percent,
+    Currency,
+    Unit,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Notation {
+    Standard,
+    Scientific,
+    Engineering,
+    CompactShort,
+    CompactLong,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct NumberSettings {
+    /// Language, script and region, by which data are found.
+    pub(crate) locale: String,
+    pub(crate) numbering_system: String,
+    pub(crate) style: NumberStyle,
+    pub(crate) notation: Notation,
+    pub(crate) currency: String,
+    pub(crate) currency_display: String,
+    pub(crate) is_accounting: bool,
+    pub(crate) unit: String,
+    pub(crate) unit_display: String,
+    pub(crate) grouping: String,
+    pub(crate) sign: String,
+    pub(crate) digits: DigitSettings,
+}
+
+/// The settings of a plain decimal number.
+pub(crate) fn plain(locale: &ResolvedLocale, numbering_system: &str) -> Result<NumberSettings, Failure> {
+    Ok(NumberSettings {
+        locale: locale.id.to_string(),
+        numbering_system: numbering_system.to_owned(),
+        style: NumberStyle::Decimal,
+        notation: Notation::Standard,
+        currency: String::new(),
+        currency_display: "symbol".into(),
+        is_accounting: false,
+        unit: String::new(),
+        unit_display: "short".into(),
+        grouping: "auto".into(),
+        sign: "auto".into(),
+        digits: DigitSettings::read(&Bag::default(), (0, 3), false)?,
+    })
+}
+
+/// The numbering system of a formatter.
+pub(crate) fn numbering_system(locale: &mut ResolvedLocale, bag: &Bag) -> Result<String, Failure> {
+    let option = type_option(bag, "numberingSystem")?;
+    let chosen = locale.keyword("nu", option, tags::is_numbering_system);
+    chosen.map_or_else(|| default_numbering_system(&locale.id.to_string()), Ok)
+}
+
+/// Reads the options; returns the settings and what `resolvedOptions` shows.
+pub(crate) fn read(locales: &str, bag: &Bag) -> Result<(NumberSettings, Value), Failure> {
+    bag.check_matcher()?;
+    let mut locale = ResolvedLocale::of(locales)?;
+    let mut settings = plain(&locale, "latn")?;
+    settings.numbering_system = numbering_system(&mut locale, bag)?;
+    read_style(&mut settings, bag)?;
+    let notation = bag.choice("notation", &["standard", "scientific", "engineering", "compact"])?;
+    let compact = bag.choice("compactDisplay", &["short", "long"])?;
+    settings.notation = match (notation, compact) {
+        ("scientific", _) => Notation::Scientific,
+        ("engineering", _) => Notation::Engineering,
+        ("compact", "short") => Notation::CompactShort,
+        ("compact", _) => Notation::CompactLong,
+        _ => Notation::Standard,
+    };
+    let is_compact = notation == "compact";
+    let defaults = match settings.style {
+        NumberStyle::Currency if notation == "standard" => {
+            let digits = currency_digits(&settings.currency)?;
+            (digits, digits)
+        }
+        NumberStyle::Percent => (0, 0),
+        NumberStyle::Currency | NumberStyle::Decimal | NumberStyle::Unit => (0, 3),
+    };
+    settings.digits = DigitSettings::read(bag, defaults, is_compact)?;
+    settings.grouping = read_grouping(bag, if is_compact { "min2" } else { "auto" })?;
+    settings.sign =
+        bag.choice("signDisplay", &["auto", "never", "always", "exceptZero", "negative"])?.to_owned();
+    let shown = show(&locale, &settings, notation, compact);
+    Ok((settings, shown))
+}
+
+fn read_style(settings: &mut NumberSettings, bag: &Bag) -> Result<(), Failure> {
+    let style = bag.choice("style", &["decimal", "percent", "currency", "unit"])?;
+    let currency = bag.get("currency");
+    if let Some(code) = currency.filter(|it| it.len() != 3 || !it.bytes().all(|b| b.is_ascii_alphabetic())) {
+        return Err(Failure::range(format!("Invalid currency code : {}", quoted(code))));
+    }
+    let display = bag.choice("currencyDisplay", &["symbol", "code", "narrowSymbol", "name"])?;
+    let sign = bag.choice("currencySign", &["standard", "accounting"])?;
+    let unit = bag.get("unit");
+    if let Some(unit) = unit {
+        check_unit(unit)?;
+    }
+    let unit_display = bag.choice("unitDisplay", &["short", "narrow", "long"])?;
+    settings.style = match style {
+        "percent" => NumberStyle::Percent,
+        "currency" => NumberStyle::Currency,
+        "unit" => NumberStyle::Unit,
+        _ => NumberStyle::Decimal,
+    };
+    settings.currency_display = display.into();
+    settings.is_accounting = sign == "accounting";
+    settings.unit_display = unit_display.into();
+    if settings.style == NumberStyle::Currency {
+        let code = currency.ok_or_else(|| Failure::type_error("Currency code is required with currency style."))?;
+        settings.currency = code.to_ascii_uppercase();
+    }
+    if settings.style == NumberStyle::Unit {
+        settings.unit = unit.ok_or_else(|| Failure::type_error("Unit is required with unit style."))?.to_owned();
+    }
+    Ok(())
+}
+
+/// A unit must be one of ECMA-402's, and one that we have.
+fn check_unit(unit: &str) -> Result<(), Failure> {
+    let is_known = |it: &str| tags::UNITS.contains(&it) || tags::MISSING_UNITS.contains(&it);
+    let is_pair = unit.split_once("-per-").is_some_and(|(left, right)| is_known(left) && is_known(right));
+    if tags::UNITS.contains(&unit) {
+        Ok(())
+    } else if is_known(unit) || is_pair {
+        Err(Failure::missing(format!(
+            "the unit {unit} (provided are {}; format the number and append the unit yourself)",
+            tags::UNITS.join(", ")
+        )))
+    } else {
+        Err(Failure::range(format!("Invalid unit argument for Intl.NumberFormat() {}", quoted(unit))))
+    }
+}
+
+fn read_grouping(bag: &Bag, default: &str) -> Result<String, Failure> {
+    Ok(match bag.get("useGrouping") {
+        None | Some("true" | "false") => default,
+        // What the prelude writes for `false`: no text of a guest's gets here as it is.
+        Some("=false") => "false",
+        Some(it @ ("min2" | "auto" | "always")) => it,
+        Some(other) => return Err(Failure::option(other, "useGrouping")),
+    }
+    .to_owned())
+}
+
+/// How many fraction digits a currency has.
+fn currency_digits(code: &str) -> Result<u8, Failure> {
+    use icu_experimental::dimension::provider::currency::fractions::CurrencyFractionsV1;
+    let currency = currency_type(code)?;
+    let fractions: DataResponse<CurrencyFractionsV1> =
+        Baked.load(DataRequest::default()).map_err(Failure::no_data)?;
+    Ok(fractions.payload.get().resolve(currency).digits)
+}
+
+pub(crate) fn currency_type(code: &str) -> Result<CurrencyType, Failure> {
+    code.parse().map_err(|_| Failure::range(format!("Invalid currency code : {}", quoted(code))))
+}
+
+fn show(locale: &ResolvedLocale, settings: &NumberSettings, notation: &str, compact: &str) -> Value {
+    let mut shown = Map::new();
+    let mut add = |name: &str, value: Value| drop(shown.insert(name.into(), value));
+    add("locale", json!(locale.tag()));
+    add("numberingSystem", json!(settings.numbering_system));
+    match settings.style {
+        NumberStyle::Decimal => add("style", json!("decimal")),
+        NumberStyle::Percent => add("style", json!("percent")),
+        NumberStyle::Currency => {
+            add("style", json!("currency"));
+            add("currency", json!(settings.currency));
+            add("currencyDisplay", json!(settings.currency_display));
+            add("currencySign", json!(if settings.is_accounting { "accounting" } else { "standard" }));
+        }
+        NumberStyle::Unit => {
+            add("style", json!("unit"));
+            add("unit", json!(settings.unit));
+            add("unitDisplay", json!(settings.unit_display));
+        }
+    }
+    settings.digits.show(&mut shown);
+    let grouping = &settings.grouping;
+    shown.insert("useGrouping".into(), if grouping == "false" { json!(false) } else { json!(grouping) });
+    shown.insert("notation".into(), json!(notation));
+    if notation == "compact" {
+        shown.insert("compactDisplay".into(), json!(compact));
+    }
+    shown.insert("signDisplay".into(), json!(settings.sign));
+    settings.digits.show_rounding(&mut shown);
+    Value::Object(shown)
+}

@@ -1,0 +1,75 @@
+//! `Intl.PluralRules`.
+
+use crate::bag::Bag;
+use crate::cache::{FormatterCache, created, read_settings};
+use crate::digits::{DigitSettings, Numeric};
+use crate::failure::Failure;
+use crate::locales::ResolvedLocale;
+use icu_locale::Locale;
+use icu_plurals::{PluralCategory, PluralRules};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+thread_local! {
+    static RULES: FormatterCache<(PluralSettings, PluralRules)> = const { FormatterCache::new() };
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct PluralSettings {
+    locale: String,
+    kind: String,
+    digits: DigitSettings,
+}
+
+pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, Failure> {
+    if what == "new" {
+        return new(first, &Bag::parse(second)?);
+    }
+    let rules = RULES.with(|it| it.get(first, |text| build(read_settings(text)?)))?;
+    Ok(match Numeric::parse(second)? {
+        Numeric::Finite(value) => {
+            let rounded = rules.0.digits.round(&value);
+            name_of(rules.1.category_for(&rounded)).to_owned()
+        }
+        Numeric::Infinity(_) | Numeric::NotANumber => "other".to_owned(),
+    })
+}
+
+fn new(locales: &str, bag: &Bag) -> Result<String, Failure> {
+    bag.check_matcher()?;
+    let locale = ResolvedLocale::of(locales)?;
+    let kind = bag.choice("type", &["cardinal", "ordinal"])?;
+    let digits = DigitSettings::read(bag, (0, 3), false)?;
+    let settings = PluralSettings { locale: locale.id.to_string(), kind: kind.into(), digits };
+    let (settings, rules) = build(settings)?;
+    let mut shown = Map::new();
+    shown.insert("locale".into(), json!(locale.tag()));
+    shown.insert("type".into(), json!(kind));
+    settings.digits.show(&mut shown);
+    let order = ["few", "many", "one", "two", "zero", "other"];
+    let mut names: Vec<&str> = rules.categories().map(name_of).collect();
+    names.sort_by_key(|name| order.iter().position(|it| it == name));
+    shown.insert("pluralCategories".into(), json!(names));
+    settings.digits.show_rounding(&mut shown);
+    Ok(created(&settings, &Value::Object(shown)))
+}
+
+fn build(settings: PluralSettings) -> Result<(PluralSettings, PluralRules), Failure> {
+    let locale: Locale = settings.locale.parse().map_err(Failure::no_data)?;
+    let rules = match settings.kind.as_str() {
+        "ordinal" => PluralRules::try_new_ordinal((&locale).into()),
+        _ => PluralRules::try_new_cardinal((&locale).into()),
+    };
+    Ok((settings, rules.map_err(Failure::no_data)?))
+}
+
+const fn name_of(category: PluralCategory) -> &'static str {
+    match category {
+        PluralCategory::Zero => "zero",
+        PluralCategory::One => "one",
+        PluralCategory::Two => "two",
+        PluralCategory::Few => "few",
+        PluralCategory::Many => "many",
+        PluralCategory::Other => "other",
+    }
+}

@@ -1,0 +1,44 @@
+//! The host's side of the guest's `Intl`: what is asked for and answered are texts.
+
+use ::intl::Failure;
+use rquickjs::prelude::Func;
+use rquickjs::{Ctx, Exception, Object};
+use std::cmp::Ordering;
+
+/// The first version of the globals that has `Intl`.
+const FIRST_VERSION: u32 = 2;
+
+/// Adds what `prelude/v2/intl.js` asks.
+pub(crate) fn add_to(functions: &Object<'_>, prelude_version: u32) -> rquickjs::Result<()> {
+    if prelude_version < FIRST_VERSION {
+        return Ok(());
+    }
+    functions.set(
+        "intl",
+        Func::new(|operation: String, first: String, second: String| {
+            reply(::intl::answer(&operation, &first, &second))
+        }),
+    )?;
+    functions.set(
+        "intlCompare",
+        Func::new(|ctx: Ctx<'_>, settings: String, left: String, right: String| {
+            match ::intl::compare(&settings, &left, &right) {
+                Ok(Ordering::Less) => Ok(-1),
+                Ok(Ordering::Equal) => Ok(0),
+                Ok(Ordering::Greater) => Ok(1),
+                Err(Failure::Range(message) | Failure::Type(message)) => {
+                    Err(Exception::throw_type(&ctx, &message))
+                }
+            }
+        }),
+    )
+}
+
+/// An answer after "=", or an error after the first letter of its name.
+fn reply(answer: Result<String, Failure>) -> String {
+    match answer {
+        Ok(text) => format!("={text}"),
+        Err(Failure::Range(message)) => format!("R{message}"),
+        Err(Failure::Type(message)) => format!("T{message}"),
+    }
+}
