@@ -464,7 +464,7 @@ fn processes_below(root: u32) -> std::collections::BTreeSet<u32> {
 fn programs_beside_each_other_use_the_runners_of_those_before_them() {
     let host = Host::start();
     let options = json!({"timeoutMs": 20_000, "multiplex": true});
-    let mut pass = |n: usize| {
+    let pass = |n: usize| {
         let name = |k: usize| format!("{n}.{k}");
         for k in 0..8 {
             host.execute(&name(k), "await tools.hang(); 1 + 1", &options);

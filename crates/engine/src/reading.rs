@@ -7,7 +7,8 @@ use lifecycle::{
     Entry, Event, ExecutionId, Json, Outcome, Phase, QuestionId, Rejection, Seq, State, Timestamp,
 };
 use store::{
-    DataLoss, ExecutionOverview, ExecutionSearch, Journal, ListFilter, Listed, SearchPage, StoreError,
+    DataLoss, ExecutionOverview, ExecutionSearch, Journal, ListFilter, Listed, SearchPage,
+    StoreError,
 };
 
 /// How many entries are read at once when an execution is looked up.

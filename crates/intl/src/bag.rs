@@ -55,7 +55,11 @@ impl Bag {
         let Some(text) = self.get(name) else { return Ok(None) };
         let value: f64 = text.parse().unwrap_or(f64::NAN);
         if value.is_finite() && value >= f64::from(least) && value <= f64::from(most) {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is between two bytes")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "it is between two bytes"
+            )]
             return Ok(Some(value.floor() as u8));
         }
         Err(Failure::range(format!("{name} value is out of range.")))

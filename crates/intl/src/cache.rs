@@ -24,7 +24,8 @@ impl<T> FormatterCache<T> {
         settings: &str,
         build: impl FnOnce(&str) -> Result<T, Failure>,
     ) -> Result<Rc<T>, Failure> {
-        let known = self.0.borrow().iter().find(|(key, _)| key == settings).map(|(_, it)| Rc::clone(it));
+        let known =
+            self.0.borrow().iter().find(|(key, _)| key == settings).map(|(_, it)| Rc::clone(it));
         if let Some(known) = known {
             return Ok(known);
         }

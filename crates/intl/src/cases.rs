@@ -6,7 +6,8 @@ use icu_casemap::CaseMapper;
 
 pub(crate) fn answer(what: &str, locales: &str, text: &str) -> Result<String, Failure> {
     let requested = locales::requested(locales)?;
-    let locale = requested.first().map_or(icu_locale::LanguageIdentifier::UNKNOWN, |it| it.id.clone());
+    let locale =
+        requested.first().map_or(icu_locale::LanguageIdentifier::UNKNOWN, |it| it.id.clone());
     let mapper = CaseMapper::new();
     Ok(match what {
         "upper" => mapper.uppercase_to_string(text, &locale),

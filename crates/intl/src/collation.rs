@@ -27,7 +27,9 @@ struct CollatorSettings {
 }
 
 /// Orders other than a language's usual one that can be asked for.
-const COLLATIONS: &[&str] = &["compat", "dict", "emoji", "eor", "phonebk", "phonetic", "pinyin", "stroke", "trad", "zhuyin"];
+const COLLATIONS: &[&str] = &[
+    "compat", "dict", "emoji", "eor", "phonebk", "phonetic", "pinyin", "stroke", "trad", "zhuyin",
+];
 
 pub(crate) fn new(locales: &str, bag: &Bag) -> Result<String, Failure> {
     let usage = bag.choice("usage", &["sort", "search"])?;
@@ -44,7 +46,11 @@ pub(crate) fn new(locales: &str, bag: &Bag) -> Result<String, Failure> {
     let ignores = bag.boolean("ignorePunctuation").unwrap_or(locale.id.language.as_str() == "th");
     let settings = CollatorSettings {
         locale: locale.id.to_string(),
-        collation: if usage == "search" { "search".into() } else { collation.clone().unwrap_or_default() },
+        collation: if usage == "search" {
+            "search".into()
+        } else {
+            collation.clone().unwrap_or_default()
+        },
         sensitivity: sensitivity.into(),
         ignores_punctuation: ignores,
         is_numeric: numeric.as_deref() == Some("true"),
@@ -57,7 +63,10 @@ pub(crate) fn new(locales: &str, bag: &Bag) -> Result<String, Failure> {
     add("usage", json!(usage));
     add("sensitivity", json!(sensitivity));
     add("ignorePunctuation", json!(ignores));
-    add("collation", json!(collation.filter(|_| usage == "sort").unwrap_or_else(|| "default".into())));
+    add(
+        "collation",
+        json!(collation.filter(|_| usage == "sort").unwrap_or_else(|| "default".into())),
+    );
     add("numeric", json!(settings.is_numeric));
     add("caseFirst", json!(settings.case_first));
     Ok(created(&settings, &Value::Object(shown)))

@@ -26,7 +26,8 @@ pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, Fa
         DateFormatter::new(settings.clone())?;
         return Ok(created(&settings, &shown));
     }
-    let formatter = FORMATTERS.with(|it| it.get(first, |text| DateFormatter::new(read_settings(text)?)))?;
+    let formatter =
+        FORMATTERS.with(|it| it.get(first, |text| DateFormatter::new(read_settings(text)?)))?;
     let time: f64 = second.parse().unwrap_or(f64::NAN);
     if !time.is_finite() || time.abs() > TIME_MS_MAX {
         return Err(Failure::range("Invalid time value"));

@@ -9,9 +9,19 @@ use serde_json::{Map, Value, json};
 /// Most fraction digits that can be asked for.
 const FRACTION_DIGITS_MAX: u8 = 100;
 
-const ROUNDING_MODES: &[&str] =
-    &["halfExpand", "ceil", "floor", "expand", "trunc", "halfCeil", "halfFloor", "halfTrunc", "halfEven"];
-const ROUNDING_INCREMENTS: &[u16] = &[1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 2500, 5000];
+const ROUNDING_MODES: &[&str] = &[
+    "halfExpand",
+    "ceil",
+    "floor",
+    "expand",
+    "trunc",
+    "halfCeil",
+    "halfFloor",
+    "halfTrunc",
+    "halfEven",
+];
+const ROUNDING_INCREMENTS: &[u16] =
+    &[1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 2500, 5000];
 
 /// Which of the two limits decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,11 +49,13 @@ impl DigitSettings {
         let integer = bag.integer("minimumIntegerDigits", 1, 21)?.unwrap_or(1);
         let increment = read_increment(bag)?;
         let mode = bag.choice("roundingMode", ROUNDING_MODES)?.to_owned();
-        let priority = bag.choice("roundingPriority", &["auto", "morePrecision", "lessPrecision"])?;
+        let priority =
+            bag.choice("roundingPriority", &["auto", "morePrecision", "lessPrecision"])?;
         let trailing = bag.choice("trailingZeroDisplay", &["auto", "stripIfInteger"])?;
         let defaults = if increment == 1 { defaults } else { (defaults.0, defaults.0) };
 
-        let has_significant = bag.has("minimumSignificantDigits") || bag.has("maximumSignificantDigits");
+        let has_significant =
+            bag.has("minimumSignificantDigits") || bag.has("maximumSignificantDigits");
         let has_fraction = bag.has("minimumFractionDigits") || bag.has("maximumFractionDigits");
         let (mut needs_significant, mut needs_fraction) = (true, true);
         if priority == "auto" {
@@ -114,7 +126,9 @@ impl DigitSettings {
     pub(crate) fn round(&self, value: &Decimal) -> Decimal {
         let mut rounded = match (self.rounding, self.fraction, self.significant) {
             (RoundingType::Fraction, Some(fraction), _) => self.to_fraction(value, fraction),
-            (RoundingType::Significant, _, Some(significant)) => self.to_significant(value, significant),
+            (RoundingType::Significant, _, Some(significant)) => {
+                self.to_significant(value, significant)
+            }
             (RoundingType::More | RoundingType::Less, Some(fraction), Some(significant)) => {
                 let by_fraction = -i16::from(fraction.1);
                 let by_significant = significant_position(value, significant.1);
@@ -146,7 +160,11 @@ impl DigitSettings {
         };
         let tens = i16::try_from(tens).expect("there are four digits at most");
         let mut rounded = value.clone();
-        rounded.round_with_mode_and_increment(tens - i16::from(most), self.signed_mode(), increment);
+        rounded.round_with_mode_and_increment(
+            tens - i16::from(most),
+            self.signed_mode(),
+            increment,
+        );
         shown_from(rounded, least)
     }
 
@@ -243,8 +261,13 @@ impl Numeric {
             return Ok(value);
         }
         if digits.len() > NUMBER_DIGITS_MAX {
-            let allowed = format!("a number of more than {NUMBER_DIGITS_MAX} digits cannot be formatted");
-            return if is_decimal(digits) { Err(Failure::range(allowed)) } else { Ok(Self::NotANumber) };
+            let allowed =
+                format!("a number of more than {NUMBER_DIGITS_MAX} digits cannot be formatted");
+            return if is_decimal(digits) {
+                Err(Failure::range(allowed))
+            } else {
+                Ok(Self::NotANumber)
+            };
         }
         if !is_decimal(digits) {
             return Ok(Self::NotANumber);
@@ -275,16 +298,14 @@ fn is_decimal(text: &str) -> bool {
 fn plain_decimal(text: &str) -> Option<Decimal> {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let mantissa = if fraction.is_empty() {
-        format!("0{whole}")
-    } else {
-        format!("0{whole}.{fraction}")
-    };
+    let mantissa =
+        if fraction.is_empty() { format!("0{whole}") } else { format!("0{whole}.{fraction}") };
     let mut value = Decimal::try_from_str(&mantissa).ok()?;
     if value.absolute.is_zero() {
         return Some(Decimal::from(0));
     }
-    let exponent: i64 = exponent.parse().unwrap_or(if exponent.starts_with('-') { i64::MIN } else { i64::MAX });
+    let exponent: i64 =
+        exponent.parse().unwrap_or(if exponent.starts_with('-') { i64::MIN } else { i64::MAX });
     let magnitude = exponent.saturating_add(i64::from(value.absolute.nonzero_magnitude_start()));
     if magnitude > 4_000 {
         return None;

@@ -23,7 +23,10 @@ impl Failure {
 
     /// An option that the specification does not allow.
     pub(crate) fn option(value: &str, name: &str) -> Self {
-        Self::range(format!("Value {} out of range for Intl options property {name}", quoted(value)))
+        Self::range(format!(
+            "Value {} out of range for Intl options property {name}",
+            quoted(value)
+        ))
     }
 
     /// Something that ECMA-402 has and this host has not.

@@ -29,12 +29,17 @@ pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, Fa
         let locale = ResolvedLocale::of(first)?;
         let kind = bag.choice("type", &["conjunction", "disjunction", "unit"])?;
         let style = bag.choice("style", &["long", "short", "narrow"])?;
-        let settings = ListSettings { locale: locale.id.to_string(), kind: kind.into(), style: style.into() };
+        let settings =
+            ListSettings { locale: locale.id.to_string(), kind: kind.into(), style: style.into() };
         build(&settings)?;
-        return Ok(created(&settings, &json!({ "locale": locale.tag(), "type": kind, "style": style })));
+        return Ok(created(
+            &settings,
+            &json!({ "locale": locale.tag(), "type": kind, "style": style }),
+        ));
     }
     let formatter = FORMATTERS.with(|it| it.get(first, |text| build(&read_settings(text)?)))?;
-    let items: Vec<String> = serde_json::from_str(second).map_err(|_| Failure::type_error("a list of texts is needed"))?;
+    let items: Vec<String> = serde_json::from_str(second)
+        .map_err(|_| Failure::type_error("a list of texts is needed"))?;
     let parts = collected(&formatter.format(items.iter().map(String::as_str)), "literal");
     Ok(if what == "parts" { to_json(&parts) } else { joined(&parts) })
 }

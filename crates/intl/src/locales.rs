@@ -47,7 +47,8 @@ fn tags(locales: &[Locale]) -> Vec<String> {
 
 /// A tag with the options of `Intl.Locale`.
 fn with_options(mut locale: Locale, bag: &Bag) -> Result<Locale, Failure> {
-    let invalid = |name: &str| Failure::range(format!("Incorrect locale information provided: {name}"));
+    let invalid =
+        |name: &str| Failure::range(format!("Incorrect locale information provided: {name}"));
     if let Some(text) = bag.get("language") {
         locale.id.language = text.parse().map_err(|_| invalid("language"))?;
     }
@@ -100,7 +101,10 @@ pub(crate) fn canonical(tag: &str) -> Result<Locale, Failure> {
     let parsed = (tag.len() <= TAG_BYTES_MAX).then(|| Locale::try_from_str(tag).ok()).flatten();
     let known = parsed.filter(|it| !it.id.language.is_unknown() || tag.starts_with("und"));
     let Some(mut locale) = known else {
-        return Err(Failure::range(format!("Incorrect locale information provided: {}", quoted(tag))));
+        return Err(Failure::range(format!(
+            "Incorrect locale information provided: {}",
+            quoted(tag)
+        )));
     };
     LocaleCanonicalizer::new_extended().canonicalize(&mut locale);
     Ok(locale)
@@ -156,7 +160,8 @@ impl ResolvedLocale {
     /// The first of the requested locales that is available.
     pub(crate) fn of(locales_json: &str) -> Result<Self, Failure> {
         let requested = requested(locales_json)?;
-        let found = requested.into_iter().find_map(|it| available_prefix(&it.id).map(|id| (id, it)));
+        let found =
+            requested.into_iter().find_map(|it| available_prefix(&it.id).map(|id| (id, it)));
         let (id, asked) = match found {
             Some(found) => found,
             None => {
@@ -232,7 +237,8 @@ fn locale_keyword(locale: &Locale, key: &str) -> Option<String> {
 /// What a texts's options say about a keyword must look like one.
 pub(crate) fn type_option<'a>(bag: &'a Bag, name: &str) -> Result<Option<&'a str>, Failure> {
     let Some(value) = bag.get(name) else { return Ok(None) };
-    let is_subtag = |it: &str| (3..=8).contains(&it.len()) && it.bytes().all(|b| b.is_ascii_alphanumeric());
+    let is_subtag =
+        |it: &str| (3..=8).contains(&it.len()) && it.bytes().all(|b| b.is_ascii_alphanumeric());
     if value.split('-').all(is_subtag) {
         Ok(Some(value))
     } else {

@@ -26,7 +26,8 @@ pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, Fa
         NumberFormatter::new(settings.clone())?;
         return Ok(created(&settings, &shown));
     }
-    let formatter = FORMATTERS.with(|it| it.get(first, |text| NumberFormatter::new(read_settings(text)?)))?;
+    let formatter =
+        FORMATTERS.with(|it| it.get(first, |text| NumberFormatter::new(read_settings(text)?)))?;
     let parts = formatter.format(&Numeric::parse(second)?)?;
     Ok(if what == "parts" { to_json(&parts) } else { joined(&parts) })
 }

@@ -31,7 +31,9 @@ pub(crate) fn push(parts: &mut Vec<TextPart>, part: TextPart) {
         return;
     }
     match parts.last_mut() {
-        Some(last) if last.kind == "literal" && part.kind == "literal" => last.value.push_str(&part.value),
+        Some(last) if last.kind == "literal" && part.kind == "literal" => {
+            last.value.push_str(&part.value)
+        }
         _ => parts.push(part),
     }
 }
@@ -74,7 +76,9 @@ impl fmt::Write for Collector {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let kind = self.kinds.last().copied().unwrap_or(self.rest);
         match self.parts.last_mut() {
-            Some(last) if last.kind == kind && !matches!(kind, "element") => last.value.push_str(text),
+            Some(last) if last.kind == kind && !matches!(kind, "element") => {
+                last.value.push_str(text)
+            }
             _ if text.is_empty() => {}
             _ => self.parts.push(TextPart::new(kind, text)),
         }

@@ -32,7 +32,9 @@ pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, Fa
     let (unit, value) = second.split_once(' ').unwrap_or((second, ""));
     let unit = unit_of(unit)?;
     let Numeric::Finite(value) = Numeric::parse(value)? else {
-        return Err(Failure::range("Value need to be finite number for Intl.RelativeTimeFormat.prototype.format()"));
+        return Err(Failure::range(
+            "Value need to be finite number for Intl.RelativeTimeFormat.prototype.format()",
+        ));
     };
     let key = format!("{unit} {first}");
     let formatter = FORMATTERS.with(|it| it.get(&key, |_| build(&read_settings(first)?, unit)))?;
@@ -71,7 +73,9 @@ fn unit_of(name: &str) -> Result<&'static str, Failure> {
     let units = ["second", "minute", "hour", "day", "week", "month", "quarter", "year"];
     let singular = name.strip_suffix('s').unwrap_or(name);
     let found = units.into_iter().find(|unit| *unit == singular);
-    found.ok_or_else(|| Failure::range(format!("Invalid unit argument for format() {}", quoted(name))))
+    found.ok_or_else(|| {
+        Failure::range(format!("Invalid unit argument for format() {}", quoted(name)))
+    })
 }
 
 fn build(settings: &RelativeSettings, unit: &str) -> Result<RelativeTimeFormatter, Failure> {

@@ -6,10 +6,11 @@ use crate::parts::to_json;
 
 /// Numbering systems of ten digits (ECMA-402, table of simple digit mappings).
 pub(crate) const NUMBERING_SYSTEMS: &[&str] = &[
-    "adlm", "ahom", "arab", "arabext", "bali", "beng", "bhks", "brah", "cakm", "cham", "deva", "diak", "fullwide",
-    "gong", "gonm", "gujr", "guru", "hmng", "hmnp", "java", "kali", "khmr", "knda", "lana", "lanatham", "laoo", "latn",
-    "lepc", "limb", "mlym", "modi", "mong", "mroo", "mtei", "mymr", "mymrshan", "newa", "nkoo", "olck", "orya", "osma",
-    "rohg", "saur", "shrd", "sind", "sora", "sund", "takr", "talu", "tamldec", "telu", "thai", "tibt", "tirh", "vaii",
+    "adlm", "ahom", "arab", "arabext", "bali", "beng", "bhks", "brah", "cakm", "cham", "deva",
+    "diak", "fullwide", "gong", "gonm", "gujr", "guru", "hmng", "hmnp", "java", "kali", "khmr",
+    "knda", "lana", "lanatham", "laoo", "latn", "lepc", "limb", "mlym", "modi", "mong", "mroo",
+    "mtei", "mymr", "mymrshan", "newa", "nkoo", "olck", "orya", "osma", "rohg", "saur", "shrd",
+    "sind", "sora", "sund", "takr", "talu", "tamldec", "telu", "thai", "tibt", "tirh", "vaii",
     "wara", "wcho",
 ];
 
@@ -19,15 +20,55 @@ pub(crate) fn is_numbering_system(name: &str) -> bool {
 
 /// Units of ECMA-402 that ICU4X has names of.
 pub(crate) const UNITS: &[&str] = &[
-    "acre", "centimeter", "day", "fluid-ounce", "foot", "gallon", "gram", "hectare", "hour", "inch", "kilogram",
-    "kilometer", "liter", "meter", "microsecond", "mile", "mile-scandinavian", "milliliter", "millimeter",
-    "millisecond", "minute", "month", "nanosecond", "ounce", "pound", "second", "stone", "week", "yard", "year",
+    "acre",
+    "centimeter",
+    "day",
+    "fluid-ounce",
+    "foot",
+    "gallon",
+    "gram",
+    "hectare",
+    "hour",
+    "inch",
+    "kilogram",
+    "kilometer",
+    "liter",
+    "meter",
+    "microsecond",
+    "mile",
+    "mile-scandinavian",
+    "milliliter",
+    "millimeter",
+    "millisecond",
+    "minute",
+    "month",
+    "nanosecond",
+    "ounce",
+    "pound",
+    "second",
+    "stone",
+    "week",
+    "yard",
+    "year",
 ];
 
 /// Units of ECMA-402 that it has not.
 pub(crate) const MISSING_UNITS: &[&str] = &[
-    "bit", "byte", "celsius", "degree", "fahrenheit", "gigabit", "gigabyte", "kilobit", "kilobyte", "megabit",
-    "megabyte", "percent", "petabyte", "terabit", "terabyte",
+    "bit",
+    "byte",
+    "celsius",
+    "degree",
+    "fahrenheit",
+    "gigabit",
+    "gigabyte",
+    "kilobit",
+    "kilobyte",
+    "megabit",
+    "megabyte",
+    "percent",
+    "petabyte",
+    "terabit",
+    "terabyte",
 ];
 
 pub(crate) fn supported_values(key: &str) -> Result<String, Failure> {

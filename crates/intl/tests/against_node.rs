@@ -14,14 +14,21 @@ const DIFFERENCES: &str = include_str!("node/differences.txt");
 fn ours(service: &str, locale: &str, options: &Value, value: &str) -> Result<Value, intl::Failure> {
     let locales = serde_json::to_string(&[locale]).unwrap();
     let (kind, what) = service.split_once('.').unwrap_or((service, "text"));
-    let new = if matches!(kind, "compare" | "collator") { "collator".into() } else { format!("{kind}.new") };
+    let new = if matches!(kind, "compare" | "collator") {
+        "collator".into()
+    } else {
+        format!("{kind}.new")
+    };
     let created = intl::answer(&new, &locales, &options.to_string())?;
     let (settings, shown) = created.split_once('\n').unwrap();
     if what == "resolved" {
         return Ok(serde_json::from_str(shown).unwrap());
     }
     if kind == "compare" {
-        return Ok(Value::String(sorted(settings, &serde_json::from_str::<Vec<String>>(value).unwrap())));
+        return Ok(Value::String(sorted(
+            settings,
+            &serde_json::from_str::<Vec<String>>(value).unwrap(),
+        )));
     }
     let answer = intl::answer(&format!("{kind}.{what}"), settings, value)?;
     Ok(if what == "parts" { serde_json::from_str(&answer).unwrap() } else { Value::String(answer) })
@@ -51,7 +58,10 @@ fn by_our_rules(service: &str, locale: &str, options: &Value, mut theirs: Value)
             shown.insert("hourCycle".into(), "h12".into());
         }
         // It takes the first letter of a quoted "de" for a day.
-        if service == "date.resolved" && options.get("dateStyle").is_none() && options.get("day").is_none() {
+        if service == "date.resolved"
+            && options.get("dateStyle").is_none()
+            && options.get("day").is_none()
+        {
             shown.remove("day");
         }
         // Its services differ in the locales that they name; ours name the same.
@@ -60,7 +70,11 @@ fn by_our_rules(service: &str, locale: &str, options: &Value, mut theirs: Value)
         }
         // This V8 shows the rounding of NumberFormat only.
         if service == "plural.resolved" {
-            for (name, value) in [("roundingMode", "halfExpand"), ("roundingPriority", "auto"), ("trailingZeroDisplay", "auto")] {
+            for (name, value) in [
+                ("roundingMode", "halfExpand"),
+                ("roundingPriority", "auto"),
+                ("trailingZeroDisplay", "auto"),
+            ] {
                 shown.insert(name.into(), value.into());
             }
             shown.insert("roundingIncrement".into(), 1.into());
@@ -96,7 +110,10 @@ fn differing() -> BTreeMap<String, String> {
 /// The listed differences; lines that begin with `#` give the reason of those that follow.
 fn listed() -> BTreeMap<String, String> {
     let lines = DIFFERENCES.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
-    lines.map(|line| line.split_once(" -> ").unwrap()).map(|(case, what)| (case.into(), what.into())).collect()
+    lines
+        .map(|line| line.split_once(" -> ").unwrap())
+        .map(|(case, what)| (case.into(), what.into()))
+        .collect()
 }
 
 #[test]

@@ -34,7 +34,8 @@ fn held(editable: bool) -> (State, Policy, QuestionId) {
     submitted(&mut state, &policy, start()).unwrap();
     let (tool, args) = (ToolPath::parse("mail.send").unwrap(), json(r#"{"to":"ann"}"#));
     let (call, line, admission) = (CallId(1), None, fit());
-    submitted(&mut state, &policy, Intent::Call { call, tool, args, line, admission }).unwrap();
+    submitted(&mut state, &policy, Intent::Call { call, tool, args, line, admission, alias: None })
+        .unwrap();
     let question = state.open_questions().next().unwrap().id;
     (state, policy, question)
 }

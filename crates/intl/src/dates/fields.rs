@@ -115,7 +115,9 @@ pub(crate) fn pattern_of(pieces: &[PatternPiece]) -> String {
     let mut pattern = String::new();
     for piece in pieces {
         match piece {
-            PatternPiece::Field(letter, length) => pattern.extend(std::iter::repeat_n(*letter, *length)),
+            PatternPiece::Field(letter, length) => {
+                pattern.extend(std::iter::repeat_n(*letter, *length))
+            }
             PatternPiece::Text(text) => pattern.push_str(&quote(text)),
         }
     }

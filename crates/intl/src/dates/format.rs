@@ -138,8 +138,7 @@ impl DateFormatter {
             return Ok(self.offset_text(wall.offset_s, is_long));
         }
         let name = self.name(letter, length, wall)?;
-        let is_offset =
-            name == self.name('O', 4, wall)? || name == self.name('O', 1, wall)?;
+        let is_offset = name == self.name('O', 4, wall)? || name == self.name('O', 1, wall)?;
         let is_utc = matches!(self.zone, Zone::Utc);
         Ok(if is_offset && !is_utc { self.offset_text(wall.offset_s, is_long) } else { name })
     }
@@ -162,9 +161,13 @@ impl DateFormatter {
                 PatternPiece::Field('H', _) => {
                     written.push_str(&self.number(hours, if is_long { 2 } else { 1 }));
                 }
-                PatternPiece::Field('m', _) if has_minutes => written.push_str(&self.number(minutes, 2)),
+                PatternPiece::Field('m', _) if has_minutes => {
+                    written.push_str(&self.number(minutes, 2))
+                }
                 PatternPiece::Text(literal) if has_minutes => written.push_str(&literal),
-                PatternPiece::Text(literal) => written.push_str(literal.trim_end_matches([':', '.'])),
+                PatternPiece::Text(literal) => {
+                    written.push_str(literal.trim_end_matches([':', '.']))
+                }
                 PatternPiece::Field(..) => {}
             }
         }
@@ -175,13 +178,18 @@ impl DateFormatter {
     fn name(&self, letter: char, length: usize, wall: &WallTime) -> Result<String, Failure> {
         let letter = if letter == 'e' { 'E' } else { letter };
         let text = letter.to_string().repeat(length);
-        let pattern = DateTimePattern::try_from_pattern_str(&text).map_err(|_| Failure::missing(format!("the field {text}")))?;
+        let pattern = DateTimePattern::try_from_pattern_str(&text)
+            .map_err(|_| Failure::missing(format!("the field {text}")))?;
         let mut sets = self.names.borrow_mut();
         if !sets.iter().any(|(known, _)| *known == text) {
             let names = Names::try_new((&self.locale).into()).map_err(Failure::no_data)?;
             sets.push((text.clone(), names));
         }
-        let names = sets.iter_mut().find(|(known, _)| *known == text).map(|(_, names)| names).expect("it was added");
+        let names = sets
+            .iter_mut()
+            .find(|(known, _)| *known == text)
+            .map(|(_, names)| names)
+            .expect("it was added");
         let formatter = names.include_for_pattern(&pattern).map_err(|_| Failure::no_data(&text))?;
         let input = wall.input(self.zone_id)?;
         let formatted = formatter.format(&input);
@@ -208,7 +216,9 @@ impl WallTime {
             year,
             month,
             day,
-            weekday: Weekday::from_days_since_sunday(isize::try_from((days + 4).rem_euclid(7)).expect("one of seven")),
+            weekday: Weekday::from_days_since_sunday(
+                isize::try_from((days + 4).rem_euclid(7)).expect("one of seven"),
+            ),
             hour: byte(part(3_600_000, 24)),
             minute: byte(part(60_000, 60)),
             second: byte(part(1_000, 60)),
@@ -219,13 +229,18 @@ impl WallTime {
     }
 
     /// What ICU4X is given: only names are asked of it, so the date is one that has the same month, weekday and era.
-    fn input(&self, zone_id: TimeZone) -> Result<ZonedDateTime<Gregorian, TimeZoneInfo<AtTime>>, Failure> {
+    fn input(
+        &self,
+        zone_id: TimeZone,
+    ) -> Result<ZonedDateTime<Gregorian, TimeZoneInfo<AtTime>>, Failure> {
         let date = self.date_with_the_same_names()?;
-        let time = Time::try_new(self.hour, self.minute, self.second, 0).map_err(Failure::no_data)?;
+        let time =
+            Time::try_new(self.hour, self.minute, self.second, 0).map_err(Failure::no_data)?;
         // Names follow from offsets of whole minutes; local mean times had seconds.
         let offset = UtcOffset::try_from_seconds(self.offset_s).map_err(Failure::no_data)?;
         let zone = zone_id.with_offset(Some(offset));
-        let zone = zone.with_zone_name_timestamp(ZoneNameTimestamp::from_epoch_seconds(self.epoch_s));
+        let zone =
+            zone.with_zone_name_timestamp(ZoneNameTimestamp::from_epoch_seconds(self.epoch_s));
         Ok(ZonedDateTime { date, time, zone })
     }
 
@@ -233,7 +248,8 @@ impl WallTime {
         let years = if self.year > 0 { 2000..2028 } else { -27..1 };
         for year in years {
             for day in 1..=7 {
-                let date = Date::try_new_gregorian(year, self.month, day).map_err(Failure::no_data)?;
+                let date =
+                    Date::try_new_gregorian(year, self.month, day).map_err(Failure::no_data)?;
                 if date.weekday() == self.weekday {
                     return Ok(date);
                 }
@@ -248,7 +264,8 @@ fn civil_date(days: i64) -> (i64, u8, u8) {
     let shifted = days + 719_468; // since 0000-03-01
     let era = shifted.div_euclid(146_097);
     let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let from_march = (5 * day_of_year + 2) / 153;
     let byte = |value: i64| u8::try_from(value).expect("months and days are small");

@@ -3,7 +3,12 @@
 use crate::tables::LocaleTable;
 
 /// The name of the part of the day that a time is in; `None` if the locale has none.
-pub(crate) fn period_name(table: &LocaleTable, width: usize, hour: u8, is_exact: bool) -> Option<&'static str> {
+pub(crate) fn period_name(
+    table: &LocaleTable,
+    width: usize,
+    hour: u8,
+    is_exact: bool,
+) -> Option<&'static str> {
     let rules = table.get("periods")?;
     let named = |period: &str| {
         let preferred = match width {
@@ -21,7 +26,11 @@ pub(crate) fn period_name(table: &LocaleTable, width: usize, hour: u8, is_exact:
         let (period, hours) = rule.split_once(':')?;
         let (from, before) = hours.split_once('-')?;
         let (from, before): (u8, u8) = (from.parse().ok()?, before.parse().ok()?);
-        let is_in = if from < before { (from..before).contains(&hour) } else { hour >= from || hour < before };
+        let is_in = if from < before {
+            (from..before).contains(&hour)
+        } else {
+            hour >= from || hour < before
+        };
         is_in.then_some(period).and_then(named)
     };
     rules.split(' ').find_map(at).or_else(|| rules.split(' ').find_map(within))
@@ -34,9 +43,13 @@ mod tests {
     #[test]
     fn the_day_has_parts_that_differ_between_languages() {
         let of = |locale: &str, hour| {
-            period_name(&LocaleTable::of(&locale.parse().unwrap()), 4, hour, true).unwrap_or_default()
+            period_name(&LocaleTable::of(&locale.parse().unwrap()), 4, hour, true)
+                .unwrap_or_default()
         };
-        assert_eq!([0, 9, 12, 15, 22].map(|hour| of("en", hour)), ["midnight", "in the morning", "noon", "in the afternoon", "at night"]);
+        assert_eq!(
+            [0, 9, 12, 15, 22].map(|hour| of("en", hour)),
+            ["midnight", "in the morning", "noon", "in the afternoon", "at night"]
+        );
         assert_eq!(of("zh-TW", 7), "清晨");
     }
 }

@@ -24,7 +24,8 @@ pub(crate) struct DateSettings {
 const TEXT_WIDTHS: &[&str] = &["narrow", "short", "long"];
 const NUMBER_WIDTHS: &[&str] = &["2-digit", "numeric"];
 const STYLES: &[&str] = &["full", "long", "medium", "short"];
-const ZONE_NAMES: &[&str] = &["short", "long", "shortOffset", "longOffset", "shortGeneric", "longGeneric"];
+const ZONE_NAMES: &[&str] =
+    &["short", "long", "shortOffset", "longOffset", "shortGeneric", "longGeneric"];
 
 /// Components that make up a pattern, in the order in which `resolvedOptions` shows them.
 #[derive(Debug, Default)]
@@ -59,14 +60,18 @@ pub(crate) fn read(locales: &str, bag: &Bag) -> Result<(DateSettings, Value), Fa
     let time_style = bag.one_of("timeStyle", STYLES)?;
     let has_style = date_style.is_some() || time_style.is_some();
     if has_style && components.is_any() {
-        return Err(Failure::type_error("dateStyle and timeStyle cannot be used together with single components"));
+        return Err(Failure::type_error(
+            "dateStyle and timeStyle cannot be used together with single components",
+        ));
     }
     if !has_style {
         components.add_defaults(bag.get("=required"), bag.get("=defaults"));
     } else if bag.get("=required") == Some("date") && time_style.is_some()
         || bag.get("=required") == Some("time") && date_style.is_some()
     {
-        return Err(Failure::type_error("Invalid option : dateStyle and timeStyle must fit the method"));
+        return Err(Failure::type_error(
+            "Invalid option : dateStyle and timeStyle must fit the method",
+        ));
     }
     let chooser = PatternChooser::new(&table);
     let pattern = if has_style {
@@ -98,7 +103,9 @@ fn check_calendar(bag: &Bag, locale: &ResolvedLocale) -> Result<(), Failure> {
     let option = type_option(bag, "calendar")?.map(str::to_ascii_lowercase);
     match option.or_else(|| locale.asked_keyword("ca")).as_deref() {
         None | Some("gregory") => Ok(()),
-        Some(other) => Err(Failure::missing(format!("the calendar {} (provided is gregory)", quoted(other)))),
+        Some(other) => {
+            Err(Failure::missing(format!("the calendar {} (provided is gregory)", quoted(other))))
+        }
     }
 }
 
@@ -112,8 +119,7 @@ fn read_cycle(bag: &Bag, locale: &mut ResolvedLocale) -> Result<HourCycle, Failu
     let hour12 = bag.boolean("hour12");
     let option = bag.one_of("hourCycle", &["h11", "h12", "h23", "h24"])?;
     let is_cycle = |it: &str| matches!(it, "h11" | "h12" | "h23" | "h24");
-    let keyword =
-        if hour12.is_none() { locale.keyword("hc", option, is_cycle) } else { None };
+    let keyword = if hour12.is_none() { locale.keyword("hc", option, is_cycle) } else { None };
     let likes_12 = prefers_12_hours(&locale.id);
     let is_japan = locale.id.language.as_str() == "ja";
     let (default, is_asked) = match (hour12, keyword.as_deref()) {
@@ -136,11 +142,14 @@ fn styled(
     time_style: Option<&str>,
     cycle: Option<char>,
 ) -> String {
-    let pattern = |what: &str, style: &str| table.get(&format!("{what}:{style}")).unwrap_or_default();
+    let pattern =
+        |what: &str, style: &str| table.get(&format!("{what}:{style}")).unwrap_or_default();
     let time = time_style.map(|style| {
         let plain = pattern("t", style);
         let hour = parse_pattern(plain).into_iter().find_map(|piece| match piece {
-            PatternPiece::Field(letter, _) if DateField::of(letter) == Some(DateField::Hour) => Some(letter),
+            PatternPiece::Field(letter, _) if DateField::of(letter) == Some(DateField::Hour) => {
+                Some(letter)
+            }
             PatternPiece::Field(..) | PatternPiece::Text(_) => None,
         });
         match cycle.filter(|cycle| Some(is_12_hours(*cycle)) != hour.map(is_12_hours)) {
@@ -210,7 +219,8 @@ impl Components {
     }
 
     fn has_time(&self) -> bool {
-        self.day_period.or(self.hour).or(self.minute).or(self.second).is_some() || self.fraction.is_some()
+        self.day_period.or(self.hour).or(self.minute).or(self.second).is_some()
+            || self.fraction.is_some()
     }
 
     /// What is shown if nothing is asked for of what a method needs.
@@ -225,7 +235,8 @@ impl Components {
             (self.year, self.month, self.day) = (Some("numeric"), Some("numeric"), Some("numeric"));
         }
         if is_needed && matches!(defaults, "time" | "all") {
-            (self.hour, self.minute, self.second) = (Some("numeric"), Some("numeric"), Some("numeric"));
+            (self.hour, self.minute, self.second) =
+                (Some("numeric"), Some("numeric"), Some("numeric"));
         }
     }
 
@@ -299,7 +310,9 @@ fn show(
     add("timeZone", json!(zone));
     let field = |field: DateField| {
         pieces.iter().find_map(|piece| match piece {
-            PatternPiece::Field(letter, length) if DateField::of(*letter) == Some(field) => Some((*letter, *length)),
+            PatternPiece::Field(letter, length) if DateField::of(*letter) == Some(field) => {
+                Some((*letter, *length))
+            }
             PatternPiece::Field(..) | PatternPiece::Text(_) => None,
         })
     };
@@ -325,7 +338,9 @@ fn show(
             ("second", DateField::Second),
         ];
         for (name, of) in names {
-            if name == "hour" && let Some(width) = components.day_period {
+            if name == "hour"
+                && let Some(width) = components.day_period
+            {
                 add("dayPeriod", json!(width));
             }
             if let Some((_, length)) = field(of) {
@@ -350,9 +365,17 @@ fn show(
 
 fn width_of(field: DateField, length: usize) -> &'static str {
     let is_number = match field {
-        DateField::Year | DateField::Day | DateField::Hour | DateField::Minute | DateField::Second => true,
+        DateField::Year
+        | DateField::Day
+        | DateField::Hour
+        | DateField::Minute
+        | DateField::Second => true,
         DateField::Month => length < 3,
-        DateField::Era | DateField::Weekday | DateField::DayPeriod | DateField::Fraction | DateField::Zone => false,
+        DateField::Era
+        | DateField::Weekday
+        | DateField::DayPeriod
+        | DateField::Fraction
+        | DateField::Zone => false,
     };
     match (is_number, length) {
         (true, 2) => "2-digit",

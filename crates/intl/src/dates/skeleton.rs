@@ -44,8 +44,13 @@ fn kind_of(letter: char, length: usize) -> (i32, usize) {
         'b' => (text(-DELTA).0, if length < 4 { 1 } else { length }),
         'B' => (text(-3 * DELTA).0, if length < 4 { 1 } else { length }),
         'z' => (if length < 4 { SHORT } else { LONG }, if length < 4 { 1 } else { 4 }),
-        'O' => (if length < 4 { SHORT - DELTA } else { LONG - DELTA }, if length < 4 { 1 } else { 4 }),
-        _ => (if length < 4 { SHORT - 2 * DELTA } else { LONG - 2 * DELTA }, if length < 4 { 1 } else { 4 }),
+        'O' => {
+            (if length < 4 { SHORT - DELTA } else { LONG - DELTA }, if length < 4 { 1 } else { 4 })
+        }
+        _ => (
+            if length < 4 { SHORT - 2 * DELTA } else { LONG - 2 * DELTA },
+            if length < 4 { 1 } else { 4 },
+        ),
     }
 }
 
@@ -69,7 +74,8 @@ impl Skeleton {
         }
         let has = |field: DateField| skeleton.asked[field.index()].1 > 0;
         let hour = skeleton.asked[DateField::Hour.index()].0;
-        let needs_second = has(DateField::Minute) && has(DateField::Fraction) && !has(DateField::Second);
+        let needs_second =
+            has(DateField::Minute) && has(DateField::Fraction) && !has(DateField::Second);
         let has_period = has(DateField::DayPeriod);
         if needs_second {
             skeleton.set('s', 1);
@@ -173,7 +179,9 @@ impl<'a> PatternChooser<'a> {
             }
         }
         for (key, pattern) in table.entries() {
-            if key.bytes().all(|byte| byte.is_ascii_alphabetic()) && !matches!(key, "nu" | "periods" | "codes" | "gmt") {
+            if key.bytes().all(|byte| byte.is_ascii_alphabetic())
+                && !matches!(key, "nu" | "periods" | "codes" | "gmt")
+            {
                 chooser.add(Skeleton::of(key), pattern, true);
             }
         }
@@ -290,7 +298,12 @@ fn adjusted(candidate: &Candidate, request: &Skeleton, with_fraction: bool) -> S
 }
 
 /// A pattern whose fields have the widths that were asked for.
-fn adjusted_text(pattern: &str, candidate: &Candidate, request: &Skeleton, with_fraction: bool) -> String {
+fn adjusted_text(
+    pattern: &str,
+    candidate: &Candidate,
+    request: &Skeleton,
+    with_fraction: bool,
+) -> String {
     let own = candidate.has_own_skeleton.then_some(&candidate.skeleton);
     let mut pieces = vec![];
     for piece in parse_pattern(pattern) {

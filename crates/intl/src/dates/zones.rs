@@ -8,8 +8,18 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 const NAME_BYTES_MAX: usize = 64;
 
 /// Names of universal time, all shown as `UTC`.
-const UTC_NAMES: &[&str] =
-    &["UTC", "Etc/UTC", "Etc/GMT", "GMT", "Etc/UCT", "Etc/Universal", "Etc/Zulu", "UCT", "Universal", "Zulu"];
+const UTC_NAMES: &[&str] = &[
+    "UTC",
+    "Etc/UTC",
+    "Etc/GMT",
+    "GMT",
+    "Etc/UCT",
+    "Etc/Universal",
+    "Etc/Zulu",
+    "UCT",
+    "Universal",
+    "Zulu",
+];
 
 /// Days of 400 years: after them the calendar and its weekdays repeat.
 const CYCLE_MS: i64 = 146_097 * 86_400_000;
@@ -36,7 +46,8 @@ pub(crate) fn find(name: &str) -> Result<(Zone, String), Failure> {
     }
     let is_name = name.len() <= NAME_BYTES_MAX && name.is_ascii();
     let found = is_name.then(|| TimeZoneDatabase::bundled().get(name).ok()).flatten();
-    let known = found.and_then(|zone| zone.iana_name().map(str::to_owned).map(|name| (Zone::Named(zone), name)));
+    let known = found
+        .and_then(|zone| zone.iana_name().map(str::to_owned).map(|name| (Zone::Named(zone), name)));
     known.ok_or_else(|| Failure::range(format!("Invalid time zone specified: {}", quoted(name))))
 }
 
@@ -88,15 +99,29 @@ impl Zone {
 
 /// Every name of the database, sorted, as `Intl.supportedValuesOf` shows them.
 pub(crate) fn names() -> Vec<String> {
-    let mut names: Vec<String> =
-        TimeZoneDatabase::bundled().available().map(|it| it.as_str().to_owned()).filter(|it| is_place(it)).collect();
+    let mut names: Vec<String> = TimeZoneDatabase::bundled()
+        .available()
+        .map(|it| it.as_str().to_owned())
+        .filter(|it| is_place(it))
+        .collect();
     names.push("UTC".to_owned());
     names.sort();
     names
 }
 
 fn is_place(name: &str) -> bool {
-    let areas = ["Africa/", "America/", "Antarctica/", "Arctic/", "Asia/", "Atlantic/", "Australia/", "Europe/", "Indian/", "Pacific/"];
+    let areas = [
+        "Africa/",
+        "America/",
+        "Antarctica/",
+        "Arctic/",
+        "Asia/",
+        "Atlantic/",
+        "Australia/",
+        "Europe/",
+        "Indian/",
+        "Pacific/",
+    ];
     areas.iter().any(|area| name.starts_with(area))
 }
 
@@ -110,7 +135,10 @@ mod tests {
         assert_eq!(shown("europe/berlin").as_deref(), Some("Europe/Berlin"));
         assert_eq!(shown("gmt").as_deref(), Some("UTC"));
         assert_eq!(shown("-0530").as_deref(), Some("-05:30"));
-        assert_eq!(["Europe/Nowhere", "", "+24:00", "+1", "CET+1", "+é1"].map(shown), [const { None }; 6]);
+        assert_eq!(
+            ["Europe/Nowhere", "", "+24:00", "+1", "CET+1", "+é1"].map(shown),
+            [const { None }; 6]
+        );
     }
 
     #[test]

@@ -7,15 +7,21 @@ use crate::failure::Failure;
 use crate::parts::{TextPart, push, push_spaced};
 use crate::tables::LocaleTable;
 use fixed_decimal::Sign;
-use icu_experimental::dimension::provider::currency::essentials::{CurrencyEssentials, CurrencyEssentialsV1};
+use icu_experimental::dimension::provider::currency::essentials::{
+    CurrencyEssentials, CurrencyEssentialsV1,
+};
 use icu_experimental::dimension::provider::currency::extended::CurrencyExtendedDataV1;
 use icu_experimental::dimension::provider::currency::patterns::CurrencyPatternsDataV1;
-use icu_experimental::dimension::provider::currency::symbols::{CurrencySymbolWidth, CurrencySymbolsV1};
+use icu_experimental::dimension::provider::currency::symbols::{
+    CurrencySymbolWidth, CurrencySymbolsV1,
+};
 use icu_experimental::dimension::provider::percent::DecimalPercentV1;
 use icu_experimental::dimension::provider::units::display_names::UnitsDisplayNames;
 use icu_experimental::provider::Baked;
 use icu_locale::Locale;
-use icu_pattern::{DoublePlaceholderKey, DoublePlaceholderPattern, PatternItem, SinglePlaceholderPattern};
+use icu_pattern::{
+    DoublePlaceholderKey, DoublePlaceholderPattern, PatternItem, SinglePlaceholderPattern,
+};
 use icu_plurals::PluralRules;
 use icu_provider::marker::{DataMarkerExt as _, ErasedMarker};
 use icu_provider::prelude::*;
@@ -25,8 +31,16 @@ pub(crate) enum Affixes {
     None,
     /// With the sign of the digits, if it is not that of Latin ones.
     Percent(DataPayload<DecimalPercentV1>, Option<&'static str>),
-    Symbol { essentials: DataPayload<CurrencyEssentialsV1>, symbol: CurrencyText, is_accounting: bool },
-    Name { patterns: DataPayload<CurrencyPatternsDataV1>, names: Option<DataPayload<CurrencyExtendedDataV1>>, code: String },
+    Symbol {
+        essentials: DataPayload<CurrencyEssentialsV1>,
+        symbol: CurrencyText,
+        is_accounting: bool,
+    },
+    Name {
+        patterns: DataPayload<CurrencyPatternsDataV1>,
+        names: Option<DataPayload<CurrencyExtendedDataV1>>,
+        code: String,
+    },
     Unit(DataPayload<ErasedMarker<UnitsDisplayNames<'static>>>),
 }
 
@@ -50,7 +64,9 @@ impl Affixes {
                 let data = DecimalPercentV1::make_locale(locale.into());
                 Ok(Self::Percent(load(DataIdentifierBorrowed::for_locale(&data))?, percent_sign))
             }
-            NumberStyle::Unit => units::load(locale, &settings.unit, &settings.unit_display).map(Self::Unit),
+            NumberStyle::Unit => {
+                units::load(locale, &settings.unit, &settings.unit_display).map(Self::Unit)
+            }
             NumberStyle::Currency if settings.currency_display == "name" => {
                 Self::currency_name(locale, &settings.currency)
             }
@@ -62,7 +78,8 @@ impl Affixes {
         let data = CurrencyPatternsDataV1::make_locale(locale.into());
         let patterns = load(DataIdentifierBorrowed::for_locale(&data))?;
         let data = CurrencyExtendedDataV1::make_locale(locale.into());
-        let attributes = DataMarkerAttributes::try_from_str(code).map_err(|_| Failure::no_data(code))?;
+        let attributes =
+            DataMarkerAttributes::try_from_str(code).map_err(|_| Failure::no_data(code))?;
         let id = DataIdentifierBorrowed::for_marker_attributes_and_locale(attributes, &data);
         Ok(Self::Name { patterns, names: load(id).ok(), code: code.to_owned() })
     }
@@ -104,7 +121,8 @@ impl Affixes {
                 return inner;
             }
             Self::Symbol { essentials, symbol, is_accounting } => {
-                let (pattern, explicit) = currency_pattern(essentials.get(), symbol, *is_accounting, sign);
+                let (pattern, explicit) =
+                    currency_pattern(essentials.get(), symbol, *is_accounting, sign);
                 if explicit {
                     sign = Sign::None;
                 }
@@ -115,11 +133,20 @@ impl Affixes {
                 }
             }
             Self::Name { patterns, names, code } => {
-                let name = names.as_ref().map_or(code.as_str(), |names| names.get().get(operands, plural_rules));
+                let name = names
+                    .as_ref()
+                    .map_or(code.as_str(), |names| names.get().get(operands, plural_rules));
                 let currency = TextPart::new("currency", name);
-                double(&mut inner, patterns.get().get(operands, plural_rules), &number, &[currency]);
+                double(
+                    &mut inner,
+                    patterns.get().get(operands, plural_rules),
+                    &number,
+                    &[currency],
+                );
             }
-            Self::Unit(names) => single(&mut inner, names.get().get(operands, plural_rules), &number, "unit"),
+            Self::Unit(names) => {
+                single(&mut inner, names.get().get(operands, plural_rules), &number, "unit")
+            }
         }
         with_sign(inner, sign, &sign_texts(sign))
     }
@@ -137,7 +164,8 @@ where
 
 fn symbol_of(settings: &NumberSettings, locale: &Locale) -> Result<CurrencyText, Failure> {
     let code = settings.currency.as_str();
-    let as_code = CurrencyText { text: code.to_owned(), starts_with_letter: true, ends_with_letter: true };
+    let as_code =
+        CurrencyText { text: code.to_owned(), starts_with_letter: true, ends_with_letter: true };
     let width = match settings.currency_display.as_str() {
         "code" => return Ok(as_code),
         "narrowSymbol" => CurrencySymbolWidth::Narrow,
@@ -182,7 +210,12 @@ fn currency_pattern<'a>(
     }
 }
 
-fn double(parts: &mut Vec<TextPart>, pattern: &DoublePlaceholderPattern, number: &[TextPart], other: &[TextPart]) {
+fn double(
+    parts: &mut Vec<TextPart>,
+    pattern: &DoublePlaceholderPattern,
+    number: &[TextPart],
+    other: &[TextPart],
+) {
     for item in pattern.iter() {
         match item {
             PatternItem::Placeholder(DoublePlaceholderKey::Place0) => {
@@ -196,7 +229,12 @@ fn double(parts: &mut Vec<TextPart>, pattern: &DoublePlaceholderPattern, number:
     }
 }
 
-fn single(parts: &mut Vec<TextPart>, pattern: &SinglePlaceholderPattern, number: &[TextPart], kind: &'static str) {
+fn single(
+    parts: &mut Vec<TextPart>,
+    pattern: &SinglePlaceholderPattern,
+    number: &[TextPart],
+    kind: &'static str,
+) {
     for item in pattern.iter() {
         match item {
             PatternItem::Placeholder(_) => number.iter().for_each(|part| push(parts, part.clone())),
@@ -236,7 +274,11 @@ fn sign_kind(sign: Sign) -> &'static str {
     if sign == Sign::Negative { "minusSign" } else { "plusSign" }
 }
 
-fn with_sign(inner: Vec<TextPart>, sign: Sign, (prefix, suffix): &(String, String)) -> Vec<TextPart> {
+fn with_sign(
+    inner: Vec<TextPart>,
+    sign: Sign,
+    (prefix, suffix): &(String, String),
+) -> Vec<TextPart> {
     if sign == Sign::None {
         return inner;
     }

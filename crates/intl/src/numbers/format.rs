@@ -8,7 +8,9 @@ use crate::locales::with_numbers;
 use crate::parts::{TextPart, collected, push, push_spaced};
 use crate::tables::LocaleTable;
 use fixed_decimal::{Decimal, Sign};
-use icu_decimal::options::{CompactDecimalFormatterOptions, DecimalFormatterOptions, GroupingStrategy};
+use icu_decimal::options::{
+    CompactDecimalFormatterOptions, DecimalFormatterOptions, GroupingStrategy,
+};
 use icu_decimal::{CompactDecimalFormatter, DecimalFormatter};
 use icu_plurals::{PluralOperands, PluralRules};
 
@@ -58,10 +60,15 @@ impl NumberFormatter {
         };
         let options = DecimalFormatterOptions::from(grouping);
         let compact_options = CompactDecimalFormatterOptions::from(grouping);
-        let decimal = DecimalFormatter::try_new((&locale).into(), options).map_err(Failure::no_data)?;
+        let decimal =
+            DecimalFormatter::try_new((&locale).into(), options).map_err(Failure::no_data)?;
         let compact = match settings.notation {
-            Notation::CompactShort => Some(CompactDecimalFormatter::try_new_short((&locale).into(), compact_options)),
-            Notation::CompactLong => Some(CompactDecimalFormatter::try_new_long((&locale).into(), compact_options)),
+            Notation::CompactShort => {
+                Some(CompactDecimalFormatter::try_new_short((&locale).into(), compact_options))
+            }
+            Notation::CompactLong => {
+                Some(CompactDecimalFormatter::try_new_long((&locale).into(), compact_options))
+            }
             Notation::Standard | Notation::Scientific | Notation::Engineering => None,
         };
         let table = LocaleTable::of(&locale.id);
@@ -80,7 +87,8 @@ impl NumberFormatter {
             exponential: symbol("exp", "E"),
             compact: compact.transpose().map_err(Failure::no_data)?,
             affixes: Affixes::new(&settings, &locale, own("pct"))?,
-            plural_rules: PluralRules::try_new_cardinal((&locale).into()).map_err(Failure::no_data)?,
+            plural_rules: PluralRules::try_new_cardinal((&locale).into())
+                .map_err(Failure::no_data)?,
             decimal,
             settings,
         })
@@ -88,8 +96,12 @@ impl NumberFormatter {
 
     pub(crate) fn format(&self, value: &Numeric) -> Result<Vec<TextPart>, Failure> {
         let signed = match value {
-            Numeric::NotANumber => self.unusual(Sign::None, TextPart::new("nan", self.not_a_number)),
-            Numeric::Infinity(sign) => self.unusual(*sign, TextPart::new("infinity", self.infinity)),
+            Numeric::NotANumber => {
+                self.unusual(Sign::None, TextPart::new("nan", self.not_a_number))
+            }
+            Numeric::Infinity(sign) => {
+                self.unusual(*sign, TextPart::new("infinity", self.infinity))
+            }
             Numeric::Finite(value) => {
                 let mut value = value.clone();
                 if self.settings.style == NumberStyle::Percent {
@@ -104,23 +116,42 @@ impl NumberFormatter {
     fn unusual(&self, sign: Sign, part: TextPart) -> SignedParts {
         let is_nan = part.kind == "nan";
         let sign = self.shown_sign(sign, is_nan);
-        SignedParts { sign, number: vec![part], operands: PluralOperands::from(&Decimal::from(100).absolute) }
+        SignedParts {
+            sign,
+            number: vec![part],
+            operands: PluralOperands::from(&Decimal::from(100).absolute),
+        }
     }
 
     fn finite(&self, value: &Decimal) -> Result<SignedParts, Failure> {
         match (self.settings.notation, &self.compact) {
-            (Notation::CompactShort | Notation::CompactLong, Some(compact)) => self.compacted(value, compact),
+            (Notation::CompactShort | Notation::CompactLong, Some(compact)) => {
+                self.compacted(value, compact)
+            }
             (Notation::Scientific, _) => Ok(self.exponential(value, 1)),
             (Notation::Engineering, _) => Ok(self.exponential(value, 3)),
             (Notation::Standard | Notation::CompactShort | Notation::CompactLong, _) => {
                 let rounded = self.settings.digits.round(value);
-                Ok(self.signed(&rounded, self.plain_parts(&rounded), PluralOperands::from(&rounded.absolute)))
+                Ok(self.signed(
+                    &rounded,
+                    self.plain_parts(&rounded),
+                    PluralOperands::from(&rounded.absolute),
+                ))
             }
         }
     }
 
-    fn signed(&self, rounded: &Decimal, number: Vec<TextPart>, operands: PluralOperands) -> SignedParts {
-        SignedParts { sign: self.shown_sign(rounded.sign, rounded.absolute.is_zero()), number, operands }
+    fn signed(
+        &self,
+        rounded: &Decimal,
+        number: Vec<TextPart>,
+        operands: PluralOperands,
+    ) -> SignedParts {
+        SignedParts {
+            sign: self.shown_sign(rounded.sign, rounded.absolute.is_zero()),
+            number,
+            operands,
+        }
     }
 
     /// The parts of a number without its sign.
@@ -145,7 +176,11 @@ impl NumberFormatter {
         part
     }
 
-    fn compacted(&self, value: &Decimal, compact: &CompactDecimalFormatter) -> Result<SignedParts, Failure> {
+    fn compacted(
+        &self,
+        value: &Decimal,
+        compact: &CompactDecimalFormatter,
+    ) -> Result<SignedParts, Failure> {
         let scaled = |exponent: u8| {
             let mut value = value.clone();
             value.absolute.multiply_pow10(-i16::from(exponent));
@@ -155,7 +190,8 @@ impl NumberFormatter {
         let mut exponent = exponent_at(value.absolute.nonzero_magnitude_start());
         let mut rounded = scaled(exponent);
         // 999,999 rounds to 1,000 thousand, which is a million.
-        let after = exponent_at(rounded.absolute.nonzero_magnitude_start().saturating_add(exponent.into()));
+        let after =
+            exponent_at(rounded.absolute.nonzero_magnitude_start().saturating_add(exponent.into()));
         if after != exponent {
             exponent = after;
             rounded = scaled(exponent);
@@ -202,7 +238,9 @@ impl NumberFormatter {
     fn shown_sign(&self, sign: Sign, is_zero: bool) -> Sign {
         let is_negative = sign == Sign::Negative;
         match (self.settings.sign.as_str(), is_negative, is_zero) {
-            ("never", _, _) | ("exceptZero" | "negative", _, true) | ("auto" | "negative", false, _) => Sign::None,
+            ("never", _, _)
+            | ("exceptZero" | "negative", _, true)
+            | ("auto" | "negative", false, _) => Sign::None,
             (_, true, _) => Sign::Negative,
             (_, false, _) => Sign::Positive,
         }

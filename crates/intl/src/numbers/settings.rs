@@ -47,7 +47,10 @@ pub(crate) struct NumberSettings {
 }
 
 /// The settings of a plain decimal number.
-pub(crate) fn plain(locale: &ResolvedLocale, numbering_system: &str) -> Result<NumberSettings, Failure> {
+pub(crate) fn plain(
+    locale: &ResolvedLocale,
+    numbering_system: &str,
+) -> Result<NumberSettings, Failure> {
     Ok(NumberSettings {
         locale: locale.id.to_string(),
         numbering_system: numbering_system.to_owned(),
@@ -98,8 +101,9 @@ pub(crate) fn read(locales: &str, bag: &Bag) -> Result<(NumberSettings, Value), 
     };
     settings.digits = DigitSettings::read(bag, defaults, is_compact)?;
     settings.grouping = read_grouping(bag, if is_compact { "min2" } else { "auto" })?;
-    settings.sign =
-        bag.choice("signDisplay", &["auto", "never", "always", "exceptZero", "negative"])?.to_owned();
+    settings.sign = bag
+        .choice("signDisplay", &["auto", "never", "always", "exceptZero", "negative"])?
+        .to_owned();
     let shown = show(&locale, &settings, notation, compact);
     Ok((settings, shown))
 }
@@ -107,7 +111,9 @@ pub(crate) fn read(locales: &str, bag: &Bag) -> Result<(NumberSettings, Value), 
 fn read_style(settings: &mut NumberSettings, bag: &Bag) -> Result<(), Failure> {
     let style = bag.choice("style", &["decimal", "percent", "currency", "unit"])?;
     let currency = bag.get("currency");
-    if let Some(code) = currency.filter(|it| it.len() != 3 || !it.bytes().all(|b| b.is_ascii_alphabetic())) {
+    if let Some(code) =
+        currency.filter(|it| it.len() != 3 || !it.bytes().all(|b| b.is_ascii_alphabetic()))
+    {
         return Err(Failure::range(format!("Invalid currency code : {}", quoted(code))));
     }
     let display = bag.choice("currencyDisplay", &["symbol", "code", "narrowSymbol", "name"])?;
@@ -127,11 +133,14 @@ fn read_style(settings: &mut NumberSettings, bag: &Bag) -> Result<(), Failure> {
     settings.is_accounting = sign == "accounting";
     settings.unit_display = unit_display.into();
     if settings.style == NumberStyle::Currency {
-        let code = currency.ok_or_else(|| Failure::type_error("Currency code is required with currency style."))?;
+        let code = currency
+            .ok_or_else(|| Failure::type_error("Currency code is required with currency style."))?;
         settings.currency = code.to_ascii_uppercase();
     }
     if settings.style == NumberStyle::Unit {
-        settings.unit = unit.ok_or_else(|| Failure::type_error("Unit is required with unit style."))?.to_owned();
+        settings.unit = unit
+            .ok_or_else(|| Failure::type_error("Unit is required with unit style."))?
+            .to_owned();
     }
     Ok(())
 }
@@ -139,7 +148,8 @@ fn read_style(settings: &mut NumberSettings, bag: &Bag) -> Result<(), Failure> {
 /// A unit must be one of ECMA-402's, and one that we have.
 fn check_unit(unit: &str) -> Result<(), Failure> {
     let is_known = |it: &str| tags::UNITS.contains(&it) || tags::MISSING_UNITS.contains(&it);
-    let is_pair = unit.split_once("-per-").is_some_and(|(left, right)| is_known(left) && is_known(right));
+    let is_pair =
+        unit.split_once("-per-").is_some_and(|(left, right)| is_known(left) && is_known(right));
     if tags::UNITS.contains(&unit) {
         Ok(())
     } else if is_known(unit) || is_pair {
@@ -148,7 +158,10 @@ fn check_unit(unit: &str) -> Result<(), Failure> {
             tags::UNITS.join(", ")
         )))
     } else {
-        Err(Failure::range(format!("Invalid unit argument for Intl.NumberFormat() {}", quoted(unit))))
+        Err(Failure::range(format!(
+            "Invalid unit argument for Intl.NumberFormat() {}",
+            quoted(unit)
+        )))
     }
 }
 
@@ -176,7 +189,12 @@ pub(crate) fn currency_type(code: &str) -> Result<CurrencyType, Failure> {
     code.parse().map_err(|_| Failure::range(format!("Invalid currency code : {}", quoted(code))))
 }
 
-fn show(locale: &ResolvedLocale, settings: &NumberSettings, notation: &str, compact: &str) -> Value {
+fn show(
+    locale: &ResolvedLocale,
+    settings: &NumberSettings,
+    notation: &str,
+    compact: &str,
+) -> Value {
     let mut shown = Map::new();
     let mut add = |name: &str, value: Value| drop(shown.insert(name.into(), value));
     add("locale", json!(locale.tag()));
@@ -188,7 +206,10 @@ fn show(locale: &ResolvedLocale, settings: &NumberSettings, notation: &str, comp
             add("style", json!("currency"));
             add("currency", json!(settings.currency));
             add("currencyDisplay", json!(settings.currency_display));
-            add("currencySign", json!(if settings.is_accounting { "accounting" } else { "standard" }));
+            add(
+                "currencySign",
+                json!(if settings.is_accounting { "accounting" } else { "standard" }),
+            );
         }
         NumberStyle::Unit => {
             add("style", json!("unit"));
@@ -198,7 +219,10 @@ fn show(locale: &ResolvedLocale, settings: &NumberSettings, notation: &str, comp
     }
     settings.digits.show(&mut shown);
     let grouping = &settings.grouping;
-    shown.insert("useGrouping".into(), if grouping == "false" { json!(false) } else { json!(grouping) });
+    shown.insert(
+        "useGrouping".into(),
+        if grouping == "false" { json!(false) } else { json!(grouping) },
+    );
     shown.insert("notation".into(), json!(notation));
     if notation == "compact" {
         shown.insert("compactDisplay".into(), json!(compact));

@@ -12,7 +12,8 @@ type Names = DataPayload<ErasedMarker<UnitsDisplayNames<'static>>>;
 
 pub(crate) fn load(locale: &Locale, unit: &str, width: &str) -> Result<Names, Failure> {
     let attributes = format!("{width}-{unit}");
-    let attributes = DataMarkerAttributes::try_from_str(&attributes).map_err(|_| Failure::no_data(unit))?;
+    let attributes =
+        DataMarkerAttributes::try_from_str(&attributes).map_err(|_| Failure::no_data(unit))?;
     let all = [
         of::<names::UnitsNamesDurationCoreV1>,
         of::<names::UnitsNamesDurationExtendedV1>,

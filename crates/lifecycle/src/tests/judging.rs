@@ -93,9 +93,9 @@ fn a_remembered_approval_is_good_for_its_tool_and_edition_unless_each_call_asks(
     asked(&remembered().call(answer_only("1")));
     let events = remembered().submit(make_call(2, "mail.drop", "{}", fit(WRITES, true)));
     asked(&events[1]);
-    let mut blocked = remembered();
-    blocked.policy = policy(&[("*", Action::Block)]);
-    assert_eq!(blocked.call(fit(WRITES, true)), blocked(2));
+    let mut script = remembered();
+    script.policy = policy(&[("*", Action::Block)]);
+    assert_eq!(script.call(fit(WRITES, true)), blocked(2));
     // An approval that is not to be remembered is not.
     let mut script = ExecutionScript::started();
     script.call(fit(WRITES, true));
@@ -146,8 +146,8 @@ fn a_call_that_goes_nowhere_is_settled_as_the_catalogue_says() {
         let made = Event::CallMade { call, tool, args, nature: READS, line: None, alias: None };
         assert_eq!(events, [made, expected]);
     }
-    let mut blocked = ExecutionScript::under(&[("mail.*", Action::Block)]);
-    assert_eq!(blocked.call(unavailable()), blocked(1));
+    let mut script = ExecutionScript::under(&[("mail.*", Action::Block)]);
+    assert_eq!(script.call(unavailable()), blocked(1));
 }
 
 #[test]

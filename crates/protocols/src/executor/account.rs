@@ -205,7 +205,7 @@ pub(super) const fn level_name(level: LogLevel) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lifecycle::{QuestionKind, Revision, Timestamp};
+    use lifecycle::{Nature, QuestionKind, Revision, Runs, Timestamp};
     use uuid::Uuid;
 
     #[test]
@@ -218,12 +218,13 @@ mod tests {
             call,
             kind: QuestionKind::Approval,
             message: "May it?".into(),
-            revision: Revision::of(""),
+            revision: Some(Revision::of("")),
             editable: false,
             answer_only: false,
         };
+        let nature = Nature { read_only: true, runs: Runs::Here };
         let mut account = Account::default();
-        let made = Event::CallMade { call, tool, args, line: None };
+        let made = Event::CallMade { call, tool, args, nature, line: None, alias: None };
         for (n, event) in [made, Event::CallAsked(question), Event::Parked].into_iter().enumerate()
         {
             if event == Event::Parked {

@@ -155,10 +155,9 @@ fn is_blank(line: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn entry() -> Map<String, Value> {
-        let entry =
-            json!({ "args": ["mcp", "--as", "goose"], "cmd": "/a b/airlock", "timeout": 300 });
-        entry.as_object().unwrap().clone()
+    fn entry() -> [EntryMember; 3] {
+        let args = json!(["mcp", "--as", "goose"]);
+        [("cmd", json!("/a b/airlock")), ("args", args), ("timeout", json!(300))]
     }
 
     const OURS: &str = "  airlock:\n    cmd: \"/a b/airlock\"\n    args: [\"mcp\",\"--as\",\"goose\"]\n    timeout: 300\n";

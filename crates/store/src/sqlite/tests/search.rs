@@ -11,6 +11,7 @@ fn call(seq: u64, tool: &str) -> Entry {
         args: Json::parse("{}".into()).unwrap(),
         nature: Nature { read_only: true, runs: Runs::Here },
         line: None,
+        alias: None,
     };
     Entry { seq: Seq(seq), at: Timestamp(seq.cast_signed()), event }
 }
