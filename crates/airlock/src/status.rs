@@ -66,7 +66,7 @@ async fn show(
         }
         Err(error) => return Err(error),
     }
-    print::told(args.json, &shown, |shown| text(shown));
+    print::told(args.json, &shown, text);
     Ok(if shown["store"]["ok"] == false { Exit::Failed } else { Exit::Good })
 }
 

@@ -134,7 +134,9 @@ impl DigitSettings {
                 let by_significant = significant_position(value, significant.1);
                 let takes_significant = match self.rounding {
                     RoundingType::More => by_significant <= by_fraction,
-                    _ => by_significant > by_fraction,
+                    RoundingType::Less | RoundingType::Fraction | RoundingType::Significant => {
+                        by_significant > by_fraction
+                    }
                 };
                 if takes_significant {
                     self.to_significant(value, significant)
@@ -339,7 +341,7 @@ mod tests {
     fn read(text: &str) -> String {
         match Numeric::parse(text).unwrap() {
             Numeric::Finite(value) => value.to_string(),
-            other => format!("{other:?}"),
+            other @ (Numeric::NotANumber | Numeric::Infinity(_)) => format!("{other:?}"),
         }
     }
 

@@ -90,10 +90,10 @@ fn name_in_table(locale: &LanguageIdentifier) -> Option<String> {
     if let Some(script) = likely.script {
         candidates.push(format!("{}-{script}", likely.language));
     }
-    if locale.script.is_none() {
-        if let Some(region) = likely.region {
-            candidates.push(format!("{}-{region}", likely.language));
-        }
+    if locale.script.is_none()
+        && let Some(region) = likely.region
+    {
+        candidates.push(format!("{}-{region}", likely.language));
     }
     let is_likely_script = {
         let mut plain = LanguageIdentifier { script: None, region: None, ..likely.clone() };

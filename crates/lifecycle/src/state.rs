@@ -120,6 +120,20 @@ pub struct Call {
 }
 
 impl Call {
+    /// A call that was made and has not gone to its tool.
+    fn held(tool: &ToolPath, alias: Option<&ToolPath>, nature: Nature, args: &Json) -> Self {
+        Self {
+            tool: tool.clone(),
+            alias: alias.cloned(),
+            nature,
+            digest: args.digest(),
+            stage: Stage::Held(args.clone()),
+            attempts: 0,
+            revision: None,
+            progress_bytes: 0,
+        }
+    }
+
     /// The tool, by the name that the program used.
     pub fn said(&self) -> &ToolPath {
         self.alias.as_ref().unwrap_or(&self.tool)
@@ -196,20 +210,8 @@ impl State {
             Event::Emitted { mark, item } => self.remember_output(*mark, item.text()),
             Event::CallMade { call, tool, args, nature, alias, line: _ } => {
                 self.bytes += args.text().len() as u64;
-                let (tool, digest) = (tool.clone(), args.digest());
-                let stage = Stage::Held(args.clone());
                 self.held += 1;
-                let made = Call {
-                    tool,
-                    alias: alias.clone(),
-                    nature: *nature,
-                    digest,
-                    stage,
-                    attempts: 0,
-                    revision: None,
-                    progress_bytes: 0,
-                };
-                self.calls.insert(*call, made);
+                self.calls.insert(*call, Call::held(tool, alias.as_ref(), *nature, args));
             }
             Event::CallAsked(question) => self.ask(question),
             Event::CallAnswered { question, call, answer, remember, arguments, .. } => {

@@ -17,12 +17,12 @@ pub(crate) struct Problem {
     /// One word for programs, where it is the same as in other protocols.
     code: Option<&'static str>,
     message: String,
-    execution_id: Option<String>,
-    trace_id: Option<String>,
+    execution_id: Option<Box<str>>,
+    trace_id: Option<Box<str>>,
     /// The scope that was missing, for pages that ask for it.
     scope: Option<Scope>,
     /// The source that it is about, if it is about one.
-    slug: Option<String>,
+    slug: Option<Box<str>>,
 }
 
 /// The tag of a request that a caller's quota refuses.
@@ -46,17 +46,17 @@ impl Problem {
         if let Some(code) = self.code {
             body.insert("code".into(), code.into());
         }
-        if let Some(id) = &self.execution_id {
-            body.insert("executionId".into(), id.as_str().into());
+        if let Some(id) = self.execution_id.as_deref() {
+            body.insert("executionId".into(), id.into());
         }
-        if let Some(id) = &self.trace_id {
-            body.insert("traceId".into(), id.as_str().into());
+        if let Some(id) = self.trace_id.as_deref() {
+            body.insert("traceId".into(), id.into());
         }
         if let Some(scope) = self.scope {
             body.insert("scope".into(), scope.name().into());
         }
-        if let Some(slug) = &self.slug {
-            body.insert("slug".into(), slug.as_str().into());
+        if let Some(slug) = self.slug.as_deref() {
+            body.insert("slug".into(), slug.into());
         }
         body.insert("message".into(), self.message.as_str().into());
         serde_json::Value::Object(body).to_string()
@@ -121,7 +121,7 @@ impl Problem {
     pub(crate) fn no_execution(id: impl fmt::Display) -> Self {
         let message =
             format!("There is no execution or question {id}, or it belongs to another caller.");
-        let execution_id = Some(id.to_string());
+        let execution_id = Some(id.to_string().into());
         let status = StatusCode::NOT_FOUND;
         Self { execution_id, ..Self::new(status, "ExecutionNotFoundError", message) }
     }
@@ -185,7 +185,7 @@ impl Problem {
     }
 
     /// The same about a source.
-    pub(crate) fn about_source(self, slug: impl Into<String>) -> Self {
+    pub(crate) fn about_source(self, slug: impl Into<Box<str>>) -> Self {
         Self { slug: Some(slug.into()), ..self }
     }
 
@@ -207,7 +207,7 @@ impl Problem {
         let message = format!(
             "{id} could not be brought back after a restart and is parked; its journal says why."
         );
-        let execution_id = Some(id.to_string());
+        let execution_id = Some(id.to_string().into());
         Self { execution_id, ..Self::new(StatusCode::CONFLICT, "ExecutionParkedError", message) }
     }
 
@@ -232,7 +232,7 @@ impl Problem {
             format!("Something broke on our side; the log has it as {trace_id}. {advice}");
         let status = StatusCode::INTERNAL_SERVER_ERROR;
         let message = message.trim_end().to_owned();
-        Self { trace_id: Some(trace_id), ..Self::new(status, "InternalError", message) }
+        Self { trace_id: Some(trace_id.into()), ..Self::new(status, "InternalError", message) }
     }
 
     /// The refusal of a caller for what it wanted with `id`.

@@ -97,11 +97,6 @@ fn all_doors() -> Router<Arc<App>> {
         .route("/api/policies/{id}/confirm", post(policies::confirm))
         .route("/api/policies/{id}", patch(policies::change).delete(policies::remove))
         .route("/mcp", get(mcp).post(mcp).delete(mcp))
-        .route("/api/mcp-sessions/{session}/executions/{id}", get(executor::show_in_session))
-        .route(
-            "/api/mcp-sessions/{session}/executions/{id}/resume",
-            post(executor::resume_in_session),
-        )
         .route("/api/tools", get(catalogue::tools))
         .route("/api/tools/schema", get(catalogue::schema))
         .route("/api/sources", post(catalogue::add_source))
@@ -110,6 +105,31 @@ fn all_doors() -> Router<Arc<App>> {
         .route("/api/integrations/{slug}", get(catalogue::show).delete(catalogue::remove))
         .route("/api/integrations/{slug}", patch(changes::integration))
         .route("/api/integrations/{slug}/refresh", post(catalogue::refresh))
+        .route("/api/tokens", get(tokens::list).post(tokens::add))
+        .route("/api/tokens/{name}", delete(tokens::remove).patch(tokens::change))
+        .route("/api/settings", get(settings::list).post(settings::set))
+        .route("/api/settings/history", get(settings::history))
+        .merge(secrets())
+        .merge(session_aliases())
+        .merge(source_kinds())
+        .merge(enclave::routes())
+        .merge(hotrepl::routes())
+        .fallback(pages::missing)
+}
+
+/// The addresses by which Executor's pages read and answer an execution of an MCP session.
+fn session_aliases() -> Router<Arc<App>> {
+    Router::new()
+        .route("/api/mcp-sessions/{session}/executions/{id}", get(executor::show_in_session))
+        .route(
+            "/api/mcp-sessions/{session}/executions/{id}/resume",
+            post(executor::resume_in_session),
+        )
+}
+
+/// The routes that Executor has for each kind of source.
+fn source_kinds() -> Router<Arc<App>> {
+    Router::new()
         .route("/api/openapi/preview", post(catalogue::preview))
         .route("/api/openapi/specs", post(catalogue::add_spec))
         .route("/api/openapi/integrations/{slug}", get(catalogue::show).delete(catalogue::remove))
@@ -125,14 +145,6 @@ fn all_doors() -> Router<Arc<App>> {
         .route("/api/mcp/servers/{slug}", get(catalogue::show).delete(catalogue::remove))
         .route("/api/mcp/servers/{slug}/config", get(changes::config))
         .route("/api/mcp/servers/{slug}/config", post(changes::configure))
-        .route("/api/tokens", get(tokens::list).post(tokens::add))
-        .route("/api/tokens/{name}", delete(tokens::remove).patch(tokens::change))
-        .route("/api/settings", get(settings::list).post(settings::set))
-        .route("/api/settings/history", get(settings::history))
-        .merge(secrets())
-        .merge(enclave::routes())
-        .merge(hotrepl::routes())
-        .fallback(pages::missing)
 }
 
 /// Connections, and what is secret about them.

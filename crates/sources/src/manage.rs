@@ -237,13 +237,7 @@ async fn perform(sources: &Sources, tool: &str, args: &Value) -> Result<Value, T
             Ok(json!({ "removed": true }))
         }
         "executor.coreTools.connections.list" => {
-            let wanted = |name: &str, value: &str| some(name).is_none_or(|wanted| wanted == value);
-            let views = sources.connections().await;
-            let fitting = views.iter().filter(|view| {
-                wanted("integration", &view.integration) && wanted("owner", &view.owner)
-            });
-            let shown: Vec<_> = fitting.map(shown).collect();
-            Ok(json!({ "connections": shown }))
+            Ok(list_connections(sources, some("integration"), some("owner")).await)
         }
         "executor.coreTools.connections.create" => {
             let (owner, description) = (some("owner"), some("description"));
@@ -286,6 +280,21 @@ async fn perform(sources: &Sources, tool: &str, args: &Value) -> Result<Value, T
         "executor.mcp.addServer" => add("mcp", "url").await,
         _ => policies::perform(sources, tool, args).await,
     }
+}
+
+/// The connections of one integration and one owner; of all where none is given.
+async fn list_connections(
+    sources: &Sources,
+    integration: Option<String>,
+    owner: Option<String>,
+) -> Value {
+    let is_wanted =
+        |wanted: &Option<String>, value: &str| wanted.as_ref().is_none_or(|wanted| wanted == value);
+    let views = sources.connections().await;
+    let fitting = views.iter().filter(|view| {
+        is_wanted(&integration, &view.integration) && is_wanted(&owner, &view.owner)
+    });
+    json!({ "connections": fitting.map(shown).collect::<Vec<_>>() })
 }
 
 /// Makes a connection without a secret where there is none of that name. Its owner.

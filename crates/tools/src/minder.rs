@@ -74,11 +74,14 @@ fn tell(name: &OsStr, error: &std::io::Error) {
 
 /// Why a program could not be started, in a shell's words.
 pub fn start_error(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => "command not found".into(),
-        std::io::ErrorKind::PermissionDenied => "permission denied".into(),
-        other => other.to_string(),
+    use std::io::ErrorKind::{NotFound, PermissionDenied};
+    if error.kind() == NotFound {
+        return "command not found".into();
     }
+    if error.kind() == PermissionDenied {
+        return "permission denied".into();
+    }
+    error.kind().to_string()
 }
 
 fn code(status: ExitStatus) -> ExitCode {

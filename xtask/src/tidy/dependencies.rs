@@ -6,7 +6,7 @@ use crate::cargo::Cargo;
 use anyhow::Result;
 
 /// Packages in the lock file, ours included. Raising it is a decision: docs/decisions/0006 says how.
-const PACKAGES_MAX: usize = 430;
+const PACKAGES_MAX: usize = 600;
 
 /// What a crate must never link, however indirectly.
 const UNKNOWN_TO: [(&str, &[&str]); 4] = [
@@ -57,7 +57,7 @@ mod tests {
         let lock = |n_packages: usize| "[[package]]\nname = \"a\"\n".repeat(n_packages);
         assert_eq!(budget(&lock(PACKAGES_MAX)), None);
         let over = budget(&lock(PACKAGES_MAX + 1)).unwrap().to_string();
-        assert_eq!(over, "error  Cargo.lock: 431 packages, 430 at most");
+        assert_eq!(over, "error  Cargo.lock: 601 packages, 600 at most");
     }
 
     #[test]

@@ -237,7 +237,7 @@ fn without_comments(text: &str) -> String {
             (false, '/', Some('*')) => {
                 chars.next();
                 let mut last = ' ';
-                while let Some(c) = chars.next() {
+                for c in chars.by_ref() {
                     if last == '*' && c == '/' {
                         break;
                     }

@@ -74,10 +74,10 @@ pub(super) fn no_profile(name: &str) -> String {
 
 /// An error of the client, in one sentence.
 pub(super) fn sentence(error: &Error) -> String {
-    match error {
-        Error::Refused { status: 404, tag, .. } if tag == "ExecutionNotFoundError" => {
-            format!("No paused execution: {error}")
-        }
-        error => error.to_string(),
+    if let Error::Refused { status: 404, tag, .. } = error
+        && tag == "ExecutionNotFoundError"
+    {
+        return format!("No paused execution: {error}");
     }
+    error.to_string()
 }

@@ -88,7 +88,7 @@ pub(crate) fn read(locales: &str, bag: &Bag) -> Result<(DateSettings, Value), Fa
             *text = text.replace('\0', &decimal);
         }
     }
-    let shown = show(&locale, &numbers, &zone, &pieces, (date_style, time_style), &components);
+    let shown = show(&locale, (&numbers, &zone), &pieces, (date_style, time_style), &components);
     let settings = DateSettings {
         locale: locale.id.to_string(),
         numbering_system: numbers,
@@ -296,8 +296,7 @@ impl Components {
 
 fn show(
     locale: &ResolvedLocale,
-    numbers: &str,
-    zone: &str,
+    (numbers, zone): (&str, &str),
     pieces: &[PatternPiece],
     (date_style, time_style): (Option<&str>, Option<&str>),
     components: &Components,

@@ -44,6 +44,9 @@ fn table() -> Vec<(Event, EventTraits)> {
         line: None,
         alias: None,
     };
+    let logged = Event::Logged { mark, level: LogLevel::Log, line: "a".into() };
+    let deferred = Event::CallDeferred { call: CALL };
+    let admitted = Event::CallAdmitted { call: CALL, nature: READS, revision: None };
     let prepared = Prepared { text: None, prelude: 1, fingerprint: "f".into() };
     let end = Outcome::Completed { value: None };
     let row = |event, effect, can_wait, is_input, strength| {
@@ -52,31 +55,13 @@ fn table() -> Vec<(Event, EventTraits)> {
     vec![
         row(started(), Some(Effect::Launch), true, false, Written),
         row(Event::Prepared(prepared), None, true, false, Written),
-        row(
-            Event::Logged { mark, level: LogLevel::Log, line: "a".into() },
-            None,
-            true,
-            false,
-            Written,
-        ),
+        row(logged, None, true, false, Written),
         row(Event::Emitted { mark, item: json("1") }, None, true, false, Written),
         row(made, None, true, false, Written),
         row(Event::CallAsked(question()), None, false, false, Synced),
         row(answered(), Some(Effect::Tell(question().id)), false, false, Synced),
-        row(
-            Event::CallDeferred { call: CALL },
-            Some(Effect::AwaitSource(CALL)),
-            true,
-            false,
-            Written,
-        ),
-        row(
-            Event::CallAdmitted { call: CALL, nature: READS, revision: None },
-            None,
-            true,
-            false,
-            Written,
-        ),
+        row(deferred, Some(Effect::AwaitSource(CALL)), true, false, Written),
+        row(admitted, None, true, false, Written),
         row(dispatched(1, 1), Some(Effect::Dispatch(CALL)), true, false, Synced),
         row(Event::CallProgressed { call: CALL, text: "a".into() }, None, true, false, Written),
         row(Event::CallSettled { call: CALL, outcome }, Some(Effect::Deliver), true, true, Synced),

@@ -148,14 +148,19 @@ pub(crate) fn answering(state: &State, which: u8, how: u8) -> Intent {
     Intent::Answer { question, answer: answer(how), by: me().into(), rider, today }
 }
 
-pub(crate) fn fitted(state: &State, wish: &Wish) -> Intent {
-    let mark = |again: bool| match (again, state.outputs.last()) {
+/// The mark of the next output, or of the last one again.
+fn next_mark(state: &State, again: bool) -> OutputMark {
+    match (again, state.outputs.last()) {
         (true, Some((mark, _))) => *mark,
         (_, Some((mark, _))) if mark.input == state.inputs => {
             OutputMark { input: mark.input, ordinal: mark.ordinal + 1 }
         }
         _ => OutputMark { input: state.inputs, ordinal: 1 },
-    };
+    }
+}
+
+pub(crate) fn fitted(state: &State, wish: &Wish) -> Intent {
+    let mark = |again: bool| next_mark(state, again);
     match *wish {
         Wish::Start { calls_max, bytes_max } => Intent::Start {
             program: Program { source: "1".into(), convention: Convention::LastExpression },
@@ -190,19 +195,19 @@ pub(crate) fn fitted(state: &State, wish: &Wish) -> Intent {
             inputs: InputIndex(state.inputs.0.saturating_sub(u32::from(behind))),
             active_ms: 5,
         },
-        Wish::Finish(true) => Intent::Finish { result: Ok(Some(json("1"))), active_ms: 9 },
-        Wish::Finish(false) => Intent::Finish {
-            result: Err(Failure::new(FailureCode::Runtime, "threw")),
-            active_ms: 9,
-        },
+        Wish::Finish(is_value) => {
+            let failure = || Failure::new(FailureCode::Runtime, "threw");
+            let result = is_value.then(|| Some(json("1"))).ok_or_else(failure);
+            Intent::Finish { result, active_ms: 9 }
+        }
         Wish::Ask { call, link } => {
-            let (call, message) = (CallId(call), "?".to_owned());
+            let message = "?".to_owned();
             let url = "https://a.example/{state}".to_owned();
             let wish = match link {
                 true => lifecycle::Wish::Link { message, url, is_prior: false },
                 false => lifecycle::Wish::Form { message, schema: json("{}") },
             };
-            Intent::Ask { call, wish }
+            Intent::Ask { call: CallId(call), wish }
         }
         Wish::Progress { call, n_bytes } => {
             Intent::Progress { call: CallId(call), text: "x".repeat(n_bytes.into()) }
