@@ -113,7 +113,7 @@ mod tests {
     "other": {"b":1,  "a":2}, // theirs
     "airlock": {
       "command": "airlock",
-      "args": ["mcp"],
+      "args": ["mcp"]
     },
   },
   "a": "é",
