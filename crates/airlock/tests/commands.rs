@@ -72,8 +72,15 @@ fn gone(pid: i32) {
 fn commands_are_there_only_where_the_configuration_wants_them_and_nobody_blocks_them() {
     let house = House::with("");
     let told = house.admin().execute(&run(&shell("true"))).json();
-    assert_eq!(told["structured"]["status"], "error", "{told}");
-    assert!(told["text"].as_str().unwrap().contains("no tool \"process.run\""), "{told}");
+    let missing = json!({
+        "ok": false,
+        "error": {
+            "code": "tool_not_found",
+            "message": "Tool not found: process.run",
+            "details": { "path": "process.run", "suggestions": [] },
+        },
+    });
+    assert_eq!(told["structured"]["result"], missing, "{told}");
     let (house, _folder) = self::house("[[policies]]\npattern='process.*'\naction='block'\n", true);
     let told = house.admin().execute(&run(&shell("true"))).json();
     assert!(told["text"].as_str().unwrap().contains("no tool \"process.run\""), "{told}");

@@ -109,9 +109,7 @@ impl Host {
                         Answer::Never => {}
                     }
                 }
-                FromRunner::Done(done) if done.id == id => {
-                    return serde_json::from_str(&line).unwrap();
-                }
+                FromRunner::Done(done) if done.id == id => return whole_text(&line),
                 _ => {}
             }
         }
@@ -140,4 +138,22 @@ impl Drop for Host {
 /// A runner that is gone says so by its silence.
 fn send(to: &Mutex<ChildStdin>, line: &str) {
     let _ = to.lock().unwrap().write_all(format!("{line}\n").as_bytes());
+}
+
+/// A message as a value. Log lines may have half a surrogate pair, which is no text of ours: it becomes U+FFFD.
+fn whole_text(line: &str) -> Value {
+    serde_json::from_str(line).unwrap_or_else(|_| {
+        let is_half = |digits: &str| {
+            digits.starts_with(['d', 'D'])
+                && digits[1..2].contains(['8', '9', 'a', 'b', 'c', 'd', 'e', 'f'])
+        };
+        let mut parts = line.split("\\u");
+        let mut whole = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let is_half = part.get(..4).is_some_and(is_half);
+            whole.push_str(if is_half { "\\ufffd" } else { "\\u" });
+            whole.push_str(if is_half { &part[4..] } else { part });
+        }
+        serde_json::from_str(&whole).unwrap()
+    })
 }
