@@ -169,7 +169,7 @@ fn a_retry_that_reached_no_tool_stays_in_doubt() {
 }
 
 #[test]
-fn a_blocked_tool_of_an_unavailable_source_is_not_there() {
+fn a_blocked_tool_of_an_unavailable_source_is_refused() {
     let pattern = Pattern::parse("mail.*").unwrap();
     let rule = Rule { pattern, action: Action::Block, said: None, editable: false };
     let policy = Policy::new(vec![vec![rule]]);
@@ -183,7 +183,7 @@ fn a_blocked_tool_of_an_unavailable_source_is_not_there() {
     let Event::CallSettled { outcome: CallOutcome::Failed(failure), .. } = &events[1] else {
         panic!("{events:?}")
     };
-    assert_eq!(failure.code, FailureCode::ToolNotFound);
+    assert_eq!(failure.code, FailureCode::Refused);
 }
 
 #[test]

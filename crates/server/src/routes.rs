@@ -204,6 +204,8 @@ async fn ready(State(app): State<Arc<App>>) -> (StatusCode, String) {
 #[cfg(test)]
 pub(crate) fn served_routes(source: &str) -> std::collections::BTreeSet<(String, String)> {
     let source = source.split("#[cfg(test)]").next().unwrap_or_default();
+    // A long route begins on the next line.
+    let source = source.replace(".route(\n            \"", ".route(\"");
     let routes = source.split(".route(\"").skip(1);
     let served = routes.flat_map(|route| {
         let (path, rest) = route.split_once('"').expect("a path is a string literal");

@@ -413,7 +413,7 @@ async fn arguments_are_checked_before_anybody_is_asked_and_may_be_nested() {
     assert_eq!(admitted("s.pathSimpleTrue", json!({"path": {"v": "a"}})), styled);
     assert_eq!(
         admitted("s.pathSimpleTrue", json!({"path": {"w": "a"}})),
-        "The arguments of \"echo.org.main.s.pathSimpleTrue\" do not fit: Additional properties are not \
+        "Missing required path parameter: v. The arguments of \"echo.org.main.s.pathSimpleTrue\" do not fit: Additional properties are not \
          allowed ('path' was unexpected); \"v\" is a required property."
     );
     let mut call = request(&json!({"params": {"v": "nested"}}), CancelSignal::never());

@@ -212,11 +212,11 @@ async fn a_message_without_end_is_an_internal_error() {
     let execution = Execution::new("code").options(patient());
     let runner = async {
         actor.hear_execute().await;
-        actor.say_line(&" ".repeat(17 << 20)).await;
+        actor.say_line(&" ".repeat(65 << 20)).await;
     };
     tokio::select! {
         result = HostSession::new(&mut *channel).run(&execution) => {
-            let message = "a line is longer than 16777216 bytes";
+            let message = "a line is longer than 67108864 bytes";
             assert_eq!(result, failed(ErrorCode::Internal, message, result.duration_ms));
         }
         () = runner => panic!("nobody reads so much"),
@@ -395,7 +395,7 @@ async fn a_bare_session_that_was_cancelled_before_sends_no_program() {
 #[tokio::test]
 async fn a_program_that_is_too_long_to_be_sent_is_refused_here() {
     let (mut channel, actor, _) = stage();
-    let execution = Execution::new("x".repeat(16 << 20));
+    let execution = Execution::new("x".repeat(64 << 20));
     let result = HostSession::new(&mut *channel).run(&execution).await;
     assert_eq!(result.outcome.unwrap_err().code, ErrorCode::Internal);
     drop::<Actor>(actor);

@@ -167,7 +167,7 @@ async fn results_are_checked_after_they_are_known_to_be_json() {
 
 #[tokio::test]
 async fn a_result_that_no_message_can_carry_is_refused() {
-    let huge = returning(|| value(&"x".repeat(17 << 20)));
+    let huge = returning(|| value(&"x".repeat(64 << 20)));
     assert_eq!(answer_to(provider(huge), "{}").await[0], "serialization_error");
 }
 

@@ -54,7 +54,7 @@ fn a_question_says_what_is_asked_about() {
     };
     let cases = [
         (None, None, "Approve mail.send?"),
-        (Some("mail.*"), None, "Approve mail.send? (matched policy: mail.*)"),
+        (Some("mail.*"), None, "Approve tools.mail.send? (matched policy: mail.*)"),
         (None, Some("Sends."), "Sends."),
         (Some("mail.*"), Some("Sends."), "Sends."),
     ];

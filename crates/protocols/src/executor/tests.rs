@@ -222,7 +222,7 @@ fn a_question_is_asked_in_executors_shape() {
     );
     let message = r#"Approve mail.send?\n\nArguments:\n{\n  \"to\": 1\n}"#;
     let shown = format!(
-        r#""text":"Execution paused: {message}\n\nThis waits for a person. What they fill in must fit the requested schema:\n{{\n  \"type\": \"object\",\n  \"properties\": {{}}\n}}\n\nexecutionId: {id}\n\ninstructions: {instructions}","structured":{{"status":"waiting_for_interaction","executionId":"{id}","interaction":{{"kind":"form","message":"{message}","instructions":"{instructions}","address":"tools.mail.send","args":{{"to":1}},"requestedSchema":{{"type":"object","properties":{{}}}}}}}}}}"#
+        r#""text":"Execution paused: {message}\n\nRequested schema:\n{{\n  \"type\": \"object\",\n  \"properties\": {{}}\n}}\n\nThis waits for a person. What they fill in must fit the requested schema.\n\nexecutionId: {id}\n\ninstructions: {instructions}","structured":{{"status":"waiting_for_interaction","executionId":"{id}","interaction":{{"kind":"form","message":"{message}","instructions":"{instructions}","address":"tools.mail.send","args":{{"to":1}},"requestedSchema":{{"type":"object","properties":{{}}}}}}}}}}"#
     );
     assert_eq!(
         outbound::paused(asked, &QuestionReader::MayAnswer),

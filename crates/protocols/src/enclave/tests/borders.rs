@@ -168,12 +168,12 @@ fn a_telling_counts_what_it_hears() {
         (started(), Standing::Starting, 1, 0),
         (Event::Prepared(prepared), Standing::Running, 1, 0),
         (made(1, Runs::AtCaller), Standing::Running, 1, 1),
-        (Event::CallDispatched { call: CallId(1), attempt: 1 }, Standing::WaitingForTool, 2, 1),
-        (made(2, Runs::Here), Standing::WaitingForTool, 3, 2),
-        (returned(1), Standing::Running, 4, 2),
-        (Event::Emitted { mark: OutputMark::default(), item: raw("1") }, Standing::Running, 5, 2),
-        (Event::Emitted { mark: OutputMark::default(), item: raw("2") }, Standing::Running, 6, 2),
-        (finished(Outcome::Completed { value: None }), Standing::Completed, 7, 2),
+        (Event::CallDispatched { call: CallId(1), attempt: 1 }, Standing::WaitingForTool, 4, 1),
+        (made(2, Runs::Here), Standing::WaitingForTool, 5, 2),
+        (returned(1), Standing::Running, 6, 2),
+        (Event::Emitted { mark: OutputMark::default(), item: raw("1") }, Standing::Running, 7, 2),
+        (Event::Emitted { mark: OutputMark::default(), item: raw("2") }, Standing::Running, 8, 2),
+        (finished(Outcome::Completed { value: None }), Standing::Completed, 9, 2),
     ];
     let mut paths = vec![];
     for (event, standing, last, n_calls) in events {
