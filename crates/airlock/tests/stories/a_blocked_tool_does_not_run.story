@@ -6,9 +6,9 @@ program  return await tools.mail.send({ to: "ann" })
 1 started
 2 prepared
 3 call 1 made: mail.send {"to":"ann"}
-4 call 1 failed (ToolNotFound): There is no tool "mail.send".
-5 finished: failed (ToolNotFound): There is no tool "mail.send".
+4 call 1 failed (Refused): Tool blocked by policy: mail.send
+5 finished: failed (Refused): Tool blocked by policy: mail.send
 
 === executor
 > POST /api/executions {"code":"…"}
-< 200 {"status":"completed","text":"Error: Error: There is no tool \"mail.send\".","structured":{"status":"error","error":"Error: There is no tool \"mail.send\".","logs":[]},"isError":true}
+< 200 {"status":"completed","text":"Error: Error: Tool blocked by policy: mail.send","structured":{"status":"error","error":"Error: Tool blocked by policy: mail.send","logs":[]},"isError":true}

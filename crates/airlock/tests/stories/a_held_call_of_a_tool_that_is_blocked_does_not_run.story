@@ -10,13 +10,13 @@ person   accepts
 4 call 1 asked (approval): Approve mail.send?
 5 paused after 0 inputs
 6 call 1 answered: accept
-7 call 1 failed (ToolNotFound): There is no tool "mail.send".
-8 finished: failed (ToolNotFound): There is no tool "mail.send".
+7 call 1 failed (Refused): Tool blocked by policy: mail.send
+8 finished: failed (Refused): Tool blocked by policy: mail.send
 
 === executor
 > POST /api/executions {"code":"…"}
-< 200 {"status":"paused","text":"Execution paused: Approve mail.send?\n\nArguments:\n{\n  \"to\": \"ann\"\n}\n\nThis waits for a person. What they fill in must fit the requested schema:\n{\n  \"type\": \"object\",\n  \"properties\": {}\n}\n\nexecutionId: exec_1\n\ninstructions: A person decides. If they agree, resume \"exec_1\" with action \"accept\" and, where requestedSchema has properties, content that fits it. If they refuse, use action \"decline\"; if they will not say, \"cancel\".","structured":{"status":"waiting_for_interaction","executionId":"exec_1","interaction":{"kind":"form","message":"Approve mail.send?\n\nArguments:\n{\n  \"to\": \"ann\"\n}","instructions":"A person decides. If they agree, resume \"exec_1\" with action \"accept\" and, where requestedSchema has properties, content that fits it. If they refuse, use action \"decline\"; if they will not say, \"cancel\".","address":"tools.mail.send","args":{"to":"ann"},"requestedSchema":{"type":"object","properties":{}}}}}
+< 200 {"status":"paused","text":"Execution paused: Approve mail.send?\n\nArguments:\n{\n  \"to\": \"ann\"\n}\n\nRequested schema:\n{\n  \"type\": \"object\",\n  \"properties\": {}\n}\n\nThis waits for a person. What they fill in must fit the requested schema.\n\nexecutionId: exec_1\n\ninstructions: A person decides. If they agree, resume \"exec_1\" with action \"accept\" and, where requestedSchema has properties, content that fits it. If they refuse, use action \"decline\"; if they will not say, \"cancel\".","structured":{"status":"waiting_for_interaction","executionId":"exec_1","interaction":{"kind":"form","message":"Approve mail.send?\n\nArguments:\n{\n  \"to\": \"ann\"\n}","instructions":"A person decides. If they agree, resume \"exec_1\" with action \"accept\" and, where requestedSchema has properties, content that fits it. If they refuse, use action \"decline\"; if they will not say, \"cancel\".","address":"tools.mail.send","args":{"to":"ann"},"requestedSchema":{"type":"object","properties":{}}}}}
 > POST /api/policies {"action":"block","owner":"org","pattern":"mail.*"}
 < 200 …
 > POST /api/executions/exec_1/resume {"action":"accept"}
-< 200 {"status":"completed","text":"Error: Error: There is no tool \"mail.send\".","structured":{"status":"error","error":"Error: There is no tool \"mail.send\".","logs":[]},"isError":true}
+< 200 {"status":"completed","text":"Error: Error: Tool blocked by policy: mail.send","structured":{"status":"error","error":"Error: Tool blocked by policy: mail.send","logs":[]},"isError":true}

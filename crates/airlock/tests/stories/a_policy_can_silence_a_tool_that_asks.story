@@ -12,9 +12,9 @@ program  const sent = await tools.mail.send({ to: "ann" });
 4 call 1 dispatched, attempt 1
 5 call 1 returned "sent"
 6 call 2 made: mail.drop {}
-7 call 2 failed (ToolNotFound): There is no tool "mail.drop". Did you mean mail.send?
-8 finished: completed ["sent","There is no tool \"mail.drop\". Did you mean mail.send?"]
+7 call 2 failed (Refused): Tool blocked by policy: mail.drop
+8 finished: completed ["sent","Tool blocked by policy: mail.drop"]
 
 === executor
 > POST /api/executions {"code":"…"}
-< 200 {"status":"completed","text":"[\n  \"sent\",\n  \"There is no tool \\\"mail.drop\\\". Did you mean mail.send?\"\n]","structured":{"status":"completed","result":["sent","There is no tool \"mail.drop\". Did you mean mail.send?"],"logs":[]},"isError":false}
+< 200 {"status":"completed","text":"[\n  \"sent\",\n  \"Tool blocked by policy: mail.drop\"\n]","structured":{"status":"completed","result":["sent","Tool blocked by policy: mail.drop"],"logs":[]},"isError":false}

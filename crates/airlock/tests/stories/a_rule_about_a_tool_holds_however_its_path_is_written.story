@@ -10,9 +10,9 @@ program  const messages = [];
 1 started
 2 prepared
 3 call 1 made: mail.send {}
-4 call 1 failed (ToolNotFound): There is no tool "mail.send".
+4 call 1 failed (Refused): Tool blocked by policy: mail.send
 5 call 2 made: mail.send {}
-6 call 2 failed (ToolNotFound): There is no tool "mail.send".
+6 call 2 failed (Refused): Tool blocked by policy: mail.send
 7 call 3 made: mail.send {}
-8 call 3 failed (ToolNotFound): There is no tool "mail.send".
-9 finished: completed ["There is no tool \"mail.send\".","There is no tool \"mail.send\".","There is no tool \"mail.send\"."]
+8 call 3 failed (Refused): Tool blocked by policy: mail.send
+9 finished: completed ["Tool blocked by policy: mail.send","Tool blocked by policy: mail.send","Tool blocked by policy: mail.send"]

@@ -5,9 +5,9 @@ program  return await tools.file.raed({})
 1 started
 2 prepared
 3 call 1 made: file.raed {}
-4 call 1 failed (ToolNotFound): There is no tool "file.raed". Did you mean file.read?
-5 finished: failed (ToolNotFound): There is no tool "file.raed". Did you mean file.read?
+4 call 1 failed (ToolNotFound): Tool not found: file.raed. Did you mean file.read?
+5 finished: failed (ToolNotFound): Tool not found: file.raed. Did you mean file.read?
 
 === executor
 > POST /api/executions {"code":"…"}
-< 200 {"status":"completed","text":"Error: Error: There is no tool \"file.raed\". Did you mean file.read?","structured":{"status":"error","error":"Error: There is no tool \"file.raed\". Did you mean file.read?","logs":[]},"isError":true}
+< 200 {"status":"completed","text":"Error: Error: Tool not found: file.raed. Did you mean file.read?","structured":{"status":"error","error":"Error: Tool not found: file.raed. Did you mean file.read?","logs":[]},"isError":true}

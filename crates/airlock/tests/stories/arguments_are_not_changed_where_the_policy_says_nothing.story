@@ -8,7 +8,7 @@ person   accepts
 1 started
 2 prepared
 3 call 1 made: mail.copy {"to":"ann"}
-4 call 1 asked (approval): Approve mail.copy? (matched policy: mail.*)
+4 call 1 asked (approval): Approve tools.mail.copy? (matched policy: mail.*)
 5 paused after 0 inputs
 6 call 1 answered: accept
 7 call 1 dispatched, attempt 1
@@ -17,7 +17,7 @@ person   accepts
 
 === executor
 > POST /api/executions {"code":"…"}
-< 200 {"status":"paused","text":"Execution paused: Approve mail.copy? (matched policy: mail.*)\n\nArguments:\n{\n  \"to\": \"ann\"\n}\n\nThis waits for a person. What they fill in must fit the requested schema:\n{\n  \"type\": \"object\",\n  \"properties\": {}\n}\n\nexecutionId: exec_1\n\ninstructions: A person decides. If they agree, resume \"exec_1\" with action \"accept\" and, where requestedSchema has properties, content that fits it. If they refuse, use action \"decline\"; if they will not say, \"cancel\".","structured":{"status":"waiting_for_interaction","executionId":"exec_1","interaction":{"kind":"form","message":"Approve mail.copy? (matched policy: mail.*)\n\nArguments:\n{\n  \"to\": \"ann\"\n}","instructions":"A person decides. If they agree, resume \"exec_1\" with action \"accept\" and, where requestedSchema has properties, content that fits it. If they refuse, use action \"decline\"; if they will not say, \"cancel\".","address":"tools.mail.copy","args":{"to":"ann"},"requestedSchema":{"type":"object","properties":{}}}}}
+< 200 {"status":"paused","text":"Execution paused: Approve tools.mail.copy? (matched policy: mail.*)\n\nArguments:\n{\n  \"to\": \"ann\"\n}\n\nRequested schema:\n{\n  \"type\": \"object\",\n  \"properties\": {}\n}\n\nThis waits for a person. What they fill in must fit the requested schema.\n\nexecutionId: exec_1\n\ninstructions: A person decides. If they agree, resume \"exec_1\" with action \"accept\" and, where requestedSchema has properties, content that fits it. If they refuse, use action \"decline\"; if they will not say, \"cancel\".","structured":{"status":"waiting_for_interaction","executionId":"exec_1","interaction":{"kind":"form","message":"Approve tools.mail.copy? (matched policy: mail.*)\n\nArguments:\n{\n  \"to\": \"ann\"\n}","instructions":"A person decides. If they agree, resume \"exec_1\" with action \"accept\" and, where requestedSchema has properties, content that fits it. If they refuse, use action \"decline\"; if they will not say, \"cancel\".","address":"tools.mail.copy","args":{"to":"ann"},"requestedSchema":{"type":"object","properties":{}}}}}
 > POST /api/executions/exec_1/resume {"action":"accept","arguments":{"to":"bob"}}
 < 400 {"_tag":"BadRequestError","message":"The answer does not fit the question: the policy does not allow other arguments; approve the call as it is, or decline it."}
 > POST /api/executions/exec_1/resume {"action":"accept"}
