@@ -1,6 +1,7 @@
 //! Values to JSON and back, with the engine's own functions: what the guest did to `JSON` does not matter here.
 
 use crate::host::payload_within;
+use crate::world::Hook;
 use protocols::execbox::wire::RawJson;
 use protocols::execbox::{HOST_PAYLOAD_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use rquickjs::{Coerced, Ctx, Function, IntoJs as _, Type, Value};
@@ -38,6 +39,30 @@ pub(crate) fn to_json_within<'js>(
     let text = json.ok_or(NotJson::Type(type_name))?.to_string().map_err(|_| NotJson::Threw)?;
     if text.len() > bytes_max {
         Err(NotJson::TooLarge(text.len(), bytes_max))
+    } else {
+        Ok(Some(text))
+    }
+}
+
+/// The value in the forms that the prelude's `write` gives it; `None` for undefined. Code of the guest's runs as often as
+/// for `JSON.stringify`.
+pub(crate) fn to_json_by<'js>(
+    ctx: &Ctx<'js>,
+    write: &Hook,
+    value: Value<'js>,
+) -> Result<Option<String>, NotJson> {
+    // Half a surrogate pair in a text survives only the engine's own stringify.
+    if value.is_undefined() || value.is_string() || small(&value).is_some() {
+        return to_json(ctx, value);
+    }
+    let type_name = type_name(&value);
+    let written =
+        write.clone().restore(ctx).and_then(|write| write.call::<_, Value<'js>>((value,)));
+    let written = written.map_err(|_| NotJson::Threw)?;
+    let text = written.into_string().ok_or(NotJson::Type(type_name))?;
+    let text = text.to_string().map_err(|_| NotJson::Threw)?;
+    if text.len() > PAYLOAD_BYTES_MAX {
+        Err(NotJson::TooLarge(text.len(), PAYLOAD_BYTES_MAX))
     } else {
         Ok(Some(text))
     }
@@ -108,6 +133,26 @@ pub(crate) fn raw(json: &str) -> RawJson<'_> {
 pub(crate) fn from_json<'js>(ctx: &Ctx<'js>, json: RawJson<'_>) -> rquickjs::Result<Value<'js>> {
     ctx.json_parse(json.text())
 }
+
+/// A tool's result as a value of the guest's, in which `receive_files` has made files of what holds bytes. Most results hold
+/// none, and are not looked through.
+pub(crate) fn from_result<'js>(
+    ctx: &Ctx<'js>,
+    receive_files: Option<&Hook>,
+    json: RawJson<'_>,
+) -> rquickjs::Result<Value<'js>> {
+    let value = from_json(ctx, json)?;
+    let may_hold_files = || FILE_WORDS.iter().any(|word| json.text().contains(word));
+    match receive_files {
+        Some(receive) if value.is_object() && may_hold_files() => {
+            receive.clone().restore(ctx)?.call((value,))
+        }
+        Some(_) | None => Ok(value),
+    }
+}
+
+/// One of these is in every result that holds a file: its tag, or a member of the blocks of MCP that have bytes.
+const FILE_WORDS: [&str; 3] = ["\"ToolFile\"", "\"mimeType\"", "\"blob\""];
 
 /// What needs no call into the engine.
 fn small(value: &Value<'_>) -> Option<String> {

@@ -5,6 +5,7 @@ use crate::bytes;
 use crate::evaluator::Desk;
 use crate::failure::{self, Described, Shifts};
 use crate::intl;
+use crate::kinds;
 use crate::link::Outbox;
 use crate::loops::Words;
 use crate::prelude;
@@ -458,6 +459,7 @@ pub(crate) fn functions<'js>(
     object.set("defer", Func::new(|job: Function<'js>| job.defer(())))?;
     bytes::add_to(&object)?;
     intl::add_to(&object, prelude_version)?;
+    kinds::add_to(&object, prelude_version)?;
     prelude::add_to(&object, prelude_version)?;
     Ok(object)
 }

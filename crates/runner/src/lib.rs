@@ -11,6 +11,7 @@ mod failure;
 mod heap;
 mod host;
 mod intl;
+mod kinds;
 mod link;
 mod loops;
 mod order;

@@ -333,7 +333,7 @@ impl<'js> Session<'_, 'js> {
         at: Option<f64>,
         value: Option<RawJson<'_>>,
     ) -> rquickjs::Result<()> {
-        match self.value_of(value) {
+        match self.result_of(value) {
             Ok(value) => self.hook(&self.world.hooks.resolve_call)?.call((call.0, at, value)),
             Err(_) => self.reject_unreadable(call, at),
         }
@@ -408,7 +408,7 @@ impl<'js> Session<'_, 'js> {
             return self.threw();
         };
         let json = match &self.order.manner {
-            Manner::Journalled(_) => convert::to_named_json(self.ctx, value),
+            Manner::Journalled(_) => self.journalled_json(value),
             Manner::Hosted(_) => convert::to_json_within(self.ctx, value, HOST_PAYLOAD_BYTES_MAX),
         };
         match json {
@@ -418,6 +418,13 @@ impl<'js> Session<'_, 'js> {
                 Ending::NotJson(NotJson::Threw, Some(thrown))
             }
             Err(why) => Ending::NotJson(why, None),
+        }
+    }
+
+    fn journalled_json(&self, value: Value<'js>) -> Result<Option<String>, NotJson> {
+        match &self.world.hooks.write_value {
+            Some(write) => convert::to_json_by(self.ctx, write, value),
+            None => convert::to_named_json(self.ctx, value),
         }
     }
 
@@ -471,6 +478,16 @@ impl<'js> Session<'_, 'js> {
         match json {
             Some(json) => convert::from_json(self.ctx, json),
             None => Ok(Value::new_undefined(self.ctx.clone())),
+        }
+    }
+
+    /// A tool's result. A foreign host's is plain JSON.
+    fn result_of(&self, json: Option<RawJson<'_>>) -> rquickjs::Result<Value<'js>> {
+        match (json, &self.order.manner) {
+            (Some(json), Manner::Journalled(_)) => {
+                convert::from_result(self.ctx, self.world.hooks.receive_files.as_ref(), json)
+            }
+            (json, Manner::Journalled(_) | Manner::Hosted(_)) => self.value_of(json),
         }
     }
 

@@ -58,6 +58,10 @@ pub(crate) struct Hooks {
     pub(crate) warm: Hook,
     pub(crate) hide: Hook,
     pub(crate) evaluate: Hook,
+    /// Versions from 2 on write values in forms of their own.
+    pub(crate) write_value: Option<Hook>,
+    /// Versions from 2 on make files of what holds bytes in a tool's result.
+    pub(crate) receive_files: Option<Hook>,
 }
 
 /// A function of the prelude's, kept between two turns of the guest.
@@ -160,8 +164,9 @@ impl World {
         let polled = Rc::clone(&host);
         let hooks = context.with(|ctx| {
             let hooks = prelude::base(&ctx, version)?.and_then(|build| {
-                let hooks: Object<'_> = build.call((host::functions(&ctx, &host, version)?,))?;
-                Hooks::save(&ctx, &hooks, loops::hide(&ctx, &host)?)
+                let functions = host::functions(&ctx, &host, version)?;
+                let hooks: Object<'_> = build.call((functions.clone(),))?;
+                Hooks::save(&ctx, &hooks, &functions, loops::hide(&ctx, &host)?)
             });
             Some(hooks.expect("every embedded prelude runs"))
         })?;
@@ -264,10 +269,16 @@ impl Hooks {
     fn save<'js>(
         ctx: &rquickjs::Ctx<'js>,
         hooks: &Object<'js>,
+        functions: &Object<'js>,
         hide: Function<'js>,
     ) -> rquickjs::Result<Self> {
         let hook = |name: &str| -> rquickjs::Result<Hook> {
             Ok(Persistent::save(ctx, hooks.get::<_, Function<'js>>(name)?))
+        };
+        // Setups have no value: what they add, they add to the host's functions.
+        let added = |name: &str| -> rquickjs::Result<Option<Hook>> {
+            let function: Option<Function<'js>> = functions.get(name)?;
+            Ok(function.map(|function| Persistent::save(ctx, function)))
         };
         Ok(Self {
             start: hook("start")?,
@@ -281,6 +292,8 @@ impl Hooks {
             warm: hook("warm")?,
             hide: Persistent::save(ctx, hide),
             evaluate: hook("evaluate")?,
+            write_value: added("writeValue")?,
+            receive_files: added("receiveFiles")?,
         })
     }
 }

@@ -385,7 +385,9 @@ impl<'s, 'js> Evaluator<'s, 'js> {
         value: Option<protocols::execbox::wire::RawJson<'_>>,
     ) -> rquickjs::Result<()> {
         let value = match value {
-            Some(json) => convert::from_json(self.ctx, json),
+            Some(json) => {
+                convert::from_result(self.ctx, self.world.hooks.receive_files.as_ref(), json)
+            }
             None => Ok(Value::new_undefined(self.ctx.clone())),
         };
         match value {

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 mod again;
+mod boundary;
 mod failures;
 mod guest;
 mod hosted;

@@ -23,6 +23,7 @@ const LAZY: &[&str] = &[
     "EventTarget",
     "AbortController",
     "AbortSignal",
+    "ToolFile",
 ];
 
 #[test]
