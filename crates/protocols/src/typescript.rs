@@ -147,6 +147,8 @@ impl<'a> Writer<'_, 'a> {
         let shown = parts.iter().take(ALTERNATIVES_MAX);
         let union = joined(shown.map(|part| self.write(part, depth + 1)).collect(), " | ");
         match schema.contains_key("properties") {
+            // Alternatives that only say what is required are no types.
+            true if union == "unknown" => self.write_object(schema, depth),
             true => joined(vec![self.write_object(schema, depth), union], " & "),
             false => union,
         }

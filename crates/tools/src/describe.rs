@@ -11,7 +11,7 @@ const TOOL_ERROR: &str =
     "{ code: string; message: string; status?: number; details?: unknown; retryable?: boolean; }";
 const TOOL_HTTP_META: &str = "{ status: number; headers: { [k: string]: string; }; }";
 const TOOL_FILE: &str = "{ _tag: \"ToolFile\"; name?: string; mimeType: string; encoding: \"base64\"; \
-                         data: string; byteLength: number; }";
+                         data: string; byteLength: number; bytes(): Uint8Array; text(): string; }";
 
 /// What is told about one tool.
 #[derive(Debug, Clone, PartialEq, Eq)]

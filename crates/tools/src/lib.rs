@@ -9,6 +9,7 @@ mod connection;
 pub mod demo;
 mod describe;
 pub mod envelope;
+mod files;
 pub mod function;
 pub mod graphql;
 pub mod http;

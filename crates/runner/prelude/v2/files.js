@@ -110,8 +110,17 @@
     return value;
   };
 
-  // Whether it has the methods and the tag: what the console leaves out of a file, it leaves out of nothing else.
-  const isTagged = (object) => getPrototypeOf(object) === prototype && own(object, "_tag") === "ToolFile";
+  // A file as the console shows it: without its data, which nobody reads.
+  const view = (object) => {
+    if (getPrototypeOf(object) !== prototype || own(object, "_tag") !== "ToolFile") return undefined;
+    const value = { __proto__: null };
+    const names = ["name", "mimeType", "byteLength"];
+    for (let at = 0; at < names.length; at += 1) {
+      const member = own(object, names[at]);
+      if (member !== undefined) value[names[at]] = member;
+    }
+    return { __proto__: null, name: "ToolFile", value };
+  };
 
-  return { __proto__: null, ToolFile, formOf, receive, isTagged };
+  return { __proto__: null, ToolFile, formOf, receive, view };
 })

@@ -93,12 +93,12 @@ const V2: Overlay = Overlay {
     setups: &[v2!("language"), v2!("intl_methods"), v2!("boundary")],
     parts: &[
         v2!(part "intl", "Intl"),
+        v2!(part "clone", "structuredClone"),
         v2!(part "files", "ToolFile"),
         v2!(part "tools", "tools emit fetch callTool parallel"),
-        v2!(part "show_kinds", ""),
         v2!(part "values", ""),
         // What version 2 wraps.
         Part { name: "calls", globals: "", source: v1!("tools") },
-        Part { name: "show_kinds_1", globals: "", source: v1!("show_kinds") },
+        Part { name: "clone_1", globals: "", source: v1!("clone") },
     ],
 };

@@ -135,7 +135,7 @@ async fn a_tool_is_described_in_typescript() {
         "outputTypeScript": "{ ok: true; data: { title?: string; }; http?: ToolHttpMeta } | { ok: false; error: ToolError }",
         "typeScriptDefinitions": {
             "ToolError": "{ code: string; message: string; status?: number; details?: unknown; retryable?: boolean; }",
-            "ToolFile": "{ _tag: \"ToolFile\"; name?: string; mimeType: string; encoding: \"base64\"; data: string; byteLength: number; }",
+            "ToolFile": "{ _tag: \"ToolFile\"; name?: string; mimeType: string; encoding: \"base64\"; data: string; byteLength: number; bytes(): Uint8Array; text(): string; }",
             "ToolHttpMeta": "{ status: number; headers: { [k: string]: string; }; }",
         },
     });

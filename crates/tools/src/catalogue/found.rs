@@ -3,7 +3,7 @@
 use super::section::{Card, Entry, Mount, Origin, Section};
 use crate::envelope::Trouble;
 use crate::schema::{Issue, sentence};
-use crate::{Connection, Request, SharedSchema, ToolSpec, proof, scrub};
+use crate::{Connection, Request, SharedSchema, ToolSpec, files, proof, scrub};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use lifecycle::{
@@ -192,6 +192,8 @@ impl Found {
         let compiled = self.section.shelf.compiled(self.entry_idx);
         let Some(schema) = &compiled.input else { return Ok(args.clone()) };
         let args = schema.completed(&self.arranged(args));
+        let input = self.spec().input.as_ref();
+        let args = input.and_then(|input| files::placed(input, &args)).unwrap_or(args);
         match schema.issues(&args).as_slice() {
             [] => Ok(args),
             issues => {
@@ -200,7 +202,12 @@ impl Found {
                     Some(missing) => format!("{missing}. {about}"),
                     None => about,
                 };
-                Err(unfit(&about, issues))
+                let mut failure = unfit(&about, issues);
+                if let Some(hint) = files::hint(issues, &args) {
+                    failure.message.push(' ');
+                    failure.message.push_str(hint);
+                }
+                Err(failure)
             }
         }
     }

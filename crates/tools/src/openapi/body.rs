@@ -2,6 +2,7 @@
 
 use super::plan::{Content, Field};
 use super::style::{Manner, Style, in_query, text};
+use crate::files::is_file;
 use crate::http::{is_json, media_type};
 use base64::Engine as _;
 use base64::alphabet::{STANDARD, URL_SAFE};
@@ -24,7 +25,7 @@ pub(crate) struct Written {
 pub(crate) fn write(content: &Content, value: &Value) -> Result<Written, String> {
     let kind = media_type(&content.label);
     if is_json(&kind) {
-        return Ok(written(&content.label, value.to_string().into_bytes()));
+        return Ok(written(&content.label, json(content, value).into_bytes()));
     }
     match (kind.as_str(), value) {
         ("application/x-www-form-urlencoded", Value::Object(fields)) => {
@@ -75,12 +76,29 @@ fn label_for<'l>(label: &'l str, instead: &'l str) -> &'l str {
     if label.contains('*') { instead } else { label }
 }
 
+/// A value as JSON, with the base64 of files in the fields that hold bytes.
+fn json(content: &Content, value: &Value) -> String {
+    let is_ours = |name: &str| value.get(name).is_some_and(is_file);
+    if !content.files.iter().any(|name| is_ours(name)) {
+        return value.to_string();
+    }
+    let mut value = value.clone();
+    for name in &content.files {
+        if let Some(field) = value.get_mut(name).filter(|field| is_file(field)) {
+            *field = field["data"].take();
+        }
+    }
+    value.to_string()
+}
+
 fn form(content: &Content, fields: &Map<String, Value>) -> String {
     let pairs = fields.iter().flat_map(|(name, value)| {
         let field = field(content, name);
         let is_json =
             field.and_then(|f| f.content_type.as_deref()).is_some_and(|t| is_json(&media_type(t)));
         let manner = field.and_then(|field| field.manner).unwrap_or(USUAL);
+        let is_bytes = content.files.iter().any(|file| file == name) && is_file(value);
+        let value = if is_bytes { &value["data"] } else { value };
         in_query(name, value, Manner { as_json: is_json && !value.is_string(), ..manner })
     });
     pairs.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&")
@@ -153,13 +171,6 @@ fn first_label(labels: &str) -> String {
 /// As browsers write names in a part's head.
 fn quoted(name: &str) -> String {
     name.replace('\r', "%0D").replace('\n', "%0A").replace('"', "%22")
-}
-
-/// A file as tools give and take it.
-fn is_file(value: &Value) -> bool {
-    let is = |name: &str, expected: &str| value.get(name).and_then(Value::as_str) == Some(expected);
-    let has_data = value.get("data").is_some_and(Value::is_string);
-    has_data && (is("_tag", "ToolFile") || is("encoding", "base64"))
 }
 
 fn file_bytes(file: &Value) -> Result<(Vec<u8>, String), String> {

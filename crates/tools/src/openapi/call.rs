@@ -1,10 +1,11 @@
 //! Turns a call into a request.
 
 use super::body::{self, Written};
-use super::plan::{Body, Carrier, Parameter, Plan, holes};
+use super::plan::{Body, Carrier, Content, Parameter, Plan, holes};
 use super::server::{self, Choice};
 use super::style::{in_header, in_path, in_query};
-use crate::http::{Outgoing, Reach};
+use crate::files::is_file;
+use crate::http::{Outgoing, Reach, media_type};
 use crate::{Credential, Place};
 use hyper::header::{ACCEPT, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
@@ -194,17 +195,33 @@ fn find<'v>(args: &'v Value, parameter: &Parameter) -> Option<&'v Value> {
 fn written(body: &Body, args: &Value) -> Result<Option<Written>, String> {
     let wanted = args.get("contentType").and_then(Value::as_str);
     let bytes = args.get("bodyBase64").and_then(Value::as_str);
+    let value = args.get("body");
     let default = match (wanted, bytes) {
         (Some(label), _) => body.contents.iter().find(|content| content.label == label),
-        (None, Some(_)) => {
-            body.contents.iter().find(|content| content.label.contains("octet-stream"))
-        }
-        (None, None) => None,
+        (None, Some(_)) => bytes_content(body),
+        (None, None) => value.and_then(|value| file_content(body, value)),
     };
     let content = default.or(body.contents.first()).ok_or("no media type fits its body")?;
     if let Some(text) = bytes {
         let bytes = body::from_base64(text).map_err(|why| format!("bodyBase64: {why}"))?;
         return Ok(Some(Written { label: content.label.clone(), bytes }));
     }
-    args.get("body").map(|value| body::write(content, value)).transpose()
+    value.map(|value| body::write(content, value)).transpose()
+}
+
+fn bytes_content(body: &Body) -> Option<&Content> {
+    body.contents.iter().find(|content| content.label.contains("octet-stream"))
+}
+
+/// The media type for a file, where nobody chose one: its own, one that stands for several, or that of any bytes.
+fn file_content<'b>(body: &'b Body, file: &Value) -> Option<&'b Content> {
+    let own = file.get("mimeType").and_then(Value::as_str).filter(|_| is_file(file))?;
+    let own = media_type(own);
+    let is_own = |content: &&Content| media_type(&content.label) == own;
+    let covers_own = |content: &&Content| {
+        let label = media_type(&content.label);
+        label.strip_suffix('*').is_some_and(|start| own.starts_with(start) || start == "*/")
+    };
+    let contents = || body.contents.iter();
+    contents().find(is_own).or_else(|| contents().find(covers_own)).or_else(|| bytes_content(body))
 }

@@ -5,7 +5,7 @@ use super::raw::{self, Members};
 use super::schema::{Schemas, shortened};
 use super::server::{self, Server};
 use super::style::{Manner, Style};
-use crate::http::{is_json, media_type};
+use crate::http::{is_json, is_text, media_type};
 use hyper::Method;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -250,18 +250,20 @@ impl<'a> Reader<'_, 'a> {
     ) {
         let is_bytes = |label: &str| media_type(label) == "application/octet-stream";
         let takes_bytes = contents.iter().any(|(label, _)| is_bytes(label));
-        let takes_value = contents.iter().any(|(label, _)| !is_bytes(label));
         let valued = contents.iter().filter(|(label, _)| !is_bytes(label)).take(BODY_SCHEMAS_MAX);
-        let schemas: Vec<_> =
+        let mut schemas: Vec<_> =
             valued.map(|(label, members)| self.content_schema(label, members)).collect();
+        if takes_bytes {
+            schemas.push(self.schemas.file());
+        }
         if let Some(schema) = either(schemas) {
             input.add("body", schema, is_required && !takes_bytes);
         }
         if takes_bytes {
             let schema = json!({ "type": "string", "contentEncoding": "base64" });
-            input.add("bodyBase64", schema, is_required && !takes_value);
+            input.add("bodyBase64", schema, false);
         }
-        if takes_bytes && takes_value && is_required {
+        if takes_bytes && is_required {
             input.either = vec!["body", "bodyBase64"];
         }
         if contents.len() > 1 {
@@ -272,9 +274,11 @@ impl<'a> Reader<'_, 'a> {
 
     fn content_schema(&mut self, label: &str, members: &Members<'a>) -> Value {
         let schema = members.raw("schema").map(|raw| self.schemas.convert(raw));
+        let takes_text = |schema: &Value| schema["anyOf"][0] == json!({ "type": "string" });
         match (schema, is_text_only(label)) {
             (None, _) => json!(true),
             (Some(schema), false) => schema,
+            (Some(schema), true) if takes_text(&schema) => schema,
             // XML and other languages of its own: programs have its text.
             (Some(schema), true) => json!({ "anyOf": [{ "type": "string" }, schema] }),
         }
@@ -298,8 +302,7 @@ impl<'a> Reader<'_, 'a> {
         let encodings = members.members("encoding").unwrap_or_default();
         let fields =
             encodings.iter().filter_map(|(name, raw)| Some((name.to_owned(), field(raw)?)));
-        let is_multipart = media_type(label).starts_with("multipart/");
-        let files = if is_multipart { self.files(members) } else { vec![] };
+        let files = self.files(members);
         Content { label: label.to_owned(), fields: fields.collect(), files }
     }
 
@@ -315,8 +318,10 @@ impl<'a> Reader<'_, 'a> {
             let json = contents.iter().find(|(label, _)| is_json(&media_type(label)));
             let Some((label, raw)) = json.or_else(|| contents.iter().next()) else { continue };
             let accept = (!label.contains(['\r', '\n', '*'])).then(|| label.to_owned());
-            if !is_json(&media_type(label)) {
-                return (None, accept);
+            let kind = media_type(label);
+            if !is_json(&kind) {
+                let is_known = accept.is_some() && !is_text(&kind);
+                return (is_known.then(|| self.schemas.file()), accept);
             }
             let schema = Members::of(raw).and_then(|media| media.raw("schema"));
             return (schema.map(|raw| self.schemas.convert(raw)), accept);

@@ -58,6 +58,12 @@ impl<'d, 'a> Schemas<'d, 'a> {
         raw::value(raw).map_or(Value::Bool(true), |value| self.schema(value))
     }
 
+    /// A file, as programs have it.
+    pub(crate) fn file(&mut self) -> Value {
+        self.wants_file = true;
+        json!({ "$ref": format!("#/$defs/{FILE}") })
+    }
+
     /// What the schemas converted so far share.
     pub(crate) fn finish(mut self) -> Arc<Definitions> {
         let mut texts = BTreeMap::new();
@@ -122,9 +128,8 @@ impl<'d, 'a> Schemas<'d, 'a> {
 
     fn keywords(&mut self, members: Map<String, Value>) -> Map<String, Value> {
         if is_binary(&members) {
-            self.wants_file = true;
             let text = json!({ "type": "string" });
-            let either = json!([text, { "$ref": format!("#/$defs/{FILE}") }]);
+            let either = json!([text, self.file()]);
             return Map::from_iter([("anyOf".to_owned(), either)]);
         }
         let is_nullable = members.get("nullable") == Some(&Value::Bool(true));
