@@ -3,6 +3,7 @@
 
 use crate::child::{self, Minding, Pipes, Program};
 use crate::envelope::{Trouble, done};
+use crate::http::file;
 use crate::minder::start_error;
 use crate::{Credential, Integration, Place, Request, SharedSchema, ToolSpec};
 use futures_util::FutureExt as _;
@@ -184,8 +185,7 @@ async fn run(
         }
         return Err(Trouble { details: Some(details), ..Trouble::new("command_failed", why) });
     }
-    let text = String::from_utf8_lossy(&printed).into_owned();
-    Ok(result(text))
+    Ok(result(printed))
 }
 
 /// The code and the sentence that a failing program gave its failure.
@@ -221,8 +221,15 @@ fn coded_line(words: &str) -> Option<FailedWords> {
     is_code.then(|| FailedWords { code: code.to_owned(), message: message.to_owned() })
 }
 
-/// JSON where it is JSON, text where it is not, nothing where there is nothing.
-fn result(text: String) -> Json {
+/// JSON where it is JSON, text where it is not, a file where it is no text either, nothing where there is nothing.
+fn result(printed: Vec<u8>) -> Json {
+    let text = match String::from_utf8(printed) {
+        Ok(text) => text,
+        Err(error) => {
+            let file = file(error.as_bytes(), "");
+            return Json::from_value(&file).unwrap_or_else(|_| Json::null());
+        }
+    };
     match Json::parse(text.trim().to_owned()) {
         Ok(json) => json,
         Err(_) if text.trim().is_empty() => Json::null(),
@@ -389,6 +396,18 @@ mod tests {
         for (words, printed, expected) in cases {
             assert_eq!(failed_words(words, printed.as_bytes()), expected, "{words}");
         }
+    }
+
+    #[test]
+    fn what_a_program_prints_is_json_text_a_file_or_nothing() {
+        let said = |printed: &[u8]| -> Value {
+            serde_json::from_str(result(printed.to_vec()).text()).unwrap()
+        };
+        assert_eq!(said(b" {\"a\":1}\n"), json!({"a": 1}));
+        assert_eq!(said("größe\n".as_bytes()), json!("größe"));
+        assert_eq!(said(b" \n"), json!(null));
+        let png = json!({"_tag": "ToolFile", "mimeType": "image/png", "encoding": "base64", "data": "iVBORw0KGgo=", "byteLength": 8});
+        assert_eq!(said(b"\x89PNG\r\n\x1a\n"), png);
     }
 
     fn tool(argv: &[&str]) -> CommandTool {
