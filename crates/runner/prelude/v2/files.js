@@ -3,15 +3,18 @@
 (function (kit) {
   "use strict";
 
-  const { create, define, defineProperty, getOwnPropertyDescriptor, getPrototypeOf, host, isArray, isView, ownKeys, setPrototypeOf } = kit;
+  const { create, define, defineProperty, getPrototypeOf, host, isArray, isView, ownKeys, setPrototypeOf } = kit;
   const { toStringTag } = kit.symbols;
   const { indexOf, slice, toWellFormed } = kit.String;
   const { self: NativeTypeError } = kit.TypeError;
   const { self: NativeRangeError } = kit.RangeError;
   const { self: NativeUint8Array, fromBase64, toBase64 } = kit.Uint8Array;
   const { length: lengthOf } = kit.TypedArray;
+  const { hasOwnProperty } = kit.Object;
   const { bytesOf } = kit.load("bytes");
+  const { isExhaustion, ownData } = kit.load("errors");
 
+  const BYTES = 3; // what `host.kindOf` answers about an ArrayBuffer
   const BYTES_TYPE = "application/octet-stream", TEXT_TYPE = "text/plain";
   const BASE64_URL = { __proto__: null, alphabet: "base64url" };
 
@@ -38,7 +41,7 @@
   };
   const contentOf = (source) => {
     if (typeof source === "string") return new NativeUint8Array(host.utf8(toWellFormed(source)));
-    if (typeof source === "object" && source !== null && (isView(source) || host.kindOf(source) === 3)) return bytesOf(source);
+    if (typeof source === "object" && source !== null && (isView(source) || host.kindOf(source) === BYTES)) return bytesOf(source);
     throw new NativeTypeError("a ToolFile is made of a text, an ArrayBuffer or a view of one");
   };
   const bytesIn = (file) => {
@@ -47,7 +50,8 @@
     if (typeof data !== "string") throw new NativeTypeError("this ToolFile has no data");
     try {
       return fromBase64(data, indexOf(data, "-") >= 0 || indexOf(data, "_") >= 0 ? BASE64_URL : undefined);
-    } catch {
+    } catch (error) {
+      if (isExhaustion(error)) throw error;
       throw new NativeTypeError("the data of this ToolFile is not base64");
     }
   };
@@ -74,10 +78,8 @@
 
   // ---- Results of tools ----
 
-  const own = (object, name) => {
-    const property = getOwnPropertyDescriptor(object, name);
-    return property === undefined ? undefined : property.value;
-  };
+  // What was just parsed has no getters.
+  const own = (object, name) => (hasOwnProperty(object, name) ? object[name] : undefined);
   const isText = (object, name) => typeof own(object, name) === "string";
   // A ToolFile's form, or the part of an MCP content block that holds bytes.
   const isFile = (object) => {
@@ -112,11 +114,11 @@
 
   // A file as the console shows it: without its data, which nobody reads.
   const view = (object) => {
-    if (getPrototypeOf(object) !== prototype || own(object, "_tag") !== "ToolFile") return undefined;
+    if (getPrototypeOf(object) !== prototype || ownData(object, "_tag") !== "ToolFile") return undefined;
     const value = { __proto__: null };
     const names = ["name", "mimeType", "byteLength"];
     for (let at = 0; at < names.length; at += 1) {
-      const member = own(object, names[at]);
+      const member = ownData(object, names[at]);
       if (member !== undefined) value[names[at]] = member;
     }
     return { __proto__: null, name: "ToolFile", value };
