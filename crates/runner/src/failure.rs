@@ -29,14 +29,17 @@ pub(crate) struct Described {
     pub(crate) message: String,
     pub(crate) name: String,
     pub(crate) stack: String,
+    /// Whether the stack is as it is to be shown, and not as the engine wrote it.
+    pub(crate) is_shown: bool,
 }
 
 impl Described {
     /// As it goes over the wire, with the user's own frames only.
     pub(crate) fn into_failed(self, shifts: &Shifts) -> Failed<'static> {
-        let Self { code, ours: _, mut message, name, stack } = self;
+        let Self { code, ours: _, mut message, name, mut stack, is_shown } = self;
         cut(&mut message);
-        let stack = frames(&stack, shifts);
+        cut(&mut stack);
+        let stack = if is_shown { stack } else { frames(&stack, shifts) };
         Failed {
             code: code.into(),
             message: message.into(),
@@ -108,6 +111,21 @@ pub(crate) fn frames(stack: &str, shifts: &Shifts) -> String {
             shown.push('\n');
         }
         shown.push_str(&unshifted(line, shifts).unwrap_or_else(|| line.to_owned()));
+    }
+    shown
+}
+
+/// The lines of a text that the guest calls a stack which name the program.
+pub(crate) fn shown_frames(stack: &str) -> String {
+    let mut shown = String::new();
+    for line in stack.lines().filter(|line| line.contains(PROGRAM_FILE_NAME)) {
+        if shown.len() + line.len() > TEXT_BYTES_MAX {
+            break;
+        }
+        if !shown.is_empty() {
+            shown.push('\n');
+        }
+        shown.push_str(line);
     }
     shown
 }

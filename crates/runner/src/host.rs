@@ -2,12 +2,14 @@
 //! Nothing here holds a JavaScript value, so that a world can always be dropped.
 
 use crate::bytes;
+use crate::call_sites::CallSites;
 use crate::evaluator::Desk;
 use crate::failure::{self, Described, Shifts};
 use crate::intl;
 use crate::kinds;
 use crate::link::Outbox;
 use crate::loops::Words;
+use crate::naming::{self, ProgramSource};
 use crate::prelude;
 use crate::unseen;
 use crate::usage;
@@ -35,10 +37,14 @@ pub(crate) struct Host {
     pub(crate) described: RefCell<Option<Described>>,
     /// How far places in the program are moved by what we put into it.
     pub(crate) shifts: RefCell<Shifts>,
+    /// The program that runs, to name what is wrong in it; `None` where nothing is named.
+    pub(crate) program: RefCell<Option<ProgramSource>>,
+    /// Where the outstanding calls were made.
+    pub(crate) call_sites: RefCell<CallSites>,
     /// Whether the lines that run are the user's own.
     pub(crate) has_users_lines: Cell<bool>,
     /// Whether the engine is being asked for a stack, in the middle of which the guest can have code of its own run.
-    is_looking: Cell<bool>,
+    pub(crate) is_looking: Cell<bool>,
     /// What a plain host's programs have besides.
     hosted: RefCell<Option<Hosted>>,
     /// What a session has besides.
@@ -97,6 +103,8 @@ impl Host {
             crashed: Cell::default(),
             described: RefCell::default(),
             shifts: RefCell::default(),
+            program: RefCell::default(),
+            call_sites: RefCell::default(),
             has_users_lines: Cell::default(),
             is_looking: Cell::default(),
             hosted: RefCell::default(),
@@ -120,6 +128,8 @@ impl Host {
             crashed,
             described,
             shifts,
+            program,
+            call_sites,
             has_users_lines,
             is_looking,
             hosted,
@@ -137,6 +147,8 @@ impl Host {
         crashed.take();
         described.take();
         shifts.take();
+        program.take();
+        call_sites.take();
         has_users_lines.take();
         is_looking.take();
         hosted.take();
@@ -265,11 +277,21 @@ impl Host {
         mark
     }
 
-    /// The line of the user's text that runs now, by the engine's own account. A hint for people: a guest can forge it.
-    fn line(&self, ctx: &Ctx<'_>) -> Option<u32> {
+    /// The line of the user's text that makes a call now, by the engine's own account. A hint for people: a guest can
+    /// forge it. The frames are kept for the error of the call.
+    fn line_of_call(&self, ctx: &Ctx<'_>, id: u32) -> Option<u32> {
         if !self.has_users_lines.get() {
             return None;
         }
+        let stack = self.stack(ctx)?;
+        if self.program.borrow().is_some() {
+            self.call_sites.borrow_mut().insert(CallId(id), &stack);
+        }
+        failure::first_line(&stack)
+    }
+
+    /// The engine's stack.
+    fn stack(&self, ctx: &Ctx<'_>) -> Option<String> {
         self.is_looking.set(true);
         // An error has its stack from the moment it is made.
         let stack = Exception::from_message(ctx.clone(), "").and_then(|error| {
@@ -279,7 +301,7 @@ impl Host {
         // Code of the guest's may have thrown in between; that is nobody's business.
         let stack = stack.inspect_err(|_| drop(ctx.catch())).ok().flatten();
         self.is_looking.set(false);
-        failure::first_line(&stack?)
+        stack
     }
 
     /// Sends a call off; says why not, if not.
@@ -298,7 +320,7 @@ impl Host {
             desk.call(&self.outbox, id, path.as_str(), input);
             return None;
         }
-        let line = self.line(ctx);
+        let line = self.line_of_call(ctx, id);
         self.calls.borrow_mut().insert(CallId(id));
         self.outbox.send(&FromRunner::ToolCall(ToolCall {
             call_id: id.to_string().into(),
@@ -446,15 +468,22 @@ pub(crate) fn functions<'js>(
     let it = of(host);
     object.set(
         "frames",
-        Func::new(move |stack: String| failure::frames(&stack, &it.shifts.borrow())),
+        Func::new(move |stack: String| match prelude_version {
+            1 => failure::frames(&stack, &it.shifts.borrow()),
+            // These stacks are shown already: see the prelude's part `errors`.
+            _ => failure::shown_frames(&stack),
+        }),
     )?;
     let it = of(host);
     object.set(
         "described",
         Func::new(move |code: String, ours: bool, message: String, name: String, stack: String| {
-            *it.described.borrow_mut() = Some(Described { code, ours, message, name, stack });
+            let is_shown = prelude_version > 1;
+            let described = Described { code, ours, message, name, stack, is_shown };
+            *it.described.borrow_mut() = Some(described);
         }),
     )?;
+    naming::add_to(&object, host)?;
     unseen::add_to(&object)?;
     object.set("defer", Func::new(|job: Function<'js>| job.defer(())))?;
     bytes::add_to(&object)?;

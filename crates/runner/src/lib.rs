@@ -5,6 +5,7 @@
 //! microtasks drained between two; its clock shows the time of the last input; its randomness follows from a seed.
 
 mod bytes;
+mod call_sites;
 mod convert;
 mod evaluator;
 mod failure;
@@ -14,6 +15,7 @@ mod intl;
 mod kinds;
 mod link;
 mod loops;
+mod naming;
 mod order;
 mod outcome;
 mod prelude;

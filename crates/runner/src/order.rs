@@ -103,6 +103,18 @@ impl Order {
         }
     }
 
+    /// How its programs reach what is outside: for hints.
+    pub(crate) fn outside(&self) -> String {
+        match &self.manner {
+            Manner::Journalled(_) => "tools.*".to_owned(),
+            Manner::Hosted(hosted) => {
+                let names: Vec<_> =
+                    hosted.providers.iter().map(|(name, _)| format!("{name}.*")).collect();
+                names.join(", ")
+            }
+        }
+    }
+
     /// How the text becomes a value.
     pub(crate) const fn convention(&self) -> Convention {
         match &self.manner {

@@ -4,7 +4,8 @@ use crate::convert::{self, NotJson};
 use crate::failure::{self, Shifts};
 use crate::host::Host;
 use crate::link::Inbox;
-use crate::loops::{self, Counted};
+use crate::loops::{self, Counted, Mark};
+use crate::naming::{self, ProgramSource};
 use crate::order::{self, Hosted, Manner, Order};
 use crate::prelude;
 use crate::prepare::{self, Prepared, SyntaxProblem};
@@ -201,6 +202,7 @@ impl<'js> Session<'_, 'js> {
         let (ctx, convention) = (self.ctx, self.order.convention());
         let first_line = OPENING.len() + prepare::first_line_shift(text);
         *self.host.shifts.borrow_mut() = Shifts { first_line, marks: vec![] };
+        self.keep_source(text, OPENING.len(), vec![]);
         let counts = self.order.is_journalled() && convention == Convention::LastExpression;
         let rounds_max = self.order.loop_rounds_max();
         let counted = if counts { Counted::mark(OPENING, text, CLOSING, rounds_max) } else { None };
@@ -220,8 +222,18 @@ impl<'js> Session<'_, 'js> {
             }
         };
         let first_line = first_line + counted.opening.len() - OPENING.len();
+        self.keep_source(text, counted.opening.len(), counted.marks.clone());
         *self.host.shifts.borrow_mut() = Shifts { first_line, marks: counted.marks };
         Ok((both.get(1)?, Some(both.get(0)?)))
+    }
+
+    /// Keeps the program's text, so that errors can name what is wrong in it.
+    fn keep_source(&self, text: &str, opening_bytes: usize, marks: Vec<Mark>) {
+        if self.order.prelude() < naming::PRELUDE_VERSION_MIN || !self.host.has_users_lines.get() {
+            return;
+        }
+        let source = ProgramSource::new(text, opening_bytes, marks, self.order.outside());
+        *self.host.program.borrow_mut() = Some(source);
     }
 
     fn note_rounds(&self, rounds: &Function<'js>) {
@@ -292,6 +304,7 @@ impl<'js> Session<'_, 'js> {
             return self.unexpected(|| format!("call {} is not outstanding", result.call_id));
         };
         self.begin_input();
+        self.host.call_sites.borrow_mut().settle(call, result.outcome.is_err());
         let at = self.moment(result.at);
         let settled = match &result.outcome {
             Ok(value) => self.resolve(call, at, *value),

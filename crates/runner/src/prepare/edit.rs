@@ -38,7 +38,7 @@ pub(super) fn carry_out(text: &[u8], mut edits: Vec<Edit>) -> Vec<u8> {
 }
 
 /// The first byte from `at` on that is neither blank nor comment.
-pub(super) fn skip_trivia(source: &[u8], mut at: usize) -> usize {
+pub(crate) fn skip_trivia(source: &[u8], mut at: usize) -> usize {
     loop {
         match source.get(at..) {
             Some([b'/', b'/', ..]) => {

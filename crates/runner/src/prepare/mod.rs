@@ -16,6 +16,7 @@ mod supers;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use edit::skip_trivia;
 pub(crate) use interactive::interactive;
 use lifecycle::Convention;
 use oxc_allocator::Allocator;
@@ -23,6 +24,7 @@ use oxc_ast::ast::Program;
 use oxc_parser::{ParseOptions, Parser, ParserReturn};
 use oxc_span::SourceType;
 use protocols::execbox::CODE_BYTES_MAX;
+pub(crate) use recover::RETURN;
 use std::borrow::Cow;
 use std::fmt;
 

@@ -18,7 +18,7 @@ use oxc_syntax::scope::ScopeFlags;
 use std::borrow::Cow;
 
 /// What is put before a value. The semicolon ends a statement that has none.
-pub(super) const RETURN: &str = ";return (";
+pub(crate) const RETURN: &str = ";return (";
 
 pub(super) const IMPORT: &str =
     "a program cannot import modules: what it needs from outside is in tools.*";

@@ -1,0 +1,219 @@
+//! The text of an uncaught error, as Node words it. The engine says `not a function`; what is not a function is found in
+//! the program, at the place that the error's stack names. Pure: the same program and error give the same text.
+
+mod functions;
+mod hints;
+mod known;
+mod operations;
+mod phrases;
+mod render;
+mod stack;
+
+#[cfg(test)]
+mod tests;
+
+use crate::loops::{Mark, unmarked_column};
+use crate::prepare;
+pub(crate) use functions::add_to;
+pub(crate) use hints::module as module_hint;
+use operations::{EnginePlace, Found, Search, Wanted};
+use oxc_allocator::Allocator;
+use phrases::Phrase;
+use stack::{Frame, StackTop};
+use std::cell::OnceCell;
+
+/// The first version of the guest's globals in which errors are named: journals of older ones keep the engine's words.
+pub(crate) const PRELUDE_VERSION_MIN: u32 = 2;
+
+/// Largest program that is read again to name an expression in it.
+const NAMED_TEXT_BYTES_MAX: usize = 256 << 10;
+
+/// Most expressions that are named where the error's place fits several.
+const ALTERNATIVES_MAX: usize = 3;
+
+/// A program that runs, and where its text lies in the text that the engine compiled.
+#[derive(Debug)]
+pub(crate) struct ProgramSource {
+    /// `None` where it is not known which of several texts a place means.
+    text: Option<String>,
+    /// Bytes of the compiled text's first line that stand before the program.
+    opening_bytes: usize,
+    /// What was put into the program to count its loops.
+    marks: Vec<Mark>,
+    /// Where the `return` was put in that gives back the last expression, if one was.
+    inserted_return: OnceCell<Option<usize>>,
+    /// How the program's tools are reached, for hints.
+    outside: String,
+}
+
+/// What is said of one error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NamedError {
+    pub(crate) message: String,
+    /// Its frames in the program, with lines and columns as the user counts them.
+    pub(crate) frames: String,
+}
+
+impl ProgramSource {
+    pub(crate) fn new(
+        text: &str,
+        opening_bytes: usize,
+        marks: Vec<Mark>,
+        outside: impl Into<String>,
+    ) -> Self {
+        let (text, outside) = (Some(text.to_owned()), outside.into());
+        Self { text, opening_bytes, marks, inserted_return: OnceCell::new(), outside }
+    }
+
+    /// Of a program without a text: messages get other words, places stay the engine's.
+    pub(crate) fn unknown() -> Self {
+        let outside = "tools.*".to_owned();
+        Self { text: None, opening_bytes: 0, marks: vec![], inserted_return: OnceCell::new(), outside }
+    }
+
+    /// The text, if it is not too long to be read again.
+    fn readable(&self) -> Option<&str> {
+        self.text.as_deref().filter(|text| text.len() <= NAMED_TEXT_BYTES_MAX)
+    }
+
+    /// The error's message as Node words it, and its frames. `name` is the error's class, `stack` the engine's own.
+    pub(crate) fn name_error(&self, name: &str, message: &str, stack: &str) -> NamedError {
+        let top = StackTop::of(stack);
+        let found = phrases::phrase(name, message, &top).map(|phrase| self.carry_out(phrase, &top));
+        let (better, place) = found.unwrap_or_default();
+        let hint = hints::global(name, message, &self.outside);
+        let message = better.unwrap_or_else(|| message.to_owned());
+        let message = hint.map_or(message.clone(), |hint| format!("{message}: {hint}"));
+        NamedError { message, frames: self.frames(stack, &top, place) }
+    }
+
+    /// The lines of a stack that are the program's, in the user's places.
+    pub(crate) fn user_frames(&self, stack: &str) -> String {
+        self.frames(stack, &StackTop::of(stack), None)
+    }
+
+    /// The text for a phrase, and the byte of the program at which it went wrong.
+    fn carry_out(&self, phrase: Phrase<'_>, top: &StackTop<'_>) -> (Option<String>, Option<usize>) {
+        let wanted = match phrase {
+            Phrase::Text(text) => return (Some(text), None),
+            Phrase::Import(specifier) => return self.name_import(specifier),
+            Phrase::Operation(wanted) => wanted,
+        };
+        let found = self.search(&wanted, top);
+        let place = found.first().map(|found| found.at);
+        let names: Vec<&str> = found.iter().map(|found| found.text.as_str()).collect();
+        (phrases::sentence(&wanted, &names), place)
+    }
+
+    fn search(&self, wanted: &Wanted<'_>, top: &StackTop<'_>) -> Vec<Found> {
+        let Some(frame) = top.user else { return vec![] };
+        let Some(text) = self.readable() else { return vec![] };
+        let allocator = Allocator::default();
+        let Some(program) = prepare::parse_prepared(&allocator, text) else { return vec![] };
+        let mut found = Search::run(text, &program, self.engine_place(frame), wanted);
+        if found.len() > 1 && wanted.is_call() {
+            let known = known::KnownFunctions::of(&program);
+            found.retain(|found| !known.has(&found.text));
+        }
+        found.dedup_by(|a, b| a.text == b.text);
+        let n_max = if wanted.is_call() { ALTERNATIVES_MAX } else { 1 };
+        if wanted.is_call() && found.len() > n_max {
+            return vec![];
+        }
+        found.truncate(n_max);
+        found
+    }
+
+    /// `import("fs")` is refused without a stack: its place is that of the only such expression.
+    fn name_import(&self, specifier: &str) -> (Option<String>, Option<usize>) {
+        let text = format!("import(\"{specifier}\") is not available: {}", hints::module(specifier, &self.outside));
+        let allocator = Allocator::default();
+        let program = self.readable().and_then(|text| prepare::parse_prepared(&allocator, text));
+        let places = program.map(|program| operations::imports(&program, specifier));
+        let place = places.filter(|places| places.len() == 1).and_then(|places| places.first().copied());
+        (Some(text), place)
+    }
+
+    fn engine_place(&self, frame: Frame<'_>) -> EnginePlace {
+        let column = unmarked_column(&self.marks, frame.line, frame.column);
+        EnginePlace { line: frame.line, is_at_margin: column == 1, offset: self.offset(frame.line, column) }
+    }
+
+    /// The byte of the program at a place of the compiled text, without its marks; `None` before the program.
+    fn offset(&self, line: usize, column: usize) -> Option<usize> {
+        let before = if line == 1 { self.opening_bytes } else { 0 };
+        let column = column.checked_sub(before + 1)?;
+        let text = self.text.as_deref()?;
+        let at = line_start(text, line)? + column;
+        (at <= text.len()).then_some(at)
+    }
+
+    /// Line and column as the user counts them, in characters and without what was put in.
+    fn users_place(&self, at: usize) -> (usize, usize) {
+        let text = self.text.as_deref().unwrap_or_default();
+        let at = text.floor_char_boundary(at);
+        let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+        let line = text[..start].matches('\n').count() + 1;
+        let column = text[start..at].chars().count();
+        let inserted = self.inserted_return().filter(|inserted| (start..at).contains(inserted));
+        let column = column.saturating_sub(inserted.map_or(0, |_| prepare::RETURN.len()));
+        (line, column + 1)
+    }
+
+    fn inserted_return(&self) -> Option<usize> {
+        *self.inserted_return.get_or_init(|| {
+            let text = self.text.as_deref()?;
+            if text.starts_with(prepare::RETURN) {
+                return Some(0);
+            }
+            let text = self.readable().filter(|text| text.contains(prepare::RETURN))?;
+            let allocator = Allocator::default();
+            let program = prepare::parse_prepared(&allocator, text)?;
+            operations::last_return(&program)
+                .map(|at| at.saturating_sub(1))
+                .filter(|at| text[*at..].starts_with(prepare::RETURN))
+        })
+    }
+
+    /// `place` is where the innermost frame really is, if the program's text says so.
+    fn frames(&self, stack: &str, top: &StackTop<'_>, place: Option<usize>) -> String {
+        let mut shown = String::new();
+        let mut place = place;
+        if top.user.is_none()
+            && let Some(at) = place.take()
+        {
+            let (line, column) = self.users_place(at);
+            shown = stack::written(None, line, column);
+        }
+        for frame in stack::user_frames(stack) {
+            let at = place.take().or_else(|| {
+                let column = unmarked_column(&self.marks, frame.line, frame.column);
+                self.offset(frame.line, column)
+            });
+            let (line, column) = match at {
+                Some(at) => self.users_place(at),
+                None if self.text.is_none() => (frame.line, frame.column),
+                // What stands before the program is its own beginning.
+                None => (frame.line, 1),
+            };
+            let line = stack::written(frame.function, line, column);
+            if shown.len() + line.len() > stack::STACK_BYTES_MAX {
+                break;
+            }
+            if !shown.is_empty() {
+                shown.push('\n');
+            }
+            shown.push_str(&line);
+        }
+        shown
+    }
+}
+
+/// Where a line begins, counted from 1.
+fn line_start(text: &str, line: usize) -> Option<usize> {
+    match line {
+        0 => None,
+        1 => Some(0),
+        _ => text.match_indices('\n').nth(line - 2).map(|(at, _)| at + 1),
+    }
+}

@@ -1,0 +1,301 @@
+//! Which operation of a program an error's place means.
+//!
+//! The engine does not place each operation. It notes a place when it compiles a name that is read, a call, the operand
+//! of `new` and of `throw`, the right side of an operator and the beginning of an expression that is a statement; an error's
+//! place is the last one that was noted before the operation that failed. [`Search`] walks a program in the order in which
+//! the engine compiles it, notes the same places, and finds the operations that follow a given one.
+
+mod marks;
+mod visit;
+
+use super::render::expression_name;
+use marks::mark_at;
+use oxc_ast::ast::*;
+use oxc_ast_visit::{Visit, walk};
+use oxc_span::GetSpan as _;
+
+/// The operation that a message is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted<'m> {
+    /// A call, also with `new`, of what cannot be called.
+    Call,
+    /// The call of a function of the language, with an argument that should be a function.
+    Callback { native: &'m str },
+    /// A loop, a spread or a pattern over what is no list. `value` is what it is, if that is known.
+    Iterate { value: Option<&'m str> },
+    /// The same, done by a function of the language with its argument.
+    IteratedArgument { native: &'m str, value: Option<&'m str> },
+    /// A pattern for null or undefined.
+    Destructure,
+    Read { property: &'m str, value: &'m str },
+    Write { property: &'m str, value: &'m str },
+    /// An assignment to a constant or to a property that is read-only.
+    Assign { name: &'m str },
+    /// An assignment to a property that cannot be added.
+    Extend,
+    /// An assignment to a property that has only a getter.
+    SetWithoutSetter,
+    Delete,
+    In,
+    InstanceOf,
+    ClassHeritage,
+}
+
+impl Wanted<'_> {
+    pub(super) const fn is_call(&self) -> bool {
+        matches!(self, Self::Call)
+    }
+}
+
+/// A place as the engine names it, without what was put into the program.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EnginePlace {
+    pub(super) line: usize,
+    /// Whether the column is 1: also that of functions in which nothing is noted.
+    pub(super) is_at_margin: bool,
+    /// The byte of the program; `None` before its text.
+    pub(super) offset: Option<usize>,
+}
+
+/// An operation at the place.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Its name, or what is said of it.
+    pub(super) text: String,
+    /// The byte of the program where it begins.
+    pub(super) at: usize,
+}
+
+/// A function that is being walked.
+struct Body {
+    /// Where it begins; `None` for the program itself.
+    start: Option<u32>,
+    /// The last place that was noted in it.
+    noted: Option<u32>,
+}
+
+pub(super) struct Search<'s, 'w> {
+    source: &'s str,
+    place: EnginePlace,
+    wanted: &'w Wanted<'w>,
+    bodies: Vec<Body>,
+    found: Vec<Found>,
+}
+
+impl<'s, 'w> Search<'s, 'w> {
+    /// The operations that fail at `place`, in the order in which they are done.
+    pub(super) fn run(
+        source: &'s str,
+        program: &Program<'_>,
+        place: EnginePlace,
+        wanted: &'w Wanted<'w>,
+    ) -> Vec<Found> {
+        let bodies = vec![Body { start: None, noted: None }];
+        let mut search = Self { source, place, wanted, bodies, found: vec![] };
+        search.visit_program(program);
+        search.found
+    }
+
+    fn note(&mut self, at: u32) {
+        let body = self.bodies.last_mut().expect("the program's own body is never left");
+        body.noted = Some(at);
+    }
+
+    /// Notes the place of the token that begins at a byte.
+    fn note_token(&mut self, at: u32) {
+        self.note(mark_at(self.source, at));
+    }
+
+    /// Whether an operation that is done now has the place.
+    fn is_here(&self) -> bool {
+        let body = self.bodies.last().expect("the program's own body is never left");
+        let EnginePlace { line, is_at_margin, offset } = self.place;
+        match (body.noted, body.start) {
+            (Some(noted), _) => offset == Some(noted as usize),
+            (None, None) => offset.is_none(),
+            (None, Some(start)) => {
+                offset == Some(mark_at(self.source, start) as usize)
+                    || (is_at_margin && line_of(self.source, start) == line)
+            }
+        }
+    }
+
+    fn add(&mut self, at: u32, text: impl Into<String>) {
+        self.found.push(Found { text: text.into(), at: at as usize });
+    }
+
+    fn name(&self, expression: &Expression<'_>) -> Option<String> {
+        expression_name(self.source, expression)
+    }
+
+    fn called(&mut self, callee: &Expression<'_>, arguments: &[Argument<'_>], is_new: bool) {
+        if !self.is_here() || makes_an_error(callee) {
+            return;
+        }
+        let at = callee.span().start;
+        let text = match *self.wanted {
+            Wanted::Call => {
+                let ending = if is_new { "is not a constructor" } else { "is not a function" };
+                self.name(callee).map(|name| format!("{name} {ending}"))
+            }
+            Wanted::Callback { native } if last_name(callee) == Some(native) => {
+                let idx = usize::from(matches!(native, "from" | "groupBy" | "fromAsync"));
+                let argument = arguments.get(idx).map(Argument::as_expression);
+                match argument {
+                    None => Some("undefined".to_owned()),
+                    Some(None) => None,
+                    Some(Some(argument)) => self.name(argument),
+                }
+            }
+            Wanted::IteratedArgument { native, .. } if last_name(callee) == Some(native) => {
+                arguments.first().and_then(Argument::as_expression).and_then(|it| self.name(it))
+            }
+            _ => None,
+        };
+        if let Some(text) = text {
+            self.add(at, text);
+        }
+    }
+
+    fn read(&mut self, at: u32, property: Option<&str>) {
+        if let Wanted::Read { property: wanted, .. } = *self.wanted
+            && self.is_here()
+            && property.is_none_or(|property| property == wanted)
+        {
+            self.add(at, "");
+        }
+    }
+
+    fn iterated(&mut self, value: &Expression<'_>) {
+        if matches!(self.wanted, Wanted::Iterate { .. })
+            && self.is_here()
+            && let Some(name) = self.name(value)
+        {
+            self.add(value.span().start, name);
+        }
+    }
+
+    /// A pattern takes apart what `value` names. `is` is what it is, where the text shows that.
+    fn taken_apart(&mut self, at: u32, pattern: PatternKind<'_>, value: &str, is: Option<&str>) {
+        if !self.is_here() {
+            return;
+        }
+        let text = match (pattern, self.wanted) {
+            (PatternKind::List, Wanted::Iterate { .. }) => value.trim_matches('\'').to_owned(),
+            (PatternKind::Object(first), Wanted::Destructure) => {
+                let is = is.unwrap_or("undefined or null");
+                match first {
+                    Some(first) => format!("Cannot destructure property '{first}' of {value} as it is {is}."),
+                    None => format!("Cannot destructure {value} as it is {is}."),
+                }
+            }
+            (PatternKind::List | PatternKind::Object(_), _) => return,
+        };
+        self.add(at, text);
+    }
+
+    fn assigned(&mut self, target: &SimpleAssignmentTarget<'_>) {
+        if !self.is_here() {
+            return;
+        }
+        let at = target.span().start;
+        let property = self.property_of(target);
+        let object = target.as_member_expression().and_then(|it| self.name(it.object()));
+        let object = object.unwrap_or_else(|| "#<Object>".to_owned());
+        let text = match (*self.wanted, property) {
+            (Wanted::Write { property: wanted, .. }, Some(property))
+                if property.as_deref().is_none_or(|it| it == wanted) =>
+            {
+                String::new()
+            }
+            (Wanted::Assign { name }, None) if is_named(target, name) => {
+                format!("Assignment to constant variable '{name}'.")
+            }
+            (Wanted::Assign { name }, Some(property)) if property.as_deref().is_none_or(|it| it == name) => {
+                format!("Cannot assign to read only property '{name}' of object '{object}'")
+            }
+            (Wanted::Extend, Some(Some(property))) => {
+                format!("Cannot add property {property}, object is not extensible")
+            }
+            (Wanted::SetWithoutSetter, Some(Some(property))) => {
+                format!("Cannot set property {property} of {object} which has only a getter")
+            }
+            _ => return,
+        };
+        self.add(at, text);
+    }
+
+    /// The property that a target names, if it is one: `Some(None)` where only the running program knows.
+    fn property_of(&self, target: &SimpleAssignmentTarget<'_>) -> Option<Option<String>> {
+        let member = target.as_member_expression()?;
+        Some(member.static_property_name().map(|name| name.to_string()))
+    }
+}
+
+/// What a pattern is.
+#[derive(Clone, Copy)]
+enum PatternKind<'p> {
+    List,
+    /// With the first property that it names.
+    Object(Option<&'p str>),
+}
+
+/// The text and the kind of value that stands for itself.
+fn literal_kind(value: &Expression<'_>) -> Option<&'static str> {
+    match value {
+        Expression::NullLiteral(_) => Some("null"),
+        Expression::Identifier(it) if it.name == "undefined" => Some("undefined"),
+        _ => None,
+    }
+}
+
+fn is_named(target: &SimpleAssignmentTarget<'_>, name: &str) -> bool {
+    matches!(target, SimpleAssignmentTarget::AssignmentTargetIdentifier(it) if it.name == name)
+}
+
+/// `new TypeError("not a function")` says what it says.
+fn makes_an_error(callee: &Expression<'_>) -> bool {
+    last_name(callee).is_some_and(|name| name.ends_with("Error"))
+}
+
+fn last_name<'e>(callee: &'e Expression<'_>) -> Option<&'e str> {
+    match callee {
+        Expression::Identifier(it) => Some(it.name.as_str()),
+        Expression::StaticMemberExpression(it) => Some(it.property.name.as_str()),
+        Expression::ParenthesizedExpression(it) => last_name(&it.expression),
+        _ => None,
+    }
+}
+
+fn line_of(source: &str, at: u32) -> usize {
+    source[..source.floor_char_boundary(at as usize)].matches('\n').count() + 1
+}
+
+/// Where modules of this name are imported.
+pub(super) fn imports(program: &Program<'_>, specifier: &str) -> Vec<usize> {
+    struct Imports<'s> {
+        specifier: &'s str,
+        places: Vec<usize>,
+    }
+    impl<'a> Visit<'a> for Imports<'_> {
+        fn visit_import_expression(&mut self, it: &ImportExpression<'a>) {
+            let is_it = matches!(&it.source, Expression::StringLiteral(text) if text.value == self.specifier);
+            if is_it {
+                self.places.push(it.span.start as usize);
+            }
+            walk::walk_import_expression(self, it);
+        }
+    }
+    let mut imports = Imports { specifier, places: vec![] };
+    imports.visit_program(program);
+    imports.places
+}
+
+/// Where the last statement begins that returns from the program itself.
+pub(super) fn last_return(program: &Program<'_>) -> Option<usize> {
+    let returns = program.body.iter().rev().find_map(|statement| match statement {
+        Statement::ReturnStatement(it) => Some(it.span.start as usize),
+        _ => None,
+    });
+    returns
+}

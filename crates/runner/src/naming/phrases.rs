@@ -1,0 +1,156 @@
+//! What the engine says, and what Node says of the same: some texts need the program, others only other words.
+
+use super::operations::Wanted;
+use super::stack::StackTop;
+
+/// What becomes of a message.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Phrase<'m> {
+    /// This text.
+    Text(String),
+    /// The text for `import(…)` of this module.
+    Import(&'m str),
+    /// What [`sentence`] makes of the operation that failed.
+    Operation(Wanted<'m>),
+}
+
+/// `None` where the engine's own words are as good.
+pub(super) fn phrase<'m>(name: &str, message: &'m str, top: &StackTop<'m>) -> Option<Phrase<'m>> {
+    match name {
+        "TypeError" => type_error(message, top),
+        "ReferenceError" => reference_error(message),
+        "RangeError" => range_error(message, top),
+        _ => None,
+    }
+}
+
+fn type_error<'m>(message: &'m str, top: &StackTop<'m>) -> Option<Phrase<'m>> {
+    if let Some(text) = other_words(message, top) {
+        return Some(Phrase::Text(text));
+    }
+    let wanted = match (message, top.native) {
+        ("not a function" | "not a constructor", None) => Wanted::Call,
+        ("not a function", Some(native)) => Wanted::Callback { native },
+        ("value is not iterable", None) => Wanted::Iterate { value: None },
+        ("value is not iterable", Some(native)) => Wanted::IteratedArgument { native, value: None },
+        ("Cannot convert undefined or null to object", None) => Wanted::Destructure,
+        ("object is not extensible", None) => Wanted::Extend,
+        ("no setter for property", None) => Wanted::SetWithoutSetter,
+        ("could not delete property", None) => Wanted::Delete,
+        ("invalid 'in' operand", None) => Wanted::In,
+        ("invalid 'instanceof' right operand", None) => Wanted::InstanceOf,
+        ("parent class must be constructor", None) => Wanted::ClassHeritage,
+        _ => return access(message, top).map(Phrase::Operation),
+    };
+    Some(Phrase::Operation(wanted))
+}
+
+/// `cannot read property 'x' of null` and its like.
+fn access<'m>(message: &'m str, top: &StackTop<'m>) -> Option<Wanted<'m>> {
+    if let Some(name) = between(message, "'", "' is read-only") {
+        return top.native.is_none().then_some(Wanted::Assign { name });
+    }
+    let (reads, rest) = match message.strip_prefix("cannot read property '") {
+        Some(rest) => (true, rest),
+        None => (false, message.strip_prefix("cannot set property '")?),
+    };
+    let (property, value) = rest.rsplit_once("' of ")?;
+    let value = ["null", "undefined"].into_iter().find(|it| *it == value)?;
+    Some(match (property, top.native) {
+        ("Symbol.iterator" | "Symbol.asyncIterator", None) if reads => Wanted::Iterate { value: Some(value) },
+        ("Symbol.iterator" | "Symbol.asyncIterator", Some(native)) if reads => {
+            Wanted::IteratedArgument { native, value: Some(value) }
+        }
+        _ if reads => Wanted::Read { property, value },
+        _ => Wanted::Write { property, value },
+    })
+}
+
+fn other_words(message: &str, top: &StackTop<'_>) -> Option<String> {
+    const BIGINT_TO_NUMBER: &str = "Cannot convert a BigInt value to a number";
+    let text = match (message, top.native) {
+        ("cannot convert BigInt to number", None) => {
+            "Cannot mix BigInt and other types, use explicit conversions"
+        }
+        ("cannot convert BigInt to number" | "bigint argument with unary +", _) => BIGINT_TO_NUMBER,
+        ("cannot convert symbol to string", _) => "Cannot convert a Symbol value to a string",
+        ("cannot convert symbol to number", _) => "Cannot convert a Symbol value to a number",
+        ("circular reference", Some("stringify")) => "Converting circular structure to JSON",
+        ("BigInt are forbidden in JSON.stringify", _) => "Do not know how to serialize a BigInt",
+        ("promise self resolution", _) => "Chaining cycle detected for promise #<Promise>",
+        ("class constructors must be invoked with 'new'", None) => {
+            let class = top.user.and_then(|frame| frame.function).filter(|name| *name != "<anonymous>")?;
+            return Some(format!("Class constructor {class} cannot be invoked without 'new'"));
+        }
+        _ => {
+            let field = between(message, "private class field '", "' does not exist")?;
+            return Some(format!(
+                "Cannot access private member {field} from an object whose class did not declare it"
+            ));
+        }
+    };
+    Some(text.to_owned())
+}
+
+fn reference_error(message: &str) -> Option<Phrase<'_>> {
+    if let Some(name) = message.strip_suffix(" is not initialized") {
+        return Some(Phrase::Text(format!("Cannot access '{name}' before initialization")));
+    }
+    between(message, "could not load module filename '", "'").map(Phrase::Import)
+}
+
+fn range_error<'m>(message: &str, top: &StackTop<'_>) -> Option<Phrase<'m>> {
+    let text = match (message, top.native) {
+        ("Date value is NaN", _) => "Invalid time value",
+        ("invalid array length", _) => "Invalid array length",
+        _ => return None,
+    };
+    Some(Phrase::Text(text.to_owned()))
+}
+
+fn between<'m>(text: &'m str, before: &str, after: &str) -> Option<&'m str> {
+    text.strip_prefix(before)?.strip_suffix(after)
+}
+
+/// The text for an operation that failed. `found` are its names in the program; `None` where they are needed.
+pub(super) fn sentence(wanted: &Wanted<'_>, found: &[&str]) -> Option<String> {
+    let first = found.first().copied();
+    Some(match wanted {
+        Wanted::Read { property, value } => {
+            format!("Cannot read properties of {value} (reading '{property}')")
+        }
+        Wanted::Write { property, value } => {
+            format!("Cannot set properties of {value} (setting '{property}')")
+        }
+        Wanted::Iterate { value } | Wanted::IteratedArgument { value, .. } => {
+            format!("{} is not iterable", first.or(*value)?)
+        }
+        Wanted::Call => joined(found)?,
+        Wanted::Callback { native: "Promise" } => {
+            format!("Promise resolver {} is not a function", first?)
+        }
+        Wanted::Callback { .. } => format!("{} is not a function", first?),
+        Wanted::Destructure
+        | Wanted::Assign { .. }
+        | Wanted::Extend
+        | Wanted::SetWithoutSetter
+        | Wanted::Delete
+        | Wanted::In
+        | Wanted::InstanceOf
+        | Wanted::ClassHeritage => first?.to_owned(),
+    })
+}
+
+/// `a.b is not a function`; where several fit, `a.b or c.d is not a function`.
+fn joined(found: &[&str]) -> Option<String> {
+    const ENDINGS: [&str; 2] = [" is not a function", " is not a constructor"];
+    let ending = ENDINGS.into_iter().find(|ending| found.iter().all(|it| it.ends_with(ending)));
+    match (found, ending) {
+        ([], _) => None,
+        (_, Some(ending)) => {
+            let names: Vec<_> = found.iter().filter_map(|it| it.strip_suffix(ending)).collect();
+            Some(names.join(" or ") + ending)
+        }
+        (_, None) => Some(found.join(", or ")),
+    }
+}
