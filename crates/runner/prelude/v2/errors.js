@@ -217,6 +217,7 @@
     isObject,
     ownData,
     textOr,
+    eachLineIndented,
     explained,
     stackText,
     capture,

@@ -4,7 +4,7 @@
 
   const { getOwnPropertyDescriptor, getPrototypeOf, isArray, isError, isView, ownKeys, views } = kit;
   const { toStringTag } = kit.symbols;
-  const { indexOf, self: NativeString, slice, valueOf: stringOf } = kit.String;
+  const { indexOf, self: NativeString, valueOf: stringOf } = kit.String;
   const { valueOf: numberOf } = kit.Number;
   const { valueOf: booleanOf } = kit.Boolean;
   const { valueOf: bigIntOf } = kit.BigInt;
@@ -19,7 +19,7 @@
   const { type: typeOfArray, length: lengthOf } = kit.TypedArray;
   const { byteLength: viewBytes, byteOffset: viewOffset } = kit.DataView;
   const { name: domName } = kit.DOMException;
-  const { explained, textOr } = kit.load("errors");
+  const { eachLineIndented, explained, textOr } = kit.load("errors");
   const { ANCESTORS_MAX, show, quoted, nested, items, addProperties, isIndex, showArray, addAll, nameOf, className, ownData } = kit.load("show");
 
   const tagOf = (object) => {
@@ -83,27 +83,21 @@
   const sized = (object, kind, size) => (className(object) || kind) + "(" + size + ") {";
 
   const isUsual = (key) => key === "stack" || key === "name" || key === "message" || key === "cause" || key === "errors";
-  const eachLineIndented = (text, indent) => {
-    let indented = "", done = 0;
-    for (let at = indexOf(text, "\n"); at >= 0; at = indexOf(text, "\n", done)) {
-      indented += slice(text, done, at + 1) + indent;
-      done = at + 1;
-    }
-    return indented + slice(text, done);
-  };
   // As in Node: the stack, the properties, what caused it. Inside of other things an error is one line.
   const showError = (error, within) => {
     const name = textOr("Error", () => error.name), given = textOr("", () => error.message);
     const { message, frames } = explained(error, name, given);
     let text = message === "" ? name : name + ": " + message;
     const inner = within.outer !== undefined && within.outer.isCause === true;
-    if (within.depth > 1 && !inner) return "[" + text + "]" + extras(error, within, isUsual);
+    if (within.depth > 1 && (!inner || frames === "")) return "[" + text + "]" + extras(error, within, isUsual);
     if (frames !== "") text += "\n" + frames;
     text += extras(error, within, isUsual);
-    within.isCause = true;
     const cause = getOwnPropertyDescriptor(error, "cause");
-    if (cause !== undefined && cause.get === undefined) text += "\n  [cause]: " + eachLineIndented(show(cause.value, within), "  ");
-    within.isCause = false;
+    if (cause !== undefined && cause.get === undefined) {
+      within.isCause = true;
+      text += "\n  [cause]: " + eachLineIndented(show(cause.value, within), "  ");
+      within.isCause = false;
+    }
     const errors = ownData(error, "errors");
     return isArray(errors) ? text + "\n  [errors]: " + eachLineIndented(show(errors, within), "  ") : text;
   };

@@ -87,11 +87,6 @@ impl ProgramSource {
         NamedError { message, frames: self.frames(stack, &top, place) }
     }
 
-    /// The lines of a stack that are the program's, in the user's places.
-    pub(crate) fn user_frames(&self, stack: &str) -> String {
-        self.frames(stack, &StackTop::of(stack), None)
-    }
-
     /// The text for a phrase, and the byte of the program at which it went wrong.
     fn carry_out(&self, phrase: Phrase<'_>, top: &StackTop<'_>) -> (Option<String>, Option<usize>) {
         let wanted = match phrase {
@@ -116,12 +111,10 @@ impl ProgramSource {
             found.retain(|found| !known.has(&found.text));
         }
         found.dedup_by(|a, b| a.text == b.text);
-        let n_max = if wanted.is_call() { ALTERNATIVES_MAX } else { 1 };
-        if wanted.is_call() && found.len() > n_max {
-            return vec![];
+        match wanted {
+            Wanted::Call | Wanted::Destructure if found.len() > ALTERNATIVES_MAX => vec![],
+            _ => found,
         }
-        found.truncate(n_max);
-        found
     }
 
     /// `import("fs")` is refused without a stack: its place is that of the only such expression.
@@ -141,10 +134,16 @@ impl ProgramSource {
 
     /// The byte of the program at a place of the compiled text, without its marks; `None` before the program.
     fn offset(&self, line: usize, column: usize) -> Option<usize> {
-        let before = if line == 1 { self.opening_bytes } else { 0 };
-        let column = column.checked_sub(before + 1)?;
         let text = self.text.as_deref()?;
-        let at = line_start(text, line)? + column;
+        let at = if line == 1 {
+            // On the first line the engine counts columns from 1 for names, and from 0 for other tokens: what it calls
+            // their place is the byte before, which is never a part of a name.
+            let after = (column + 1).checked_sub(self.opening_bytes + 1)?;
+            let is_name = after > 0 && text.as_bytes().get(after - 1).is_some_and(|byte| operations::is_word(*byte));
+            if is_name { after - 1 } else { after }
+        } else {
+            line_start(text, line)? + column.checked_sub(1)?
+        };
         (at <= text.len()).then_some(at)
     }
 

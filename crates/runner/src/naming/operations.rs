@@ -9,6 +9,7 @@ mod marks;
 mod visit;
 
 use super::render::expression_name;
+pub(super) use marks::is_word;
 use marks::mark_at;
 use oxc_ast::ast::*;
 use oxc_ast_visit::{Visit, walk};

@@ -96,7 +96,9 @@ fn reference_error(message: &str) -> Option<Phrase<'_>> {
     if let Some(name) = message.strip_suffix(" is not initialized") {
         return Some(Phrase::Text(format!("Cannot access '{name}' before initialization")));
     }
-    between(message, "could not load module filename '", "'").map(Phrase::Import)
+    let module = message.strip_prefix("could not load module ")?;
+    let module = module.strip_prefix("filename ").unwrap_or(module);
+    between(module, "'", "'").map(Phrase::Import)
 }
 
 fn range_error<'m>(message: &str, top: &StackTop<'_>) -> Option<Phrase<'m>> {
@@ -130,8 +132,8 @@ pub(super) fn sentence(wanted: &Wanted<'_>, found: &[&str]) -> Option<String> {
             format!("Promise resolver {} is not a function", first?)
         }
         Wanted::Callback { .. } => format!("{} is not a function", first?),
-        Wanted::Destructure
-        | Wanted::Assign { .. }
+        Wanted::Destructure => destructured(found)?,
+        Wanted::Assign { .. }
         | Wanted::Extend
         | Wanted::SetWithoutSetter
         | Wanted::Delete
@@ -139,6 +141,23 @@ pub(super) fn sentence(wanted: &Wanted<'_>, found: &[&str]) -> Option<String> {
         | Wanted::InstanceOf
         | Wanted::ClassHeritage => first?.to_owned(),
     })
+}
+
+/// Where several patterns fit, all of them: `property 'a' of 'o' or property 'b' of 'o.a'`.
+fn destructured(found: &[&str]) -> Option<String> {
+    let (first, rest) = found.split_first()?;
+    let (before, after) = first.split_once(" as it is ")?;
+    // What is written as null is what went wrong.
+    if after == "null." || after == "undefined." {
+        return Some((*first).to_owned());
+    }
+    let mut text = before.to_owned();
+    for other in rest {
+        let other = other.split_once(" as it is ").map_or(*other, |(before, _)| before);
+        text += " or ";
+        text += other.strip_prefix("Cannot destructure ").unwrap_or(other);
+    }
+    Some(format!("{text} as it is {after}"))
 }
 
 /// `a.b is not a function`; where several fit, `a.b or c.d is not a function`.

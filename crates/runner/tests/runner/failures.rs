@@ -47,16 +47,16 @@ fn what_is_thrown_need_not_be_an_error() {
         ("throw 'text'", "text"),
         ("throw 42", "42"),
         ("throw undefined", "undefined"),
-        ("throw { message: 'm' }", "m"),
-        ("throw {}", "[object Object]"),
-        ("throw [1, 2]", "1,2"),
+        ("throw { message: 'm' }", "{ message: 'm' }"),
+        ("throw {}", "{}"),
+        ("throw [1, 2]", "[ 1, 2 ]"),
         ("throw Symbol('s')", "Symbol(s)"),
-        ("throw Object.create(null)", "a value that cannot be shown"),
+        ("throw Object.create(null)", "[Object: null prototype] {}"),
         (
             "throw new Proxy({}, { get() { throw 1 }, getPrototypeOf() { throw 1 } })",
             "a value that cannot be shown",
         ),
-        ("throw { get message() { throw 1 } }", "[object Object]"),
+        ("throw { get message() { throw 1 } }", "{ message: [Getter] }"),
         ("throw Object.assign(new Error(), { message: '\\ud800' })", "\u{FFFD}"),
     ] {
         assert_eq!(failure(code), ("runtime".to_owned(), message.to_owned()), "{code}");

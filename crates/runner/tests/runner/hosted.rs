@@ -227,7 +227,7 @@ fn time_runs_out_wherever_the_guest_is() {
         "({ toJSON() { for (;;) {} } })",
         "await tools.echo({ toJSON() { for (;;) {} } })",
         "console.log({ toJSON() { for (;;) {} } })",
-        "throw { get message() { for (;;) {} } }",
+        "throw Object.defineProperty(new Error(), 'message', { get() { for (;;) {} } })",
         "try { for (;;) {} } finally { for (;;) {} }",
     ] {
         let timed_out = ("timeout".to_owned(), "Execution timed out".to_owned());

@@ -17,7 +17,7 @@ fn busy_programs_time_out_wherever_they_are_busy() {
         "try { while (true) {} } catch {} finally { while (true) {} }",
         "({ toJSON() { while (true) {} } })",
         "({ get a() { while (true) {} } })",
-        "throw { get message() { while (true) {} } }",
+        "throw Object.defineProperty(new Error(), 'message', { get() { while (true) {} } })",
         "/(a+)+b/.test('a'.repeat(40))",
         "async () => { for (;;) { try { await 1; for (;;); } catch {} } }",
     ] {

@@ -3,6 +3,7 @@
 
 mod again;
 mod boundary;
+mod errors;
 mod failures;
 mod guest;
 mod hosted;

@@ -1,5 +1,8 @@
 //! The column that the engine gives a token: that of the last word, or of what followed the last blank.
 
+/// The place of a token of which none is claimed: no error has it.
+const UNKNOWN: u32 = u32::MAX;
+
 /// The byte whose column the token at `at` is given.
 pub(super) fn mark_at(source: &str, at: u32) -> u32 {
     let bytes = source.as_bytes();
@@ -12,9 +15,16 @@ pub(super) fn mark_at(source: &str, at: u32) -> u32 {
         if byte.is_ascii_whitespace() || bytes[..end].ends_with(b"*/") {
             return end as u32;
         }
-        // What a text holds is no word: its place is not known, and none is claimed.
-        if matches!(byte, b'"' | b'\'' | b'`' | b'/') {
-            return u32::MAX;
+        if matches!(byte, b'"' | b'\'') {
+            match text_start(&bytes[..end - 1], byte) {
+                Some(start) => end = start,
+                None => return UNKNOWN,
+            }
+            continue;
+        }
+        // What a template or a regular expression holds is no word.
+        if matches!(byte, b'`' | b'/') {
+            return UNKNOWN;
         }
         if !is_word(byte) {
             end -= 1;
@@ -29,10 +39,17 @@ pub(super) fn mark_at(source: &str, at: u32) -> u32 {
     0
 }
 
+/// Where the text begins whose closing quote follows; `None` if that is not plain to see.
+fn text_start(before: &[u8], quote: u8) -> Option<usize> {
+    let start = before.iter().rposition(|byte| *byte == quote || *byte == b'\n')?;
+    (before[start] == quote && !before[start..].contains(&b'\\')).then_some(start)
+}
+
 const fn begins_word(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'$' | b'\\') || byte >= 0x80
 }
 
-const fn is_word(byte: u8) -> bool {
+/// Whether a byte is a part of a name or a number.
+pub(in crate::naming) const fn is_word(byte: u8) -> bool {
     begins_word(byte) || byte.is_ascii_digit()
 }

@@ -4,7 +4,7 @@
     reason = "the syntax tree is oxc's: what is not named here notes nothing"
 )]
 
-use super::super::super::prepare::skip_trivia;
+use crate::prepare::skip_trivia;
 use super::{Body, PatternKind, Search, Wanted, literal_kind};
 use oxc_ast::ast::*;
 use oxc_ast_visit::{Visit, walk};
