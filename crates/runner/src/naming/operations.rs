@@ -21,17 +21,32 @@ pub(super) enum Wanted<'m> {
     /// A call, also with `new`, of what cannot be called.
     Call,
     /// The call of a function of the language, with an argument that should be a function.
-    Callback { native: &'m str },
+    Callback {
+        native: &'m str,
+    },
     /// A loop, a spread or a pattern over what is no list. `value` is what it is, if that is known.
-    Iterate { value: Option<&'m str> },
+    Iterate {
+        value: Option<&'m str>,
+    },
     /// The same, done by a function of the language with its argument.
-    IteratedArgument { native: &'m str, value: Option<&'m str> },
+    IteratedArgument {
+        native: &'m str,
+        value: Option<&'m str>,
+    },
     /// A pattern for null or undefined.
     Destructure,
-    Read { property: &'m str, value: &'m str },
-    Write { property: &'m str, value: &'m str },
+    Read {
+        property: &'m str,
+        value: &'m str,
+    },
+    Write {
+        property: &'m str,
+        value: &'m str,
+    },
     /// An assignment to a constant or to a property that is read-only.
-    Assign { name: &'m str },
+    Assign {
+        name: &'m str,
+    },
     /// An assignment to a property that cannot be added.
     Extend,
     /// An assignment to a property that has only a getter.
@@ -186,7 +201,9 @@ impl<'s, 'w> Search<'s, 'w> {
             (PatternKind::Object(first), Wanted::Destructure) => {
                 let is = is.unwrap_or("undefined or null");
                 match first {
-                    Some(first) => format!("Cannot destructure property '{first}' of {value} as it is {is}."),
+                    Some(first) => {
+                        format!("Cannot destructure property '{first}' of {value} as it is {is}.")
+                    }
                     None => format!("Cannot destructure {value} as it is {is}."),
                 }
             }
@@ -212,7 +229,9 @@ impl<'s, 'w> Search<'s, 'w> {
             (Wanted::Assign { name }, None) if is_named(target, name) => {
                 format!("Assignment to constant variable '{name}'.")
             }
-            (Wanted::Assign { name }, Some(property)) if property.as_deref().is_none_or(|it| it == name) => {
+            (Wanted::Assign { name }, Some(property))
+                if property.as_deref().is_none_or(|it| it == name) =>
+            {
                 format!("Cannot assign to read only property '{name}' of object '{object}'")
             }
             (Wanted::Extend, Some(Some(property))) => {

@@ -57,7 +57,9 @@ fn access<'m>(message: &'m str, top: &StackTop<'m>) -> Option<Wanted<'m>> {
     let (property, value) = rest.rsplit_once("' of ")?;
     let value = ["null", "undefined"].into_iter().find(|it| *it == value)?;
     Some(match (property, top.native) {
-        ("Symbol.iterator" | "Symbol.asyncIterator", None) if reads => Wanted::Iterate { value: Some(value) },
+        ("Symbol.iterator" | "Symbol.asyncIterator", None) if reads => {
+            Wanted::Iterate { value: Some(value) }
+        }
         ("Symbol.iterator" | "Symbol.asyncIterator", Some(native)) if reads => {
             Wanted::IteratedArgument { native, value: Some(value) }
         }
@@ -79,7 +81,8 @@ fn other_words(message: &str, top: &StackTop<'_>) -> Option<String> {
         ("BigInt are forbidden in JSON.stringify", _) => "Do not know how to serialize a BigInt",
         ("promise self resolution", _) => "Chaining cycle detected for promise #<Promise>",
         ("class constructors must be invoked with 'new'", None) => {
-            let class = top.user.and_then(|frame| frame.function).filter(|name| *name != "<anonymous>")?;
+            let class =
+                top.user.and_then(|frame| frame.function).filter(|name| *name != "<anonymous>")?;
             return Some(format!("Class constructor {class} cannot be invoked without 'new'"));
         }
         _ => {

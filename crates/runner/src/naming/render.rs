@@ -108,7 +108,8 @@ impl Name<'_> {
         if text.len() > SNIPPET_BYTES_MAX || text.contains('\n') {
             return self.put(UNNAMED);
         }
-        let is_literal = expression.is_literal() || matches!(expression, Expression::TemplateLiteral(_));
+        let is_literal =
+            expression.is_literal() || matches!(expression, Expression::TemplateLiteral(_));
         match (is_literal, text.strip_prefix('\'').and_then(|text| text.strip_suffix('\''))) {
             (true, Some(text)) if !text.contains(['"', '\\']) => {
                 self.put("\"") && self.put(text) && self.put("\"")

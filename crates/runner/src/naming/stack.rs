@@ -31,7 +31,9 @@ impl<'s> StackTop<'s> {
             if let Some(frame) = read(line) {
                 return Self { native, user: Some(frame) };
             }
-            let Some(function) = line.trim().strip_prefix("at ").and_then(|it| it.strip_suffix(" (native)")) else {
+            let Some(function) =
+                line.trim().strip_prefix("at ").and_then(|it| it.strip_suffix(" (native)"))
+            else {
                 break;
             };
             native = native.or(Some(function));

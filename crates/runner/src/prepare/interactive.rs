@@ -7,8 +7,8 @@
 )]
 
 use super::{
-    SyntaxProblem, check_size, depth, fence, problem, read_script_or_module, recover, strip,
-    with_code,
+    SyntaxProblem, check_size, decorators, depth, fence, problem, read_script_or_module, recover,
+    strip, with_code,
 };
 use lifecycle::Convention;
 use oxc_allocator::Allocator;
@@ -33,6 +33,7 @@ pub(crate) fn interactive(source: &str) -> Result<String, Vec<SyntaxProblem>> {
     let allocator = Allocator::default();
     let program = parse(&allocator, &text)?;
     recover::check_modules(&text, &program).map_err(one)?;
+    decorators::check(&text, &program).map_err(one)?;
     match strip::strip(&text, &program).map_err(one)? {
         strip::Stripped::Unchanged => Ok(lasting(&text, &program)),
         strip::Stripped::Blanked(blanked) => {

@@ -3,6 +3,8 @@
 //! Fences go, types go, and what the program means to give back gets its `return`. Lines stay where they were, so that
 //! stacks name the user's own lines.
 
+mod accessors;
+mod decorators;
 mod depth;
 mod edit;
 mod fence;
@@ -61,6 +63,7 @@ pub fn prepare(source: &str, convention: Convention) -> Result<Prepared, SyntaxP
     let allocator = Allocator::default();
     let program = parse(&allocator, &text)?;
     recover::check_modules(&text, &program)?;
+    decorators::check(&text, &program)?;
     match strip::strip(&text, &program)? {
         strip::Stripped::Unchanged => finish(&text, &program, None, convention),
         strip::Stripped::Blanked(bytes) => finish(&text, &program, Some(bytes), convention),

@@ -5,6 +5,7 @@
 )]
 
 use super::{SyntaxProblem, problem};
+use crate::naming::module_hint;
 use lifecycle::Convention;
 use oxc_ast::ast::ArrowFunctionExpression;
 use oxc_ast::ast::{
@@ -108,9 +109,11 @@ pub(super) fn check_modules(text: &str, program: &Program<'_>) -> Result<(), Syn
     const EXPORT: &str = "a program cannot export, except `export default`: use return or emit()";
     for statement in program.body.iter().filter(|statement| !is_type_only(statement)) {
         let message = match statement {
-            Statement::ImportDeclaration(_) => IMPORT,
-            Statement::TSImportEqualsDeclaration(it) => match it.module_reference {
-                TSModuleReference::ExternalModuleReference(_) => IMPORT,
+            Statement::ImportDeclaration(it) => import_refusal(it.source.value.as_str()),
+            Statement::TSImportEqualsDeclaration(it) => match &it.module_reference {
+                TSModuleReference::ExternalModuleReference(it) => {
+                    import_refusal(it.expression.value.as_str())
+                }
                 // Another name for something of the program's own.
                 _ => continue,
             },
@@ -119,12 +122,17 @@ pub(super) fn check_modules(text: &str, program: &Program<'_>) -> Result<(), Syn
             | Statement::ExportNamedDeclaration(_)
             | Statement::ExportFromDeclaration(_)
             | Statement::TSExportAssignment(_)
-            | Statement::TSNamespaceExportDeclaration(_) => EXPORT,
+            | Statement::TSNamespaceExportDeclaration(_) => EXPORT.to_owned(),
             _ => continue,
         };
         return Err(problem(text, statement.span().start as usize, message));
     }
     Ok(())
+}
+
+/// What is said of an import: the hosts of execbox name their tools otherwise, but they have them, too.
+pub(super) fn import_refusal(module: &str) -> String {
+    format!("a program cannot import modules: {}", module_hint(module, "tools.*"))
 }
 
 /// Decides what to do about a program's value.

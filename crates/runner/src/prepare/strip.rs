@@ -6,10 +6,16 @@
 use super::edit::{Edit, skip_trivia};
 use super::lower::lower;
 use super::recover::{blank, is_type_only};
-use super::{SyntaxProblem, problem, supers};
+use super::{SyntaxProblem, accessors, problem, supers};
 use oxc_ast::ast::*;
 use oxc_ast_visit::{Visit, walk};
 use oxc_span::{GetSpan, Span};
+
+const TOO_MANY_SUPERS: &str =
+    "a constructor with properties for parameters has too many calls of `super`";
+
+const COMPUTED_ACCESSOR: &str =
+    "an accessor cannot have a computed name: write a field, a getter and a setter instead";
 
 /// What became of a text.
 #[derive(Debug)]
@@ -29,12 +35,12 @@ pub(super) fn strip(text: &str, program: &Program<'_>) -> Result<Stripped, Synta
         out: None,
         edits: vec![],
         derived: vec![],
+        n_accessors: 0,
         has_declarations: false,
         refused: None,
     };
     stripper.visit_program(program);
-    if let Some(at) = stripper.refused {
-        let message = "a constructor with properties for parameters has too many calls of `super`";
+    if let Some((at, message)) = stripper.refused {
         return Err(problem(text, at as usize, message));
     }
     let mut edits = stripper.edits;
@@ -61,8 +67,10 @@ struct Stripper<'s> {
     derived: Vec<bool>,
     /// Whether there are enums or namespaces, or other names for what is in them.
     has_declarations: bool,
-    /// Where a call of `super` stands that is one too many.
-    refused: Option<u32>,
+    /// How many accessors became fields with a getter and a setter.
+    n_accessors: usize,
+    /// Where there is something that has no counterpart in JavaScript, and what is said of it.
+    refused: Option<(u32, &'static str)>,
 }
 
 impl Stripper<'_> {
@@ -182,7 +190,7 @@ impl Stripper<'_> {
         if self.derived.last() == Some(&true) {
             match supers::followed_by(&assigned.join(","), body) {
                 Ok(edits) => self.edits.extend(edits),
-                Err(at) => _ = self.refused.get_or_insert(at),
+                Err(at) => _ = self.refused.get_or_insert((at, TOO_MANY_SUPERS)),
             }
         } else {
             let directives = body.directives.last().map(|directive| directive.span.end);
@@ -322,9 +330,18 @@ impl<'a> Visit<'a> for Stripper<'_> {
     }
 
     fn visit_accessor_property(&mut self, it: &AccessorProperty<'a>) {
+        if it.r#type == AccessorPropertyType::TSAbstractAccessorProperty {
+            self.blank_whole(it.span);
+            return;
+        }
         self.blank_modifiers(&it.decorators, it.span, it.key.span().start);
         walk::walk_accessor_property(self, it);
         self.close(it.span);
+        self.n_accessors += 1;
+        match accessors::lowered(self.source, it, self.n_accessors) {
+            Some(edits) => self.edits.extend(edits),
+            None => _ = self.refused.get_or_insert((it.key.span().start, COMPUTED_ACCESSOR)),
+        }
     }
 
     fn visit_ts_index_signature(&mut self, it: &TSIndexSignature<'a>) {

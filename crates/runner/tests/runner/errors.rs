@@ -59,13 +59,29 @@ fn what_is_not_a_function_is_named() {
         ("new o.a()", "TypeError: o.a is not a constructor", "1:5"),
         ("new x", "TypeError: x is not a constructor", "1:5"),
         ("const s = o.a(1, key)", "TypeError: o.a is not a function", "1:11"),
-        ("console.log(\n  o.f(key),\n  o.zz(key, 'é', o))", "TypeError: o.zz is not a function", "3:3"),
+        (
+            "console.log(\n  o.f(key),\n  o.zz(key, 'é', o))",
+            "TypeError: o.zz is not a function",
+            "3:3",
+        ),
         ("if (o.has(key)) { 1 }", "TypeError: o.has is not a function", "1:5"),
         ("list.map((it) => it.name())", "TypeError: it.name is not a function", "1:18"),
-        ("async function load() {\n  const r = await o.p()\n  return r.map(String)\n}\nawait load()", "TypeError: r.map is not a function", "3:10"),
+        (
+            "async function load() {\n  const r = await o.p()\n  return r.map(String)\n}\nawait load()",
+            "TypeError: r.map is not a function",
+            "3:10",
+        ),
         ("const f = (a, b = o.zz()) => b\nf(1)", "TypeError: o.zz is not a function", "1:19"),
-        ("class A { m() { return super.foo() } }\nnew A().m()", "TypeError: super.foo is not a function", "1:24"),
-        ("for (let i = 0; i < 3; i++) { o.step(i) }", "TypeError: o.step is not a function", "1:31"),
+        (
+            "class A { m() { return super.foo() } }\nnew A().m()",
+            "TypeError: super.foo is not a function",
+            "1:24",
+        ),
+        (
+            "for (let i = 0; i < 3; i++) { o.step(i) }",
+            "TypeError: o.step is not a function",
+            "1:31",
+        ),
         ("return o.a(1)", "TypeError: o.a is not a function", "1:8"),
     ]);
 }
@@ -100,8 +116,16 @@ fn what_is_read_or_written_of_nothing_is_named() {
         ("x.y.z = o", "TypeError: Cannot read properties of undefined (reading 'y')", "1:1"),
         ("o.n.a = 1", "TypeError: Cannot set properties of null (setting 'a')", "1:1"),
         ("o.u[key] = list", "TypeError: Cannot set properties of undefined (setting 'k')", "1:1"),
-        ("list.map((it) => it.a.b)", "TypeError: Cannot read properties of undefined (reading 'b')", "1:18"),
-        ("o.f({ v: o.n.v, w: 1 })", "TypeError: Cannot read properties of null (reading 'v')", "1:10"),
+        (
+            "list.map((it) => it.a.b)",
+            "TypeError: Cannot read properties of undefined (reading 'b')",
+            "1:18",
+        ),
+        (
+            "o.f({ v: o.n.v, w: 1 })",
+            "TypeError: Cannot read properties of null (reading 'v')",
+            "1:10",
+        ),
     ]);
 }
 
@@ -109,9 +133,17 @@ fn what_is_read_or_written_of_nothing_is_named() {
 fn an_error_is_reported_where_it_happened() {
     check(&[
         ("null.x", "TypeError: Cannot read properties of null (reading 'x')", "1:1"),
-        ("const a = 1;\n  null.x", "TypeError: Cannot read properties of null (reading 'x')", "2:3"),
+        (
+            "const a = 1;\n  null.x",
+            "TypeError: Cannot read properties of null (reading 'x')",
+            "2:3",
+        ),
         ("o.f()\nreturn null.x", "TypeError: Cannot read properties of null (reading 'x')", "2:8"),
-        ("o.f();\nconst { a } = null", "TypeError: Cannot destructure property 'a' of 'null' as it is null.", "2:7"),
+        (
+            "o.f();\nconst { a } = null",
+            "TypeError: Cannot destructure property 'a' of 'null' as it is null.",
+            "2:7",
+        ),
         ("const é = '€😀'; o.a()", "TypeError: o.a is not a function", "1:17"),
         ("const a = 2; o.n.a", "TypeError: Cannot read properties of null (reading 'a')", "1:14"),
     ]);
@@ -128,12 +160,32 @@ fn what_cannot_be_destructured_is_named() {
         ("const {a} = null", &of("property 'a' of 'null' as it is null."), "1:7"),
         ("const {a} = x", &of("property 'a' of 'x' as it is undefined or null."), "1:7"),
         ("const {a, b} = o.u", &of("property 'a' of 'o.u' as it is undefined or null."), "1:7"),
-        ("const {a: {b}} = o", &of("property 'a' of 'o' or property 'b' of 'o.a' as it is undefined or null."), "1:7"),
+        (
+            "const {a: {b}} = o",
+            &of("property 'a' of 'o' or property 'b' of 'o.a' as it is undefined or null."),
+            "1:7",
+        ),
         ("let a;\n({a} = x);", &of("property 'a' of 'x' as it is undefined or null."), "2:2"),
-        ("const f = ({a}) => a\nf()", &of("property 'a' of argument 1 as it is undefined or null."), "1:12"),
-        ("function f(n, {a}) { return a }\nf(1)", &of("property 'a' of argument 2 as it is undefined or null."), "1:15"),
-        ("for (const {a} of [null]) o.f(a)", &of("property 'a' of an item of '[...]' as it is undefined or null."), "1:12"),
-        ("const {r} = await o.u", &of("property 'r' of '(await o.u)' as it is undefined or null."), "1:7"),
+        (
+            "const f = ({a}) => a\nf()",
+            &of("property 'a' of argument 1 as it is undefined or null."),
+            "1:12",
+        ),
+        (
+            "function f(n, {a}) { return a }\nf(1)",
+            &of("property 'a' of argument 2 as it is undefined or null."),
+            "1:15",
+        ),
+        (
+            "for (const {a} of [null]) o.f(a)",
+            &of("property 'a' of an item of '[...]' as it is undefined or null."),
+            "1:12",
+        ),
+        (
+            "const {r} = await o.u",
+            &of("property 'r' of '(await o.u)' as it is undefined or null."),
+            "1:7",
+        ),
     ]);
 }
 
@@ -156,17 +208,45 @@ fn what_is_not_iterable_is_named() {
 fn other_errors_are_worded_as_in_node() {
     check(&[
         ("c = 2", "TypeError: Assignment to constant variable 'c'.", "1:1"),
-        ("later; let later = 1", "ReferenceError: Cannot access 'later' before initialization", "1:1"),
+        (
+            "later; let later = 1",
+            "ReferenceError: Cannot access 'later' before initialization",
+            "1:1",
+        ),
         ("1n + 1", "TypeError: Cannot mix BigInt and other types, use explicit conversions", "1:6"),
         ("`${Symbol()}`", "TypeError: Cannot convert a Symbol value to a string", "1:4"),
         ("key in 5", "TypeError: Cannot use 'in' operator to search for 'key' in 5", "1:1"),
         ("o instanceof 5", "TypeError: Right-hand side of 'instanceof' is not callable", "1:1"),
-        ("class A {}\nA()", "TypeError: Class constructor A cannot be invoked without 'new'", "1:1"),
-        ("class B extends x {}", "TypeError: Class extends value x is not a constructor or null", "1:17"),
-        ("(() => { 'use strict'; frozen.a = 1 })()", "TypeError: Cannot assign to read only property 'a' of object 'frozen'", "1:24"),
-        ("(() => { 'use strict'; frozen.b = 1 })()", "TypeError: Cannot add property b, object is not extensible", "1:24"),
-        ("(() => { 'use strict'; delete frozen.a })()", "TypeError: Cannot delete property 'a' of frozen", "1:24"),
-        ("const q = {}; q.q = q; JSON.stringify(q)", "TypeError: Converting circular structure to JSON", "1:39"),
+        (
+            "class A {}\nA()",
+            "TypeError: Class constructor A cannot be invoked without 'new'",
+            "1:1",
+        ),
+        (
+            "class B extends x {}",
+            "TypeError: Class extends value x is not a constructor or null",
+            "1:17",
+        ),
+        (
+            "(() => { 'use strict'; frozen.a = 1 })()",
+            "TypeError: Cannot assign to read only property 'a' of object 'frozen'",
+            "1:24",
+        ),
+        (
+            "(() => { 'use strict'; frozen.b = 1 })()",
+            "TypeError: Cannot add property b, object is not extensible",
+            "1:24",
+        ),
+        (
+            "(() => { 'use strict'; delete frozen.a })()",
+            "TypeError: Cannot delete property 'a' of frozen",
+            "1:24",
+        ),
+        (
+            "const q = {}; q.q = q; JSON.stringify(q)",
+            "TypeError: Converting circular structure to JSON",
+            "1:39",
+        ),
         ("JSON.stringify(1n)", "TypeError: Do not know how to serialize a BigInt", "1:6"),
         ("new Date(NaN).toISOString()", "RangeError: Invalid time value", "1:15"),
         ("missing", "ReferenceError: missing is not defined", "1:1"),
@@ -178,7 +258,11 @@ fn texts_of_the_program_stay_as_they_are() {
     check(&[
         ("throw new TypeError('not a function')", "TypeError: not a function", "1:11"),
         ("const m = 'not a function'; throw new TypeError(m)", "TypeError: not a function", "1:49"),
-        ("await Promise.reject(new TypeError('value is not iterable'))", "TypeError: value is not iterable", "1:26"),
+        (
+            "await Promise.reject(new TypeError('value is not iterable'))",
+            "TypeError: value is not iterable",
+            "1:26",
+        ),
         ("throw Object.assign(new Error('m'), { name: 'Mine' })", "Mine: m", "1:25"),
     ]);
 }
@@ -187,9 +271,15 @@ fn texts_of_the_program_stay_as_they_are() {
 fn thrown_objects_are_shown_as_the_console_shows_them() {
     for (code, message) in [
         ("throw { code: 7, msg: 'x' }", "{ code: 7, msg: 'x' }"),
-        ("throw { name: 'N', message: 'm', at: [1, { b: 2 }] }", "{ name: 'N', message: 'm', at: [ 1, { b: 2 } ] }"),
+        (
+            "throw { name: 'N', message: 'm', at: [1, { b: 2 }] }",
+            "{ name: 'N', message: 'm', at: [ 1, { b: 2 } ] }",
+        ),
         ("throw new Map([['a', 1]])", "Map(1) { 'a' => 1 }"),
-        ("throw new (class Problem { constructor() { this.status = 404 } })()", "Problem { status: 404 }"),
+        (
+            "throw new (class Problem { constructor() { this.status = 404 } })()",
+            "Problem { status: 404 }",
+        ),
         ("throw function f() {}", "[Function: f]"),
         ("throw new Date(0)", "1970-01-01T00:00:00.000Z"),
         ("throw 10n", "10n"),
@@ -206,7 +296,10 @@ fn thrown_objects_are_shown_as_the_console_shows_them() {
     let long = error_of("throw { a: 'x'.repeat(200000), b: Array(1e6).fill('y') }", LastExpression);
     assert!(long["message"].as_str().unwrap().len() < 1 << 17);
     // What inherits from Error is one, as it was before there were classes.
-    let old = error_of("function Old(m) { this.message = m }\nOld.prototype = Object.create(Error.prototype, { name: { value: 'Old' } })\nthrow new Old('m')", LastExpression);
+    let old = error_of(
+        "function Old(m) { this.message = m }\nOld.prototype = Object.create(Error.prototype, { name: { value: 'Old' } })\nthrow new Old('m')",
+        LastExpression,
+    );
     assert_eq!((&old["name"], &old["message"]), (&"Old".into(), &"m".into()));
 }
 
@@ -218,16 +311,25 @@ fn a_failed_call_that_nobody_caught_has_the_line_that_made_it() {
         guest.until("idle");
         guest.reject(1, "tool_not_found", "Tool not found: a.b");
         let error = guest.done()["error"].clone();
-        assert_eq!((&error["code"], &error["message"]), (&"tool_not_found".into(), &"Tool not found: a.b".into()));
+        assert_eq!(
+            (&error["code"], &error["message"]),
+            (&"tool_not_found".into(), &"Tool not found: a.b".into())
+        );
         error["stack"].as_str().unwrap_or_default().to_owned()
     };
     for convention in [LastExpression, ExplicitReturn] {
         assert_eq!(
-            stack_of("const n: number = 1;\nconst load = async () => {\n  const é = 'é'; return await tools.a.b({ n })\n}\nawait load()", convention),
+            stack_of(
+                "const n: number = 1;\nconst load = async () => {\n  const é = 'é'; return await tools.a.b({ n })\n}\nawait load()",
+                convention
+            ),
             "    at load (program.js:3:39)\n    at <anonymous> (program.js:5:7)"
         );
     }
-    assert_eq!(stack_of("await tools.a.b()", LastExpression), "    at <anonymous> (program.js:1:15)");
+    assert_eq!(
+        stack_of("await tools.a.b()", LastExpression),
+        "    at <anonymous> (program.js:1:15)"
+    );
     assert_eq!(
         stack_of("try { await tools.a.b() } catch (error) { throw error }", LastExpression),
         "    at <anonymous> (program.js:1:21)"
@@ -242,20 +344,47 @@ fn a_failed_call_that_nobody_caught_has_the_line_that_made_it() {
 fn a_stack_begins_with_the_errors_class_and_message() {
     for (code, stack) in [
         ("new TypeError('m').stack", "TypeError: m\n    at <anonymous> (program.js:1:5)"),
-        ("const f = () => new Error('m').stack\nf()", "Error: m\n    at f (program.js:1:21)\n    at <anonymous> (program.js:2:1)"),
+        (
+            "const f = () => new Error('m').stack\nf()",
+            "Error: m\n    at f (program.js:1:21)\n    at <anonymous> (program.js:2:1)",
+        ),
         ("new Error('').stack", "Error\n    at <anonymous> (program.js:1:5)"),
-        ("class Mine extends Error { constructor(m) { super(m); this.name = 'Mine' } }\nnew Mine('m').stack.split('\\n')[0]", "Mine: m"),
-        ("const o = {}; let s\ntry { o.a.b() } catch (e) { s = e.stack } s", "TypeError: Cannot read properties of undefined (reading 'b')\n    at <anonymous> (program.js:2:7)"),
-        ("const o = { name: 'N', message: 'm' }; Error.captureStackTrace(o); o.stack", "N: m\n    at <anonymous> (program.js:1:64)"),
-        ("class A extends Error { constructor(m) { super(m); Error.captureStackTrace(this, A) } }\nconst f = () => new A('m')\nf().stack", "Error: m\n    at f (program.js:2:21)\n    at <anonymous> (program.js:3:1)"),
-        ("Error.prepareStackTrace = (e, sites) => 'mine ' + sites.length; new Error('m').stack", "mine 1"),
+        (
+            "class Mine extends Error { constructor(m) { super(m); this.name = 'Mine' } }\nnew Mine('m').stack.split('\\n')[0]",
+            "Mine: m",
+        ),
+        (
+            "const o = {}; let s\ntry { o.a.b() } catch (e) { s = e.stack } s",
+            "TypeError: Cannot read properties of undefined (reading 'b')\n    at <anonymous> (program.js:2:7)",
+        ),
+        (
+            "const o = { name: 'N', message: 'm' }; Error.captureStackTrace(o); o.stack",
+            "N: m\n    at <anonymous> (program.js:1:64)",
+        ),
+        (
+            "class A extends Error { constructor(m) { super(m); Error.captureStackTrace(this, A) } }\nconst f = () => new A('m')\nf().stack",
+            "Error: m\n    at f (program.js:2:21)\n    at <anonymous> (program.js:3:1)",
+        ),
+        (
+            "Error.prepareStackTrace = (e, sites) => 'mine ' + sites.length; new Error('m').stack",
+            "mine 1",
+        ),
         ("Error.stackTraceLimit = 0; new Error('m').stack", "Error: m"),
         ("const e = new Error('m'); e.stack = 'set'; e.stack", "set"),
         ("String(Object.create(Error.prototype).stack)", "undefined"),
-        ("const e = new Error('m'); [structuredClone(e).stack === e.stack, Object.keys(e).length, 'stack' in e].join()", "true,0,true"),
-        ("let t; try { Object.getOwnPropertyDescriptor(Error.prototype, 'stack').get.call(1) } catch (e) { t = e.name } t", "TypeError"),
+        (
+            "const e = new Error('m'); [structuredClone(e).stack === e.stack, Object.keys(e).length, 'stack' in e].join()",
+            "true,0,true",
+        ),
+        (
+            "let t; try { Object.getOwnPropertyDescriptor(Error.prototype, 'stack').get.call(1) } catch (e) { t = e.name } t",
+            "TypeError",
+        ),
         ("let t; try { Error.captureStackTrace(1) } catch (e) { t = e.name } t", "TypeError"),
-        ("const { get } = Object.getOwnPropertyDescriptor(Error.prototype, 'stack'); [get.name, typeof get.prototype, Error.captureStackTrace.length].join()", "get stack,undefined,2"),
+        (
+            "const { get } = Object.getOwnPropertyDescriptor(Error.prototype, 'stack'); [get.name, typeof get.prototype, Error.captureStackTrace.length].join()",
+            "get stack,undefined,2",
+        ),
     ] {
         assert_eq!(value(code), serde_json::json!(stack).to_string(), "{code}");
     }
@@ -266,12 +395,15 @@ fn what_is_told_of_an_error_has_its_frames_once() {
     let error = error_of("throw new Error('m')", LastExpression);
     assert_eq!(error["message"], "m");
     assert_eq!(error["stack"], "    at <anonymous> (program.js:1:11)");
-    let thrown_again = "const a = new Error('m');\nconst b = new Error('n'); b.stack = a.stack;\nthrow b";
+    let thrown_again =
+        "const a = new Error('m');\nconst b = new Error('n'); b.stack = a.stack;\nthrow b";
     let error = error_of(thrown_again, LastExpression);
     assert_eq!(error["message"], "n");
     assert_eq!(error["stack"], "    at <anonymous> (program.js:1:15)");
     assert_eq!(
-        printed("console.error(new Error('m')); try { ({}).a() } catch (e) { console.log(e, [e]) }"),
+        printed(
+            "console.error(new Error('m')); try { ({}).a() } catch (e) { console.log(e, [e]) }"
+        ),
         [
             "Error: m\n    at <anonymous> (program.js:1:19)",
             "TypeError: {}.a is not a function\n    at <anonymous> (program.js:1:38) [ [TypeError: {}.a is not a function] ]"
@@ -281,9 +413,13 @@ fn what_is_told_of_an_error_has_its_frames_once() {
 
 #[test]
 fn causes_are_told_with_the_error() {
-    let stack = |code: &str| error_of(code, LastExpression)["stack"].as_str().unwrap_or_default().to_owned();
+    let stack = |code: &str| {
+        error_of(code, LastExpression)["stack"].as_str().unwrap_or_default().to_owned()
+    };
     assert_eq!(
-        stack("const f = () => { try { null.x } catch (cause) {\n  throw new Error('outer', { cause }) } }\nf()"),
+        stack(
+            "const f = () => { try { null.x } catch (cause) {\n  throw new Error('outer', { cause }) } }\nf()"
+        ),
         "    at f (program.js:2:13)\n    at <anonymous> (program.js:3:1)\n  [cause]: TypeError: Cannot read properties of null (reading 'x')\n      at f (program.js:1:25)\n      at <anonymous> (program.js:3:1)"
     );
     assert_eq!(
@@ -292,12 +428,17 @@ fn causes_are_told_with_the_error() {
     );
     assert_eq!(
         stack("await Promise.any([Promise.reject(new Error('one')), Promise.reject(2)])"),
-        "  [errors]: [\n    Error: one\n        at <anonymous> (program.js:1:39),\n    2,\n  ]"
+        "    at <anonymous> (program.js:1:62)\n  [errors]: [\n    Error: one\n        at <anonymous> (program.js:1:39),\n    2,\n  ]"
     );
-    assert_eq!(stack("throw new Error('a', { cause: undefined })"), "    at <anonymous> (program.js:1:11)\n  [cause]: undefined");
+    assert_eq!(
+        stack("throw new Error('a', { cause: undefined })"),
+        "    at <anonymous> (program.js:1:31)\n  [cause]: undefined"
+    );
     // No code of the program's is run for it.
     assert_eq!(
-        stack("const e = new Error('a'); Object.defineProperty(e, 'cause', { get() { for (;;); } }); throw e"),
+        stack(
+            "const e = new Error('a'); Object.defineProperty(e, 'cause', { get() { for (;;); } }); throw e"
+        ),
         "    at <anonymous> (program.js:1:15)"
     );
 }
@@ -322,14 +463,32 @@ fn what_is_told_of_causes_is_bounded() {
 #[test]
 fn what_node_has_and_this_world_has_not_is_said_with_what_to_use() {
     for (code, says) in [
-        ("require('fs')", "require is not defined: there are no modules here; what is outside is reached through tools.*"),
-        ("process.env.HOME", "process is not defined: there is no process and no environment here; what is outside is reached through tools.*"),
-        ("Buffer.from('x')", "Buffer is not defined: use Uint8Array: TextEncoder and TextDecoder for texts"),
-        ("module.exports = 1", "module is not defined: a program is no module; it gives its value with `return`"),
+        (
+            "require('fs')",
+            "require is not defined: there are no modules here; what is outside is reached through tools.*",
+        ),
+        (
+            "process.env.HOME",
+            "process is not defined: there is no process and no environment here; what is outside is reached through tools.*",
+        ),
+        (
+            "Buffer.from('x')",
+            "Buffer is not defined: use Uint8Array: TextEncoder and TextDecoder for texts",
+        ),
+        (
+            "module.exports = 1",
+            "module is not defined: a program is no module; it gives its value with `return`",
+        ),
         ("new XMLHttpRequest()", "XMLHttpRequest is not defined: there is no network here"),
         ("window.x", "window is not defined: the global object is `globalThis`"),
-        ("await import('node:fs')", "import(\"node:fs\") is not available: there are no files and no processes here; what is outside is reached through tools.*"),
-        ("await import('zod')", "import(\"zod\") is not available: there are no modules here; what is outside is reached through tools.*"),
+        (
+            "await import('node:fs')",
+            "import(\"node:fs\") is not available: there are no files and no processes here; what is outside is reached through tools.*",
+        ),
+        (
+            "await import('zod')",
+            "import(\"zod\") is not available: there are no modules here; what is outside is reached through tools.*",
+        ),
     ] {
         let error = error_of(code, LastExpression);
         let message = error["message"].as_str().unwrap();
@@ -338,7 +497,9 @@ fn what_node_has_and_this_world_has_not_is_said_with_what_to_use() {
         assert!(error["stack"].as_str().unwrap().contains("program.js:1:"), "{code}: {error}");
     }
     assert_eq!(
-        value("[typeof process, typeof require, typeof Buffer, typeof module, 'process' in globalThis].join()"),
+        value(
+            "[typeof process, typeof require, typeof Buffer, typeof module, 'process' in globalThis].join()"
+        ),
         "\"undefined,undefined,undefined,undefined,false\""
     );
     // A name of the program's own is nobody else's.
@@ -354,7 +515,72 @@ fn journals_of_the_first_prelude_keep_the_engines_words() {
     assert_eq!(error("({}).a()")["message"], "not a function");
     assert_eq!(error("process.env")["message"], "process is not defined");
     assert_eq!(error("throw { code: 7 }")["message"], "[object Object]");
-    assert_eq!(error("throw new Error('a', { cause: 1 })")["stack"], "    at <anonymous> (program.js:1:11)");
+    assert_eq!(
+        error("throw new Error('a', { cause: 1 })")["stack"],
+        "    at <anonymous> (program.js:1:11)"
+    );
     let done = done(&Run { prelude: 1, ..Run::new("new Error('m').stack") });
     assert_eq!(done["result"], "    at <anonymous> (program.js:1:28)\n");
+}
+
+#[test]
+fn imports_decorators_and_computed_accessors_are_refused_with_what_to_write_instead() {
+    for (code, message) in [
+        (
+            "1;\nimport fs from 'node:fs'\nfs",
+            "a program cannot import modules: there are no files and no processes here; what is outside is reached through tools.* (2:1)",
+        ),
+        (
+            "import axios from 'axios'",
+            "a program cannot import modules: there is no network here; what is outside is reached through tools.* (1:1)",
+        ),
+        (
+            "import fs = require('fs')",
+            "a program cannot import modules: there are no files and no processes here; what is outside is reached through tools.* (1:1)",
+        ),
+        (
+            "const d = (v) => v\n@d class X {}",
+            "decorators are not supported: call the function with the class instead, as in `const Decorated = decorate(Plain)` (2:1)",
+        ),
+        (
+            "class X {\n  @d m() {}\n}",
+            "decorators are not supported: call the function after the class instead, as in `Type.prototype.method = decorate(Type.prototype.method)` (2:3)",
+        ),
+        (
+            "class X { accessor ['a'] = 1 }",
+            "an accessor cannot have a computed name: write a field, a getter and a setter instead (1:21)",
+        ),
+    ] {
+        let error = error_of(code, LastExpression);
+        assert_eq!(
+            (&error["name"], &error["message"]),
+            (&"SyntaxError".into(), &message.into()),
+            "{code}"
+        );
+    }
+    assert_eq!(value("'a@b.example'"), "\"a@b.example\"");
+}
+
+#[test]
+fn accessors_are_fields_with_a_getter_and_a_setter() {
+    for (code, expected) in [
+        (
+            "class A { accessor x = 1 }\nconst a = new A(); a.x += 1; [a.x, Object.keys(a), 'x' in A.prototype]",
+            "[2,[],true]",
+        ),
+        (
+            "class A { accessor x: number; static accessor y = 'y'\n  accessor 'a b' = 3; accessor #z = 4; accessor 5 = 6\n  get z() { return this.#z } }\nconst a = new A(); [a.x === undefined, A.y, a['a b'], a.z, a[5]]",
+            "[true,\"y\",3,4,6]",
+        ),
+        (
+            "class A { #accessor1 = 7; private accessor x = this.#accessor1 }\nclass B extends A {}\nnew B().x",
+            "7",
+        ),
+        (
+            "abstract class A { abstract accessor x: number; accessor y = () => { return 1 } }\nnew (class extends A {} as any)().y()",
+            "1",
+        ),
+    ] {
+        assert_eq!(value(code), expected, "{code}");
+    }
 }

@@ -30,7 +30,8 @@ pub(super) fn mark_at(source: &str, at: u32) -> u32 {
             end -= 1;
             continue;
         }
-        let start = bytes[..end].iter().rposition(|byte| !is_word(*byte)).map_or(0, |before| before + 1);
+        let start =
+            bytes[..end].iter().rposition(|byte| !is_word(*byte)).map_or(0, |before| before + 1);
         if begins_word(bytes[start]) {
             return start as u32;
         }

@@ -4,8 +4,8 @@
     reason = "the syntax tree is oxc's: what is not named here notes nothing"
 )]
 
-use crate::prepare::skip_trivia;
 use super::{Body, PatternKind, Search, Wanted, literal_kind};
+use crate::prepare::skip_trivia;
 use oxc_ast::ast::*;
 use oxc_ast_visit::{Visit, walk};
 use oxc_span::GetSpan as _;
@@ -109,7 +109,9 @@ impl Search<'_, '_> {
     fn operator(&mut self, it: &BinaryExpression<'_>) {
         let text = match (self.wanted, it.operator) {
             (Wanted::In, BinaryOperator::In) => {
-                let (Some(key), Some(object)) = (self.name(&it.left), self.name(&it.right)) else { return };
+                let (Some(key), Some(object)) = (self.name(&it.left), self.name(&it.right)) else {
+                    return;
+                };
                 let key = key.trim_matches('"').to_owned();
                 format!("Cannot use 'in' operator to search for '{key}' in {object}")
             }
@@ -216,7 +218,10 @@ impl<'a> Visit<'a> for Search<'_, '_> {
 
     fn visit_unary_expression(&mut self, it: &UnaryExpression<'a>) {
         walk::walk_unary_expression(self, it);
-        if it.operator == UnaryOperator::Delete && matches!(self.wanted, Wanted::Delete) && self.is_here() {
+        if it.operator == UnaryOperator::Delete
+            && matches!(self.wanted, Wanted::Delete)
+            && self.is_here()
+        {
             let member = it.argument.as_member_expression();
             let property = member.and_then(|it| it.static_property_name());
             let object = member.and_then(|it| self.name(it.object()));
@@ -320,7 +325,8 @@ impl<'a> Visit<'a> for Search<'_, '_> {
 
     fn visit_class_heritage(&mut self, it: &ClassHeritage<'a>) {
         self.visit_expression(&it.expression);
-        if matches!(self.wanted, Wanted::ClassHeritage) && self.is_here()
+        if matches!(self.wanted, Wanted::ClassHeritage)
+            && self.is_here()
             && let Some(name) = self.name(&it.expression)
         {
             let text = format!("Class extends value {name} is not a constructor or null");
