@@ -243,6 +243,16 @@ fn a_thrown_error_says_what_and_where() {
 }
 
 #[test]
+fn an_error_names_what_is_wrong_and_a_failed_call_has_its_line() {
+    let run = eval("const list = { items: null };\nlist.first().map(String)");
+    let expected =
+        "error: TypeError: list.first is not a function\n    at <anonymous> (program.js:2:1)\n";
+    assert_eq!((run.exit, run.stderr.as_str()), (Some(1), expected));
+    let run = eval("const message = 'no luck';\nawait tools.demo.fail({ message })");
+    assert!(run.stderr.contains("no luck\n    at <anonymous> (program.js:2:"), "{}", run.stderr);
+}
+
+#[test]
 fn a_syntax_error_is_the_programs_failure() {
     let run = eval("return (");
     assert_eq!((run.exit, run.stdout.as_str()), (Some(1), ""));

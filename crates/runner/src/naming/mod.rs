@@ -117,10 +117,8 @@ impl ProgramSource {
             found.retain(|found| !known.has(&found.text));
         }
         found.dedup_by(|a, b| a.text == b.text);
-        match wanted {
-            Wanted::Call | Wanted::Destructure if found.len() > ALTERNATIVES_MAX => vec![],
-            _ => found,
-        }
+        let is_unclear = wanted.names_all() && found.len() > ALTERNATIVES_MAX;
+        if is_unclear { vec![] } else { found }
     }
 
     /// `import("fs")` is refused without a stack: its place is that of the only such expression.

@@ -4,6 +4,10 @@
 //! of `new` and of `throw`, the right side of an operator and the beginning of an expression that is a statement; an error's
 //! place is the last one that was noted before the operation that failed. [`Search`] walks a program in the order in which
 //! the engine compiles it, notes the same places, and finds the operations that follow a given one.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the syntax tree is oxc's: what is not named here is not asked for"
+)]
 
 mod marks;
 mod visit;
@@ -60,6 +64,11 @@ pub(super) enum Wanted<'m> {
 impl Wanted<'_> {
     pub(super) const fn is_call(&self) -> bool {
         matches!(self, Self::Call)
+    }
+
+    /// Whether all operations that have the place are named: the error may be that of each of them.
+    pub(super) const fn names_all(&self) -> bool {
+        matches!(self, Self::Call | Self::Destructure)
     }
 }
 
@@ -313,9 +322,8 @@ pub(super) fn imports(program: &Program<'_>, specifier: &str) -> Vec<usize> {
 
 /// Where the last statement begins that returns from the program itself.
 pub(super) fn last_return(program: &Program<'_>) -> Option<usize> {
-    let returns = program.body.iter().rev().find_map(|statement| match statement {
+    program.body.iter().rev().find_map(|statement| match statement {
         Statement::ReturnStatement(it) => Some(it.span.start as usize),
         _ => None,
-    });
-    returns
+    })
 }
