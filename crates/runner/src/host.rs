@@ -39,6 +39,8 @@ pub(crate) struct Host {
     pub(crate) shifts: RefCell<Shifts>,
     /// The program that runs, to name what is wrong in it; `None` where nothing is named.
     pub(crate) program: RefCell<Option<ProgramSource>>,
+    /// The frames of the error that was named last.
+    pub(crate) named_frames: RefCell<String>,
     /// Where the outstanding calls were made.
     pub(crate) call_sites: RefCell<CallSites>,
     /// Whether the lines that run are the user's own.
@@ -104,6 +106,7 @@ impl Host {
             described: RefCell::default(),
             shifts: RefCell::default(),
             program: RefCell::default(),
+            named_frames: RefCell::default(),
             call_sites: RefCell::default(),
             has_users_lines: Cell::default(),
             is_looking: Cell::default(),
@@ -129,6 +132,7 @@ impl Host {
             described,
             shifts,
             program,
+            named_frames,
             call_sites,
             has_users_lines,
             is_looking,
@@ -148,6 +152,7 @@ impl Host {
         described.take();
         shifts.take();
         program.take();
+        named_frames.take();
         call_sites.take();
         has_users_lines.take();
         is_looking.take();
@@ -317,6 +322,9 @@ impl Host {
             return Some(format!("the arguments are larger than {PAYLOAD_BYTES_MAX} bytes"));
         };
         if let Some(desk) = self.desk.get() {
+            if let Some(stack) = self.stack(ctx) {
+                self.call_sites.borrow_mut().insert(CallId(id), &stack);
+            }
             desk.call(&self.outbox, id, path.as_str(), input);
             return None;
         }

@@ -103,8 +103,8 @@
     if (typeof own === "string") return { __proto__: null, message, frames: host.frames(own) };
     if (!isEngines(raw)) return { __proto__: null, message, frames: typeof raw === "string" ? host.frames(raw) : "" };
     // What a tool said is not the engine's.
-    const named = host.named(weakGet(ours, error) === undefined ? name : "", message, raw);
-    return { __proto__: null, message: named[0], frames: named[1] };
+    const said = host.named(weakGet(ours, error) === undefined ? name : "", message, raw);
+    return { __proto__: null, message: said, frames: host.namedFrames() };
   };
 
   const headerOf = (name, message) => (message === "" ? name : name === "" ? message : name + ": " + message);
@@ -187,7 +187,8 @@
       host.described(code, isOurs, textOr(UNSHOWN, () => kit.load("show").show(error, undefined)), "", "");
       return;
     }
-    const message = textOr(textOr(UNSHOWN, () => NativeString(error)), () => error.message);
+    let message = textOr(undefined, () => error.message);
+    if (message === undefined) message = textOr(UNSHOWN, () => NativeString(error));
     const name = textOr("", () => error.name);
     let said = { __proto__: null, message, frames: "" };
     try {

@@ -17,6 +17,7 @@ use crate::prepare;
 use crate::session::{PROGRAM_FILE_NAME, millis};
 use crate::world::World;
 use desk::say;
+use lifecycle::CallId;
 use protocols::execbox::MESSAGE_BYTES_MAX;
 use protocols::execbox::session::{
     Complete, Completed, Ended, Eval, Fire, FromSession, Invoke, Now, Open, Settle, Settled,
@@ -362,7 +363,10 @@ impl<'s, 'js> Evaluator<'s, 'js> {
     }
 
     fn settle(&mut self, settle: &Settle<'_>) {
-        let Some(task) = self.desk.calls.borrow_mut().remove(&settle.call) else { return };
+        let task = self.desk.calls.borrow_mut().remove(&settle.call);
+        let failed = task.is_some() && matches!(settle.outcome, Settled::Failed(_));
+        self.world.host.call_sites.borrow_mut().settle(CallId(settle.call), failed);
+        let Some(task) = task else { return };
         self.desk.turn_of(task);
         self.turn(settle.now);
         let settled = match &settle.outcome {

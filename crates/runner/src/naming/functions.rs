@@ -2,8 +2,8 @@
 
 use super::{NamedError, ProgramSource};
 use crate::host::Host;
+use rquickjs::Object;
 use rquickjs::prelude::Func;
-use rquickjs::{Array, Ctx, Object};
 use std::rc::Rc;
 
 /// Adds to the host's functions what the prelude's errors are made with.
@@ -11,14 +11,14 @@ pub(crate) fn add_to<'js>(functions: &Object<'js>, host: &Rc<Host>) -> rquickjs:
     let it = Rc::clone(host);
     functions.set(
         "named",
-        Func::new(move |ctx: Ctx<'js>, name: String, message: String, stack: String| {
+        Func::new(move |name: String, message: String, stack: String| {
             let NamedError { message, frames } = named(&it, &name, &message, &stack);
-            let pair = Array::new(ctx)?;
-            pair.set(0, message)?;
-            pair.set(1, frames)?;
-            rquickjs::Result::Ok(pair)
+            *it.named_frames.borrow_mut() = frames;
+            message
         }),
     )?;
+    let it = Rc::clone(host);
+    functions.set("namedFrames", Func::new(move || it.named_frames.take()))?;
     let it = Rc::clone(host);
     functions.set("isLooking", Func::new(move || it.is_looking.get()))?;
     let it = Rc::clone(host);

@@ -28,9 +28,6 @@ pub(crate) const PRELUDE_VERSION_MIN: u32 = 2;
 /// Largest program that is read again to name an expression in it.
 const NAMED_TEXT_BYTES_MAX: usize = 256 << 10;
 
-/// Most expressions that are named where the error's place fits several.
-const ALTERNATIVES_MAX: usize = 3;
-
 /// A program that runs, and where its text lies in the text that the engine compiled.
 #[derive(Debug)]
 pub(crate) struct ProgramSource {
@@ -100,6 +97,9 @@ impl ProgramSource {
             Phrase::Import(specifier) => return self.name_import(specifier),
             Phrase::Operation(wanted) => wanted,
         };
+        if matches!(wanted, Wanted::NewError { .. }) && self.is_at_class(top) {
+            return (None, None);
+        }
         let found = self.search(&wanted, top);
         let place = found.first().map(|found| found.at);
         let names: Vec<&str> = found.iter().map(|found| found.text.as_str()).collect();
@@ -116,9 +116,21 @@ impl ProgramSource {
             let known = known::KnownFunctions::of(&program);
             found.retain(|found| !known.has(&found.text));
         }
-        found.dedup_by(|a, b| a.text == b.text);
-        let is_unclear = wanted.names_all() && found.len() > ALTERNATIVES_MAX;
+        if wanted.is_call() {
+            found.dedup_by(|a, b| a.text == b.text);
+        }
+        let n_max = wanted.names_max().unwrap_or(usize::MAX);
+        let is_unclear = found.len() > n_max;
         if is_unclear { vec![] } else { found }
+    }
+
+    /// Whether an error has the place of its class: then there is nothing to look for.
+    fn is_at_class(&self, top: &StackTop<'_>) -> bool {
+        let at = top.user.and_then(|frame| self.engine_place(frame).offset);
+        let text = self.text.as_deref().unwrap_or_default();
+        let rest = at.and_then(|at| text.get(at..)).unwrap_or_default();
+        let word = rest.find(|c: char| !c.is_ascii_alphanumeric()).map_or(rest, |end| &rest[..end]);
+        word.ends_with("Error")
     }
 
     /// `import("fs")` is refused without a stack: its place is that of the only such expression.
@@ -137,11 +149,8 @@ impl ProgramSource {
 
     fn engine_place(&self, frame: Frame<'_>) -> EnginePlace {
         let column = unmarked_column(&self.marks, frame.line, frame.column);
-        EnginePlace {
-            line: frame.line,
-            is_at_margin: column == 1,
-            offset: self.offset(frame.line, column),
-        }
+        let margin = (column == 1).then(|| self.line_bytes(frame.line)).flatten();
+        EnginePlace { margin, offset: self.offset(frame.line, column) }
     }
 
     /// The byte of the program at a place of the compiled text, without its marks; `None` before the program.
@@ -158,6 +167,13 @@ impl ProgramSource {
             line_start(text, line)? + column.checked_sub(1)?
         };
         (at <= text.len()).then_some(at)
+    }
+
+    /// Where a line begins and ends.
+    fn line_bytes(&self, line: usize) -> Option<(usize, usize)> {
+        let text = self.text.as_deref()?;
+        let start = line_start(text, line)?;
+        Some((start, text[start..].find('\n').map_or(text.len(), |length| start + length)))
     }
 
     /// Line and column as the user counts them, in characters and without what was put in.

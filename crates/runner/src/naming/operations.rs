@@ -19,6 +19,9 @@ use oxc_ast::ast::*;
 use oxc_ast_visit::{Visit, walk};
 use oxc_span::GetSpan as _;
 
+/// Most expressions that are named where the error's place fits several.
+const ALTERNATIVES_MAX: usize = 3;
+
 /// The operation that a message is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted<'m> {
@@ -59,6 +62,10 @@ pub(super) enum Wanted<'m> {
     In,
     InstanceOf,
     ClassHeritage,
+    /// `new Error(…)`, whose place is that of the last name among its arguments.
+    NewError {
+        class: &'m str,
+    },
 }
 
 impl Wanted<'_> {
@@ -66,18 +73,32 @@ impl Wanted<'_> {
         matches!(self, Self::Call)
     }
 
-    /// Whether all operations that have the place are named: the error may be that of each of them.
-    pub(super) const fn names_all(&self) -> bool {
-        matches!(self, Self::Call | Self::Destructure)
+    /// Most operations that may have the place for anything to be said, where the error may be that of each of them.
+    pub(super) const fn names_max(&self) -> Option<usize> {
+        match self {
+            Self::Call | Self::Destructure => Some(ALTERNATIVES_MAX),
+            Self::NewError { .. } => Some(1),
+            Self::Callback { .. }
+            | Self::Iterate { .. }
+            | Self::IteratedArgument { .. }
+            | Self::Read { .. }
+            | Self::Write { .. }
+            | Self::Assign { .. }
+            | Self::Extend
+            | Self::SetWithoutSetter
+            | Self::Delete
+            | Self::In
+            | Self::InstanceOf
+            | Self::ClassHeritage => None,
+        }
     }
 }
 
 /// A place as the engine names it, without what was put into the program.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EnginePlace {
-    pub(super) line: usize,
-    /// Whether the column is 1: also that of functions in which nothing is noted.
-    pub(super) is_at_margin: bool,
+    /// The bytes of its line where the column is 1, which is also that of functions in which nothing is noted.
+    pub(super) margin: Option<(usize, usize)>,
     /// The byte of the program; `None` before its text.
     pub(super) offset: Option<usize>,
 }
@@ -134,13 +155,13 @@ impl<'s, 'w> Search<'s, 'w> {
     /// Whether an operation that is done now has the place.
     fn is_here(&self) -> bool {
         let body = self.bodies.last().expect("the program's own body is never left");
-        let EnginePlace { line, is_at_margin, offset } = self.place;
+        let EnginePlace { margin, offset } = self.place;
         match (body.noted, body.start) {
             (Some(noted), _) => offset == Some(noted as usize),
             (None, None) => offset.is_none(),
             (None, Some(start)) => {
                 offset == Some(mark_at(self.source, start) as usize)
-                    || (is_at_margin && line_of(self.source, start) == line)
+                    || margin.is_some_and(|(from, to)| (from..to).contains(&(start as usize)))
             }
         }
     }
@@ -154,10 +175,17 @@ impl<'s, 'w> Search<'s, 'w> {
     }
 
     fn called(&mut self, callee: &Expression<'_>, arguments: &[Argument<'_>], is_new: bool) {
-        if !self.is_here() || makes_an_error(callee) {
+        let at = callee.span().start;
+        if !self.is_here() {
             return;
         }
-        let at = callee.span().start;
+        if makes_an_error(callee) {
+            if matches!(*self.wanted, Wanted::NewError { class } if last_name(callee) == Some(class))
+            {
+                self.add(at, "");
+            }
+            return;
+        }
         let text = match *self.wanted {
             Wanted::Call => {
                 let ending = if is_new { "is not a constructor" } else { "is not a function" };
@@ -294,10 +322,6 @@ fn last_name<'e>(callee: &'e Expression<'_>) -> Option<&'e str> {
         Expression::ParenthesizedExpression(it) => last_name(&it.expression),
         _ => None,
     }
-}
-
-fn line_of(source: &str, at: u32) -> usize {
-    source[..source.floor_char_boundary(at as usize)].matches('\n').count() + 1
 }
 
 /// Where modules of this name are imported.

@@ -15,13 +15,24 @@ pub(super) enum Phrase<'m> {
 }
 
 /// `None` where the engine's own words are as good.
-pub(super) fn phrase<'m>(name: &str, message: &'m str, top: &StackTop<'m>) -> Option<Phrase<'m>> {
+pub(super) fn phrase<'m>(
+    name: &'m str,
+    message: &'m str,
+    top: &StackTop<'m>,
+) -> Option<Phrase<'m>> {
     match name {
         "TypeError" => type_error(message, top),
         "ReferenceError" => reference_error(message),
         "RangeError" => range_error(message, top),
         _ => None,
     }
+    .or_else(|| new_error(name, top))
+}
+
+/// An error that the program made: only its place is looked for.
+fn new_error<'m>(name: &'m str, top: &StackTop<'m>) -> Option<Phrase<'m>> {
+    let is_one = top.native.is_none() && top.user.is_some() && name.ends_with("Error");
+    is_one.then_some(Phrase::Operation(Wanted::NewError { class: name }))
 }
 
 fn type_error<'m>(message: &'m str, top: &StackTop<'m>) -> Option<Phrase<'m>> {
@@ -136,6 +147,7 @@ pub(super) fn sentence(wanted: &Wanted<'_>, found: &[&str]) -> Option<String> {
         }
         Wanted::Callback { .. } => format!("{} is not a function", first?),
         Wanted::Destructure => destructured(found)?,
+        Wanted::NewError { .. } => return None,
         Wanted::Assign { .. }
         | Wanted::Extend
         | Wanted::SetWithoutSetter

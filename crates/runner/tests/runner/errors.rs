@@ -154,6 +154,15 @@ fn an_error_is_reported_where_it_happened() {
 }
 
 #[test]
+fn an_error_that_the_program_made_is_where_it_was_made() {
+    check(&[
+        ("throw new TypeError(\n  'm' + key,\n  { cause: o })", "TypeError: mk", "1:11"),
+        ("const fail = (m) => { throw Error(m) }\nfail(key)", "Error: k", "1:29"),
+        ("throw new Error(missing)", "ReferenceError: missing is not defined", "1:17"),
+    ]);
+}
+
+#[test]
 fn what_cannot_be_destructured_is_named() {
     let of = |what: &str| format!("TypeError: Cannot destructure {what}");
     check(&[
@@ -432,7 +441,7 @@ fn causes_are_told_with_the_error() {
     );
     assert_eq!(
         stack("throw new Error('a', { cause: undefined })"),
-        "    at <anonymous> (program.js:1:31)\n  [cause]: undefined"
+        "    at <anonymous> (program.js:1:11)\n  [cause]: undefined"
     );
     // No code of the program's is run for it.
     assert_eq!(

@@ -3,6 +3,9 @@
 /// The place of a token of which none is claimed: no error has it.
 const UNKNOWN: u32 = u32::MAX;
 
+/// How far before a token its place is looked for: a text without blanks would else be read again for each token.
+const SCAN_BYTES_MAX: usize = 512;
+
 /// The byte whose column the token at `at` is given.
 pub(super) fn mark_at(source: &str, at: u32) -> u32 {
     let bytes = source.as_bytes();
@@ -10,14 +13,17 @@ pub(super) fn mark_at(source: &str, at: u32) -> u32 {
     if bytes.get(at).is_some_and(|byte| begins_word(*byte)) {
         return at as u32;
     }
-    let mut end = at;
+    let (mut end, floor) = (at, at.saturating_sub(SCAN_BYTES_MAX));
     while let Some(byte) = end.checked_sub(1).map(|last| bytes[last]) {
+        if end <= floor {
+            return UNKNOWN;
+        }
         if byte.is_ascii_whitespace() || bytes[..end].ends_with(b"*/") {
             return end as u32;
         }
         if matches!(byte, b'"' | b'\'') {
-            match text_start(&bytes[..end - 1], byte) {
-                Some(start) => end = start,
+            match text_start(&bytes[floor..end - 1], byte) {
+                Some(start) => end = floor + start,
                 None => return UNKNOWN,
             }
             continue;
