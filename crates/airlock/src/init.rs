@@ -53,7 +53,7 @@ pub(crate) fn init(args: &Args) -> Exit {
         None => TEMPLATE.to_owned(),
         Some(Ok(text)) => text,
         Some(Err(why)) => {
-            print::note(&why);
+            print::error(&why);
             return Exit::Usage;
         }
     };

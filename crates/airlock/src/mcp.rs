@@ -81,7 +81,7 @@ pub(crate) fn mcp(args: Args) -> Exit {
         match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
             Ok(runtime) => runtime,
             Err(error) => {
-                print::note(&error.to_string());
+                print::error(&error.to_string());
                 return Exit::Fault;
             }
         };
@@ -91,7 +91,7 @@ pub(crate) fn mcp(args: Args) -> Exit {
     match ended {
         Ok(()) => Exit::Good,
         Err(why) => {
-            print::note(&why);
+            print::error(&why);
             Exit::Failed
         }
     }

@@ -127,7 +127,7 @@ fn by_default_an_agent_cannot_approve_its_own_write() {
     let paused = agent.execute(WRITE);
     let id = paused["structuredContent"]["executionId"].as_str().unwrap().to_owned();
     assert_eq!(paused["structuredContent"]["status"], "user_approval_required", "{paused}");
-    let page = format!("{}/resume/{id}", served.url);
+    let page = format!("{}/resume/{id}?mcp_session_id=none", served.url);
     assert_eq!(paused["structuredContent"]["approvalUrl"], page);
     let tried =
         agent.call("resume", &json!({ "executionId": id, "action": "accept", "content": "{}" }));
@@ -172,9 +172,9 @@ fn a_dialog_counts_from_client_on_whatever_its_schema_and_whatever_the_scopes() 
                     assert_eq!(status, "user_approval_required", "{name}: {told}");
                     let id = told["structuredContent"]["executionId"].as_str().unwrap();
                     assert_eq!(dialog["mode"], "url", "{name}: {dialog}");
-                    // Executor's pages read the session from the address.
                     let page = format!("{}/resume/{id}?mcp_session_id=", served.url);
-                    assert!(dialog["url"].as_str().unwrap().starts_with(&page), "{dialog}");
+                    let session = dialog["url"].as_str().unwrap().strip_prefix(&page);
+                    assert_eq!(session.map(str::len), Some(36), "{name}: {dialog}");
                     let open =
                         served.client("admin").get(&format!("/api/executions/{id}/questions"));
                     assert_eq!(open.json()["questions"].as_array().unwrap().len(), 1, "{name}");
@@ -307,7 +307,8 @@ fn whoever_may_not_answer_reads_nothing_that_answers() {
         advises_nothing(&paused.to_string());
         let id = paused["structuredContent"]["executionId"].as_str().unwrap();
         let page = format!("https://airlock.example/resume/{id}");
-        assert_eq!(paused["structuredContent"]["approvalUrl"], page, "the public address");
+        let shown_page = format!("{page}?mcp_session_id=none");
+        assert_eq!(paused["structuredContent"]["approvalUrl"], shown_page, "the public address");
         let uri = json!({ "uri": format!("airlock://executions/{id}") });
         let paths = ["", "/questions", "/events", "/result"];
         let read = paths.map(|path| run.get(&format!("/api/executions/{id}{path}")).body);

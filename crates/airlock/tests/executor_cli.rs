@@ -16,6 +16,7 @@ use served::{Client, airlock};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 
 const VERSION: &str = "1.5.9";
 const BINARY: &str = "node_modules/executor-linux-x64/bin/executor";
@@ -91,7 +92,7 @@ fn a_link_named_executor_prints_and_exits_as_the_published_command_line() {
     let server = Server::start(&folder.path().join("data"));
     let published = Cli { binary, home: folder.path().join("home"), url: server.url.clone() };
     let ours = Cli { binary: link(folder.path()), ..published.clone() };
-    let same: [&[&str]; 10] = [
+    let same: [&[&str]; 14] = [
         &["call", "demo", "add", r#"{"a":1,"b":2}"#],
         &["call", "demo.echo", r#"{"message":{"b":1,"a":[2]}}"#],
         &["call", "demo", "fail", r#"{"message":"no luck"}"#],
@@ -102,6 +103,10 @@ fn a_link_named_executor_prints_and_exits_as_the_published_command_line() {
         &["tools", "describe", "demo.add"],
         &["call", "demo", "--help"],
         &["call", "nowhere", "--help"],
+        &["call", "no", "such", "--help", "--limit", "1"],
+        &["call", "demo", "nowhere", "--help"],
+        &["call", "demo", "add", "more", "--help"],
+        &["call", "demo", "--help", "--limit", "2"],
     ];
     for words in same {
         assert_eq!(ours.says(words), published.says(words), "{words:?}");
@@ -283,16 +288,16 @@ fn a_link_to_the_page_names_the_mcp_session_and_resume_waits_for_the_decision() 
         ];
         admin.send("POST", "/mcp?elicitation_mode=browser", &headers, &message.to_string())
     };
-    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
-    let session = ask("", hello).header("mcp-session-id").expect("a session").to_owned();
-    ask(&session, json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    // Outside native mode there are no sessions. A client that names one finds the name in the links.
+    let session = "session-of-the-client";
     let call = |id: u32, tool: &str, args: Value| {
         json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call",
             "params": { "name": tool, "arguments": args, "_meta": { "progressToken": id } } })
     };
     let code = json!({ "code": "return await tools.demo.ask({ text: 'x' })" });
-    let asked = ask(&session, call(2, "execute", code)).body;
+    let without = ask("", call(1, "execute", code.clone())).body;
+    assert!(without.contains("?mcp_session_id=none"), "{without}");
+    let asked = ask(session, call(2, "execute", code)).body;
     let after = asked.split("/resume/").nth(1).unwrap_or_else(|| panic!("no link: {asked}"));
     let question = after.split('?').next().unwrap().to_owned();
     let link = format!("/resume/{question}?mcp_session_id={session}");
@@ -300,18 +305,18 @@ fn a_link_to_the_page_names_the_mcp_session_and_resume_waits_for_the_decision() 
 
     let waited = std::thread::scope(|scope| {
         let resume = call(3, "resume", json!({ "executionId": question }));
-        let waiting = scope.spawn(|| ask(&session, resume).body);
+        let waiting = scope.spawn(|| ask(session, resume).body);
         let path = format!("/api/mcp-sessions/{session}/executions/{question}/resume");
         assert_eq!(admin.post(&path, r#"{"action":"accept"}"#).status, 200);
         waiting.join().unwrap()
     });
     assert!(waited.contains(r#""approved":true"#), "{waited}");
     let missing = call(4, "resume", json!({ "executionId": "exec_nope" }));
-    let missing = ask(&session, missing).body;
+    let missing = ask(session, missing).body;
     assert!(missing.contains("No paused execution: exec_nope"), "{missing}");
-    let tools = ask(&session, json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/list" })).body;
+    let tools = ask(session, json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/list" })).body;
     assert!(tools.contains("\"Execute TypeScript in a sandboxed runtime"), "{tools}");
-    let skill = ask(&session, call(6, "skills", json!({ "name": "execute" }))).body;
+    let skill = ask(session, call(6, "skills", json!({ "name": "execute" }))).body;
     assert!(
         skill.contains("Execute TypeScript in a sandboxed runtime")
             && skill.contains("## Workflow"),
@@ -418,6 +423,47 @@ fn built_in_tools_and_search_results_have_executors_shape() {
         "return (await tools.describe.tool({ path: 'executor.coreTools.connections.list' })).path",
     );
     assert_eq!(told, "executor.coreTools.connections.list");
+}
+
+#[test]
+fn the_tools_of_executor_itself_answer_in_its_members() {
+    let house = House::with("");
+    add_things(&house);
+    let core = |call: &str| house.run(&format!("return await tools.executor.coreTools.{call}"));
+    let row = json!({
+        "owner": "org", "name": "main", "integration": "things", "template": "none", "provider": "vault",
+        "address": "tools.things.org.main", "description": null, "identityLabel": null, "expiresAt": null,
+        "oauthClient": null, "oauthClientOwner": null, "oauthScope": null,
+    });
+    assert_eq!(
+        core("connections.list({})"),
+        json!({ "ok": true, "data": { "connections": [row] } })
+    );
+    let sources = core("integrations.list({})")["data"]["integrations"].clone();
+    let things = sources.as_array().unwrap().iter().find(|source| source["slug"] == "things");
+    assert_eq!(things.unwrap()["description"], things.unwrap()["name"], "{sources}");
+    let approved = |call: &str| {
+        let code = format!("return await tools.executor.coreTools.{call}");
+        let asked = house.admin().execute(&code).question();
+        house.admin().resume(&asked, "accept").json()["structured"]["result"]["data"].clone()
+    };
+    assert_eq!(approved("policies.list({})"), json!({ "policies": [] }));
+
+    // What such a tool refuses is a value, as what it returns.
+    let error = |call: &str| core(call)["error"].clone();
+    let unknown = error("connections.lst({})");
+    assert_eq!(unknown["code"], "tool_not_found");
+    let message = unknown["message"].as_str().unwrap();
+    assert!(message.starts_with("Tool not found: executor.coreTools.connections.lst"), "{message}");
+    assert_eq!(unknown["details"]["suggestions"][0], "executor.coreTools.connections.list");
+    assert_eq!(error("connections.create({ name: 1 })")["code"], "invalid_tool_arguments");
+    let path = "executor.coreTools.connections.list";
+    let block = json!({ "owner": "org", "pattern": path, "action": "block" });
+    assert_eq!(house.admin().post("/api/policies", &block.to_string()).status, 200);
+    let details = json!({ "_tag": "ToolBlockedError", "address": path });
+    let message = format!("Tool blocked by policy: {path}");
+    let blocked = json!({ "code": "tool_blocked", "message": message, "details": details });
+    assert_eq!(error("connections.list({})"), blocked);
 }
 
 #[test]
@@ -536,7 +582,13 @@ impl Drop for Server {
     }
 }
 
+/// The published binary. Tests of this file run side by side: one of them installs it, and the others wait.
 fn installed() -> Option<PathBuf> {
+    static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
+    INSTALLED.get_or_init(install).clone()
+}
+
+fn install() -> Option<PathBuf> {
     let exe = std::env::current_exe().unwrap();
     let folder = exe.ancestors().nth(3).unwrap().join(format!("executor-{VERSION}"));
     let binary = folder.join(BINARY);

@@ -127,7 +127,8 @@ fn looking_at_an_address_asks_and_reveals_no_more_than_whether_a_description_is_
             for url in [&page, &closed, &absent, &silent] {
                 scope.spawn(move || {
                     let code = format!("return await tools.{tool}({{ url: {} }})", json!(url));
-                    assert_eq!(approved(&code), json!({ "ok": true, "data": [] }), "{tool} {url}");
+                    let nothing = json!({ "ok": true, "data": { "results": [] } });
+                    assert_eq!(approved(&code), nothing, "{tool} {url}");
                 });
             }
         }
@@ -139,7 +140,7 @@ fn looking_at_an_address_asks_and_reveals_no_more_than_whether_a_description_is_
         json!(url)
     );
     let found = approved(&detect);
-    assert_eq!(found["data"][0]["kind"], "openapi", "{found}");
+    assert_eq!(found["data"]["results"][0]["kind"], "openapi", "{found}");
     assert!(!found.to_string().contains("Things"), "nothing that was read there: {found}");
     let mut told = vec![];
     for url in [&page, &closed, &absent] {

@@ -206,7 +206,7 @@ fn a_server_that_cannot_start_is_told_of() {
     let output = airlock(&["mcp", "--data-dir"]).arg(&file).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.starts_with("airlock: could not use "), "{said}");
+    assert!(said.starts_with("error: could not use "), "{said}");
 }
 
 /// A verb of `airlock mcp` in a home of its own, and what it printed.
@@ -299,7 +299,8 @@ fn a_file_that_cannot_be_edited_is_left_alone_and_no_token_is_minted() {
     for odd in ["{ mine: 1 }", "[]", r#"{"mcpServers": 1}"#] {
         fs::write(&file, odd).unwrap();
         let (is_good, said) = install(home.path(), &["cursor"]);
-        assert!(!is_good && said.contains("is left alone"), "{said}");
+        assert!(!is_good && said.starts_with("error: "), "{said}");
+        assert!(said.contains("is left alone"), "{said}");
         assert_eq!(fs::read_to_string(&file).unwrap(), odd);
     }
     assert!(!home.path().join(".airlock/tokens/cursor").exists());

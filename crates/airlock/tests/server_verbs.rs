@@ -319,5 +319,10 @@ fn every_error_begins_alike_and_says_what_happened() {
         assert!(lines[0].contains(says), "{words:?} {failed:?}");
         assert!(!lines[0].contains("error: Error:"), "{words:?} {failed:?}");
     }
+    let output =
+        airlock(&["init", "--print", "--from-executor", "missing.jsonc"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("error: ") && said.contains("missing.jsonc"), "{said}");
     drop(served);
 }

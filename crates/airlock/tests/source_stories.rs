@@ -215,7 +215,8 @@ fn a_program_manages_policies_only_with_a_person_and_no_policy_approves_that() {
     assert_eq!(asked.json()["status"], "paused", "{asked:?}");
     let done = admin.resume(&asked.question(), "accept").json();
     assert_eq!(done["structured"]["result"]["data"]["pattern"], "demo.*", "{done}");
-    let asked = admin.execute("return (await tools.executor.coreTools.policies.list()).data");
+    let asked =
+        admin.execute("return (await tools.executor.coreTools.policies.list()).data.policies");
     let listed = admin.resume(&asked.question(), "accept").json();
     let listed = &listed["structured"]["result"];
     assert_eq!(listed.as_array().unwrap().len(), 2, "{listed}");
@@ -227,6 +228,7 @@ fn a_program_manages_policies_only_with_a_person_and_no_policy_approves_that() {
     let named = json!({ "owner": "user", "pattern": create, "action": "approve" }).to_string();
     admin.post("/api/policies", &named);
     assert_eq!(house.verdict(create), "ask", "not even an exact name replaces an answer");
-    let cards = house.run("return (await tools.executor.coreTools.integrations.list()).data");
+    let cards =
+        house.run("return (await tools.executor.coreTools.integrations.list()).data.integrations");
     assert!(cards.as_array().unwrap().iter().any(|card| card["slug"] == "management"), "{cards}");
 }

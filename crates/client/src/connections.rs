@@ -30,6 +30,7 @@ pub struct NewConnection {
     pub template: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Value>,

@@ -2,6 +2,7 @@
 
 use crate::config::{Connection, File, Source};
 use crate::proof::{Held, Key, Trust};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::Mutex;
@@ -39,6 +40,26 @@ pub struct ConnectionView {
     pub template: String,
     /// What people read.
     pub description: Option<String>,
+}
+
+impl ConnectionView {
+    /// What clients and programs read about it, in the members of Executor's connections. It has no secret.
+    pub fn row(&self) -> Value {
+        json!({
+            "owner": self.owner,
+            "name": self.name,
+            "integration": self.integration,
+            "template": self.template,
+            "provider": "vault",
+            "address": format!("tools.{}.{}.{}", self.integration, self.owner, self.name),
+            "description": self.description,
+            "identityLabel": null,
+            "expiresAt": null,
+            "oauthClient": null,
+            "oauthClientOwner": null,
+            "oauthScope": null,
+        })
+    }
 }
 
 impl Known {

@@ -175,6 +175,10 @@ impl Source for Management {
         LIST.iter().map(tool).collect()
     }
 
+    fn is_enveloped(&self) -> bool {
+        true
+    }
+
     fn compose_question(&self, tool: &ToolPath, args: &Json) -> Option<Result<String, Json>> {
         let args: Value = serde_json::from_str(args.text()).unwrap_or(Value::Null);
         let policies = self.0.0.setup.engine.policies();
@@ -225,9 +229,10 @@ async fn perform(sources: &Sources, tool: &str, args: &Value) -> Result<Value, T
         Ok(changed(&sources.add(&slug("slug")?, spec, true).await?))
     };
     match tool {
-        "executor.coreTools.integrations.list" => Ok(cards(sources)),
+        "executor.coreTools.integrations.list" => Ok(json!({ "integrations": cards(sources) })),
         "executor.coreTools.integrations.detect" | "executor.mcp.probe" => {
-            Ok(detected(sources, &text("url"), tool.starts_with("executor.mcp")).await)
+            let found = detected(sources, &text("url"), tool.starts_with("executor.mcp")).await;
+            Ok(json!({ "results": found }))
         }
         "executor.coreTools.integrations.refresh" | "executor.mcp.refreshServer" => {
             Ok(changed(&sources.refresh(&slug("slug")?).await?))
@@ -243,7 +248,7 @@ async fn perform(sources: &Sources, tool: &str, args: &Value) -> Result<Value, T
             let (owner, description) = (some("owner"), some("description"));
             let made = Connection { owner, description, ..Connection::default() };
             let view = sources.connect(&slug("integration")?, &text("name"), made).await?;
-            Ok(shown(&view))
+            Ok(view.row())
         }
         "executor.coreTools.connections.createHandoff" => {
             let (slug, name) = (slug("integration")?, text("name"));
@@ -258,7 +263,9 @@ async fn perform(sources: &Sources, tool: &str, args: &Value) -> Result<Value, T
             let place = prepared(sources, &slug, args, offer).await?;
             Ok(match sources.authorize(&slug, &place, &name).await.map_err(sign_in_trouble)? {
                 Begun::Connected => json!({ "status": "connected" }),
-                Begun::Visit { url, .. } => json!({ "status": "redirect", "url": url }),
+                Begun::Visit { url, .. } => {
+                    json!({ "status": "redirect", "url": url, "authorizationUrl": url })
+                }
             })
         }
         "executor.coreTools.oauth.cancel" => {
@@ -294,7 +301,7 @@ async fn list_connections(
     let fitting = views.iter().filter(|view| {
         is_wanted(&integration, &view.integration) && is_wanted(&owner, &view.owner)
     });
-    json!({ "connections": fitting.map(shown).collect::<Vec<_>>() })
+    json!({ "connections": fitting.map(ConnectionView::row).collect::<Vec<_>>() })
 }
 
 /// Makes a connection without a secret where there is none of that name. Its owner.
@@ -355,27 +362,19 @@ async fn detected(sources: &Sources, url: &str, only_mcp: bool) -> Value {
     let address = url::Url::parse(url).ok();
     let name = address.as_ref().and_then(|address| address.host_str());
     let slug = address.as_ref().and_then(open::by_host).map(|slug| slug.to_string());
-    json!([{ "kind": found.kind, "endpoint": url, "name": name, "slug": slug }])
+    json!([{ "kind": found.kind, "confidence": "high", "endpoint": url, "name": name, "slug": slug }])
 }
 
 fn cards(sources: &Sources) -> Value {
     let snapshot = sources.0.setup.engine.catalogue().snapshot();
     let card = |(card, n_tools): (&Card, usize)| {
         json!({
-            "slug": card.name, "name": card.title, "description": card.description, "kind": card.kind,
+            "slug": card.name, "name": card.title, "description": card.about(), "kind": card.kind,
             "canRemove": card.can_remove, "canRefresh": card.can_refresh, "toolCount": n_tools,
             "trouble": card.trouble,
         })
     };
     snapshot.cards().map(card).collect()
-}
-
-fn shown(view: &ConnectionView) -> Value {
-    let address = format!("tools.{}.{}.{}", view.integration, view.owner, view.name);
-    json!({
-        "address": address, "integration": view.integration, "owner": view.owner, "name": view.name,
-        "template": view.template, "description": view.description,
-    })
 }
 
 fn changed(change: &Change) -> Value {

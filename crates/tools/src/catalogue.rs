@@ -350,14 +350,15 @@ impl Snapshot {
         Self { sections, firsts }
     }
 
-    /// Whether what stands at a path answers with `{ok, data}` or `{ok, error}`: integrations do, also about
-    /// tools that they do not have.
+    /// Whether what stands at a path answers with `{ok, data}` or `{ok, error}`: integrations and the management tools do,
+    /// also about tools that they do not have.
     fn is_enveloped(&self, tool: &ToolPath) -> bool {
         let mut names = tool.segments().skip_while(|name| *name == "tools");
         let (first, second) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
         let has_owner = Owner::parse(second).is_some() && names.nth(1).is_some();
-        let card = self.card(first);
-        has_owner || card.is_some_and(|card| card.kind != BUILT_IN)
+        let is_integration = self.card(first).is_some_and(|card| card.kind != BUILT_IN);
+        let mut sections = self.firsts.get(first).into_iter().flatten();
+        has_owner || is_integration || sections.any(|section| section.is_enveloped())
     }
 
     fn not_admitted(&self, tool: &ToolPath, hides: impl Fn(&Found) -> bool) -> Admission {
@@ -393,10 +394,12 @@ fn blocked(found: &Found, tool: &ToolPath) -> Admission {
     if !found.is_enveloped() {
         return Admission::Unfit(failure);
     }
-    let details = serde_json::json!({
-        "_tag": "ToolBlockedError",
-        "address": format!("tools.{}", found.path()),
-    });
+    // As in the catalogue over HTTP: what no connection binds has no `tools.` before its path.
+    let address = match found.connection() {
+        Some(_) => format!("tools.{}", found.path()),
+        None => found.path(),
+    };
+    let details = serde_json::json!({ "_tag": "ToolBlockedError", "address": address });
     let trouble =
         Trouble { details: Some(details), ..Trouble::new("tool_blocked", failure.message) };
     Admission::Told(trouble.told())

@@ -24,6 +24,12 @@ pub trait Source: Send + Sync {
         None
     }
 
+    /// Whether its tools return `{ok, data}` or `{ok, error}`. Their program then also gets such a value for a tool that does
+    /// not exist, that is blocked, or whose arguments do not fit.
+    fn is_enveloped(&self) -> bool {
+        false
+    }
+
     /// Performs a call whose arguments fit the tool's schema. `None` is `undefined`.
     fn call(&self, request: Request) -> BoxFuture<'static, Result<Option<Json>, Failure>>;
 }

@@ -13,11 +13,17 @@ const LIKENESS_MIN: f32 = 0.3;
 pub fn suggest(wanted: &str, known: impl Iterator<Item = String>) -> Vec<String> {
     let wanted = wanted.strip_prefix("tools.").unwrap_or(wanted);
     let pairs = Pairs::of(&without_connection(wanted));
+    // The source is given: only the tool's own name says which one is meant.
+    let own_pairs = bound_tool(wanted).map(|(_, tool)| Pairs::of(tool));
     let first = wanted.split('.').next().unwrap_or_default();
+    let likeness = |path: &str| match (&own_pairs, bound_tool(path)) {
+        (Some(own_pairs), Some((source, tool))) if source == first => own_pairs.likeness(tool),
+        (_, _) => pairs.likeness(&without_connection(path)),
+    };
     let mut has_source = false;
     let mut alike: Vec<_> = known
         .inspect(|path| has_source |= path.split('.').next() == Some(first))
-        .map(|path| (pairs.likeness(&without_connection(&path)), path))
+        .map(|path| (likeness(&path), path))
         .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
         .collect();
     if has_source {
@@ -29,12 +35,18 @@ pub fn suggest(wanted: &str, known: impl Iterator<Item = String>) -> Vec<String>
 
 /// A path without its owner and connection, which many tools have in common: they would make all of them alike.
 fn without_connection(path: &str) -> Cow<'_, str> {
+    match bound_tool(path) {
+        Some((source, tool)) => Cow::Owned(format!("{source}.{tool}")),
+        None => Cow::Borrowed(path),
+    }
+}
+
+/// The source and the name of a tool that a connection binds.
+fn bound_tool(path: &str) -> Option<(&str, &str)> {
     let mut names = path.splitn(4, '.');
     match (names.next(), names.next(), names.next(), names.next()) {
-        (Some(source), Some("org" | "user"), Some(_), Some(tool)) => {
-            Cow::Owned(format!("{source}.{tool}"))
-        }
-        (_, _, _, _) => Cow::Borrowed(path),
+        (Some(source), Some("org" | "user"), Some(_), Some(tool)) => Some((source, tool)),
+        (_, _, _, _) => None,
     }
 }
 

@@ -29,15 +29,32 @@ pub(super) async fn browse(client: &HttpClient, wish: &Wish) -> Result<Exit, Str
     if let Some(tool) = exact.filter(|_| branches.is_empty()) {
         return leaf(client, tool).await;
     }
-    if branches.is_empty() {
-        print::bare_note(&match prefix.as_str() {
-            "" => "No tools are currently registered in this scope.".to_owned(),
-            prefix => format!("No tool path starts with \"{}\".", tamed(prefix)),
-        });
+    if !branches.is_empty() {
+        print::report(&listing(wish, &branches, exact));
+        return Ok(Exit::Good);
     }
-    let failed = branches.is_empty();
-    print::report(&listing(wish, &branches, exact));
-    Ok(if failed { Exit::Failed } else { Exit::Good })
+    print::bare_note(&match prefix.as_str() {
+        "" => "No tools are currently registered in this scope.".to_owned(),
+        prefix => format!("No tool path starts with \"{}\".", tamed(prefix)),
+    });
+    let path = known_part(&tools, &wish.path);
+    let known = Wish { path: path.to_vec(), matching: None, limit: None };
+    print::report(&listing(&known, &self::branches(&tools, bare_path(&path.join("."))), None));
+    Ok(Exit::Failed)
+}
+
+/// The longest beginning of a path at which there is a tool, or tools below it.
+fn known_part<'a>(tools: &[ToolLine], path: &'a [String]) -> &'a [String] {
+    let is_known = |part: &[String]| {
+        let prefix = part.join(".");
+        let prefix = bare_path(&prefix);
+        let below = |tool: &ToolLine| {
+            bare(tool).strip_prefix(prefix).is_some_and(|it| it.is_empty() || it.starts_with('.'))
+        };
+        prefix == "tools" || tools.iter().any(below)
+    };
+    let known = (1..path.len()).rev().map(|n_names| &path[..n_names]).find(|part| is_known(part));
+    known.unwrap_or_default()
 }
 
 /// A tool's path. The word `tools` before it is not needed.

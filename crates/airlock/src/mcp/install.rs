@@ -69,7 +69,7 @@ fn report(done: Result<String, String>) -> Exit {
             Exit::Good
         }
         Err(why) => {
-            print::note(&why);
+            print::error(&why);
             Exit::Failed
         }
     }

@@ -59,7 +59,7 @@ const cases = {
       assert.deepEqual(Object.keys(resume.inputSchema.properties), ['executionId']);
       const required = (await execute(client, ask)).structuredContent;
       assert.equal(required.status, 'user_approval_required');
-      assert.equal(required.approvalUrl, `${config.url}/resume/${required.executionId}`);
+      assert.equal(required.approvalUrl, `${config.url}/resume/${required.executionId}?mcp_session_id=none`);
       assert.equal(required.interaction, undefined);
       const waiting = call(client, 'resume', { executionId: required.executionId, action: 'accept' });
       const pause = new Promise((done) => setTimeout(done, 100, 'waits'));

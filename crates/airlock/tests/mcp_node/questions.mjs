@@ -64,7 +64,9 @@ export const questions = {
         const client = await link({ era, way, query: { elicitation_mode: 'native' }, elicit });
         const told = await execute(client, ask);
         const { status, executionId, approvalUrl } = told.structuredContent;
-        assert.deepEqual([status, approvalUrl], ['user_approval_required', `${config.url}/resume/${executionId}`]);
+        const [page, session] = approvalUrl.split('?mcp_session_id=');
+        assert.deepEqual([status, page], ['user_approval_required', `${config.url}/resume/${executionId}`]);
+        assert.match(session, /^[0-9a-f-]{36}$/, 'native mode of these revisions has sessions');
         assert.match(text(told), /call `wait`/);
         await answer(executionId, 'accept');
         assert.equal((await call(client, 'wait', { executionId })).structuredContent.status, 'completed');
@@ -101,7 +103,7 @@ export const questions = {
     await every(async (how) => {
       const elicit = async ({ mode, url }) => {
         assert.equal(mode, 'url');
-        await answer(url.split('/').pop(), 'accept', { content: { a: 4 } });
+        await answer(new URL(url).pathname.split('/').pop(), 'accept', { content: { a: 4 } });
         return { action: 'accept' };
       };
       const query = { elicitation_mode: 'native' };

@@ -374,7 +374,7 @@ fn integration(app: &App, card: &Card, n_tools: usize) -> Value {
     json!({
         "slug": card.name,
         "name": card.title,
-        "description": card.description,
+        "description": card.about(),
         "kind": card.kind,
         "canRemove": card.can_remove,
         "canRefresh": card.can_refresh,

@@ -12,7 +12,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use protocols::executor::{BadBody, Members, member, members};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use sources::config::{OAuth, Text};
 use sources::{ConnectionView, Offer, SourceError, Sources};
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ pub(crate) async fn list(
     let is = |name: &str, value: &str| query.text(name).is_none_or(|wanted| wanted == value);
     let fits =
         |view: &&ConnectionView| is("integration", &view.integration) && is("owner", &view.owner);
-    Ok(answer(StatusCode::OK, &views.iter().filter(fits).map(shown).collect()))
+    Ok(answer(StatusCode::OK, &views.iter().filter(fits).map(ConnectionView::row).collect()))
 }
 
 /// `POST /api/connections {owner, name, integration, template, value | values | from | oauth | handoff, replace?}`.
@@ -73,12 +73,12 @@ pub(crate) async fn create(
     made.health = text("health")?;
     if !is_handed_off {
         let view = sources.connect(&slug, &name, made).await?;
-        return Ok(answer(StatusCode::OK, &shown(&view)));
+        return Ok(answer(StatusCode::OK, &view.row()));
     }
     let handed_off =
         async |view: &ConnectionView| sources.hand_off(&slug, &view.owner, &view.name).await;
     let (view, url) = sources.connect_and(&slug, &name, made, handed_off).await?;
-    let mut told = shown(&view);
+    let mut told = view.row();
     told["url"] = url.into();
     Ok(answer(StatusCode::OK, &told))
 }
@@ -114,7 +114,7 @@ pub(crate) async fn show(
     let slug = catalogue::parse_slug(&integration)?;
     let view = catalogue::sources(&app)?.connection_view(&slug, &owner, &name).await;
     let view = view.ok_or_else(|| unknown(&owner, &integration, &name))?;
-    Ok(answer(StatusCode::OK, &shown(&view)))
+    Ok(answer(StatusCode::OK, &view.row()))
 }
 
 /// `PATCH /api/connections/{owner}/{integration}/{name} {description?, template?, value?, values?, from?, oauth?}`.
@@ -139,7 +139,7 @@ pub(crate) async fn change(
     made.description = member(&members, "description", "a string")?.or(before.description);
     made.health = member(&members, "health", "a string")?.or(before.health);
     let view = sources.connect(&slug, &name, made).await?;
-    Ok(answer(StatusCode::OK, &shown(&view)))
+    Ok(answer(StatusCode::OK, &view.row()))
 }
 
 /// `DELETE /api/connections/{owner}/{integration}/{name}`.
@@ -256,6 +256,7 @@ fn offer(members: &Members<'_>) -> Result<Offer, Problem> {
     let value: Option<String> = member(members, "value", "a string").map_err(bad)?;
     let values: Option<BTreeMap<String, String>> =
         member(members, "values", "an object of strings").map_err(bad)?;
+    let values = values.filter(|values| !values.is_empty());
     let from: Option<From> = member(members, "from", "{provider, id}").map_err(bad)?;
     let handoff: Option<bool> = member(members, "handoff", "true or false").map_err(bad)?;
     let is_handed_off = handoff.unwrap_or(false);
@@ -305,22 +306,4 @@ fn wrong(why: String) -> Problem {
 fn unknown(owner: &str, integration: &str, name: &str) -> Problem {
     let message = format!("There is no connection {integration}.{owner}.{name}.");
     Problem::not_found("ConnectionNotFoundError", message).about_source(integration)
-}
-
-/// A connection without its secrets.
-pub(super) fn shown(view: &ConnectionView) -> Value {
-    json!({
-        "owner": view.owner,
-        "name": view.name,
-        "integration": view.integration,
-        "template": view.template,
-        "provider": "vault",
-        "address": format!("tools.{}.{}.{}", view.integration, view.owner, view.name),
-        "description": view.description,
-        "identityLabel": null,
-        "expiresAt": null,
-        "oauthClient": null,
-        "oauthClientOwner": null,
-        "oauthScope": null,
-    })
 }

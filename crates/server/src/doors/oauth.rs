@@ -1,6 +1,5 @@
 //! OAuth over HTTP: begins a visit to an authorization server, and takes the browser that comes back.
 
-use super::connections::shown;
 use super::oauth_clients::said;
 use super::{administers, answer, catalogue};
 use crate::app::App;
@@ -59,7 +58,7 @@ pub(crate) async fn start(
         }
         Begun::Connected => {
             let view = sources.connection_view(&slug, &owner, &name).await;
-            json!({ "status": "connected", "connection": view.as_ref().map(shown) })
+            json!({ "status": "connected", "connection": view.as_ref().map(sources::ConnectionView::row) })
         }
     };
     Ok(answer(StatusCode::OK, &told))
@@ -82,7 +81,7 @@ pub(crate) async fn complete(
     let sources = catalogue::sources(&app)?;
     let view = sources.awaited(&state).await?;
     match (sources.returned(&query).await?, view) {
-        (Returned::Done, Some(view)) => Ok(answer(StatusCode::OK, &shown(&view))),
+        (Returned::Done, Some(view)) => Ok(answer(StatusCode::OK, &view.row())),
         (Returned::Unknown, _) | (_, None) => {
             let message = "Nobody is expected with that state.";
             Err(Problem::not_found("OAuthSessionNotFoundError", message))

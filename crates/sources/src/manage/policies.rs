@@ -33,7 +33,8 @@ pub(super) async fn perform(sources: &Sources, tool: &str, args: &Value) -> Resu
             let rules = policies.list().await.map_err(|fault| {
                 Trouble::new("internal", format!("the policies cannot be read: {fault}"))
             })?;
-            Ok(rules.iter().map(shown).collect())
+            let shown: Vec<_> = rules.iter().map(shown).collect();
+            Ok(json!({ "policies": shown }))
         }
     }
 }

@@ -92,7 +92,7 @@ impl Found {
 
     /// Whether its result is `{ok, data}` or `{ok, error}`.
     pub fn is_enveloped(&self) -> bool {
-        matches!(self.section.origin(), Origin::Integration(_))
+        self.section.is_enveloped()
     }
 
     /// What an approval of it is good for. Reads all that is said about the tool: for those who ask.

@@ -40,6 +40,16 @@ pub struct Card {
     pub trouble: Option<String>,
 }
 
+impl Card {
+    /// What it is good for, or what people call it where nothing more is known.
+    pub fn about(&self) -> &str {
+        match self.description.as_str() {
+            "" => &self.title,
+            description => description,
+        }
+    }
+}
+
 /// One source in the catalogue.
 pub(super) struct Section {
     pub(super) card: Card,
@@ -96,6 +106,15 @@ pub(super) struct Compiled {
 }
 
 impl Section {
+    /// Whether its tools return `{ok, data}` or `{ok, error}`.
+    pub(super) fn is_enveloped(&self) -> bool {
+        match &self.origin {
+            Origin::Integration(_) => true,
+            Origin::Source(source) => source.is_enveloped(),
+            Origin::Nowhere => false,
+        }
+    }
+
     /// Tools of our own, each at its whole path. Wrong schemas are our mistake and are told at once.
     pub(super) fn of_source(source: Arc<dyn Source>) -> Result<Self, CatalogueError> {
         let mut tools = BTreeMap::new();

@@ -99,10 +99,11 @@ fn refusal(incoming: &Incoming) -> Trouble {
     let retryable = matches!(status.as_u16(), 408 | 425 | 429 | 500 | 502 | 503 | 504);
     let is_rejected = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
     let (code, details) = if is_rejected {
-        let upstream = json!({ "status": status.as_u16(), "body": body });
+        let upstream = json!({ "status": status.as_u16(), "details": body });
         let mut details = json!({
             "category": "authentication",
             "source": { "host": host(&incoming.url) },
+            "credential": { "kind": "upstream", "label": "Upstream authorization" },
             "upstream": upstream,
             "recovery": recovery(),
         });
@@ -289,8 +290,9 @@ mod tests {
         );
         assert_eq!(
             rejected["error"]["details"]["upstream"],
-            json!({"status": 401, "body": "bad key"})
+            json!({"status": 401, "details": "bad key"})
         );
+        assert_eq!(rejected["error"]["details"]["credential"]["kind"], "upstream");
     }
 
     #[test]

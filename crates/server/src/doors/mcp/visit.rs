@@ -39,6 +39,9 @@ pub(super) enum Manner {
     Retry(Forms),
 }
 
+/// The session's name in links for clients that have no session.
+const NO_SESSION: &str = "none";
+
 /// What a client can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Forms {
@@ -64,10 +67,11 @@ impl Visit {
         PageOrigin::of(&self.app, self.host.as_ref()).0
     }
 
-    /// The page where a person answers a question.
+    /// The page where a person answers a question. It names an MCP session even where there is none, because clients of
+    /// Executor read the name out of it; the routes below `/api/mcp-sessions` take any.
     pub(super) fn page(&self, question: QuestionId) -> String {
-        let session = self.session.as_ref().map(|id| format!("?mcp_session_id={id}"));
-        format!("{}/resume/{question}{}", self.origin(), session.unwrap_or_default())
+        let session = self.session.as_deref().unwrap_or(NO_SESSION);
+        format!("{}/resume/{question}?mcp_session_id={session}", self.origin())
     }
 
     /// What a person elsewhere must know about the page's address; none where it is theirs.
