@@ -111,6 +111,20 @@ fn a_link_named_executor_prints_and_exits_as_the_published_command_line() {
     for words in same {
         assert_eq!(ours.says(words), published.says(words), "{words:?}");
     }
+    // Scripts match on the first line.
+    let nobody = Cli { url: "http://127.0.0.2:9".into(), ..ours.clone() };
+    let there = Cli { url: nobody.url.clone(), ..published.clone() };
+    let first = |cli: &Cli| {
+        let (code, told, error) = cli.says(&["tools", "sources"]);
+        (code, told, error.lines().next().unwrap_or_default().to_owned())
+    };
+    let unreachable = "Executor server is not reachable at http://127.0.0.2:9.".to_owned();
+    assert_eq!(first(&nobody), (Some(1), String::new(), unreachable));
+    assert_eq!(first(&nobody), first(&there));
+    let (code, _, error) = ours.says(&["call", "demo", "add", "@missing.json"]);
+    let missing = "Could not read argument file @missing.json: No such file or directory";
+    assert_eq!(code, Some(1));
+    assert!(error.starts_with(missing), "{error}");
     let (code, told, error) = ours.says(&["call", "demo", "add", "{\"a\":"]);
     assert_eq!((code, told.as_str()), (Some(1), ""));
     assert!(error.starts_with("Invalid JSON arguments: "), "{error}");
@@ -353,6 +367,11 @@ fn connections_say_which_source_is_missing_and_take_one_value() {
     let names = || house.admin().get("/api/connections?integration=things").json();
     assert_eq!(names().as_array().map(Vec::len), Some(1), "nothing was left behind");
     assert_eq!(connect(json!({ "template": "none", "value": "" })).status, 200);
+    // An empty object of values says nothing.
+    let bearer = json!({ "name": "third", "template": "bearer", "value": "v", "values": {} });
+    assert_eq!(connect(bearer).status, 200);
+    let path = "/api/connections/org/things/third";
+    assert_eq!(house.admin().send("DELETE", path, &[], "").status, 200);
     let listed = house
         .run("return await tools.executor.coreTools.connections.list({ integration: 'things' })");
     let listed = listed["data"]["connections"].as_array().unwrap().clone();

@@ -13,7 +13,7 @@ use lifecycle::{Failure, FailureCode, Json, Nature, Runs, ToolPath};
 use serde_json::{Map, Value, json};
 use std::pin::pin;
 use std::time::Duration;
-use tools::envelope::Trouble;
+use tools::envelope::{self, Trouble};
 use tools::{Card, Change, Request, Slug, Source, Tool};
 
 /// `executor.coreTools.*`, `executor.openapi.*`, `executor.graphql.*` and `executor.mcp.*`.
@@ -190,13 +190,12 @@ impl Source for Management {
         let sources = self.0.clone();
         async move {
             let args: Value = serde_json::from_str(request.args.text()).unwrap_or(Value::Null);
-            let told = match perform(&sources, request.tool.as_str(), &args).await {
-                Ok(data) => json!({ "ok": true, "data": data }),
-                Err(trouble) => return Ok(Some(trouble.told())),
-            };
-            Json::from_value(&told)
-                .map(Some)
-                .map_err(|error| Failure::new(FailureCode::Serialization, error.to_string()))
+            match perform(&sources, request.tool.as_str(), &args).await {
+                Ok(data) => Json::from_value(&data)
+                    .map(|data| Some(envelope::done(&data, None)))
+                    .map_err(|error| Failure::new(FailureCode::Serialization, error.to_string())),
+                Err(trouble) => Ok(Some(trouble.told())),
+            }
         }
         .boxed()
     }

@@ -48,21 +48,20 @@ impl Trouble {
         Self { details, ..Self::new(code, failure.message.clone()) }
     }
 
-    /// `{ok: false, error}`.
+    /// `{ok: false, error}`, with its members in this order: people and models read the text.
     pub fn told(&self) -> Json {
         let message: String = self.message.chars().take(MESSAGE_CHARS_MAX).collect();
-        let mut error = json!({ "code": self.code, "message": message });
-        if let Some(status) = self.status {
-            error["status"] = status.into();
-        }
-        if let Some(details) = &self.details {
-            error["details"] = details.clone();
-        }
-        if let Some(retryable) = self.retryable {
-            error["retryable"] = retryable.into();
-        }
-        Json::from_value(&json!({ "ok": false, "error": error }))
-            .expect("a value can be written as JSON")
+        let members = [
+            ("code", Some(Value::from(self.code))),
+            ("message", Some(message.into())),
+            ("status", self.status.map(Value::from)),
+            ("details", self.details.clone()),
+            ("retryable", self.retryable.map(Value::from)),
+        ];
+        let members = members.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        let members: Vec<_> = members.map(|(name, value)| format!("\"{name}\":{value}")).collect();
+        let text = format!("{{\"ok\":false,\"error\":{{{}}}}}", members.join(","));
+        Json::parse(text).expect("JSON inside JSON is JSON")
     }
 }
 
@@ -182,7 +181,7 @@ mod tests {
         let trouble = Trouble { status: Some(404), ..Trouble::new("upstream_http_error", "gone") };
         assert_eq!(
             trouble.told().text(),
-            r#"{"error":{"code":"upstream_http_error","message":"gone","status":404},"ok":false}"#
+            r#"{"ok":false,"error":{"code":"upstream_http_error","message":"gone","status":404}}"#
         );
     }
 

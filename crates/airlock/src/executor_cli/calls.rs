@@ -273,7 +273,7 @@ fn order(words: &[String]) -> Result<Order, String> {
             (words, input) = (before, checked(last)?);
         } else if let Some(file) = last.strip_prefix('@') {
             let file = std::fs::File::open(file)
-                .map_err(|error| format!("Could not read argument file {file}: {}", error.kind()))
+                .map_err(|error| format!("Could not read argument file @{file}: {error}"))
                 .and_then(|open| crate::input::read(file, open, INPUT_BYTES_MAX))?;
             (words, input) = (before, checked(&file)?);
         }

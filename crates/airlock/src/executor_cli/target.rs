@@ -72,12 +72,18 @@ pub(super) fn no_profile(name: &str) -> String {
     format!("No server profile named \"{name}\".")
 }
 
-/// An error of the client, in one sentence.
+/// An error of the client, in one sentence; of a server that cannot be used, Executor's sentence and then ours.
 pub(super) fn sentence(error: &Error) -> String {
     if let Error::Refused { status: 404, tag, .. } = error
         && tag == "ExecutionNotFoundError"
     {
         return format!("No paused execution: {error}");
+    }
+    if let Error::CannotConnect { url, .. }
+    | Error::Unproven { url, .. }
+    | Error::Unauthorised { url } = error
+    {
+        return format!("Executor server is not reachable at {url}.\n{error}");
     }
     error.to_string()
 }

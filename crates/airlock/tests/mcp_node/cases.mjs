@@ -355,6 +355,8 @@ const cases = {
       const client = await link({ ...how, query: { tools: 'direct' } });
       const names = (await client.listTools()).tools.map((tool) => tool.name);
       assert.ok(names.includes('demo_add') && names.includes('execute'), String(names));
+      const own = names.filter((name) => name === 'search' || name.startsWith('executor_'));
+      assert.deepEqual(own, [], 'what finds and manages tools leaves the places to the tools of sources');
       const sum = await call(client, 'demo_add', { a: 1, b: 2 });
       assert.equal(sum.structuredContent.result, 3);
       const unfit = await call(client, 'demo_add', { a: 'x' });

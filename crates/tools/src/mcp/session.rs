@@ -399,7 +399,10 @@ fn root(error: &dyn std::error::Error) -> String {
     while let Some(source) = inner.source() {
         inner = source;
     }
-    inner.to_string().split(" (os error").next().unwrap_or_default().to_owned()
+    let text = inner.to_string();
+    // rmcp names the Rust type of its transport in front of some reasons.
+    let text = text.rsplit("] error: ").next().unwrap_or_default();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 async fn log(stderr: tokio::process::ChildStderr) {

@@ -11,6 +11,9 @@ use tools::Found;
 /// Tools listed at most: each costs a conversation some hundred tokens. A larger catalogue has none.
 const DIRECT_MAX: usize = 40;
 
+/// The sources of tools by which programs find and manage others. They are not listed: `execute` has them.
+const NOT_LISTED: [&str; 2] = ["executor", "management"];
+
 /// Longest name that every client takes.
 const NAME_CHARS_MAX: usize = 64;
 
@@ -19,6 +22,9 @@ fn named(engine: &Engine) -> BTreeMap<String, Found> {
     let snapshot = engine.catalogue().snapshot();
     let mut named = BTreeMap::new();
     for tool in snapshot.tools() {
+        if NOT_LISTED.contains(&tool.card().name.as_str()) {
+            continue;
+        }
         let name: String = tool.path().chars().map(|c| if is_fine(c) { c } else { '_' }).collect();
         if name.len() <= NAME_CHARS_MAX {
             named.entry(name).or_insert(tool);
