@@ -259,6 +259,27 @@ fn unknown_and_blocked_tools_are_values_that_name_them() {
 }
 
 #[test]
+fn errors_and_logs_have_the_words_of_executors_engine() {
+    let house = House::with("");
+    let structured = |code: &str| house.admin().execute(code).json()["structured"].clone();
+    let error = |code: &str| structured(code)["error"].as_str().unwrap().to_owned();
+    let full = error("const all = []; for (;;) all.push('x'.repeat(1e6) + all.length)");
+    assert!(full.starts_with("out of memory. The program needed more than "), "{full}");
+    let deep = error("function f() { return f() + 1 }\nreturn f()");
+    assert!(
+        deep.starts_with("RangeError: stack overflow. Maximum call stack size exceeded\n"),
+        "{deep}"
+    );
+    let fetched = error("return await fetch('https://example.com')");
+    assert!(
+        fetched.starts_with("TypeError: fetch is disabled: everything outside is "),
+        "{fetched}"
+    );
+    let logged = structured("console.log({ a: 1, b: [1, { c: 2 }] }, 'x', [1]); console.warn({})");
+    assert_eq!(logged["logs"], json!([r#"[log] {"a":1,"b":[1,{"c":2}]} x [1]"#, "[warn] {}"]));
+}
+
+#[test]
 fn a_question_is_shown_and_answered_in_any_session() {
     let house = House::with("");
     let admin = house.admin();

@@ -180,7 +180,8 @@ fn the_served_server_passes_every_scenario_that_an_ordinary_source_can_satisfy()
     std::fs::write(&config, format!("[sources.suite]\ncommand = {command}\n")).unwrap();
     let data_dir = dir.path().join("data");
     let config = config.to_str().unwrap();
-    let served = served::Served::start(&data_dir, &["--no-auth", "--config", config]);
+    let served =
+        served::Served::start(&data_dir, &["--no-auth", "--answers", "client", "--config", config]);
     let url = format!("{}/mcp?elicitation_mode=native&tools=direct", served.url);
     for scenario in SERVED {
         run(folder, NEXT, &url, &["--scenario", scenario]);

@@ -54,7 +54,10 @@ fn sources_are_added_listed_refreshed_and_removed_at_the_terminal() {
     let (code, _, noted) = house.says(&["source", "add", &page]);
     assert_eq!(code, Some(1));
     assert!(noted.starts_with("error: Nothing was recognised at http://"), "{noted}");
-    assert!(noted.contains(": neither OpenAPI (") && noted.contains("), nor GraphQL, nor MCP ("), "{noted}");
+    assert!(
+        noted.contains(": neither OpenAPI (") && noted.contains("), nor GraphQL, nor MCP ("),
+        "{noted}"
+    );
     assert!(noted.contains("HTTP 404") && !noted.contains("rmcp::"), "{noted}");
     let words: Vec<_> = ["source", "add", "--name", "odd", "--data-dir"].map(str::to_owned).into();
     let data_dir = house.served.data_dir.to_str().unwrap().to_owned();

@@ -8,8 +8,8 @@ use super::wire::{
 };
 use super::{RESULT_BYTES_MAX, TEXT_CHARS_MAX};
 use lifecycle::{
-    Cut, Entry, Event, ExecutionId, Failure, Json, Outcome, Question, QuestionId, QuestionKind,
-    Seq, pretty,
+    Cut, Entry, Event, ExecutionId, Failure, FailureCode, Json, Outcome, Question, QuestionId,
+    QuestionKind, Seq, pretty,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -337,10 +337,21 @@ fn append_logs(text: &mut Cut, outputs: &Outputs<'_>) {
     }
 }
 
+/// The engine's sentence for a stack that is full, which programs read as in Node.
+const STACK_IS_FULL: &str = "Maximum call stack size exceeded";
+
+/// An error as text. Where clients of Executor look for words of its engine, these come first.
 fn error_text(failure: &Failure) -> String {
+    let is_stack_full =
+        failure.code == FailureCode::Runtime && failure.message.starts_with(STACK_IS_FULL);
+    let words = match failure.code == FailureCode::MemoryLimit {
+        true => "out of memory. ",
+        false if is_stack_full => "stack overflow. ",
+        false => "",
+    };
     let mut text = match &failure.name {
-        Some(name) => format!("{name}: {}", failure.message),
-        None => failure.message.clone(),
+        Some(name) => format!("{name}: {words}{}", failure.message),
+        None => format!("{words}{}", failure.message),
     };
     if let Some(stack) = &failure.stack {
         text.push('\n');

@@ -213,6 +213,26 @@ fn long_texts_are_cut_where_what_is_structured_is_whole() {
 }
 
 #[test]
+fn an_error_of_the_engine_begins_with_the_words_of_executors_engine() {
+    let shown = |name: Option<&str>, code, message: &str| {
+        let failure = Failure { name: name.map(Into::into), ..Failure::new(code, message) };
+        let outcome = Outcome::Failed(failure);
+        outbound::in_words(execution(), &account([]), &outcome).1.unwrap()
+    };
+    let needed = "The program needed more than 4 bytes of memory.";
+    assert_eq!(
+        shown(None, FailureCode::MemoryLimit, needed),
+        "out of memory. The program needed more than 4 bytes of memory."
+    );
+    let full = "Maximum call stack size exceeded";
+    assert_eq!(
+        shown(Some("RangeError"), FailureCode::Runtime, full),
+        "RangeError: stack overflow. Maximum call stack size exceeded"
+    );
+    assert_eq!(shown(Some("Error"), FailureCode::Tool, full), format!("Error: {full}"));
+}
+
+#[test]
 fn a_question_is_asked_in_executors_shape() {
     let account = account([started()].into_iter().chain(asks(1, QuestionKind::Approval)));
     let Some(Told::Asked(asked)) = account.now() else { panic!("nothing is asked") };

@@ -90,12 +90,19 @@ const V1: Overlay = Overlay {
 
 const V2: Overlay = Overlay {
     base: None,
-    setups: &[v2!("language"), v2!("intl_methods"), v2!("stack"), v2!("boundary")],
+    setups: &[
+        v2!("language"),
+        v2!("intl_methods"),
+        v2!("stack"),
+        v2!("boundary"),
+    ],
     parts: &[
         v2!(part "intl", "Intl"),
         v2!(part "clone", "structuredClone"),
         v2!(part "files", "ToolFile"),
-        v2!(part "tools", "tools emit fetch callTool parallel"),
+        v2!(part "tools", "tools emit callTool parallel"),
+        v2!(part "fetch", "fetch"),
+        v2!(part "console", ""),
         v2!(part "errors", ""),
         v2!(part "show_kinds", ""),
         v2!(part "values", ""),

@@ -347,8 +347,7 @@ fn tools_are_only_those_of_the_host() {
 #[test]
 fn fetch_is_not_there_and_says_so_when_it_is_called() {
     let code = "let said; try { await fetch('http://x/') } catch (error) { said = error.message } [typeof fetch, said]";
-    let words =
-        "fetch is not available here: everything outside is reached through tools.*, undefined.*";
+    let words = "fetch is disabled: everything outside is reached through tools.*, undefined.*";
     assert_eq!(value(code), json!(["undefined", words]));
 }
 

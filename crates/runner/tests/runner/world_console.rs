@@ -37,11 +37,35 @@ fn format_directives_are_followed() {
         ("'100%%'", "100%%"),
         ("'%s'", "%s"),
         ("'%s and %s', 'one'", "one and %s"),
-        ("'%s', 'a', 'b', { c: 1 }", "a b { c: 1 }"),
+        ("'%s', 'a', 'b', { c: 1 }", "a b {\"c\":1}"),
         ("'%x %', 1", "%x % 1"),
-        ("{ a: 1 }, '%s', 'b'", "{ a: 1 } %s b"),
+        ("{ a: 1 }, '%s', 'b'", "{\"a\":1} %s b"),
         ("'%j', (() => { const o = {}; o.o = o; return o })()", "[a value that cannot be shown]"),
     ]);
+}
+
+#[test]
+fn data_is_shown_as_json_and_what_json_would_lose_as_what_it_is() {
+    lines(&[
+        (
+            "{ a: 1, b: [1, { c: 'x\\n' }], d: null }, 'x', [1, -0], []",
+            r#"{"a":1,"b":[1,{"c":"x\n"}],"d":null} x [1,0] []"#,
+        ),
+        (
+            "{ at: new Date(5) }, Object.create(null)",
+            r#"{"at":"1970-01-01T00:00:00.005Z"} [Object: null prototype] {}"#,
+        ),
+        ("[[[[[[1]]]]]]", "[[[[[[1]]]]]]"),
+        ("{ a: undefined }, { a: NaN }", "{ a: undefined } { a: NaN }"),
+        ("{ a: 1n }, { f() {} }", "{ a: 1n } { f: [Function: f] }"),
+        ("{ m: new Map([[1, 2]]) }, [, 1]", "{ m: Map(1) { 1 => 2 } } [ <empty>, 1 ]"),
+        ("{ get a() { return 1 } }", "{ a: [Getter] }"),
+        ("{ toJSON() { return 1 } }", "{ toJSON: [Function: toJSON] }"),
+        ("(() => { const o = { a: 1 }; o.o = o; return o })()", "{ a: 1, o: [Circular] }"),
+        ("new (class P { x = 1 })()", "P { x: 1 }"),
+    ]);
+    let long = printed("console.log(Array.from({ length: 40_000 }, (_, n) => n))");
+    assert!(long[0].starts_with("[0,1,2,") && long[0].contains("... "), "{}", long[0].len());
 }
 
 #[test]
@@ -198,7 +222,7 @@ fn counters_assertions_groups_and_traces_work() {
         ),
         [
             "default: 1", "x: 1", "default: 2", "default: 1", "Count for 'nope' does not exist", "Assertion failed",
-            "Assertion failed: is zero { a: 1 }", "outer", "  in\n  side", "    [ 1 ]", "out",
+            "Assertion failed: is zero {\"a\":1}", "outer", "  in\n  side", "    [1]", "out",
             "Trace: here\n    at where (program.js:4:41)\n    at <anonymous> (program.js:5:1)",
         ]
     );

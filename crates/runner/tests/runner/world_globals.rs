@@ -128,7 +128,7 @@ fn what_is_compiled_after_the_guest_has_tampered_works_all_the_same() {
             assert_eq!(
                 seen[1..],
                 [
-                    "log { a: [ 1, 'b' ] } https://example.com/%C3%BC?a=1&b=c+d %s 5 [0.1]",
+                    "log {\"a\":[1,\"b\"]} https://example.com/%C3%BC?a=1&b=c+d %s 5 [0.1]",
                     "log x|1 [0.2]",
                     "log ┌─────────┬───┐\n│ (index) │ k │\n├─────────┼───┤\n│ 0       │ 1 │\n└─────────┴───┘ [0.3]",
                     "timer 1 in 5",
@@ -158,7 +158,7 @@ fn setters_under_every_index_are_not_met() {
         shown,
         [
             "http://xn--bcher-kva.example/a/%C3%BC?x=1&y=2&z=3 1 3",
-            "Map(1) { 1 => { a: [ 1, 'q' ] } } [ [ 1 ] ] URLSearchParams { a: '1' }",
+            "Map(1) { 1 => { a: [ 1, 'q' ] } } [[1]] URLSearchParams { a: '1' }",
             "┌─────────┬───┬───┐\n│ (index) │ 0 │ 1 │\n├─────────┼───┼───┤\n│ 0       │ 1 │ 2 │\n└─────────┴───┴───┘",
             "{ a: [ 1, [ 2 ] ], m: Map(1) { 1 => Set(1) { 5 } } } hi",
             "heard",

@@ -165,7 +165,7 @@ fn what_is_not_there_says_so() {
         failure("fetch('https://example.com')"),
         (
             "runtime".to_owned(),
-            "fetch is not available here: everything outside is reached through tools.*".to_owned()
+            "fetch is disabled: everything outside is reached through tools.*".to_owned()
         )
     );
     all(&[(
