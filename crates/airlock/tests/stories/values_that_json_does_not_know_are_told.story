@@ -26,4 +26,4 @@ person   requests POST /api/executions {"code":"return 'x'.repeat(70000000)"}
 > POST /api/executions {"code":"return { n: NaN, b: [-Infinity, 10n, null], u: undefined, d: new Date(0) }"}
 < 200 {"status":"completed","text":"{\n  \"n\": \"NaN\",\n  \"b\": [\n    \"-Infinity\",\n    \"10\",\n    null\n  ],\n  \"d\": \"1970-01-01T00:00:00.000Z\"\n}","structured":{"status":"completed","result":{"n":"NaN","b":["-Infinity","10",null],"d":"1970-01-01T00:00:00.000Z"},"logs":[]},"isError":false}
 > POST /api/executions {"code":"return 'x'.repeat(70000000)"}
-< 200 {"status":"completed","text":"Error: The program needed more than 67108864 bytes of memory.","structured":{"status":"error","error":"The program needed more than 67108864 bytes of memory.","logs":[]},"isError":true}
+< 200 {"status":"completed","text":"Error: out of memory. The program needed more than 67108864 bytes of memory.","structured":{"status":"error","error":"out of memory. The program needed more than 67108864 bytes of memory.","logs":[]},"isError":true}
