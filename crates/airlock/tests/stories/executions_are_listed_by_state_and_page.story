@@ -12,9 +12,9 @@ person   requests POST /api/executions/exec_1/cancel
 > POST /api/executions {"code":"return 1"}
 < 200 {"status":"completed","text":"1","structured":{"status":"completed","result":1,"logs":[]},"isError":false}
 > GET /api/executions?limit=1 {}
-< 200 {"executions":[{"activeMs":1,"caller":"anybody","created":T,"durationMs":1,"ended":T,"executionId":"run_2","last":3,"outcome":"completed","status":"finished","tools":[]}],"next":"run_2","time":T}
+< 200 {"executions":[{"activeMs":MS,"caller":"anybody","created":T,"durationMs":MS,"ended":T,"executionId":"run_2","last":3,"outcome":"completed","status":"finished","tools":[]}],"next":"run_2","time":T}
 > GET /api/executions?status=paused {}
-< 200 {"executions":[{"caller":"anybody","created":T,"durationMs":14,"executionId":"run_3","last":5,"status":"paused","tools":["mail.send"]}],"time":T}
+< 200 {"executions":[{"caller":"anybody","created":T,"durationMs":MS,"executionId":"run_3","last":5,"status":"paused","tools":["mail.send"]}],"time":T}
 > GET /api/executions?status=open {}
 < 400 {"_tag":"BadRequestError","message":"The query's status must be running, paused, parked or finished."}
 > POST /api/executions/exec_1/cancel {}

@@ -224,7 +224,7 @@ fn first_id(text: &str) -> Option<(usize, &'static str)> {
     ids.filter_map(|kind| Some((text.find(kind)?, kind))).min()
 }
 
-/// Milliseconds since 1970 as `T`.
+/// Milliseconds since 1970 as `T`, and how long something took as `MS`.
 fn timeless(text: &str) -> String {
     let mut shown = String::new();
     let mut digits = String::new();
@@ -233,7 +233,12 @@ fn timeless(text: &str) -> String {
             digits.push(c);
             continue;
         }
-        shown.push_str(if digits.len() == 13 { "T" } else { &digits });
+        let is_duration = ["\"durationMs\":", "\"activeMs\":"].iter().any(|it| shown.ends_with(it));
+        shown.push_str(match digits.len() {
+            13 => "T",
+            1.. if is_duration => "MS",
+            _ => &digits,
+        });
         digits.clear();
         shown.push(c);
     }
