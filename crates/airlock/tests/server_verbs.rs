@@ -326,3 +326,48 @@ fn every_error_begins_alike_and_says_what_happened() {
     assert!(said.starts_with("error: ") && said.contains("missing.jsonc"), "{said}");
     drop(served);
 }
+
+#[test]
+fn what_is_mistyped_is_answered_with_what_was_meant() {
+    let dir = tempfile::tempdir().unwrap();
+    let served = Served::start(dir.path(), &[]);
+    let check = |words: &[&str], code: i32, says: &[&str]| {
+        let (ended, told, error) = done(dir.path(), words);
+        assert_eq!(ended, Some(code), "{words:?} {told} {error}");
+        for part in says {
+            assert!(told.contains(part) || error.contains(part), "{words:?} {told} {error}");
+        }
+    };
+    check(&["ls"], 2, &["'executions list'", "'tools sources'"]);
+    check(&["tools", "describe", "demo.ad"], 1, &["did you mean demo.add"]);
+    check(&["policy", "test", "demo.nope"], 1, &["there is no tool demo.nope now"]);
+    check(&["token", "remove", "admin"], 1, &["error: admin is the last admin token"]);
+    check(&["call", "demo", "--help", "--match", "adds"], 0, &["add\ttool\tAdds two numbers."]);
+    let (_, _, near) = done(dir.path(), &["call", "git.org.main.log", "{}"]);
+    assert!(!near.contains("demo."), "{near}");
+    let policy = done(dir.path(), &["policy", "add", "demo.add", "approve"]).1;
+    let expected = format!("allow\tdemo.add\t{}", policy.trim());
+    check(&["policy", "test", "demo.add"], 0, &[&expected]);
+    drop(served);
+}
+
+#[test]
+fn a_server_that_cannot_begin_says_why_before_it_writes_anything() {
+    let dir = tempfile::tempdir().unwrap();
+    let served = Served::start(&dir.path().join("first"), &[]);
+    let second = dir.path().join("second");
+    let address = served.url.strip_prefix("http://").unwrap();
+    let (code, _, error) = done(&second, &["serve", "--listen", address]);
+    assert_eq!(code, Some(1), "{error}");
+    assert!(error.starts_with(&format!("error: could not listen on {address}: ")), "{error}");
+    assert!(error.contains("--listen 127.0.0.1:0"), "{error}");
+    assert!(!second.join("tokens").exists(), "nothing was written");
+    let config = dir.path().join("wrong.toml");
+    fs::write(&config, "x = [").unwrap();
+    let config = config.to_str().unwrap();
+    for words in [&["serve", "--config", config][..], &["run", "--config", config, "-e", "1"]] {
+        let (code, _, error) = done(&second, words);
+        assert_eq!(code, Some(2), "{words:?} {error}");
+        assert!(error.starts_with("error: the configuration is wrong: "), "{words:?} {error}");
+    }
+}

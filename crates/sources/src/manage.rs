@@ -240,9 +240,7 @@ async fn perform(sources: &Sources, tool: &str, args: &Value) -> Result<Value, T
             sources.remove(&slug("slug")?).await?;
             Ok(json!({ "removed": true }))
         }
-        "executor.coreTools.connections.list" => {
-            Ok(list_connections(sources, some("integration"), some("owner")).await)
-        }
+        "executor.coreTools.connections.list" => Ok(connections(sources, args).await),
         "executor.coreTools.connections.create" => {
             let (owner, description) = (some("owner"), some("description"));
             let made = Connection { owner, description, ..Connection::default() };
@@ -286,21 +284,6 @@ async fn perform(sources: &Sources, tool: &str, args: &Value) -> Result<Value, T
         "executor.mcp.addServer" => add("mcp", "url").await,
         _ => policies::perform(sources, tool, args).await,
     }
-}
-
-/// The connections of one integration and one owner; of all where none is given.
-async fn list_connections(
-    sources: &Sources,
-    integration: Option<String>,
-    owner: Option<String>,
-) -> Value {
-    let is_wanted =
-        |wanted: &Option<String>, value: &str| wanted.as_ref().is_none_or(|wanted| wanted == value);
-    let views = sources.connections().await;
-    let fitting = views.iter().filter(|view| {
-        is_wanted(&integration, &view.integration) && is_wanted(&owner, &view.owner)
-    });
-    json!({ "connections": fitting.map(ConnectionView::row).collect::<Vec<_>>() })
 }
 
 /// Makes a connection without a secret where there is none of that name. Its owner.
@@ -362,6 +345,17 @@ async fn detected(sources: &Sources, url: &str, only_mcp: bool) -> Value {
     let name = address.as_ref().and_then(|address| address.host_str());
     let slug = address.as_ref().and_then(open::by_host).map(|slug| slug.to_string());
     json!([{ "kind": found.kind, "confidence": "high", "endpoint": url, "name": name, "slug": slug }])
+}
+
+/// The connections, of one source or owner where the arguments name it.
+async fn connections(sources: &Sources, args: &Value) -> Value {
+    let fits = |name: &str, value: &str| args[name].as_str().is_none_or(|wanted| wanted == value);
+    let views = sources.connections().await;
+    let fitting = views
+        .iter()
+        .filter(|view| fits("integration", &view.integration) && fits("owner", &view.owner));
+    let rows: Vec<_> = fitting.map(ConnectionView::row).collect();
+    json!({ "connections": rows })
 }
 
 fn cards(sources: &Sources) -> Value {
