@@ -7,13 +7,19 @@ use crate::locales::{ResolvedLocale, type_option};
 use icu_collator::options::{AlternateHandling, CaseLevel, CollatorOptions, Strength};
 use icu_collator::preferences::{CollationCaseFirst, CollationNumericOrdering, CollationType};
 use icu_collator::{Collator, CollatorBorrowed, CollatorPreferences};
-use icu_locale::{Locale, LocaleExpander};
+use icu_locale::Locale;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::cmp::Ordering;
 
 thread_local! {
-    static COLLATORS: FormatterCache<CollatorBorrowed<'static>> = const { FormatterCache::new() };
+    static COLLATORS: FormatterCache<UsableCollator> = const { FormatterCache::new() };
+}
+
+/// A collator, and whether it is for searching.
+struct UsableCollator {
+    collator: CollatorBorrowed<'static>,
+    searches: bool,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -72,22 +78,59 @@ pub(crate) fn new(locales: &str, bag: &Bag) -> Result<String, Failure> {
     Ok(created(&settings, &Value::Object(shown)))
 }
 
-fn build(settings: &CollatorSettings) -> Result<CollatorBorrowed<'static>, Failure> {
+/// How a language searches. Its own order for searching is not among ICU4X's data; where this is the same, it takes its place.
+enum SearchOrder {
+    /// That of the root.
+    Root,
+    /// The one in which the language sorts.
+    Sorting,
+    /// The one of German telephone books: "ä" is "ae".
+    PhoneBook,
+}
+
+fn search_order(locale: &Locale) -> Result<SearchOrder, Failure> {
+    match locale.id.language.as_str() {
+        "en" | "fr" | "it" | "pt" | "nl" | "pl" | "ja" | "zh" | "ko" | "hi" | "ar" | "cs"
+        | "he" | "ru" => Ok(SearchOrder::Root),
+        "es" | "sv" | "da" | "fi" | "nb" | "no" | "tr" => Ok(SearchOrder::Sorting),
+        "de" => Ok(SearchOrder::PhoneBook),
+        other => Err(Failure::missing(format!(
+            "the order in which {other} is searched: use usage: \"sort\""
+        ))),
+    }
+}
+
+/// Whether texts with this letter are searched in another order than they are sorted in, whatever the language: Arabic
+/// letters that are searched as others, such as an alef with a hamza.
+fn is_searched_otherwise(c: char) -> bool {
+    matches!(u32::from(c),
+        0x622..=0x626 | 0x629 | 0x649 | 0x66e..=0x6d5 | 0x6ee | 0x6ef | 0x6fa..=0x6ff
+        | 0x750..=0x77f | 0x8a0..=0x8ff | 0xfb50..=0xfdff | 0xfe70..=0xfefc)
+}
+
+fn build(settings: &CollatorSettings) -> Result<UsableCollator, Failure> {
     let mut locale: Locale = settings.locale.parse().map_err(Failure::no_data)?;
-    // Orders for searching exist for languages in Latin letters; the others search by that of the root.
-    let script = LocaleExpander::new_extended().get_likely_script(&locale.id);
-    if settings.collation == "search" && script.is_none_or(|it| it.as_str() != "Latn") {
-        locale = Locale::UNKNOWN;
+    let searches = settings.collation == "search";
+    let mut collation = settings.collation.as_str();
+    if searches {
+        collation = "";
+        match search_order(&locale)? {
+            SearchOrder::Root => locale = Locale::UNKNOWN,
+            SearchOrder::Sorting => {}
+            SearchOrder::PhoneBook => {
+                // Austria has another, and searches by this one.
+                (locale, collation) = (icu_locale::locale!("de"), "phonebk");
+            }
+        }
     }
     let mut preferences = CollatorPreferences::from(&locale);
-    preferences.collation_type = match settings.collation.as_str() {
+    preferences.collation_type = match collation {
         "compat" => Some(CollationType::Compat),
         "dict" => Some(CollationType::Dict),
         "emoji" => Some(CollationType::Emoji),
         "eor" => Some(CollationType::Eor),
         "phonebk" => Some(CollationType::Phonebk),
         "pinyin" => Some(CollationType::Pinyin),
-        "search" => Some(CollationType::Search),
         "stroke" => Some(CollationType::Stroke),
         "trad" => Some(CollationType::Trad),
         "zhuyin" => Some(CollationType::Zhuyin),
@@ -107,10 +150,16 @@ fn build(settings: &CollatorSettings) -> Result<CollatorBorrowed<'static>, Failu
     });
     options.case_level = (settings.sensitivity == "case").then_some(CaseLevel::On);
     options.alternate_handling = settings.ignores_punctuation.then_some(AlternateHandling::Shifted);
-    Collator::try_new(preferences, options).map_err(Failure::no_data)
+    let collator = Collator::try_new(preferences, options).map_err(Failure::no_data)?;
+    Ok(UsableCollator { collator, searches })
 }
 
 pub(crate) fn compare(settings: &str, left: &str, right: &str) -> Result<Ordering, Failure> {
-    let collator = COLLATORS.with(|it| it.get(settings, |text| build(&read_settings(text)?)))?;
-    Ok(collator.compare(left, right))
+    let usable = COLLATORS.with(|it| it.get(settings, |text| build(&read_settings(text)?)))?;
+    if usable.searches && left.chars().chain(right.chars()).any(is_searched_otherwise) {
+        return Err(Failure::missing(
+            "the order in which texts with such Arabic letters are searched: use usage: \"sort\"",
+        ));
+    }
+    Ok(usable.collator.compare(left, right))
 }

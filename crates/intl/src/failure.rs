@@ -31,7 +31,7 @@ impl Failure {
 
     /// Something that ECMA-402 has and this host has not.
     pub(crate) fn missing(what: impl std::fmt::Display) -> Self {
-        Self::range(format!("{what} is not provided by this host's Intl"))
+        Self::range(format!("this host's Intl does not provide {what}"))
     }
 
     /// Data that ought to be compiled in.

@@ -55,7 +55,9 @@ fn new(locales: &str, bag: &Bag) -> Result<String, Failure> {
 }
 
 fn build(settings: PluralSettings) -> Result<(PluralSettings, PluralRules), Failure> {
-    let locale: Locale = settings.locale.parse().map_err(Failure::no_data)?;
+    let mut locale: Locale = settings.locale.parse().map_err(Failure::no_data)?;
+    // Rules are a language's, whatever it is written in: Serbian in Latin letters would get those of the root.
+    locale.id.script = None;
     let rules = match settings.kind.as_str() {
         "ordinal" => PluralRules::try_new_ordinal((&locale).into()),
         _ => PluralRules::try_new_cardinal((&locale).into()),

@@ -77,7 +77,7 @@ pub(crate) fn supported_values(key: &str) -> Result<String, Failure> {
         "numberingSystem" => Ok(to_json(&NUMBERING_SYSTEMS)),
         "timeZone" => Ok(to_json(&zones::names())),
         "unit" => Ok(to_json(&UNITS)),
-        "collation" | "currency" => Err(Failure::missing(format!("the list of every {key}"))),
+        "collation" | "currency" => Err(Failure::missing(format!("a list of every {key}"))),
         _ => Err(Failure::range(format!("Invalid key : {}", quoted(key)))),
     }
 }

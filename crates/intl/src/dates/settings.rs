@@ -9,6 +9,7 @@ use crate::locales::{ResolvedLocale, type_option};
 use crate::numbers::decimal_symbols;
 use crate::tables::{LocaleTable, prefers_12_hours};
 use crate::tags;
+use icu_locale::{LanguageIdentifier, LocaleExpander};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -102,10 +103,27 @@ pub(crate) fn read(locales: &str, bag: &Bag) -> Result<(DateSettings, Value), Fa
 fn check_calendar(bag: &Bag, locale: &ResolvedLocale) -> Result<(), Failure> {
     let option = type_option(bag, "calendar")?.map(str::to_ascii_lowercase);
     match option.or_else(|| locale.asked_keyword("ca")).as_deref() {
-        None | Some("gregory") => Ok(()),
+        Some("gregory") => Ok(()),
         Some(other) => {
-            Err(Failure::missing(format!("the calendar {} (provided is gregory)", quoted(other))))
+            Err(Failure::missing(format!("the calendar {}, only \"gregory\"", quoted(other))))
         }
+        None => usual_calendar(&locale.id).map_or(Ok(()), |usual| {
+            let tag = locale.tag();
+            Err(Failure::missing(format!(
+                "the calendar \"{usual}\", in which {tag} writes dates: pass calendar: \"gregory\""
+            )))
+        }),
+    }
+}
+
+/// The calendar that a locale's region uses, if it is another than the Gregorian one.
+fn usual_calendar(id: &LanguageIdentifier) -> Option<&'static str> {
+    let mut full = id.clone();
+    LocaleExpander::new_extended().maximize(&mut full);
+    match full.region?.as_str() {
+        "TH" => Some("buddhist"),
+        "AF" | "IR" => Some("persian"),
+        _ => None,
     }
 }
 

@@ -154,7 +154,7 @@ fn check_unit(unit: &str) -> Result<(), Failure> {
         Ok(())
     } else if is_known(unit) || is_pair {
         Err(Failure::missing(format!(
-            "the unit {unit} (provided are {}; format the number and append the unit yourself)",
+            "the unit {unit}: format the number and append the unit yourself. Units that it has: {}",
             tags::UNITS.join(", ")
         )))
     } else {

@@ -38,13 +38,18 @@
 
     // The text so far, and whether it is too long already.
     const writer = () => {
-      let text = "", full = false;
+      let text = "", full = false, skipped = 0;
       const put = (part) => {
         if (full) return;
         text += part;
         full = text.length > charsMax;
       };
-      return { __proto__: null, put, isFull: () => full, text: () => text };
+      // Of a long text no more is written than is told: a copy of it might not fit the memory.
+      const putText = (long) => {
+        if (!full && long.length > charsMax) skipped += long.length - charsMax;
+        put(stringify(long.length > charsMax ? slice(long, 0, charsMax) : long));
+      };
+      return { __proto__: null, put, putText, isFull: () => full, text: () => text, skipped: () => skipped };
     };
     const attempt = (out, run) => {
       try {
@@ -135,6 +140,7 @@
       }
       if (typeof value === "function" || typeof value === "symbol") return out.put(isMember ? "null" : stringify(NativeString(value)));
       if (value === undefined) return out.put("null");
+      if (typeof value === "string") return out.putText(value);
       if (typeof value !== "object" || value === null) return out.put(scalar(value));
       if (isWithin(value, within)) return out.put('"[Circular]"');
       const depth = within === undefined ? 1 : within.depth + 1;
@@ -148,7 +154,7 @@
       const json = out.text();
       // One part alone may be longer than all that is told: a message would not hold it.
       const told = json.length > charsMax ? toWellFormed(slice(json, 0, charsMax)) : json;
-      session.shown(typeName(value), told, json.length);
+      session.shown(typeName(value), told, json.length + out.skipped());
     };
 
     // ---- Names ----

@@ -199,7 +199,7 @@
     return compared(state.settings, first, `${right}`);
   });
 
-  service("PluralRules", "plural.new", listed(MATCHER, ["type", TEXT], DIGITS), true, {
+  const PluralRules = service("PluralRules", "plural.new", listed(MATCHER, ["type", TEXT], DIGITS), true, {
     select(value) {
       const { settings } = stateIn(this, "PluralRules", "select");
       return ask("plural.text", settings, numberText(+value));
@@ -255,6 +255,27 @@
     }, name);
     defineProperty(Locale.prototype, name, { __proto__: null, get, set: undefined, enumerable: false, configurable: true });
   }
+
+  // ---- What is not provided: not there for those who ask whether it is; a clear word for those who call it ----
+
+  const absent = (owner, prefix, name, way) => {
+    const full = `${prefix}${name}`;
+    define(owner, name, host.unseen({
+      [name]: function () { throw new NativeTypeError(`this host's Intl does not provide ${full}: ${way}`); },
+    }[name]));
+  };
+  const BOTH = "format both ends and join them";
+  const AS_TEXT = "the program must know it itself";
+  absent(Intl, "Intl.", "DisplayNames", AS_TEXT);
+  absent(Intl, "Intl.", "DurationFormat", "join what NumberFormat writes of each unit with ListFormat");
+  absent(Intl, "Intl.", "Segmenter", "[...text] gives code points, text.split(/\\s+/) words");
+  absent(NumberFormat.prototype, "Intl.NumberFormat.prototype.", "formatRange", BOTH);
+  absent(NumberFormat.prototype, "Intl.NumberFormat.prototype.", "formatRangeToParts", BOTH);
+  absent(DateTimeFormat.prototype, "Intl.DateTimeFormat.prototype.", "formatRange", BOTH);
+  absent(DateTimeFormat.prototype, "Intl.DateTimeFormat.prototype.", "formatRangeToParts", BOTH);
+  absent(PluralRules.prototype, "Intl.PluralRules.prototype.", "selectRange", "select takes one number");
+  const OF_LOCALES = ["getCalendars", "getCollations", "getHourCycles", "getNumberingSystems", "getTextInfo", "getTimeZones", "getWeekInfo"];
+  for (let at = 0; at < OF_LOCALES.length; at += 1) absent(Locale.prototype, "Intl.Locale.prototype.", OF_LOCALES[at], AS_TEXT);
 
   // ---- The methods of other objects: what they used last is found again, unless options must be read again ----
 
