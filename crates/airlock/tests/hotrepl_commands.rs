@@ -445,3 +445,35 @@ async fn what_a_killed_job_wrote_is_there() {
     let read = server.client_with("nobody").get(&format!("/repl/{path}"));
     assert_eq!(read.body, "half of it");
 }
+
+#[tokio::test]
+async fn what_a_job_wrote_is_there_after_kill_9() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let server = Served::start(&data, &[]);
+    let mut repl = spoken(&server).await;
+    let text = "Repl.command({ name: 'writer', kind: 'job' }, async (args, context) => {
+        context.artifact('part.txt', 'half of it', 'text/plain'); context.artifact('more.txt', 'more');
+        context.progress('wrote'); await new Promise(() => {}) })";
+    repl.value(text).await;
+    let job = repl.ask(call("writer", json!({}))).await["jobId"].as_str().unwrap().to_owned();
+    let status = json!({"type": "job_status", "jobId": job});
+    while repl.ask(status.clone()).await["progress"] != "wrote" {}
+    // Later files wait for earlier ones: a command that wrote and is over shows that the job's are written down.
+    let kept = async |repl: &mut Spoken| {
+        repl.ask(call("demo.artifact", json!({}))).await["status"].clone()
+    };
+    for _ in 0..3 {
+        assert_eq!(kept(&mut repl).await, "ok");
+    }
+    server.kill();
+    let server = Served::start(&data, &[]);
+    let mut repl = spoken(&server).await;
+    let told = repl.ask(status).await;
+    assert_eq!(told["error"]["code"], "stateLost", "{told}");
+    for (name, content) in [("part.txt", "half of it"), ("more.txt", "more")] {
+        let uri = told["artifacts"][name]["uri"].as_str().unwrap_or_else(|| panic!("{told}"));
+        let path = uri.split_once("/repl/").unwrap().1;
+        assert_eq!(server.client_with("nobody").get(&format!("/repl/{path}")).body, content);
+    }
+}

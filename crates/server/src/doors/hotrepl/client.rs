@@ -120,12 +120,23 @@ impl Client {
         self.unsent_bytes = 0;
         self.say(&last);
         self.close(close_code::POLICY);
-        let said = std::future::poll_fn(|context| match self.write(context) {
-            Ok(()) if self.unsent.is_empty() && self.is_flushed => Poll::Ready(()),
-            Ok(()) => Poll::Pending,
-            Err(_) => Poll::Ready(()),
+        let mut is_said = false;
+        let heard = std::future::poll_fn(|context| {
+            if self.write(context).is_err() {
+                return Poll::Ready(());
+            }
+            is_said |= self.unsent.is_empty() && self.is_flushed;
+            // A connection that ends before everything is read that the client sent takes the last word with it.
+            while is_said {
+                match Pin::new(&mut self.socket).poll_next(context) {
+                    Poll::Ready(Some(Ok(_))) => {}
+                    Poll::Ready(Some(Err(_)) | None) => return Poll::Ready(()),
+                    Poll::Pending => break,
+                }
+            }
+            Poll::Pending
         });
-        let _ = tokio::time::timeout(STALLED_MAX, said).await;
+        let _ = tokio::time::timeout(STALLED_MAX, heard).await;
     }
 
     fn close(&mut self, code: u16) {
@@ -149,11 +160,12 @@ impl Client {
                 Poll::Ready(Some(Ok(Message::Binary(bytes)))) => {
                     Poll::Ready(Utf8Bytes::try_from(bytes).map_or(Heard::Noise, Heard::Frame))
                 }
-                Poll::Ready(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => continue,
-                Poll::Ready(Some(Err(error))) if is_too_long(&error) => Poll::Ready(Heard::TooLong),
-                Poll::Ready(Some(Ok(Message::Close(_)) | Err(_)) | None) => {
-                    Poll::Ready(Heard::Gone)
+                // The library answers a Close frame when the socket is read again; then the socket ends.
+                Poll::Ready(Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Close(_)))) => {
+                    continue;
                 }
+                Poll::Ready(Some(Err(error))) if is_too_long(&error) => Poll::Ready(Heard::TooLong),
+                Poll::Ready(Some(Err(_)) | None) => Poll::Ready(Heard::Gone),
                 Poll::Pending => Poll::Pending,
             };
         }

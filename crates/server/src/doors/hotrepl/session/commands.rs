@@ -4,7 +4,7 @@ use super::calls::{ToolCalled, command_result};
 use super::{Brought, Session, Task, What};
 use crate::doors::hotrepl::EVAL_TIME_MAX;
 use crate::doors::hotrepl::evaluator::Outcome;
-use crate::doors::hotrepl::shelf::{NewFile, millis};
+use crate::doors::hotrepl::shelf::{NewFile, TaskFile, millis};
 use crate::doors::hotrepl::words;
 use base64::Engine as _;
 use lifecycle::{Json, ToolPath};
@@ -177,17 +177,25 @@ impl Session {
     }
 
     pub(super) fn wrote(&mut self, task: u64, name: String, content_type: String, base64: &str) {
+        let host = self.host();
         let Some(open) = self.tasks.get_mut(&task) else { return };
         // The runner keeps to the same limits, unless it is not ours any more.
         let names = [&name, &content_type];
         if open.files.len() >= FILES_MAX || names.iter().any(|name| name.len() > NAME_BYTES_MAX) {
             return;
         }
-        let n_bytes: usize = open.files.iter().map(|file| file.bytes.len()).sum();
+        let n_bytes: usize = open.files.iter().map(|file| file.n_bytes).sum();
         let bytes = base64::prelude::BASE64_STANDARD.decode(base64).unwrap_or_default();
-        if n_bytes + bytes.len() <= FILES_BYTES_MAX {
-            open.files.retain(|file| file.name != name);
-            open.files.push(NewFile { name, content_type, bytes });
+        if n_bytes + bytes.len() > FILES_BYTES_MAX {
+            return;
+        }
+        let job = if let What::Job { job, .. } = &open.what { Some(job.clone()) } else { None };
+        let file = NewFile { name, content_type, bytes };
+        let file = TaskFile::new(Arc::clone(&self.setting.shelf), file, host);
+        open.files.retain(|earlier| earlier.name != file.name);
+        open.files.push(file.clone());
+        if let Some(job) = job {
+            self.keep_job_file(job, file);
         }
     }
 
@@ -203,17 +211,14 @@ impl Session {
         self.keep_files(ended, files);
     }
 
-    fn keep_files(&mut self, ended: Ended, files: Vec<NewFile>) {
-        let (shelf, host) = (Arc::clone(&self.setting.shelf), self.host());
+    fn keep_files(&mut self, ended: Ended, files: Vec<TaskFile>) {
         self.errands.push(Box::pin(async move {
             let mut ended = ended;
-            match shelf.files.keep(files, &host).await {
-                Ok(artifacts) => ended.artifacts = artifacts,
-                Err(error) => {
-                    tracing::error!(%error, "could not keep a command's files");
-                    let message = "The command's files could not be kept.";
-                    ended.result = Err(envelope(ErrorKind::Internal, "handlerFailed", message));
-                }
+            let (artifacts, is_complete) = TaskFile::keep_all(files).await;
+            ended.artifacts = artifacts;
+            if !is_complete {
+                let message = "The command's files could not be kept.";
+                ended.result = Err(envelope(ErrorKind::Internal, "handlerFailed", message));
             }
             Brought::Command(Box::new(ended))
         }));
@@ -254,6 +259,7 @@ impl Session {
             result: Ok(json!({ "written": 1 })),
             artifacts: Artifacts::new(),
         };
+        let file = TaskFile::new(Arc::clone(&self.setting.shelf), file, self.host());
         self.keep_files(ended, vec![file]);
     }
 }

@@ -5,7 +5,7 @@ use super::{Brought, Note, Session, Task, What};
 use crate::doors::hotrepl::JOBS_MAX;
 use crate::doors::hotrepl::discreet;
 use crate::doors::hotrepl::evaluator::Outcome;
-use crate::doors::hotrepl::shelf::{Doer, JobView, NewFile, Owed, Shelf, lost_job};
+use crate::doors::hotrepl::shelf::{Doer, JobView, Owed, Shelf, TaskFile, lost_job};
 use crate::doors::hotrepl::words::{self, Stop};
 use lifecycle::{CallerName, ExecutionId};
 use protocols::hotrepl::Profile;
@@ -181,15 +181,25 @@ impl Session {
         self.end_guest_job(Ended { job, id, name, view }, files);
     }
 
-    /// Keeps the files that a job wrote, however it ended, and ends it.
-    fn end_guest_job(&mut self, ended: Ended, files: Vec<NewFile>) {
-        let (shelf, host) = (Arc::clone(&self.setting.shelf), self.host());
+    /// Keeps a file that a job wrote, before the job ends: it may end with this process.
+    pub(super) fn keep_job_file(&mut self, job: String, file: TaskFile) {
+        let shelf = Arc::clone(&self.setting.shelf);
+        self.errands.push(Box::pin(async move {
+            if let Some(artifacts) = file.keep().await
+                && let Err(error) = shelf.keep_job_files(&job, &artifacts).await
+            {
+                tracing::error!(%error, "could not write a job's file down");
+            }
+            Brought::Nothing
+        }));
+    }
+
+    /// Ends a job with the files that it wrote, however it ended.
+    fn end_guest_job(&mut self, ended: Ended, files: Vec<TaskFile>) {
+        let shelf = Arc::clone(&self.setting.shelf);
         self.errands.push(Box::pin(async move {
             let mut ended = ended;
-            match shelf.files.keep(files, &host).await {
-                Ok(artifacts) => ended.view.artifacts = artifacts,
-                Err(error) => tracing::error!(%error, "could not keep a job's files"),
-            }
+            (ended.view.artifacts, _) = TaskFile::keep_all(files).await;
             end(&shelf, ended).await
         }));
     }

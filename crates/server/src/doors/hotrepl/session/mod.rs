@@ -15,7 +15,7 @@ use super::call::CallSaid;
 use super::client::{Client, Heard};
 use super::completion::Names;
 use super::evaluator::{Evaluator, Loss, Outcome, Said};
-use super::shelf::{NewFile, Noted, Shelf};
+use super::shelf::{Noted, Shelf, TaskFile};
 use super::words::Stop;
 use crate::tasks::Tasks;
 use axum::extract::ws::WebSocket;
@@ -115,7 +115,7 @@ struct Task {
     /// Waiting for people does not count.
     deadline: Option<Instant>,
     stdout: String,
-    files: Vec<NewFile>,
+    files: Vec<TaskFile>,
     stop: Option<Stop>,
 }
 

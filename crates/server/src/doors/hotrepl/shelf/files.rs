@@ -1,7 +1,10 @@
 //! Files that commands wrote: each is kept for a while and opened by a capability of its own.
 
+use super::Shelf;
 use crate::doors::hotrepl::discreet;
 use engine::Clock;
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, Shared};
 use protocols::hotrepl::wire::{ArtifactRef, Artifacts};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -36,6 +39,42 @@ pub(in crate::doors::hotrepl) struct NewFile {
     pub(in crate::doors::hotrepl) name: String,
     pub(in crate::doors::hotrepl) content_type: String,
     pub(in crate::doors::hotrepl) bytes: Vec<u8>,
+}
+
+/// A file of a task that may still run. It is kept when this is first awaited; none if it could not be kept.
+#[derive(Clone)]
+pub(in crate::doors::hotrepl) struct TaskFile {
+    pub(in crate::doors::hotrepl) name: String,
+    pub(in crate::doors::hotrepl) n_bytes: usize,
+    artifacts: Shared<BoxFuture<'static, Option<Artifacts>>>,
+}
+
+impl TaskFile {
+    pub(in crate::doors::hotrepl) fn new(shelf: Arc<Shelf>, file: NewFile, host: String) -> Self {
+        let (name, n_bytes) = (file.name.clone(), file.bytes.len());
+        let artifacts = async move {
+            let kept = shelf.files.keep(vec![file], &host).await;
+            kept.inspect_err(|error| tracing::error!(%error, "could not keep a task's file")).ok()
+        };
+        Self { name, n_bytes, artifacts: artifacts.boxed().shared() }
+    }
+
+    /// Keeps the file, if it is not kept yet.
+    pub(in crate::doors::hotrepl) async fn keep(self) -> Option<Artifacts> {
+        self.artifacts.await
+    }
+
+    /// Keeps all files; the second value says whether every one could be kept.
+    pub(in crate::doors::hotrepl) async fn keep_all(files: Vec<Self>) -> (Artifacts, bool) {
+        let (mut all, mut is_complete) = (Artifacts::new(), true);
+        for file in files {
+            match file.keep().await {
+                Some(artifacts) => all.extend(artifacts),
+                None => is_complete = false,
+            }
+        }
+        (all, is_complete)
+    }
 }
 
 impl NewFile {

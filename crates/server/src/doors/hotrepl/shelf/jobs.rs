@@ -169,6 +169,15 @@ impl Shelf {
         Ok(())
     }
 
+    /// Writes down what a job that runs has written so far: it survives the end of this process.
+    pub(in crate::doors::hotrepl) async fn keep_job_files(
+        &self,
+        id: &str,
+        artifacts: &Artifacts,
+    ) -> Result<(), StoreError> {
+        put_job_files(self.records.as_ref(), id, artifacts, self.clock.now()).await
+    }
+
     async fn prune_jobs(&self) -> Result<(), StoreError> {
         let mut all = self.records.all(JOBS).await?;
         if all.len() <= KEPT_JOBS_MAX {
@@ -245,6 +254,31 @@ async fn put_job(records: &dyn Records, id: &str, kept: &KeptJob) -> Result<bool
     }
 }
 
+/// Adds files to a job's record while it runs. The record of the job's beginning may come second: it then changes nothing.
+async fn put_job_files(
+    records: &dyn Records,
+    id: &str,
+    artifacts: &Artifacts,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    loop {
+        let known = records.get(JOBS, id).await?;
+        let version = known.as_ref().map_or(0, |record| record.version);
+        let kept = known.and_then(|record| serde_json::from_str::<KeptJob>(&record.value).ok());
+        let begun = || KeptJob { created: now.0, view: JobView::running() };
+        let mut kept = kept.unwrap_or_else(begun);
+        if kept.view.state != JobState::Running {
+            return Ok(());
+        }
+        kept.view.artifacts.extend(artifacts.clone());
+        let text = serde_json::to_string(&kept).map_err(|e| StoreError::Other(e.to_string()))?;
+        match records.put(JOBS, id, text, version).await {
+            Err(StoreError::Conflict) => {}
+            put => return put.map(drop),
+        }
+    }
+}
+
 /// What is told of a job that does not say how far it is.
 fn elapsed(ms: u64) -> Value {
     json!({ "elapsedMs": ms })
@@ -273,6 +307,7 @@ pub(in crate::doors::hotrepl) fn ended_view(outcome: Outcome) -> JobView {
 mod tests {
     use super::*;
     use futures_util::future::BoxFuture;
+    use protocols::hotrepl::wire::ArtifactRef;
     use std::sync::Mutex;
     use store::Record;
     use store::sqlite::SqliteStore;
@@ -333,6 +368,35 @@ mod tests {
         fn all(&self, kind: &'static str) -> BoxFuture<'static, Result<Vec<Record>, StoreError>> {
             self.store.all(kind)
         }
+    }
+
+    #[tokio::test]
+    async fn files_are_added_to_a_job_that_runs_and_to_no_other() {
+        let store = SqliteStore::temporary().unwrap();
+        let file = |name: &str| {
+            let artifact = ArtifactRef {
+                uri: format!("http://h/{name}"),
+                path: None,
+                sha256: String::new(),
+                byte_size: 1,
+                content_type: "text/plain".into(),
+                finalized: true,
+            };
+            Artifacts::from([(name.to_owned(), artifact)])
+        };
+        let names = async || {
+            let record = store.get(JOBS, "job").await.unwrap().unwrap();
+            let kept = serde_json::from_str::<KeptJob>(&record.value).unwrap();
+            kept.view.artifacts.into_keys().collect::<Vec<_>>()
+        };
+        // Also where its beginning is not written down yet.
+        put_job_files(&store, "job", &file("a"), Timestamp(7)).await.unwrap();
+        put_job(&store, "job", &kept(JobState::Running)).await.unwrap();
+        put_job_files(&store, "job", &file("b"), Timestamp(8)).await.unwrap();
+        assert_eq!(names().await, ["a", "b"]);
+        put_job(&store, "job", &kept(JobState::Done)).await.unwrap();
+        put_job_files(&store, "job", &file("c"), Timestamp(9)).await.unwrap();
+        assert_eq!((names().await, state(&store).await), (vec![], JobState::Done));
     }
 
     #[tokio::test]

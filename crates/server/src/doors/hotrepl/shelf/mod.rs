@@ -6,7 +6,7 @@ mod jobs;
 mod owed;
 
 pub(super) use entries::Noted;
-pub(super) use files::{Files, NewFile};
+pub(super) use files::{Files, NewFile, TaskFile};
 pub(super) use jobs::{Doer, JobView, ended_view, lost_job};
 pub(super) use owed::Owed;
 
