@@ -13,6 +13,7 @@ use oxc_ast::ast::{
 use oxc_ast_visit::{Visit, walk};
 use oxc_span::{GetSpan as _, Span};
 use rquickjs::{Ctx, Function};
+use std::cmp::Reverse;
 use std::hash::{BuildHasher as _, RandomState};
 use std::rc::Rc;
 
@@ -102,8 +103,8 @@ impl Counted {
             return None;
         }
         let mut heads = heads(text, rounds_max.is_some())?;
-        // Of what goes to one place, the loop's own bracket is the outer one.
-        heads.sort_by_key(|head| (head.at, head.what.order()));
+        // Of the ends that go to one place, the one that began last comes first.
+        heads.sort_by_key(|head| (head.at, Reverse(head.began), head.what.order()));
         let counter = format!("_{:016x}", RandomState::new().hash_one(0_u8));
         let words = Words::new(&counter, rounds_max);
         let stop = stop_name(&counter);
@@ -116,7 +117,7 @@ impl Counted {
         };
         let mut place = Place { line: 1, column: opening.len() + 1 };
         let (mut marked, mut marks, mut after) = (String::new(), vec![], 0);
-        for Head { at, what } in heads {
+        for Head { at, what, .. } in heads {
             let (before, word) = (&text[after..at], words.word(what));
             place.pass(before);
             marks.push(Mark { line: place.line, column: place.column, bytes: word.len() });
@@ -220,8 +221,8 @@ impl What {
     const fn order(self) -> u8 {
         match self {
             // A loop that is the body of another begins where that body begins.
-            Self::Close => 0,
-            Self::Leave => 1,
+            Self::Leave => 0,
+            Self::Close => 1,
             Self::OpenAndMark => 2,
             Self::Enter => 3,
             Self::Mark => 4,
@@ -232,6 +233,8 @@ impl What {
 struct Head {
     at: usize,
     what: What,
+    /// Where that began which ends here; `None` where something begins. Ends come before beginnings.
+    began: Option<usize>,
 }
 
 fn heads(text: &str, has_own_counters: bool) -> Option<Vec<Head>> {
@@ -257,14 +260,15 @@ impl Heads {
         let labelled = self.labelled.take();
         if self.has_own_counters {
             let first = labelled.unwrap_or(whole.start) as usize;
-            self.found.push(Head { at: first, what: What::Enter });
-            self.found.push(Head { at: whole.end as usize, what: What::Leave });
+            self.found.push(Head { at: first, what: What::Enter, began: None });
+            let (at, began) = (whole.end as usize, Some(first));
+            self.found.push(Head { at, what: What::Leave, began });
         }
         if matches!(body, Statement::BlockStatement(_)) {
-            self.found.push(Head { at: start + 1, what: What::Mark });
+            self.found.push(Head { at: start + 1, what: What::Mark, began: None });
         } else {
-            self.found.push(Head { at: start, what: What::OpenAndMark });
-            self.found.push(Head { at: end, what: What::Close });
+            self.found.push(Head { at: start, what: What::OpenAndMark, began: None });
+            self.found.push(Head { at: end, what: What::Close, began: Some(start) });
         }
     }
 }

@@ -206,6 +206,10 @@ impl<'js> Session<'_, 'js> {
         let counts = self.order.is_journalled() && convention == Convention::LastExpression;
         let rounds_max = self.order.loop_rounds_max();
         let counted = if counts { Counted::mark(OPENING, text, CLOSING, rounds_max) } else { None };
+        if counts && rounds_max.is_some() {
+            // Also where the program itself has no loop: one in code made from text would have no counter.
+            prelude::own_function(ctx, loops::NO_CODE_FROM_TEXT)?.call::<_, ()>(())?;
+        }
         let Some(counted) = counted else {
             return Ok((compile(ctx, text, convention)?, None));
         };
@@ -215,7 +219,6 @@ impl<'js> Session<'_, 'js> {
         let both: Array<'js> = match rounds_max {
             None => evaluate(ctx, whole, convention)?,
             Some(_) => {
-                prelude::own_function(ctx, loops::NO_CODE_FROM_TEXT)?.call::<_, ()>(())?;
                 let take_stop: Function<'js> = evaluate(ctx, whole, convention)?;
                 let host = Rc::clone(&self.world.host);
                 take_stop.call((Function::new(ctx.clone(), move || host.stop_looping())?,))?
