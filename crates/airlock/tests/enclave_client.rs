@@ -404,13 +404,17 @@ async fn a_sealed_session_is_cancelled_over_a_socket_under_seal_and_not_in_clear
     assert!(!heard.concat().contains("SECRET"), "told in clear");
 }
 
+type Socket = tokio_tungstenite::WebSocketStream<tokio_tungstenite::MaybeTlsStream<TcpStream>>;
+
 /// A socket of enclave's door.
-async fn socket(
-    served: &Served,
-) -> tokio_tungstenite::WebSocketStream<tokio_tungstenite::MaybeTlsStream<TcpStream>> {
-    let url = served.url.replace("http://", "ws://") + "/enclave/ws";
+async fn socket(served: &Served) -> Socket {
+    socket_at(served, "/enclave/ws", &token(served)).await
+}
+
+async fn socket_at(served: &Served, path: &str, token: &str) -> Socket {
+    let url = served.url.replace("http://", "ws://") + path;
     let mut request = url.into_client_request().unwrap();
-    let bearer = format!("Bearer {}", token(served)).parse().unwrap();
+    let bearer = format!("Bearer {token}").parse().unwrap();
     request.headers_mut().insert("Authorization", bearer);
     tokio_tungstenite::connect_async(request).await.unwrap().0
 }
@@ -501,15 +505,33 @@ async fn a_close_frame_is_answered() {
     let run = json!({"type":"execute","sessionId":"s_close","code":"1"}).to_string();
     socket.send(Message::text(run)).await.unwrap();
     socket.next().await.unwrap().unwrap();
+    assert!(is_close_answered(socket).await, "/enclave/ws");
+}
+
+/// Closes a socket and says whether a Close frame comes back before the connection ends.
+async fn is_close_answered(mut socket: Socket) -> bool {
     socket.close(None).await.unwrap();
-    let answered = async {
-        while let Some(message) = socket.next().await {
-            // A connection that ends without an answer is an error here, and code 1006 in a browser.
-            if message.unwrap().is_close() {
-                return true;
-            }
+    while let Some(message) = socket.next().await {
+        // A connection that ends without an answer is an error here, and code 1006 in a browser.
+        match message {
+            Ok(message) if message.is_close() => return true,
+            Ok(_) => {}
+            Err(_) => return false,
         }
-        false
-    };
-    assert!(answered.await, "the connection ended without a Close frame");
+    }
+    false
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_socket_answers_a_close_frame() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(folder.path(), &["--exec"]);
+    let body = json!({"name":"sockets","scopes":["run","process"]}).to_string();
+    let minted: Value =
+        serde_json::from_str(&served.client("admin").post("/api/tokens", &body).body).unwrap();
+    let token = minted["secret"].as_str().unwrap();
+    for path in ["/enclave/ws", "/execbox", "/repl", "/exec"] {
+        let socket = socket_at(&served, path, token).await;
+        assert!(is_close_answered(socket).await, "{path}");
+    }
 }

@@ -438,13 +438,17 @@ fn logs_are_written_as_execboxs_runner_writes_them() {
         "1970-01-01T00:00:00.000Z {\"d\":\"1970-01-01T00:00:00.000Z\"}",
         "{\"type\":\"fulfilled\",\"value\":{\"a\":1}}",
         "{\"type\":\"pending\"}",
-        "{\"type\":\"fulfilled\"}",
+        "{\"type\":\"fulfilled\",\"value\":\"function reject() {\\n    [native code]\\n}\"}",
         "a?b c"
     ]);
     assert_eq!(done["logs"], expected);
     let code = "const r = Promise.reject('no'); r.catch(() => {}); console.log(r)";
     host.execute("b", code, &json!({}));
     assert_eq!(host.attend("b")["logs"], json!(["{\"type\":\"rejected\",\"error\":\"no\"}"]));
+    let code = "console.log(Promise.resolve(() => 1), Promise.resolve(1n))";
+    host.execute("c", code, &json!({}));
+    let source = "{\"type\":\"fulfilled\",\"value\":\"() => 1\"} [object Object]";
+    assert_eq!(host.attend("c")["logs"], json!([source]));
 }
 
 /// Processes below a runner.

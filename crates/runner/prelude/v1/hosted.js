@@ -64,6 +64,7 @@
   // What execbox's runner makes of a value before its host writes it: of an error its texts, of a promise what became of
   // it.
   const dumped = (value) => {
+    if (typeof value === "function") return functionToString(value);
     if (typeof value !== "object" || value === null) return value;
     if (isError(value)) {
       return { __proto__: null, name: value.name, message: value.message, stack: value.stack };
@@ -83,6 +84,8 @@
       return json[0] === "\"" ? host.textOf(json) : json;
     } catch (error) {
       if (isExhaustion(error)) throw error;
+      const state = host.promiseState(object);
+      if (state !== undefined && state !== null) return "[object Object]";
       return textOr("[object Object]", () => NativeString(object));
     }
   };

@@ -151,7 +151,7 @@ impl Guest {
     pub(crate) fn next(&mut self) -> Option<Value> {
         let mut line = String::new();
         let n = self.reader.read_line(&mut line).unwrap();
-        (n > 0).then(|| serde_json::from_str(&line).unwrap())
+        (n > 0).then(|| serde_json::from_str(&without_halves(&line)).unwrap())
     }
 
     /// The next line as it is.
@@ -273,4 +273,18 @@ fn short(message: &Value) -> String {
         "done" => format!("failed {}", message["error"]["code"].as_str().unwrap()),
         other => panic!("a message of type {other}"),
     }
+}
+
+/// A message in which halves of surrogate pairs are replaced: JSON may hold them, a Rust text may not.
+fn without_halves(line: &str) -> String {
+    let mut parts = line.split("\\ud");
+    let mut whole = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        // What begins with another digit is a letter of Hangul.
+        match part.as_bytes().first() {
+            Some(b'8'..=b'9' | b'a'..=b'f') => whole.extend(["\\ufffd", &part[3..]]),
+            _ => whole.extend(["\\ud", part]),
+        }
+    }
+    whole
 }

@@ -262,7 +262,9 @@ fn what_has_no_json_is_said_in_execboxs_words() {
         let said = failure(code, &json!({}));
         assert_eq!(said, ("serialization_error".to_owned(), no_json.to_owned()), "{code}");
     }
-    assert_eq!(code_of("'x'.repeat(17 << 20)"), "serialization_error");
+    // More than a message may have.
+    let roomy = json!({"memoryLimitBytes": 1_u64 << 30});
+    assert_eq!(failure("'x'.repeat(65 << 20)", &roomy).0, "serialization_error");
 }
 
 #[test]

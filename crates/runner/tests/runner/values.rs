@@ -65,7 +65,7 @@ fn what_has_no_json_fails_with_a_reason() {
         ("Symbol('a')", "a symbol"),
         ("const a = {}; a.a = a; a", "circular"),
         ("({ toJSON() { throw new Error('no way') } })", "no way"),
-        ("'x'.repeat(17e6)", "more than fit"),
+        ("'x'.repeat(17e6)", "that fit a message"),
     ] {
         let (kind, message) = failure(code);
         assert_eq!(kind, "serialization", "{code}: {message}");

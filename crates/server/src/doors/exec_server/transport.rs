@@ -122,8 +122,8 @@ impl Incoming for FramesIn {
                 Ok(number) => Received::Heard(u64::from_be_bytes(number)),
                 Err(_) => Received::Nothing,
             },
-            Message::Ping(_) => Received::Nothing,
-            Message::Close(_) => return None,
+            // The library answers a Close frame when the socket is read again; then the socket ends.
+            Message::Ping(_) | Message::Close(_) => Received::Nothing,
         })
     }
 }

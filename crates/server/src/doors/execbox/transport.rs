@@ -203,8 +203,8 @@ impl Incoming for FramesIn {
             match self.stream.next().await?.ok()? {
                 Message::Text(text) => self.message = axum::body::Bytes::from(text).into(),
                 Message::Binary(bytes) => self.message = bytes.into(),
-                Message::Ping(_) | Message::Pong(_) => continue,
-                Message::Close(_) => return None,
+                // The library answers a Close frame when the socket is read again; then the socket ends.
+                Message::Ping(_) | Message::Pong(_) | Message::Close(_) => continue,
             }
             return Some(HostMessage::of(&mut self.message));
         }
