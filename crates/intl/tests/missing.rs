@@ -1,5 +1,4 @@
 //! What ECMA-402 has and this host has not fails with a sentence, and the data is that which the fingerprint names.
-#![expect(clippy::unwrap_used, reason = "a test")]
 
 use intl::{Failure, answer, compare};
 use std::cmp::Ordering;

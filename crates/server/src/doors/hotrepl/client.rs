@@ -127,14 +127,7 @@ impl Client {
             }
             is_said |= self.unsent.is_empty() && self.is_flushed;
             // A connection that ends before everything is read that the client sent takes the last word with it.
-            while is_said {
-                match Pin::new(&mut self.socket).poll_next(context) {
-                    Poll::Ready(Some(Ok(_))) => {}
-                    Poll::Ready(Some(Err(_)) | None) => return Poll::Ready(()),
-                    Poll::Pending => break,
-                }
-            }
-            Poll::Pending
+            if is_said { self.drop_frames(context) } else { Poll::Pending }
         });
         let _ = tokio::time::timeout(STALLED_MAX, heard).await;
     }
@@ -168,6 +161,17 @@ impl Client {
                 Poll::Ready(Some(Err(_)) | None) => Poll::Ready(Heard::Gone),
                 Poll::Pending => Poll::Pending,
             };
+        }
+    }
+
+    /// Reads and drops what arrives; ready once nothing more will.
+    fn drop_frames(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        loop {
+            match Pin::new(&mut self.socket).poll_next(context) {
+                Poll::Ready(Some(Ok(_))) => {}
+                Poll::Ready(Some(Err(_)) | None) => return Poll::Ready(()),
+                Poll::Pending => return Poll::Pending,
+            }
         }
     }
 
