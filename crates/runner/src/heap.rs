@@ -8,10 +8,13 @@
     reason = "the engine takes its memory from C's functions; a copy of it is bytes"
 )]
 
+mod limit;
 mod outside;
 mod sizes;
 mod watch;
 
+use limit::Limit;
+pub use limit::heap_bytes_max;
 use outside::{Outside, Word};
 use rquickjs::allocator::Allocator;
 use sizes::{ALIGN, BLOCK_BYTES_MAX, N_SIZES, WORD_BYTES, fitting};
@@ -37,6 +40,7 @@ struct Books {
 struct Memory {
     region: NonNull<u8>,
     books: UnsafeCell<Books>,
+    limit: Limit,
     /// Which of its pages have been written to since its picture was taken.
     watch: UnsafeCell<Option<Watch>>,
 }
@@ -61,8 +65,14 @@ impl Heap {
         Some(Self(Rc::new(Memory {
             region,
             books: UnsafeCell::new(books),
+            limit: Limit::default(),
             watch: UnsafeCell::new(None),
         })))
+    }
+
+    /// What its blocks may add up to, from now on.
+    pub(crate) fn limit(&self) -> &Limit {
+        &self.0.limit
     }
 
     /// Whether so many bytes were in use at some time since it was new or put back, or the system had no more. The region
@@ -120,7 +130,9 @@ impl Heap {
     fn take(&self, bytes: usize) -> (*mut u8, bool) {
         // SAFETY: as in `picture`.
         let books = unsafe { &mut *self.0.books.get() };
-        let Some((whole, n)) = fitting(bytes) else { return (books.outside.take(bytes), true) };
+        let Some((whole, n)) = fitting(bytes) else {
+            return (self.take_outside(books, bytes), true);
+        };
         let free = &mut books.free[n];
         if !free.is_null() {
             let block = *free;
@@ -129,7 +141,10 @@ impl Heap {
             return (block, false);
         }
         if whole > REGION_BYTES - books.used_bytes {
-            return (books.outside.take(bytes), true);
+            return (self.take_outside(books, bytes), true);
+        }
+        if !self.0.limit.admits(books.bytes(), 0, whole) {
+            return (ptr::null_mut(), true);
         }
         let at = books.used_bytes;
         books.used_bytes += whole;
@@ -140,6 +155,43 @@ impl Heap {
             place.write(Word::within(whole - WORD_BYTES));
             (place.add(1).cast(), true)
         }
+    }
+
+    fn take_outside(&self, books: &mut Books, bytes: usize) -> *mut u8 {
+        if !self.0.limit.admits(books.bytes(), 0, bytes) {
+            return ptr::null_mut();
+        }
+        let block = books.outside.take(bytes);
+        if block.is_null() {
+            self.0.limit.refuse(bytes);
+        }
+        block
+    }
+
+    /// Makes a block from the system longer or shorter.
+    ///
+    /// # Safety
+    /// The block is from the system, and only what is returned is used on; the block itself where that is null.
+    unsafe fn resize_outside(&self, block: *mut u8, old_size: usize, new_size: usize) -> *mut u8 {
+        // SAFETY: books as in `picture`; the block as the caller says.
+        unsafe {
+            let books = &mut *self.0.books.get();
+            if !self.0.limit.admits(books.bytes(), old_size, new_size) {
+                return ptr::null_mut();
+            }
+            let moved = books.outside.resize(block, new_size);
+            if moved.is_null() {
+                self.0.limit.refuse(new_size);
+            }
+            moved
+        }
+    }
+}
+
+impl Books {
+    /// What is in use now.
+    const fn bytes(&self) -> usize {
+        self.used_bytes.saturating_add(self.outside.bytes())
     }
 }
 
@@ -164,11 +216,17 @@ unsafe fn word_of(block: *mut u8) -> Word {
 // they are until they are given back.
 unsafe impl Allocator for Heap {
     fn alloc(&mut self, size: usize) -> *mut u8 {
+        if !self.0.limit.admits_block(size) {
+            return ptr::null_mut();
+        }
         self.take(size.max(1)).0
     }
 
     fn calloc(&mut self, count: usize, size: usize) -> *mut u8 {
         let Some(bytes) = count.checked_mul(size) else { return ptr::null_mut() };
+        if !self.0.limit.admits_block(bytes) {
+            return ptr::null_mut();
+        }
         let (block, is_zero) = self.take(bytes.max(1));
         if !is_zero && !block.is_null() {
             // SAFETY: the block is at least so long.
@@ -203,13 +261,13 @@ unsafe impl Allocator for Heap {
         unsafe {
             let word = word_of(block);
             if word.is_outside() && new_size > BLOCK_BYTES_MAX {
-                return (*self.0.books.get()).outside.resize(block, new_size);
+                return self.resize_outside(block, word.usable_bytes(), new_size);
             }
             let old_size = word.usable_bytes();
             if new_size <= old_size && new_size > old_size / 2 {
                 return block;
             }
-            let moved = self.alloc(new_size);
+            let moved = self.take(new_size.max(1)).0;
             if !moved.is_null() {
                 ptr::copy_nonoverlapping(block, moved, old_size.min(new_size));
                 self.dealloc(block);

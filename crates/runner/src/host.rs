@@ -3,6 +3,7 @@
 
 use crate::bytes;
 use crate::call_sites::CallSites;
+use crate::clock::{CLOCK_READS_MAX, ClockWatch};
 use crate::evaluator::Desk;
 use crate::failure::{self, Described, Shifts};
 use crate::intl;
@@ -62,6 +63,8 @@ pub(crate) struct Host {
     pub(crate) words: RefCell<Option<Words>>,
     /// Run since the last poll.
     microtasks: Cell<u32>,
+    /// Whether the guest waits for its clock.
+    clock: ClockWatch,
 }
 
 /// What a plain host's programs have besides.
@@ -118,6 +121,7 @@ impl Host {
             has_looped_too_often: Cell::default(),
             words: RefCell::default(),
             microtasks: Cell::default(),
+            clock: ClockWatch::default(),
         })
     }
 
@@ -144,6 +148,7 @@ impl Host {
             has_looped_too_often,
             words,
             microtasks,
+            clock,
         } = self;
         calls.take();
         timers.take();
@@ -165,6 +170,7 @@ impl Host {
         has_looped_too_often.take();
         words.take();
         microtasks.take();
+        clock.advance(false);
     }
 
     /// From now on this is the world of a session.
@@ -217,6 +223,28 @@ impl Host {
         self.cpu.exhausted.set(true);
     }
 
+    /// The clock of the guest advances.
+    pub(crate) fn advance_clock(&self, is_replay: bool) {
+        self.clock.advance(is_replay);
+    }
+
+    /// The guest has read its clock often. Says after how many reads to ask again; where it must stop, it is as if its
+    /// time were used up.
+    fn look_at_clock(&self) -> u32 {
+        self.clock.look().unwrap_or_else(|| {
+            match self.desk.get() {
+                Some(desk) => desk.stop(),
+                None => self.cpu.exhausted.set(true),
+            }
+            CLOCK_READS_MAX
+        })
+    }
+
+    /// Whether that is why it stopped.
+    pub(crate) fn has_waited_for_clock(&self) -> bool {
+        self.clock.has_waited()
+    }
+
     /// Whether that is why it stopped.
     pub(crate) fn has_looped_too_often(&self) -> bool {
         self.has_looped_too_often.get()
@@ -233,6 +261,7 @@ impl Host {
 
     /// Called by the engine while the guest is busy. It asks once in so many jumps and calls, so its questions count loops.
     pub(crate) fn tick(&self) -> bool {
+        self.clock.tick();
         self.ticks.set(self.ticks.get() + 1);
         if self.ticks.get().is_multiple_of(TICKS_PER_COUNT) {
             self.say_count();
@@ -492,6 +521,9 @@ pub(crate) fn functions<'js>(
         }),
     )?;
     naming::add_to(&object, host)?;
+    object.set("clockReadsMax", CLOCK_READS_MAX)?;
+    let it = of(host);
+    object.set("lookAtClock", Func::new(move || it.look_at_clock()))?;
     unseen::add_to(&object)?;
     object.set("defer", Func::new(|job: Function<'js>| job.defer(())))?;
     bytes::add_to(&object)?;

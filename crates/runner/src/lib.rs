@@ -6,6 +6,7 @@
 
 mod bytes;
 mod call_sites;
+mod clock;
 mod convert;
 mod evaluator;
 mod failure;
@@ -20,14 +21,18 @@ mod order;
 mod outcome;
 mod prelude;
 pub mod prepare;
+mod rejections;
 mod session;
+mod stack;
 mod unseen;
 mod usage;
 mod verdict;
 mod world;
 
+pub use heap::heap_bytes_max;
 pub use prelude::PRELUDE_VERSION;
 pub use session::REHEARSAL;
+pub use stack::{STACK_BYTES, have_stack};
 pub use world::World;
 
 /// Everything besides the program and its inputs that could change what a program does. A replay under another

@@ -148,6 +148,14 @@ impl Order {
         if replays { replay_cpu_ms } else { cpu_ms }
     }
 
+    /// Whether a replay has further inputs after so many: until the next one, the program does what it did before.
+    pub(crate) fn is_before_last_replayed(&self, inputs: InputIndex) -> bool {
+        match &self.manner {
+            Manner::Journalled(airlock) => inputs < airlock.replay_inputs,
+            Manner::Hosted(_) => false,
+        }
+    }
+
     /// Which call a host means by this name.
     pub(crate) fn call_named(&self, name: &str) -> Option<CallId> {
         let ordinal = match &self.manner {

@@ -9,7 +9,7 @@ use crate::naming::{self, ProgramSource};
 use crate::order::{self, Hosted, Manner, Order};
 use crate::prelude;
 use crate::prepare::{self, Prepared, SyntaxProblem};
-use crate::verdict::{self, Ending, Verdict};
+use crate::verdict::{self, Ending, Thrown, Verdict};
 use crate::world::{Hook, World};
 use lifecycle::{CallId, Convention, InputIndex, Timestamp};
 use protocols::execbox::wire::{
@@ -72,9 +72,14 @@ pub(crate) fn run(world: &World, order: &Order, inbox: &mut Inbox) -> End {
 fn run_to_end(world: &World, order: &Order, inbox: &mut Inbox) -> Ending {
     world.limit_memory(order.memory_bytes);
     let ended = RefCell::default();
-    world
+    // A host's programs are as execbox runs them, which takes no notice of rejections.
+    let rejections = world.rejections.as_deref().filter(|_| order.is_journalled());
+    rejections.inspect(|rejections| rejections.watch());
+    let ending = world
         .context
-        .with(|ctx| Session { world, ctx: &ctx, host: &world.host, order, ended }.run(inbox))
+        .with(|ctx| Session { world, ctx: &ctx, host: &world.host, order, ended }.run(inbox));
+    rejections.inspect(|rejections| rejections.forget());
+    ending
 }
 
 fn ready_text(order: &Order) -> Result<Cow<'_, str>, SyntaxProblem> {
@@ -158,6 +163,7 @@ struct Session<'s, 'js> {
 impl<'js> Session<'_, 'js> {
     fn run(&self, inbox: &mut Inbox) -> Ending {
         self.begin_clock_and_dice();
+        self.host.advance_clock(self.order.is_before_last_replayed(InputIndex(0)));
         if let Manner::Hosted(hosted) = &self.order.manner {
             if self.furnish(hosted).is_err() {
                 drop(self.ctx.catch());
@@ -386,11 +392,18 @@ impl<'js> Session<'_, 'js> {
         if self.host.crashed.get() {
             return Some(Ending::Crashed);
         }
+        if let Some(reason) = self.unhandled_rejection(main) {
+            return Some(Ending::Threw(reason));
+        }
         let calls = self.has_calls();
         let timers = !self.host.timers.borrow().is_empty();
         let waits = self.order.waits_for_calls();
         match main.state() {
             PromiseState::Pending if calls || timers => None,
+            // What was to settle it may have been lost for want of memory.
+            PromiseState::Pending if self.world.is_exhausted() => {
+                Some(Ending::Failed(failure::memory_limit(self.order.memory_bytes)))
+            }
             PromiseState::Pending => Some(Ending::Failed(failure::plain("stuck", STUCK))),
             PromiseState::Resolved | PromiseState::Rejected if waits && calls => None,
             PromiseState::Resolved | PromiseState::Rejected => {
@@ -405,6 +418,12 @@ impl<'js> Session<'_, 'js> {
                 }
             }
         }
+    }
+
+    /// The reason of the first rejection that nobody has handled at the end of this turn. That of the program itself is
+    /// its outcome.
+    fn unhandled_rejection(&self, main: &Promise<'js>) -> Option<Thrown> {
+        self.world.rejections.as_ref()?.first(self.ctx, main.as_value())
     }
 
     fn has_calls(&self) -> bool {
@@ -479,6 +498,7 @@ impl<'js> Session<'_, 'js> {
 
     fn begin_input(&self) {
         let input = self.host.begin_input();
+        self.host.advance_clock(self.order.is_before_last_replayed(input));
         if let Manner::Journalled(airlock) = &self.order.manner
             && input == airlock.replay_inputs.next()
         {

@@ -1,5 +1,6 @@
 //! What a guest left behind, put into words after its turn is over: then memory may be lent to it.
 
+use crate::clock::CLOCK_STANDS;
 use crate::convert::NotJson;
 use crate::failure::{self, Described};
 use crate::order::{Manner, Order};
@@ -43,13 +44,14 @@ impl Verdict<'_> {
         if world.host.is_out_of_time() {
             return out_of_time(world, order);
         }
-        world.lend_memory(order.memory_bytes);
+        let is_exhausted = world.is_exhausted();
+        world.lend_memory();
         let nothing = world.context.with(|ctx| {
             let thrown = thrown.clone().restore(&ctx).expect("thrown in this world");
             matches!(thrown.type_of(), Type::Null | Type::Uninitialized)
         });
         // Null is what the engine throws when not even an error object could be allocated, and what a guest may throw.
-        if nothing && world.came_near_its_limit(order.memory_bytes) {
+        if nothing && is_exhausted {
             return failure::memory_limit(order.memory_bytes);
         }
         self.described(&world.hooks.describe, Some(thrown))
@@ -57,7 +59,7 @@ impl Verdict<'_> {
 
     /// The failure that an error in a timer or microtask means.
     pub(crate) fn crashed(&self) -> Failed<'static> {
-        self.world.lend_memory(self.order.memory_bytes);
+        self.world.lend_memory();
         self.described(&self.world.hooks.describe_crash, None)
     }
 
@@ -92,7 +94,9 @@ impl Verdict<'_> {
             (Ok(()), Some(Described { code, ours: false, .. })) if code == "memory_limit" => {
                 failure::memory_limit(order.memory_bytes)
             }
-            (Ok(()), Some(said)) => said.into_failed(&world.host.shifts.borrow()),
+            (Ok(()), Some(said)) => {
+                with_bigint_limit(said).into_failed(&world.host.shifts.borrow())
+            }
             // The prelude catches whatever the guest does; only exhaustion stops it.
             _ if world.host.is_out_of_time() => out_of_time(world, order),
             _ => failure::memory_limit(order.memory_bytes),
@@ -100,10 +104,26 @@ impl Verdict<'_> {
     }
 }
 
+/// Largest BigInt of the engine, its sign included.
+const BIGINT_BITS_MAX: &str = "1,048,576";
+
+/// The engine says that a BigInt is too large, and not how large one may be.
+pub(crate) fn with_bigint_limit(mut said: Described) -> Described {
+    let is_too_large =
+        matches!(said.message.as_str(), "BigInt is too large" | "BigInt is too large to allocate");
+    if is_too_large && said.name == "RangeError" {
+        said.message = format!("BigInt is too large: it may have {BIGINT_BITS_MAX} bits");
+    }
+    said
+}
+
 /// The time that the program was given is over.
 pub(crate) fn out_of_time(world: &World, order: &Order) -> Failed<'static> {
     if let Some(max) = order.loop_rounds_max().filter(|_| world.host.has_looped_too_often()) {
         return failure::rounds_limit(max);
+    }
+    if world.host.has_waited_for_clock() {
+        return failure::plain("timeout", CLOCK_STANDS);
     }
     match &order.manner {
         Manner::Journalled(_) => failure::cpu_limit(order.cpu_ms(world.host.inputs())),

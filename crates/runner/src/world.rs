@@ -1,26 +1,25 @@
 //! One guest's world: a runtime, a context and the prelude's functions. A world serves one execution.
 
 use crate::evaluator;
-use crate::heap::{Heap, Picture};
+use crate::heap::{Heap, Picture, heap_bytes_max};
 use crate::host::{self, Host};
 use crate::link::Inbox;
 use crate::loops;
 use crate::order::Errand;
 use crate::prelude;
+use crate::rejections::Rejections;
 use crate::session::{self, End};
+use crate::stack;
 use crate::usage;
 use rquickjs::{Context, Function, Object, Persistent, Runtime};
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 
-/// Stack the guest may use. Well below what the process has: parsers and stringify need room above it.
-const STACK_BYTES_MAX: usize = 768 << 10;
+/// The version of the guest's globals since which an unhandled rejection is an error.
+const REJECTIONS_COUNT_SINCE: u32 = 2;
 
 /// Least memory a guest gets: less would not hold the world itself.
 const MEMORY_BYTES_MIN: u64 = 1 << 20;
-
-/// Extra memory for saying what went wrong once the guest's own is used up.
-const MEMORY_RESERVE_BYTES: u64 = 1 << 20;
 
 /// A process that has grown by this much is not used again by a host.
 const GROWTH_BYTES_MAX: u64 = 8 << 20;
@@ -39,6 +38,8 @@ pub struct World {
     pub(crate) context: Context,
     pub(crate) runtime: Runtime,
     pub(crate) host: Rc<Host>,
+    /// `None` where the globals are of a version that took no notice of rejections.
+    pub(crate) rejections: Option<Rc<Rejections>>,
     prelude: u32,
     heap: Heap,
     /// How its heap was before the first program.
@@ -158,7 +159,7 @@ impl World {
     pub(crate) fn fresh(version: u32) -> Option<Self> {
         let heap = Heap::new().expect("memory for a heap");
         let runtime = Runtime::new_with_alloc(heap.clone()).expect("memory for a runtime");
-        runtime.set_max_stack_size(STACK_BYTES_MAX);
+        runtime.set_max_stack_size(stack::guest_stack_bytes());
         let context = Context::full(&runtime).expect("memory for a context");
         let host = Host::new();
         let polled = Rc::clone(&host);
@@ -172,7 +173,17 @@ impl World {
         })?;
         // Only now: building the world is not the guest's time.
         runtime.set_interrupt_handler(Some(Box::new(move || polled.tick())));
-        Some(Self { hooks, context, runtime, host, prelude: version, heap, picture: None })
+        let rejections = (version >= REJECTIONS_COUNT_SINCE).then(|| Rejections::track(&runtime));
+        Some(Self {
+            hooks,
+            context,
+            runtime,
+            host,
+            rejections,
+            prelude: version,
+            heap,
+            picture: None,
+        })
     }
 
     /// Has what most programs touch there before they touch it.
@@ -208,26 +219,23 @@ impl World {
     }
 
     pub(crate) fn limit_memory(&self, bytes: u64) {
-        self.runtime.set_memory_limit(size(bytes.max(MEMORY_BYTES_MIN)));
+        self.heap.limit().set(bytes.max(MEMORY_BYTES_MIN));
     }
 
-    /// Whether its program used nearly all of that, or the system had no more.
-    pub(crate) fn came_near_its_limit(&self, bytes: u64) -> bool {
-        let limit = bytes.max(MEMORY_BYTES_MIN);
-        self.heap.has_reached(limit - limit / 8)
+    /// Whether not even a small block could be had since the memory was limited or [`Self::begin_turn`] was called.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.heap.limit().has_refused_little()
     }
 
-    /// Whether three quarters of that were in use at some time. The engine's own count, which it holds against the limit,
-    /// is higher than the heap's where blocks are small.
-    pub(crate) fn has_used_much(&self, bytes: u64) -> bool {
-        let limit = bytes.max(MEMORY_BYTES_MIN);
-        self.heap.has_reached(limit - limit / 4)
+    /// What was refused before does not count any more.
+    pub(crate) fn begin_turn(&self) {
+        self.heap.limit().forget_refusals();
     }
 
     /// Whether nearly all of that is in use now, by the engine's own count, after what can be freed is freed.
     pub(crate) fn is_full(&self, bytes: u64) -> bool {
-        let limit = bytes.max(MEMORY_BYTES_MIN);
-        if !self.has_used_much(bytes) {
+        let limit = heap_bytes_max(bytes.max(MEMORY_BYTES_MIN));
+        if !self.heap.has_reached(limit - limit / 4) {
             return false;
         }
         self.runtime.run_gc();
@@ -236,10 +244,8 @@ impl World {
     }
 
     /// Lets us speak about a guest that has used up its memory.
-    pub(crate) fn lend_memory(&self, bytes: u64) {
-        self.runtime.set_memory_limit(size(
-            bytes.max(MEMORY_BYTES_MIN).saturating_add(MEMORY_RESERVE_BYTES),
-        ));
+    pub(crate) fn lend_memory(&self) {
+        self.heap.limit().lend();
     }
 }
 
@@ -332,8 +338,4 @@ impl Held {
         }
         exit_code
     }
-}
-
-fn size(bytes: u64) -> usize {
-    usize::try_from(bytes).unwrap_or(usize::MAX)
 }

@@ -69,6 +69,16 @@ impl Desk {
         self.current.set(heir);
     }
 
+    /// Whether somebody hears what is printed now.
+    pub(super) fn has_open_task(&self) -> bool {
+        self.open.borrow().contains_key(&self.current.get())
+    }
+
+    /// Tells the guest to stop.
+    pub(crate) fn stop(&self) {
+        self.stopped.set(true);
+    }
+
     /// Called while the guest is busy: whether it must stop.
     pub(crate) fn poll(&self) -> bool {
         self.mailbox.look();

@@ -11,6 +11,7 @@ mod verdict;
 
 pub(crate) use desk::Desk;
 
+use crate::clock::CLOCK_STANDS;
 use crate::convert;
 use crate::link::Inbox;
 use crate::prepare;
@@ -27,12 +28,15 @@ use rquickjs::context::EvalOptions;
 use rquickjs::function::Args;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Ctx, Function, Object, Promise, Value};
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Microtasks of a stopped task that are still run: those that leave more behind do not stop by themselves.
 const LEFTOVERS_MAX: usize = 10_000;
+
+/// Unhandled rejections of one turn that are printed.
+const WARNINGS_MAX: usize = 16;
 
 /// What a task is told that waits for nothing.
 const STUCK: &str =
@@ -43,10 +47,14 @@ pub(crate) fn serve(world: &World, open: &Open, inbox: Inbox) -> bool {
     world.limit_memory(open.memory_bytes);
     let desk = Desk::new(inbox, open);
     world.host.sit(Rc::clone(&desk));
-    world.context.with(|ctx| {
+    let rejections = world.rejections.as_deref();
+    rejections.inspect(|rejections| rejections.watch());
+    let is_closed = world.context.with(|ctx| {
         let evaluator = Evaluator::furnish(world, &ctx, &desk, open);
         evaluator.is_ok_and(|mut evaluator| evaluator.run())
-    })
+    });
+    rejections.inspect(|rejections| rejections.forget());
+    is_closed
 }
 
 struct Evaluator<'s, 'js> {
@@ -57,8 +65,8 @@ struct Evaluator<'s, 'js> {
     hooks: Hooks<'js>,
     tasks: BTreeMap<u64, Task<'js>>,
     n_lines: u64,
-    /// Whether much of the memory had been in use before this turn.
-    had_used_much: Cell<bool>,
+    /// Warnings for whoever prints next: no task was open when they came up.
+    warnings: RefCell<Vec<String>>,
 }
 
 /// What somebody waits for.
@@ -104,8 +112,8 @@ impl<'s, 'js> Evaluator<'s, 'js> {
             remember: hooks.get("remember")?,
             turn: hooks.get("turn")?,
         };
-        let (tasks, had_used_much) = (BTreeMap::new(), Cell::default());
-        Ok(Self { world, ctx, desk, open, hooks, tasks, n_lines: 0, had_used_much })
+        let (tasks, warnings) = (BTreeMap::new(), RefCell::default());
+        Ok(Self { world, ctx, desk, open, hooks, tasks, n_lines: 0, warnings })
     }
 
     fn run(&mut self) -> bool {
@@ -179,11 +187,15 @@ impl<'s, 'js> Evaluator<'s, 'js> {
 
     fn begin(&self, task: u64, now: Now) {
         self.desk.begin(task);
+        for warning in self.warnings.take() {
+            self.desk.print(&self.world.host.outbox, &warning);
+        }
         self.turn(now);
     }
 
     fn turn(&self, Now { at, frame }: Now) {
-        self.had_used_much.set(self.world.has_used_much(self.open.memory_bytes));
+        self.world.begin_turn();
+        self.world.host.advance_clock(false);
         let told = self.hooks.turn.call::<_, ()>((millis(at), frame as f64));
         told.expect("the prelude's turn only assigns numbers");
     }
@@ -215,6 +227,7 @@ impl<'s, 'js> Evaluator<'s, 'js> {
         if self.desk.stopped.get() {
             return self.stop();
         }
+        self.warn_of_rejections();
         // Most turns end the only task there is.
         let settled: Vec<u64> = self
             .tasks
@@ -225,7 +238,7 @@ impl<'s, 'js> Evaluator<'s, 'js> {
         for task in settled {
             let outcome = self.outcome(task);
             // Showing a value may run the guest, who may then have to be stopped.
-            let outcome = if self.desk.stopped.get() { verdict::interrupted() } else { outcome };
+            let outcome = if self.desk.stopped.get() { self.interrupted() } else { outcome };
             self.end(task, outcome);
         }
         self.end_the_stuck();
@@ -236,7 +249,12 @@ impl<'s, 'js> Evaluator<'s, 'js> {
         let idle = self.desk.calls.borrow().is_empty() && self.desk.timers.borrow().is_empty();
         if idle && self.tasks.len() == 1 && self.tasks.values().all(|task| !task.is_command) {
             let task = *self.tasks.keys().next().expect("there is one");
-            self.end(task, verdict::failed(Why::Stuck, STUCK));
+            // What was to settle it may have been lost for want of memory.
+            let outcome = match self.world.is_exhausted() {
+                true => verdict::out_of_memory(self.open.memory_bytes),
+                false => verdict::failed(Why::Stuck, STUCK),
+            };
+            self.end(task, outcome);
         }
     }
 
@@ -244,6 +262,8 @@ impl<'s, 'js> Evaluator<'s, 'js> {
     fn stop(&mut self) {
         self.desk.stopped.set(false);
         let task = self.desk.current.get();
+        let outcome = self.interrupted();
+        self.world.host.advance_clock(false);
         self.desk.mailbox.forget(task);
         self.desk.mailbox.forget(0);
         drop(self.ctx.catch());
@@ -254,7 +274,32 @@ impl<'s, 'js> Evaluator<'s, 'js> {
         let fouled = n_left == 0 || self.desk.stopped.replace(false);
         self.desk.open.borrow_mut().remove(&task);
         self.tasks.remove(&task);
-        self.say_ended(Ended { task, outcome: verdict::interrupted(), fouled });
+        self.say_ended(Ended { task, outcome, fouled });
+    }
+
+    /// Why the guest was stopped.
+    fn interrupted(&self) -> TaskOutcome<'static> {
+        match self.world.host.has_waited_for_clock() {
+            true => verdict::failed(Why::Threw, CLOCK_STANDS),
+            false => verdict::interrupted(),
+        }
+    }
+
+    /// Prints the rejections that nobody has handled in this turn. The session goes on: a later eval may handle them.
+    fn warn_of_rejections(&self) {
+        let Some(rejections) = &self.world.rejections else { return };
+        let is_awaited = |promise: &Value<'js>| {
+            self.tasks.values().any(|task| task.promise.as_value() == promise)
+        };
+        let reasons = rejections.take_all(self.ctx, is_awaited);
+        for reason in reasons.into_iter().take(WARNINGS_MAX) {
+            let warning = verdict::warning(&self.described(reason, false));
+            if self.desk.has_open_task() {
+                self.desk.print(&self.world.host.outbox, &warning);
+            } else if self.warnings.borrow().len() < WARNINGS_MAX {
+                self.warnings.borrow_mut().push(warning);
+            }
+        }
     }
 
     fn outcome(&self, task: u64) -> TaskOutcome<'static> {
@@ -292,12 +337,19 @@ impl<'s, 'js> Evaluator<'s, 'js> {
     fn threw(&self, is_command: bool) -> TaskOutcome<'static> {
         let thrown = self.ctx.catch();
         if self.desk.stopped.get() {
-            return verdict::interrupted();
+            return self.interrupted();
         }
+        self.described(thrown, is_command)
+    }
+
+    fn described(&self, thrown: Value<'js>, is_command: bool) -> TaskOutcome<'static> {
         // Memory cannot be lent within a turn: an error that cannot be described for want of it says enough.
         self.world.host.described.borrow_mut().take();
         self.desk.claimed.borrow_mut().take();
-        let is_nothing = thrown.is_null() || thrown.is_undefined();
+        // Null is what the engine throws when not even an error object could be allocated, and what a guest may throw.
+        if thrown.is_null() && self.world.is_exhausted() {
+            return verdict::out_of_memory(self.open.memory_bytes);
+        }
         let asked = self.hooks.describe.call::<_, ()>((thrown,));
         if asked.is_err() {
             drop(self.ctx.catch());
@@ -306,16 +358,9 @@ impl<'s, 'js> Evaluator<'s, 'js> {
         let claimed = self.desk.claimed.borrow_mut().take().filter(|_| is_command);
         match (asked, said) {
             (Ok(()), Some(said)) => verdict::described(said, claimed, self.open.memory_bytes),
-            // Null is also what the engine throws when not even an error object could be allocated.
-            _ if is_nothing && !self.is_out_of_memory() => verdict::failed(Why::Threw, "null"),
+            // The prelude catches whatever the guest does; only exhaustion stops it.
             _ => verdict::out_of_memory(self.open.memory_bytes),
         }
-    }
-
-    /// Whether the memory was used up in this turn, or still is.
-    fn is_out_of_memory(&self) -> bool {
-        let bytes = self.open.memory_bytes;
-        (!self.had_used_much.get() && self.world.has_used_much(bytes)) || self.world.is_full(bytes)
     }
 
     fn end(&mut self, task: u64, outcome: TaskOutcome<'_>) {

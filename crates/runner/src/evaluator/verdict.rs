@@ -4,6 +4,7 @@ use super::plain;
 use crate::failure::{Described, Shifts};
 use crate::prepare::SyntaxProblem;
 use crate::session::PROGRAM_FILE_NAME;
+use crate::verdict::with_bigint_limit;
 use protocols::execbox::session::{TaskFailed, TaskOutcome, Valued, Why};
 use rquickjs::Value;
 
@@ -23,6 +24,15 @@ pub(super) fn unknown() -> Outcome {
 
 pub(super) fn out_of_memory(bytes: u64) -> Outcome {
     failed(Why::Memory, format!("InternalError: needed more than {bytes} bytes of memory"))
+}
+
+/// What is printed of a rejection that nobody handled.
+pub(super) fn warning(outcome: &Outcome) -> String {
+    let TaskOutcome::Failed(TaskFailed { message, stack, .. }) = outcome else {
+        return String::new();
+    };
+    let stack = stack.iter().map(|stack| format!("\n{stack}")).collect::<String>();
+    format!("Warning: unhandled promise rejection: {message}{stack}")
 }
 
 /// One line for each problem, in their order.
@@ -88,7 +98,7 @@ pub(super) fn described(
     if said.code == "memory_limit" && !said.ours {
         return out_of_memory(memory_bytes);
     }
-    let failed = said.into_failed(&Shifts::default());
+    let failed = with_bigint_limit(said).into_failed(&Shifts::default());
     let message = match failed.name.as_deref() {
         Some(name) if failed.message.is_empty() => name.to_owned(),
         Some(name) => format!("{name}: {}", failed.message),

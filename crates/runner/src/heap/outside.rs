@@ -61,6 +61,11 @@ impl Outside {
         self.first.is_null()
     }
 
+    /// What they hold together.
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// The most that they held together.
     pub(super) const fn bytes_most(&self) -> usize {
         self.bytes_most
@@ -155,7 +160,7 @@ impl Outside {
                 next.previous = header;
             }
             self.first = header;
-            self.bytes += (*header).word.usable_bytes();
+            self.bytes += (*header).word.usable_bytes() + HEADER_BYTES;
         }
         self.bytes_most = self.bytes_most.max(self.bytes);
     }
@@ -175,7 +180,7 @@ impl Outside {
             if let Some(next) = next.as_mut() {
                 next.previous = previous;
             }
-            self.bytes -= word.usable_bytes();
+            self.bytes -= word.usable_bytes() + HEADER_BYTES;
         }
     }
 }

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Parsers recurse; the process that runs them in earnest has a main thread with this much.
-const STACK_BYTES: usize = 8 << 20;
+const STACK_BYTES: usize = runner::STACK_BYTES;
 
 /// When the guests' clocks start.
 pub(crate) const START_MS: i64 = 1_700_000_000_000;

@@ -4,11 +4,14 @@
 mod again;
 mod boundary;
 mod errors;
+mod capacity;
+mod clock;
 mod failures;
 mod guest;
 mod hosted;
 mod limits;
 mod loops;
+mod rejections;
 mod replay;
 mod round_trips;
 mod session_values;

@@ -1,0 +1,120 @@
+//! What the blocks of a heap may add up to. The heap keeps to the limit itself, not the engine: it knows what was refused,
+//! and so whether a program that could not even make an error object has run out of memory.
+
+use std::cell::Cell;
+
+/// How much memory a heap may take in earnest of a program with this limit, at most. Limits are meant as other hosts of
+/// QuickJS count them, whose values and pointers have half the size of ours: the same program takes up to 7/4 of that here.
+pub const fn heap_bytes_max(memory_bytes: u64) -> u64 {
+    memory_bytes.saturating_add(memory_bytes / 4 * 3)
+}
+
+/// Extra memory for saying what went wrong once the guest's own is used up.
+const RESERVE_BYTES: usize = 1 << 20;
+
+/// A request that is refused although it is so small says that there is hardly anything left: the engine takes small
+/// blocks in pieces of 4 KiB.
+const LITTLE_BYTES_MAX: usize = 8 << 10;
+
+/// The limit of one heap. Without one, everything is admitted.
+pub(crate) struct Limit {
+    bytes_max: Cell<usize>,
+    /// The largest block that is handed out at once; arrays that grow may become larger.
+    block_bytes_max: Cell<usize>,
+    refused_bytes_min: Cell<usize>,
+    is_lent: Cell<bool>,
+}
+
+impl Default for Limit {
+    fn default() -> Self {
+        Self {
+            bytes_max: Cell::new(usize::MAX),
+            block_bytes_max: Cell::new(usize::MAX),
+            refused_bytes_min: Cell::new(usize::MAX),
+            is_lent: Cell::new(false),
+        }
+    }
+}
+
+impl Limit {
+    /// From now on the blocks are those of a program with this limit.
+    pub(crate) fn set(&self, memory_bytes: u64) {
+        self.bytes_max.set(size(heap_bytes_max(memory_bytes)));
+        self.block_bytes_max.set(size(memory_bytes));
+        self.is_lent.set(false);
+        self.forget_refusals();
+    }
+
+    /// Admits a little more, once.
+    pub(crate) fn lend(&self) {
+        if !self.is_lent.replace(true) {
+            self.bytes_max.set(self.bytes_max.get().saturating_add(RESERVE_BYTES));
+        }
+    }
+
+    /// Whether a little was refused.
+    pub(crate) fn has_refused_little(&self) -> bool {
+        self.refused_bytes_min.get() <= LITTLE_BYTES_MAX
+    }
+
+    pub(crate) fn forget_refusals(&self) {
+        self.refused_bytes_min.set(usize::MAX);
+    }
+
+    /// Notes that a request cannot be fulfilled.
+    pub(super) fn refuse(&self, bytes: usize) {
+        self.refused_bytes_min.set(self.refused_bytes_min.get().min(bytes));
+    }
+
+    /// Whether a block of `old` of the `used` bytes may become one of `new` bytes.
+    pub(super) fn admits(&self, used: usize, old: usize, new: usize) -> bool {
+        let is_admitted = new <= old || (used - old).saturating_add(new) <= self.bytes_max.get();
+        if !is_admitted {
+            self.refuse(new);
+        }
+        is_admitted
+    }
+
+    /// Whether a block may be as long as this from the beginning.
+    pub(super) fn admits_block(&self, bytes: usize) -> bool {
+        let is_admitted = bytes <= self.block_bytes_max.get();
+        if !is_admitted {
+            self.refuse(bytes);
+        }
+        is_admitted
+    }
+}
+
+fn size(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_gets_seven_quarters_of_its_limit_and_no_single_block_above_it() {
+        let limit = Limit::default();
+        assert!(limit.admits(1 << 40, 0, 1 << 40) && limit.admits_block(1 << 40));
+        limit.set(100);
+        assert_eq!(heap_bytes_max(100), 175);
+        assert!(limit.admits(100, 0, 75) && limit.admits(175, 60, 60) && limit.admits_block(100));
+        assert!(!limit.admits(100, 0, 76) && !limit.admits_block(101));
+        assert!(limit.admits(200, 60, 59), "what shrinks is always admitted");
+    }
+
+    #[test]
+    fn only_a_little_that_is_refused_means_that_nothing_is_left() {
+        let limit = Limit::default();
+        limit.set(1 << 20);
+        assert!(!limit.admits_block(1 << 30));
+        assert!(!limit.has_refused_little());
+        assert!(!limit.admits(heap_bytes_max(1 << 20) as usize, 0, 100));
+        assert!(limit.has_refused_little());
+        limit.lend();
+        assert!(limit.admits(heap_bytes_max(1 << 20) as usize, 0, 100));
+        limit.forget_refusals();
+        assert!(!limit.has_refused_little());
+    }
+}

@@ -1,0 +1,101 @@
+//! Rejected promises that nobody has handled, as the engine reports them. At the end of a turn they are errors, as in
+//! Node.
+
+use rquickjs::{Ctx, Persistent, Runtime, Value};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// A value of the guest's that is kept between two turns.
+pub(crate) type Kept = Persistent<Value<'static>>;
+
+/// The rejections of one world. Empty unless somebody watches: what is kept here must be gone before the world is.
+#[derive(Default)]
+pub(crate) struct Rejections {
+    is_watched: Cell<bool>,
+    /// How many rejections were reported without a handler.
+    n_reported: Cell<u64>,
+    /// By promise: the number of its rejection, and the reason.
+    unhandled: RefCell<HashMap<Kept, (u64, Kept)>>,
+}
+
+impl Rejections {
+    /// Has the engine report the rejections of a world.
+    pub(crate) fn track(runtime: &Runtime) -> Rc<Self> {
+        let rejections = Rc::new(Self::default());
+        let tracked = Rc::clone(&rejections);
+        runtime.set_host_promise_rejection_tracker(Some(Box::new(
+            move |ctx, promise, reason, is_handled| {
+                tracked.report(&ctx, promise, reason, is_handled);
+            },
+        )));
+        rejections
+    }
+
+    /// From now on rejections count.
+    pub(crate) fn watch(&self) {
+        self.is_watched.set(true);
+    }
+
+    /// Forgets all of them; no further ones count.
+    pub(crate) fn forget(&self) {
+        self.is_watched.set(false);
+        self.n_reported.set(0);
+        self.unhandled.take();
+    }
+
+    fn report<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        promise: Value<'js>,
+        reason: Value<'js>,
+        is_handled: bool,
+    ) {
+        if !self.is_watched.get() {
+            return;
+        }
+        let promise = Persistent::save(ctx, promise);
+        if is_handled {
+            self.unhandled.borrow_mut().remove(&promise);
+            return;
+        }
+        let n = self.n_reported.get();
+        self.n_reported.set(n + 1);
+        self.unhandled.borrow_mut().insert(promise, (n, Persistent::save(ctx, reason)));
+    }
+
+    /// The reason of the first rejection that nobody has handled; none if that is the one of `awaited`, for which the
+    /// host waits.
+    pub(crate) fn first<'js>(&self, ctx: &Ctx<'js>, awaited: &Value<'js>) -> Option<Kept> {
+        if self.unhandled.borrow().is_empty() {
+            return None;
+        }
+        let awaited = Persistent::save(ctx, awaited.clone());
+        let unhandled = self.unhandled.borrow();
+        let (promise, (_, reason)) = unhandled.iter().min_by_key(|(_, (n, _))| *n)?;
+        (*promise != awaited).then(|| reason.clone())
+    }
+
+    /// The reasons of all rejections that nobody has handled, in their order, and forgets them; without those of the
+    /// promises for which the host waits.
+    pub(crate) fn take_all<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        is_awaited: impl Fn(&Value<'js>) -> bool,
+    ) -> Vec<Value<'js>> {
+        if self.unhandled.borrow().is_empty() {
+            return vec![];
+        }
+        let mut reasons: Vec<(u64, Value<'js>)> = vec![];
+        for (promise, (n, reason)) in self.unhandled.take() {
+            let (Ok(promise), Ok(reason)) = (promise.restore(ctx), reason.restore(ctx)) else {
+                continue;
+            };
+            if !is_awaited(&promise) {
+                reasons.push((n, reason));
+            }
+        }
+        reasons.sort_by_key(|(n, _)| *n);
+        reasons.into_iter().map(|(_, reason)| reason).collect()
+    }
+}

@@ -1,0 +1,166 @@
+//! What fits: frames, levels of JSON, memory.
+
+use crate::guest::{Guest, Run, done, failure_of, value};
+use rquickjs::{Context, Runtime};
+
+#[test]
+fn ten_thousand_plain_frames_fit() {
+    for code in [
+        "const f = (n) => (n === 0 ? 0 : 1 + f(n - 1)); f(10_000)",
+        "function f(n, a, b) { const x = n + 1, y = x + 1; if (n === 0) return 0; const inner = f(n - 1, a, b); return inner + y - x } f(10_000, 1, 2)",
+        "class A { f(n) { return n === 0 ? 0 : 1 + this.f(n - 1) } } new A().f(10_000)",
+        "function f(n) { try { return n === 0 ? 0 : 1 + f(n - 1) } finally {} } f(10_000)",
+        "const f = async (n) => (n === 0 ? 0 : 1 + (await f(n - 1))); await f(10_000)",
+    ] {
+        assert_eq!(value(code), "10000", "{code}");
+    }
+}
+
+#[test]
+fn deeper_recursion_is_an_error_that_can_be_caught_everywhere() {
+    for code in [
+        "const f = () => f() + 1; f()",
+        "const o = { get a() { return this.a } }; o.a",
+        "const f = () => [1].map(f); f()",
+        "const f = () => JSON.stringify({ toJSON: f }); f()",
+        "const f = () => console.log({ toString: f }, new Error(f())); f()",
+        "const f = () => structuredClone({ get a() { return f() } }); f()",
+        "const f = () => tools.a({ toJSON: f }); f(); await null",
+        "const f = () => new Intl.DateTimeFormat('de', { get timeZone() { return f() } }); f()",
+        "const f = () => { try { f() } finally { new Date(0).toLocaleString('de-AT', { dateStyle: 'full', timeStyle: 'full' }); '1'.normalize('NFKD') } }; f()",
+    ] {
+        let code = format!("let name; try {{ {code} }} catch (error) {{ name = error.name }} name");
+        let mut guest = Guest::running(&code);
+        let done = guest.done();
+        assert!(done["ok"] == true || done["error"]["name"] == "RangeError", "{code}: {done}");
+    }
+}
+
+/// A value nested so deep, and its JSON.
+fn nested(levels: usize) -> (String, String) {
+    let build = format!("let deep = 1; for (let n = 0; n < {levels}; n++) deep = {{ a: [deep] }};");
+    let json = format!("{}1{}", "{\"a\":[".repeat(levels), "]}".repeat(levels));
+    (build, json)
+}
+
+#[test]
+fn five_thousand_levels_of_json_fit_everywhere() {
+    let (build, json) = nested(2_500);
+    let mut guest = Guest::running(&format!(
+        "{build} if (JSON.stringify(JSON.parse(JSON.stringify(deep))) !== JSON.stringify(deep)) throw 'no'; \
+         emit(deep); const got = await tools.a(deep); emit(JSON.stringify(got) === JSON.stringify(deep)); got"
+    ));
+    let mut next = |part: &str| loop {
+        let mut line = String::new();
+        guest.read_line(&mut line);
+        if line.contains(part) {
+            return line;
+        }
+    };
+    assert!(next("\"type\":\"emit\"").contains(&json));
+    assert!(next("\"type\":\"tool_call\"").contains(&json));
+    guest.resolve(1, &json, 1);
+    let mut next = |part: &str| loop {
+        let mut line = String::new();
+        guest.read_line(&mut line);
+        if line.contains(part) {
+            return line;
+        }
+    };
+    assert!(next("\"type\":\"emit\"").contains("\"item\":true"));
+    let done = next("\"type\":\"done\"");
+    assert!(done.contains("\"ok\":true") && done.contains(&json));
+}
+
+/// Programs that hold `n` things, and a number of them that 64 MiB must hold.
+const HOLDERS: &[(&str, &str, u64)] = &[
+    ("short strings", "const all = []; for (let i = 0; i < n; i++) all.push('s' + i)", 500_000),
+    (
+        "a set of short strings",
+        "const all = new Set(); for (let i = 0; i < n; i++) all.add('s' + i)",
+        500_000,
+    ),
+    (
+        "two lists of short strings",
+        "const all = []; for (let i = 0; i < n; i++) all.push('s' + i); all.map((it) => it + '!')",
+        500_000,
+    ),
+    (
+        "small objects",
+        "const all = []; for (let i = 0; i < n; i++) all.push({ id: i, name: 'n' + i })",
+        100_000,
+    ),
+    (
+        "objects with one member",
+        "const all = []; for (let i = 0; i < n; i++) all.push({ i })",
+        500_000,
+    ),
+    (
+        "a map of numbers",
+        "const all = new Map(); for (let i = 0; i < n; i++) all.set(i, i)",
+        500_000,
+    ),
+    ("short lists", "const all = []; for (let i = 0; i < n; i++) all.push([i])", 500_000),
+    ("numbers", "const all = []; for (let i = 0; i < n; i++) all.push(i)", 3_000_000),
+    ("bytes", "const all = new Uint8Array(n)", 66_000_000),
+    ("floats", "const all = new Float64Array(n)", 8_000_000),
+    ("one string", "const all = 'x'.repeat(n)", 66_000_000),
+];
+
+/// The most things that a plain QuickJS holds in 64 MiB, within one per cent.
+fn reference_capacity(program: &str) -> u64 {
+    let fits = |n: u64| {
+        let runtime = Runtime::new().unwrap();
+        let context = Context::full(&runtime).unwrap();
+        runtime.set_memory_limit(64 << 20);
+        let code = format!("((n) => {{ {program} }})({n})");
+        context.with(|ctx| ctx.eval::<(), _>(code).inspect_err(|_| drop(ctx.catch())).is_ok())
+    };
+    let (mut fitting, mut failing) = (1, 1 << 27);
+    while failing - fitting > fitting / 100 + 1 {
+        let middle = u64::midpoint(fitting, failing);
+        if fits(middle) { fitting = middle } else { failing = middle }
+    }
+    fitting
+}
+
+#[test]
+fn sixty_four_mebibytes_hold_as_much_as_in_other_hosts_of_quickjs() {
+    let mut guest = Guest::new();
+    for (what, program, n_least) in HOLDERS {
+        let n = reference_capacity(program).max(*n_least);
+        let code = format!("((n) => {{ {program} }})({n}); 7");
+        guest.execute(&Run { memory_bytes: 64 << 20, cpu_ms: 60_000, ..Run::new(&code) });
+        let done = guest.done();
+        assert_eq!(done["result"], 7, "{n} {what}: {done}");
+    }
+}
+
+#[test]
+fn no_program_gets_more_than_seven_quarters_of_its_limit() {
+    for (what, program, _) in HOLDERS {
+        // Each thing takes a byte at least; in lists sixteen.
+        let n: u64 = 7 * (16 << 20) / 4 + (1 << 20);
+        let code = format!("((n) => {{ {program} }})({n}); 7");
+        let run = Run { memory_bytes: 16 << 20, cpu_ms: 60_000, ..Run::new(&code) };
+        let (kind, message) = failure_of(&run);
+        assert_eq!(kind, "memory_limit", "{what}: {message}");
+        assert_eq!(message, "needed more than 16777216 bytes of memory");
+    }
+    // A block that is asked for as a whole is never larger than the limit.
+    let run = Run { memory_bytes: 16 << 20, ..Run::new("new Uint8Array(17 << 20).length") };
+    assert_eq!(failure_of(&run).0, "memory_limit");
+}
+
+#[test]
+fn a_bigint_that_is_too_large_names_the_limit() {
+    let message = "BigInt is too large: it may have 1,048,576 bits";
+    for code in
+        ["2n ** 1048577n", "3n ** 1000000n", "1n << 1048577n", "(1n << 1048000n) * (1n << 1000n)"]
+    {
+        let done = done(&Run { cpu_ms: 60_000, ..Run::new(code) });
+        assert_eq!(done["error"]["message"], message, "{code}");
+        assert_eq!(done["error"]["name"], "RangeError", "{code}");
+    }
+    assert_eq!(value("(2n ** 1048574n).toString(16).length"), "262144");
+}
