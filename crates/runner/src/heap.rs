@@ -31,6 +31,8 @@ const REGION_BYTES: usize = 4 << 20;
 struct Books {
     /// How much of the region has ever been handed out, words included.
     used_bytes: usize,
+    /// How much of that was given back.
+    free_bytes: usize,
     /// Blocks that were given back, by size; each holds the next in its first bytes.
     free: Box<[*mut u8; N_SIZES]>,
     /// Blocks from the system.
@@ -61,7 +63,8 @@ impl Heap {
         let region = map_region()?;
         let free = Box::new([ptr::null_mut(); N_SIZES]);
         // The first word stands right before the first place where a block may be.
-        let books = Books { used_bytes: ALIGN - WORD_BYTES, free, outside: Outside::new() };
+        let (used_bytes, free_bytes) = (ALIGN - WORD_BYTES, 0);
+        let books = Books { used_bytes, free_bytes, free, outside: Outside::new() };
         Some(Self(Rc::new(Memory {
             region,
             books: UnsafeCell::new(books),
@@ -122,6 +125,7 @@ impl Heap {
             put_back(rest, &picture.bytes[watched..]);
             region.add(known).write_bytes(0, books.used_bytes - known);
             books.used_bytes = picture.books.used_bytes;
+            books.free_bytes = picture.books.free_bytes;
             books.free.copy_from_slice(&*picture.books.free);
         }
     }
@@ -133,18 +137,21 @@ impl Heap {
         let Some((whole, n)) = fitting(bytes) else {
             return (self.take_outside(books, bytes), true);
         };
+        let in_use = books.bytes();
         let free = &mut books.free[n];
+        let is_within_region = !free.is_null() || whole <= REGION_BYTES - books.used_bytes;
+        if is_within_region && !self.0.limit.admits(in_use, 0, whole) {
+            return (ptr::null_mut(), true);
+        }
         if !free.is_null() {
             let block = *free;
+            books.free_bytes -= whole;
             // SAFETY: a block that was given back holds the address of the next one.
             *free = unsafe { block.cast::<*mut u8>().read() };
             return (block, false);
         }
-        if whole > REGION_BYTES - books.used_bytes {
+        if !is_within_region {
             return (self.take_outside(books, bytes), true);
-        }
-        if !self.0.limit.admits(books.bytes(), 0, whole) {
-            return (ptr::null_mut(), true);
         }
         let at = books.used_bytes;
         books.used_bytes += whole;
@@ -191,7 +198,7 @@ impl Heap {
 impl Books {
     /// What is in use now.
     const fn bytes(&self) -> usize {
-        self.used_bytes.saturating_add(self.outside.bytes())
+        self.used_bytes - self.free_bytes + self.outside.bytes()
     }
 }
 
@@ -246,7 +253,8 @@ unsafe impl Allocator for Heap {
             let word = word_of(block);
             if word.is_outside() {
                 books.outside.give_back(block);
-            } else if let Some((_, n)) = fitting(word.usable_bytes()) {
+            } else if let Some((whole, n)) = fitting(word.usable_bytes()) {
+                books.free_bytes += whole;
                 block.cast::<*mut u8>().write(books.free[n]);
                 books.free[n] = block;
             }

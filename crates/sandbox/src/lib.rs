@@ -38,9 +38,16 @@ pub use sandbox::{Demand, Load, Sandbox};
 /// Call first in `main`: if this process was started as our zygote, it becomes it and never returns.
 pub fn enter_if_asked() {
     zygote::enter_with(zygote::Play {
-        warm: runner::World::warm,
+        warm: warm_world,
         rehearsal: runner::REHEARSAL,
         limber_up: runner::World::limber_up,
         serve: runner::World::serve,
     });
+}
+
+/// A world whose guests recurse as deep as this thread's stack allows.
+fn warm_world() -> runner::World {
+    let stack_bytes = jail::extend_stack().unwrap_or_default();
+    runner::have_stack(usize::try_from(stack_bytes).unwrap_or(usize::MAX));
+    runner::World::warm()
 }

@@ -35,7 +35,7 @@ fn every_way_to_lose_a_rejection_fails_the_program() {
 #[test]
 fn a_rejection_that_is_handled_later_in_the_same_turn_is_none() {
     for code in [
-        "const late = Promise.reject(new Error('x')); await null; await null; try { await late } catch { 7 }",
+        "const late = Promise.reject(new Error('x')); await null; await null; let seen; try { await late } catch { seen = 7 } seen",
         "const late = (async () => { throw 1 })(); late.catch(() => {}); 7",
         "await Promise.allSettled([Promise.reject(1), Promise.reject(2)]); 7",
         "try { await (async () => { throw 1 })() } catch {} 7",

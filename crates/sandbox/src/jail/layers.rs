@@ -151,6 +151,14 @@ pub(crate) fn limit(resource: libc::__rlimit_resource_t, soft: u64, hard: u64) -
     }
 }
 
+/// The limit that counts now.
+pub(crate) fn soft_limit(resource: libc::__rlimit_resource_t) -> io::Result<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` outlives the call and has the layout it expects.
+    check(unsafe { libc::getrlimit(resource, &raw mut limit) })?;
+    Ok(limit.rlim_cur)
+}
+
 /// Denies every file, every port and every signal that leaves the jail, and says by which version.
 pub(crate) fn landlock() -> Option<u8> {
     let newest = ABI::V7;

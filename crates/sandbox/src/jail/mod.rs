@@ -18,11 +18,11 @@ use std::io;
 /// Descriptors a zygote or runner may have: standard ones, control, link, one in passing, a few to spare.
 const DESCRIPTORS_MAX: u64 = 32;
 
-/// Stack of a zygote and of its runners: what Linux gives by default.
-const STACK_BYTES_MAX: u64 = 8 << 20;
+/// Stack of a zygote and of its runners.
+const STACK_BYTES_MAX: u64 = runner::STACK_BYTES as u64;
 
-/// Address space a runner gets beyond the guest's memory and what the zygote had mapped: parser arenas,
-/// a message coming in and one going out, and the allocator's fragments.
+/// Address space a runner gets beyond the guest's memory and what the zygote had mapped: the stack, parser arenas, a
+/// message coming in and one going out, and the allocator's fragments.
 const HEADROOM_BYTES: u64 = 96 << 20;
 
 /// A distant backstop: whoever holds the lease counts the real processor time and kills long before.
@@ -49,9 +49,16 @@ pub(crate) fn shut(tier: &mut Tier) -> Result<(), Missing> {
     raise(tier, Layer::Seccomp, taken)
 }
 
+/// Gives this process the stack that guests need, and says how much it has: less where the host allows no more.
+pub(crate) fn extend_stack() -> io::Result<u64> {
+    layers::limit(libc::RLIMIT_STACK, STACK_BYTES_MAX, STACK_BYTES_MAX)?;
+    layers::soft_limit(libc::RLIMIT_STACK)
+}
+
 /// A runner's first steps: limits of its own and the second filter, before it sees a byte of guest code.
 pub(crate) fn shut_runner(own_pid: u32, mapped_bytes: u64, memory_bytes: u64) -> io::Result<()> {
-    let address_space = mapped_bytes.saturating_add(memory_bytes).saturating_add(HEADROOM_BYTES);
+    let heap_bytes = runner::heap_bytes_max(memory_bytes);
+    let address_space = mapped_bytes.saturating_add(heap_bytes).saturating_add(HEADROOM_BYTES);
     layers::limit(libc::RLIMIT_AS, address_space, address_space)?;
     layers::limit(libc::RLIMIT_CPU, CPU_SECONDS_MAX, CPU_SECONDS_MAX + 1)?;
     layers::limit(libc::RLIMIT_NPROC, 0, 0)?;
