@@ -78,13 +78,11 @@ impl Heap {
         &self.0.limit
     }
 
-    /// Whether so many bytes were in use at some time since it was new or put back, or the system had no more. The region
-    /// counts as it is handed out, not as it is given back: it is small.
-    pub(crate) fn has_reached(&self, bytes: u64) -> bool {
+    /// What is in use now.
+    pub(crate) fn bytes_in_use(&self) -> u64 {
         // SAFETY: as in `picture`.
         let books = unsafe { &*self.0.books.get() };
-        let most = books.used_bytes.saturating_add(books.outside.bytes_most());
-        books.outside.is_refused() || u64::try_from(most).is_ok_and(|most| most >= bytes)
+        books.bytes() as u64
     }
 
     /// How it is now; `None` if it has grown beyond its region.
@@ -340,25 +338,44 @@ mod tests {
     }
 
     #[test]
-    fn the_most_that_was_in_use_is_known_until_the_heap_is_put_back() {
+    fn what_is_in_use_is_known_and_bounded_until_the_heap_is_put_back() {
         let mut heap = Heap::new().unwrap();
         let picture = heap.picture().unwrap();
-        for most in [3_000_000, 2_000_000] {
+        let before = heap.bytes_in_use();
+        for _ in 0..2 {
+            heap.limit().set(4_000_000);
             let first = heap.alloc(1_000_000);
+            let small = heap.alloc(1_000);
+            assert!((1_001_000..1_002_000).contains(&(heap.bytes_in_use() - before)));
             // SAFETY: the blocks are the heap's, and are not used again.
             unsafe {
-                let second = heap.realloc(first, usize::try_from(most).unwrap());
+                let second = heap.realloc(first, 6_900_000);
+                assert!(!second.is_null(), "what grows may become larger than the limit");
+                assert!((6_901_000..6_902_000).contains(&(heap.bytes_in_use() - before)));
+                assert!(heap.realloc(second, 7_100_000).is_null());
+                assert!(heap.alloc(100_000).is_null() && heap.alloc(4_000_001).is_null());
+                assert!(!heap.limit().has_refused_little());
                 heap.dealloc(second);
+                heap.dealloc(small);
             }
-            heap.alloc(100);
-            let reached = [most - 1_000_000, most, most + 100_000].map(|n| heap.has_reached(n));
-            assert_eq!(reached, [true, true, false]);
+            assert_eq!(heap.bytes_in_use(), before);
+            let again = heap.alloc(1_000);
+            assert_eq!(again, small);
             // SAFETY: nothing that was handed out is used again.
             unsafe { heap.restore(&picture) };
-            assert!(!heap.has_reached(10_000));
+            assert_eq!(heap.bytes_in_use(), before);
         }
+    }
+
+    #[test]
+    fn what_the_system_refuses_is_refused() {
+        let mut heap = Heap::new().unwrap();
         assert!(heap.alloc(1 << 60).is_null());
-        assert!(heap.has_reached(10_000), "nobody has so much");
+        assert!(!heap.limit().has_refused_little(), "nobody has so much");
+        heap.limit().set(1 << 20);
+        while !heap.alloc(1_000).is_null() {}
+        assert!(heap.limit().has_refused_little());
+        assert!(heap.bytes_in_use() <= heap_bytes_max(1 << 20));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::rejections::Rejections;
 use crate::session::{self, End};
 use crate::stack;
 use crate::usage;
-use rquickjs::{Context, Function, Object, Persistent, Runtime};
+use rquickjs::{Context, Ctx, Function, Object, Persistent, Runtime};
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 
@@ -33,10 +33,9 @@ const EXIT_DIVERGED: i32 = 3;
 
 /// A guest's world, ready to run one program.
 pub struct World {
-    // Fields are dropped in this order: functions before the context they live in, the context before its runtime.
+    // Fields are dropped in this order: functions before the context they live in, which holds its runtime.
     pub(crate) hooks: Hooks,
     pub(crate) context: Context,
-    pub(crate) runtime: Runtime,
     pub(crate) host: Rc<Host>,
     /// `None` where the globals are of a version that took no notice of rejections.
     pub(crate) rejections: Option<Rc<Rejections>>,
@@ -177,7 +176,6 @@ impl World {
         Some(Self {
             hooks,
             context,
-            runtime,
             host,
             rejections,
             prelude: version,
@@ -232,15 +230,14 @@ impl World {
         self.heap.limit().forget_refusals();
     }
 
-    /// Whether nearly all of that is in use now, by the engine's own count, after what can be freed is freed.
-    pub(crate) fn is_full(&self, bytes: u64) -> bool {
+    /// Whether nearly all of its memory is in use now, after what can be freed is freed.
+    pub(crate) fn is_full(&self, ctx: &Ctx<'_>, bytes: u64) -> bool {
         let limit = heap_bytes_max(bytes.max(MEMORY_BYTES_MIN));
-        if !self.heap.has_reached(limit - limit / 4) {
-            return false;
+        let is_full = || self.heap.bytes_in_use() > limit - limit / 8;
+        is_full() && {
+            ctx.run_gc();
+            is_full()
         }
-        self.runtime.run_gc();
-        let used = self.runtime.memory_usage().malloc_size;
-        u64::try_from(used).unwrap_or(0) > limit - limit / 8
     }
 
     /// Lets us speak about a guest that has used up its memory.

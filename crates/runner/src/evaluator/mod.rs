@@ -371,7 +371,7 @@ impl<'s, 'js> Evaluator<'s, 'js> {
         let is_exhausted =
             matches!(&outcome, TaskOutcome::Failed(TaskFailed { why: Why::Memory, .. }));
         // What fills the memory may be held by a definition: then nothing works any more.
-        let fouled = is_exhausted && self.world.is_full(self.open.memory_bytes);
+        let fouled = is_exhausted && self.world.is_full(self.ctx, self.open.memory_bytes);
         self.say_ended(Ended { task, outcome, fouled });
     }
 

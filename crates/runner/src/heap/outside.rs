@@ -45,34 +45,22 @@ const _: () = assert!(std::mem::offset_of!(Header, word) == HEADER_BYTES - WORD_
 #[derive(Clone)]
 pub(super) struct Outside {
     first: *mut Header,
-    /// What they hold now, and what they held at most.
+    /// What they take together.
     bytes: usize,
-    bytes_most: usize,
-    /// Whether the system had no memory for one.
-    is_refused: bool,
 }
 
 impl Outside {
     pub(super) const fn new() -> Self {
-        Self { first: ptr::null_mut(), bytes: 0, bytes_most: 0, is_refused: false }
+        Self { first: ptr::null_mut(), bytes: 0 }
     }
 
     pub(super) const fn is_empty(&self) -> bool {
         self.first.is_null()
     }
 
-    /// What they hold together.
+    /// What they take together.
     pub(super) const fn bytes(&self) -> usize {
         self.bytes
-    }
-
-    /// The most that they held together.
-    pub(super) const fn bytes_most(&self) -> usize {
-        self.bytes_most
-    }
-
-    pub(super) const fn is_refused(&self) -> bool {
-        self.is_refused
     }
 
     /// A zeroed block; null if there is no memory for it.
@@ -82,7 +70,6 @@ impl Outside {
         unsafe {
             let header = System.alloc_zeroed(layout(size)).cast::<Header>();
             if header.is_null() {
-                self.is_refused = true;
                 return ptr::null_mut();
             }
             let (previous, next) = (ptr::null_mut(), ptr::null_mut());
@@ -115,7 +102,6 @@ impl Outside {
             let old = layout((*header).word.usable_bytes());
             let moved = System.realloc(header.cast(), old, size + HEADER_BYTES).cast::<Header>();
             if moved.is_null() {
-                self.is_refused = true;
                 self.enlist(header);
                 return ptr::null_mut();
             }
@@ -162,7 +148,6 @@ impl Outside {
             self.first = header;
             self.bytes += (*header).word.usable_bytes() + HEADER_BYTES;
         }
-        self.bytes_most = self.bytes_most.max(self.bytes);
     }
 
     /// Takes a block out of the list.

@@ -15,6 +15,7 @@ mod rejections;
 mod replay;
 mod round_trips;
 mod session_values;
+mod sessions;
 mod tampering;
 mod timers;
 mod tools;
