@@ -6,10 +6,10 @@ mod rules;
 
 use crate::attend::{Manner, attend};
 use crate::reach::{NamedServer, Reach, Server, named_server, shell_word};
-use crate::{Exit, config_files, data_directory, duration, exit, input, print};
+use crate::{Exit, config_files, data_directory, duration, exit, input, print, size};
 use ask::Asking;
 use clap::ArgGroup;
-use lifecycle::{Json, Limits, Outcome};
+use lifecycle::{Json, Limits, Outcome, RequestedLimits};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::fs::File;
@@ -45,6 +45,12 @@ pub(crate) struct Args {
     /// 300s, unless a configuration file says otherwise.
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     timeout: Option<Duration>,
+    /// Processor time it may use, if that is less than usual.
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    cpu: Option<Duration>,
+    /// Memory it may use, such as 32MiB, if that is less than usual.
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    memory: Option<u64>,
     /// A configuration file, instead of airlock.toml here or above and the user's own.
     #[arg(long, value_name = "FILE", env = "AIRLOCK_CONFIG")]
     config: Option<PathBuf>,
@@ -133,6 +139,7 @@ pub(crate) fn run(args: Args) -> Exit {
         source,
         usual: limits(TIMEOUT_USUALLY),
         timeout: args.timeout.map(limits),
+        asked: asked_limits(&args, false),
         asking: asking(&args),
         is_told: !args.json,
     }) {
@@ -171,8 +178,7 @@ fn place(args: &Args, data_dir: &Path) -> Result<Place, String> {
         Server::Ours => return unused(),
         Server::At(NamedServer { url, .. }) => url,
     };
-    let local_only =
-        [(args.yes, "--yes"), (args.no, "--no"), (args.timeout.is_some(), "--timeout")];
+    let local_only = [(args.yes, "--yes"), (args.no, "--no")];
     match local_only.iter().find(|(is_given, _)| *is_given) {
         None => Ok(Place::Server(said.map_or(url, str::to_owned))),
         Some((_, option)) => Err(format!(
@@ -187,7 +193,7 @@ fn on_server(args: &Args, server: &str, source: &str) -> Exit {
     let named = args.server.as_deref().filter(|named| !named.trim().is_empty()).map(|_| server);
     let reach = Reach::at(named, args.token.as_deref(), args.data_dir.as_deref());
     reach.visit(async |client| {
-        let execution = client.start(source).await?;
+        let execution = client.start_within(source, asked_limits(args, true)).await?;
         let manner = Manner {
             asks_here: !args.json && !is_stdin(args) && print::is_somebody_there(),
             json: args.json,
@@ -258,6 +264,21 @@ fn limits(timeout: Duration) -> Limits {
     let active_ms_max = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX).max(1);
     // One number for the person at the terminal: a busy program may be busy until its time is up.
     Limits { active_ms_max, cpu_ms_max: active_ms_max, ..Limits::default() }
+}
+
+/// The limits that are named, which are lower than those that count anyway. Here, the timeout may also be higher.
+fn asked_limits(args: &Args, is_on_server: bool) -> RequestedLimits {
+    let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1);
+    let named = [
+        ("activeMsMax", args.timeout.map(ms).filter(|_| is_on_server)),
+        ("cpuMsMax", args.cpu.map(ms)),
+        ("memoryBytesMax", args.memory),
+    ];
+    let add = |limits: RequestedLimits, (name, value): (&str, Option<u64>)| match value {
+        Some(value) => limits.with(name, value).expect("a name that limits have"),
+        None => limits,
+    };
+    named.into_iter().fold(RequestedLimits::default(), add)
 }
 
 fn asking(args: &Args) -> Asking {
@@ -347,6 +368,19 @@ mod tests {
     fn the_timeout_is_active_time() {
         let limits = limits(args(&["-e", "1", "--timeout", "1m30s"]).unwrap().timeout.unwrap());
         assert_eq!((limits.active_ms_max, limits.cpu_ms_max), (90_000, 90_000));
+    }
+
+    #[test]
+    fn limits_that_are_named_are_asked_for() {
+        let asked = |words: &[&str], is_on_server| {
+            let args = args(&[&["-e", "1"], words].concat()).unwrap();
+            asked_limits(&args, is_on_server).asked().collect::<Vec<_>>()
+        };
+        let words = ["--timeout", "2s", "--cpu", "500ms", "--memory", "32MiB"];
+        let (cpu, memory) = (("cpuMsMax", 500), ("memoryBytesMax", 32 << 20));
+        assert_eq!(asked(&words, false), [cpu, memory]);
+        assert_eq!(asked(&words, true), [cpu, ("activeMsMax", 2_000), memory]);
+        assert_eq!(asked(&[], true), []);
     }
 
     #[test]

@@ -2,19 +2,30 @@
 
 use crate::{Asks, Error, HttpClient, Id, Reply, reply, wire};
 use hyper::Method;
-use lifecycle::{Answer, ExecutionId, Json, Rider};
+use lifecycle::{Answer, ExecutionId, Json, RequestedLimits, Rider};
 use serde_json::json;
 
 impl HttpClient {
     /// Starts a program and does not wait for what comes of it.
     pub async fn start(&self, code: &str) -> Result<ExecutionId, Error> {
-        let reply = self.reply(Method::POST, "/api/executions?wait=0", Some(&body(code)?)).await?;
+        self.start_within(code, RequestedLimits::default()).await
+    }
+
+    /// Starts a program that may use less than the server would let it, and does not wait for what comes of it.
+    pub async fn start_within(
+        &self,
+        code: &str,
+        limits: RequestedLimits,
+    ) -> Result<ExecutionId, Error> {
+        let body = body(code, limits)?;
+        let reply = self.reply(Method::POST, "/api/executions?wait=0", Some(&body)).await?;
         reply.execution.ok_or_else(|| Error::Protocol("a start that names no execution".into()))
     }
 
     /// Runs a program and waits for its end or its first question.
     pub async fn execute(&self, code: &str) -> Result<Reply, Error> {
-        self.reply(Method::POST, "/api/executions", Some(&body(code)?)).await
+        self.reply(Method::POST, "/api/executions", Some(&body(code, RequestedLimits::default())?))
+            .await
     }
 
     /// Answers a question and does not wait for what follows. The first answer stands.
@@ -33,6 +44,12 @@ impl HttpClient {
     }
 }
 
-fn body(code: &str) -> Result<Json, Error> {
-    Json::from_value(&json!({ "code": code })).map_err(|error| Error::Unusable(error.to_string()))
+fn body(code: &str, limits: RequestedLimits) -> Result<Json, Error> {
+    let asked: serde_json::Map<_, _> =
+        limits.asked().map(|(name, value)| (name.to_owned(), value.into())).collect();
+    let mut body = json!({ "code": code });
+    if !asked.is_empty() {
+        body["limits"] = asked.into();
+    }
+    Json::from_value(&body).map_err(|error| Error::Unusable(error.to_string()))
 }

@@ -14,7 +14,7 @@ use engine::{Clock, Config, Engine, Start};
 use futures_util::StreamExt as _;
 use lifecycle::{
     Answer, BuiltinCaller, CallerName, Convention, Event, Limits, LogLevel, Outcome, Policy,
-    Program, QuestionId, Rejection, Seq,
+    Program, QuestionId, Rejection, RequestedLimits, Seq,
 };
 use sources::vault::{KeyPlace, Vault};
 use sources::{ConfigFiles, Setup, Sources};
@@ -36,6 +36,8 @@ pub(super) struct Errand {
     pub(super) usual: Limits,
     /// How long it may be active, whatever files say.
     pub(super) timeout: Option<Limits>,
+    /// What it may use, if that is less.
+    pub(super) asked: RequestedLimits,
     /// The rules that are kept in the data directory.
     pub(super) kept: Policy,
     /// Configuration files, the most important first.
@@ -107,8 +109,9 @@ async fn open_sources(
 
 /// Starts the program and stays with it: prints, asks, and cancels on Ctrl-C.
 async fn attend(engine: &Engine, errand: Errand) -> anyhow::Result<Ending> {
-    let Errand { source, timeout, asking, is_told, .. } = errand;
-    let limits = timeout.unwrap_or_else(|| engine.limits());
+    let Errand { source, timeout, asked, asking, is_told, .. } = errand;
+    let limits = asked.within(timeout.unwrap_or_else(|| engine.limits()));
+    let limits = limits.map_err(|refused| UsageError(refused.to_string()))?;
     let mut logs = vec![];
     let program = Program { source, convention: Convention::LastExpression };
     let mut interrupts = signal(SignalKind::interrupt())?;

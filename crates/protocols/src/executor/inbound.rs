@@ -1,6 +1,6 @@
 //! What clients send, read member by member so that a wrong one can be named.
 
-use lifecycle::{Answer, Convention, Json, Program, QuestionId, Rider};
+use lifecycle::{Answer, Convention, Json, Program, QuestionId, RequestedLimits, Rider};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -24,6 +24,8 @@ pub struct Execute {
     pub program: Program,
     /// Whether every approval is given beforehand.
     pub auto_approve: bool,
+    /// What it may use, where that is less than usual.
+    pub limits: RequestedLimits,
 }
 
 /// The members of a JSON object by name, each unread.
@@ -37,7 +39,25 @@ pub fn execute(body: &[u8]) -> Result<Execute, BadBody> {
     })?;
     let auto_approve = member(&members, "autoApprove", "true or false")?.unwrap_or(false);
     let program = Program { source, convention: Convention::ExplicitReturn };
-    Ok(Execute { program, auto_approve })
+    Ok(Execute { program, auto_approve, limits: limits(&members)? })
+}
+
+/// The member `limits`. Unlike elsewhere, unknown members are refused: a limit that is not kept would be worse than none.
+fn limits(request: &Members<'_>) -> Result<RequestedLimits, BadBody> {
+    let mut limits = RequestedLimits::default();
+    let asked: Members<'_> = member(request, "limits", "an object")?.unwrap_or_default();
+    for name in asked.keys() {
+        let Some(value) = member(&asked, name, "a whole number from 1 up")
+            .map_err(|bad| BadBody(bad.0.replacen(name, &format!("limits.{name}"), 1)))?
+        else {
+            continue;
+        };
+        limits = limits.with(name, value).ok_or_else(|| {
+            let names = RequestedLimits::NAMES.join(", ");
+            BadBody(format!("There is no limit {name:?}; there are {names}."))
+        })?;
+    }
+    Ok(limits)
 }
 
 const ACTIONS: &str = "\"accept\", \"decline\" or \"cancel\"";
@@ -202,7 +222,8 @@ mod tests {
     fn a_good_body_is_read_and_what_is_unknown_is_ignored() {
         let program = Program { source: "return 1".into(), convention: Convention::ExplicitReturn };
         let body = br#"{"code":"return 1","autoApprove":null,"more":[1]}"#;
-        assert_eq!(execute(body), Ok(Execute { program, auto_approve: false }));
+        let limits = RequestedLimits::default();
+        assert_eq!(execute(body), Ok(Execute { program, auto_approve: false, limits }));
         let content = Some(Json::parse(r#"{"a":"\ud800"}"#.into()).unwrap());
         let body = br#"{"action":"accept","content":{"a":"\ud800"}}"#;
         assert_eq!(resume(body), Ok(Answer::Accept { content }));
@@ -213,6 +234,32 @@ mod tests {
         assert_eq!(
             rider(b"{\"action\":\"accept\",\"arguments\":{ \"to\":\n\"bob b\" }}"),
             Ok(Rider::Arguments(edited))
+        );
+    }
+
+    #[test]
+    fn limits_are_read_by_their_names() {
+        let limits = |text: &str| {
+            execute(format!(r#"{{"code":"","limits":{text}}}"#).as_bytes()).map(|it| it.limits)
+        };
+        let asked = RequestedLimits::default();
+        let asked = asked.with("cpuMsMax", 5).and_then(|it| it.with("memoryBytesMax", 1 << 20));
+        assert_eq!(
+            limits(r#"{"memoryBytesMax":1048576,"cpuMsMax":5,"callsMax":null}"#).ok(),
+            asked
+        );
+        assert_eq!(limits("{}"), Ok(RequestedLimits::default()));
+        assert_eq!(limits("null"), Ok(RequestedLimits::default()));
+        let refused = |text: &str| limits(text).unwrap_err().to_string();
+        assert_eq!(refused("[1]"), "The member \"limits\" must be an object, not an array.");
+        assert_eq!(
+            refused(r#"{"cpuMsMax":"5s"}"#),
+            "The member \"limits.cpuMsMax\" must be a whole number from 1 up, not a string like this."
+        );
+        assert_eq!(
+            refused(r#"{"memory":5}"#),
+            "There is no limit \"memory\"; there are cpuMsMax, activeMsMax, totalMsMax, memoryBytesMax, callsMax, \
+             bytesMax, resultBytesMax, callMsMax."
         );
     }
 

@@ -24,7 +24,8 @@ use axum::routing::{get, post};
 use engine::Start;
 use futures_util::{FutureExt as _, StreamExt as _};
 use lifecycle::{
-    CallerName, CallerRuns, CodeDialect, Entry, Event, ExecutionId, Rejection, Seq, Terms, ToolPath,
+    CallerName, CallerRuns, CodeDialect, Entry, Event, ExecutionId, Limits, Rejection, Seq, Terms,
+    ToolPath,
 };
 use protocols::enclave::inbound::{self, Create, Message, ToolResult, Wanted};
 use protocols::enclave::sealing::ServerHello;
@@ -90,7 +91,14 @@ async fn start(
         note: Some(note.json()),
     };
     let execution = execution_of(caller, &session);
-    let start = Start { program: create.program, caller: caller.clone(), limits: create.limits };
+    // What no request can say is as the server says.
+    let usual = app.engine.limits();
+    let limits = Limits {
+        memory_bytes_max: usual.memory_bytes_max,
+        bytes_max: usual.bytes_max,
+        ..create.limits
+    };
+    let start = Start { program: create.program, caller: caller.clone(), limits };
     // A client that leaves now has a session all the same: it can come back for it.
     let engine = app.engine.clone();
     let started = app.tasks.spawn(async move { engine.submit_as(execution, start, terms).await });

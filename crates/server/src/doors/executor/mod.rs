@@ -28,7 +28,7 @@ use crate::query::{Id, Query};
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use engine::Start;
-use lifecycle::{CallerName, ExecutionId, QuestionId, Rejection};
+use lifecycle::{CallerName, ExecutionId, QuestionId, RefusedLimit, Rejection};
 use protocols::executor::{Account, RESULT_BYTES_MAX};
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,7 +54,8 @@ pub(crate) async fn execute(
         let may = permit(&caller, AnswerPath::InAdvance, subject);
         may.map_err(|denied| Problem::denied(denied, ""))?;
     }
-    let limits = app.engine.limits();
+    let refused = |refused: RefusedLimit| Problem::bad_request(format!("{refused}."));
+    let limits = order.limits.within(app.engine.limits()).map_err(refused)?;
     let start = Start { program: order.program, caller: caller.name.clone(), limits };
     let reader = pages.reader(&caller, &caller.name, AnswerPath::Request);
     let approves_in_advance = order.auto_approve;
