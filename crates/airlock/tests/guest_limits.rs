@@ -8,7 +8,6 @@ use served::{Client, Served};
 use std::path::Path;
 use std::process::Output;
 
-#[expect(clippy::disallowed_methods, reason = "the test owns and awaits this child")]
 fn run(directory: &Path, words: &[&str]) -> Output {
     served::airlock(&["run"])
         .args(words)

@@ -14,6 +14,7 @@ mod sizes;
 mod watch;
 
 use limit::Limit;
+pub(crate) use limit::RESERVE_BYTES;
 pub use limit::heap_bytes_max;
 use outside::{Outside, Word};
 use rquickjs::allocator::Allocator;

@@ -401,7 +401,7 @@ impl<'js> Session<'_, 'js> {
         match main.state() {
             PromiseState::Pending if calls || timers => None,
             // What was to settle it may have been lost for want of memory.
-            PromiseState::Pending if self.world.is_exhausted() => {
+            PromiseState::Pending if self.has_lost_for_want_of_memory() => {
                 Some(Ending::Failed(failure::memory_limit(self.order.memory_bytes)))
             }
             PromiseState::Pending => Some(Ending::Failed(failure::plain("stuck", STUCK))),
@@ -418,6 +418,11 @@ impl<'js> Session<'_, 'js> {
                 }
             }
         }
+    }
+
+    fn has_lost_for_want_of_memory(&self) -> bool {
+        let world = self.world;
+        !world.is_of_first_globals() && world.is_exhausted(self.order.memory_bytes)
     }
 
     /// The reason of the first rejection that nobody has handled at the end of this turn. That of the program itself is

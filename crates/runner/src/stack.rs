@@ -16,6 +16,9 @@ const RESERVE_BYTES: usize = 4 << 20;
 /// Least stack that a guest gets.
 const GUEST_STACK_BYTES_MIN: usize = 512 << 10;
 
+/// What guests with the first globals had: how deep they came may be in their journals.
+const FIRST_STACK_BYTES: usize = 768 << 10;
+
 static GUEST_STACK_BYTES: AtomicUsize = AtomicUsize::new(GUEST_STACK_BYTES_MAX);
 
 /// Says how much stack the threads have that serve guests, where it is less than [`STACK_BYTES`]. Counts for worlds that
@@ -25,7 +28,8 @@ pub fn have_stack(bytes: usize) {
     GUEST_STACK_BYTES.store(most.clamp(GUEST_STACK_BYTES_MIN, GUEST_STACK_BYTES_MAX), Relaxed);
 }
 
-/// What a guest may use.
-pub(crate) fn guest_stack_bytes() -> usize {
-    GUEST_STACK_BYTES.load(Relaxed)
+/// What a guest with globals of this version may use.
+pub(crate) fn guest_stack_bytes(prelude_version: u32) -> usize {
+    let bytes = GUEST_STACK_BYTES.load(Relaxed);
+    if prelude_version == 1 { bytes.min(FIRST_STACK_BYTES) } else { bytes }
 }

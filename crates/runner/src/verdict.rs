@@ -44,8 +44,8 @@ impl Verdict<'_> {
         if world.host.is_out_of_time() {
             return out_of_time(world, order);
         }
-        let is_exhausted = world.is_exhausted();
-        world.lend_memory();
+        let is_exhausted = world.is_exhausted(order.memory_bytes);
+        world.lend_memory(order.memory_bytes);
         let nothing = world.context.with(|ctx| {
             let thrown = thrown.clone().restore(&ctx).expect("thrown in this world");
             matches!(thrown.type_of(), Type::Null | Type::Uninitialized)
@@ -59,7 +59,7 @@ impl Verdict<'_> {
 
     /// The failure that an error in a timer or microtask means.
     pub(crate) fn crashed(&self) -> Failed<'static> {
-        self.world.lend_memory();
+        self.world.lend_memory(self.order.memory_bytes);
         self.described(&self.world.hooks.describe_crash, None)
     }
 
@@ -95,7 +95,11 @@ impl Verdict<'_> {
                 failure::memory_limit(order.memory_bytes)
             }
             (Ok(()), Some(said)) => {
-                with_bigint_limit(said).into_failed(&world.host.shifts.borrow())
+                let shifts = world.host.shifts.borrow();
+                match world.is_of_first_globals() {
+                    true => said.into_failed(&shifts),
+                    false => with_bigint_limit(said).into_failed(&shifts),
+                }
             }
             // The prelude catches whatever the guest does; only exhaustion stops it.
             _ if world.host.is_out_of_time() => out_of_time(world, order),

@@ -1,7 +1,7 @@
 //! One guest's world: a runtime, a context and the prelude's functions. A world serves one execution.
 
 use crate::evaluator;
-use crate::heap::{Heap, Picture, heap_bytes_max};
+use crate::heap::{Heap, Picture, RESERVE_BYTES, heap_bytes_max};
 use crate::host::{self, Host};
 use crate::link::Inbox;
 use crate::loops;
@@ -33,9 +33,10 @@ const EXIT_DIVERGED: i32 = 3;
 
 /// A guest's world, ready to run one program.
 pub struct World {
-    // Fields are dropped in this order: functions before the context they live in, which holds its runtime.
+    // Fields are dropped in this order: functions before the context they live in, the context before its runtime.
     pub(crate) hooks: Hooks,
     pub(crate) context: Context,
+    runtime: Runtime,
     pub(crate) host: Rc<Host>,
     /// `None` where the globals are of a version that took no notice of rejections.
     pub(crate) rejections: Option<Rc<Rejections>>,
@@ -158,7 +159,7 @@ impl World {
     pub(crate) fn fresh(version: u32) -> Option<Self> {
         let heap = Heap::new().expect("memory for a heap");
         let runtime = Runtime::new_with_alloc(heap.clone()).expect("memory for a runtime");
-        runtime.set_max_stack_size(stack::guest_stack_bytes());
+        runtime.set_max_stack_size(stack::guest_stack_bytes(version));
         let context = Context::full(&runtime).expect("memory for a context");
         let host = Host::new();
         let polled = Rc::clone(&host);
@@ -176,6 +177,7 @@ impl World {
         Some(Self {
             hooks,
             context,
+            runtime,
             host,
             rejections,
             prelude: version,
@@ -217,12 +219,25 @@ impl World {
     }
 
     pub(crate) fn limit_memory(&self, bytes: u64) {
-        self.heap.limit().set(bytes.max(MEMORY_BYTES_MIN));
+        let bytes = bytes.max(MEMORY_BYTES_MIN);
+        self.heap.limit().set(bytes);
+        if self.is_of_first_globals() {
+            self.runtime.set_memory_limit(size(bytes));
+        }
     }
 
     /// Whether not even a small block could be had since the memory was limited or [`Self::begin_turn`] was called.
-    pub(crate) fn is_exhausted(&self) -> bool {
-        self.heap.limit().has_refused_little()
+    pub(crate) fn is_exhausted(&self, bytes: u64) -> bool {
+        let limit = self.heap.limit();
+        // The engine, where it keeps to the limit itself, does not say what it refuses.
+        let (bytes, of_first) = (bytes.max(MEMORY_BYTES_MIN), self.is_of_first_globals());
+        limit.has_refused_little() || (of_first && limit.has_reached(bytes - bytes / 8))
+    }
+
+    /// Whether its globals are of version 1. How much memory and stack its programs had may be in their journals: it stays
+    /// as it was, and so does what is said of them.
+    pub(crate) const fn is_of_first_globals(&self) -> bool {
+        self.prelude == 1
     }
 
     /// What was refused before does not count any more.
@@ -241,8 +256,11 @@ impl World {
     }
 
     /// Lets us speak about a guest that has used up its memory.
-    pub(crate) fn lend_memory(&self) {
+    pub(crate) fn lend_memory(&self, bytes: u64) {
         self.heap.limit().lend();
+        if self.is_of_first_globals() {
+            self.runtime.set_memory_limit(size(bytes.max(MEMORY_BYTES_MIN)) + RESERVE_BYTES);
+        }
     }
 }
 
@@ -335,4 +353,8 @@ impl Held {
         }
         exit_code
     }
+}
+
+fn size(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX - RESERVE_BYTES)
 }

@@ -228,6 +228,10 @@ impl<'s, 'js> Evaluator<'s, 'js> {
             return self.stop();
         }
         self.warn_of_rejections();
+        // To describe an error may run the guest.
+        if self.desk.stopped.get() {
+            return self.stop();
+        }
         // Most turns end the only task there is.
         let settled: Vec<u64> = self
             .tasks
@@ -250,7 +254,7 @@ impl<'s, 'js> Evaluator<'s, 'js> {
         if idle && self.tasks.len() == 1 && self.tasks.values().all(|task| !task.is_command) {
             let task = *self.tasks.keys().next().expect("there is one");
             // What was to settle it may have been lost for want of memory.
-            let outcome = match self.world.is_exhausted() {
+            let outcome = match self.world.is_exhausted(self.open.memory_bytes) {
                 true => verdict::out_of_memory(self.open.memory_bytes),
                 false => verdict::failed(Why::Stuck, STUCK),
             };
@@ -347,7 +351,7 @@ impl<'s, 'js> Evaluator<'s, 'js> {
         self.world.host.described.borrow_mut().take();
         self.desk.claimed.borrow_mut().take();
         // Null is what the engine throws when not even an error object could be allocated, and what a guest may throw.
-        if thrown.is_null() && self.world.is_exhausted() {
+        if thrown.is_null() && self.world.is_exhausted(self.open.memory_bytes) {
             return verdict::out_of_memory(self.open.memory_bytes);
         }
         let asked = self.hooks.describe.call::<_, ()>((thrown,));

@@ -10,7 +10,7 @@ pub const fn heap_bytes_max(memory_bytes: u64) -> u64 {
 }
 
 /// Extra memory for saying what went wrong once the guest's own is used up.
-const RESERVE_BYTES: usize = 1 << 20;
+pub(crate) const RESERVE_BYTES: usize = 1 << 20;
 
 /// A request that is refused although it is so small says that there is hardly anything left: the engine takes small
 /// blocks in pieces of 4 KiB.
@@ -23,6 +23,8 @@ pub(crate) struct Limit {
     block_bytes_max: Cell<usize>,
     refused_bytes_min: Cell<usize>,
     is_lent: Cell<bool>,
+    /// The most that was in use since the limit was set.
+    most_bytes: Cell<usize>,
 }
 
 impl Default for Limit {
@@ -32,6 +34,7 @@ impl Default for Limit {
             block_bytes_max: Cell::new(usize::MAX),
             refused_bytes_min: Cell::new(usize::MAX),
             is_lent: Cell::new(false),
+            most_bytes: Cell::new(0),
         }
     }
 }
@@ -42,6 +45,7 @@ impl Limit {
         self.bytes_max.set(size(heap_bytes_max(memory_bytes)));
         self.block_bytes_max.set(size(memory_bytes));
         self.is_lent.set(false);
+        self.most_bytes.set(0);
         self.forget_refusals();
     }
 
@@ -57,6 +61,11 @@ impl Limit {
         self.refused_bytes_min.get() <= LITTLE_BYTES_MAX
     }
 
+    /// Whether so many bytes were in use at some time since the limit was set.
+    pub(crate) fn has_reached(&self, bytes: u64) -> bool {
+        self.most_bytes.get() as u64 >= bytes
+    }
+
     pub(crate) fn forget_refusals(&self) {
         self.refused_bytes_min.set(usize::MAX);
     }
@@ -68,8 +77,11 @@ impl Limit {
 
     /// Whether a block of `old` of the `used` bytes may become one of `new` bytes.
     pub(super) fn admits(&self, used: usize, old: usize, new: usize) -> bool {
-        let is_admitted = new <= old || (used - old).saturating_add(new) <= self.bytes_max.get();
-        if !is_admitted {
+        let bytes = (used - old).saturating_add(new);
+        let is_admitted = new <= old || bytes <= self.bytes_max.get();
+        if is_admitted {
+            self.most_bytes.set(self.most_bytes.get().max(bytes));
+        } else {
             self.refuse(new);
         }
         is_admitted
@@ -116,5 +128,6 @@ mod tests {
         assert!(limit.admits(heap_bytes_max(1 << 20) as usize, 0, 100));
         limit.forget_refusals();
         assert!(!limit.has_refused_little());
+        assert!(limit.has_reached(heap_bytes_max(1 << 20) + 100) && !limit.has_reached(2 << 20));
     }
 }

@@ -150,6 +150,19 @@ fn no_program_gets_more_than_seven_quarters_of_its_limit() {
 }
 
 #[test]
+fn programs_of_the_first_globals_have_the_memory_and_the_stack_that_they_had() {
+    let first = |code: &str| done(&Run { prelude: 1, cpu_ms: 60_000, ..Run::new(code) });
+    let fill =
+        |n: u64| format!("const all = []; for (let i = 0; i < {n}; i++) all.push({{ i }}); 7");
+    assert_eq!(first(&fill(440_000))["result"], 7);
+    assert_eq!(first(&fill(480_000))["error"]["code"], "memory_limit");
+    let recurse = |n: u64| format!("const f = (n) => (n === 0 ? 7 : f(n - 1)); f({n})");
+    assert_eq!(first(&recurse(1_000))["result"], 7);
+    assert_eq!(first(&recurse(1_300))["error"]["name"], "RangeError");
+    assert_eq!(first("2n ** 1048577n")["error"]["message"], "BigInt is too large");
+}
+
+#[test]
 fn a_bigint_that_is_too_large_names_the_limit() {
     let message = "BigInt is too large: it may have 1,048,576 bits";
     for code in
