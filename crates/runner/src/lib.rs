@@ -21,6 +21,7 @@ mod order;
 mod outcome;
 mod prelude;
 pub mod prepare;
+mod rehearsal;
 mod rejections;
 mod session;
 mod stack;
@@ -31,7 +32,7 @@ mod world;
 
 pub use heap::heap_bytes_max;
 pub use prelude::PRELUDE_VERSION;
-pub use session::REHEARSAL;
+pub use rehearsal::REHEARSAL;
 pub use stack::{STACK_BYTES, have_stack};
 pub use world::World;
 

@@ -7,6 +7,7 @@ use crate::link::Inbox;
 use crate::loops;
 use crate::order::Errand;
 use crate::prelude;
+use crate::rehearsal;
 use crate::rejections::Rejections;
 use crate::session::{self, End};
 use crate::stack;
@@ -83,7 +84,7 @@ impl World {
             Self::fresh(prelude::PRELUDE_VERSION).expect("the newest prelude is embedded");
         let compiled = rehearsal.context.with(|ctx| prelude::compile_newest(&ctx));
         compiled.expect("every embedded part compiles");
-        session::rehearse(&rehearsal);
+        rehearsal::rehearse(&rehearsal);
         drop(rehearsal);
         let world = Self::fresh(prelude::PRELUDE_VERSION).expect("the newest prelude is embedded");
         world.load_parts();
@@ -97,7 +98,7 @@ impl World {
 
     /// Called in a runner that will wait before it serves: it has time to run the code that it will run.
     pub fn limber_up(&self) {
-        session::limber_up(self);
+        rehearsal::limber_up(self);
     }
 
     /// Serves executions on `link` until it closes; the process has nothing else to do and ends with this exit code:
