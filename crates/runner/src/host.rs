@@ -1,25 +1,18 @@
 //! The host's side of the guest's world: what the prelude may ask for, and what is remembered about it.
 //! Nothing here holds a JavaScript value, so that a world can always be dropped.
 
-use crate::bytes;
 use crate::call_sites::CallSites;
 use crate::clock::{CLOCK_READS_MAX, ClockWatch};
 use crate::evaluator::Desk;
 use crate::failure::{self, Described, Shifts};
-use crate::intl;
-use crate::kinds;
 use crate::link::Outbox;
 use crate::loops::Words;
-use crate::naming::{self, ProgramSource};
-use crate::prelude;
-use crate::unseen;
+use crate::naming::ProgramSource;
 use crate::usage;
 use lifecycle::{CallId, InputIndex, LogLevel, OutputMark, TimerId, ToolPath};
 use protocols::execbox::wire::{Counted, Emit, Log, RawJson, TimerCleared, TimerSet, ToolCall};
 use protocols::execbox::{FromRunner, HOST_PAYLOAD_BYTES_MAX, PAYLOAD_BYTES_MAX};
-use rquickjs::prelude::{Func, Opt};
-use rquickjs::promise::PromiseState;
-use rquickjs::{Array, Ctx, Exception, Function, IntoJs as _, Object, Value};
+use rquickjs::{Ctx, Exception, Value};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -230,7 +223,7 @@ impl Host {
 
     /// The guest has read its clock often. Says after how many reads to ask again; where it must stop, it is as if its
     /// time were used up.
-    fn look_at_clock(&self) -> u32 {
+    pub(crate) fn look_at_clock(&self) -> u32 {
         self.clock.look().unwrap_or_else(|| {
             match self.desk.get() {
                 Some(desk) => desk.stop(),
@@ -339,7 +332,7 @@ impl Host {
     }
 
     /// Sends a call off; says why not, if not.
-    fn call(&self, ctx: &Ctx<'_>, id: u32, path: &str, json: &str) -> Option<String> {
+    pub(crate) fn call(&self, ctx: &Ctx<'_>, id: u32, path: &str, json: &str) -> Option<String> {
         if self.is_looking.get() {
             return Some("a tool cannot be called while a stack is made".into());
         }
@@ -370,7 +363,13 @@ impl Host {
     }
 
     /// Sends a call off to a tool of a plain host's; says why not, if not.
-    fn call_hosted(&self, id: u32, provider: &str, tool: &str, json: &str) -> Option<String> {
+    pub(crate) fn call_hosted(
+        &self,
+        id: u32,
+        provider: &str,
+        tool: &str,
+        json: &str,
+    ) -> Option<String> {
         let Some(input) = payload_within(json, HOST_PAYLOAD_BYTES_MAX) else {
             return Some(format!("the argument is larger than {HOST_PAYLOAD_BYTES_MAX} bytes"));
         };
@@ -387,7 +386,7 @@ impl Host {
         None
     }
 
-    fn log(&self, level: LogLevel, line: &str, exact: Option<&str>) {
+    pub(crate) fn log(&self, level: LogLevel, line: &str, exact: Option<&str>) {
         if let Some(desk) = self.desk.get() {
             return desk.print(&self.outbox, line);
         }
@@ -400,7 +399,7 @@ impl Host {
         }
     }
 
-    fn emit(&self, json: &str) -> bool {
+    pub(crate) fn emit(&self, json: &str) -> bool {
         if let Some(desk) = self.desk.get() {
             desk.print(&self.outbox, json);
             return true;
@@ -423,7 +422,7 @@ impl Host {
         }
     }
 
-    fn timer_set(&self, id: u32, delay_ms: u64) {
+    pub(crate) fn timer_set(&self, id: u32, delay_ms: u64) {
         if let Some(desk) = self.desk.get() {
             return desk.timer_set(&self.outbox, id, delay_ms);
         }
@@ -432,7 +431,7 @@ impl Host {
         self.outbox.send(&FromRunner::TimerSet(TimerSet { timer, delay_ms }));
     }
 
-    fn timer_cleared(&self, id: u32) {
+    pub(crate) fn timer_cleared(&self, id: u32) {
         if let Some(desk) = self.desk.get() {
             return desk.timer_cleared(&self.outbox, id);
         }
@@ -450,120 +449,4 @@ pub(crate) fn payload(json: &str) -> Option<RawJson<'_>> {
 /// The same for a link with longer messages.
 pub(crate) fn payload_within(json: &str, bytes_max: usize) -> Option<RawJson<'_>> {
     (json.len() <= bytes_max).then(|| RawJson::parse(json)).flatten()
-}
-
-/// The functions for one version of the prelude. The guest never gets to see the object.
-pub(crate) fn functions<'js>(
-    ctx: &Ctx<'js>,
-    host: &Rc<Host>,
-    prelude_version: u32,
-) -> rquickjs::Result<Object<'js>> {
-    let object = Object::new(ctx.clone())?;
-    let of = |host: &Rc<Host>| Rc::clone(host);
-
-    let it = of(host);
-    object.set(
-        "call",
-        Func::new(move |ctx: Ctx<'js>, id: u32, path: String, json: String| {
-            it.call(&ctx, id, &path, &json)
-        }),
-    )?;
-    let it = of(host);
-    object.set(
-        "callHosted",
-        Func::new(move |id: u32, provider: String, tool: String, json: String| {
-            it.call_hosted(id, &provider, &tool, &json)
-        }),
-    )?;
-    let it = of(host);
-    object.set(
-        "log",
-        Func::new(move |level: String, line: String, exact: Opt<String>| {
-            it.log(level_of(&level), &line, exact.0.as_deref());
-        }),
-    )?;
-    object.set("promiseState", Func::new(promise_state))?;
-    object.set("textOf", Func::new(text_of))?;
-    let it = of(host);
-    object.set(
-        "emit",
-        Func::new(move |ctx: Ctx<'js>, json: String| {
-            let sent = it.emit(&json);
-            if sent {
-                Ok(())
-            } else {
-                Err(Exception::throw_range(&ctx, "an emitted item is too large"))
-            }
-        }),
-    )?;
-    let it = of(host);
-    object.set("timerSet", Func::new(move |id: u32, ms: f64| it.timer_set(id, ms as u64)))?;
-    let it = of(host);
-    object.set("timerCleared", Func::new(move |id: u32| it.timer_cleared(id)))?;
-    let it = of(host);
-    object.set("crashed", Func::new(move || it.crashed.set(true)))?;
-    let it = of(host);
-    object.set(
-        "frames",
-        Func::new(move |stack: String| match prelude_version {
-            1 => failure::frames(&stack, &it.shifts.borrow()),
-            // These stacks are shown already: see the prelude's part `errors`.
-            _ => failure::shown_frames(&stack),
-        }),
-    )?;
-    let it = of(host);
-    object.set(
-        "described",
-        Func::new(move |code: String, ours: bool, message: String, name: String, stack: String| {
-            let is_shown = prelude_version > 1;
-            let described = Described { code, ours, message, name, stack, is_shown };
-            *it.described.borrow_mut() = Some(described);
-        }),
-    )?;
-    naming::add_to(&object, host)?;
-    object.set("clockReadsMax", CLOCK_READS_MAX)?;
-    let it = of(host);
-    object.set("lookAtClock", Func::new(move || it.look_at_clock()))?;
-    unseen::add_to(&object)?;
-    object.set("defer", Func::new(|job: Function<'js>| job.defer(())))?;
-    bytes::add_to(&object)?;
-    intl::add_to(&object, prelude_version)?;
-    kinds::add_to(&object, prelude_version)?;
-    prelude::add_to(&object, prelude_version)?;
-    Ok(object)
-}
-
-/// The text that a JSON text is; itself where it holds half a surrogate pair.
-fn text_of(json: String) -> String {
-    serde_json::from_str(&json).unwrap_or(json)
-}
-
-/// What became of a promise, and its value or reason; none of what is no promise.
-fn promise_state<'js>(ctx: Ctx<'js>, value: Value<'js>) -> rquickjs::Result<Option<Array<'js>>> {
-    let Some(promise) = value.as_promise() else { return Ok(None) };
-    let (state, value) = match promise.state() {
-        PromiseState::Pending => ("pending", None),
-        PromiseState::Resolved => ("fulfilled", promise.result::<Value<'js>>().transpose()?),
-        PromiseState::Rejected => {
-            // To ask for its value is to have its reason thrown.
-            let reason = promise.result::<Value<'js>>().and_then(Result::err).map(|_| ctx.catch());
-            ("rejected", reason)
-        }
-    };
-    let pair = Array::new(ctx.clone())?;
-    pair.set(0, state.into_js(&ctx)?)?;
-    if let Some(value) = value {
-        pair.set(1, value)?;
-    }
-    Ok(Some(pair))
-}
-
-fn level_of(name: &str) -> LogLevel {
-    match name {
-        "debug" => LogLevel::Debug,
-        "info" => LogLevel::Info,
-        "warn" => LogLevel::Warn,
-        "error" => LogLevel::Error,
-        _ => LogLevel::Log,
-    }
 }

@@ -12,6 +12,7 @@ mod evaluator;
 mod failure;
 mod heap;
 mod host;
+mod host_functions;
 mod intl;
 mod kinds;
 mod link;

@@ -2,7 +2,8 @@
 
 use crate::evaluator;
 use crate::heap::{Heap, Picture, RESERVE_BYTES, heap_bytes_max};
-use crate::host::{self, Host};
+use crate::host::Host;
+use crate::host_functions;
 use crate::link::Inbox;
 use crate::loops;
 use crate::order::Errand;
@@ -166,7 +167,7 @@ impl World {
         let polled = Rc::clone(&host);
         let hooks = context.with(|ctx| {
             let hooks = prelude::base(&ctx, version)?.and_then(|build| {
-                let functions = host::functions(&ctx, &host, version)?;
+                let functions = host_functions::functions(&ctx, &host, version)?;
                 let hooks: Object<'_> = build.call((functions.clone(),))?;
                 Hooks::save(&ctx, &hooks, &functions, loops::hide(&ctx, &host)?)
             });

@@ -90,13 +90,7 @@ const V1: Overlay = Overlay {
 
 const V2: Overlay = Overlay {
     base: None,
-    setups: &[
-        v2!("language"),
-        v2!("intl_methods"),
-        v2!("stack"),
-        v2!("clock"),
-        v2!("boundary"),
-    ],
+    setups: &[v2!("language"), v2!("intl_methods"), v2!("stack"), v2!("clock"), v2!("boundary")],
     parts: &[
         v2!(part "intl", "Intl"),
         v2!(part "clone", "structuredClone"),

@@ -3,9 +3,9 @@
 
 mod again;
 mod boundary;
-mod errors;
 mod capacity;
 mod clock;
+mod errors;
 mod failures;
 mod guest;
 mod hosted;
