@@ -78,7 +78,8 @@ fn a_request_sets_limits_below_those_of_the_server() {
         "const all = []; for (let n = 0; n < 400_000; n++) all.push({ n }); return all.length";
     assert_eq!(within(&client, fill, &json!({})).result(), 400_000);
     let answer = within(&client, fill, &json!({"memoryBytesMax": 8 << 20}));
-    assert_eq!(error_of(&answer), "The program needed more than 8388608 bytes of memory.");
+    let sentence = "out of memory. The program needed more than 8388608 bytes of memory.";
+    assert_eq!(error_of(&answer), sentence);
     let answer = within(&client, "for (;;);", &json!({"cpuMsMax": 50}));
     assert_eq!(error_of(&answer), "The program used more than 50 ms of processor time.");
     let calls = "await tools.demo.add({ a: 1, b: 2 }); await tools.demo.add({ a: 1, b: 2 })";
