@@ -11,4 +11,4 @@ program  return await tools.mail.send({ to: "ann" })
 
 === executor
 > POST /api/executions {"code":"…"}
-< 200 {"status":"completed","text":"Error: Error: Tool blocked by policy: mail.send","structured":{"status":"error","error":"Error: Tool blocked by policy: mail.send","logs":[]},"isError":true}
+< 200 {"status":"completed","text":"Error: Error: Tool blocked by policy: mail.send\n    at <anonymous> (program.js:1:25)","structured":{"status":"error","error":"Error: Tool blocked by policy: mail.send\n    at <anonymous> (program.js:1:25)","logs":[]},"isError":true}

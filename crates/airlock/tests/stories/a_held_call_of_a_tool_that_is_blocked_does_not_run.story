@@ -19,4 +19,4 @@ person   accepts
 > POST /api/policies {"action":"block","owner":"org","pattern":"mail.*"}
 < 200 …
 > POST /api/executions/exec_1/resume {"action":"accept"}
-< 200 {"status":"completed","text":"Error: Error: Tool blocked by policy: mail.send","structured":{"status":"error","error":"Error: Tool blocked by policy: mail.send","logs":[]},"isError":true}
+< 200 {"status":"completed","text":"Error: Error: Tool blocked by policy: mail.send\n    at <anonymous> (program.js:1:25)","structured":{"status":"error","error":"Error: Tool blocked by policy: mail.send\n    at <anonymous> (program.js:1:25)","logs":[]},"isError":true}

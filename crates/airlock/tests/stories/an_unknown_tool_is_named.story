@@ -10,4 +10,4 @@ program  return await tools.file.raed({})
 
 === executor
 > POST /api/executions {"code":"…"}
-< 200 {"status":"completed","text":"Error: Error: Tool not found: file.raed. Did you mean file.read?","structured":{"status":"error","error":"Error: Tool not found: file.raed. Did you mean file.read?","logs":[]},"isError":true}
+< 200 {"status":"completed","text":"Error: Error: Tool not found: file.raed. Did you mean file.read?\n    at <anonymous> (program.js:1:25)","structured":{"status":"error","error":"Error: Tool not found: file.raed. Did you mean file.read?\n    at <anonymous> (program.js:1:25)","logs":[]},"isError":true}

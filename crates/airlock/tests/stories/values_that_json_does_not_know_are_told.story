@@ -20,7 +20,7 @@ person   requests POST /api/executions {"code":"return 'x'.repeat(70000000)"}
 > POST /api/executions {"code":"return () => 1"}
 < 200 {"status":"completed","text":"Error: the program's value cannot be turned into JSON: a function has no JSON form","structured":{"status":"error","error":"the program's value cannot be turned into JSON: a function has no JSON form","logs":[]},"isError":true}
 > POST /api/executions {"code":"const a = {}; a.a = a; return a"}
-< 200 {"status":"completed","text":"Error: the program's value cannot be turned into JSON: circular reference","structured":{"status":"error","error":"the program's value cannot be turned into JSON: circular reference","logs":[]},"isError":true}
+< 200 {"status":"completed","text":"Error: the program's value cannot be turned into JSON: Converting circular structure to JSON","structured":{"status":"error","error":"the program's value cannot be turned into JSON: Converting circular structure to JSON","logs":[]},"isError":true}
 > POST /api/executions {"code":"return undefined"}
 < 200 {"status":"completed","text":"(no result)","structured":{"status":"completed","result":null,"logs":[]},"isError":false}
 > POST /api/executions {"code":"return { n: NaN, b: [-Infinity, 10n, null], u: undefined, d: new Date(0) }"}
