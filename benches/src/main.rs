@@ -11,7 +11,6 @@ mod exec_server;
 mod executions;
 mod floor_process;
 mod kit;
-mod layout;
 mod mcp;
 mod npm;
 mod repl;
@@ -21,7 +20,6 @@ mod terminals;
 use anyhow::{Result, bail};
 use bench::Report;
 use clap::Parser;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// A benchmark that can be asked for.
@@ -65,12 +63,9 @@ const BENCHMARKS: &[Benchmark] = &[
 struct Arguments {
     /// Which one; all when not given.
     name: Option<String>,
-    /// Fail when a target is missed, or the list of functions is out of date.
+    /// Fail when a target is missed.
     #[arg(long)]
     check: bool,
-    /// Instead of measuring, write the list of functions that every request passes through.
-    #[arg(long, value_name = "LIST", conflicts_with = "name")]
-    layout: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -79,15 +74,7 @@ fn main() -> ExitCode {
         return code;
     }
     let arguments = Arguments::parse();
-    let done = match &arguments.layout {
-        Some(list) if arguments.check => layout::check(list).map(|said| {
-            say(&said);
-            0
-        }),
-        Some(list) => layout::write(list).map(|()| 0),
-        None => measure(arguments.name.as_deref()),
-    };
-    match done {
+    match measure(arguments.name.as_deref()) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(n_missed) => {
             complain(&format!("{n_missed} targets missed"));

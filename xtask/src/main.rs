@@ -1,11 +1,10 @@
-//! The one tool of this repository: test, tidy, bench, layout, soak, bless.
+//! The one tool of this repository: test, tidy, bench, soak, bless.
 //!
 //! It depends on almost nothing, so that `cargo xtask tidy` answers in seconds on a cold machine.
 
 mod bench;
 mod bless;
 mod cargo;
-mod layout;
 mod packages;
 mod print;
 mod programs;
@@ -41,12 +40,6 @@ enum Verb {
         #[arg(long)]
         check: bool,
     },
-    /// Looks which functions every request passes through, and lists them for the linker.
-    Layout {
-        /// Only say whether the list is up to date.
-        #[arg(long)]
-        check: bool,
-    },
     /// Runs tests at full size, all that have one or those of one name.
     Soak {
         /// Which one; all when not given.
@@ -68,7 +61,6 @@ fn main() -> ExitCode {
         Verb::Packages => packages::run().and_then(|()| python::run()),
         Verb::Tidy => tidy::run(),
         Verb::Bench { name, check } => bench::run(name.as_deref(), check),
-        Verb::Layout { check } => layout::run(check),
         Verb::Soak { name, options } => soak::run(name.as_deref(), options),
         Verb::Bless { package } => bless::run(package.as_deref()),
     };
