@@ -14,11 +14,10 @@ use crate::quotas::{QuotaBook, QuotaSettings};
 use crate::recover;
 use crate::registry::{Desk, Mailbox, Registry, Requests};
 use crate::reports::Reports;
-use crate::seeds::Seeds;
 use futures_util::FutureExt;
 use lifecycle::{
     Answer, AnswerAuthor, BuiltinCaller, CallId, CallOutcome, CallerName, Convention, ExecutionId,
-    Intent, LimitKind, Limits, Program, QuestionId, Rejection, Rider, Terms,
+    Intent, LimitKind, Limits, Program, QuestionId, Rejection, Rider, Seed, Terms,
 };
 use sandbox::Sandbox;
 use std::collections::BTreeSet;
@@ -51,7 +50,6 @@ pub(crate) struct Shared {
     pub(crate) alarm: Alarm,
     /// Heard by whoever has a while to wait.
     pub(crate) pulse: Pulse,
-    pub(crate) seeds: Seeds,
     /// Rises when a question was asked or closed.
     pub(crate) questions: watch::Sender<u64>,
     /// What programs may use where nobody says otherwise.
@@ -106,7 +104,6 @@ impl Engine {
             capacity: crate::capacity::Capacity::default(),
             alarm: Alarm::default(),
             pulse: Pulse::default(),
-            seeds: Seeds::default(),
             questions: watch::Sender::new(0),
             reports: Reports::default(),
             quotas,
@@ -157,7 +154,7 @@ impl Engine {
         if self.shared.closing.is_cancelled() {
             return Err(Rejection::ShuttingDown.into());
         }
-        let seed = self.shared.seeds.next()?;
+        let seed = random_seed()?;
         let Start { program, caller, limits } = start;
         self.shared.quotas.admit_start(&caller)?;
         let (reply, kept) = oneshot::channel();
@@ -366,6 +363,13 @@ impl Engine {
         let request = |reply| Request::Submit(intent.clone(), reply);
         self.shared.ask(execution, request).await
     }
+}
+
+/// The randomness of one program.
+fn random_seed() -> Result<Seed, Fault> {
+    let mut bytes = [0; size_of::<Seed>()];
+    getrandom::fill(&mut bytes).map_err(|e| Fault::new(e, "no randomness; try again"))?;
+    Ok(Seed(bytes))
 }
 
 impl Shared {

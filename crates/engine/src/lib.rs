@@ -44,7 +44,6 @@ mod recover;
 mod registry;
 mod reports;
 mod retention;
-mod seeds;
 
 pub use actor::replay::{Replayed, replay};
 pub use capacity::CapacityUse;
