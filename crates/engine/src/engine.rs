@@ -9,7 +9,6 @@ use crate::config::Config;
 use crate::fault::{Error, Fault};
 use crate::lingering::Lingering;
 use crate::policies::Policies;
-use crate::pulse::Pulse;
 use crate::quotas::{QuotaBook, QuotaSettings};
 use crate::recover;
 use crate::registry::{Desk, Mailbox, Registry, Requests};
@@ -48,8 +47,6 @@ pub(crate) struct Shared {
     /// Runners that may be given to programs that wait for one.
     pub(crate) capacity: crate::capacity::Capacity,
     pub(crate) alarm: Alarm,
-    /// Heard by whoever has a while to wait.
-    pub(crate) pulse: Pulse,
     /// Rises when a question was asked or closed.
     pub(crate) questions: watch::Sender<u64>,
     /// What programs may use where nobody says otherwise.
@@ -103,14 +100,12 @@ impl Engine {
             closing: CancellationToken::new(),
             capacity: crate::capacity::Capacity::default(),
             alarm: Alarm::default(),
-            pulse: Pulse::default(),
             questions: watch::Sender::new(0),
             reports: Reports::default(),
             quotas,
             clock_keeper,
             unreadable: Mutex::default(),
         });
-        shared.tracker.spawn(crate::pulse::beat(Arc::clone(&shared)));
         shared.tracker.spawn(crate::capacity::watch(Arc::clone(&shared)));
         Ok(Self { shared })
     }

@@ -37,7 +37,6 @@ mod engine;
 mod fault;
 mod lingering;
 pub mod policies;
-mod pulse;
 mod quotas;
 mod reading;
 mod recover;

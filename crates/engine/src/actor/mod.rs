@@ -289,7 +289,7 @@ impl Actor {
     async fn wait(&mut self) -> Turn {
         let alarm = self.clockwork.next_wake(&self.ledger.state, self.guest.as_ref());
         let alarm = alarm.into_iter().chain(self.ledger.held_until()).min();
-        self.clockwork.arm(&self.shared, alarm);
+        self.clockwork.arm(&self.shared.config.clock, alarm);
         self.offer_runner();
         let has_room = self.ledger.has_room();
         let has_calls = !self.calls.is_empty();

@@ -3,13 +3,10 @@
 use super::Actor;
 use super::guest::Guest;
 use crate::Clock;
-use crate::engine::Shared;
-use crate::pulse::BEAT;
 use futures_util::future::{BoxFuture, FutureExt};
 use lifecycle::{
     CallOutcome, Failure, FailureCode, Intent, LimitKind, Phase, State, TimerId, Timestamp,
 };
-use std::sync::Arc;
 
 /// How much later than the runner's own check we look at its processor time. The runner stops what
 /// yields; this stops what does not.
@@ -59,11 +56,11 @@ impl Clockwork {
     }
 
     /// Sets the alarm if it would ring too late; one that rings too early does no harm.
-    pub(super) fn arm(&mut self, shared: &Arc<Shared>, wake: Option<Timestamp>) {
+    pub(super) fn arm(&mut self, clock: &Clock, wake: Option<Timestamp>) {
         let Some(wake) = wake else { return };
         if self.alarm.as_ref().is_none_or(|(armed, _)| wake < *armed) {
-            let shared = Arc::clone(shared);
-            self.alarm = Some((wake, async move { wait_until(&shared, wake).await }.boxed()));
+            let clock = clock.clone();
+            self.alarm = Some((wake, async move { clock.wait_until(wake).await }.boxed()));
         }
     }
 
@@ -89,16 +86,6 @@ impl Clockwork {
         let warm = self.paused.map(|paused| paused.after_ms(self.warm_pause_ms));
         [due, active, replay, warm, self.cpu_check, self.busy_until].into_iter().flatten().min()
     }
-}
-
-/// Waits, at first for the beat that everybody hears: most programs need no alarm of their own.
-async fn wait_until(shared: &Shared, wake: Timestamp) {
-    let clock = &shared.config.clock;
-    let is_far = u128::from(wake.ms_since(clock.now())) >= BEAT.as_millis();
-    if is_far && matches!(clock, Clock::System(_)) {
-        shared.pulse.next().await;
-    }
-    clock.wait_until(wake).await;
 }
 
 impl Actor {
