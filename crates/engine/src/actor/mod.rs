@@ -8,7 +8,6 @@ mod guest;
 mod inlet;
 mod launch;
 mod ledger;
-mod looking;
 mod progress;
 mod release;
 pub(crate) mod replay;
@@ -30,7 +29,6 @@ use lifecycle::{
     CallId, CallOutcome, Effect, Event, ExecutionId, FailureCode, InputIndex, Intent, Phase,
     QuestionId, Rejection, Runs, Strength, Timestamp,
 };
-use looking::Looking;
 use progress::Telling;
 use release::Released;
 use sandbox::{Lease, LeaseError};
@@ -95,8 +93,6 @@ pub(crate) struct Actor {
     /// Since when it only waits, if it does.
     rests_since: Option<Timestamp>,
     calls: Calls,
-    /// How their results are waited for.
-    looking: Looking,
     /// Tools at work that ask something.
     asking: Asking,
     /// Tools at work that say how far they are.
@@ -151,7 +147,6 @@ impl Actor {
             cpu_spent_ms: 0,
             rests_since: None,
             calls: Calls::default(),
-            looking: Looking::default(),
             asking: Asking::default(),
             telling: Telling::default(),
             due: VecDeque::new(),
@@ -299,7 +294,6 @@ impl Actor {
                 None => std::future::pending().await,
             }
         };
-        let looking = self.looking.look(&self.shared.sandbox);
         let leased = async {
             match &mut self.launching {
                 Some(launching) => launching.await,
@@ -318,7 +312,6 @@ impl Actor {
             wished = self.asking.next() => Turn::Wished(wished),
             (call, text) = self.telling.next(), if has_room => Turn::Progressed(call, text),
             lease = leased => Turn::Leased(lease),
-            never = looking, if has_calls => match never {},
         }
     }
 
@@ -422,7 +415,6 @@ impl Actor {
             None => catalogue.call(request),
         };
         at_work.push(calling.map(move |outcome| (call, CallEnd::Returned(outcome))).boxed());
-        self.looking.dispatched();
     }
 
     /// A tool of ours is done, or the source of a call was waited for.
@@ -431,13 +423,9 @@ impl Actor {
             CallEnd::Returned(CallOutcome::Failed(failure))
                 if failure.code == FailureCode::SourceUnavailable =>
             {
-                self.looking.returned();
                 self.wait_unsent(call, failure);
             }
-            CallEnd::Returned(outcome) => {
-                self.looking.returned();
-                self.settle(call, outcome);
-            }
+            CallEnd::Returned(outcome) => self.settle(call, outcome),
             CallEnd::SourceAwaited => self.admit_deferred(call),
         }
     }
