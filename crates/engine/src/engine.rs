@@ -7,13 +7,11 @@ use crate::alarm::Alarm;
 use crate::clock::ClockKeeper;
 use crate::config::Config;
 use crate::fault::{Error, Fault};
-use crate::lingering::Lingering;
 use crate::policies::Policies;
 use crate::quotas::{QuotaBook, QuotaSettings};
 use crate::recover;
 use crate::registry::{Desk, Mailbox, Registry, Requests};
 use crate::reports::Reports;
-use futures_util::FutureExt;
 use lifecycle::{
     Answer, AnswerAuthor, BuiltinCaller, CallId, CallOutcome, CallerName, Convention, ExecutionId,
     Intent, LimitKind, Limits, Program, QuestionId, Rejection, Rider, Seed, Terms,
@@ -22,6 +20,7 @@ use sandbox::Sandbox;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tools::Catalogue;
@@ -154,11 +153,9 @@ impl Engine {
         self.shared.quotas.admit_start(&caller)?;
         let (reply, kept) = oneshot::channel();
         let intent = Intent::Start { program, caller, limits, seed, terms: Box::new(terms) };
-        let kept = match self.shared.registry.desk(execution) {
+        let actor = match self.shared.registry.desk(execution) {
             Desk::Vacant(_, mailbox) => {
-                // The caller waits, and most programs are over soon: the actor gets a task only if this one is not.
-                let mut actor = self.shared.actor(execution, mailbox, boot(intent, reply));
-                actor.meanwhile(kept).await
+                self.shared.spawn_actor(execution, mailbox, boot(intent, reply))
             }
             // Somebody wanted something of it before it began; whoever is there says what it is.
             Desk::Staffed(_) => {
@@ -168,11 +165,14 @@ impl Engine {
                 return self.ask(execution, intent).await.map(|()| execution);
             }
         };
-        match kept {
+        match kept.await {
             Ok(started) => started.map(|()| execution),
             Err(_) if self.shared.closing.is_cancelled() => Err(Rejection::ShuttingDown.into()),
-            // Somebody else was first with this id, here or on another server.
-            Err(_) => Err(Rejection::AlreadyStarted.into()),
+            Err(_) => match actor.await {
+                // Somebody else was first with this id, here or on another server.
+                Ok(()) => Err(Rejection::AlreadyStarted.into()),
+                Err(panic) => Err(Fault::new(panic, "try again").into()),
+            },
         }
     }
 
@@ -368,26 +368,20 @@ fn random_seed() -> Result<Seed, Fault> {
 }
 
 impl Shared {
-    /// Gives an actor a task of its own.
-    fn employ(self: &Arc<Self>, execution: ExecutionId, mailbox: Mailbox, boot: Boot) {
-        drop(self.actor(execution, mailbox, boot));
-    }
-
-    /// An actor that has yet to begin. It counts among those that are waited for when the engine stops.
-    fn actor(
+    /// Starts the task of an actor. The engine waits for it when it stops.
+    fn spawn_actor(
         self: &Arc<Self>,
         execution: ExecutionId,
         mailbox: Mailbox,
         boot: Boot,
-    ) -> Lingering<()> {
-        let actor = Actor::new(Arc::clone(self), execution, mailbox).run(boot);
-        Lingering::new(self.tracker.track_future(actor).boxed(), &self.tracker)
+    ) -> JoinHandle<()> {
+        self.tracker.spawn(Actor::new(Arc::clone(self), execution, mailbox).run(boot))
     }
 
     /// Puts an actor where there is none.
     pub(crate) fn activate(self: &Arc<Self>, execution: ExecutionId, boot: Boot) {
         if let Desk::Vacant(_, mailbox) = self.registry.desk(execution) {
-            self.employ(execution, mailbox, boot);
+            drop(self.spawn_actor(execution, mailbox, boot));
         }
     }
 
@@ -404,7 +398,7 @@ impl Shared {
             let sender = match self.registry.desk(execution) {
                 Desk::Staffed(sender) => sender,
                 Desk::Vacant(sender, mailbox) => {
-                    self.employ(execution, mailbox, Boot::Asked);
+                    drop(self.spawn_actor(execution, mailbox, Boot::Asked));
                     sender
                 }
             };

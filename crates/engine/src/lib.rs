@@ -35,7 +35,6 @@ mod config;
 mod embed;
 mod engine;
 mod fault;
-mod lingering;
 pub mod policies;
 mod quotas;
 mod reading;
@@ -51,7 +50,6 @@ pub use config::{Config, SOURCE_WAIT_MS};
 pub use embed::{Ended, Pause, Progress};
 pub use engine::{Engine, Start};
 pub use fault::{Error, Fault, FaultId};
-pub use lingering::Lingering;
 pub use quotas::{
     CallerReport, HeldRunner, QuotaAccount, QuotaBook, QuotaSettings, REPORTED_CALLERS_MAX,
     RunnerCharge,

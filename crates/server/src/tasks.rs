@@ -1,6 +1,5 @@
 //! The tasks of a server, counted so that they can be waited for.
 
-use engine::Lingering;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
@@ -33,14 +32,6 @@ impl Tasks {
     ) {
         let task: futures_util::future::BoxFuture<'static, ()> = Box::pin(task);
         drop(self.0.spawn_on(task, runtime));
-    }
-
-    /// Work that the caller does, and that goes on when the caller leaves.
-    pub(crate) fn see_through<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = T> + Send + 'static,
-    ) -> Lingering<T> {
-        Lingering::new(Box::pin(work), &self.0)
     }
 
     /// Counts as a task until it is dropped.

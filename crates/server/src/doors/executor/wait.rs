@@ -142,7 +142,7 @@ pub(super) async fn detached(
     app: &App,
     doing: impl Future<Output = Result<Response, Problem>> + Send + 'static,
 ) -> Result<Response, Problem> {
-    app.tasks.see_through(doing).await
+    app.tasks.spawn(doing).await.map_err(|panic| Problem::broken(&panic))?
 }
 
 /// What the engine says, unless the server stops before.

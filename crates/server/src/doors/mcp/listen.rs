@@ -54,14 +54,16 @@ async fn listen_for_long(
 ) -> Result<Option<Narration>, Problem> {
     let (steps, mut step) = watch::channel(String::new());
     let following = follow(Arc::clone(&visit.app), wanted, steps);
-    let mut following = visit.app.tasks.see_through(following);
+    let mut following = visit.app.tasks.spawn(following);
     let deadline = tokio::time::sleep(wait);
     let ended = visit.app.credential_end(&visit.caller);
     tokio::pin!(deadline, ended);
     loop {
         tokio::select! {
             biased;
-            told = &mut following => return told.map(Some),
+            told = &mut following => {
+                return told.map_err(|panic| Problem::broken(&panic))?.map(Some);
+            }
             () = &mut deadline => return Ok(None),
             () = &mut ended => return Err(Problem::unauthorized()),
             () = progress.tell(&mut step) => {}

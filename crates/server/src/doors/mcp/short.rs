@@ -9,6 +9,7 @@ use super::content::{self, Reply};
 use super::serve::SESSION;
 use super::terms::Mode;
 use super::visit::Visit;
+use crate::error::Problem;
 use axum::body::Bytes;
 use axum::extract::Request;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
@@ -38,13 +39,17 @@ pub(super) async fn answer(visit: &Arc<Visit>, request: &Request<Bytes>) -> Opti
     let PlainCall { id, tool, arguments: args } = plain_call(request.body())?;
     let visiting = Arc::clone(visit);
     // To its end, also when the client leaves in the middle of it: start and end are counted.
-    let told = visit.app.tasks.see_through(async move {
+    let told = visit.app.tasks.spawn(async move {
         let (visit, context) = (&visiting, None);
         let call = Call { visit, context, manner: visit.manner(context), tool, args };
         call.log();
         call.first().await
     });
-    let told = told.await?.unwrap_or_else(|problem| content::refused(&problem, None).into());
+    let told = match told.await {
+        Ok(told) => told?,
+        Err(panic) => Err(Problem::broken(&panic)),
+    };
+    let told = told.unwrap_or_else(|problem| content::refused(&problem, None).into());
     let body = match told {
         Reply::Plain(plain) => plain.message(&id),
         Reply::Full(told) => in_full(*told, id),
