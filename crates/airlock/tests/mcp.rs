@@ -5,7 +5,7 @@ mod mcp_node;
 mod served;
 
 use serde_json::json;
-use served::Served;
+use served::{Served, wait_for};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -212,4 +212,29 @@ fn a_body_that_is_no_message_is_answered_with_a_json_rpc_error() {
     }
     let plain = [("Content-Type", "text/plain"), head[1]];
     assert_eq!(client.send("POST", "/mcp", &plain, "{}").status, 415);
+}
+
+#[test]
+fn a_program_goes_on_and_is_counted_when_its_client_leaves() {
+    let dir = tempfile::tempdir().unwrap();
+    let served = Served::start(dir.path(), &[]);
+    let (client, admin) = (served.client("run"), served.client("admin"));
+    let code = "await tools.demo.sleep({ ms: 300 }); return 'it went on'";
+    let params = json!({ "name": "execute", "arguments": { "code": code } });
+    let body = json!({ "jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": params });
+    let body = body.to_string();
+    let headers =
+        [("Accept", "application/json, text/event-stream"), ("Content-Type", "application/json")];
+    let mut leaving = client.connect();
+    leaving.write_all(client.head("POST", "/mcp", &headers, body.len()).as_bytes()).unwrap();
+    leaving.write_all(body.as_bytes()).unwrap();
+    let running = || client.get("/api/executions").json()["executions"][0].clone();
+    let execution = wait_for(|| running()["executionId"].as_str().map(str::to_owned));
+    drop(leaving);
+    let path = format!("/api/executions/{execution}");
+    let over = wait_for(|| Some(client.get(&path).json()).filter(|it| it["status"] == "completed"));
+    assert_eq!(over["structured"]["result"], "it went on");
+    let ended = "airlock_executions_finished_total{outcome=\"completed\"} 1";
+    wait_for(|| admin.get("/metrics").body.contains(ended).then_some(()));
+    served.stop();
 }

@@ -118,11 +118,11 @@ pub fn enclave_envelope(bytes: &[u8]) {
     }
 }
 
-/// Bodies of executor clients, and plain tool calls over MCP.
+/// Bodies of executor clients, and messages of MCP clients that rmcp cannot read.
 pub fn executor(bytes: &[u8]) {
     let _ = code_mode::execute(bytes);
     let _ = code_mode::resume(bytes);
     let _ = code_mode::rider(bytes);
     let _ = code_mode::answers(bytes);
-    let _ = mcp::plain_call(bytes);
+    let _ = mcp::unreadable_message(bytes);
 }

@@ -1,6 +1,5 @@
 //! The tools: `execute`, `resume`, `wait`, `skills`.
 
-use super::content::Reply;
 use super::forms::Misfits;
 use super::listen::{Progress, Wanted, caught_up, listen};
 use super::narration::Until;
@@ -24,8 +23,8 @@ const TASK_AFTER: Duration = Duration::from_secs(2);
 /// One call of one of our tools.
 pub(super) struct Call<'a> {
     pub(super) visit: &'a Arc<Visit>,
-    /// What the client can do besides; none for a call that came by the short way.
-    pub(super) context: Option<&'a RequestContext<RoleServer>>,
+    /// The request, with what its client can do.
+    pub(super) context: &'a RequestContext<RoleServer>,
     pub(super) manner: Manner,
     pub(super) tool: String,
     pub(super) args: JsonObject,
@@ -37,9 +36,9 @@ pub(super) async fn call(
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
     let visit = &Visit::of(context)?;
-    let (manner, args) = (visit.manner(Some(context)), request.arguments.unwrap_or_default());
+    let (manner, args) = (visit.manner(context), request.arguments.unwrap_or_default());
     let tool = request.name.into_owned();
-    let call = Call { visit, context: Some(context), manner, tool, args };
+    let call = Call { visit, context, manner, tool, args };
     call.log();
     let told = match (request.request_state, request.input_responses) {
         (Some(sealed), responses) => {
@@ -63,7 +62,7 @@ pub(super) async fn call(
             }
         },
     };
-    Ok(told.map_or_else(|problem| content::refused(&problem, None).into(), Reply::in_full))
+    Ok(told.unwrap_or_else(|problem| content::refused(&problem, None).into()))
 }
 
 impl Call<'_> {
@@ -75,15 +74,15 @@ impl Call<'_> {
             tool = %self.tool,
             mode = self.visit.terms.mode.name(),
             manner = ?self.manner,
-            version = ?self.context.and_then(RequestContext::protocol_version),
-            client = ?self.context.and_then(RequestContext::client_info).map(|client| client.name),
-            capabilities = ?self.context.and_then(RequestContext::client_capabilities),
+            version = ?self.context.protocol_version(),
+            client = ?self.context.client_info().map(|client| client.name),
+            capabilities = ?self.context.client_capabilities(),
             "call"
         );
     }
 
     /// A call that comes for the first time; none where there is no such tool.
-    pub(super) async fn first(&self) -> Option<Result<Reply, Problem>> {
+    pub(super) async fn first(&self) -> Option<Result<CallToolResponse, Problem>> {
         Some(match (self.tool.as_str(), self.manner) {
             ("execute", _) => self.execute().await,
             ("resume", Manner::Model | Manner::Browser) | ("wait", _) => {
@@ -99,7 +98,7 @@ impl Call<'_> {
         })
     }
 
-    async fn execute(&self) -> Result<Reply, Problem> {
+    async fn execute(&self) -> Result<CallToolResponse, Problem> {
         let source = self.text("code")?.filter(|code| !code.trim().is_empty());
         let source = source.ok_or_else(|| {
             Problem::bad_request("The argument \"code\" is missing; it is the program, a string.")
@@ -108,7 +107,7 @@ impl Call<'_> {
         self.begin(program).await
     }
 
-    async fn begin(&self, program: Program) -> Result<Reply, Problem> {
+    async fn begin(&self, program: Program) -> Result<CallToolResponse, Problem> {
         let execution = match self.start(program).await {
             Ok(execution) => execution,
             Err(problem) if problem.tag() == "ShuttingDownError" => {
@@ -135,9 +134,9 @@ impl Call<'_> {
 
     /// Waits for what comes next, and tells it as this client can hear it. From here on a "no" names the
     /// execution: whoever ran the program again would do twice what it did.
-    async fn proceed(&self, wanted: Wanted) -> Result<Reply, Problem> {
+    async fn proceed(&self, wanted: Wanted) -> Result<CallToolResponse, Problem> {
         let told = self.follow(wanted).await;
-        Ok(told.unwrap_or_else(|problem| self.refused(wanted.execution, &problem).into()))
+        Ok(told.unwrap_or_else(|problem| self.refused(wanted.execution, &problem)))
     }
 
     /// A "no" about an execution that is there.
@@ -145,7 +144,7 @@ impl Call<'_> {
         content::refused(problem, Some((execution, self.manner))).into()
     }
 
-    async fn follow(&self, mut wanted: Wanted) -> Result<Reply, Problem> {
+    async fn follow(&self, mut wanted: Wanted) -> Result<CallToolResponse, Problem> {
         let execution = wanted.execution;
         loop {
             let progress = Progress::wished(self.context);
@@ -154,7 +153,7 @@ impl Call<'_> {
             let asked = match narration.told(wanted.until) {
                 Some(Told::Over(outcome)) => {
                     tracing::debug!(target: "mcp", %execution, "over");
-                    return Ok(content::ended(execution, &narration, outcome));
+                    return Ok(content::over(execution, &narration, outcome).into());
                 }
                 Some(Told::Parked) | None => return Err(Problem::parked(execution)),
                 Some(Told::Asked(asked)) => asked,
@@ -166,7 +165,7 @@ impl Call<'_> {
                 Manner::Browser => return Ok(self.sent_to_page(question, None)),
                 Manner::Retry(forms) => {
                     match Box::pin(self.needed(execution, forms, &Misfits::new())).await? {
-                        Some(needed) => return Ok(needed.into()),
+                        Some(needed) => return Ok(needed),
                         // Somebody else was quicker.
                         None => wanted = Wanted { until: Until::After(question), ..wanted },
                     }
@@ -186,7 +185,7 @@ impl Call<'_> {
     }
 
     /// Tells a model where the person decides.
-    fn sent_to_page(&self, question: QuestionId, why: Option<&str>) -> Reply {
+    fn sent_to_page(&self, question: QuestionId, why: Option<&str>) -> CallToolResponse {
         let ignored = self.args.get("action").map(|_| {
             "Nothing was answered: a person decides, and the argument \"action\" is not taken here."
         });
@@ -198,7 +197,7 @@ impl Call<'_> {
         match self.has_tasks() {
             true => self.visit.terms.wait.min(TASK_AFTER),
             false if self.tool == "resume" && self.manner == Manner::Browser => {
-                let hears = self.context.is_some_and(|it| it.meta.get_progress_token().is_some());
+                let hears = self.context.meta.get_progress_token().is_some();
                 self.visit.terms.page_wait(hears)
             }
             false => self.visit.terms.wait,
@@ -206,13 +205,12 @@ impl Call<'_> {
     }
 
     fn has_tasks(&self) -> bool {
-        let Some(context) = self.context else { return false };
-        let capabilities = context.client_capabilities();
-        is_stateless(context) && capabilities.is_some_and(|can| can.supports_tasks())
+        let capabilities = self.context.client_capabilities();
+        is_stateless(self.context) && capabilities.is_some_and(|can| can.supports_tasks())
     }
 
     /// Patience ran out. Whoever waits for a person is told again what the person must do.
-    async fn unfinished(&self, wanted: Wanted) -> Result<Reply, Problem> {
+    async fn unfinished(&self, wanted: Wanted) -> Result<CallToolResponse, Problem> {
         let execution = wanted.execution;
         if self.has_tasks() {
             return Ok(tasks::created(self.visit, execution).await?.into());
@@ -228,7 +226,7 @@ impl Call<'_> {
         })
     }
 
-    async fn resume(&self) -> Result<Reply, Problem> {
+    async fn resume(&self) -> Result<CallToolResponse, Problem> {
         let id = self.text("executionId")?.map(str::trim).filter(|id| !id.is_empty());
         let id = id.ok_or_else(|| {
             Problem::bad_request("The argument \"executionId\" is missing; it is a string.")
@@ -262,7 +260,7 @@ impl Call<'_> {
         answer::give(self.visit, AnswerPath::McpTool, question, answer).await
     }
 
-    fn skills(&self) -> Result<Reply, Problem> {
+    fn skills(&self) -> Result<CallToolResponse, Problem> {
         let (text, found) = skills::skill(self.text("name")?, self.manner);
         Ok(content::said(text, !found).into())
     }

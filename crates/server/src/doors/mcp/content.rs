@@ -7,8 +7,7 @@ use super::visit::{Manner, Visit};
 use crate::error::Problem;
 use lifecycle::{ExecutionId, Json, Outcome, QuestionId};
 use protocols::executor::{Asked, Members, QuestionReader, TEXT_CHARS_MAX, members, outbound};
-use protocols::mcp::PlainAnswer;
-use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, Resource};
+use rmcp::model::{CallToolResult, ContentBlock, Resource};
 use serde_json::{Map, Value, json};
 
 /// Largest member of `structuredContent`: a model reads it all, and clients keep it in the conversation.
@@ -30,54 +29,6 @@ pub(super) fn uri(execution: ExecutionId, part: &str) -> String {
         "" => format!("airlock://executions/{execution}"),
         part => format!("airlock://executions/{execution}/{part}"),
     }
-}
-
-/// The answer to a call.
-pub(super) enum Reply {
-    /// What its program is worth.
-    Plain(PlainAnswer),
-    /// All that rmcp has words for.
-    Full(Box<CallToolResponse>),
-}
-
-impl<T: Into<CallToolResponse>> From<T> for Reply {
-    fn from(told: T) -> Self {
-        Self::Full(Box::new(told.into()))
-    }
-}
-
-impl Reply {
-    /// In rmcp's words.
-    pub(super) fn in_full(self) -> CallToolResponse {
-        match self {
-            Self::Plain(plain) => {
-                let structured = json!({
-                    "status": "completed",
-                    "executionId": plain.execution,
-                    "result": plain.result(),
-                    "logs": [],
-                });
-                result(vec![ContentBlock::text(plain.text)], structured, false).into()
-            }
-            Self::Full(told) => *told,
-        }
-    }
-}
-
-/// How an execution ended, to whoever waited for it.
-pub(super) fn ended(execution: ExecutionId, narration: &Narration, outcome: &Outcome) -> Reply {
-    if let Outcome::Completed { value } = outcome
-        && narration.emitted.is_empty()
-        && narration.logs.is_empty()
-        && value.as_ref().is_none_or(|value| value.text().len() <= MEMBER_BYTES_MAX)
-    {
-        let (text, _) = outbound::in_words(execution, &narration.account, outcome);
-        let value = value.clone().unwrap_or_else(Json::null);
-        if let Some(plain) = PlainAnswer::new(execution, text, value) {
-            return Reply::Plain(plain);
-        }
-    }
-    over(execution, narration, outcome).into()
 }
 
 /// How an execution ended.

@@ -35,7 +35,7 @@ impl ServerHandler for Door {
     ) -> Result<ListToolsResult, ErrorData> {
         let visit = Visit::of(&context)?;
         let engine = &visit.app.engine;
-        let mut tools = prompt::tools(engine, visit.manner(Some(&context)));
+        let mut tools = prompt::tools(engine, visit.manner(&context));
         if visit.terms.direct {
             tools.extend(direct::tools(engine));
         }
@@ -89,7 +89,7 @@ impl ServerHandler for Door {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let visit = Visit::of(&context)?;
-        skills::prompt(&request.name, visit.manner(Some(&context))).map(Into::into)
+        skills::prompt(&request.name, visit.manner(&context)).map(Into::into)
     }
 
     // rmcp answers this with nothing; what is not declared does not exist.

@@ -120,11 +120,9 @@ pub(super) struct Progress(Option<(Peer<RoleServer>, ProgressToken)>, f64);
 
 impl Progress {
     /// As the request wishes.
-    pub(super) fn wished(context: Option<&RequestContext<RoleServer>>) -> Self {
-        let wished = context.and_then(|context| {
-            let token = context.meta.get_progress_token()?;
-            Some((context.peer.clone(), token))
-        });
+    pub(super) fn wished(context: &RequestContext<RoleServer>) -> Self {
+        let token = context.meta.get_progress_token();
+        let wished = token.map(|token| (context.peer.clone(), token));
         Self(wished, 0.0)
     }
 

@@ -1,6 +1,5 @@
 //! mcp: `/mcp`, an agent's way in. Transport, revisions and sessions are rmcp's; what the tools do is
-//! ours, and so is the short way, by which plain calls come. Its "execution id" is a question's id, as in
-//! Executor's door.
+//! ours. Its "execution id" is a question's id, as in Executor's door.
 //!
 //! Where no session is needed there is none: what a client must find again is in the journal, so a
 //! restart loses nothing. Only `native` mode on the older revisions has sessions, because there a
@@ -22,7 +21,6 @@ mod resources;
 mod seal;
 mod serve;
 mod session_records;
-mod short;
 mod skills;
 mod tasks;
 mod terms;

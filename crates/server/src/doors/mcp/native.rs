@@ -92,7 +92,7 @@ impl Call<'_> {
 
     /// What the client's person says; none where the client could not ask, after all.
     async fn filled(&self, params: ElicitRequestParams) -> Option<ElicitResult> {
-        let peer = &self.context?.peer;
+        let peer = &self.context.peer;
         let filled = peer.create_elicitation_with_timeout(params, Some(FORM_TIME_MAX)).await;
         filled
             .inspect_err(

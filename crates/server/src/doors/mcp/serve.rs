@@ -4,7 +4,6 @@ use super::door::Door;
 use super::native_sessions::NativeSessions;
 use super::seal::Seal;
 use super::session_records::SessionRecords;
-use super::short;
 use super::terms::{Mode, Terms};
 use super::visit::Visit;
 use crate::app::App;
@@ -212,11 +211,8 @@ pub(crate) async fn answer(
     request: Request,
 ) -> Result<Response, Problem> {
     let (visit, request) = enter(&app, caller, query, peer, request).await?;
-    match short::answer(&visit, &request).await {
-        Some(answer) => Ok(answer),
-        // In a box: it is large, and seldom needed.
-        None => Box::pin(app.mcp.serve(visit, request)).await,
-    }
+    // In a box: it is large.
+    Box::pin(app.mcp.serve(visit, request)).await
 }
 
 /// For `AIRLOCK_MCP_DEBUG`: what a client says of itself as it comes. In the older revisions it says so only then.

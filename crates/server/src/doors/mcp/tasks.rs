@@ -37,7 +37,7 @@ pub(super) async fn get(
 ) -> Result<DetailedTask, ErrorData> {
     let visit = Visit::of(context)?;
     let (execution, narration) = found(&visit, id).await?;
-    let payload = payload(&visit, visit.manner(Some(context)), execution, &narration);
+    let payload = payload(&visit, visit.manner(context), execution, &narration);
     Ok(DetailedTask::new(task(execution, &narration), payload))
 }
 
@@ -50,7 +50,7 @@ pub(super) async fn update(
     let visit = Visit::of(context)?;
     let (_, narration) = found(&visit, id).await?;
     let owner = narration.account.owner().cloned();
-    let manner = visit.manner(Some(context));
+    let manner = visit.manner(context);
     if matches!(manner, Manner::Form(forms) | Manner::Retry(forms) if !forms.counts) {
         // The client was asked to show a link to the page, and says that it did: that answers nothing.
         return Ok(());

@@ -89,9 +89,9 @@ impl Visit {
     }
 
     /// How a question of this caller reaches a person, given what the client can show and whose answers count.
-    pub(super) fn manner(&self, context: Option<&RequestContext<RoleServer>>) -> Manner {
+    pub(super) fn manner(&self, context: &RequestContext<RoleServer>) -> Manner {
         let counts = self.caller.answers >= AnswerRole::Client;
-        let shown = context.and_then(|context| Some((is_stateless(context), forms(context)?)));
+        let shown = forms(context).map(|forms| (is_stateless(context), forms));
         // Where no dialog counts, only a link to the page is shown.
         let shown = shown.filter(|(_, forms)| counts || forms.url);
         match (self.terms.mode, shown) {
