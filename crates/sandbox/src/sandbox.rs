@@ -131,12 +131,6 @@ impl Sandbox {
         }
     }
 
-    /// Whether nobody needs a processor: runners are kept, and none is at work. Where they are not kept, some are always
-    /// on their way, or being cleared away.
-    pub fn is_at_rest(&self) -> bool {
-        self.shared.keeps && self.shared.n_at_work.load(Ordering::Relaxed) == 0
-    }
-
     /// Whether there is a processor for somebody who looks again and again for something that is about to come.
     pub fn has_room_to_look(&self) -> bool {
         self.shared.has_room_for_one_more()

@@ -27,11 +27,6 @@ use protocols::server_proof;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use tokio::sync::Notify;
-
-/// How long we look again and again for the next program instead of sleeping: waking up takes as long.
-const LOOKING_MAX: Duration = Duration::from_micros(150);
 
 /// What answers the requests of a listener. Cheap to clone.
 #[derive(Clone)]
@@ -39,8 +34,6 @@ pub(crate) struct Front {
     /// None for listeners with one door, which have no straight way.
     app: Option<Arc<App>>,
     router: TowerToHyperService<Router>,
-    /// Told when a program of this connection's is answered.
-    answered: Arc<Notify>,
     /// Where the connection comes from.
     peer: Option<SocketAddr>,
     /// Our end of the connection.
@@ -73,7 +66,6 @@ impl Front {
         Self {
             app: straight,
             router: TowerToHyperService::new(routes::build(app)),
-            answered: Arc::default(),
             peer: None,
             local: None,
             connection: None,
@@ -83,8 +75,7 @@ impl Front {
     /// A router and nothing else.
     pub(crate) fn with(router: Router) -> Self {
         let router = TowerToHyperService::new(router);
-        let answered = Arc::default();
-        Self { app: None, router, answered, peer: None, local: None, connection: None }
+        Self { app: None, router, peer: None, local: None, connection: None }
     }
 
     /// The same for one connection: where it comes from, and the address of its end here.
@@ -95,7 +86,7 @@ impl Front {
         connection: &Arc<ConnectionEntry>,
     ) -> Self {
         let connection = Some(Arc::clone(connection));
-        Self { answered: Arc::default(), peer: Some(peer), local, connection, ..self.clone() }
+        Self { peer: Some(peer), local, connection, ..self.clone() }
     }
 
     /// Counts the request, and tells those that ask about it where it comes from.
@@ -130,19 +121,6 @@ impl Front {
             None => answer,
         }
     }
-
-    /// Keeps this thread awake for a moment after each program's answer, where there is nothing else to do: a client that
-    /// wants another one says so soon.
-    pub(crate) async fn look(&self) -> Infallible {
-        let Some(app) = &self.app else { return std::future::pending().await };
-        loop {
-            self.answered.notified().await;
-            let began = Instant::now();
-            while app.engine.sandbox().is_at_rest() && began.elapsed() < LOOKING_MAX {
-                sandbox::step_aside().await;
-            }
-        }
-    }
 }
 
 impl Service<hyper::Request<Incoming>> for Front {
@@ -163,11 +141,10 @@ impl Service<hyper::Request<Incoming>> for Front {
         }
         match (&self.app, Straight::way(&request)) {
             (Some(app), Some(way)) => {
-                let (app, answered) = (Arc::clone(app), Arc::clone(&self.answered));
+                let app = Arc::clone(app);
                 let peer = self.peer;
                 Box::pin(async move {
                     let answer = way.answer(app, peer, request).await;
-                    answered.notify_one();
                     Ok(Self::follow(connection, answer))
                 })
             }

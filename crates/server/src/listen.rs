@@ -207,7 +207,6 @@ async fn connection(
     front: Front,
     (entry, stopping): (&ConnectionEntry, CancellationToken),
 ) {
-    let looking = front.clone();
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(LATER_HEAD_TIME_MAX);
     let serving = http.serve_connection(TokioIo::new(socket), front);
@@ -215,7 +214,6 @@ async fn connection(
     let ended = tokio::select! {
         biased;
         ended = serving.as_mut() => ended,
-        never = looking.look() => match never {},
         () = entry.ended() => {
             serving.as_mut().graceful_shutdown();
             close(serving, entry).await
