@@ -23,20 +23,10 @@ use std::sync::Arc;
 /// Headers that every answer gets here.
 const N_HEADERS: usize = 4;
 
-/// Guards what comes by the router.
+/// Lets a request in to be answered, or says why not.
 pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().cloned();
     let route = route.as_ref().map_or("unmatched", MatchedPath::as_str);
-    guarded(&app, route, request, |request| next.run(request)).await
-}
-
-/// Lets a request in to be answered, or says why not.
-pub(crate) async fn guarded<F: Future<Output = Response>>(
-    app: &App,
-    route: &str,
-    request: Request,
-    answer: impl FnOnce(Request) -> F,
-) -> Response {
     let method = known(request.method());
     let origin = request.headers().get(ORIGIN).cloned();
     let is_enclave = enclave::is_enclave_path(request.uri().path());
@@ -48,7 +38,7 @@ pub(crate) async fn guarded<F: Future<Output = Response>>(
             } else if let Some(redirect) = page_redirect(&app.admission, route, &request) {
                 redirect
             } else {
-                attempt(answer(body::check_signed_body(request))).await
+                attempt(next.run(body::check_signed_body(request))).await
             };
             if let Some(origin) = origin {
                 let headers = response.headers_mut();

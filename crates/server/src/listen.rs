@@ -3,12 +3,14 @@
 use crate::app::App;
 use crate::auth::{TokenError, WebOrigin, digest, presented_to_lone_door, same};
 use crate::config::{Auth, Config};
+use crate::connection_service::{ConnectionEndpoints, ConnectionService};
 use crate::edge::{ConnectionEntry, ConnectionLimits, ConnectionTable, Phase, Refusal};
 use crate::error::Problem;
-use crate::front::Front;
 use crate::lanes::Spread;
+use crate::routes;
 use crate::socket::{Place, Socket};
 use crate::tasks::Tasks;
+use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{FromRequestParts as _, Request};
 use hyper::server::conn::http1;
@@ -70,7 +72,7 @@ impl Server {
         let (stopping, tasks) = (app.stopping.clone(), app.tasks.clone());
         let table = Arc::clone(&app.connections);
         let accepting = Accepting { stopping, tasks, lanes, table };
-        app.tasks.spawn(accept(listener, Front::of(&app), accepting));
+        app.tasks.spawn(accept(listener, routes::build(&app), accepting));
         Ok(Self { local_addr, app })
     }
 
@@ -143,7 +145,7 @@ impl Accepting {
 }
 
 /// Answers connections until it is told to stop.
-pub(crate) async fn accept(listener: TcpListener, front: Front, accepting: Accepting) {
+pub(crate) async fn accept(listener: TcpListener, router: Router, accepting: Accepting) {
     let lanes = Spread::over(Handle::current(), &accepting.lanes);
     let next = async || {
         accepting.table.ready().await;
@@ -155,7 +157,7 @@ pub(crate) async fn accept(listener: TcpListener, front: Front, accepting: Accep
             () = accepting.stopping.cancelled() => return,
         };
         match accepted {
-            Ok((stream, peer)) => admit(stream, peer, &front, (&accepting, &lanes)),
+            Ok((stream, peer)) => admit(stream, peer, &router, (&accepting, &lanes)),
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 match error.raw_os_error().map(Errno::from_raw) {
@@ -173,7 +175,7 @@ pub(crate) async fn accept(listener: TcpListener, front: Front, accepting: Accep
 fn admit(
     stream: TcpStream,
     peer: SocketAddr,
-    front: &Front,
+    router: &Router,
     (accepting, lanes): (&Accepting, &Spread),
 ) {
     let among_all = match accepting.table.admit(peer) {
@@ -189,13 +191,14 @@ fn admit(
     let lane = seat.lane.clone();
     let entry = Arc::clone(&among_all.0);
     let place = Place { among_all, _in_lane: seat };
-    let front = front.for_connection(peer, stream.local_addr().ok(), &entry);
+    let endpoints = ConnectionEndpoints { peer, local: stream.local_addr().ok() };
+    let service = ConnectionService::new(router, endpoints, &entry);
     let stopping = accepting.stopping.clone();
     // Without its runtime, so that it can join another one.
     let stream = stream.into_std();
     let serving = async move {
         match stream.and_then(|stream| Socket::new(stream, place)) {
-            Ok(socket) => connection(socket, front, (&entry, stopping)).await,
+            Ok(socket) => connection(socket, service, (&entry, stopping)).await,
             Err(error) => tracing::debug!(%error, "a connection ended before it began"),
         }
     };
@@ -204,12 +207,12 @@ fn admit(
 
 async fn connection(
     socket: Socket,
-    front: Front,
+    service: ConnectionService,
     (entry, stopping): (&ConnectionEntry, CancellationToken),
 ) {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(LATER_HEAD_TIME_MAX);
-    let serving = http.serve_connection(TokioIo::new(socket), front);
+    let serving = http.serve_connection(TokioIo::new(socket), service);
     let mut serving = pin!(serving.with_upgrades());
     let ended = tokio::select! {
         biased;

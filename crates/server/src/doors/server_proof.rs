@@ -6,8 +6,8 @@
 use super::answer;
 use crate::app::App;
 use crate::body::JsonBody;
+use crate::connection_service::ConnectionEndpoints;
 use crate::error::Problem;
-use crate::front::LocalEndpoint;
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -15,12 +15,13 @@ use protocols::server_proof::{
     ADDRESS_BYTES_MAX, ADDRESSES_MAX, NONCE_BYTES, ProofAnswer, ProofChallenge, Unproven, endpoint,
     prove, unhex,
 };
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// `POST /api/prove {key, nonce, addresses}`.
 pub(crate) async fn prove_token(
     State(app): State<Arc<App>>,
-    local: Option<Extension<LocalEndpoint>>,
+    endpoints: Option<Extension<ConnectionEndpoints>>,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
     let bad = || {
@@ -34,7 +35,7 @@ pub(crate) async fn prove_token(
     if challenge.addresses.len() > ADDRESSES_MAX || !challenge.addresses.iter().all(is_short) {
         return Err(bad());
     }
-    let ours = own_addresses(&app, local.map(|Extension(local)| local));
+    let ours = own_addresses(&app, endpoints.and_then(|Extension(endpoints)| endpoints.local));
     let digest = app.tokens.digest_of_key(&challenge.key).await.map_err(engine::Fault::from)?;
     let answered = prove_address(&challenge, &nonce, digest.as_ref(), ours);
     let body = serde_json::to_value(answered).map_err(|error| Problem::broken(&error))?;
@@ -42,8 +43,8 @@ pub(crate) async fn prove_token(
 }
 
 /// The address of this connection's end, and that of the public URL, whose proxy the operator trusts.
-fn own_addresses(app: &App, local: Option<LocalEndpoint>) -> Vec<String> {
-    let local = local.map(|LocalEndpoint(address)| endpoint(address));
+fn own_addresses(app: &App, local: Option<SocketAddr>) -> Vec<String> {
+    let local = local.map(endpoint);
     let public = app.admission.public_origin().map(|public| public.authority().to_owned());
     local.into_iter().chain(public).collect()
 }

@@ -21,7 +21,7 @@ impl Listening {
             .route("/", get(async || "hello"))
             .route("/readyz", get(async || "ok"));
         let accepting = Accepting { table: ConnectionTable::new(limits), ..Accepting::alone() };
-        accepting.tasks.spawn(accept(listener, Front::with(router), accepting.clone()));
+        accepting.tasks.spawn(accept(listener, router, accepting.clone()));
         Self { address, accepting }
     }
 

@@ -3,7 +3,6 @@
 use super::{ExecServer, no_page};
 use crate::auth::{RequestAdmission, digest};
 use crate::error::Problem;
-use crate::front::Front;
 use crate::listen::{Accepting, accept, upgrade};
 use axum::Router;
 use axum::extract::{Request, State};
@@ -67,7 +66,7 @@ pub async fn listen(
         .route("/readyz", get(ready))
         .fallback(nowhere)
         .with_state(Arc::new(door));
-    accepting.tasks.spawn(accept(listener, Front::with(router), accepting.clone()));
+    accepting.tasks.spawn(accept(listener, router, accepting.clone()));
     Ok(Listening { address, server, accepting })
 }
 

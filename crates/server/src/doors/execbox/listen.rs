@@ -3,7 +3,6 @@
 use super::{Channels, serve_lines};
 use crate::auth::{RequestAdmission, digest};
 use crate::error::Problem;
-use crate::front::Front;
 use crate::listen::{Accepting, accept, upgrade};
 use axum::Router;
 use axum::extract::{Request, State};
@@ -130,7 +129,7 @@ pub async fn listen(
                 channels,
             };
             let router = Router::new().fallback(enter).with_state(Arc::new(door));
-            tasks.spawn(accept(listener, Front::with(router), accepting.clone()));
+            tasks.spawn(accept(listener, router, accepting.clone()));
             Address::WebSocket(at)
         }
         Address::Tcp(at) => {

@@ -28,4 +28,4 @@ mod visit;
 
 pub(crate) use narration::Narration;
 pub use serve::mcp_with;
-pub(crate) use serve::{Mcp, answer, mcp};
+pub(crate) use serve::{Mcp, mcp};

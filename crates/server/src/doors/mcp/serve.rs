@@ -10,6 +10,7 @@ use crate::app::App;
 use crate::auth::Caller;
 use crate::body::{BODY_BYTES_MAX, read};
 use crate::config::Config;
+use crate::connection_service::ConnectionEndpoints;
 use crate::error::Problem;
 use crate::guard::guard;
 use crate::query::Query;
@@ -28,7 +29,6 @@ use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
 use std::collections::HashMap;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use store::Records;
 use tokio_util::sync::CancellationToken;
@@ -192,25 +192,14 @@ fn session(headers: &HeaderMap) -> Option<Arc<str>> {
     headers.get(SESSION)?.to_str().ok().map(Arc::from)
 }
 
-/// `/mcp` by the router: every method but POST, and all of them where there is no socket.
+/// `/mcp`.
 pub(crate) async fn mcp(
     State(app): State<Arc<App>>,
     caller: Caller,
     query: Query,
     request: Request,
 ) -> Result<Response, Problem> {
-    answer(app, caller, &query, None, request).await
-}
-
-/// Answers a request to `/mcp` that comes from `peer`.
-pub(crate) async fn answer(
-    app: Arc<App>,
-    caller: Caller,
-    query: &Query,
-    peer: Option<SocketAddr>,
-    request: Request,
-) -> Result<Response, Problem> {
-    let (visit, request) = enter(&app, caller, query, peer, request).await?;
+    let (visit, request) = enter(&app, caller, &query, request).await?;
     // In a box: it is large.
     Box::pin(app.mcp.serve(visit, request)).await
 }
@@ -243,13 +232,14 @@ async fn enter(
     app: &Arc<App>,
     caller: Caller,
     query: &Query,
-    peer: Option<SocketAddr>,
     request: Request,
 ) -> Result<(Arc<Visit>, Request<Bytes>), Problem> {
     caller.may_run().map_err(|denied| Problem::denied(denied, ""))?;
     let terms = Terms::read(query, caller.answers)?;
     let host = request.headers().get(HOST).cloned();
     let session = session_name(request.headers());
+    let endpoints = request.extensions().get::<ConnectionEndpoints>();
+    let peer = endpoints.map(|endpoints| endpoints.peer);
     let visit = Arc::new(Visit { app: Arc::clone(app), caller, terms, host, peer, session });
     Ok((visit, bounded(request).await?))
 }
@@ -263,7 +253,7 @@ pub fn mcp_with<H: ServerHandler + Clone>(config: Config, handler: H) -> Router 
     let lent = Arc::new(Mcp::with(handler, &app.stopping, records));
     let serve =
         async move |State(app): State<Arc<App>>, caller: Caller, query: Query, request: Request| {
-            let (visit, request) = enter(&app, caller, &query, None, request).await?;
+            let (visit, request) = enter(&app, caller, &query, request).await?;
             lent.serve(visit, request).await
         };
     let methods = get(serve.clone()).post(serve.clone()).delete(serve);
