@@ -21,7 +21,7 @@ use anyhow::Context as _;
 use build::{config, engine, open_sources};
 use engine::Clock;
 use server::settings::{server_account, shared_account};
-use server::{Doors, Lanes, Server};
+use server::{Doors, Server};
 use signals::StopSignals;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -45,9 +45,8 @@ pub(crate) fn serve(args: Args) -> Exit {
     };
     let data_dir = config_files::absolute(&data_dir);
     print::start_tracing();
-    // Connections have lanes of their own besides.
     let served =
-        runtime::one_thread().and_then(|runtime| runtime::finish(runtime, run(args, &data_dir)));
+        runtime::threads().and_then(|runtime| runtime::finish(runtime, run(args, &data_dir)));
     match served {
         Ok(()) => Exit::Good,
         Err(error) => {
@@ -80,7 +79,6 @@ async fn attend(
     let listen = listen_address(&args, &settings)?;
     // Before anything is written: a start that fails leaves no tokens and no settings.
     let listener = server::bind(listen).await.map_err(port_owner::explain)?;
-    let lanes = Lanes::start().context("could not start threads")?;
     let housing = Housing::open(&files, settings.vault_key(), args.exec)?;
     let http = HttpClient::default();
     http.rules().add_listener(listener.local_addr().context("could not listen")?);
@@ -99,7 +97,6 @@ async fn attend(
     let config = match config(&args, &engine, data_dir, store, &settings).await {
         Ok(config) => server::Config {
             listen,
-            lanes: lanes.handles(),
             sources: Some(sources.clone()),
             exec_server: if args.exec { housing.exec_server(http.rules()) } else { None },
             ..config

@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use store::{Blobs, Notes, Records};
-use tokio::runtime::Handle;
 
 /// What a server is made of.
 #[derive(Clone)]
@@ -55,8 +54,6 @@ pub struct Config {
     pub doors: Doors,
     /// How many connections it takes.
     pub connections: ConnectionLimits,
-    /// Threads besides the one that accepts connections, to serve some of them: see [`Lanes`](crate::Lanes).
-    pub lanes: Vec<Handle>,
 }
 
 /// Which doors a server has.
@@ -105,7 +102,6 @@ impl Config {
             settings: None,
             doors: Doors::All,
             connections: ConnectionLimits::default(),
-            lanes: vec![],
         }
     }
 }

@@ -6,9 +6,8 @@ use crate::config::{Auth, Config};
 use crate::connection_service::{ConnectionEndpoints, ConnectionService};
 use crate::edge::{ConnectionEntry, ConnectionLimits, ConnectionTable, Phase, Refusal};
 use crate::error::Problem;
-use crate::lanes::Spread;
 use crate::routes;
-use crate::socket::{Place, Socket};
+use crate::socket::Socket;
 use crate::tasks::Tasks;
 use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
@@ -22,7 +21,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 /// Longest time for the head of a request that is not the first on its connection, and between two requests.
@@ -67,11 +65,10 @@ impl Server {
         let failed = |error| StartError::Bind(listen, error);
         let local_addr = listener.local_addr().map_err(failed)?;
         config.listen = local_addr;
-        let lanes = std::mem::take(&mut config.lanes);
         let app = App::new(config);
         let (stopping, tasks) = (app.stopping.clone(), app.tasks.clone());
         let table = Arc::clone(&app.connections);
-        let accepting = Accepting { stopping, tasks, lanes, table };
+        let accepting = Accepting { stopping, tasks, table };
         app.tasks.spawn(accept(listener, routes::build(&app), accepting));
         Ok(Self { local_addr, app })
     }
@@ -126,8 +123,6 @@ pub async fn bind(listen: SocketAddr) -> Result<TcpListener, StartError> {
 pub(crate) struct Accepting {
     pub(crate) stopping: CancellationToken,
     pub(crate) tasks: Tasks,
-    /// Where connections are served besides here.
-    pub(crate) lanes: Vec<Handle>,
     /// Every connection, and whose it is.
     pub(crate) table: Arc<ConnectionTable>,
 }
@@ -138,7 +133,6 @@ impl Accepting {
         Self {
             stopping: CancellationToken::new(),
             tasks: Tasks::new(),
-            lanes: vec![],
             table: ConnectionTable::new(ConnectionLimits::default()),
         }
     }
@@ -146,7 +140,6 @@ impl Accepting {
 
 /// Answers connections until it is told to stop.
 pub(crate) async fn accept(listener: TcpListener, router: Router, accepting: Accepting) {
-    let lanes = Spread::over(Handle::current(), &accepting.lanes);
     let next = async || {
         accepting.table.ready().await;
         listener.accept().await
@@ -157,7 +150,7 @@ pub(crate) async fn accept(listener: TcpListener, router: Router, accepting: Acc
             () = accepting.stopping.cancelled() => return,
         };
         match accepted {
-            Ok((stream, peer)) => admit(stream, peer, &router, (&accepting, &lanes)),
+            Ok((stream, peer)) => admit(stream, peer, &router, &accepting),
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 match error.raw_os_error().map(Errno::from_raw) {
@@ -171,14 +164,9 @@ pub(crate) async fn accept(listener: TcpListener, router: Router, accepting: Acc
     }
 }
 
-/// Serves a connection on its lane, or says why it has no place.
-fn admit(
-    stream: TcpStream,
-    peer: SocketAddr,
-    router: &Router,
-    (accepting, lanes): (&Accepting, &Spread),
-) {
-    let among_all = match accepting.table.admit(peer) {
+/// Serves a connection in its own task, or says why it has no place.
+fn admit(stream: TcpStream, peer: SocketAddr, router: &Router, accepting: &Accepting) {
+    let place = match accepting.table.admit(peer) {
         Ok(place) => place,
         Err(refusal) => {
             if let Some(answer) = accepting.table.refused().answer(stream, refusal) {
@@ -187,22 +175,17 @@ fn admit(
             return;
         }
     };
-    let seat = lanes.seat();
-    let lane = seat.lane.clone();
-    let entry = Arc::clone(&among_all.0);
-    let place = Place { among_all, _in_lane: seat };
+    let entry = Arc::clone(&place.0);
     let endpoints = ConnectionEndpoints { peer, local: stream.local_addr().ok() };
     let service = ConnectionService::new(router, endpoints, &entry);
     let stopping = accepting.stopping.clone();
-    // Without its runtime, so that it can join another one.
-    let stream = stream.into_std();
     let serving = async move {
-        match stream.and_then(|stream| Socket::new(stream, place)) {
+        match Socket::new(stream, place) {
             Ok(socket) => connection(socket, service, (&entry, stopping)).await,
             Err(error) => tracing::debug!(%error, "a connection ended before it began"),
         }
     };
-    accepting.tasks.spawn_on(serving, &lane);
+    accepting.tasks.spawn(serving);
 }
 
 async fn connection(

@@ -1,31 +1,23 @@
 //! A connection's socket, and its place among all connections: kept until the socket is gone, also as a WebSocket.
 
 use crate::edge::ConnectionGuard;
-use crate::lanes::Seat;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// What a connection holds for as long as it is open.
-pub(crate) struct Place {
-    pub(crate) among_all: ConnectionGuard,
-    pub(crate) _in_lane: Seat,
-}
-
 /// The socket of an accepted connection.
 pub(crate) struct Socket {
     stream: TcpStream,
-    place: Place,
+    place: ConnectionGuard,
 }
 
 impl Socket {
-    /// In the runtime of its lane.
-    pub(crate) fn new(stream: std::net::TcpStream, place: Place) -> io::Result<Self> {
+    pub(crate) fn new(stream: TcpStream, place: ConnectionGuard) -> io::Result<Self> {
         // An answer is one small write: waiting for more to send would only delay it.
         stream.set_nodelay(true)?;
-        Ok(Self { stream: TcpStream::from_std(stream)?, place })
+        Ok(Self { stream, place })
     }
 
     fn stream(self: Pin<&mut Self>) -> Pin<&mut TcpStream> {
@@ -34,7 +26,7 @@ impl Socket {
 
     /// Notes whether the client takes what is sent.
     fn noted<T>(&self, written: Poll<T>) -> Poll<T> {
-        self.place.among_all.0.set_blocked(written.is_pending());
+        self.place.0.set_blocked(written.is_pending());
         written
     }
 }
@@ -45,7 +37,7 @@ impl AsyncRead for Socket {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if let Some(refusal) = self.place.among_all.0.last_words() {
+        if let Some(refusal) = self.place.0.last_words() {
             // Nothing was sent on it, so there is space for an answer. What follows is the end of the connection.
             let _ = self.stream.try_write(&refusal.bytes());
             return Poll::Ready(Ok(()));

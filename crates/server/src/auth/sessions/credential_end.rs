@@ -9,7 +9,7 @@ use std::time::Duration;
 use store::StoreError;
 
 /// How soon a connection notices what another server on the same store has ended. What this server ends, it
-/// announces. Longer than the tick of the lanes, so that the timer is not the next one of its thread.
+/// announces.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 impl BrowserSessions {
