@@ -3,7 +3,6 @@
 use crate::admission::Admitted;
 use crate::error::LeaseError;
 use crate::exit::{Doing, Exit};
-use crate::queue::Head;
 use crate::zygote::{End, Link, Process};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,10 +38,6 @@ pub(crate) struct Runner {
     pub(crate) generation: u64,
     /// Whether it has served somebody.
     pub(crate) is_used: bool,
-    /// Whether its last program was over soon, with the first it said.
-    pub(crate) is_quick: bool,
-    /// Where others may stand behind whoever holds it.
-    pub(crate) head: Option<Head>,
     process: Arc<Process>,
     life: Arc<Life>,
 }
@@ -100,8 +95,7 @@ impl Runner {
     pub(crate) fn new(link: Link, pidfd: OwnedFd, origin: Origin, life: Arc<Life>) -> Self {
         let Origin { generation, memory_bytes } = origin;
         let process = Arc::new(Process::new(pidfd));
-        let (is_used, is_quick, head) = (false, false, None);
-        Self { link, memory_bytes, generation, is_used, is_quick, head, process, life }
+        Self { link, memory_bytes, generation, is_used: false, process, life }
     }
 
     /// Ties a share of the budget to the process.

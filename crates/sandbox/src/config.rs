@@ -4,7 +4,6 @@ use crate::memory;
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Memory a guest gets unless the lease says otherwise; runners of this size wait ready.
 pub const MEMORY_BYTES_DEFAULT: u64 = 64 << 20;
@@ -28,8 +27,6 @@ pub struct Config {
     pub forks_per_zygote_max: u32,
     /// Whether a finished runner is kept for the same caller.
     pub reuse: bool,
-    /// How long a program stands behind one that does not end before it starts elsewhere, at least; twice this at most.
-    pub patience: Duration,
 }
 
 /// A program that calls [`crate::enter_if_asked`] first thing in `main`.
@@ -50,7 +47,6 @@ impl Default for Config {
             caller_weights: BTreeMap::new(),
             forks_per_zygote_max: 10_000,
             reuse: false,
-            patience: Duration::from_millis(10),
         }
     }
 }

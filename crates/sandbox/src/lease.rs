@@ -3,7 +3,6 @@
 use crate::birth::Runner;
 use crate::error::Gone;
 use crate::exit::Exit;
-use crate::queue::{self, Estate, Place};
 use crate::sandbox::{AtWork, Shared};
 use crate::zygote::Process;
 use protocols::execbox::MESSAGE_BYTES_MAX;
@@ -11,7 +10,6 @@ use protocols::ndjson::Lines;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::oneshot;
 
 /// Input that waits for a runner to read it. More than any execution may move in all.
 const UNSENT_BYTES_MAX: usize = 128 << 20;
@@ -27,8 +25,7 @@ const LOOKING_MAX: Duration = Duration::from_micros(500);
 /// A leased runner. Dropping it kills the runner.
 #[derive(Debug)]
 pub struct Lease {
-    /// None while it stands behind others.
-    runner: Option<Runner>,
+    runner: Runner,
     shared: Arc<Shared>,
     caller: Option<String>,
     lines: Lines,
@@ -43,22 +40,8 @@ pub struct Lease {
     look_until: Option<Instant>,
     is_link_over: bool,
     exit: Option<Exit>,
-    behind: Option<Behind>,
-    /// Whether the runner came from somebody before us, and has said nothing since.
-    is_heir: bool,
     /// When it was first told something.
     began: Option<Instant>,
-    /// Whether it has said anything that is not the end.
-    goes_on: bool,
-}
-
-/// How a lease stands behind others.
-#[derive(Debug)]
-enum Behind {
-    /// It has said nothing yet.
-    Silent(Place),
-    /// Its order is on the way.
-    Waiting(oneshot::Receiver<Estate>),
 }
 
 /// Reads the processor time of a leased runner from elsewhere. Does not keep the runner alive.
@@ -83,23 +66,8 @@ pub enum Received<'a> {
 
 impl Lease {
     pub(crate) fn new(runner: Runner, shared: Arc<Shared>, caller: Option<String>) -> Self {
-        Self::of(Some(runner), None, shared, caller)
-    }
-
-    /// Gets its runner when those before it are done.
-    pub(crate) fn behind(place: Place, shared: Arc<Shared>, caller: Option<String>) -> Self {
-        Self::of(None, Some(Behind::Silent(place)), shared, caller)
-    }
-
-    fn of(
-        runner: Option<Runner>,
-        behind: Option<Behind>,
-        shared: Arc<Shared>,
-        caller: Option<String>,
-    ) -> Self {
         Self {
             runner,
-            behind,
             shared,
             caller,
             lines: Lines::new(MESSAGE_BYTES_MAX),
@@ -110,9 +78,7 @@ impl Lease {
             look_until: None,
             is_link_over: false,
             exit: None,
-            is_heir: false,
             began: None,
-            goes_on: false,
         }
     }
 
@@ -129,18 +95,6 @@ impl Lease {
         self.began.get_or_insert(now);
         self.look_until = Some(now + LOOKING_MAX);
         self.at_work.get_or_insert_with(|| AtWork::begin(&self.shared));
-        if let Some(behind) = self.behind.take() {
-            self.behind = match behind {
-                Behind::Silent(place) => place.take(lines).map(Behind::Waiting),
-                // Whoever has not begun has nothing more to be told.
-                Behind::Waiting(_) => None,
-            };
-            if self.behind.is_none() {
-                self.exit = Some(Exit::Lost);
-                return Err(Gone);
-            }
-            return Ok(());
-        }
         self.unsent.extend_from_slice(lines);
         self.flush();
         if self.is_link_over { Err(Gone) } else { Ok(()) }
@@ -164,21 +118,9 @@ impl Lease {
         match self.lines.take() {
             Ok(line) => line,
             Err(_) => {
-                expel(self.runner.as_ref(), &mut self.exit);
+                expel(&self.runner, &mut self.exit);
                 None
             }
-        }
-    }
-
-    /// The program is not over with what it has said: whoever stands behind it starts elsewhere.
-    pub fn go_on(&mut self) {
-        // Half of a line is here: the end may be in it.
-        if self.goes_on || !self.lines.is_empty() {
-            return;
-        }
-        self.goes_on = true;
-        if let Some(head) = self.runner.as_ref().and_then(|runner| runner.head.as_ref()) {
-            head.dissolve();
         }
     }
 
@@ -187,71 +129,56 @@ impl Lease {
         !self.shared.has_room_for_one_more()
     }
 
-    /// Processor time the runner has used; none when it is gone, and behind others.
+    /// Processor time the runner has used; none when it is gone.
     pub fn cpu_time(&self) -> Option<Duration> {
-        self.runner.as_ref()?.process().cpu_time()
+        self.runner.process().cpu_time()
     }
 
-    /// Reads the runner's processor time while others hold the lease; none behind others.
-    pub fn cpu_meter(&self) -> Option<CpuMeter> {
-        Some(CpuMeter(Arc::clone(self.runner.as_ref()?.process())))
+    /// Reads the runner's processor time while others hold the lease.
+    pub fn cpu_meter(&self) -> CpuMeter {
+        CpuMeter(Arc::clone(self.runner.process()))
     }
 
-    /// Processor time that the process had certainly used before this lease told it anything; none behind others. Of a
-    /// runner that has served before, all time since may have been this lease's.
+    /// Processor time that the process had certainly used before this lease told it anything; none before it was told
+    /// something. Of a runner that has served before, all time since may have been this lease's.
     pub fn cpu_time_before(&self) -> Option<Duration> {
-        match (&self.runner, self.began) {
-            (Some(runner), _) if !runner.is_used => Some(Duration::ZERO),
-            (Some(runner), Some(began)) => {
-                Some(runner.process().cpu_time()?.saturating_sub(began.elapsed()))
-            }
-            (Some(_) | None, _) => None,
+        if !self.is_used() {
+            return Some(Duration::ZERO);
         }
+        Some(self.cpu_time()?.saturating_sub(self.began?.elapsed()))
     }
 
     /// Whether it has served before: what it used then is not this one's.
-    pub fn is_used(&self) -> bool {
-        self.runner.as_ref().is_none_or(|runner| runner.is_used)
+    pub const fn is_used(&self) -> bool {
+        self.runner.is_used
     }
 
     /// The runner has been busy for long: from now on it lets others go first, and it is not kept for another program.
     pub fn step_back(&mut self) {
         self.caller = None;
-        if let Some(runner) = &self.runner {
-            runner.process().step_back();
-        }
+        self.runner.process().step_back();
     }
 
     /// The runner's process number, for people; where /proc shows it.
     pub fn pid(&self) -> Option<i32> {
-        self.runner.as_ref()?.process().pid()
+        self.runner.process().pid()
     }
 
     /// Kills the runner. What it wrote before can still be received, then its end.
     pub fn kill(&mut self) {
-        self.is_heir = false;
-        match &self.runner {
-            Some(runner) => runner.kill(),
-            None => {
-                self.behind = None;
-                self.exit = Some(Exit::Killed);
-            }
-        }
+        self.runner.kill();
     }
 
-    /// The execution is done: the runner is thrown away, or is the next one's, or kept for the same caller where that is
-    /// wanted.
+    /// The execution is done: the runner is thrown away, or kept for the same caller where that is wanted.
     pub fn finish(self) {
-        let is_at_rest =
-            self.exit.is_none() && !self.is_link_over && self.sent == self.unsent.len();
-        let is_soon = |began: Instant| began.elapsed() < self.shared.queues.patience;
-        let is_quick = !self.goes_on && self.began.is_some_and(is_soon);
-        let Self { runner, lines, caller, shared, .. } = self;
-        if let (true, Some(caller), Some(mut runner)) = (is_at_rest, caller, runner) {
-            (runner.is_used, runner.is_quick) = (true, is_quick);
-            if let Some(rested) = queue::pass(Estate { runner, lines }) {
-                shared.keep(caller, rested.runner);
-            }
+        let is_at_rest = self.exit.is_none()
+            && !self.is_link_over
+            && self.sent == self.unsent.len()
+            && self.lines.is_empty();
+        let Self { mut runner, caller, shared, .. } = self;
+        if let (true, Some(caller)) = (is_at_rest, caller) {
+            runner.is_used = true;
+            shared.keep(caller, runner);
         }
     }
 
@@ -262,29 +189,13 @@ impl Lease {
             if let Some(exit) = self.exit {
                 return Err(exit);
             }
-            if let Some(behind) = &mut self.behind {
-                let estate = match behind {
-                    Behind::Waiting(estate) => estate.await.ok(),
-                    // Nobody will answer whoever has said nothing.
-                    Behind::Silent(_) => None,
-                };
-                self.behind = None;
-                let Some(Estate { runner, lines }) = estate else {
-                    return Err(*self.exit.insert(Exit::Lost));
-                };
-                (self.runner, self.lines, self.is_heir) = (Some(runner), lines, true);
-            }
             match self.lines.has_line() {
-                Ok(true) => {
-                    self.is_heir = false;
-                    return Ok(());
-                }
+                Ok(true) => return Ok(()),
                 Ok(false) => {}
                 Err(_) => return Err(self.expel()),
             }
             if self.is_link_over {
-                // Our program may not have begun.
-                let exit = if self.is_heir { Exit::Lost } else { self.runner().exit().await };
+                let exit = self.runner.exit().await;
                 return Err(*self.exit.insert(exit));
             }
             let has_unsent = self.sent < self.unsent.len();
@@ -295,7 +206,7 @@ impl Lease {
                 }
                 continue;
             }
-            let link = &mut self.runner_mut().link;
+            let link = &mut self.runner.link;
             let waited = match link.watch() {
                 Ok(()) => tokio::select! {
                     come = link.readable() => come,
@@ -321,14 +232,13 @@ impl Lease {
 
     /// Looks for an answer.
     fn look(&mut self) {
-        let runner = self.runner.as_ref().expect("a lease has its runner until it is finished");
-        let read = runner.link.look(self.lines.room(self.read_bytes));
+        let read = self.runner.link.look(self.lines.room(self.read_bytes));
         self.has_read(read);
     }
 
     fn flush(&mut self) {
         while self.sent < self.unsent.len() {
-            match self.runner().link.try_write(&self.unsent[self.sent..]) {
+            match self.runner.link.try_write(&self.unsent[self.sent..]) {
                 Ok(n) => self.sent += n,
                 Err(full) if full.kind() == io::ErrorKind::WouldBlock => return,
                 // The runner no longer reads; what it wrote before may still be there to be read.
@@ -340,8 +250,7 @@ impl Lease {
     }
 
     fn read(&mut self) {
-        let link = &self.runner.as_ref().expect("a lease has its runner until it is finished").link;
-        let read = link.try_read(self.lines.room(self.read_bytes));
+        let read = self.runner.link.try_read(self.lines.room(self.read_bytes));
         self.has_read(read);
     }
 
@@ -361,15 +270,7 @@ impl Lease {
     }
 
     fn expel(&mut self) -> Exit {
-        expel(self.runner.as_ref(), &mut self.exit)
-    }
-
-    fn runner(&self) -> &Runner {
-        self.runner.as_ref().expect("a lease has its runner until it is finished")
-    }
-
-    fn runner_mut(&mut self) -> &mut Runner {
-        self.runner.as_mut().expect("a lease has its runner until it is finished")
+        expel(&self.runner, &mut self.exit)
     }
 }
 
@@ -380,9 +281,7 @@ pub async fn step_aside() {
 }
 
 /// Ends a runner that broke the rules of the link.
-fn expel(runner: Option<&Runner>, exit: &mut Option<Exit>) -> Exit {
-    if let Some(runner) = runner {
-        runner.kill();
-    }
+fn expel(runner: &Runner, exit: &mut Option<Exit>) -> Exit {
+    runner.kill();
     *exit.insert(Exit::Unruly)
 }

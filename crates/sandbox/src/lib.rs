@@ -20,7 +20,6 @@ mod lease;
 mod memory;
 mod nursery;
 mod oom_kills;
-mod queue;
 mod sandbox;
 mod spawn;
 mod supervisor;

@@ -9,7 +9,6 @@ use crate::jail::Tier;
 use crate::lease::Lease;
 use crate::nursery::Nursery;
 use crate::oom_kills::OomKills;
-use crate::queue::Queues;
 use crate::spawn::{self, Readiness};
 use crate::supervisor::Supervisor;
 use std::num::NonZero;
@@ -49,8 +48,6 @@ pub struct Demand {
     /// The caller that the runner is charged to, and that may get it again where runners are kept. All demands without
     /// one count as one caller.
     pub caller: Option<String>,
-    /// Whether its program has not begun yet, and may stand behind another one of the same caller.
-    pub may_queue: bool,
     /// Whether a channel or a session holds the runner for many programs. It gets a fresh runner, which is used for
     /// nothing else.
     pub is_held: bool,
@@ -58,7 +55,7 @@ pub struct Demand {
 
 impl Default for Demand {
     fn default() -> Self {
-        Self { memory_bytes: MEMORY_BYTES_DEFAULT, caller: None, may_queue: false, is_held: false }
+        Self { memory_bytes: MEMORY_BYTES_DEFAULT, caller: None, is_held: false }
     }
 }
 
@@ -94,7 +91,6 @@ impl Sandbox {
             nursery: Arc::clone(&nursery),
             keeps: config.reuse,
             kept: Mutex::new(Vec::new()),
-            queues: Arc::new(Queues::new(config.patience)),
             n_at_work: AtomicUsize::new(0),
             n_cores,
             wishes,
@@ -102,9 +98,6 @@ impl Sandbox {
             _shutdown_on_drop: shutdown.clone().drop_guard(),
             shutdown: shutdown.clone(),
         };
-        if config.reuse {
-            tasks.spawn(Arc::clone(&shared.queues).watch(shutdown.clone()));
-        }
         let supervisor = Supervisor::new(program, config, (nursery, oom_kills), heard, &tasks);
         // Known at once, so that a tier can be asked for before the supervisor has run.
         tasks.spawn(supervisor.install_first(first).run(shutdown));
@@ -156,19 +149,9 @@ impl Sandbox {
         if shared.keeps
             && !demand.is_held
             && let Some(caller) = &demand.caller
+            && let Some(runner) = shared.kept_for(caller, demand.memory_bytes)
         {
-            if demand.may_queue
-                && !self.has_room_to_look()
-                && let Some(place) = shared.queues.place(caller, demand.memory_bytes)
-            {
-                return Ok(Lease::behind(place, Arc::clone(shared), demand.caller));
-            }
-            if let Some(mut runner) = shared.kept_for(caller, demand.memory_bytes) {
-                if runner.is_quick {
-                    runner.head = Some(shared.queues.open(&runner, caller));
-                }
-                return Ok(lease(runner, demand.caller));
-            }
+            return Ok(lease(runner, demand.caller));
         }
         let key: CallerKey = demand.caller.as_deref().map(Arc::from);
         let mut share = match shared.admission.try_admit(&key, demand.memory_bytes)? {
@@ -203,7 +186,6 @@ pub(crate) struct Shared {
     nursery: Arc<Nursery>,
     keeps: bool,
     kept: Mutex<Vec<Kept>>,
-    pub(crate) queues: Arc<Queues>,
     /// Runners that have been told something and have said nothing yet.
     n_at_work: AtomicUsize,
     n_cores: usize,

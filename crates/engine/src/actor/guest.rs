@@ -199,15 +199,12 @@ impl Guest {
     fn hear_rest(&mut self, first: Said) -> Vec<Said> {
         let mut said = vec![first];
         let is_over = |said: &[Said]| matches!(said.last(), Some(Said::Done(_)));
-        // What follows the end is about another program.
+        // A runner that says more after the end is not kept: the rest stays in the lease, which is not at rest then.
         while said.len() < MESSAGES_PER_TURN_MAX
             && !is_over(&said)
             && let Some(line) = self.lease.try_next()
         {
             said.push(understand(line));
-        }
-        if !is_over(&said) {
-            self.lease.go_on();
         }
         said
     }
@@ -252,7 +249,7 @@ impl Guest {
     /// What reads the runner's processor time, and how much of that was used before this program began. Of a used runner
     /// that is not known exactly: its program may have used all the time since.
     pub(super) fn meter(&self) -> Option<(CpuMeter, Duration)> {
-        Some((self.lease.cpu_meter()?, self.lease.cpu_time_before()?))
+        Some((self.lease.cpu_meter(), self.lease.cpu_time_before()?))
     }
 
     /// Processor time of this program in its present runner, replays included.

@@ -17,7 +17,6 @@ impl Actor {
         let demand = Demand {
             memory_bytes: state.limits().memory_bytes_max,
             caller: state.origin.as_ref().map(|origin| origin.caller.to_string()),
-            may_queue: state.prepared.is_none() && !self.has_lost_runner,
             is_held: false,
         };
         let sandbox = self.shared.sandbox.clone();

@@ -84,8 +84,6 @@ pub(crate) struct Actor {
     mailbox: Mailbox,
     guest: Option<Guest>,
     launching: Option<BoxFuture<'static, Result<Lease, LeaseError>>>,
-    /// It stood behind another program once, or lost its runner otherwise: next time it wants one of its own.
-    has_lost_runner: bool,
     /// It gave its runner to others while it only waited.
     released: Option<Released>,
     /// Processor time that it used in runners that it gave up.
@@ -142,7 +140,6 @@ impl Actor {
             mailbox,
             guest: None,
             launching: None,
-            has_lost_runner: false,
             released: None,
             cpu_spent_ms: 0,
             rests_since: None,

@@ -154,7 +154,6 @@ impl Actor {
             Exit::Lost => {
                 // Not the guest's doing: give it another runner and go on where it was.
                 self.release_guest();
-                self.has_lost_runner = true;
                 return self.launch();
             }
             Exit::KilledFromOutside => return self.killed_from_outside(),
@@ -181,7 +180,6 @@ impl Actor {
     /// it counts as a failed recovery, so that it does not go on for ever.
     fn killed_from_outside(&mut self) {
         self.release_guest();
-        self.has_lost_runner = true;
         let why = "its runner was killed from outside".to_owned();
         let failure = Failure::new(FailureCode::Internal, why.clone());
         let _ = self.submit(Intent::FailRecovery { why });

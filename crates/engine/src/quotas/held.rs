@@ -39,7 +39,7 @@ impl QuotaAccount {
     /// What a held runner asks the sandbox for: a place in the queue of its caller.
     pub fn demand(&self, memory_bytes: u64) -> Demand {
         let caller = Some(self.caller.to_string());
-        Demand { memory_bytes, caller, may_queue: false, is_held: true }
+        Demand { memory_bytes, caller, is_held: true }
     }
 
     /// Charges the account with what a runner uses from now on.

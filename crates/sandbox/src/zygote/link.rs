@@ -28,11 +28,6 @@ impl Link {
         Ok((Self { stream: Arc::new(ours), watched: None }, theirs))
     }
 
-    /// For those who only write.
-    pub(crate) fn stream(&self) -> Arc<UnixStream> {
-        Arc::clone(&self.stream)
-    }
-
     /// Reads what has come; `WouldBlock` where nothing has.
     pub(crate) fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
         match &self.watched {

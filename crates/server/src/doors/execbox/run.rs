@@ -172,9 +172,9 @@ impl Run {
     fn begin(&mut self, mut lease: Lease, line: &[u8]) {
         lease.set_line_bytes_max(HOST_MESSAGE_BYTES_MAX);
         if self.charge.is_none()
-            && let Some((account, meter)) = self.sandbox.account.as_ref().zip(lease.cpu_meter())
+            && let Some(account) = &self.sandbox.account
         {
-            self.charge = Some(account.charge_runner(meter));
+            self.charge = Some(account.charge_runner(lease.cpu_meter()));
         }
         if let Some(charge) = &mut self.charge {
             charge.begin_work();

@@ -315,7 +315,7 @@ impl Evaluator {
         };
         match leased {
             Ok(mut lease) => {
-                self.charge = lease.cpu_meter().map(|meter| self.account.charge_runner(meter));
+                self.charge = Some(self.account.charge_runner(lease.cpu_meter()));
                 if let Some(charge) = &mut self.charge {
                     charge.begin_work();
                 }
