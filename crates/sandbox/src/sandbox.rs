@@ -248,9 +248,8 @@ impl Shared {
         let mut kept = self.kept();
         kept.retain(|kept| !kept.runner.is_over() && self.nursery.trusts(&kept.runner));
         let fits = |kept: &Kept| kept.caller == caller && kept.runner.memory_bytes == memory_bytes;
-        // The one that rested last is the quickest to be back at work, more so if we need not have it watched anew.
-        let is_near = |kept: &Kept| fits(kept) && kept.runner.link.is_near();
-        let at = kept.iter().rposition(is_near).or_else(|| kept.iter().rposition(fits))?;
+        // The one that rested last is the quickest to be back at work.
+        let at = kept.iter().rposition(fits)?;
         Some(kept.remove(at).runner)
     }
 

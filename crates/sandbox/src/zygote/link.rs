@@ -10,14 +10,13 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tokio::runtime::{Handle, Id};
 
 /// One end. Never waits by itself.
 #[derive(Debug)]
 pub(crate) struct Link {
     stream: Arc<UnixStream>,
-    /// Which runtime watches it, and how; none before somebody has waited. Most answers are found by looking.
-    watched: Option<Box<(Id, AsyncFd<Arc<UnixStream>>)>>,
+    /// Its registration with the runtime; none before a lease first blocks. Most answers come while the lease still spins.
+    watched: Option<AsyncFd<Arc<UnixStream>>>,
 }
 
 impl Link {
@@ -31,7 +30,7 @@ impl Link {
     /// Reads what has come; `WouldBlock` where nothing has.
     pub(crate) fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
         match &self.watched {
-            Some(watched) => watched.1.try_io(Interest::READABLE, |stream| (&**stream).read(into)),
+            Some(watched) => watched.try_io(Interest::READABLE, |stream| (&**stream).read(into)),
             None => self.look(into),
         }
     }
@@ -46,24 +45,18 @@ impl Link {
         (&*self.stream).write(bytes)
     }
 
-    /// Has the runtime of whoever waits watch it: another one would first have to wake up to pass the news on.
+    /// Registers it with the runtime, once.
     pub(crate) fn watch(&mut self) -> io::Result<()> {
-        let here = Handle::current().id();
-        if self.watched.as_ref().is_none_or(|watched| watched.0 != here) {
-            self.watched = Some(Box::new((here, listening(Arc::clone(&self.stream))?)));
+        if self.watched.is_none() {
+            self.watched = Some(listening(Arc::clone(&self.stream))?);
         }
         Ok(())
-    }
-
-    /// Whether it can be waited for here as it is.
-    pub(crate) fn is_near(&self) -> bool {
-        self.watched.as_ref().is_some_and(|watched| watched.0 == Handle::current().id())
     }
 
     /// Waits until something may have come, or the other side is gone; for ever where it is not watched.
     pub(crate) async fn readable(&self) -> io::Result<()> {
         match &self.watched {
-            Some(watched) => watched.1.readable().await.map(|mut ready| ready.retain_ready()),
+            Some(watched) => watched.readable().await.map(|mut ready| ready.retain_ready()),
             None => std::future::pending().await,
         }
     }
