@@ -32,7 +32,6 @@ pub(super) fn one_plus_one() -> Result<Vec<u8>> {
             unawaited: Unawaited::Wait,
             replay_inputs: InputIndex(0),
             replay_cpu_ms: 0,
-            crowded: false,
             loop_rounds_max: None,
         }),
     });

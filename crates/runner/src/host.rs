@@ -190,11 +190,6 @@ impl Host {
         self.cpu.allowance.set(Duration::from_millis(ms));
     }
 
-    /// Processor time that was ours, and counts for nothing.
-    pub(crate) fn pardon(&self, time: Duration) {
-        self.cpu.since.set(self.cpu.since.get().map(|since| since + time));
-    }
-
     /// From now on the guest of a plain host may take this much time, waiting for tools included.
     pub(crate) fn begin_hosted(&self, execution: &str, time_allowed: Duration) {
         *self.hosted.borrow_mut() = Some(Hosted {

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Collected output beyond this is written at once: the engine can begin on it while the guest goes on.
 const COLLECTED_BYTES_MAX: usize = 32 << 10;
@@ -22,38 +22,10 @@ const COLLECTED_AGE_MAX: Duration = Duration::from_millis(20);
 /// it touches for the first time just when it is in a hurry; the buffer grows by itself for large messages.
 const READ_BYTES: usize = 8 << 10;
 
-/// How long we look again and again for the answer to something we said, instead of sleeping: waking up takes as long.
-const ANSWER_LOOKING_MAX: Duration = Duration::from_micros(250);
-
-/// The same for the next program: somebody has to hear of the last one first, and to think of another.
-const ERRAND_LOOKING_MAX: Duration = Duration::from_micros(200);
-
-/// Whether to look or to sleep.
-#[derive(Clone, Copy)]
-struct Habit {
-    looking_max: Duration,
-    /// Whether the last wait was hardly longer than we would look: then the next one is expected to be short, too.
-    is_quick: bool,
-}
-
-impl Habit {
-    const fn new(looking_max: Duration) -> Self {
-        Self { looking_max, is_quick: false }
-    }
-
-    fn learn(&mut self, waited: Duration) {
-        self.is_quick = waited < self.looking_max * 3 / 2;
-    }
-}
-
 /// The receiving half.
 pub(crate) struct Inbox {
     stream: Rc<UnixStream>,
     lines: Lines,
-    answers: Habit,
-    errands: Habit,
-    /// For how long we have looked instead of slept, since somebody asked.
-    looked: Duration,
 }
 
 impl Inbox {
@@ -62,48 +34,22 @@ impl Inbox {
             stream,
             // What comes from the server is bounded there: a host's messages are longer than the engine's.
             lines: Lines::new(HOST_MESSAGE_BYTES_MAX),
-            answers: Habit::new(ANSWER_LOOKING_MAX),
-            errands: Habit::new(ERRAND_LOOKING_MAX),
-            looked: Duration::ZERO,
         }
     }
 
     /// The next line; `None` once the other side has closed. `before_waiting` runs if none is here yet.
     pub(crate) fn line(&mut self, before_waiting: impl FnOnce()) -> io::Result<Option<&[u8]>> {
-        self.next(|inbox| &mut inbox.answers, before_waiting)
-    }
-
-    /// The same where nothing is under way.
-    pub(crate) fn errand(&mut self) -> io::Result<Option<&[u8]>> {
-        self.next(|inbox| &mut inbox.errands, || {})
-    }
-
-    /// The next errand is not looked for.
-    pub(crate) fn make_room(&mut self) {
-        self.errands.is_quick = false;
-    }
-
-    fn next(
-        &mut self,
-        habit: fn(&mut Self) -> &mut Habit,
-        before_waiting: impl FnOnce(),
-    ) -> io::Result<Option<&[u8]>> {
         let mut before_waiting = Some(before_waiting);
         // Twice `take`: the borrow checker does not see that a line returned from inside a loop ends the loop.
         while !self.lines.has_line().map_err(io::Error::other)? {
             if let Some(tell) = before_waiting.take() {
                 tell();
             }
-            if self.read(habit)? == 0 {
+            if self.read()? == 0 {
                 return Ok(None);
             }
         }
         self.lines.take().map_err(io::Error::other)
-    }
-
-    /// For how long we have looked instead of slept since this was last asked: the guest did nothing meanwhile.
-    pub(crate) fn looked(&mut self) -> Duration {
-        std::mem::take(&mut self.looked)
     }
 
     /// A line that is here already.
@@ -113,31 +59,11 @@ impl Inbox {
 
     /// Reads what the socket has, without waiting. What is wrong with it, the next `line` says.
     pub(crate) fn read_now(&mut self) {
-        let _ = self.look();
+        let _ = self.try_read();
     }
 
-    fn read(&mut self, habit: fn(&mut Self) -> &mut Habit) -> io::Result<usize> {
-        let began = Instant::now();
-        let Habit { looking_max, is_quick } = *habit(self);
-        let mut looked = Duration::ZERO;
-        while is_quick && looked < looking_max {
-            let seen = self.look()?;
-            looked = began.elapsed();
-            if let Some(n) = seen {
-                self.looked += looked;
-                return Ok(n);
-            }
-            // Whoever we wait for may need this core.
-            std::thread::yield_now();
-        }
-        self.looked += looked;
-        let n = self.sleep()?;
-        habit(self).learn(began.elapsed());
-        Ok(n)
-    }
-
-    /// What is there now.
-    fn look(&mut self) -> io::Result<Option<usize>> {
+    /// Reads what the socket has; none where that is nothing.
+    fn try_read(&mut self) -> io::Result<Option<usize>> {
         let room = self.lines.room(READ_BYTES);
         match recv(self.stream.as_raw_fd(), room, MsgFlags::MSG_DONTWAIT) {
             Ok(n) => {
@@ -149,16 +75,16 @@ impl Inbox {
         }
     }
 
-    /// What comes next. Whoever sleeps in a read is also woken when the other side takes what was sent to it; whoever
-    /// polls is not.
-    fn sleep(&mut self) -> io::Result<usize> {
+    /// Waits for what comes next. A process that blocks in a read is also woken when the other side takes what was sent to
+    /// it; one that polls is not.
+    fn read(&mut self) -> io::Result<usize> {
         loop {
             let mut watched = [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)];
             match poll(&mut watched, PollTimeout::NONE) {
                 Ok(_) | Err(Errno::EINTR) => {}
                 Err(error) => return Err(error.into()),
             }
-            if let Some(n) = self.look()? {
+            if let Some(n) = self.try_read()? {
                 return Ok(n);
             }
         }

@@ -42,7 +42,7 @@ impl Errand {
     /// Waits for the next one; `None` once the other side has closed the link. What belongs to an execution that is
     /// over is passed by.
     pub(crate) fn next(inbox: &mut Inbox) -> io::Result<Option<Self>> {
-        while let Some(line) = inbox.errand()? {
+        while let Some(line) = inbox.line(|| {})? {
             match ToRunner::decode(line) {
                 Ok(ToRunner::Execute(execute)) => {
                     if let Some(order) = Order::read(execute) {
@@ -77,14 +77,6 @@ impl Order {
 
     pub(crate) const fn is_journalled(&self) -> bool {
         matches!(self.manner, Manner::Journalled(_))
-    }
-
-    /// Whether others need the processors.
-    pub(crate) const fn is_crowded(&self) -> bool {
-        match &self.manner {
-            Manner::Journalled(airlock) => airlock.crowded,
-            Manner::Hosted(_) => false,
-        }
     }
 
     /// Which version of the guest's globals it wants.

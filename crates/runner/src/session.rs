@@ -51,7 +51,6 @@ pub(crate) enum End {
 /// Runs one program to its end and says so.
 pub(crate) fn run(world: &World, order: &Order, inbox: &mut Inbox) -> End {
     let verdict = Verdict { world, order };
-    let _ = inbox.looked(); // for the order, which is before the guest's time
     let outcome = match run_to_end(world, order, inbox) {
         Ending::Closed => return End::Closed,
         Ending::Broken => return End::Broken,
@@ -229,7 +228,6 @@ impl<'js> Session<'_, 'js> {
     fn feed(&self, main: &Promise<'js>, inbox: &mut Inbox) -> Ending {
         let mut idle_said = None;
         loop {
-            self.host.pardon(inbox.looked());
             self.drain();
             if let Some(ending) = self.ending(main) {
                 return ending;

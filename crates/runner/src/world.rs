@@ -142,9 +142,6 @@ impl World {
             let end = session::run(&world, &order, &mut inbox);
             held = Held::Spent(world);
             n_done += 1;
-            if order.is_crowded() {
-                inbox.make_room();
-            }
             match end {
                 // Whoever leased it takes another one.
                 End::Done if is_hosted && has_grown(peak_before) => break EXIT_CLOSED,

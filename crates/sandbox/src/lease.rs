@@ -124,11 +124,6 @@ impl Lease {
         }
     }
 
-    /// Whether there is no processor for a runner that looks for its next program instead of sleeping.
-    pub fn is_crowded(&self) -> bool {
-        !self.shared.has_room_for_one_more()
-    }
-
     /// Processor time the runner has used; none when it is gone.
     pub fn cpu_time(&self) -> Option<Duration> {
         self.runner.process().cpu_time()

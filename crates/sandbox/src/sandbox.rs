@@ -124,11 +124,6 @@ impl Sandbox {
         }
     }
 
-    /// Whether there is a processor for somebody who looks again and again for something that is about to come.
-    pub fn has_room_to_look(&self) -> bool {
-        self.shared.has_room_for_one_more()
-    }
-
     /// Waits until a demand does not fit the budget, or what could help those that wait has changed.
     /// [`Self::plan_releases`] says what would help. Only one task should wait.
     pub async fn shortage(&self) {
@@ -207,7 +202,7 @@ impl AtWork {
 
     /// Whether there are processors for all who are at work, and for as many who look what they say.
     pub(crate) fn has_room_to_look(&self) -> bool {
-        self.0.has_room_for(self.0.n_at_work.load(Ordering::Relaxed))
+        2 * self.0.n_at_work.load(Ordering::Relaxed) <= self.0.n_cores
     }
 }
 
@@ -225,15 +220,6 @@ struct Kept {
 }
 
 impl Shared {
-    /// Whether there are processors for so many who are at work, and for as many who look for what comes of it.
-    const fn has_room_for(&self, n_at_work: usize) -> bool {
-        2 * n_at_work <= self.n_cores
-    }
-
-    pub(crate) fn has_room_for_one_more(&self) -> bool {
-        self.has_room_for(self.n_at_work.load(Ordering::Relaxed) + 1)
-    }
-
     /// Keeps a runner for its caller, unless others need its share.
     pub(crate) fn keep(&self, caller: String, runner: Runner) {
         if self.keeps && self.admission.waiting() == 0 && !self.shutdown.is_cancelled() {

@@ -109,7 +109,6 @@ impl Guest {
                 unawaited: limits.unawaited,
                 replay_inputs: inputs,
                 replay_cpu_ms: REPLAY_CPU_MS_MIN + REPLAY_CPU_MS_PER_INPUT * n_inputs,
-                crowded: lease.is_crowded(),
                 loop_rounds_max: (limits.loop_rounds_max < u64::MAX)
                     .then_some(limits.loop_rounds_max),
             }),

@@ -94,7 +94,6 @@ fn airlock_members<'v>(airlock: &Airlock, line: Line<'v>) -> Line<'v> {
         .value("unawaited", &airlock.unawaited)
         .value("replayInputs", &airlock.replay_inputs)
         .value("replayCpuMs", &airlock.replay_cpu_ms)
-        .value_if_any("crowded", airlock.crowded.then_some(&true))
         .value_if_any("loopRoundsMax", airlock.loop_rounds_max.as_ref())
 }
 

@@ -68,7 +68,6 @@ fn an_execute_of_the_engine_reads_as_documented() {
             unawaited: Unawaited::Wait,
             replay_inputs: InputIndex(6),
             replay_cpu_ms: 7,
-            crowded: false,
             loop_rounds_max: None,
         }),
     };
@@ -83,9 +82,9 @@ fn an_execute_of_the_engine_reads_as_documented() {
         assert_eq!(to_runner(expected), execute);
     };
     reads_as(&execute, &expected);
-    execute.airlock.as_mut().unwrap().crowded = true;
-    let crowded = r#""replayCpuMs":7,"crowded":true"#;
-    reads_as(&execute, &expected.replace(r#""replayCpuMs":7"#, crowded));
+    execute.airlock.as_mut().unwrap().loop_rounds_max = Some(8);
+    let limited = r#""replayCpuMs":7,"loopRoundsMax":8"#;
+    reads_as(&execute, &expected.replace(r#""replayCpuMs":7"#, limited));
 }
 
 #[test]

@@ -107,9 +107,6 @@ pub struct Airlock {
     pub replay_inputs: InputIndex,
     /// Processor time for the replay.
     pub replay_cpu_ms: u64,
-    /// Whether others need the processors: then nobody looks for what comes next instead of sleeping.
-    #[serde(default)]
-    pub crowded: bool,
     /// How often one loop may go round each time it is entered; absent for no limit.
     #[serde(default)]
     pub loop_rounds_max: Option<u64>,

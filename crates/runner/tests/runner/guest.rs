@@ -71,7 +71,6 @@ impl<'a> Run<'a> {
                 unawaited: self.unawaited,
                 replay_inputs: InputIndex(self.replay_inputs),
                 replay_cpu_ms: self.replay_cpu_ms,
-                crowded: false,
                 loop_rounds_max: self.loop_rounds_max,
             }),
         })
