@@ -3,7 +3,8 @@
 use crate::birth::Runner;
 use crate::error::Gone;
 use crate::exit::Exit;
-use crate::sandbox::{AtWork, Shared};
+use crate::sandbox::Shared;
+use crate::spin::{self, SpinWait};
 use crate::zygote::Process;
 use protocols::execbox::MESSAGE_BYTES_MAX;
 use protocols::ndjson::Lines;
@@ -18,10 +19,6 @@ const UNSENT_BYTES_MAX: usize = 128 << 20;
 const READ_BYTES_FIRST: usize = 1_000;
 const READ_BYTES_MAX: usize = 64 << 10;
 
-/// How long we look again and again for a runner's answer instead of sleeping, where there are processors enough: most
-/// programs are over in less, also in a runner that has just been forked, and waking up takes long.
-const LOOKING_MAX: Duration = Duration::from_micros(500);
-
 /// A leased runner. Dropping it kills the runner.
 #[derive(Debug)]
 pub struct Lease {
@@ -34,10 +31,8 @@ pub struct Lease {
     unsent: Vec<u8>,
     /// How much of `unsent` is sent after all.
     sent: usize,
-    /// It has been told something, and has said nothing to that yet.
-    at_work: Option<AtWork>,
-    /// Until when somebody looks for that again and again; none where nobody does.
-    look_until: Option<Instant>,
+    /// The wait for the runner's answer; none where it was told nothing since it spoke last.
+    spin: Option<SpinWait>,
     is_link_over: bool,
     exit: Option<Exit>,
     /// When it was first told something.
@@ -74,8 +69,7 @@ impl Lease {
             read_bytes: READ_BYTES_FIRST,
             unsent: Vec::new(),
             sent: 0,
-            at_work: None,
-            look_until: None,
+            spin: None,
             is_link_over: false,
             exit: None,
             began: None,
@@ -93,8 +87,8 @@ impl Lease {
         }
         let now = Instant::now();
         self.began.get_or_insert(now);
-        self.look_until = Some(now + LOOKING_MAX);
-        self.at_work.get_or_insert_with(|| AtWork::begin(&self.shared));
+        let runners = &self.shared.busy_runners;
+        self.spin.get_or_insert_with(|| SpinWait::begin(runners)).restart(now);
         self.unsent.extend_from_slice(lines);
         self.flush();
         if self.is_link_over { Err(Gone) } else { Ok(()) }
@@ -194,10 +188,10 @@ impl Lease {
                 return Err(*self.exit.insert(exit));
             }
             let has_unsent = self.sent < self.unsent.len();
-            if !has_unsent && self.may_look() {
-                self.look();
-                if self.at_work.is_some() && !self.is_link_over {
-                    step_aside().await;
+            if !has_unsent && self.spin.as_mut().is_some_and(SpinWait::is_worthwhile) {
+                self.poll_link();
+                if self.spin.is_some() && !self.is_link_over {
+                    spin::yield_now().await;
                 }
                 continue;
             }
@@ -215,19 +209,9 @@ impl Lease {
         }
     }
 
-    fn may_look(&mut self) -> bool {
-        let Some(until) = self.look_until else { return false };
-        let may_look =
-            self.at_work.as_ref().is_some_and(AtWork::has_room_to_look) && Instant::now() < until;
-        if !may_look {
-            self.look_until = None;
-        }
-        may_look
-    }
-
-    /// Looks for an answer.
-    fn look(&mut self) {
-        let read = self.runner.link.look(self.lines.room(self.read_bytes));
+    /// Reads what has come, without being told before that something has.
+    fn poll_link(&mut self) {
+        let read = self.runner.link.read_now(self.lines.room(self.read_bytes));
         self.has_read(read);
     }
 
@@ -253,7 +237,7 @@ impl Lease {
         match read {
             Ok(0) => self.is_link_over = true,
             Ok(n) => {
-                self.at_work = None;
+                self.spin = None;
                 self.lines.filled(n);
                 if n >= self.read_bytes {
                     self.read_bytes = READ_BYTES_MAX.min(2 * n);
@@ -267,12 +251,6 @@ impl Lease {
     fn expel(&mut self) -> Exit {
         expel(&self.runner, &mut self.exit)
     }
-}
-
-/// For those who look again and again instead of sleeping: whoever they wait for may need this core, or this thread.
-pub async fn step_aside() {
-    std::thread::yield_now();
-    tokio::task::yield_now().await;
 }
 
 /// Ends a runner that broke the rules of the link.

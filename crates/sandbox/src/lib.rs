@@ -22,6 +22,7 @@ mod nursery;
 mod oom_kills;
 mod sandbox;
 mod spawn;
+mod spin;
 mod supervisor;
 #[doc(hidden)]
 pub mod zygote;
@@ -31,7 +32,7 @@ pub use config::{Config, MEMORY_BYTES_DEFAULT, Program};
 pub use error::{Gone, LeaseError, StartError};
 pub use exit::Exit;
 pub use jail::{Layer, Tier};
-pub use lease::{CpuMeter, Lease, Received, step_aside};
+pub use lease::{CpuMeter, Lease, Received};
 pub use sandbox::{Demand, Load, Sandbox};
 
 /// Call first in `main`: if this process was started as our zygote, it becomes it and never returns.

@@ -10,10 +10,9 @@ use crate::lease::Lease;
 use crate::nursery::Nursery;
 use crate::oom_kills::OomKills;
 use crate::spawn::{self, Readiness};
+use crate::spin::BusyRunners;
 use crate::supervisor::Supervisor;
-use std::num::NonZero;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -81,7 +80,6 @@ impl Sandbox {
         let nursery = Arc::new(Nursery::new(config.warm_runners));
         let tasks = TaskTracker::new();
         let shutdown = CancellationToken::new();
-        let n_cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         let cpu_shares = Arc::new(CpuShares::new());
         let oom_kills = Arc::new(OomKills::watch(Path::new("/")));
         tasks.spawn(Arc::clone(&cpu_shares).run(Arc::clone(&oom_kills), shutdown.clone()));
@@ -91,8 +89,7 @@ impl Sandbox {
             nursery: Arc::clone(&nursery),
             keeps: config.reuse,
             kept: Mutex::new(Vec::new()),
-            n_at_work: AtomicUsize::new(0),
-            n_cores,
+            busy_runners: BusyRunners::new(),
             wishes,
             tasks: tasks.clone(),
             _shutdown_on_drop: shutdown.clone().drop_guard(),
@@ -181,35 +178,11 @@ pub(crate) struct Shared {
     nursery: Arc<Nursery>,
     keeps: bool,
     kept: Mutex<Vec<Kept>>,
-    /// Runners that have been told something and have said nothing yet.
-    n_at_work: AtomicUsize,
-    n_cores: usize,
+    pub(crate) busy_runners: Arc<BusyRunners>,
     wishes: mpsc::Sender<Birth>,
     tasks: TaskTracker,
     shutdown: CancellationToken,
     _shutdown_on_drop: DropGuard,
-}
-
-/// Counts a runner from when it is told something until it says something.
-#[derive(Debug)]
-pub(crate) struct AtWork(Arc<Shared>);
-
-impl AtWork {
-    pub(crate) fn begin(shared: &Arc<Shared>) -> Self {
-        shared.n_at_work.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(shared))
-    }
-
-    /// Whether there are processors for all who are at work, and for as many who look what they say.
-    pub(crate) fn has_room_to_look(&self) -> bool {
-        2 * self.0.n_at_work.load(Ordering::Relaxed) <= self.0.n_cores
-    }
-}
-
-impl Drop for AtWork {
-    fn drop(&mut self) {
-        self.0.n_at_work.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// A runner at rest, for the caller whose code it ran.

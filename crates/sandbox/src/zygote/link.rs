@@ -31,12 +31,12 @@ impl Link {
     pub(crate) fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
         match &self.watched {
             Some(watched) => watched.try_io(Interest::READABLE, |stream| (&**stream).read(into)),
-            None => self.look(into),
+            None => self.read_now(into),
         }
     }
 
     /// The same without being told before that something has come.
-    pub(crate) fn look(&self, into: &mut [u8]) -> io::Result<usize> {
+    pub(crate) fn read_now(&self, into: &mut [u8]) -> io::Result<usize> {
         (&*self.stream).read(into)
     }
 
