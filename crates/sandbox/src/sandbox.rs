@@ -9,7 +9,7 @@ use crate::jail::Tier;
 use crate::lease::Lease;
 use crate::nursery::Nursery;
 use crate::oom_kills::OomKills;
-use crate::spawn::{self, Readiness};
+use crate::spawn;
 use crate::spin::BusyRunners;
 use crate::supervisor::Supervisor;
 use std::path::Path;
@@ -75,7 +75,7 @@ impl Sandbox {
     /// Starts the zygote and the runners that wait. Fails where a required layer of the jail is missing.
     pub async fn start(config: Config) -> Result<Self, StartError> {
         let program = spawn::open(&config.program)?;
-        let first = spawn::zygote(&program, Readiness::Quick).await?;
+        let first = spawn::zygote(&program).await?;
         let (wishes, heard) = mpsc::channel(WISHES_MAX);
         let nursery = Arc::new(Nursery::new(config.warm_runners));
         let tasks = TaskTracker::new();

@@ -4,7 +4,7 @@ use crate::config::Program;
 use crate::error::StartError;
 use crate::jail::Tier;
 use crate::keeper::next_report;
-use crate::zygote::{Control, Report, THOROUGH, VERB};
+use crate::zygote::{Control, Report, VERB};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -29,7 +29,6 @@ pub(crate) struct Spawned {
     pub(crate) child: Child,
     pub(crate) control: AsyncFd<Control>,
     pub(crate) tier: Tier,
-    pub(crate) readiness: Readiness,
 }
 
 /// Opens the program once: what is executed later is what was there now, whatever happens to its path.
@@ -41,22 +40,13 @@ pub(crate) fn open(program: &Program) -> Result<File, StartError> {
     .map_err(StartError::Program)
 }
 
-/// How much a zygote does before it is ready.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Readiness {
-    /// What the first runner needs.
-    Quick,
-    /// What makes each of many runners cheaper.
-    Thorough,
-}
-
 /// Starts a zygote and waits until its jail is shut.
-pub(crate) async fn zygote(program: &File, readiness: Readiness) -> Result<Spawned, StartError> {
+pub(crate) async fn zygote(program: &File) -> Result<Spawned, StartError> {
     let (ours, theirs) = Control::pair().map_err(StartError::Spawn)?;
     let control = ours.watched().map_err(StartError::Spawn)?;
-    let mut child = start(program, readiness, theirs).map_err(StartError::Spawn)?;
+    let mut child = start(program, theirs).map_err(StartError::Spawn)?;
     match tokio::time::timeout(START_TIME_MAX, next_report(&control)).await {
-        Ok(Ok(Some((Report::Ready(tier), _)))) => Ok(Spawned { child, control, tier, readiness }),
+        Ok(Ok(Some((Report::Ready(tier), _)))) => Ok(Spawned { child, control, tier }),
         Ok(Ok(Some((Report::Missing { layer, errno }, _)))) => {
             Err(StartError::Missing { layer, source: io::Error::from_raw_os_error(errno) })
         }
@@ -66,12 +56,11 @@ pub(crate) async fn zygote(program: &File, readiness: Readiness) -> Result<Spawn
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the place that the rule names")]
-fn start(program: &File, readiness: Readiness, control: Control) -> io::Result<Child> {
+fn start(program: &File, control: Control) -> io::Result<Child> {
     // The control socket comes as standard input: no code of ours has to run between fork and exec.
     tokio::process::Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()))
         .arg0("airlock-zygote")
         .arg(VERB)
-        .args((readiness == Readiness::Thorough).then_some(THOROUGH))
         .env_clear()
         .env("TZ", "UTC")
         .env("GLIBC_TUNABLES", SAME_MATHEMATICS)

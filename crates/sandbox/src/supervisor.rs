@@ -6,7 +6,7 @@ use crate::error::{LeaseError, StartError};
 use crate::keeper::{BIRTHS_MAX, Keeper};
 use crate::nursery::{Nursery, Standing};
 use crate::oom_kills::OomKills;
-use crate::spawn::{self, Readiness, Spawned};
+use crate::spawn::{self, Spawned};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::sync::Arc;
@@ -26,9 +26,6 @@ const BACK_OFF_MAX: Duration = Duration::from_secs(5);
 /// A zygote that lasted this long did not fail at the start: the next one is tried at once.
 const STEADY_TIME: Duration = Duration::from_secs(10);
 
-/// A sandbox that has forked this many runners will fork more: its next zygote makes each of them cheaper.
-const QUICK_FORKS_MAX: u32 = 64;
-
 /// Owns the present zygote and the next one.
 pub(crate) struct Supervisor {
     program: Arc<File>,
@@ -41,8 +38,6 @@ pub(crate) struct Supervisor {
     present: Option<Present>,
     next: Option<JoinHandle<Result<Spawned, StartError>>>,
     failures: u32,
-    /// Runners of all zygotes so far.
-    n_forked: u32,
     tasks: TaskTracker,
     shutdown: CancellationToken,
 }
@@ -51,7 +46,6 @@ pub(crate) struct Supervisor {
 struct Present {
     births: mpsc::Sender<Birth>,
     forks: u32,
-    forks_max: u32,
     since: Instant,
 }
 
@@ -73,7 +67,6 @@ impl Supervisor {
             present: None,
             next: None,
             failures: 0,
-            n_forked: 0,
             tasks: tasks.clone(),
             shutdown: CancellationToken::new(),
         }
@@ -114,7 +107,9 @@ impl Supervisor {
     /// Replaces a zygote that is gone, condemned or worn.
     fn look_after(&mut self) {
         match (self.nursery.standing(), &self.present) {
-            (Standing::Good, Some(present)) if present.forks >= present.forks_max => {
+            (Standing::Good, Some(present))
+                if present.forks >= self.config.forks_per_zygote_max =>
+            {
                 // A worn one serves on until the next is ready.
                 self.start_next(Duration::ZERO);
             }
@@ -136,13 +131,9 @@ impl Supervisor {
     fn start_next(&mut self, delay: Duration) {
         if self.next.is_none() {
             let program = Arc::clone(&self.program);
-            let readiness = match self.n_forked {
-                ..QUICK_FORKS_MAX => Readiness::Quick,
-                QUICK_FORKS_MAX.. => Readiness::Thorough,
-            };
             self.next = Some(self.tasks.spawn(async move {
                 tokio::time::sleep(delay).await;
-                spawn::zygote(&program, readiness).await
+                spawn::zygote(&program).await
             }));
         }
     }
@@ -166,15 +157,11 @@ impl Supervisor {
 
     fn install(&mut self, spawned: Spawned) {
         let generation = self.nursery.renew(spawned.tier, spawned.child.id());
-        let forks_max = match spawned.readiness {
-            Readiness::Quick => QUICK_FORKS_MAX.min(self.config.forks_per_zygote_max),
-            Readiness::Thorough => self.config.forks_per_zygote_max,
-        };
         let (births, heard) = mpsc::channel(BIRTHS_MAX);
         let (nursery, oom_kills) = (Arc::clone(&self.nursery), Arc::clone(&self.oom_kills));
         let keeper = Keeper::new(spawned, generation, nursery, oom_kills, heard);
         self.tasks.spawn(keeper.run(self.shutdown.clone()));
-        self.present = Some(Present { births, forks: 0, forks_max, since: Instant::now() });
+        self.present = Some(Present { births, forks: 0, since: Instant::now() });
     }
 
     /// Passes on what is wished for and orders as many as shall wait.
@@ -185,7 +172,6 @@ impl Supervisor {
         self.unmet.extend(std::iter::repeat_with(ready).take(warm));
         while let Some(birth) = self.unmet.pop_front() {
             present.forks = present.forks.saturating_add(1);
-            self.n_forked = self.n_forked.saturating_add(1);
             if let Err(mpsc::error::SendError(birth)) = present.births.send(birth).await {
                 // Its keeper is gone and the bell is about to ring.
                 if matches!(birth.destiny, Destiny::Lease(_)) {

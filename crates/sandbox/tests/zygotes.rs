@@ -72,31 +72,6 @@ async fn a_worn_zygote_is_replaced_without_anybody_noticing() {
 }
 
 #[tokio::test]
-async fn a_busy_sandbox_gets_a_zygote_that_took_more_time_and_nobody_notices() {
-    /// Far more than it takes, also where starting one takes long.
-    const LEASES_MAX: usize = 20_000;
-    let is_thorough = |sandbox: &Sandbox| {
-        let told = std::fs::read(format!("/proc/{}/cmdline", sandbox.zygote_pid().unwrap()));
-        told.unwrap().split(|byte| *byte == 0).any(|word| word == b"thorough")
-    };
-    let sandbox = start().await;
-    let mut elder = lease(&sandbox).await;
-    assert!(!is_thorough(&sandbox), "the first one is there as soon as can be");
-    let mut n = 0;
-    while !is_thorough(&sandbox) {
-        assert!(n < LEASES_MAX, "no other zygote came");
-        assert_eq!(told(&mut lease(&sandbox).await, &format!("echo {n}")).await, Ok(n.to_string()));
-        n += 1;
-    }
-    for n in 0..20 {
-        assert_eq!(told(&mut lease(&sandbox).await, &format!("echo {n}")).await, Ok(n.to_string()));
-    }
-    assert_eq!(told(&mut elder, "echo still here").await.unwrap(), "still here");
-    drop(elder);
-    sandbox.shutdown().await;
-}
-
-#[tokio::test]
 async fn a_lease_waits_for_a_host_that_cannot_start_runners_for_a_while() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("program");

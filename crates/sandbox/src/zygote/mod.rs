@@ -5,7 +5,6 @@
 #![expect(unsafe_code, reason = "clone, descriptor passing and pidfds have no safe interface")]
 
 mod child;
-mod code;
 mod control;
 mod link;
 mod mapped;
@@ -29,9 +28,6 @@ use std::os::unix::net::UnixStream;
 
 /// The hidden verb that makes a program a zygote.
 pub(crate) const VERB: &str = "__zygote";
-
-/// What a zygote is told that will fork many runners: it takes more time and memory so that each of them costs less.
-pub(crate) const THOROUGH: &str = "thorough";
 
 /// Where the control socket lies once the standard descriptors are /dev/null.
 const CONTROL_DESCRIPTOR: u32 = 3;
@@ -64,17 +60,12 @@ pub fn enter_with<W>(play: Play<W>) {
     signals::leave_stopping_to_the_server().expect("a signal that exists can be ignored");
     let world = (play.warm)();
     give_back();
-    let is_thorough = std::env::args_os().nth(2).as_deref() == Some(OsStr::new(THOROUGH));
-    let blocks = if is_thorough { code::blocks(&mapped::maps()) } else { vec![] };
-    let touched = match Touched::learn(&blocks) {
+    let touched = match Touched::learn() {
         Ok(Learning::Copy(saying)) => {
             rehearse(play, world);
             leave(i32::from(saying.say().is_err()));
         }
-        Ok(Learning::Zygote(touched, starts)) => {
-            code::enlarge(&blocks, &starts);
-            touched
-        }
+        Ok(Learning::Zygote(touched)) => touched,
         Err(_) => Touched::default(),
     };
     let mapped_bytes = mapped_bytes();
@@ -92,7 +83,7 @@ pub fn enter_with<W>(play: Play<W>) {
         leave(NOT_SHUT);
     }
     let own_pid = std::process::id();
-    Zygote { control, runners: HashMap::new(), own_pid, mapped_bytes, touched, is_thorough }
+    Zygote { control, runners: HashMap::new(), own_pid, mapped_bytes, touched }
         .run(world, tier, play)
 }
 
@@ -102,7 +93,6 @@ struct Zygote {
     own_pid: u32,
     mapped_bytes: u64,
     touched: Touched,
-    is_thorough: bool,
 }
 
 impl Zygote {
@@ -118,8 +108,7 @@ impl Zygote {
                             self.touched.take_now();
                         }
                         child::serve(self.birth(order), link, |link| {
-                            // Code in large pages needs no traps that could be taken beforehand.
-                            if order.will_wait && !self.is_thorough {
+                            if order.will_wait {
                                 (play.limber_up)(&world);
                             }
                             (play.serve)(world, link)

@@ -4,7 +4,6 @@
 //! read. A runner that has time to wait takes just those beforehand: one page at a time, on the way to the first result,
 //! costs a trap each; all that the zygote has would cost more than the program.
 
-use super::code::{self, Block};
 use super::mapped::{PAGE_BYTES, Range, mappings, maps, pages, read_only};
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
@@ -41,35 +40,33 @@ pub(super) struct Touched {
 pub(super) enum Learning {
     /// The copy: runs the program, then says so.
     Copy(Saying),
-    /// The zygote, which knows now. Second, the blocks of code that are worth large pages.
-    Zygote(Touched, Vec<usize>),
+    /// The zygote, which knows now.
+    Zygote(Touched),
 }
 
 /// The copy's duty: to say what it touched.
 pub(super) struct Saying {
     ranges: Vec<Range>,
     files: Vec<Range>,
-    blocks: Vec<Block>,
     to: PipeWriter,
 }
 
 impl Touched {
-    /// Learns from a copy of this process, also which of `blocks` it touches. Where /proc is hidden nothing is learned.
-    pub(super) fn learn(blocks: &[Block]) -> io::Result<Learning> {
+    /// Learns from a copy of this process. Where /proc is hidden nothing is learned.
+    pub(super) fn learn() -> io::Result<Learning> {
         let maps = maps();
         let (ranges, files) = (writable(&maps), read_only(&maps).map(|file| file.range).collect());
         let (from, to) = io::pipe()?;
         // SAFETY: the process is single-threaded, so the copy finds every lock free.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
-            0 => Ok(Learning::Copy(Saying { ranges, files, blocks: blocks.to_vec(), to })),
+            0 => Ok(Learning::Copy(Saying { ranges, files, to })),
             copy => {
                 drop(to);
                 let heard = Self::hear(from);
                 // SAFETY: the copy is our child; its status is of no interest and not written.
                 unsafe { libc::waitpid(copy, std::ptr::null_mut(), 0) };
-                let (touched, code) = heard.unwrap_or_default();
-                Ok(Learning::Zygote(touched, code))
+                Ok(Learning::Zygote(heard.unwrap_or_default()))
             }
         }
     }
@@ -87,22 +84,18 @@ impl Touched {
         }
     }
 
-    fn hear(mut from: PipeReader) -> io::Result<(Self, Vec<usize>)> {
+    fn hear(mut from: PipeReader) -> io::Result<Self> {
         let mut said = Vec::new();
         from.read_to_end(&mut said)?;
         let words = said.as_chunks::<WORD_BYTES>().0.iter().map(|word| usize::from_ne_bytes(*word));
         let words: Vec<usize> = words.collect();
-        let (blocks, words) = counted(&words).ok_or(io::ErrorKind::UnexpectedEof)?;
-        let (windows, words) = counted(words).ok_or(io::ErrorKind::UnexpectedEof)?;
+        let (windows, words) = counted(&words).ok_or(io::ErrorKind::UnexpectedEof)?;
         let written: Vec<Range> =
             words.as_chunks::<2>().0.iter().copied().map(Range::from).collect();
         let bytes: usize = written.iter().map(|(start, end)| end - start).sum();
         let written = if bytes <= TOUCHED_BYTES_MAX { written } else { vec![] };
-        // What lies in large pages is inherited with them.
-        let is_apart =
-            |page: &&usize| !blocks.iter().any(|start| code::is_in_block(*start, **page));
-        let read = windows.iter().filter(is_apart).take(WINDOWS_MAX).copied().collect();
-        Ok((Self { written, read }, blocks.to_vec()))
+        let read = windows.iter().take(WINDOWS_MAX).copied().collect();
+        Ok(Self { written, read })
     }
 }
 
@@ -117,11 +110,9 @@ impl Saying {
     pub(super) fn say(mut self) -> io::Result<()> {
         let pagemap = File::open("/proc/self/pagemap")?;
         // Before anything else is run: what says it is code as well.
-        let blocks = code::touched(&pagemap, &self.blocks)?;
         let windows = windows(&pagemap, &self.files)?;
         let ranges = touched(&pagemap, &self.ranges)?.into_iter();
-        let words = [blocks.len()].into_iter().chain(blocks);
-        let words = words.chain([windows.len()]).chain(windows);
+        let words = [windows.len()].into_iter().chain(windows);
         let words = words.chain(ranges.flat_map(|(start, end)| [start, end]));
         let said: Vec<u8> = words.flat_map(usize::to_ne_bytes).collect();
         self.to.write_all(&said)
@@ -193,7 +184,7 @@ mod tests {
         const PAGES: usize = 64;
         let mut memory = vec![1_u8; PAGES * PAGE_BYTES];
         let first = memory.as_ptr() as usize;
-        match Touched::learn(&[]).unwrap() {
+        match Touched::learn().unwrap() {
             Learning::Copy(saying) => {
                 memory[20 * PAGE_BYTES] = 2;
                 memory[40 * PAGE_BYTES] = 2;
@@ -201,7 +192,7 @@ mod tests {
                     && saying.say().is_ok();
                 super::super::leave(i32::from(!said));
             }
-            Learning::Zygote(touched, _) => {
+            Learning::Zygote(touched) => {
                 let is_learned = |page: usize| {
                     let at = first + page * PAGE_BYTES;
                     touched.written.iter().any(|(start, end)| (*start..*end).contains(&at))
