@@ -2,6 +2,17 @@
 //!
 //! Nothing outside this crate may assume that one process holds the truth: the same traits on a
 //! replicated engine make any node able to resume any execution.
+//!
+//! A write takes one of two paths. Both are acknowledged when the bytes are in a file, or on the disk where the write asks
+//! for that.
+//!
+//! ```text
+//! append of a whole execution, at most 64 KiB, that need not be synced
+//!   └─> tail file, one write by the caller ──> acknowledged ──> (50 ms later at most) ─┐
+//!                                                                                      v
+//! every other write                                                   one transaction for all that waits
+//!   └─> queue ──────────────────> writer thread ─────────────────────────> tables ──> acknowledged
+//! ```
 
 mod blobs;
 mod error;

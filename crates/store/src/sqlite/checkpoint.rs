@@ -121,11 +121,6 @@ impl Checkpoints {
         self.commits.load(Ordering::Relaxed)
     }
 
-    /// Whether the next commit neither waits for the disk nor leaves anything to do after it.
-    pub(super) fn is_at_rest(&self) -> bool {
-        self.stage == Stage::Growing && !self.is_long()
-    }
-
     /// How long the log is.
     pub(super) fn log_pages(&self) -> i32 {
         self.pages.load(Ordering::Relaxed)

@@ -2,7 +2,6 @@
 //!
 //! ```text
 //! append ──line──> writer ──one transaction for all that waits──> told, followers woken
-//!        ──by hand, where nothing waits and nothing must reach the disk──^
 //!        ──tail, where it is a whole execution──> told; sorted in a little later
 //! read   ──line──> readers, a connection each
 //! follow ──line──> page readers, likewise; a page at a time for each follower
@@ -211,11 +210,11 @@ impl SqliteStore {
             durability,
             syncing: None,
         };
-        let writes = Arc::new(WriteLine::new(writer));
+        let writes = Arc::new(WriteLine::new(&writer));
         let line = Arc::clone(&writes);
         let writer = std::thread::Builder::new()
             .name("store-write".into())
-            .spawn(move || line.run())
+            .spawn(move || line.run(writer))
             .map_err(StoreError::from)?;
         let running = Mutex::new(Some(Running { writer, others, owner, temporary }));
         let leases = Arc::default();

@@ -81,7 +81,7 @@ impl<'a> Opening<'a> {
         let mut marker = LogMarker::new(mark, &main, page_bytes);
         if checkpoints.n_commits() > 0 {
             let frames = u32::try_from(checkpoints.log_pages()).unwrap_or(0);
-            marker.committed(Commit { frames, is_synced: true, is_small: false });
+            marker.committed(Commit { frames, is_synced: true });
         }
         Ok((marker, Some(thread)))
     }

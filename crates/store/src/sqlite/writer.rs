@@ -1,9 +1,7 @@
-//! The one writer: takes all that waits, writes it in one transaction, then tells everybody. What need not reach the disk
-//! and finds nobody before it is written where it comes from: waking the writer's thread and being woken by it would take
-//! longer than the writing.
+//! The one writer: takes all that waits, writes it in one transaction, then tells everybody.
 
 use super::checkpoint::Checkpoints;
-use super::format::{BUSY_MAX, Durability};
+use super::format::Durability;
 use super::history;
 use super::ledger::{Ledger, Unwritten, Write};
 use super::line::{Line, Max, Refused};
@@ -15,8 +13,7 @@ use super::tail::Tail;
 use super::watchers::Watchers;
 use crate::StoreError;
 use lifecycle::{Entry, ExecutionId, Seq};
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// Whoever waits for an append before the next has one in here. Only callers that do not wait can
@@ -26,8 +23,8 @@ const UNWRITTEN_MAX: Max = Max { items: 65_536, bytes: 256 << 20 };
 /// A transaction takes at most this much, or those who wait for its end would wait too long.
 const BATCH_MAX: Max = Max { items: 1_024, bytes: 8 << 20 };
 
-/// What is larger is left to the thread, also where nobody waits: whoever writes it himself does nothing else meanwhile.
-const BY_HAND_BYTES_MAX: usize = 64 << 10;
+/// A larger execution is left to the writer's thread: the caller's thread would do nothing else while it writes it.
+const TAIL_EXECUTION_BYTES_MAX: usize = 64 << 10;
 
 /// Something to write, and who waits for it.
 pub(super) struct Job {
@@ -49,25 +46,18 @@ pub(super) struct WriteLine {
     line: Line<Job>,
     tail: Arc<Tail>,
     followers: Followers,
-    /// Held by whoever writes. What was taken out of the line is written before it is let go, so that nobody overtakes.
-    /// None once the thread has ended.
-    writer: Mutex<Option<Writer>>,
 }
 
 impl WriteLine {
-    pub(super) fn new(writer: Writer) -> Self {
+    pub(super) fn new(writer: &Writer) -> Self {
         let (tail, followers) = (Arc::clone(&writer.tail), writer.followers.clone());
-        let line = Line::new(UNWRITTEN_MAX);
-        Self { line, tail, followers, writer: Mutex::new(Some(writer)) }
+        Self { line: Line::new(UNWRITTEN_MAX), tail, followers }
     }
 
-    /// Writes it now, or takes a place in line now; the answer comes when it is written.
+    /// Writes it to the tail, or takes a place in line now; the answer comes when it is written.
     pub(super) fn write(&self, mut write: Write) -> Placed {
         if self.lay_down(&mut write) {
             return Placed::Done(Ok(0));
-        }
-        if let Some(verdict) = self.by_hand(&mut write) {
-            return Placed::Done(verdict);
         }
         Placed::InLine(self.put_in_line(write))
     }
@@ -96,7 +86,7 @@ impl WriteLine {
 
     /// Writes down where it is quickest what need not be found yet: executions that are over. False: it is as it was.
     fn lay_down(&self, write: &mut Write) -> bool {
-        let is_small = write.bytes() <= BY_HAND_BYTES_MAX;
+        let is_small = write.bytes() <= TAIL_EXECUTION_BYTES_MAX;
         let Write::Append(rows) = write else { return false };
         if !is_small || !rows.is_whole() {
             return false;
@@ -113,27 +103,11 @@ impl WriteLine {
         true
     }
 
-    /// Writes what is small and need not reach the disk, if nobody is before it. None: it is as it was.
-    fn by_hand(&self, write: &mut Write) -> Option<Verdict> {
-        let is_light = matches!(write, Write::Append(_)) && !write.synced();
-        if !is_light || write.bytes() > BY_HAND_BYTES_MAX {
-            return None;
-        }
-        match self.writer.try_lock().as_deref_mut() {
-            Ok(Some(writer)) if self.line.is_clear() => writer.write_now(write),
-            Ok(_) | Err(_) => None,
-        }
-    }
-
     /// Writes until the line is closed and empty.
-    pub(super) fn run(&self) {
-        let mark =
-            self.writer().as_ref().map_or_else(Mark::none, |writer| writer.marker.mark().clone());
-        let _abandon = Abandon(self, mark);
+    pub(super) fn run(&self, mut writer: Writer) {
+        let _abandon = Abandon(self, writer.marker.mark().clone());
         let mut jobs = Vec::new();
         while self.line.wait() {
-            let mut writer = self.writer();
-            let Some(writer) = &mut *writer else { return };
             self.tail.turn();
             jobs.append(&mut writer.unsorted);
             self.line.take_now(BATCH_MAX, &mut jobs);
@@ -141,17 +115,11 @@ impl WriteLine {
             self.tail.set_stuck(!writer.unsorted.is_empty());
             writer.tidy_up();
         }
-        if let Some(writer) = self.writer().take() {
-            writer.finish();
-        }
+        writer.finish();
     }
 
     pub(super) fn close(&self) {
         self.line.close();
-    }
-
-    fn writer(&self) -> MutexGuard<'_, Option<Writer>> {
-        self.writer.lock().expect("nothing panics while it holds this lock")
     }
 }
 
@@ -203,29 +171,14 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Writes one thing without waiting for anything. None: that cannot be, and it is as it was.
-    fn write_now(&mut self, write: &mut Write) -> Option<Verdict> {
-        if !self.checkpoints.is_at_rest() || self.wait_at_most(Duration::ZERO).is_err() {
-            return None;
-        }
-        let done = self.transact(std::iter::once(&*write), CommitSize::Small);
-        let is_patient = self.wait_at_most(BUSY_MAX).is_ok();
-        debug_assert!(is_patient, "a time that could be set can be set back");
-        // Where it fails, the thread has the time to find out why.
-        let verdict = done.ok()?.swap_remove(0);
-        self.publish(write, &verdict);
-        Some(verdict)
-    }
-
     /// One transaction for all; if that fails, one for each, so that each gets its own verdict.
     fn write_all(&mut self, jobs: &mut Vec<Job>) {
-        match self.transact(jobs.iter().map(|job| &job.write), CommitSize::Any) {
+        match self.transact(jobs.iter().map(|job| &job.write)) {
             Ok(verdicts) => self.tell(jobs, verdicts),
             Err(error) if jobs.len() == 1 => self.tell(jobs, vec![Err(error.into())]),
             Err(_) => {
                 for job in jobs.drain(..) {
-                    let verdict = match self.transact(std::iter::once(&job.write), CommitSize::Any)
-                    {
+                    let verdict = match self.transact(std::iter::once(&job.write)) {
                         Ok(mut verdicts) => verdicts.swap_remove(0),
                         Err(error) => Err(error.into()),
                     };
@@ -277,7 +230,6 @@ impl Writer {
     fn transact<'a>(
         &mut self,
         writes: impl Iterator<Item = &'a Write> + Clone,
-        size: CommitSize,
     ) -> Result<Vec<Verdict>, rusqlite::Error> {
         let is_synced = writes.clone().any(Write::synced);
         self.sync_if(is_synced)?;
@@ -286,18 +238,18 @@ impl Writer {
             self.undo();
         }
         // Before anyone is told.
-        self.mark_commit(is_synced, size);
+        self.mark_commit(is_synced);
         done
     }
 
-    fn mark_commit(&mut self, is_synced: bool, size: CommitSize) {
+    fn mark_commit(&mut self, is_synced: bool) {
         let n_commits = self.checkpoints.n_commits();
         if n_commits == self.n_marked {
             return; // nothing was written
         }
         self.n_marked = n_commits;
         let frames = u32::try_from(self.checkpoints.log_pages()).unwrap_or(0);
-        self.marker.committed(Commit { frames, is_synced, is_small: size == CommitSize::Small });
+        self.marker.committed(Commit { frames, is_synced });
     }
 
     /// Closes the database: its log is moved into it, and the mark says so.
@@ -313,7 +265,7 @@ impl Writer {
         };
         match epoch {
             Ok(Some(epoch)) => {
-                self.mark_commit(true, CommitSize::Any);
+                self.mark_commit(true);
                 self.marker.mark().update(|state| state.epoch = epoch);
             }
             Ok(None) => {}
@@ -355,11 +307,6 @@ impl Writer {
         }
     }
 
-    /// How long a statement waits for somebody who looks at the file from outside.
-    fn wait_at_most(&self, time: Duration) -> rusqlite::Result<()> {
-        self.ledger.conn.busy_timeout(time)
-    }
-
     /// A commit is visible to readers only once it is as strong as its strongest job asks.
     fn sync_if(&mut self, synced: bool) -> Result<(), rusqlite::Error> {
         if self.durability == Durability::Nothing || self.syncing == Some(synced) {
@@ -370,14 +317,6 @@ impl Writer {
         self.syncing = Some(synced);
         Ok(())
     }
-}
-
-/// How much a transaction may have written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CommitSize {
-    /// One small write, while the log only grew.
-    Small,
-    Any,
 }
 
 /// When the writer's thread ends, however it ends, nobody waits for it.

@@ -9,9 +9,6 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-/// A commit of one small write adds far fewer frames. A log that was longer than this and has grown is the same log.
-const SMALL_COMMIT_FRAMES_MAX: u32 = 512;
-
 /// Knows the log of an open database.
 pub(in crate::sqlite) struct LogMarker {
     mark: Mark,
@@ -30,8 +27,6 @@ pub(in crate::sqlite) struct Commit {
     pub(in crate::sqlite) frames: u32,
     /// Whether the log was synced with it.
     pub(in crate::sqlite) is_synced: bool,
-    /// Whether it was one small write, and no checkpoint was under way.
-    pub(in crate::sqlite) is_small: bool,
 }
 
 impl LogMarker {
@@ -46,22 +41,12 @@ impl LogMarker {
         if self.mark.state().is_none() {
             return;
         }
-        let known = self.last.filter(|last| {
-            commit.is_small
-                && last.written > SMALL_COMMIT_FRAMES_MAX
-                && commit.frames > last.written
-        });
-        let generation = match known {
-            Some(last) => last.generation,
-            None => match self.generation_at(commit.frames) {
-                Ok(generation) => generation,
-                Err(error) => {
-                    tracing::error!(%error, "the log cannot be read back: damage may go unnoticed");
-                    return;
-                }
-            },
-        };
-        self.record(generation, commit);
+        match self.generation_at(commit.frames) {
+            Ok(generation) => self.record(generation, commit),
+            Err(error) => {
+                tracing::error!(%error, "the log cannot be read back: damage may go unnoticed");
+            }
+        }
     }
 
     fn record(&mut self, generation: Generation, commit: Commit) {
