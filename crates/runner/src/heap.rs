@@ -10,8 +10,8 @@
 
 mod limit;
 mod outside;
+mod restore;
 mod sizes;
-mod watch;
 
 use limit::Limit;
 pub(crate) use limit::RESERVE_BYTES;
@@ -22,7 +22,6 @@ use sizes::{ALIGN, BLOCK_BYTES_MAX, N_SIZES, WORD_BYTES, fitting};
 use std::cell::UnsafeCell;
 use std::ptr::{self, NonNull};
 use std::rc::Rc;
-use watch::{Watch, put_back};
 
 /// Holds a world and small programs. What larger ones need besides comes from the system, block by block.
 const REGION_BYTES: usize = 4 << 20;
@@ -44,8 +43,6 @@ struct Memory {
     region: NonNull<u8>,
     books: UnsafeCell<Books>,
     limit: Limit,
-    /// Which of its pages have been written to since its picture was taken.
-    watch: UnsafeCell<Option<Watch>>,
 }
 
 /// A world's memory. Clones share it: the engine has one, the world another.
@@ -66,12 +63,8 @@ impl Heap {
         // The first word stands right before the first place where a block may be.
         let (used_bytes, free_bytes) = (ALIGN - WORD_BYTES, 0);
         let books = Books { used_bytes, free_bytes, free, outside: Outside::new() };
-        Some(Self(Rc::new(Memory {
-            region,
-            books: UnsafeCell::new(books),
-            limit: Limit::default(),
-            watch: UnsafeCell::new(None),
-        })))
+        let books = UnsafeCell::new(books);
+        Some(Self(Rc::new(Memory { region, books, limit: Limit::default() })))
     }
 
     /// What its blocks may add up to, from now on.
@@ -96,12 +89,7 @@ impl Heap {
         }
         // SAFETY: the region is longer, and was all zeros before anybody wrote to it.
         let bytes = unsafe { std::slice::from_raw_parts(self.0.region.as_ptr(), books.used_bytes) };
-        let picture = Picture { books: books.clone(), bytes: bytes.to_vec() };
-        // SAFETY: as above.
-        let watch = unsafe { &mut *self.0.watch.get() };
-        drop(watch.take());
-        *watch = Watch::begin(self.0.region, picture.bytes.len());
-        Some(picture)
+        Some(Picture { books: books.clone(), bytes: bytes.to_vec() })
     }
 
     /// Makes it what it was.
@@ -116,12 +104,8 @@ impl Heap {
             let books = &mut *self.0.books.get();
             books.outside.clear();
             let (region, known) = (self.0.region.as_ptr(), picture.bytes.len());
-            let watched = match &mut *self.0.watch.get() {
-                Some(watch) => watch.put_back(&picture.bytes),
-                None => 0,
-            };
-            let rest = std::slice::from_raw_parts_mut(region.add(watched), known - watched);
-            put_back(rest, &picture.bytes[watched..]);
+            let now = std::slice::from_raw_parts_mut(region, known);
+            restore::restore(now, &picture.bytes);
             region.add(known).write_bytes(0, books.used_bytes - known);
             books.used_bytes = picture.books.used_bytes;
             books.free_bytes = picture.books.free_bytes;
@@ -294,7 +278,6 @@ unsafe impl Allocator for Heap {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        drop(self.watch.get_mut().take());
         // SAFETY: the last heap is gone, and with it the engine that used its blocks.
         unsafe { self.books.get_mut().outside.clear() };
         // SAFETY: as above.
