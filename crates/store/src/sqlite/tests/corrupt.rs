@@ -142,30 +142,32 @@ fn damage(image: &mut Image, random: &mut Random) -> String {
     }
 }
 
-/// Of what changed since the last sync, each block is there or not.
 fn cut_power(life: &Life, random: &mut Random) -> Image {
-    let mut left = Image::new();
-    for (name, now) in &life.now {
-        let empty = vec![];
-        let before = life.durable.get(name).unwrap_or(&empty);
-        let mut bytes = if random.below(2) == 0 {
-            now.clone()
-        } else {
-            now[..before.len().min(now.len())].to_vec()
-        };
-        bytes.resize(bytes.len().max(before.len()), 0);
-        for (at, block) in bytes.chunks_mut(BLOCK_BYTES).enumerate() {
-            let range = at * BLOCK_BYTES..at * BLOCK_BYTES + block.len();
-            let old = before.get(range.clone());
-            if random.below(2) == 0 && old != now.get(range) {
-                match old {
-                    Some(old) => block.copy_from_slice(old),
-                    None => block.fill(0),
-                }
-            }
+    let left = |(name, now): (&String, &Vec<u8>)| {
+        let before = life.durable.get(name).map_or(&[][..], Vec::as_slice);
+        (name.clone(), file_after_power_cut(before, now, random))
+    };
+    life.now.iter().map(left).collect()
+}
+
+/// Of what changed since the last sync, each block is there or not, and so is the new length.
+///
+/// A block that the synced file fills in part is one block on the disk. It is written again as a whole when the file grows,
+/// and both of its versions hold the synced bytes.
+fn file_after_power_cut(before: &[u8], now: &[u8], random: &mut Random) -> Vec<u8> {
+    let padded = |bytes: &[u8]| {
+        let mut padded = bytes.to_vec();
+        padded.resize(before.len().max(now.len()), 0);
+        padded
+    };
+    let length = if random.below(2) == 0 { now.len() } else { before.len() };
+    let mut left = padded(now);
+    for (block, old) in left.chunks_mut(BLOCK_BYTES).zip(padded(before).chunks(BLOCK_BYTES)) {
+        if random.below(2) == 0 {
+            block.copy_from_slice(old);
         }
-        left.insert(name.clone(), bytes);
     }
+    left.truncate(length);
     left
 }
 
@@ -276,4 +278,18 @@ async fn corrupt_files_are_reported_and_power_cuts_raise_no_alarm() {
     }
     println!("corrupt, seeds {seeds:?}: {sums:?}");
     soaked::report_sums(&sums.to_json());
+}
+
+#[test]
+fn a_power_cut_leaves_every_synced_byte_of_a_file_that_grew() {
+    let before = vec![1; BLOCK_BYTES + 188];
+    let mut now = before.clone();
+    now.resize(5 * BLOCK_BYTES, 2);
+    let mut lengths = BTreeMap::<usize, u32>::new();
+    for seed in 0..64 {
+        let left = file_after_power_cut(&before, &now, &mut Random(seed));
+        assert!(left.starts_with(&before), "seed {seed}");
+        *lengths.entry(left.len()).or_default() += 1;
+    }
+    assert_eq!(lengths.keys().collect::<Vec<_>>(), [&before.len(), &now.len()]);
 }
