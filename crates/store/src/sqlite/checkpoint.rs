@@ -70,10 +70,19 @@ enum Copied {
 }
 
 impl Copied {
-    /// How many frames are in the database, and synced there.
-    fn frames(self) -> u32 {
+    /// Records in the mark what is on the disk now. `pages` is the length of the log after the copy.
+    ///
+    /// SQLite syncs the log before it copies. It syncs the database only if the copy reached the end of the log, as the log
+    /// is when the copy ends: frames that came meanwhile, or a reader, leave a database that a power cut may shorten.
+    fn record(self, generation: Option<Generation>, pages: i32, marker: &mut LogMarker) {
         let (Self::All(frames) | Self::Some(frames)) = self;
-        u32::try_from(frames).unwrap_or(0)
+        let is_database_synced = self == Self::All(pages);
+        let frames = u32::try_from(frames).unwrap_or(0);
+        if is_database_synced {
+            marker.checkpointed(generation, frames);
+        } else {
+            marker.log_synced(generation, frames);
+        }
     }
 }
 
@@ -138,7 +147,7 @@ impl Checkpoints {
         }
         let copied = self.copied.try_recv();
         if let Ok(copied) = copied {
-            marker.checkpointed(self.copying, copied.frames());
+            copied.record(self.copying, pages, marker);
         }
         match copied {
             Ok(_) if pages >= self.max.forced => self.copy_rest(conn, marker),
@@ -177,12 +186,12 @@ impl Checkpoints {
         match conn.wal_checkpoint_v2(None::<&str>, CheckpointMode::PASSIVE) {
             // All is copied: the next commit starts the log anew.
             Ok((log, copied)) if log == copied => {
-                marker.checkpointed(generation, Copied::All(copied).frames());
+                Copied::All(copied).record(generation, self.log_pages(), marker);
                 self.next_at = self.max.moved;
             }
             // A reader is still in there.
             Ok((log, copied)) => {
-                marker.checkpointed(generation, Copied::Some(copied).frames());
+                Copied::Some(copied).record(generation, self.log_pages(), marker);
                 self.next_at = log.saturating_add(self.max.moved);
             }
             Err(error) => tracing::warn!(%error, "could not move the log into the file"),
@@ -244,4 +253,120 @@ fn copy(conn: &Connection, rest_max: i32) -> Copied {
         }
     }
     Copied::Some(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::format::{Checked, Durability, OpenDatabase};
+    use crate::sqlite::mark::{
+        BootId, Commit, FoundFiles, LogPosition, Mark, MarkState, TailPosition, find_files,
+        shortfalls,
+    };
+    use std::path::Path;
+    use uuid::Uuid;
+
+    /// A database whose log is copied from its eighth frame on.
+    struct Database {
+        conn: Connection,
+        checkpoints: Checkpoints,
+        marker: LogMarker,
+        n_commits: u32,
+    }
+
+    impl Database {
+        fn open(dir: &Path) -> Self {
+            let path = dir.join(format::FILE);
+            let OpenDatabase { mut conn, .. } =
+                format::open(&path, format::STEPS, Durability::AsAsked, Checked::IfSmall).unwrap();
+            let page_bytes = format::page_bytes(&conn).unwrap();
+            let max = LogMax { moved: 8, forced: i32::MAX, rest: 0 };
+            let (checkpoints, _) = Checkpoints::start(&mut conn, path.clone(), max).unwrap();
+            let state = MarkState {
+                boot: BootId([1; 16]),
+                history: Uuid::from_u128(7),
+                epoch: 0,
+                at: 0,
+                log: None,
+                main_bytes: 0,
+                tails: [TailPosition::default(); 2],
+            };
+            let mark = Mark::open(dir, state, 0).unwrap().0;
+            let marker = LogMarker::new(mark, &path, page_bytes);
+            let mut database = Self { conn, checkpoints, marker, n_commits: 0 };
+            empty_log(&database.conn, &mut database.marker).unwrap();
+            database
+        }
+
+        /// Commits one more row of this size.
+        fn commit(&mut self, bytes: usize) {
+            self.n_commits += 1;
+            let row = (self.n_commits.to_string(), "x".repeat(bytes));
+            self.conn
+                .execute("INSERT INTO notes (book, line, seal) VALUES (?1, ?2, 1)", row)
+                .unwrap();
+            let frames = self.checkpoints.log_pages().cast_unsigned();
+            self.marker.committed(Commit { frames, is_synced: false, is_small: false });
+        }
+
+        fn copy_in_helper(&mut self) {
+            self.checkpoints.after_commit(&self.conn, &mut self.marker);
+            assert_eq!(self.checkpoints.stage, Stage::Copying);
+            while self.checkpoints.stage == Stage::Copying {
+                std::thread::yield_now();
+                self.checkpoints.after_commit(&self.conn, &mut self.marker);
+            }
+        }
+
+        fn state(&self) -> (u64, LogPosition) {
+            let state = self.marker.mark().state().unwrap();
+            (state.main_bytes, state.log.unwrap())
+        }
+    }
+
+    #[test]
+    fn the_mark_does_not_ask_for_a_database_that_a_copy_lengthened_and_did_not_sync() {
+        let temp = tempfile::tempdir().unwrap();
+        let mut database = Database::open(temp.path());
+        database.commit(40_000);
+        let (synced_bytes, before) = database.state();
+        let copied = before.written;
+        let reader = format::open_reader(&temp.path().join(format::FILE)).unwrap();
+        reader.execute_batch("BEGIN; SELECT count(*) FROM notes").unwrap();
+        database.commit(10);
+        // The reader keeps the copy from the end of the log.
+        database.copy_in_helper();
+        let length = std::fs::metadata(temp.path().join(format::FILE)).unwrap().len();
+        assert!(length > synced_bytes, "the copy lengthened the database");
+        let (main_bytes, log) = database.state();
+        assert_eq!(main_bytes, synced_bytes);
+        assert_eq!((log.synced, log.checkpointed), (copied, 0));
+        drop(reader);
+
+        let state = database.marker.mark().state().unwrap();
+        let after_power_cut =
+            FoundFiles { main_bytes: synced_bytes, ..find_files(temp.path()).unwrap() };
+        assert_eq!(shortfalls(&state, &after_power_cut, BootId([2; 16])), []);
+    }
+
+    #[test]
+    fn a_copy_of_the_whole_log_is_synced_in_the_database_unless_the_log_grew_meanwhile() {
+        let temp = tempfile::tempdir().unwrap();
+        let mut database = Database::open(temp.path());
+        database.commit(10);
+        let (synced_bytes, LogPosition { generation, written, .. }) = database.state();
+        let copied = Copied::All(written.cast_signed());
+        database.commit(40_000);
+        let pages = database.checkpoints.log_pages();
+        copied.record(Some(generation), pages, &mut database.marker);
+        let (main_bytes, log) = database.state();
+        assert_eq!((main_bytes, log.synced, log.checkpointed), (synced_bytes, written, 0));
+
+        database.copy_in_helper();
+        let length = std::fs::metadata(temp.path().join(format::FILE)).unwrap().len();
+        assert!(length > synced_bytes, "the copy lengthened the database");
+        let (main_bytes, log) = database.state();
+        let frames = pages.cast_unsigned();
+        assert_eq!((main_bytes, log.synced, log.checkpointed), (length, frames, frames));
+    }
 }

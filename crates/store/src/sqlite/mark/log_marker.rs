@@ -77,6 +77,17 @@ impl LogMarker {
         self.last.map(|last| last.generation)
     }
 
+    /// So many frames of a log are synced.
+    pub(in crate::sqlite) fn log_synced(&mut self, generation: Option<Generation>, frames: u32) {
+        let Some(last) = self.last.filter(|last| Some(last.generation) == generation) else {
+            return;
+        };
+        let log = LogPosition { synced: last.synced.max(frames), ..last };
+        self.last = Some(log);
+        self.mark.update(|state| state.log = Some(log));
+        self.mark.sync_soon();
+    }
+
     /// So many frames of a log are synced, copied into the database, and synced there.
     pub(in crate::sqlite) fn checkpointed(&mut self, generation: Option<Generation>, frames: u32) {
         let Some(last) = self.last.filter(|last| Some(last.generation) == generation) else {

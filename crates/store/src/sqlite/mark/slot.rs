@@ -47,7 +47,7 @@ pub(in crate::sqlite) struct MarkState {
     pub(in crate::sqlite) at: i64,
     /// `None` while the log is empty.
     pub(in crate::sqlite) log: Option<LogPosition>,
-    /// How long the database was when the log had been copied into it last.
+    /// How long the database was when it was synced last, with the log copied into it.
     pub(in crate::sqlite) main_bytes: u64,
     pub(in crate::sqlite) tails: [TailPosition; 2],
 }
@@ -58,7 +58,7 @@ pub(in crate::sqlite) struct LogPosition {
     pub(in crate::sqlite) generation: Generation,
     pub(in crate::sqlite) written: u32,
     pub(in crate::sqlite) synced: u32,
-    /// Copied into the database.
+    /// Copied into the database, and synced there.
     pub(in crate::sqlite) checkpointed: u32,
 }
 

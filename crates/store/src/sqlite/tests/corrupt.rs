@@ -9,6 +9,7 @@ mod soaked;
 
 use super::mark::{Image, image, lay_out};
 use super::*;
+use crate::sqlite::ledger::Write;
 use crate::sqlite::{BootId, OpenError};
 use crate::{Record, Records};
 use std::collections::BTreeMap;
@@ -52,10 +53,11 @@ async fn lived(random: &mut Random) -> Life {
     let mut store = SqliteStore::open(temp.path()).unwrap();
     let (mut acknowledged, mut n_records) = (Acknowledged::new(), 0);
     let (mut durable, mut survives) = (image(temp.path()), Acknowledged::new());
+    let mut n_barriers = 0;
     for _ in 0..10 + random.below(40) {
         let n = acknowledged.len() as u128 + 1;
         let text = "x".repeat(random.below(300));
-        let mut is_synced = false;
+        let mut synced = None;
         match random.below(12) {
             0..3 => {
                 store.append(whole(n)).await.unwrap();
@@ -77,31 +79,38 @@ async fn lived(random: &mut Random) -> Life {
             9 => {
                 n_records += 1;
                 store.put("policy", &n_records.to_string(), text, 0).await.unwrap();
-                is_synced = true;
+                synced = Some(Synced::Log);
             }
-            10 if random.below(4) == 0 => {
-                store.close().await;
-                store = SqliteStore::open(temp.path()).unwrap();
-                is_synced = true;
-            }
+            10 => match random.below(4) {
+                0 => {
+                    store.close().await;
+                    store = SqliteStore::open(temp.path()).unwrap();
+                    synced = Some(Synced::All);
+                }
+                // The barrier below is the first commit of the next log.
+                1 => {
+                    let checkpoint = Write::Trouble("PRAGMA wal_checkpoint(PASSIVE)");
+                    store.write(Ok(checkpoint), drop).await.unwrap();
+                    synced = Some(Synced::Log);
+                }
+                _ => {}
+            },
             _ => {
                 let append = append(n, vec![line(1, &text)], running());
                 store.append(Append { strength: Strength::Synced, ..append }).await.unwrap();
                 acknowledged.insert(n, vec![line(1, &text)]);
-                is_synced = true;
+                synced = Some(Synced::Log);
             }
         }
-        if is_synced {
+        if let Some(synced) = synced {
             // What the tail holds is never synced: what was sorted in is.
             let sorted: Vec<Record> = store.all("none").await.unwrap();
             assert_eq!(sorted, []);
-            let barrier = append(u128::MAX - n, vec![line(1, "")], running());
-            store
-                .append(Append { strength: Strength::Synced, ..barrier })
-                .await
-                .or_else(ignored)
-                .unwrap();
-            (durable, survives) = (image(temp.path()), acknowledged.clone());
+            n_barriers += 1;
+            let barrier = append(u128::MAX - n_barriers, vec![line(1, "")], running());
+            store.append(Append { strength: Strength::Synced, ..barrier }).await.unwrap();
+            durable = synced.durable(durable, image(temp.path()), random);
+            survives = acknowledged.clone();
         }
     }
     let now = image(temp.path());
@@ -109,9 +118,31 @@ async fn lived(random: &mut Random) -> Life {
     Life { now, acknowledged, n_records, durable, survives }
 }
 
-/// The barrier of the same number was there before.
-fn ignored(error: StoreError) -> Result<(), StoreError> {
-    if matches!(error, StoreError::Conflict) { Ok(()) } else { Err(error) }
+/// What reached the disk for certain.
+#[derive(Clone, Copy)]
+enum Synced {
+    /// The log, and the database as far as the log does not have it.
+    Log,
+    /// The mark, too.
+    All,
+}
+
+impl Synced {
+    /// What a power cut leaves from here on, where it left `before` until now. The mark is synced at its own times and the
+    /// tail never: both may still be those of earlier.
+    fn durable(self, before: Image, now: Image, random: &mut Random) -> Image {
+        let mut durable = now;
+        for (name, earlier) in before {
+            let is_synced = match name.as_str() {
+                "store.mark" => matches!(self, Self::All),
+                name => !name.starts_with("store.tail"),
+            };
+            if !is_synced && random.below(2) == 0 {
+                durable.insert(name, earlier);
+            }
+        }
+        durable
+    }
 }
 
 /// Damages one file, and says how.

@@ -9,7 +9,19 @@ use std::path::Path;
 /// The files of a data directory, as a kill of the process would leave them.
 pub(super) type Image = BTreeMap<String, Vec<u8>>;
 
+/// All files at one moment: they are read until two readings are equal, as the store may be writing meanwhile.
 pub(super) fn image(dir: &Path) -> Image {
+    let mut image = read_files(dir);
+    loop {
+        let again = read_files(dir);
+        if again == image {
+            return image;
+        }
+        image = again;
+    }
+}
+
+fn read_files(dir: &Path) -> Image {
     let files = std::fs::read_dir(dir).unwrap().map(Result::unwrap);
     let files = files.filter(|file| file.file_type().unwrap().is_file());
     let read = |file: std::fs::DirEntry| {
