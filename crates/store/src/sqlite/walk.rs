@@ -1,12 +1,12 @@
 //! Reads every row of a database that may be damaged, and copies what is sound into another one.
 //!
-//! SQLite stops at a damaged page, so rows are asked for one by one, and numbers that cannot be read are skipped.
+//! SQLite stops at a damaged page. The walk goes on behind it: numbers that cannot be read are skipped.
 
 use super::rendered::Rendered;
 use super::row;
 use crate::{Record, StoreError};
 use lifecycle::{Entry, Event, ExecutionId, Phase, Seq, Standing, State, Timestamp};
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, Row, params};
 
 /// Numbers that are tried behind one that cannot be read: more than the rows below one damaged page of the second level.
 const UNREADABLE_MAX: usize = 20_000;
@@ -84,7 +84,8 @@ struct FoundExecution {
 }
 
 impl Walk<'_> {
-    /// Calls `read` for each row that `sql` selects behind a number; rows come with their number in the first column.
+    /// Calls `read` for each row that `sql` selects behind a number, in the order of their numbers; rows come with their
+    /// number in the first column.
     fn numbered(
         &mut self,
         sql: &str,
@@ -98,19 +99,27 @@ impl Walk<'_> {
         let (mut after, mut n_unreadable) = (0_i64, 0);
         while n_unreadable < UNREADABLE_MAX {
             let Ok(mut rows) = select.query([after]) else { break };
-            match rows.next() {
-                Ok(None) => return Ok(()),
-                Ok(Some(row)) => {
-                    after = row.get(0).unwrap_or(after + 1);
-                    n_unreadable = 0;
-                    match read(self, row) {
-                        Err(StoreError::Damaged(_)) => self.report.is_unreadable = true,
-                        done => done?,
+            while n_unreadable < UNREADABLE_MAX {
+                match rows.next() {
+                    Ok(None) => return Ok(()),
+                    Ok(Some(row)) if row.get(0).is_ok_and(|number: i64| number > after) => {
+                        after = row.get(0)?;
+                        n_unreadable = 0;
+                        match read(self, row) {
+                            Err(StoreError::Damaged(_)) => self.report.is_unreadable = true,
+                            done => done?,
+                        }
                     }
-                }
-                Err(_) => {
-                    self.report.is_unreadable = true;
-                    (after, n_unreadable) = (after + 1, n_unreadable + 1);
+                    // A damaged key leads back to rows in front of this one: they were read, and the walk must end.
+                    Ok(Some(_)) => {
+                        self.report.is_unreadable = true;
+                        n_unreadable += 1;
+                    }
+                    Err(_) => {
+                        self.report.is_unreadable = true;
+                        (after, n_unreadable) = (after.saturating_add(1), n_unreadable + 1);
+                        break;
+                    }
                 }
             }
         }
@@ -124,7 +133,7 @@ impl Walk<'_> {
         };
         let sql = format!(
             "SELECT number, id, created, phase, caller, due, seal, {whole} FROM executions
-             WHERE number > ?1 ORDER BY number LIMIT 1"
+             WHERE number > ?1 ORDER BY number"
         );
         self.numbered(&sql, |walk, row| {
             let found = execution(row)?;
@@ -224,43 +233,41 @@ impl Walk<'_> {
     /// Records from the first on, and behind one that cannot be read from the last on.
     fn records(&mut self) -> Result<(), StoreError> {
         let columns = "SELECT kind, key, value, version, seal FROM records";
-        let up = format!("{columns} WHERE (kind, key) > (?1, ?2) ORDER BY kind, key LIMIT 1");
-        let down =
-            format!("{columns} WHERE (kind, key) < (?1, ?2) ORDER BY kind DESC, key DESC LIMIT 1");
-        let last_up = self.records_along(&up, (String::new(), String::new()), None)?;
-        let Err(last_up) = last_up else { return Ok(()) };
+        let up = format!("{columns} ORDER BY kind, key");
+        let down = format!("{columns} ORDER BY kind DESC, key DESC");
+        let Err(last_up) = self.records_along(&up, None)? else { return Ok(()) };
         self.report.is_unreadable = true;
-        let end = ("\u{10ffff}".to_owned(), String::new());
-        self.records_along(&down, end, Some(&last_up)).map(drop)
+        self.records_along(&down, Some(&last_up)).map(drop)
     }
 
     /// Walks one way; the error is the last record before one that cannot be read.
     fn records_along(
         &mut self,
         sql: &str,
-        mut at: (String, String),
         until: Option<&(String, String)>,
     ) -> Result<Result<(), (String, String)>, StoreError> {
+        let source = self.source;
+        let mut at = None;
+        let Ok(mut select) = source.prepare(sql) else { return Ok(Err(at.unwrap_or_default())) };
+        let Ok(mut rows) = select.query([]) else { return Ok(Err(at.unwrap_or_default())) };
         loop {
-            let next = self.source.prepare_cached(sql).and_then(|mut select| {
-                let read = |row: &Row<'_>| {
-                    let kind: String = row.get(0)?;
-                    let version = row.get::<_, i64>(3)?.cast_unsigned();
-                    let record = Record { key: row.get(1)?, value: row.get(2)?, version };
-                    Ok((kind, record, row.get::<_, i64>(4)?))
-                };
-                select.query_row(params![at.0, at.1], read).optional()
-            });
-            let Ok(next) = next else { return Ok(Err(at)) };
+            let Ok(next) = rows.next().and_then(|row| row.map(record).transpose()) else {
+                return Ok(Err(at.unwrap_or_default()));
+            };
             let Some((kind, record, seal)) = next else { return Ok(Ok(())) };
-            at = (kind.clone(), record.key.clone());
-            if until.is_some_and(|until| at <= *until) {
+            let found = (kind.clone(), record.key.clone());
+            if until.is_some_and(|until| found <= *until) {
                 return Ok(Ok(()));
             }
-            if seal != row::record_seal(&kind, &record) {
+            let leads_back = at.as_ref().is_some_and(|at| match until {
+                None => found <= *at,
+                Some(_) => found >= *at,
+            });
+            if leads_back || seal != row::record_seal(&kind, &record) {
                 self.report.is_unreadable = true;
                 continue;
             }
+            at = Some(found);
             self.report.n_records += 1;
             if let Some(target) = self.target {
                 target
@@ -280,8 +287,7 @@ impl Walk<'_> {
         if self.version < 3 {
             return Ok(());
         }
-        let sql =
-            "SELECT number, book, line, seal FROM notes WHERE number > ?1 ORDER BY number LIMIT 1";
+        let sql = "SELECT number, book, line, seal FROM notes WHERE number > ?1 ORDER BY number";
         self.numbered(sql, |walk, row| {
             let (number, book, line): (i64, String, String) =
                 (row.get(0)?, row.get(1)?, row.get(2)?);
@@ -302,7 +308,7 @@ impl Walk<'_> {
         if self.version < 2 {
             return Ok(());
         }
-        let sql = "SELECT number, id FROM forgotten WHERE number > ?1 ORDER BY number LIMIT 1";
+        let sql = "SELECT number, id FROM forgotten WHERE number > ?1 ORDER BY number";
         self.numbered(sql, |walk, row| {
             let (number, id): (i64, [u8; 16]) = (row.get(0)?, row.get(1)?);
             if let Some(target) = walk.target {
@@ -313,6 +319,13 @@ impl Walk<'_> {
             Ok(())
         })
     }
+}
+
+/// A record from `kind, key, value, version, seal`, with its kind and its seal.
+fn record(row: &Row<'_>) -> rusqlite::Result<(String, Record, i64)> {
+    let version = row.get::<_, i64>(3)?.cast_unsigned();
+    let record = Record { key: row.get(1)?, value: row.get(2)?, version };
+    Ok((row.get(0)?, record, row.get(4)?))
 }
 
 /// An execution from `number, id, created, phase, caller, due, seal, last, ended, n_entries, entries_seal, entries`.
