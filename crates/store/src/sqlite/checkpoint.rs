@@ -306,7 +306,7 @@ mod tests {
                 .execute("INSERT INTO notes (book, line, seal) VALUES (?1, ?2, 1)", row)
                 .unwrap();
             let frames = self.checkpoints.log_pages().cast_unsigned();
-            self.marker.committed(Commit { frames, is_synced: false, is_small: false });
+            self.marker.committed(Commit { frames, is_synced: false });
         }
 
         fn copy_in_helper(&mut self) {
