@@ -290,16 +290,23 @@ fn rendered_failure(failure: &Failure, is_terminal: bool) -> String {
         };
         let _ = write!(shown, "\n{}{}", " ".repeat(indent), tamed(line.trim()));
     }
-    if let Some(hint) = hint(failure.code) {
+    if let Some(hint) = hint(failure) {
         let _ = write!(shown, "\n{hint}");
     }
     shown
 }
 
 /// What a person at a terminal can do about it.
-const fn hint(code: FailureCode) -> Option<&'static str> {
-    match code {
-        FailureCode::Timeout => Some("hint: --timeout gives it more time"),
+fn hint(failure: &Failure) -> Option<&'static str> {
+    match failure.code {
+        FailureCode::Timeout if failure.message.contains("of processor time") => {
+            Some("hint: --cpu gives it more processor time")
+        }
+        FailureCode::Timeout if failure.message.contains("ran longer than") => {
+            Some("hint: --timeout gives it more time")
+        }
+        // A program whose clock stands still, or that was cancelled.
+        FailureCode::Timeout => None,
         FailureCode::SourceUnavailable => {
             Some("hint: `airlock source list` shows what is wrong with its source; try again later")
         }
@@ -432,5 +439,17 @@ mod tests {
         let expected =
             "error: The program ran longer than 5 ms.\nhint: --timeout gives it more time";
         assert_eq!(rendered_failure(&late, false), expected);
+        let busy = Failure::new(
+            FailureCode::Timeout,
+            "The program used more than 5 ms of processor time.",
+        );
+        assert!(
+            rendered_failure(&busy, false).ends_with("hint: --cpu gives it more processor time")
+        );
+        let waiting = Failure::new(
+            FailureCode::Timeout,
+            "the program waits for a clock that does not advance",
+        );
+        assert!(!rendered_failure(&waiting, false).contains("hint"));
     }
 }
