@@ -7,9 +7,13 @@ pub(crate) fn one_thread() -> anyhow::Result<Runtime> {
     Ok(Builder::new_current_thread().enable_all().build()?)
 }
 
-/// As many threads as there are cores, for as many clients as come.
+/// A thread for every two processors, for as many clients as come. The other processors run programs, which a server mostly
+/// waits for: with a thread for each processor, threads wake one another for every step of a request, and one client on two
+/// processors got 27 % fewer programs per second.
 pub(crate) fn threads() -> anyhow::Result<Runtime> {
-    Ok(Builder::new_multi_thread().enable_all().build()?)
+    let n_processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let n_threads = n_processors.div_ceil(2);
+    Ok(Builder::new_multi_thread().worker_threads(n_threads).enable_all().build()?)
 }
 
 /// What is kept of freed memory, twice, instead of being given back to the system.
