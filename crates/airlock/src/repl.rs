@@ -225,12 +225,29 @@ fn told(error: &ReplError) -> String {
         told.push('\n');
         told.push_str(stack);
     }
+    let is_lost = details.and_then(|it| it.get("stateLost")).and_then(|it| it.as_bool());
+    if is_lost == Some(true) {
+        told.push_str("\nThe session was replaced, and its definitions are lost.");
+    }
     told
 }
 
 #[cfg(test)]
 mod tests {
-    use super::rooted;
+    use super::{rooted, told};
+    use client::repl::ReplError;
+    use serde_json::json;
+
+    #[test]
+    fn an_error_says_when_definitions_are_lost() {
+        let failed = |details: serde_json::Value| {
+            let error = json!({"kind": "internal", "code": "evalFailed", "message": "no", "retryable": false, "details": details});
+            told(&ReplError::Failed(Box::new(serde_json::from_value(error).unwrap())))
+        };
+        assert_eq!(failed(json!({"stack": "at 1:1"})), "no\nat 1:1");
+        let lost = "no\nThe session was replaced, and its definitions are lost.";
+        assert_eq!(failed(json!({"stateLost": true})), lost);
+    }
 
     #[test]
     fn an_address_has_a_path_before_its_query() {
