@@ -1,5 +1,6 @@
 //! Where Airlock keeps what must last.
 
+use crate::config_files;
 use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,6 +9,12 @@ use std::path::{Path, PathBuf};
 pub(crate) fn usual() -> Option<PathBuf> {
     let home = env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute())?;
     Some(home.join(".airlock"))
+}
+
+/// The directory that is named, or the usual one, as an absolute path. `None` if neither `--data-dir` nor `HOME` names one.
+pub(crate) fn absolute(named: Option<&Path>) -> Option<PathBuf> {
+    let dir = named.map(Path::to_owned).or_else(usual)?;
+    Some(config_files::absolute(&dir))
 }
 
 /// Whether files can be made there, now or once it exists. Leaves nothing behind.

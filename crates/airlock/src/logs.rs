@@ -1,7 +1,7 @@
 //! `airlock logs`: what a server that was started in the background has written.
 
 use crate::autostart::LOG_FILE;
-use crate::{Exit, config_files, data_directory, print};
+use crate::{Exit, data_directory, print};
 use serde_json::json;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store::sqlite::directory_owner;
 
-/// How much of the end of the log is looked at for the last lines: more lines than anybody reads.
+/// How much of the end of the log is looked at for the last lines: more lines than a person reads.
 const TAIL_BYTES_MAX: u64 = 4 << 20;
 
 /// Longest part of a line that is printed in one piece.
@@ -51,11 +51,10 @@ Exit codes:
 
 /// Prints the last lines, and perhaps what follows them.
 pub(crate) fn logs(args: &Args) -> Exit {
-    let Some(dir) = args.data_dir.clone().or_else(data_directory::usual) else {
+    let Some(dir) = data_directory::absolute(args.data_dir.as_deref()) else {
         print::error("neither HOME nor --data-dir says where the log is");
         return Exit::Usage;
     };
-    let dir = config_files::absolute(&dir);
     let path = dir.join(LOG_FILE);
     if let Some(owner) = directory_owner(&dir).filter(|owner| !owner.is_client_started) {
         print::note(&format!(

@@ -1,7 +1,7 @@
 //! `airlock stop`: asks the server that owns the data directory to end, and waits until it has.
 
 use crate::autostart::is_supervised;
-use crate::{Exit, config_files, data_directory, duration, print};
+use crate::{Exit, data_directory, duration, print};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
@@ -42,11 +42,10 @@ Exit codes:
 
 /// Stops it, and says so.
 pub(crate) fn stop(args: &Args) -> Exit {
-    let Some(dir) = args.data_dir.clone().or_else(data_directory::usual) else {
+    let Some(dir) = data_directory::absolute(args.data_dir.as_deref()) else {
         print::error("neither HOME nor --data-dir says which server to stop");
         return Exit::Usage;
     };
-    let dir = config_files::absolute(&dir);
     match perform(&dir, args.timeout) {
         Ok(pid) => {
             let told = json!({ "stopped": true, "pid": pid });

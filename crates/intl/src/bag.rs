@@ -1,6 +1,6 @@
 //! A guest's options, as texts: the prelude reads each property once, in the specified order, and converts it.
 
-use crate::failure::Failure;
+use crate::failure::IntlError;
 use std::collections::BTreeMap;
 
 /// Options by name; those that the guest left out are absent. Booleans are `true` and `false`, numbers as JavaScript writes them.
@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 pub(crate) struct Bag(BTreeMap<String, String>);
 
 impl Bag {
-    pub(crate) fn parse(json: &str) -> Result<Self, Failure> {
+    pub(crate) fn parse(json: &str) -> Result<Self, IntlError> {
         if json.is_empty() {
             return Ok(Self::default());
         }
         let options = serde_json::from_str(json);
-        options.map(Self).map_err(|_| Failure::type_error("the options are no object of texts"))
+        options.map(Self).map_err(|_| IntlError::type_error("the options are no object of texts"))
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
@@ -29,11 +29,11 @@ impl Bag {
         &self,
         name: &str,
         allowed: &[&'static str],
-    ) -> Result<Option<&'static str>, Failure> {
+    ) -> Result<Option<&'static str>, IntlError> {
         let Some(value) = self.get(name) else { return Ok(None) };
         match allowed.iter().find(|it| **it == value) {
             Some(found) => Ok(Some(found)),
-            None => Err(Failure::option(value, name)),
+            None => Err(IntlError::option(value, name)),
         }
     }
 
@@ -42,7 +42,7 @@ impl Bag {
         &self,
         name: &str,
         allowed: &[&'static str],
-    ) -> Result<&'static str, Failure> {
+    ) -> Result<&'static str, IntlError> {
         Ok(self.one_of(name, allowed)?.unwrap_or(allowed[0]))
     }
 
@@ -51,7 +51,7 @@ impl Bag {
     }
 
     /// A whole number between two bounds, if the option is there.
-    pub(crate) fn integer(&self, name: &str, least: u8, most: u8) -> Result<Option<u8>, Failure> {
+    pub(crate) fn integer(&self, name: &str, least: u8, most: u8) -> Result<Option<u8>, IntlError> {
         let Some(text) = self.get(name) else { return Ok(None) };
         let value: f64 = text.parse().unwrap_or(f64::NAN);
         if value.is_finite() && value >= f64::from(least) && value <= f64::from(most) {
@@ -62,11 +62,11 @@ impl Bag {
             )]
             return Ok(Some(value.floor() as u8));
         }
-        Err(Failure::range(format!("{name} value is out of range.")))
+        Err(IntlError::range(format!("{name} value is out of range.")))
     }
 
     /// Checks the option that chooses between two algorithms of which there is one.
-    pub(crate) fn check_matcher(&self) -> Result<(), Failure> {
+    pub(crate) fn check_matcher(&self) -> Result<(), IntlError> {
         self.choice("localeMatcher", &["best fit", "lookup"]).map(drop)
     }
 }

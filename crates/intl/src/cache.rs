@@ -1,7 +1,7 @@
 //! The formatters that were used last: building one takes longer than using it once, and sorting uses one many times.
 //! A formatter is a function of its settings, so nobody can see whether it was found here.
 
-use crate::failure::Failure;
+use crate::failure::IntlError;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -22,8 +22,8 @@ impl<T> FormatterCache<T> {
     pub(crate) fn get(
         &self,
         settings: &str,
-        build: impl FnOnce(&str) -> Result<T, Failure>,
-    ) -> Result<Rc<T>, Failure> {
+        build: impl FnOnce(&str) -> Result<T, IntlError>,
+    ) -> Result<Rc<T>, IntlError> {
         let known =
             self.0.borrow().iter().find(|(key, _)| key == settings).map(|(_, it)| Rc::clone(it));
         if let Some(known) = known {
@@ -42,8 +42,11 @@ impl<T> FormatterCache<T> {
 }
 
 /// Settings that we made, read back. A guest cannot change them, so this fails only if the prelude is wrong.
-pub(crate) fn read_settings<T: serde::de::DeserializeOwned>(settings: &str) -> Result<T, Failure> {
-    serde_json::from_str(settings).map_err(|_| Failure::type_error("these are no settings of Intl"))
+pub(crate) fn read_settings<T: serde::de::DeserializeOwned>(
+    settings: &str,
+) -> Result<T, IntlError> {
+    serde_json::from_str(settings)
+        .map_err(|_| IntlError::type_error("these are no settings of Intl"))
 }
 
 /// What a `new:…` request returns: settings for later requests, and what `resolvedOptions` shows.

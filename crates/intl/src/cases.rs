@@ -1,10 +1,10 @@
 //! `toLocaleUpperCase` and `toLocaleLowerCase` for the languages that have letters of their own rules.
 
-use crate::failure::Failure;
+use crate::failure::IntlError;
 use crate::locales;
 use icu_casemap::CaseMapper;
 
-pub(crate) fn answer(what: &str, locales: &str, text: &str) -> Result<String, Failure> {
+pub(crate) fn answer(what: &str, locales: &str, text: &str) -> Result<String, IntlError> {
     let requested = locales::requested(locales)?;
     let locale =
         requested.first().map_or(icu_locale::LanguageIdentifier::UNKNOWN, |it| it.id.clone());

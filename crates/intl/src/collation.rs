@@ -2,7 +2,7 @@
 
 use crate::bag::Bag;
 use crate::cache::{FormatterCache, created, read_settings};
-use crate::failure::Failure;
+use crate::failure::IntlError;
 use crate::locales::{ResolvedLocale, type_option};
 use icu_collator::options::{AlternateHandling, CaseLevel, CollatorOptions, Strength};
 use icu_collator::preferences::{CollationCaseFirst, CollationNumericOrdering, CollationType};
@@ -37,7 +37,7 @@ const COLLATIONS: &[&str] = &[
     "compat", "dict", "emoji", "eor", "phonebk", "phonetic", "pinyin", "stroke", "trad", "zhuyin",
 ];
 
-pub(crate) fn new(locales: &str, bag: &Bag) -> Result<String, Failure> {
+pub(crate) fn new(locales: &str, bag: &Bag) -> Result<String, IntlError> {
     let usage = bag.choice("usage", &["sort", "search"])?;
     bag.check_matcher()?;
     let mut locale = ResolvedLocale::of(locales)?;
@@ -88,13 +88,13 @@ enum SearchOrder {
     PhoneBook,
 }
 
-fn search_order(locale: &Locale) -> Result<SearchOrder, Failure> {
+fn search_order(locale: &Locale) -> Result<SearchOrder, IntlError> {
     match locale.id.language.as_str() {
         "en" | "fr" | "it" | "pt" | "nl" | "pl" | "ja" | "zh" | "ko" | "hi" | "ar" | "cs"
         | "he" | "ru" => Ok(SearchOrder::Root),
         "es" | "sv" | "da" | "fi" | "nb" | "no" | "tr" => Ok(SearchOrder::Sorting),
         "de" => Ok(SearchOrder::PhoneBook),
-        other => Err(Failure::missing(format!(
+        other => Err(IntlError::missing(format!(
             "the order in which {other} is searched: use usage: \"sort\""
         ))),
     }
@@ -108,8 +108,8 @@ fn is_searched_otherwise(c: char) -> bool {
         | 0x750..=0x77f | 0x8a0..=0x8ff | 0xfb50..=0xfdff | 0xfe70..=0xfefc)
 }
 
-fn build(settings: &CollatorSettings) -> Result<UsableCollator, Failure> {
-    let mut locale: Locale = settings.locale.parse().map_err(Failure::no_data)?;
+fn build(settings: &CollatorSettings) -> Result<UsableCollator, IntlError> {
+    let mut locale: Locale = settings.locale.parse().map_err(IntlError::no_data)?;
     let searches = settings.collation == "search";
     let mut collation = settings.collation.as_str();
     if searches {
@@ -150,14 +150,14 @@ fn build(settings: &CollatorSettings) -> Result<UsableCollator, Failure> {
     });
     options.case_level = (settings.sensitivity == "case").then_some(CaseLevel::On);
     options.alternate_handling = settings.ignores_punctuation.then_some(AlternateHandling::Shifted);
-    let collator = Collator::try_new(preferences, options).map_err(Failure::no_data)?;
+    let collator = Collator::try_new(preferences, options).map_err(IntlError::no_data)?;
     Ok(UsableCollator { collator, searches })
 }
 
-pub(crate) fn compare(settings: &str, left: &str, right: &str) -> Result<Ordering, Failure> {
+pub(crate) fn compare(settings: &str, left: &str, right: &str) -> Result<Ordering, IntlError> {
     let usable = COLLATORS.with(|it| it.get(settings, |text| build(&read_settings(text)?)))?;
     if usable.searches && left.chars().chain(right.chars()).any(is_searched_otherwise) {
-        return Err(Failure::missing(
+        return Err(IntlError::missing(
             "the order in which texts with such Arabic letters are searched: use usage: \"sort\"",
         ));
     }

@@ -9,7 +9,7 @@ pub(crate) mod zones;
 
 use crate::bag::Bag;
 use crate::cache::{FormatterCache, created, read_settings};
-use crate::failure::Failure;
+use crate::failure::IntlError;
 use crate::parts::{joined, to_json};
 use format::DateFormatter;
 
@@ -20,7 +20,7 @@ thread_local! {
 /// Milliseconds that a `Date` can have, on both sides of 1970.
 const TIME_MS_MAX: f64 = 8.64e15;
 
-pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, Failure> {
+pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, IntlError> {
     if what == "new" {
         let (settings, shown) = settings::read(first, &Bag::parse(second)?)?;
         DateFormatter::new(settings.clone())?;
@@ -30,7 +30,7 @@ pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, Fa
         FORMATTERS.with(|it| it.get(first, |text| DateFormatter::new(read_settings(text)?)))?;
     let time: f64 = second.parse().unwrap_or(f64::NAN);
     if !time.is_finite() || time.abs() > TIME_MS_MAX {
-        return Err(Failure::range("Invalid time value"));
+        return Err(IntlError::range("Invalid time value"));
     }
     #[expect(clippy::cast_possible_truncation, reason = "between the bounds of a date")]
     let parts = formatter.format(time.floor() as i64)?;

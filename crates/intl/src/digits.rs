@@ -1,7 +1,7 @@
 //! How many digits a number is shown with (ECMA-402, SetNumberFormatDigitOptions and FormatNumericToString).
 
 use crate::bag::Bag;
-use crate::failure::Failure;
+use crate::failure::IntlError;
 use fixed_decimal::{Decimal, RoundingIncrement, Sign, SignedRoundingMode, UnsignedRoundingMode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -45,7 +45,7 @@ pub(crate) struct DigitSettings {
 
 impl DigitSettings {
     /// Reads the options. `defaults` are the least and most fraction digits.
-    pub(crate) fn read(bag: &Bag, defaults: (u8, u8), is_compact: bool) -> Result<Self, Failure> {
+    pub(crate) fn read(bag: &Bag, defaults: (u8, u8), is_compact: bool) -> Result<Self, IntlError> {
         let integer = bag.integer("minimumIntegerDigits", 1, 21)?.unwrap_or(1);
         let increment = read_increment(bag)?;
         let mode = bag.choice("roundingMode", ROUNDING_MODES)?.to_owned();
@@ -86,10 +86,10 @@ impl DigitSettings {
         };
         if increment != 1 {
             if settings.rounding != RoundingType::Fraction {
-                return Err(Failure::type_error("roundingIncrement value is invalid."));
+                return Err(IntlError::type_error("roundingIncrement value is invalid."));
             }
             if settings.fraction.is_some_and(|(least, most)| least != most) {
-                return Err(Failure::range("roundingIncrement value is out of range."));
+                return Err(IntlError::range("roundingIncrement value is out of range."));
             }
         }
         Ok(settings)
@@ -206,20 +206,23 @@ fn significant_position(value: &Decimal, most: u8) -> i16 {
     value.absolute.nonzero_magnitude_start().saturating_sub(i16::from(most) - 1)
 }
 
-fn read_increment(bag: &Bag) -> Result<u16, Failure> {
+fn read_increment(bag: &Bag) -> Result<u16, IntlError> {
     let Some(text) = bag.get("roundingIncrement") else { return Ok(1) };
     let value = text.parse::<f64>().unwrap_or(f64::NAN).floor();
     let found = ROUNDING_INCREMENTS.iter().find(|it| f64::from(**it) == value);
-    found.copied().ok_or_else(|| Failure::range("roundingIncrement value is out of range."))
+    found.copied().ok_or_else(|| IntlError::range("roundingIncrement value is out of range."))
 }
 
-fn read_significant(bag: &Bag) -> Result<(u8, u8), Failure> {
+fn read_significant(bag: &Bag) -> Result<(u8, u8), IntlError> {
     let least = bag.integer("minimumSignificantDigits", 1, 21)?.unwrap_or(1);
     let most = bag.integer("maximumSignificantDigits", least, 21)?.unwrap_or(21);
     Ok((least, most))
 }
 
-fn read_fraction(bag: &Bag, (default_least, default_most): (u8, u8)) -> Result<(u8, u8), Failure> {
+fn read_fraction(
+    bag: &Bag,
+    (default_least, default_most): (u8, u8),
+) -> Result<(u8, u8), IntlError> {
     let least = bag.integer("minimumFractionDigits", 0, FRACTION_DIGITS_MAX)?;
     let most = bag.integer("maximumFractionDigits", 0, FRACTION_DIGITS_MAX)?;
     match (least, most) {
@@ -227,7 +230,7 @@ fn read_fraction(bag: &Bag, (default_least, default_most): (u8, u8)) -> Result<(
         (Some(least), None) => Ok((least, default_most.max(least))),
         (None, Some(most)) => Ok((default_least.min(most), most)),
         (Some(least), Some(most)) if least > most => {
-            Err(Failure::range("maximumFractionDigits value is out of range."))
+            Err(IntlError::range("maximumFractionDigits value is out of range."))
         }
         (Some(least), Some(most)) => Ok((least, most)),
     }
@@ -246,7 +249,7 @@ const NUMBER_DIGITS_MAX: usize = 4_000;
 
 impl Numeric {
     /// Reads a number as JavaScript reads texts: `StringNumericLiteral`.
-    pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
+    pub(crate) fn parse(text: &str) -> Result<Self, IntlError> {
         let text = text.trim_matches(|it: char| it.is_whitespace() || it == '\u{feff}');
         let (sign, digits) = match text.as_bytes().first() {
             Some(b'-') => (Sign::Negative, &text[1..]),
@@ -266,7 +269,7 @@ impl Numeric {
             let allowed =
                 format!("a number of more than {NUMBER_DIGITS_MAX} digits cannot be formatted");
             return if is_decimal(digits) {
-                Err(Failure::range(allowed))
+                Err(IntlError::range(allowed))
             } else {
                 Ok(Self::NotANumber)
             };

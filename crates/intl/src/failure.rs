@@ -2,7 +2,7 @@
 
 /// The error that the guest's code throws.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Failure {
+pub enum IntlError {
     /// A `RangeError`.
     Range(String),
     /// A `TypeError`.
@@ -12,7 +12,7 @@ pub enum Failure {
 /// Most characters of a guest's text that a message repeats.
 const QUOTED_CHARS_MAX: usize = 60;
 
-impl Failure {
+impl IntlError {
     pub(crate) fn range(message: impl Into<String>) -> Self {
         Self::Range(message.into())
     }

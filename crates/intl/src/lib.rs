@@ -20,7 +20,7 @@ mod relative;
 mod tables;
 mod tags;
 
-pub use failure::Failure;
+pub use failure::IntlError;
 
 use bag::Bag;
 
@@ -35,9 +35,9 @@ const ARGUMENT_BYTES_MAX: usize = 4 << 20;
 ///
 /// # Errors
 /// What the guest's code is to throw.
-pub fn answer(operation: &str, first: &str, second: &str) -> Result<String, Failure> {
+pub fn answer(operation: &str, first: &str, second: &str) -> Result<String, IntlError> {
     if operation != "compare" && first.len().max(second.len()) > ARGUMENT_BYTES_MAX {
-        return Err(Failure::range(format!(
+        return Err(IntlError::range(format!(
             "more than {ARGUMENT_BYTES_MAX} bytes cannot be formatted at once"
         )));
     }
@@ -52,7 +52,7 @@ pub fn answer(operation: &str, first: &str, second: &str) -> Result<String, Fail
         "list" => lists::answer(what, first, second),
         "collator" => collation::new(first, &Bag::parse(second)?),
         "values" => tags::supported_values(first),
-        _ => Err(Failure::range(format!("Intl has no {operation}"))),
+        _ => Err(IntlError::range(format!("Intl has no {operation}"))),
     }
 }
 
@@ -60,6 +60,6 @@ pub fn answer(operation: &str, first: &str, second: &str) -> Result<String, Fail
 ///
 /// # Errors
 /// What the guest's code is to throw.
-pub fn compare(settings: &str, left: &str, right: &str) -> Result<std::cmp::Ordering, Failure> {
+pub fn compare(settings: &str, left: &str, right: &str) -> Result<std::cmp::Ordering, IntlError> {
     collation::compare(settings, left, right)
 }

@@ -2,7 +2,7 @@
 
 use crate::bag::Bag;
 use crate::cache::{FormatterCache, created, read_settings};
-use crate::failure::Failure;
+use crate::failure::IntlError;
 use crate::locales::ResolvedLocale;
 use crate::parts::{collected, joined, to_json};
 use icu_list::ListFormatter;
@@ -22,7 +22,7 @@ struct ListSettings {
     style: String,
 }
 
-pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, Failure> {
+pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, IntlError> {
     if what == "new" {
         let bag = Bag::parse(second)?;
         bag.check_matcher()?;
@@ -39,13 +39,13 @@ pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, Fa
     }
     let formatter = FORMATTERS.with(|it| it.get(first, |text| build(&read_settings(text)?)))?;
     let items: Vec<String> = serde_json::from_str(second)
-        .map_err(|_| Failure::type_error("a list of texts is needed"))?;
+        .map_err(|_| IntlError::type_error("a list of texts is needed"))?;
     let parts = collected(&formatter.format(items.iter().map(String::as_str)), "literal");
     Ok(if what == "parts" { to_json(&parts) } else { joined(&parts) })
 }
 
-fn build(settings: &ListSettings) -> Result<ListFormatter, Failure> {
-    let locale: Locale = settings.locale.parse().map_err(Failure::no_data)?;
+fn build(settings: &ListSettings) -> Result<ListFormatter, IntlError> {
+    let locale: Locale = settings.locale.parse().map_err(IntlError::no_data)?;
     let options = ListFormatterOptions::default().with_length(match settings.style.as_str() {
         "short" => ListLength::Short,
         "narrow" => ListLength::Narrow,
@@ -56,5 +56,5 @@ fn build(settings: &ListSettings) -> Result<ListFormatter, Failure> {
         "unit" => ListFormatter::try_new_unit((&locale).into(), options),
         _ => ListFormatter::try_new_and((&locale).into(), options),
     }
-    .map_err(Failure::no_data)
+    .map_err(IntlError::no_data)
 }

@@ -1,7 +1,7 @@
 //! Language tags: canonical forms, and which of those asked for is taken (ECMA-402, section 9).
 
 use crate::bag::Bag;
-use crate::failure::{Failure, quoted};
+use crate::failure::{IntlError, quoted};
 use crate::parts::to_json;
 use crate::tables;
 use icu_locale::extensions::unicode::{Key, Value};
@@ -17,7 +17,7 @@ const TAG_BYTES_MAX: usize = 200;
 /// Most tags in one list.
 const TAGS_MAX: usize = 1_000;
 
-pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, Failure> {
+pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, IntlError> {
     match what {
         "canonical" => Ok(to_json(&tags(&requested(first)?))),
         "supported" => {
@@ -37,7 +37,7 @@ pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, Fa
             Ok(locale.to_string())
         }
         "describe" => describe(&with_options(canonical(first)?, &Bag::parse(second)?)?),
-        _ => Err(Failure::range("Intl has no such request")),
+        _ => Err(IntlError::range("Intl has no such request")),
     }
 }
 
@@ -46,9 +46,9 @@ fn tags(locales: &[Locale]) -> Vec<String> {
 }
 
 /// A tag with the options of `Intl.Locale`.
-fn with_options(mut locale: Locale, bag: &Bag) -> Result<Locale, Failure> {
+fn with_options(mut locale: Locale, bag: &Bag) -> Result<Locale, IntlError> {
     let invalid =
-        |name: &str| Failure::range(format!("Incorrect locale information provided: {name}"));
+        |name: &str| IntlError::range(format!("Incorrect locale information provided: {name}"));
     if let Some(text) = bag.get("language") {
         locale.id.language = text.parse().map_err(|_| invalid("language"))?;
     }
@@ -78,7 +78,7 @@ fn with_options(mut locale: Locale, bag: &Bag) -> Result<Locale, Failure> {
 }
 
 /// What `Intl.Locale` shows.
-fn describe(locale: &Locale) -> Result<String, Failure> {
+fn describe(locale: &Locale) -> Result<String, IntlError> {
     let keyword = |key: &str| locale_keyword(locale, key);
     Ok(json!({
         "tag": locale.to_string(),
@@ -97,11 +97,11 @@ fn describe(locale: &Locale) -> Result<String, Failure> {
 }
 
 /// A tag in its canonical form.
-pub(crate) fn canonical(tag: &str) -> Result<Locale, Failure> {
+pub(crate) fn canonical(tag: &str) -> Result<Locale, IntlError> {
     let parsed = (tag.len() <= TAG_BYTES_MAX).then(|| Locale::try_from_str(tag).ok()).flatten();
     let known = parsed.filter(|it| !it.id.language.is_unknown() || tag.starts_with("und"));
     let Some(mut locale) = known else {
-        return Err(Failure::range(format!(
+        return Err(IntlError::range(format!(
             "Incorrect locale information provided: {}",
             quoted(tag)
         )));
@@ -111,14 +111,14 @@ pub(crate) fn canonical(tag: &str) -> Result<Locale, Failure> {
 }
 
 /// The tags of a list in JSON, in canonical form, each once.
-pub(crate) fn requested(json: &str) -> Result<Vec<Locale>, Failure> {
+pub(crate) fn requested(json: &str) -> Result<Vec<Locale>, IntlError> {
     if json.is_empty() {
         return Ok(vec![]);
     }
     let list: Vec<String> =
-        serde_json::from_str(json).map_err(|_| Failure::type_error("locales must be texts"))?;
+        serde_json::from_str(json).map_err(|_| IntlError::type_error("locales must be texts"))?;
     if list.len() > TAGS_MAX {
-        return Err(Failure::range(format!("more than {TAGS_MAX} locales")));
+        return Err(IntlError::range(format!("more than {TAGS_MAX} locales")));
     }
     let mut locales = vec![];
     for tag in list {
@@ -158,7 +158,7 @@ pub(crate) struct ResolvedLocale {
 
 impl ResolvedLocale {
     /// The first of the requested locales that is available.
-    pub(crate) fn of(locales_json: &str) -> Result<Self, Failure> {
+    pub(crate) fn of(locales_json: &str) -> Result<Self, IntlError> {
         let requested = requested(locales_json)?;
         let found =
             requested.into_iter().find_map(|it| available_prefix(&it.id).map(|id| (id, it)));
@@ -235,13 +235,13 @@ fn locale_keyword(locale: &Locale, key: &str) -> Option<String> {
 }
 
 /// What a texts's options say about a keyword must look like one.
-pub(crate) fn type_option<'a>(bag: &'a Bag, name: &str) -> Result<Option<&'a str>, Failure> {
+pub(crate) fn type_option<'a>(bag: &'a Bag, name: &str) -> Result<Option<&'a str>, IntlError> {
     let Some(value) = bag.get(name) else { return Ok(None) };
     let is_subtag =
         |it: &str| (3..=8).contains(&it.len()) && it.bytes().all(|b| b.is_ascii_alphanumeric());
     if value.split('-').all(is_subtag) {
         Ok(Some(value))
     } else {
-        Err(Failure::range(format!("Invalid {name} : {}", quoted(value))))
+        Err(IntlError::range(format!("Invalid {name} : {}", quoted(value))))
     }
 }

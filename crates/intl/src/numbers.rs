@@ -11,7 +11,7 @@ pub(crate) use settings::numbering_system;
 use crate::bag::Bag;
 use crate::cache::{FormatterCache, created, read_settings};
 use crate::digits::Numeric;
-use crate::failure::Failure;
+use crate::failure::IntlError;
 use crate::parts::{joined, to_json};
 use format::NumberFormatter;
 
@@ -19,7 +19,7 @@ thread_local! {
     static FORMATTERS: FormatterCache<NumberFormatter> = const { FormatterCache::new() };
 }
 
-pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, Failure> {
+pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, IntlError> {
     if what == "new" {
         let (settings, shown) = settings::read(first, &Bag::parse(second)?)?;
         // What has no data fails when it is made, not when it is first used.

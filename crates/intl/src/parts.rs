@@ -61,18 +61,18 @@ pub(crate) fn to_json(value: &impl Serialize) -> String {
 
 /// The pieces that ICU4X names; what it does not name is of the kind `rest`.
 pub(crate) fn collected(text: &impl Writeable, rest: &'static str) -> Vec<TextPart> {
-    let mut collector = Collector { parts: vec![], kinds: vec![], rest };
+    let mut collector = PartCollector { parts: vec![], kinds: vec![], rest };
     text.write_to_parts(&mut collector).expect("a list takes all texts");
     collector.parts
 }
 
-struct Collector {
+struct PartCollector {
     parts: Vec<TextPart>,
     kinds: Vec<&'static str>,
     rest: &'static str,
 }
 
-impl fmt::Write for Collector {
+impl fmt::Write for PartCollector {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let kind = self.kinds.last().copied().unwrap_or(self.rest);
         match self.parts.last_mut() {
@@ -86,7 +86,7 @@ impl fmt::Write for Collector {
     }
 }
 
-impl PartsWrite for Collector {
+impl PartsWrite for PartCollector {
     type SubPartsWrite = Self;
 
     fn with_part(

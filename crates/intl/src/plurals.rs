@@ -3,7 +3,7 @@
 use crate::bag::Bag;
 use crate::cache::{FormatterCache, created, read_settings};
 use crate::digits::{DigitSettings, Numeric};
-use crate::failure::Failure;
+use crate::failure::IntlError;
 use crate::locales::ResolvedLocale;
 use icu_locale::Locale;
 use icu_plurals::{PluralCategory, PluralRules};
@@ -21,7 +21,7 @@ struct PluralSettings {
     digits: DigitSettings,
 }
 
-pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, Failure> {
+pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, IntlError> {
     if what == "new" {
         return new(first, &Bag::parse(second)?);
     }
@@ -35,7 +35,7 @@ pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, Fa
     })
 }
 
-fn new(locales: &str, bag: &Bag) -> Result<String, Failure> {
+fn new(locales: &str, bag: &Bag) -> Result<String, IntlError> {
     bag.check_matcher()?;
     let locale = ResolvedLocale::of(locales)?;
     let kind = bag.choice("type", &["cardinal", "ordinal"])?;
@@ -54,15 +54,15 @@ fn new(locales: &str, bag: &Bag) -> Result<String, Failure> {
     Ok(created(&settings, &Value::Object(shown)))
 }
 
-fn build(settings: PluralSettings) -> Result<(PluralSettings, PluralRules), Failure> {
-    let mut locale: Locale = settings.locale.parse().map_err(Failure::no_data)?;
+fn build(settings: PluralSettings) -> Result<(PluralSettings, PluralRules), IntlError> {
+    let mut locale: Locale = settings.locale.parse().map_err(IntlError::no_data)?;
     // Rules are a language's, whatever it is written in: Serbian in Latin letters would get those of the root.
     locale.id.script = None;
     let rules = match settings.kind.as_str() {
         "ordinal" => PluralRules::try_new_ordinal((&locale).into()),
         _ => PluralRules::try_new_cardinal((&locale).into()),
     };
-    Ok((settings, rules.map_err(Failure::no_data)?))
+    Ok((settings, rules.map_err(IntlError::no_data)?))
 }
 
 const fn name_of(category: PluralCategory) -> &'static str {

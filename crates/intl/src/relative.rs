@@ -3,7 +3,7 @@
 use crate::bag::Bag;
 use crate::cache::{FormatterCache, created, read_settings};
 use crate::digits::{DigitSettings, Numeric};
-use crate::failure::{Failure, quoted};
+use crate::failure::{IntlError, quoted};
 use crate::locales::{ResolvedLocale, with_numbers};
 use crate::numbers;
 use crate::parts::{TextPart, collected, joined, to_json};
@@ -25,14 +25,14 @@ struct RelativeSettings {
     is_auto: bool,
 }
 
-pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, Failure> {
+pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, IntlError> {
     if what == "new" {
         return new(first, &Bag::parse(second)?);
     }
     let (unit, value) = second.split_once(' ').unwrap_or((second, ""));
     let unit = unit_of(unit)?;
     let Numeric::Finite(value) = Numeric::parse(value)? else {
-        return Err(Failure::range(
+        return Err(IntlError::range(
             "Value need to be finite number for Intl.RelativeTimeFormat.prototype.format()",
         ));
     };
@@ -49,7 +49,7 @@ pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, Fa
     Ok(if what == "parts" { to_json(&parts) } else { joined(&parts) })
 }
 
-fn new(locales: &str, bag: &Bag) -> Result<String, Failure> {
+fn new(locales: &str, bag: &Bag) -> Result<String, IntlError> {
     bag.check_matcher()?;
     let mut locale = ResolvedLocale::of(locales)?;
     let numbering_system = numbers::numbering_system(&mut locale, bag)?;
@@ -69,16 +69,16 @@ fn new(locales: &str, bag: &Bag) -> Result<String, Failure> {
     Ok(created(&settings, &shown))
 }
 
-fn unit_of(name: &str) -> Result<&'static str, Failure> {
+fn unit_of(name: &str) -> Result<&'static str, IntlError> {
     let units = ["second", "minute", "hour", "day", "week", "month", "quarter", "year"];
     let singular = name.strip_suffix('s').unwrap_or(name);
     let found = units.into_iter().find(|unit| *unit == singular);
     found.ok_or_else(|| {
-        Failure::range(format!("Invalid unit argument for format() {}", quoted(name)))
+        IntlError::range(format!("Invalid unit argument for format() {}", quoted(name)))
     })
 }
 
-fn build(settings: &RelativeSettings, unit: &str) -> Result<RelativeTimeFormatter, Failure> {
+fn build(settings: &RelativeSettings, unit: &str) -> Result<RelativeTimeFormatter, IntlError> {
     type New = RelativeTimeFormatter;
     let locale = with_numbers(&settings.locale, &settings.numbering_system);
     let numeric = if settings.is_auto { NumericOption::Auto } else { NumericOption::Always };
@@ -109,5 +109,5 @@ fn build(settings: &RelativeSettings, unit: &str) -> Result<RelativeTimeFormatte
         (_, "quarter") => New::try_new_narrow_quarter,
         (_, _) => New::try_new_narrow_year,
     };
-    new((&locale).into(), options).map_err(Failure::no_data)
+    new((&locale).into(), options).map_err(IntlError::no_data)
 }

@@ -1,7 +1,7 @@
 //! Lists of names: numbering systems, units, and what `Intl.supportedValuesOf` shows of them.
 
 use crate::dates::zones;
-use crate::failure::{Failure, quoted};
+use crate::failure::{IntlError, quoted};
 use crate::parts::to_json;
 
 /// Numbering systems of ten digits (ECMA-402, table of simple digit mappings).
@@ -71,14 +71,14 @@ pub(crate) const MISSING_UNITS: &[&str] = &[
     "terabyte",
 ];
 
-pub(crate) fn supported_values(key: &str) -> Result<String, Failure> {
+pub(crate) fn supported_values(key: &str) -> Result<String, IntlError> {
     match key {
         "calendar" => Ok(to_json(&["gregory"])),
         "numberingSystem" => Ok(to_json(&NUMBERING_SYSTEMS)),
         "timeZone" => Ok(to_json(&zones::names())),
         "unit" => Ok(to_json(&UNITS)),
-        "collation" | "currency" => Err(Failure::missing(format!("a list of every {key}"))),
-        _ => Err(Failure::range(format!("Invalid key : {}", quoted(key)))),
+        "collation" | "currency" => Err(IntlError::missing(format!("a list of every {key}"))),
+        _ => Err(IntlError::range(format!("Invalid key : {}", quoted(key)))),
     }
 }
 

@@ -11,7 +11,12 @@ const RECORDED: &str = include_str!("node/recorded.jsonl");
 const DIFFERENCES: &str = include_str!("node/differences.txt");
 
 /// What we answer to a recorded case.
-fn ours(service: &str, locale: &str, options: &Value, value: &str) -> Result<Value, intl::Failure> {
+fn ours(
+    service: &str,
+    locale: &str,
+    options: &Value,
+    value: &str,
+) -> Result<Value, intl::IntlError> {
     let locales = serde_json::to_string(&[locale]).unwrap();
     let (kind, what) = service.split_once('.').unwrap_or((service, "text"));
     let new = if matches!(kind, "compare" | "collator") {

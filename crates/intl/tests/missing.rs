@@ -1,11 +1,11 @@
 //! What ECMA-402 has and this host has not fails with a sentence, and the data is that which the fingerprint names.
 
-use intl::{Failure, answer, compare};
+use intl::{IntlError, answer, compare};
 use std::cmp::Ordering;
 
 fn refused(operation: &str, locale: &str, options: &str) -> String {
     match answer(operation, &format!("[{locale:?}]"), options) {
-        Err(Failure::Range(message)) => message,
+        Err(IntlError::Range(message)) => message,
         other => panic!("{operation} {locale} {options}: {other:?}"),
     }
 }

@@ -1,6 +1,6 @@
 //! The host's side of the guest's `Intl`: what is asked for and answered are texts.
 
-use ::intl::Failure;
+use ::intl::IntlError;
 use rquickjs::prelude::Func;
 use rquickjs::{Ctx, Exception, Object};
 use std::cmp::Ordering;
@@ -26,7 +26,7 @@ pub(crate) fn add_to(functions: &Object<'_>, prelude_version: u32) -> rquickjs::
                 Ok(Ordering::Less) => Ok(-1),
                 Ok(Ordering::Equal) => Ok(0),
                 Ok(Ordering::Greater) => Ok(1),
-                Err(Failure::Range(message) | Failure::Type(message)) => {
+                Err(IntlError::Range(message) | IntlError::Type(message)) => {
                     Err(Exception::throw_type(&ctx, &message))
                 }
             }
@@ -35,10 +35,10 @@ pub(crate) fn add_to(functions: &Object<'_>, prelude_version: u32) -> rquickjs::
 }
 
 /// An answer after "=", or an error after the first letter of its name.
-fn reply(answer: Result<String, Failure>) -> String {
+fn reply(answer: Result<String, IntlError>) -> String {
     match answer {
         Ok(text) => format!("={text}"),
-        Err(Failure::Range(message)) => format!("R{message}"),
-        Err(Failure::Type(message)) => format!("T{message}"),
+        Err(IntlError::Range(message)) => format!("R{message}"),
+        Err(IntlError::Type(message)) => format!("T{message}"),
     }
 }

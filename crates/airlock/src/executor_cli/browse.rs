@@ -15,7 +15,7 @@ pub(super) struct Wish {
 
 /// What stands at one name below a path.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Branch {
+struct PathBranch {
     is_tool: bool,
     is_group: bool,
     n_tools: usize,
@@ -66,8 +66,8 @@ fn bare_path(path: &str) -> &str {
     path.strip_prefix("tools.").unwrap_or(path)
 }
 
-fn branches(tools: &[ToolLine], prefix: &str) -> BTreeMap<String, Branch> {
-    let mut branches = BTreeMap::<String, Branch>::new();
+fn branches(tools: &[ToolLine], prefix: &str) -> BTreeMap<String, PathBranch> {
+    let mut branches = BTreeMap::<String, PathBranch>::new();
     for tool in tools {
         let below = match prefix {
             "" | "tools" => Some(bare(tool)),
@@ -83,7 +83,11 @@ fn branches(tools: &[ToolLine], prefix: &str) -> BTreeMap<String, Branch> {
     branches
 }
 
-fn listing(wish: &Wish, branches: &BTreeMap<String, Branch>, exact: Option<&ToolLine>) -> String {
+fn listing(
+    wish: &Wish,
+    branches: &BTreeMap<String, PathBranch>,
+    exact: Option<&ToolLine>,
+) -> String {
     let path = wish.path.join(" ");
     let call = format!("executor call{}{path}", if path.is_empty() { "" } else { " " });
     let next = if path.is_empty() { "<namespace>" } else { "<subcommand>" };
@@ -158,7 +162,7 @@ mod tests {
         let all = branches(&tools, "");
         assert_eq!(all.keys().collect::<Vec<_>>(), ["api", "demo"]);
         let below = branches(&tools, "demo");
-        assert_eq!(below["add"], Branch { is_tool: true, is_group: true, n_tools: 2 });
+        assert_eq!(below["add"], PathBranch { is_tool: true, is_group: true, n_tools: 2 });
         let wish = Wish { path: vec!["demo".into()], matching: None, limit: None };
         let text = listing(&wish, &below, None);
         assert!(text.contains("Subcommands:\n  add  tool+group, 2 paths\n"), "{text}");

@@ -18,7 +18,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How a server listens.
 #[derive(Debug, Clone, clap::Args)]
-pub(super) struct Listening {
+pub(super) struct ListenOptions {
     /// Port.
     #[arg(long)]
     port: Option<u16>,
@@ -42,13 +42,13 @@ pub(super) struct Listening {
 #[derive(Debug, clap::Args)]
 pub(super) struct WebArgs {
     #[command(flatten)]
-    listening: Listening,
+    listening: ListenOptions,
 }
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum DaemonVerb {
     /// Run the local daemon (background by default).
-    Run(Listening),
+    Run(ListenOptions),
     /// Show daemon status.
     Status(Where),
     /// Stop the local daemon.
@@ -117,14 +117,14 @@ pub(super) fn daemon(verb: &DaemonVerb) -> Result<Exit, String> {
         }
         DaemonVerb::Restart(_) => {
             stop(&dir)?;
-            let url = started(&dir, &Listening::usual())?;
+            let url = started(&dir, &ListenOptions::usual())?;
             print::report(&format!("Daemon restarted at {url}."));
             Ok(Exit::Good)
         }
     }
 }
 
-impl Listening {
+impl ListenOptions {
     const fn usual() -> Self {
         Self {
             port: None,
@@ -171,7 +171,7 @@ fn running(dir: &Path) -> Option<String> {
     owner_of(dir).filter(|note| note.starts_with("http"))
 }
 
-fn started(dir: &Path, listening: &Listening) -> Result<String, String> {
+fn started(dir: &Path, listening: &ListenOptions) -> Result<String, String> {
     if !listening.allowed_host.is_empty() {
         return Err(
             "--allowed-host needs --foreground; airlock settings set allowed-hosts records it."
@@ -214,7 +214,7 @@ struct ServeLine {
 /// Serves in this terminal; `say` is called with the address once there is one.
 fn in_terminal(
     dir: &Path,
-    listening: &Listening,
+    listening: &ListenOptions,
     say: impl FnOnce(&str) + Send + 'static,
 ) -> Result<Exit, String> {
     let mut words = vec!["serve".to_owned(), "--data-dir".to_owned(), dir.display().to_string()];

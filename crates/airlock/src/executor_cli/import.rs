@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use toml::{Table, Value as Toml};
 use tools::Slug;
 
-/// Most sources that are taken over; nobody has more by hand.
+/// Most sources that are taken over: more than a file that is written by hand has.
 const SOURCES_MAX: usize = 1_000;
 
 /// How Executor refers to a secret that it keeps.
@@ -13,7 +13,7 @@ const SECRET_REF: &str = "secret-public-ref:";
 
 /// A configuration in our form, and what a person still has to do.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Imported {
+pub(crate) struct ExecutorImport {
     /// The text of an `airlock.toml`.
     pub(crate) text: String,
     /// A sentence each.
@@ -23,7 +23,7 @@ pub(crate) struct Imported {
 }
 
 /// Reads the text of an `executor.jsonc`.
-pub(crate) fn import(text: &str) -> Result<Imported, String> {
+pub(crate) fn import(text: &str) -> Result<ExecutorImport, String> {
     let plain = without_comments(text);
     let file: Value = serde_json::from_str(&plain)
         .map_err(|error| format!("it is not JSON with comments: {error}"))?;
@@ -34,7 +34,7 @@ pub(crate) fn import(text: &str) -> Result<Imported, String> {
     if sources.len() > SOURCES_MAX {
         return Err(format!("it has {} sources, {SOURCES_MAX} at most", sources.len()));
     }
-    let mut made = Draft::default();
+    let mut made = ConfigDraft::default();
     for (n, source) in sources.iter().enumerate() {
         if let Err(why) = made.take(source) {
             made.notes.push(format!("Source {} was left out: {why}.", n + 1));
@@ -48,13 +48,13 @@ pub(crate) fn import(text: &str) -> Result<Imported, String> {
 }
 
 #[derive(Default)]
-struct Draft {
+struct ConfigDraft {
     sources: Table,
     connections: Table,
     notes: Vec<String>,
 }
 
-impl Draft {
+impl ConfigDraft {
     fn take(&mut self, source: &Value) -> Result<(), String> {
         let text = |name: &str| source[name].as_str().map(str::to_owned);
         let kind = text("kind").ok_or("it has no kind")?;
@@ -166,7 +166,7 @@ impl Draft {
         Toml::Table(Table::from_iter([("env".to_owned(), Toml::String(variable))]))
     }
 
-    fn finish(self) -> Result<Imported, String> {
+    fn finish(self) -> Result<ExecutorImport, String> {
         let n_sources = self.sources.len();
         let mut file = Table::new();
         for (name, table) in [("sources", self.sources), ("connections", self.connections)] {
@@ -178,7 +178,7 @@ impl Draft {
         let text = format!(
             "# Imported from an executor.jsonc. docs/from-executor.md says what differs.\n\n{text}"
         );
-        Ok(Imported { text, notes: self.notes, n_sources })
+        Ok(ExecutorImport { text, notes: self.notes, n_sources })
     }
 }
 

@@ -25,7 +25,7 @@ const DOCS: &str = "docs/from-executor.md";
 #[derive(Debug, Parser)]
 #[command(name = "executor", version, arg_required_else_help = true)]
 #[command(after_help = "Further verbs are Airlock's: airlock --help lists them.")]
-struct Line {
+struct ExecutorCommand {
     /// Shows errors whole with debug, trace or all.
     #[arg(long, global = true, value_name = "LEVEL")]
     log_level: Option<String>,
@@ -84,13 +84,13 @@ pub(crate) fn run(words: &[OsString]) -> Option<Exit> {
     if verb.is_some_and(|verb| !VERBS.contains(&verb)) {
         return None;
     }
-    Some(match Line::try_parse_from(words) {
+    Some(match ExecutorCommand::try_parse_from(words) {
         Ok(line) => perform(&line),
         Err(refused) => print::usage_as_executor(&refused),
     })
 }
 
-fn perform(line: &Line) -> Exit {
+fn perform(line: &ExecutorCommand) -> Exit {
     let is_verbose = matches!(line.log_level.as_deref(), Some("all" | "trace" | "debug"));
     let done = match &line.verb {
         Verb::Call(args) => calls::call(args, is_verbose),
@@ -142,9 +142,11 @@ mod tests {
 
     #[test]
     fn the_verbs_do_not_contradict_each_other() {
-        Line::command().debug_assert();
-        let known: Vec<_> =
-            Line::command().get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+        ExecutorCommand::command().debug_assert();
+        let known: Vec<_> = ExecutorCommand::command()
+            .get_subcommands()
+            .map(|verb| verb.get_name().to_owned())
+            .collect();
         assert!(VERBS.iter().all(|verb| known.iter().any(|known| known == verb)), "{known:?}");
     }
 

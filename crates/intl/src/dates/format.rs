@@ -4,7 +4,7 @@ use super::fields::{PatternPiece, parse_pattern};
 use super::periods::period_name;
 use super::settings::DateSettings;
 use super::zones::{self, Zone};
-use crate::failure::Failure;
+use crate::failure::IntlError;
 use crate::locales::with_numbers;
 use crate::numbers::decimal_symbols;
 use crate::parts::{TextPart, push};
@@ -48,7 +48,7 @@ struct WallTime {
 }
 
 impl DateFormatter {
-    pub(crate) fn new(settings: DateSettings) -> Result<Self, Failure> {
+    pub(crate) fn new(settings: DateSettings) -> Result<Self, IntlError> {
         let locale = with_numbers(&settings.locale, &settings.numbering_system);
         let (zone, name) = zones::find(&settings.zone)?;
         Ok(Self {
@@ -66,7 +66,7 @@ impl DateFormatter {
         })
     }
 
-    pub(crate) fn format(&self, time_ms: i64) -> Result<Vec<TextPart>, Failure> {
+    pub(crate) fn format(&self, time_ms: i64) -> Result<Vec<TextPart>, IntlError> {
         let wall = WallTime::of(time_ms, &self.zone);
         let mut parts = vec![];
         for piece in &self.pieces {
@@ -79,7 +79,7 @@ impl DateFormatter {
         Ok(parts)
     }
 
-    fn field(&self, letter: char, length: usize, wall: &WallTime) -> Result<TextPart, Failure> {
+    fn field(&self, letter: char, length: usize, wall: &WallTime) -> Result<TextPart, IntlError> {
         let number = |kind, value: i64| Ok(TextPart::new(kind, self.number(value, length)));
         let hour = i64::from(wall.hour);
         match letter {
@@ -121,7 +121,7 @@ impl DateFormatter {
         text.bytes().map(|byte| self.digits[usize::from(byte - b'0')]).collect()
     }
 
-    fn period(&self, length: usize, wall: &WallTime) -> Result<TextPart, Failure> {
+    fn period(&self, length: usize, wall: &WallTime) -> Result<TextPart, IntlError> {
         let shows_minutes = self.pieces.iter().any(|it| matches!(it, PatternPiece::Field('m', _)));
         let is_exact = !shows_minutes || wall.minute == 0 && wall.second == 0;
         match period_name(&self.table, length, wall.hour, is_exact) {
@@ -132,7 +132,7 @@ impl DateFormatter {
 
     /// The zone's name, or its offset as CLDR writes it: where ICU4X gives an offset, its parts are in another order in
     /// some languages.
-    fn zone_name(&self, letter: char, length: usize, wall: &WallTime) -> Result<String, Failure> {
+    fn zone_name(&self, letter: char, length: usize, wall: &WallTime) -> Result<String, IntlError> {
         let is_long = length > 3;
         if letter == 'O' {
             return Ok(self.offset_text(wall.offset_s, is_long));
@@ -175,14 +175,14 @@ impl DateFormatter {
     }
 
     /// A name, as ICU4X has it.
-    fn name(&self, letter: char, length: usize, wall: &WallTime) -> Result<String, Failure> {
+    fn name(&self, letter: char, length: usize, wall: &WallTime) -> Result<String, IntlError> {
         let letter = if letter == 'e' { 'E' } else { letter };
         let text = letter.to_string().repeat(length);
         let pattern = DateTimePattern::try_from_pattern_str(&text)
-            .map_err(|_| Failure::missing(format!("the field {text}")))?;
+            .map_err(|_| IntlError::missing(format!("the field {text}")))?;
         let mut sets = self.names.borrow_mut();
         if !sets.iter().any(|(known, _)| *known == text) {
-            let names = Names::try_new((&self.locale).into()).map_err(Failure::no_data)?;
+            let names = Names::try_new((&self.locale).into()).map_err(IntlError::no_data)?;
             sets.push((text.clone(), names));
         }
         let names = sets
@@ -190,10 +190,11 @@ impl DateFormatter {
             .find(|(known, _)| *known == text)
             .map(|(_, names)| names)
             .expect("it was added");
-        let formatter = names.include_for_pattern(&pattern).map_err(|_| Failure::no_data(&text))?;
+        let formatter =
+            names.include_for_pattern(&pattern).map_err(|_| IntlError::no_data(&text))?;
         let input = wall.input(self.zone_id)?;
         let formatted = formatter.format(&input);
-        let written = formatted.try_write_to_string().map_err(|_| Failure::no_data(&text))?;
+        let written = formatted.try_write_to_string().map_err(|_| IntlError::no_data(&text))?;
         Ok(plain_spaces(&written))
     }
 }
@@ -232,30 +233,30 @@ impl WallTime {
     fn input(
         &self,
         zone_id: TimeZone,
-    ) -> Result<ZonedDateTime<Gregorian, TimeZoneInfo<AtTime>>, Failure> {
+    ) -> Result<ZonedDateTime<Gregorian, TimeZoneInfo<AtTime>>, IntlError> {
         let date = self.date_with_the_same_names()?;
         let time =
-            Time::try_new(self.hour, self.minute, self.second, 0).map_err(Failure::no_data)?;
+            Time::try_new(self.hour, self.minute, self.second, 0).map_err(IntlError::no_data)?;
         // Names follow from offsets of whole minutes; local mean times had seconds.
-        let offset = UtcOffset::try_from_seconds(self.offset_s).map_err(Failure::no_data)?;
+        let offset = UtcOffset::try_from_seconds(self.offset_s).map_err(IntlError::no_data)?;
         let zone = zone_id.with_offset(Some(offset));
         let zone =
             zone.with_zone_name_timestamp(ZoneNameTimestamp::from_epoch_seconds(self.epoch_s));
         Ok(ZonedDateTime { date, time, zone })
     }
 
-    fn date_with_the_same_names(&self) -> Result<Date<Gregorian>, Failure> {
+    fn date_with_the_same_names(&self) -> Result<Date<Gregorian>, IntlError> {
         let years = if self.year > 0 { 2000..2028 } else { -27..1 };
         for year in years {
             for day in 1..=7 {
                 let date =
-                    Date::try_new_gregorian(year, self.month, day).map_err(Failure::no_data)?;
+                    Date::try_new_gregorian(year, self.month, day).map_err(IntlError::no_data)?;
                 if date.weekday() == self.weekday {
                     return Ok(date);
                 }
             }
         }
-        Err(Failure::no_data("a weekday"))
+        Err(IntlError::no_data("a weekday"))
     }
 }
 

@@ -4,7 +4,7 @@ use super::fields::{DateField, PatternPiece, parse_pattern, pattern_of};
 use super::skeleton::PatternChooser;
 use super::zones;
 use crate::bag::Bag;
-use crate::failure::{Failure, quoted};
+use crate::failure::{IntlError, quoted};
 use crate::locales::{ResolvedLocale, type_option};
 use crate::numbers::decimal_symbols;
 use crate::tables::{LocaleTable, prefers_12_hours};
@@ -44,7 +44,7 @@ struct Components {
     zone_name: Option<&'static str>,
 }
 
-pub(crate) fn read(locales: &str, bag: &Bag) -> Result<(DateSettings, Value), Failure> {
+pub(crate) fn read(locales: &str, bag: &Bag) -> Result<(DateSettings, Value), IntlError> {
     bag.check_matcher()?;
     let mut locale = ResolvedLocale::of(locales)?;
     check_calendar(bag, &locale)?;
@@ -61,7 +61,7 @@ pub(crate) fn read(locales: &str, bag: &Bag) -> Result<(DateSettings, Value), Fa
     let time_style = bag.one_of("timeStyle", STYLES)?;
     let has_style = date_style.is_some() || time_style.is_some();
     if has_style && components.is_any() {
-        return Err(Failure::type_error(
+        return Err(IntlError::type_error(
             "dateStyle and timeStyle cannot be used together with single components",
         ));
     }
@@ -70,7 +70,7 @@ pub(crate) fn read(locales: &str, bag: &Bag) -> Result<(DateSettings, Value), Fa
     } else if bag.get("=required") == Some("date") && time_style.is_some()
         || bag.get("=required") == Some("time") && date_style.is_some()
     {
-        return Err(Failure::type_error(
+        return Err(IntlError::type_error(
             "Invalid option : dateStyle and timeStyle must fit the method",
         ));
     }
@@ -100,16 +100,16 @@ pub(crate) fn read(locales: &str, bag: &Bag) -> Result<(DateSettings, Value), Fa
 }
 
 /// One calendar is provided; the others are not passed over in silence.
-fn check_calendar(bag: &Bag, locale: &ResolvedLocale) -> Result<(), Failure> {
+fn check_calendar(bag: &Bag, locale: &ResolvedLocale) -> Result<(), IntlError> {
     let option = type_option(bag, "calendar")?.map(str::to_ascii_lowercase);
     match option.or_else(|| locale.asked_keyword("ca")).as_deref() {
         Some("gregory") => Ok(()),
         Some(other) => {
-            Err(Failure::missing(format!("the calendar {}, only \"gregory\"", quoted(other))))
+            Err(IntlError::missing(format!("the calendar {}, only \"gregory\"", quoted(other))))
         }
         None => usual_calendar(&locale.id).map_or(Ok(()), |usual| {
             let tag = locale.tag();
-            Err(Failure::missing(format!(
+            Err(IntlError::missing(format!(
                 "the calendar \"{usual}\", in which {tag} writes dates: pass calendar: \"gregory\""
             )))
         }),
@@ -133,7 +133,7 @@ struct HourCycle {
     is_asked: bool,
 }
 
-fn read_cycle(bag: &Bag, locale: &mut ResolvedLocale) -> Result<HourCycle, Failure> {
+fn read_cycle(bag: &Bag, locale: &mut ResolvedLocale) -> Result<HourCycle, IntlError> {
     let hour12 = bag.boolean("hour12");
     let option = bag.one_of("hourCycle", &["h11", "h12", "h23", "h24"])?;
     let is_cycle = |it: &str| matches!(it, "h11" | "h12" | "h23" | "h24");
@@ -212,7 +212,7 @@ fn set_hour_letter(pieces: &mut [PatternPiece], cycle: char) {
 }
 
 impl Components {
-    fn read(bag: &Bag) -> Result<Self, Failure> {
+    fn read(bag: &Bag) -> Result<Self, IntlError> {
         Ok(Self {
             weekday: bag.one_of("weekday", TEXT_WIDTHS)?,
             era: bag.one_of("era", TEXT_WIDTHS)?,

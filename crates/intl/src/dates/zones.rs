@@ -1,6 +1,6 @@
 //! Time zones: offsets from the compiled-in time zone database.
 
-use crate::failure::{Failure, quoted};
+use crate::failure::{IntlError, quoted};
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
@@ -37,7 +37,7 @@ pub(crate) enum Zone {
 }
 
 /// A zone, and the name that `resolvedOptions` shows.
-pub(crate) fn find(name: &str) -> Result<(Zone, String), Failure> {
+pub(crate) fn find(name: &str) -> Result<(Zone, String), IntlError> {
     if let Some(seconds) = offset_of(name) {
         return Ok((Zone::Offset(seconds), offset_name(seconds)));
     }
@@ -48,7 +48,7 @@ pub(crate) fn find(name: &str) -> Result<(Zone, String), Failure> {
     let found = is_name.then(|| TimeZoneDatabase::bundled().get(name).ok()).flatten();
     let known = found
         .and_then(|zone| zone.iana_name().map(str::to_owned).map(|name| (Zone::Named(zone), name)));
-    known.ok_or_else(|| Failure::range(format!("Invalid time zone specified: {}", quoted(name))))
+    known.ok_or_else(|| IntlError::range(format!("Invalid time zone specified: {}", quoted(name))))
 }
 
 /// `+01:00`, `-0530`, `+01`.

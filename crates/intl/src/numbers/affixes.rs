@@ -3,7 +3,7 @@
 use super::format::SignedParts;
 use super::settings::{NumberSettings, NumberStyle, currency_type};
 use super::units;
-use crate::failure::Failure;
+use crate::failure::IntlError;
 use crate::parts::{TextPart, push, push_spaced};
 use crate::tables::LocaleTable;
 use fixed_decimal::Sign;
@@ -57,7 +57,7 @@ impl Affixes {
         settings: &NumberSettings,
         locale: &Locale,
         percent_sign: Option<&'static str>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, IntlError> {
         match settings.style {
             NumberStyle::Decimal => Ok(Self::None),
             NumberStyle::Percent => {
@@ -74,17 +74,17 @@ impl Affixes {
         }
     }
 
-    fn currency_name(locale: &Locale, code: &str) -> Result<Self, Failure> {
+    fn currency_name(locale: &Locale, code: &str) -> Result<Self, IntlError> {
         let data = CurrencyPatternsDataV1::make_locale(locale.into());
         let patterns = load(DataIdentifierBorrowed::for_locale(&data))?;
         let data = CurrencyExtendedDataV1::make_locale(locale.into());
         let attributes =
-            DataMarkerAttributes::try_from_str(code).map_err(|_| Failure::no_data(code))?;
+            DataMarkerAttributes::try_from_str(code).map_err(|_| IntlError::no_data(code))?;
         let id = DataIdentifierBorrowed::for_marker_attributes_and_locale(attributes, &data);
         Ok(Self::Name { patterns, names: load(id).ok(), code: code.to_owned() })
     }
 
-    fn currency_symbol(settings: &NumberSettings, locale: &Locale) -> Result<Self, Failure> {
+    fn currency_symbol(settings: &NumberSettings, locale: &Locale) -> Result<Self, IntlError> {
         let data = CurrencyEssentialsV1::make_locale(locale.into());
         let system = DataMarkerAttributes::try_from_str(&settings.numbering_system);
         let with_system = system.ok().and_then(|system| {
@@ -152,17 +152,17 @@ impl Affixes {
     }
 }
 
-fn load<M: DataMarker>(id: DataIdentifierBorrowed<'_>) -> Result<DataPayload<M>, Failure>
+fn load<M: DataMarker>(id: DataIdentifierBorrowed<'_>) -> Result<DataPayload<M>, IntlError>
 where
     Baked: DataProvider<M>,
 {
     let mut metadata = DataRequestMetadata::default();
     metadata.silent = true; // what is missing is looked for elsewhere
     let request = DataRequest { id, metadata };
-    Baked.load(request).map(|response| response.payload).map_err(Failure::no_data)
+    Baked.load(request).map(|response| response.payload).map_err(IntlError::no_data)
 }
 
-fn symbol_of(settings: &NumberSettings, locale: &Locale) -> Result<CurrencyText, Failure> {
+fn symbol_of(settings: &NumberSettings, locale: &Locale) -> Result<CurrencyText, IntlError> {
     let code = settings.currency.as_str();
     let as_code =
         CurrencyText { text: code.to_owned(), starts_with_letter: true, ends_with_letter: true };

@@ -3,7 +3,7 @@
 use super::affixes::Affixes;
 use super::settings::{Notation, NumberSettings, NumberStyle};
 use crate::digits::Numeric;
-use crate::failure::Failure;
+use crate::failure::IntlError;
 use crate::locales::with_numbers;
 use crate::parts::{TextPart, collected, push, push_spaced};
 use crate::tables::LocaleTable;
@@ -45,7 +45,7 @@ pub(crate) struct NumberFormatter {
 }
 
 impl NumberFormatter {
-    pub(crate) fn new(settings: NumberSettings) -> Result<Self, Failure> {
+    pub(crate) fn new(settings: NumberSettings) -> Result<Self, IntlError> {
         let locale = with_numbers(&settings.locale, &settings.numbering_system);
         let grouping = match settings.grouping.as_str() {
             "false" => GroupingStrategy::Never,
@@ -61,7 +61,7 @@ impl NumberFormatter {
         let options = DecimalFormatterOptions::from(grouping);
         let compact_options = CompactDecimalFormatterOptions::from(grouping);
         let decimal =
-            DecimalFormatter::try_new((&locale).into(), options).map_err(Failure::no_data)?;
+            DecimalFormatter::try_new((&locale).into(), options).map_err(IntlError::no_data)?;
         let compact = match settings.notation {
             Notation::CompactShort => {
                 Some(CompactDecimalFormatter::try_new_short((&locale).into(), compact_options))
@@ -85,16 +85,16 @@ impl NumberFormatter {
             not_a_number: symbol("nan", "NaN"),
             infinity: symbol("inf", "∞"),
             exponential: symbol("exp", "E"),
-            compact: compact.transpose().map_err(Failure::no_data)?,
+            compact: compact.transpose().map_err(IntlError::no_data)?,
             affixes: Affixes::new(&settings, &locale, own("pct"))?,
             plural_rules: PluralRules::try_new_cardinal((&locale).into())
-                .map_err(Failure::no_data)?,
+                .map_err(IntlError::no_data)?,
             decimal,
             settings,
         })
     }
 
-    pub(crate) fn format(&self, value: &Numeric) -> Result<Vec<TextPart>, Failure> {
+    pub(crate) fn format(&self, value: &Numeric) -> Result<Vec<TextPart>, IntlError> {
         let signed = match value {
             Numeric::NotANumber => {
                 self.unusual(Sign::None, TextPart::new("nan", self.not_a_number))
@@ -123,7 +123,7 @@ impl NumberFormatter {
         }
     }
 
-    fn finite(&self, value: &Decimal) -> Result<SignedParts, Failure> {
+    fn finite(&self, value: &Decimal) -> Result<SignedParts, IntlError> {
         match (self.settings.notation, &self.compact) {
             (Notation::CompactShort | Notation::CompactLong, Some(compact)) => {
                 self.compacted(value, compact)
@@ -180,7 +180,7 @@ impl NumberFormatter {
         &self,
         value: &Decimal,
         compact: &CompactDecimalFormatter,
-    ) -> Result<SignedParts, Failure> {
+    ) -> Result<SignedParts, IntlError> {
         let scaled = |exponent: u8| {
             let mut value = value.clone();
             value.absolute.multiply_pow10(-i16::from(exponent));
@@ -197,7 +197,7 @@ impl NumberFormatter {
             rounded = scaled(exponent);
         }
         let unsigned = rounded.clone().with_sign(Sign::None);
-        let text = compact.format_with_exponent(&unsigned, exponent).map_err(Failure::no_data)?;
+        let text = compact.format_with_exponent(&unsigned, exponent).map_err(IntlError::no_data)?;
         let mut parts = vec![];
         for part in collected(&text, "rest") {
             if part.kind == "rest" {
@@ -258,15 +258,16 @@ impl NumberFormatter {
 }
 
 /// The numbering system that a locale uses.
-pub(crate) fn default_numbering_system(locale: &str) -> Result<String, Failure> {
+pub(crate) fn default_numbering_system(locale: &str) -> Result<String, IntlError> {
     let id = with_numbers(locale, "").id;
     Ok(LocaleTable::of(&id).get("nu").unwrap_or("latn").to_owned())
 }
 
 /// Digits and the decimal separator, for dates.
-pub(crate) fn decimal_symbols(locale: &icu_locale::Locale) -> Result<DecimalSymbols, Failure> {
+pub(crate) fn decimal_symbols(locale: &icu_locale::Locale) -> Result<DecimalSymbols, IntlError> {
     let options = DecimalFormatterOptions::from(GroupingStrategy::Never);
-    let formatter = DecimalFormatter::try_new(locale.into(), options).map_err(Failure::no_data)?;
+    let formatter =
+        DecimalFormatter::try_new(locale.into(), options).map_err(IntlError::no_data)?;
     let text = |value: &Decimal| formatter.format(value).to_string();
     let mut digits = ['0'; 10];
     for (at, digit) in digits.iter_mut().enumerate() {

@@ -3,7 +3,7 @@
 use super::format::default_numbering_system;
 use crate::bag::Bag;
 use crate::digits::DigitSettings;
-use crate::failure::{Failure, quoted};
+use crate::failure::{IntlError, quoted};
 use crate::locales::{ResolvedLocale, type_option};
 use crate::tags;
 use icu_experimental::provider::Baked;
@@ -50,7 +50,7 @@ pub(crate) struct NumberSettings {
 pub(crate) fn plain(
     locale: &ResolvedLocale,
     numbering_system: &str,
-) -> Result<NumberSettings, Failure> {
+) -> Result<NumberSettings, IntlError> {
     Ok(NumberSettings {
         locale: locale.id.to_string(),
         numbering_system: numbering_system.to_owned(),
@@ -68,14 +68,17 @@ pub(crate) fn plain(
 }
 
 /// The numbering system of a formatter.
-pub(crate) fn numbering_system(locale: &mut ResolvedLocale, bag: &Bag) -> Result<String, Failure> {
+pub(crate) fn numbering_system(
+    locale: &mut ResolvedLocale,
+    bag: &Bag,
+) -> Result<String, IntlError> {
     let option = type_option(bag, "numberingSystem")?;
     let chosen = locale.keyword("nu", option, tags::is_numbering_system);
     chosen.map_or_else(|| default_numbering_system(&locale.id.to_string()), Ok)
 }
 
 /// Reads the options; returns the settings and what `resolvedOptions` shows.
-pub(crate) fn read(locales: &str, bag: &Bag) -> Result<(NumberSettings, Value), Failure> {
+pub(crate) fn read(locales: &str, bag: &Bag) -> Result<(NumberSettings, Value), IntlError> {
     bag.check_matcher()?;
     let mut locale = ResolvedLocale::of(locales)?;
     let mut settings = plain(&locale, "latn")?;
@@ -108,13 +111,13 @@ pub(crate) fn read(locales: &str, bag: &Bag) -> Result<(NumberSettings, Value), 
     Ok((settings, shown))
 }
 
-fn read_style(settings: &mut NumberSettings, bag: &Bag) -> Result<(), Failure> {
+fn read_style(settings: &mut NumberSettings, bag: &Bag) -> Result<(), IntlError> {
     let style = bag.choice("style", &["decimal", "percent", "currency", "unit"])?;
     let currency = bag.get("currency");
     if let Some(code) =
         currency.filter(|it| it.len() != 3 || !it.bytes().all(|b| b.is_ascii_alphabetic()))
     {
-        return Err(Failure::range(format!("Invalid currency code : {}", quoted(code))));
+        return Err(IntlError::range(format!("Invalid currency code : {}", quoted(code))));
     }
     let display = bag.choice("currencyDisplay", &["symbol", "code", "narrowSymbol", "name"])?;
     let sign = bag.choice("currencySign", &["standard", "accounting"])?;
@@ -133,60 +136,61 @@ fn read_style(settings: &mut NumberSettings, bag: &Bag) -> Result<(), Failure> {
     settings.is_accounting = sign == "accounting";
     settings.unit_display = unit_display.into();
     if settings.style == NumberStyle::Currency {
-        let code = currency
-            .ok_or_else(|| Failure::type_error("Currency code is required with currency style."))?;
+        let code = currency.ok_or_else(|| {
+            IntlError::type_error("Currency code is required with currency style.")
+        })?;
         settings.currency = code.to_ascii_uppercase();
     }
     if settings.style == NumberStyle::Unit {
         settings.unit = unit
-            .ok_or_else(|| Failure::type_error("Unit is required with unit style."))?
+            .ok_or_else(|| IntlError::type_error("Unit is required with unit style."))?
             .to_owned();
     }
     Ok(())
 }
 
 /// A unit must be one of ECMA-402's, and one that we have.
-fn check_unit(unit: &str) -> Result<(), Failure> {
+fn check_unit(unit: &str) -> Result<(), IntlError> {
     let is_known = |it: &str| tags::UNITS.contains(&it) || tags::MISSING_UNITS.contains(&it);
     let is_pair =
         unit.split_once("-per-").is_some_and(|(left, right)| is_known(left) && is_known(right));
     if tags::UNITS.contains(&unit) {
         Ok(())
     } else if is_known(unit) || is_pair {
-        Err(Failure::missing(format!(
+        Err(IntlError::missing(format!(
             "the unit {unit}: format the number and append the unit yourself. Units that it has: {}",
             tags::UNITS.join(", ")
         )))
     } else {
-        Err(Failure::range(format!(
+        Err(IntlError::range(format!(
             "Invalid unit argument for Intl.NumberFormat() {}",
             quoted(unit)
         )))
     }
 }
 
-fn read_grouping(bag: &Bag, default: &str) -> Result<String, Failure> {
+fn read_grouping(bag: &Bag, default: &str) -> Result<String, IntlError> {
     Ok(match bag.get("useGrouping") {
         None | Some("true" | "false") => default,
         // What the prelude writes for `false`: no text of a guest's gets here as it is.
         Some("=false") => "false",
         Some(it @ ("min2" | "auto" | "always")) => it,
-        Some(other) => return Err(Failure::option(other, "useGrouping")),
+        Some(other) => return Err(IntlError::option(other, "useGrouping")),
     }
     .to_owned())
 }
 
 /// How many fraction digits a currency has.
-fn currency_digits(code: &str) -> Result<u8, Failure> {
+fn currency_digits(code: &str) -> Result<u8, IntlError> {
     use icu_experimental::dimension::provider::currency::fractions::CurrencyFractionsV1;
     let currency = currency_type(code)?;
     let fractions: DataResponse<CurrencyFractionsV1> =
-        Baked.load(DataRequest::default()).map_err(Failure::no_data)?;
+        Baked.load(DataRequest::default()).map_err(IntlError::no_data)?;
     Ok(fractions.payload.get().resolve(currency).digits)
 }
 
-pub(crate) fn currency_type(code: &str) -> Result<CurrencyType, Failure> {
-    code.parse().map_err(|_| Failure::range(format!("Invalid currency code : {}", quoted(code))))
+pub(crate) fn currency_type(code: &str) -> Result<CurrencyType, IntlError> {
+    code.parse().map_err(|_| IntlError::range(format!("Invalid currency code : {}", quoted(code))))
 }
 
 fn show(

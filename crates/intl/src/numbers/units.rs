@@ -1,6 +1,6 @@
 //! The names of units: ICU4X has them by category, and each category in three tables.
 
-use crate::failure::Failure;
+use crate::failure::IntlError;
 use icu_experimental::dimension::provider::units::categorized_display_names as names;
 use icu_experimental::dimension::provider::units::display_names::UnitsDisplayNames;
 use icu_experimental::provider::Baked;
@@ -10,10 +10,10 @@ use icu_provider::prelude::*;
 
 type Names = DataPayload<ErasedMarker<UnitsDisplayNames<'static>>>;
 
-pub(crate) fn load(locale: &Locale, unit: &str, width: &str) -> Result<Names, Failure> {
+pub(crate) fn load(locale: &Locale, unit: &str, width: &str) -> Result<Names, IntlError> {
     let attributes = format!("{width}-{unit}");
     let attributes =
-        DataMarkerAttributes::try_from_str(&attributes).map_err(|_| Failure::no_data(unit))?;
+        DataMarkerAttributes::try_from_str(&attributes).map_err(|_| IntlError::no_data(unit))?;
     let all = [
         of::<names::UnitsNamesDurationCoreV1>,
         of::<names::UnitsNamesDurationExtendedV1>,
@@ -35,7 +35,7 @@ pub(crate) fn load(locale: &Locale, unit: &str, width: &str) -> Result<Names, Fa
     let found: Vec<(Names, bool)> = all.iter().filter_map(|of| of(locale, attributes)).collect();
     let at = found.iter().position(|(_, is_of_root)| !is_of_root).unwrap_or(0);
     let names = found.into_iter().nth(at).map(|(names, _)| names);
-    names.ok_or_else(|| Failure::missing(format!("the unit {unit}")))
+    names.ok_or_else(|| IntlError::missing(format!("the unit {unit}")))
 }
 
 /// The names in one table, and whether they are the root's.

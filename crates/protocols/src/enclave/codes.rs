@@ -35,23 +35,9 @@ pub fn call_failure(code: &str) -> Option<FailureCode> {
 /// The sentence of a failed call.
 pub fn call_message(failure: &Failure) -> Cow<'_, str> {
     let message = &failure.message;
-    let unknown = match failure.code {
-        FailureCode::ToolNotFound => detail(failure, "path").or_else(|| quoted(message)),
-        FailureCode::Runtime
-        | FailureCode::Timeout
-        | FailureCode::MemoryLimit
-        | FailureCode::LimitExceeded
-        | FailureCode::Serialization
-        | FailureCode::Validation
-        | FailureCode::Tool
-        | FailureCode::SourceUnavailable
-        | FailureCode::Refused
-        | FailureCode::Declined
-        | FailureCode::QuestionCancelled
-        | FailureCode::InDoubt
-        | FailureCode::Stuck
-        | FailureCode::Internal => None,
-    };
+    let is_unknown = failure.code == FailureCode::ToolNotFound;
+    let name = || detail(failure, "path").or_else(|| quoted(message));
+    let unknown = is_unknown.then(name).flatten();
     match unknown {
         Some(tool) => format!("Unknown tool: {tool}. {message}").into(),
         None => message.into(),

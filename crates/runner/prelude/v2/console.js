@@ -10,6 +10,7 @@
   const { prototype: ArrayPrototype } = kit.Array.self;
   const { self: NativeDate, getTime, toISOString } = kit.Date;
   const { show } = kit.load("show");
+  const { eachLine } = kit.load("errors");
 
   const GROUPS_MAX = 100; // beyond which indentation does not grow
 
@@ -19,15 +20,6 @@
     } catch {
       return "[a value that cannot be shown]";
     }
-  };
-  // Not replaceAll: that asks the text for a method, which is the guest's to give.
-  const eachLine = (text, separator) => {
-    let joined = "", done = 0;
-    for (let at = indexOf(text, "\n"); at >= 0; at = indexOf(text, "\n", done)) {
-      joined += slice(text, done, at) + separator;
-      done = at + 1;
-    }
-    return joined + slice(text, done);
   };
 
   // ---- Data as JSON ----

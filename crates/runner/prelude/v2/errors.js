@@ -133,14 +133,16 @@
 
   const UNSHOWN = "a value that cannot be shown";
 
-  const eachLineIndented = (text, indent) => {
-    let indented = "", done = 0;
+  // Not replaceAll: that asks the text for a method, which is the guest's to give.
+  const eachLine = (text, separator) => {
+    let joined = "", done = 0;
     for (let at = indexOf(text, "\n"); at >= 0; at = indexOf(text, "\n", done)) {
-      indented += slice(text, done, at + 1) + indent;
+      joined += slice(text, done, at) + separator;
       done = at + 1;
     }
-    return indented + slice(text, done);
+    return joined + slice(text, done);
   };
+  const eachLineIndented = (text, indent) => eachLine(text, "\n" + indent);
 
   // An error's class, message, frames and causes, without running code of its own.
   const errorText = (error, depth) => {
@@ -218,6 +220,7 @@
     isObject,
     ownData,
     textOr,
+    eachLine,
     eachLineIndented,
     explained,
     stackText,

@@ -117,7 +117,7 @@ const METHODS: &[&str] = &[
 
 /// What a name of the program is for sure.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Known {
+enum NameKind {
     Function,
     /// A list, a text, a map or a set, which has methods.
     Collection,
@@ -127,7 +127,7 @@ enum Known {
 
 /// The names of a program by what they are.
 pub(super) struct KnownFunctions<'a> {
-    names: HashMap<&'a str, Known>,
+    names: HashMap<&'a str, NameKind>,
 }
 
 impl<'a> KnownFunctions<'a> {
@@ -142,8 +142,8 @@ impl<'a> KnownFunctions<'a> {
         let Some(callee) = denied.strip_suffix(" is not a function") else { return false };
         let (object, method) = callee.split_once('.').unwrap_or((callee, ""));
         match (self.names.get(object), method) {
-            (Some(known), "") => *known == Known::Function,
-            (Some(known), method) => *known == Known::Collection && METHODS.contains(&method),
+            (Some(known), "") => *known == NameKind::Function,
+            (Some(known), method) => *known == NameKind::Collection && METHODS.contains(&method),
             (None, "") => FUNCTIONS.contains(&object),
             (None, method) => {
                 NAMESPACES.contains(&object) && (object == "tools" || !method.contains('.'))
@@ -151,20 +151,20 @@ impl<'a> KnownFunctions<'a> {
         }
     }
 
-    fn learn(&mut self, name: &'a str, known: Known) {
-        self.names.entry(name).and_modify(|it| *it = Known::Unsure).or_insert(known);
+    fn learn(&mut self, name: &'a str, known: NameKind) {
+        self.names.entry(name).and_modify(|it| *it = NameKind::Unsure).or_insert(known);
     }
 }
 
 impl<'a> Visit<'a> for KnownFunctions<'a> {
     fn visit_binding_identifier(&mut self, it: &BindingIdentifier<'a>) {
-        self.learn(it.name.as_str(), Known::Unsure);
+        self.learn(it.name.as_str(), NameKind::Unsure);
     }
 
     fn visit_function(&mut self, it: &Function<'a>, flags: ScopeFlags) {
         match &it.id {
             Some(id) if it.is_declaration() => {
-                self.learn(id.name.as_str(), Known::Function);
+                self.learn(id.name.as_str(), NameKind::Function);
                 self.visit_formal_parameters(&it.params);
                 if let Some(body) = &it.body {
                     self.visit_function_body(body);
@@ -178,7 +178,7 @@ impl<'a> Visit<'a> for KnownFunctions<'a> {
         for declarator in &it.declarations {
             match (&declarator.id, &declarator.init) {
                 (BindingPattern::BindingIdentifier(id), Some(init)) => {
-                    let known = if it.kind.is_const() { known_of(init) } else { Known::Unsure };
+                    let known = if it.kind.is_const() { known_of(init) } else { NameKind::Unsure };
                     self.learn(id.name.as_str(), known);
                 }
                 (pattern, _) => self.visit_binding_pattern(pattern),
@@ -190,20 +190,20 @@ impl<'a> Visit<'a> for KnownFunctions<'a> {
     }
 }
 
-fn known_of(init: &Expression<'_>) -> Known {
+fn known_of(init: &Expression<'_>) -> NameKind {
     match init {
         Expression::FunctionExpression(_) | Expression::ArrowFunctionExpression(_) => {
-            Known::Function
+            NameKind::Function
         }
         Expression::ArrayExpression(_)
         | Expression::StringLiteral(_)
-        | Expression::TemplateLiteral(_) => Known::Collection,
+        | Expression::TemplateLiteral(_) => NameKind::Collection,
         Expression::NewExpression(it) => match &it.callee {
             Expression::Identifier(id) if ["Map", "Set", "Array"].contains(&id.name.as_str()) => {
-                Known::Collection
+                NameKind::Collection
             }
-            _ => Known::Unsure,
+            _ => NameKind::Unsure,
         },
-        _ => Known::Unsure,
+        _ => NameKind::Unsure,
     }
 }

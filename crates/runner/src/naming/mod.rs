@@ -16,10 +16,10 @@ use crate::loops::{Mark, unmarked_column};
 use crate::prepare;
 pub(crate) use functions::add_to;
 pub(crate) use hints::module as module_hint;
-use operations::{EnginePlace, Found, Search, Wanted};
+use operations::{EnginePlace, FoundOperation, Search, Wanted};
 use oxc_allocator::Allocator;
 use phrases::Phrase;
-use stack::{Frame, StackTop};
+use stack::{StackTop, UserFrame};
 use std::cell::OnceCell;
 
 /// The first version of the guest's globals in which errors are named: journals of older ones keep the engine's words.
@@ -106,7 +106,7 @@ impl ProgramSource {
         (phrases::sentence(&wanted, &names), place)
     }
 
-    fn search(&self, wanted: &Wanted<'_>, top: &StackTop<'_>) -> Vec<Found> {
+    fn search(&self, wanted: &Wanted<'_>, top: &StackTop<'_>) -> Vec<FoundOperation> {
         let Some(frame) = top.user else { return vec![] };
         let Some(text) = self.readable() else { return vec![] };
         let allocator = Allocator::default();
@@ -147,7 +147,7 @@ impl ProgramSource {
         (Some(text), place)
     }
 
-    fn engine_place(&self, frame: Frame<'_>) -> EnginePlace {
+    fn engine_place(&self, frame: UserFrame<'_>) -> EnginePlace {
         let column = unmarked_column(&self.marks, frame.line, frame.column);
         let margin = (column == 1).then(|| self.line_bytes(frame.line)).flatten();
         EnginePlace { margin, offset: self.offset(frame.line, column) }

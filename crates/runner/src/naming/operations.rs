@@ -105,7 +105,7 @@ pub(super) struct EnginePlace {
 
 /// An operation at the place.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FoundOperation {
     /// Its name, or what is said of it.
     pub(super) text: String,
     /// The byte of the program where it begins.
@@ -113,7 +113,7 @@ pub(super) struct Found {
 }
 
 /// A function that is being walked.
-struct Body {
+struct WalkedFunction {
     /// Where it begins; `None` for the program itself.
     start: Option<u32>,
     /// The last place that was noted in it.
@@ -124,8 +124,8 @@ pub(super) struct Search<'s, 'w> {
     source: &'s str,
     place: EnginePlace,
     wanted: &'w Wanted<'w>,
-    bodies: Vec<Body>,
-    found: Vec<Found>,
+    bodies: Vec<WalkedFunction>,
+    found: Vec<FoundOperation>,
 }
 
 impl<'s, 'w> Search<'s, 'w> {
@@ -135,8 +135,8 @@ impl<'s, 'w> Search<'s, 'w> {
         program: &Program<'_>,
         place: EnginePlace,
         wanted: &'w Wanted<'w>,
-    ) -> Vec<Found> {
-        let bodies = vec![Body { start: None, noted: None }];
+    ) -> Vec<FoundOperation> {
+        let bodies = vec![WalkedFunction { start: None, noted: None }];
         let mut search = Self { source, place, wanted, bodies, found: vec![] };
         search.visit_program(program);
         search.found
@@ -167,7 +167,7 @@ impl<'s, 'w> Search<'s, 'w> {
     }
 
     fn add(&mut self, at: u32, text: impl Into<String>) {
-        self.found.push(Found { text: text.into(), at: at as usize });
+        self.found.push(FoundOperation { text: text.into(), at: at as usize });
     }
 
     fn name(&self, expression: &Expression<'_>) -> Option<String> {

@@ -7,7 +7,7 @@ pub(super) const STACK_BYTES_MAX: usize = 64 << 10;
 
 /// A frame of the program's, in the places of the text that the engine compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Frame<'s> {
+pub(super) struct UserFrame<'s> {
     /// The name of the function; `None` where the engine names none.
     pub(super) function: Option<&'s str>,
     pub(super) line: usize,
@@ -21,7 +21,7 @@ pub(super) struct StackTop<'s> {
     /// The function of the language that made it; `None` where the program's own code did.
     pub(super) native: Option<&'s str>,
     /// The innermost frame of the program; `None` if a frame of ours is further in.
-    pub(super) user: Option<Frame<'s>>,
+    pub(super) user: Option<UserFrame<'s>>,
 }
 
 impl<'s> StackTop<'s> {
@@ -43,7 +43,7 @@ impl<'s> StackTop<'s> {
 }
 
 /// The program's frames, the innermost first.
-pub(super) fn user_frames(stack: &str) -> impl Iterator<Item = Frame<'_>> {
+pub(super) fn user_frames(stack: &str) -> impl Iterator<Item = UserFrame<'_>> {
     stack.lines().filter_map(read)
 }
 
@@ -56,7 +56,7 @@ pub(super) fn written(function: Option<&str>, line: usize, column: usize) -> Str
 }
 
 /// `    at f (program.js:1:30)`, or without a function `    at program.js:1:30`.
-fn read(line: &str) -> Option<Frame<'_>> {
+fn read(line: &str) -> Option<UserFrame<'_>> {
     let line = line.trim().strip_prefix("at ")?;
     let (function, place) = match line.strip_suffix(')').and_then(|line| line.rsplit_once(" (")) {
         Some((function, place)) => (Some(function), place),
@@ -64,5 +64,5 @@ fn read(line: &str) -> Option<Frame<'_>> {
     };
     let place = place.strip_prefix(PROGRAM_FILE_NAME)?.strip_prefix(':')?;
     let (line, column) = place.split_once(':')?;
-    Some(Frame { function, line: line.parse().ok()?, column: column.parse().ok()? })
+    Some(UserFrame { function, line: line.parse().ok()?, column: column.parse().ok()? })
 }

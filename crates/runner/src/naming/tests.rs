@@ -1,6 +1,6 @@
 //! Which expressions are named, without an engine.
 
-use super::stack::{Frame, StackTop, user_frames};
+use super::stack::{StackTop, UserFrame, user_frames};
 use super::*;
 use proptest::prelude::*;
 
@@ -43,9 +43,9 @@ fn names_are_short_or_absent() {
 #[test]
 fn stacks_are_read_as_the_engine_writes_them() {
     let stack = "    at map (native)\n    at f (g (program.js:9:9) (program.js:2:3)\n    at x (airlock:prelude:1:1)\n    at program.js:4:5\n";
-    let first = Frame { function: Some("f (g (program.js:9:9)"), line: 2, column: 3 };
+    let first = UserFrame { function: Some("f (g (program.js:9:9)"), line: 2, column: 3 };
     assert_eq!(StackTop::of(stack), StackTop { native: Some("map"), user: Some(first) });
-    let second = Frame { function: None, line: 4, column: 5 };
+    let second = UserFrame { function: None, line: 4, column: 5 };
     assert_eq!(user_frames(stack).collect::<Vec<_>>(), [first, second]);
     let ours = "    at set (airlock:prelude:3:1)\n    at f (program.js:2:3)\n";
     assert_eq!(StackTop::of(ours).user, None, "an error of ours names nothing of the program's");

@@ -5,8 +5,8 @@ use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::Value;
 
-/// Comments and trailing commas are what editors allow in their settings. Anything looser is somebody's mistake, which
-/// the client would stumble over, too.
+/// Comments and trailing commas are what editors allow in their settings. Anything looser is a mistake, which the client
+/// would refuse, too.
 const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,

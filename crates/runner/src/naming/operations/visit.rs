@@ -4,7 +4,7 @@
     reason = "the syntax tree is oxc's: what is not named here notes nothing"
 )]
 
-use super::{Body, PatternKind, Search, Wanted, literal_kind};
+use super::{PatternKind, Search, WalkedFunction, Wanted, literal_kind};
 use crate::prepare::skip_trivia;
 use oxc_ast::ast::*;
 use oxc_ast_visit::{Visit, walk};
@@ -13,7 +13,7 @@ use oxc_syntax::scope::ScopeFlags;
 
 impl Search<'_, '_> {
     fn within_body(&mut self, start: u32, walk: impl FnOnce(&mut Self)) {
-        self.bodies.push(Body { start: Some(start), noted: None });
+        self.bodies.push(WalkedFunction { start: Some(start), noted: None });
         walk(self);
         self.bodies.pop();
     }
