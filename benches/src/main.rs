@@ -16,6 +16,7 @@ mod npm;
 mod repl;
 mod runner;
 mod terminals;
+mod workloads;
 
 use anyhow::{Result, bail};
 use bench::Report;
@@ -55,6 +56,11 @@ const BENCHMARKS: &[Benchmark] = &[
         run: enclave::run,
     },
     Benchmark { name: "executions", about: "beside executor 1.5.9", run: executions::run },
+    Benchmark {
+        name: "workloads",
+        about: "what users do, in the default mode",
+        run: workloads::run,
+    },
 ];
 
 /// Measures subjects beside their floors.

@@ -31,7 +31,7 @@ enum Verb {
     /// Installs what tests need from npm, once, into target/npm.
     Packages,
     /// What a reviewer would ask about; fails on what no reviewer would let pass.
-    Tidy,
+    Tidy(tidy::TidyOptions),
     /// Measures in release mode, all benchmarks or one.
     Bench {
         /// Which one; all when not given.
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().verb {
         Verb::Test => test::run(),
         Verb::Packages => packages::run().and_then(|()| python::run()),
-        Verb::Tidy => tidy::run(),
+        Verb::Tidy(options) => tidy::run(options),
         Verb::Bench { name, check } => bench::run(name.as_deref(), check),
         Verb::Soak { name, options } => soak::run(name.as_deref(), options),
         Verb::Bless { package } => bless::run(package.as_deref()),

@@ -5,7 +5,7 @@ use crate::packages;
 use crate::print::say;
 use crate::programs;
 use crate::python;
-use crate::tidy;
+use crate::tidy::{self, TidyOptions};
 use anyhow::{Result, bail};
 use std::time::{Duration, Instant};
 
@@ -50,7 +50,7 @@ fn steps() -> Vec<Step> {
             "lints",
             Cargo::new(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
         ),
-        Step { name: "tidy", run: Box::new(tidy::run) },
+        Step { name: "tidy", run: Box::new(|| tidy::run(TidyOptions::default())) },
         Step { name: "packages", run: Box::new(packages::run) },
         Step { name: "programs", run: Box::new(programs::run) },
         Step { name: "python", run: Box::new(python::run) },

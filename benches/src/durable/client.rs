@@ -80,6 +80,12 @@ impl Client {
         Ok(n_live.context("the metrics do not tell what is live")?.parse()?)
     }
 
+    /// Reads JSON.
+    pub(crate) fn get(&mut self, path: &str) -> Result<Value> {
+        let request = format!("GET {path} {}\r\n", self.head);
+        serde_json::from_slice(self.answer(&request)?).context("read an answer")
+    }
+
     /// Sends JSON and reads JSON.
     pub(crate) fn post(&mut self, path: &str, body: &Value) -> Result<Value> {
         self.post_with(path, "", body)
@@ -87,12 +93,17 @@ impl Client {
 
     /// The same with more lines in the head.
     pub(crate) fn post_with(&mut self, path: &str, more: &str, body: &Value) -> Result<Value> {
+        serde_json::from_slice(self.post_for_body(path, more, body)?).context("read an answer")
+    }
+
+    /// Sends JSON and reads a body of any type.
+    pub(crate) fn post_for_body(&mut self, path: &str, more: &str, body: &Value) -> Result<&[u8]> {
         let (body, head) = (body.to_string(), &self.head);
         let length = body.len();
         let request = format!(
             "POST {path} {head}{more}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
         );
-        serde_json::from_slice(self.answer(&request)?).context("read an answer")
+        self.answer(&request)
     }
 
     /// Sends a request and reads the body of its answer.
@@ -108,6 +119,7 @@ impl Client {
         self.stream.get_mut().write_all(request.as_bytes())?;
         let mut line = String::new();
         let mut length = None;
+        let mut is_chunked = false;
         self.stream.read_line(&mut line)?;
         let status = line.trim().to_owned();
         while !line.trim().is_empty() {
@@ -118,12 +130,35 @@ impl Client {
             {
                 length = Some(value.trim().parse::<usize>()?);
             }
+            is_chunked |= line.to_ascii_lowercase().starts_with("transfer-encoding: chunked");
+        }
+        if is_chunked {
+            self.read_chunks()?;
+            return Ok(status);
         }
         let length = length.with_context(|| format!("an answer without a length: {status:?}"))?;
         ensure!(length <= BODY_BYTES_MAX, "an answer of {length} bytes");
         self.body.resize(length, 0);
         self.stream.read_exact(&mut self.body)?;
         Ok(status)
+    }
+
+    /// Reads a body whose length is not known when it begins, such as a stream of events.
+    fn read_chunks(&mut self) -> Result<()> {
+        self.body.clear();
+        loop {
+            let mut line = String::new();
+            self.stream.read_line(&mut line)?;
+            let length = usize::from_str_radix(line.trim(), 16).context("the size of a chunk")?;
+            let from = self.body.len();
+            ensure!(from + length <= BODY_BYTES_MAX, "an answer of over {BODY_BYTES_MAX} bytes");
+            self.body.resize(from + length, 0);
+            self.stream.read_exact(&mut self.body[from..])?;
+            self.stream.read_line(&mut line)?;
+            if length == 0 {
+                return Ok(());
+            }
+        }
     }
 }
 

@@ -35,7 +35,12 @@ impl Served {
 
     /// The same with more flags.
     pub(crate) fn start_with(data_dir: &Path, more: &[&str]) -> Result<Self> {
-        let mut command = airlock()?;
+        Self::start_binary(&binary()?, data_dir, more)
+    }
+
+    /// The same with another binary, such as one built from an earlier commit.
+    pub(crate) fn start_binary(binary: &Path, data_dir: &Path, more: &[&str]) -> Result<Self> {
+        let mut command = command(binary);
         command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data_dir).args(more);
         let began = Instant::now();
         let mut child = command.spawn().context("start airlock serve")?;
@@ -131,12 +136,16 @@ pub(crate) fn load_and_leave() -> Result<Duration> {
 }
 
 /// The binary, without what the environment might tell it.
-#[expect(clippy::disallowed_methods, reason = "both callers own and await this child")]
 pub(crate) fn airlock() -> Result<Command> {
-    let mut command = Command::new(binary()?);
+    Ok(command(&binary()?))
+}
+
+#[expect(clippy::disallowed_methods, reason = "all callers own and await this child")]
+fn command(binary: &Path) -> Command {
+    let mut command = Command::new(binary);
     command.env_remove("AIRLOCK_LOG").env_remove("AIRLOCK_DATA_DIR").env_remove("AIRLOCK_TOKEN");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    Ok(command)
+    command
 }
 
 /// The binary that is measured.

@@ -5,7 +5,7 @@ pub(crate) mod echo;
 use crate::directory::directory;
 use crate::durable::client::{Client, share_out};
 use crate::durable::served::Served;
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use bench::{Contender, Plan, Report, Target};
 use echo::Echo;
 use serde_json::{Value, json};
@@ -78,10 +78,30 @@ fn call_echo(client: &mut Client) -> Result<()> {
     Ok(())
 }
 
+/// The same by a client that wants to hear of progress, as most do; nothing is reported of a program this short.
+pub(crate) fn execute_with_progress(client: &mut Client) -> Result<()> {
+    let params = json!({
+        "name": "execute",
+        "arguments": { "code": "return 1" },
+        "_meta": { "progressToken": 1 },
+    });
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    let body = String::from_utf8_lossy(client.post_for_body("/mcp", HEAD, &message)?).into_owned();
+    // JSON, or a stream whose last event holds it.
+    let answer = body.lines().rev().find_map(|line| {
+        let data = line.strip_prefix("data:").unwrap_or(line);
+        serde_json::from_str::<Value>(data.trim()).ok().filter(|message| message["id"] == 1)
+    });
+    let result = answer.with_context(|| format!("no answer: {body}"))?["result"].take();
+    ensure!(result["structuredContent"]["result"] == 1, "one is not one: {result}");
+    Ok(())
+}
+
+const HEAD: &str =
+    "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-11-25\r\n";
+
 fn call(client: &mut Client, tool: &str, args: &Value) -> Result<Value> {
     let params = json!({ "name": tool, "arguments": args });
     let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
-    let head =
-        "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-11-25\r\n";
-    Ok(client.post_with("/mcp", head, &message)?["result"].take())
+    Ok(client.post_with("/mcp", HEAD, &message)?["result"].take())
 }

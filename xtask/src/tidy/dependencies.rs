@@ -1,7 +1,7 @@
 //! How much we depend on, and which crate may know what.
 
 use super::Finding;
-use super::tree::File;
+use super::tree::SourceFile;
 use crate::cargo::Cargo;
 use anyhow::Result;
 
@@ -18,7 +18,7 @@ const UNKNOWN_TO: [(&str, &[&str]); 4] = [
 ];
 
 /// All questions about dependencies.
-pub(super) fn check(files: &[File]) -> Result<Vec<Finding>> {
+pub(super) fn check(files: &[SourceFile]) -> Result<Vec<Finding>> {
     let lock = files.iter().find(|file| file.path == "Cargo.lock");
     let mut findings: Vec<_> = lock.and_then(|lock| budget(&lock.text)).into_iter().collect();
     for (package, unknown) in UNKNOWN_TO {

@@ -1,7 +1,7 @@
 //! The map against the land: what the documents name must exist.
 
 use super::Finding;
-use super::tree::File;
+use super::tree::SourceFile;
 
 /// The map of the repository.
 const MAP: &str = "ARCHITECTURE.md";
@@ -9,7 +9,7 @@ const MAP: &str = "ARCHITECTURE.md";
 const MAP_LINES_MAX: usize = 150;
 
 /// All questions about one document. `exists` answers for paths from the root.
-pub(super) fn check(file: &File, exists: &dyn Fn(&str) -> bool) -> Vec<Finding> {
+pub(super) fn check(file: &SourceFile, exists: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     if !file.path.ends_with(".md") {
         return vec![];
     }
@@ -25,7 +25,7 @@ pub(super) fn check(file: &File, exists: &dyn Fn(&str) -> bool) -> Vec<Finding> 
     findings
 }
 
-fn missing_paths(file: &File, exists: &dyn Fn(&str) -> bool) -> Vec<Finding> {
+fn missing_paths(file: &SourceFile, exists: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     let mut findings = vec![];
     for (line_idx, line) in file.text.lines().enumerate() {
         // Every second piece between backticks is quoted.
@@ -46,7 +46,7 @@ fn is_path(text: &str) -> bool {
     text.chars().all(plain) && !text.starts_with('/') && (text.contains('/') || is_file)
 }
 
-fn broken_links(file: &File, exists: &dyn Fn(&str) -> bool) -> Vec<Finding> {
+fn broken_links(file: &SourceFile, exists: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut findings = vec![];
     for (line_idx, line) in file.text.lines().enumerate() {
@@ -82,7 +82,7 @@ mod tests {
 
     #[track_caller]
     fn check_at(path: &str, text: &str, expected: &[&str]) {
-        let file = File { path: path.to_owned(), text: text.to_owned() };
+        let file = SourceFile { path: path.to_owned(), text: text.to_owned() };
         let exists =
             |path: &str| ["crates/store/", "README.md", "docs/glossary.md"].contains(&path);
         let shown: Vec<_> = check(&file, &exists).iter().map(ToString::to_string).collect();

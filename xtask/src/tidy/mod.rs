@@ -1,12 +1,17 @@
-//! What a reviewer would ask, asked by a program. It informs; on a few points it insists.
+//! Checks that a reviewer would otherwise make by hand. Most findings only inform; errors fail the run.
 
 mod dependencies;
 mod map;
+mod names;
+mod prose;
 mod rules;
 mod rust_text;
+mod sample;
 mod tree;
 mod words;
 
+use self::names::NameIndex;
+use self::prose::ProseIndex;
 use crate::cargo::root;
 use crate::print::say;
 use anyhow::{Result, bail};
@@ -50,8 +55,22 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Looks at the whole tree and prints what it finds; fails where it insists.
-pub(crate) fn run() -> Result<()> {
+/// What `tidy` prints besides its findings.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct TidyOptions {
+    /// Also prints fifty names and fifty comments, drawn with a fixed seed, for a person to judge.
+    #[arg(long)]
+    sample: bool,
+    /// Also checks the names of types and functions.
+    #[arg(long)]
+    names: bool,
+    /// Also prints where the idioms are that the figures count.
+    #[arg(long)]
+    idioms: bool,
+}
+
+/// Checks the whole tree and prints the findings; fails if one of them is an error.
+pub(crate) fn run(options: TidyOptions) -> Result<()> {
     let root = root();
     let files = tree::read(&root)?;
     let mut findings = vec![];
@@ -63,11 +82,19 @@ pub(crate) fn run() -> Result<()> {
         findings.append(&mut map::check(file, &|path| root.join(path).exists()));
     }
     findings.append(&mut dependencies::check(&files)?);
+    let names = NameIndex::new(&files);
+    if options.names {
+        findings.append(&mut names.check());
+    }
+    let prose = ProseIndex::new(&files);
+    print_samples(options, &names, &prose);
     // What does not land comes last, next to the prompt.
     findings.sort_by_key(|finding| finding.weight);
     for finding in &findings {
         say(&finding.to_string());
     }
+    say(&names.summary());
+    prose.summary().iter().for_each(|line| say(line));
     let n_insisted = findings.iter().filter(|finding| finding.weight == Weight::Insist).count();
     let n_informed = findings.len() - n_insisted;
     say(&format!("tidy: {} files, {n_informed} to look at, {n_insisted} errors", files.len()));
@@ -75,4 +102,13 @@ pub(crate) fn run() -> Result<()> {
         bail!("tidy found {n_insisted} errors");
     }
     Ok(())
+}
+
+fn print_samples(options: TidyOptions, names: &NameIndex, prose: &ProseIndex) {
+    if options.sample {
+        names.sample().iter().chain(&prose.sample()).for_each(|item| say(item));
+    }
+    if options.idioms {
+        prose.places().for_each(|place| say(place));
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::Finding;
 use super::rust_text::{RustText, words};
-use super::tree::File;
+use super::tree::SourceFile;
 
 /// A file of this size is asked what its second topic is.
 const FILE_LINES_ASKED: usize = 500;
@@ -32,7 +32,7 @@ const BORDERS: [&str; 3] = ["crates/lifecycle/", "crates/protocols/", "crates/to
 const BORDER_FILES: [&str; 4] = ["/wire.rs", "/config.rs", "/rows.rs", "/row.rs"];
 
 /// All questions about one file.
-pub(super) fn check(file: &File) -> Vec<Finding> {
+pub(super) fn check(file: &SourceFile) -> Vec<Finding> {
     let rust = RustText::new(&file.text);
     let mut findings = vec![];
     findings.extend(length(file, &rust));
@@ -45,7 +45,7 @@ pub(super) fn check(file: &File) -> Vec<Finding> {
     findings
 }
 
-fn length(file: &File, rust: &RustText) -> Option<Finding> {
+fn length(file: &SourceFile, rust: &RustText) -> Option<Finding> {
     let n_lines = rust.n_production_lines();
     if is_test(&file.path) || n_lines <= FILE_LINES_ASKED {
         return None;
@@ -59,7 +59,7 @@ fn length(file: &File, rust: &RustText) -> Option<Finding> {
     })
 }
 
-fn functions(file: &File, rust: &RustText) -> Vec<Finding> {
+fn functions(file: &SourceFile, rust: &RustText) -> Vec<Finding> {
     let long = rust.functions().into_iter().filter(|f| f.n_lines > FUNCTION_LINES_MAX);
     long.map(|function| {
         let what = format!(
@@ -71,7 +71,7 @@ fn functions(file: &File, rust: &RustText) -> Vec<Finding> {
     .collect()
 }
 
-fn put_off(file: &File, rust: &RustText) -> Vec<Finding> {
+fn put_off(file: &SourceFile, rust: &RustText) -> Vec<Finding> {
     let mut findings = vec![];
     for (line, text) in rust.lines() {
         for word in PUT_OFF.iter().filter(|word| text.contains(**word)) {
@@ -81,7 +81,7 @@ fn put_off(file: &File, rust: &RustText) -> Vec<Finding> {
     findings
 }
 
-fn impure(file: &File, rust: &RustText) -> Vec<Finding> {
+fn impure(file: &SourceFile, rust: &RustText) -> Vec<Finding> {
     if !PURE.iter().any(|folder| file.path.starts_with(folder)) {
         return vec![];
     }
@@ -95,7 +95,7 @@ fn impure(file: &File, rust: &RustText) -> Vec<Finding> {
     findings
 }
 
-fn serde(file: &File, rust: &RustText) -> Option<Finding> {
+fn serde(file: &SourceFile, rust: &RustText) -> Option<Finding> {
     let is_border = BORDERS.iter().any(|folder| file.path.starts_with(folder))
         || BORDER_FILES.iter().any(|name| file.path.ends_with(name));
     if is_border || is_test(&file.path) {
@@ -115,7 +115,7 @@ fn serde(file: &File, rust: &RustText) -> Option<Finding> {
     Some(Finding::inform(place(file, *first), what))
 }
 
-fn senders(file: &File, rust: &RustText) -> Vec<Finding> {
+fn senders(file: &SourceFile, rust: &RustText) -> Vec<Finding> {
     let is_shown = |text: &str| {
         let public = text.find("pub ");
         public.is_some_and(|at| text[at..].contains("Sender<"))
@@ -128,7 +128,7 @@ fn senders(file: &File, rust: &RustText) -> Vec<Finding> {
         .collect()
 }
 
-fn wildcards(file: &File, rust: &RustText) -> Vec<Finding> {
+fn wildcards(file: &SourceFile, rust: &RustText) -> Vec<Finding> {
     if !file.path.ends_with("outbound.rs") {
         return vec![];
     }
@@ -150,7 +150,7 @@ fn is_test(path: &str) -> bool {
     path.starts_with("tests/") || path.contains("/tests/") || path.ends_with("/tests.rs")
 }
 
-fn place(file: &File, line: usize) -> String {
+fn place(file: &SourceFile, line: usize) -> String {
     format!("{}:{line}", file.path)
 }
 
@@ -160,7 +160,7 @@ mod tests {
 
     #[track_caller]
     fn check_at(path: &str, text: &str, expected: &[&str]) {
-        let file = File { path: path.to_owned(), text: text.to_owned() };
+        let file = SourceFile { path: path.to_owned(), text: text.to_owned() };
         let shown: Vec<_> = check(&file).iter().map(ToString::to_string).collect();
         assert_eq!(shown, expected);
     }

@@ -63,9 +63,43 @@ impl RustText {
         words(&self.masked, "fn").filter_map(|at| self.function(at)).collect()
     }
 
+    /// Every type that is defined outside tests: struct, enum, union, trait, or alias at the top of its file.
+    pub(super) fn type_definitions(&self) -> Vec<(usize, String)> {
+        let definition = |(line, text): (usize, &str)| Some((line, type_name(text)?));
+        self.production().filter_map(definition).collect()
+    }
+
+    /// Every function that is named outside tests and outside of implementations of traits, whose names are the trait's.
+    pub(super) fn function_definitions(&self) -> Vec<(usize, String)> {
+        let implementations = self.trait_implementations();
+        let is_own = |at: &usize| {
+            !self.is_test(*at) && !implementations.iter().any(|range| range.contains(at))
+        };
+        let definition = |at: usize| {
+            let name = first_word(self.masked[at + 2..].trim_start());
+            (!name.is_empty()).then(|| (self.line(at), name))
+        };
+        words(&self.masked, "fn").filter(is_own).filter_map(definition).collect()
+    }
+
+    /// The bodies of `impl Trait for Type`.
+    fn trait_implementations(&self) -> Vec<Range<usize>> {
+        let of_trait = |at: usize| {
+            let body = body(&self.masked, at)?;
+            let header = &self.masked[at..body.start];
+            let header = header.split(" where").next().unwrap_or(header);
+            let names_trait = words(header, "for").any(|at| !header[at + 3..].starts_with('<'));
+            names_trait.then_some(body)
+        };
+        let begins_item = |at: &usize| {
+            let line = self.masked[..*at].rsplit('\n').next().unwrap_or_default().trim();
+            line.is_empty() || line == "unsafe"
+        };
+        words(&self.masked, "impl").filter(begins_item).filter_map(of_trait).collect()
+    }
+
     fn function(&self, at: usize) -> Option<Function> {
-        let rest = self.masked[at + 2..].trim_start();
-        let name: String = rest.chars().take_while(|c| is_word(*c)).collect();
+        let name = first_word(self.masked[at + 2..].trim_start());
         if name.is_empty() {
             return None; // a function pointer's type
         }
@@ -92,6 +126,31 @@ pub(super) fn words<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = us
         let after = text[at + word.len()..].chars().next();
         !before.is_some_and(is_word) && !after.is_some_and(is_word)
     })
+}
+
+fn first_word(text: &str) -> String {
+    text.chars().take_while(|c| is_word(*c)).collect()
+}
+
+/// The name of the type that a line defines.
+fn type_name(line: &str) -> Option<String> {
+    let item = without_visibility(line.trim_start());
+    let item = item.strip_prefix("unsafe ").unwrap_or(item);
+    let is_alias = item.starts_with("type ");
+    if is_alias && line.starts_with(char::is_whitespace) {
+        return None; // of an implementation or a trait
+    }
+    let kinds = ["struct ", "enum ", "union ", "trait ", "type "];
+    let name = first_word(kinds.iter().find_map(|kind| item.strip_prefix(kind))?);
+    name.starts_with(char::is_uppercase).then_some(name)
+}
+
+fn without_visibility(item: &str) -> &str {
+    let Some(rest) = item.strip_prefix("pub") else { return item };
+    match rest.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
+        Some((_, rest)) => rest.trim_start(),
+        None => rest.trim_start(),
+    }
 }
 
 fn is_word(c: char) -> bool {
@@ -286,6 +345,24 @@ mod tests {
     fn derives_are_found_across_lines() {
         let rust = RustText::new("#[derive(\n    Debug,\n    Serialize,\n)]\nstruct A;\n");
         assert_eq!(rust.derives(), [(1, "\n    Debug,\n    Serialize,\n")]);
+    }
+
+    #[test]
+    fn definitions_of_types_are_found_with_any_visibility() {
+        let text = "pub(crate) struct A;\nenum B {}\npub trait C {\n    type D;\n}\ntype E = u8;\n\
+                    impl C for A {\n    type D = u8;\n}\n#[cfg(test)]\nmod tests {\n    struct F;\n}\n";
+        let names: Vec<_> = RustText::new(text).type_definitions();
+        let names: Vec<_> = names.iter().map(|(line, name)| (*line, name.as_str())).collect();
+        assert_eq!(names, [(1, "A"), (2, "B"), (3, "C"), (6, "E")]);
+    }
+
+    #[test]
+    fn functions_of_implemented_traits_are_not_ours_to_name() {
+        let text = "impl<T> From<T> for A\nwhere\n    T: Into<u8>,\n{\n    fn from(t: T) -> Self {}\n}\n\
+                    impl<F: for<'a> Fn(&'a u8)> B<F> {\n    fn call(&self) {}\n}\nfn free(f: fn(u8)) {}\n";
+        let names = RustText::new(text).function_definitions();
+        let names: Vec<_> = names.iter().map(|(line, name)| (*line, name.as_str())).collect();
+        assert_eq!(names, [(8, "call"), (10, "free")]);
     }
 
     #[test]

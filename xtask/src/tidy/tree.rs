@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// A text file.
 #[derive(Debug, Clone)]
-pub(super) struct File {
+pub(super) struct SourceFile {
     /// From the root, with forward slashes.
     pub(super) path: String,
     pub(super) text: String,
@@ -19,7 +19,7 @@ const FOREIGN: [&str; 3] = [".git", "target", "node_modules"];
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Every text file below `root`, by path.
-pub(super) fn read(root: &Path) -> Result<Vec<File>> {
+pub(super) fn read(root: &Path) -> Result<Vec<SourceFile>> {
     let mut files = vec![];
     let mut folders = vec![root.to_path_buf()];
     while let Some(folder) = folders.pop() {
@@ -41,7 +41,7 @@ pub(super) fn read(root: &Path) -> Result<Vec<File>> {
 }
 
 /// A file, unless it is not text or has just gone.
-fn read_text(root: &Path, path: &Path) -> Result<Option<File>> {
+fn read_text(root: &Path, path: &Path) -> Result<Option<SourceFile>> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
         Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -50,7 +50,7 @@ fn read_text(root: &Path, path: &Path) -> Result<Option<File>> {
     let Ok(text) = String::from_utf8(bytes) else { return Ok(None) };
     let from_root = path.strip_prefix(root).expect("the walk stays below the root");
     let path = from_root.to_string_lossy().replace('\\', "/");
-    Ok(Some(File { path, text }))
+    Ok(Some(SourceFile { path, text }))
 }
 
 #[cfg(test)]

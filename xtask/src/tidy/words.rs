@@ -2,7 +2,7 @@
 
 use super::Finding;
 use super::rust_text::words;
-use super::tree::File;
+use super::tree::SourceFile;
 
 /// Notes of the moment: what is left to do belongs in an issue, what was done in a commit.
 const UNFINISHED: [&str; 5] = ["FIXME", "XXX", "HACK", "WIP", "TODO"];
@@ -25,7 +25,7 @@ const CLDR_DATA: &str = "crates/intl/data/patterns.txt";
 const HERE: &str = "xtask/src/tidy/words.rs";
 
 /// All questions about the words of one file and of its path.
-pub(super) fn check(file: &File) -> Vec<Finding> {
+pub(super) fn check(file: &SourceFile) -> Vec<Finding> {
     let mut findings = vec![];
     findings.extend(empty_name(file));
     if file.path == HERE || file.path == CLDR_DATA {
@@ -42,7 +42,7 @@ pub(super) fn check(file: &File) -> Vec<Finding> {
     findings
 }
 
-fn empty_name(file: &File) -> Option<Finding> {
+fn empty_name(file: &SourceFile) -> Option<Finding> {
     let path = file.path.strip_suffix(".rs")?;
     let path = path.strip_prefix(TYPED_NAMES).unwrap_or(path);
     let name = path.split('/').find(|name| EMPTY_NAMES.contains(name))?;
@@ -55,7 +55,7 @@ mod tests {
 
     #[track_caller]
     fn check_at(path: &str, text: &str, expected: &[&str]) {
-        let file = File { path: path.to_owned(), text: text.to_owned() };
+        let file = SourceFile { path: path.to_owned(), text: text.to_owned() };
         let shown: Vec<_> = check(&file).iter().map(ToString::to_string).collect();
         assert_eq!(shown, expected);
     }
