@@ -7,6 +7,7 @@ use super::tree::SourceFile;
 const IDIOMS: [&str; 24] = [
     "whoever",
     "whatever",
+    "stands",
     "somebody",
     "nobody",
     "whose turn",
@@ -24,7 +25,6 @@ const IDIOMS: [&str; 24] = [
     "a name of its own",
     "of their own accord",
     "in one breath",
-    "stands still",
     "who comes back",
     "this room",
     "rooms",
