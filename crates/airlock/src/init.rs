@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(names, ["files", "hello", "petstore", "remote", "shop"]);
         let notify = all.notify.unwrap();
         assert_eq!((notify.command.len(), notify.webhook.is_some()), (3, true));
-        assert_eq!(all.connections["petstore"]["main"].kind(), "bearer");
+        assert_eq!(all.connections["petstore"]["main"].template_name(), "bearer");
     }
 
     #[test]

@@ -4,8 +4,8 @@ use crate::reach::Reach;
 use crate::{Exit, config_files, input, print};
 use anyhow::Context as _;
 use client::{Error, HttpClient};
+use credentials::{BACKUP_BYTES_MAX, KeyPlace, Vault};
 use serde_json::{Value, json};
-use sources::vault::{KeyPlace, Vault};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -15,7 +15,7 @@ use store::sqlite::SqliteStore;
 
 /// Longest passphrase, and largest export that is read.
 const PASSPHRASE_BYTES_MAX: u64 = 4_096;
-const EXPORT_BYTES_MAX: u64 = sources::vault::BACKUP_BYTES_MAX as u64;
+const EXPORT_BYTES_MAX: u64 = BACKUP_BYTES_MAX as u64;
 
 /// Shows, rotates, exports and imports the vault: where the secrets of connections are kept.
 ///

@@ -8,14 +8,17 @@
 
 mod support;
 
+use credentials::{
+    CallbackOutcome, ConnectionConfig, CredentialOffer, FlowStart, KeyPlace, OAuthConfig,
+    OAuthFlow, Vault,
+};
 use engine::{Clock, ManualClock};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use lifecycle::{Limits, Timestamp};
 use serde_json::{Value, json};
-use sources::config::{Connection, OAuth, Source};
-use sources::vault::{KeyPlace, Vault};
-use sources::{Begun, Offer, Returned, Setup, Sources};
+use sources::config::Source;
+use sources::{Setup, Sources};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -153,12 +156,12 @@ async fn place(network: &Arc<dyn Network>, clock: Clock) -> Place {
 
 impl Place {
     /// Adds a source on the internet, described at `/<slug>/openapi.json`, with a connection that gets tokens.
-    async fn add(&self, slug: &str, port: u16, oauth: OAuth) {
+    async fn add(&self, slug: &str, port: u16, oauth: OAuthConfig) {
         let url = format!("http://api.example.test:{port}/{slug}/openapi.json");
         let spec = Source { kind: Some("openapi".into()), url: Some(url), ..Source::default() };
         let slug = Slug::parse(slug).unwrap();
         self.sources.add(&slug, spec, false).await.unwrap();
-        let connection = Connection { oauth: Some(oauth), ..Connection::default() };
+        let connection = ConnectionConfig { oauth: Some(oauth), ..ConnectionConfig::default() };
         self.sources.connect(&slug, "main", connection).await.unwrap();
     }
 
@@ -178,10 +181,10 @@ fn description(server: &str, schemes: Value) -> Value {
         "components": { "securitySchemes": schemes }, "paths": { "/things": { "get": operation } } })
 }
 
-fn machine() -> OAuth {
+fn machine() -> OAuthConfig {
     let text = |text: &str| Some(text.to_owned());
-    let mut oauth = OAuth { client_id: text("machine"), ..OAuth::default() };
-    oauth.flow = Some(sources::config::Flow::ClientCredentials);
+    let mut oauth = OAuthConfig { client_id: text("machine"), ..OAuthConfig::default() };
+    oauth.flow = Some(OAuthFlow::ClientCredentials);
     oauth
 }
 
@@ -221,13 +224,13 @@ impl World {
     }
 
     /// A source on the internet whose calls go to `server`.
-    async fn add(&self, slug: &str, server: &str, schemes: Value, oauth: OAuth) {
+    async fn add(&self, slug: &str, server: &str, schemes: Value, oauth: OAuthConfig) {
         self.public.says(&format!("/{slug}/openapi.json"), description(server, schemes));
         self.place.add(slug, self.public.port, oauth).await;
     }
 
     /// The same, guarded by `issuer` as it says itself.
-    async fn guarded(&self, slug: &str, issuer: &str, oauth: OAuth) {
+    async fn guarded(&self, slug: &str, issuer: &str, oauth: OAuthConfig) {
         let server = format!("{}/{slug}", self.api);
         let about = json!({ "resource": server, "authorization_servers": [issuer] });
         self.public.says(&format!("/.well-known/oauth-protected-resource/{slug}"), about);
@@ -256,7 +259,7 @@ impl World {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_words_of_a_source_are_read_before_anybody_searches() {
     let world = World::new().await;
-    world.add("things", &world.api, json!({}), OAuth::default()).await;
+    world.add("things", &world.api, json!({}), OAuthConfig::default()).await;
     let catalogue = world.place.house.engine.catalogue();
     let indexed = async {
         while !catalogue.snapshot().is_indexed("things") {
@@ -276,7 +279,7 @@ async fn nothing_that_a_public_source_or_server_publishes_leads_inside() {
     for (n, at) in inside(world.public.port).iter().enumerate() {
         // The authorization server itself.
         let slug = format!("issuer{n}");
-        world.guarded(&slug, at, OAuth::default()).await;
+        world.guarded(&slug, at, OAuthConfig::default()).await;
         world.fails(&slug, "oauth_discovery_failed", at).await;
 
         // What a public one says about itself: where tokens are, and where one introduces oneself.
@@ -286,7 +289,8 @@ async fn nothing_that_a_public_source_or_server_publishes_leads_inside() {
         world.public.says(&format!("/.well-known/oauth-authorization-server/{slug}"), about);
         world.guarded(&slug, &issuer, machine()).await;
         world.fails(&slug, "oauth_refresh_failed", at).await;
-        let anybody = Connection { oauth: Some(OAuth::default()), ..Connection::default() };
+        let anybody =
+            ConnectionConfig { oauth: Some(OAuthConfig::default()), ..ConnectionConfig::default() };
         let sources = &world.place.sources;
         let slug = Slug::parse(&slug).unwrap();
         sources.connect(&slug, "main", anybody).await.unwrap();
@@ -298,7 +302,7 @@ async fn nothing_that_a_public_source_or_server_publishes_leads_inside() {
         for path in [format!("/.well-known/oauth-protected-resource/{slug}"), format!("/{slug}")] {
             world.public.leads(&path, &format!("{at}/about"));
         }
-        world.add(&slug, &format!("{}/{slug}", world.api), json!({}), OAuth::default()).await;
+        world.add(&slug, &format!("{}/{slug}", world.api), json!({}), OAuthConfig::default()).await;
         world.fails(&slug, "oauth_discovery_failed", at).await;
     }
     world.nobody_came().await;
@@ -323,10 +327,10 @@ async fn nothing_that_a_public_description_names_leads_inside() {
 
         // Where calls go: neither they, nor a look at their health, nor at who guards them.
         let slug = format!("server{n}");
-        world.add(&slug, at, json!({}), OAuth::default()).await;
+        world.add(&slug, at, json!({}), OAuthConfig::default()).await;
         world.fails(&slug, "oauth_discovery_failed", at).await;
         let (slug, sources) = (Slug::parse(&slug).unwrap(), &world.place.sources);
-        sources.connect(&slug, "main", Connection::default()).await.unwrap();
+        sources.connect(&slug, "main", ConnectionConfig::default()).await.unwrap();
         let health = sources.health(&slug, "org", "main").await.unwrap();
         assert!(!health.is_healthy, "{at}: {health:?}");
         world.fails(slug.as_str(), "upstream_", at).await;
@@ -370,46 +374,54 @@ async fn whoever_comes_too_late_is_not_expected_any_more() {
     let (sources, slug) = (&place.sources, Slug::parse("things").unwrap());
     let text = Some(description("http://127.0.0.1:1", json!({})).to_string());
     sources.add(&slug, Source { text, ..Source::default() }, false).await.unwrap();
-    let offer = Offer { template: Some("bearer".into()), is_handed_off: true, ..Offer::default() };
+    let offer = CredentialOffer {
+        template: Some("bearer".into()),
+        is_handed_off: true,
+        ..CredentialOffer::default()
+    };
     let made = sources.offered(&slug, offer).unwrap();
     sources.connect(&slug, "main", made).await.unwrap();
 
     let state = |url: &str| url.split_once('#').unwrap().1.to_owned();
     let url = sources.hand_off(&slug, "org", "main").await.unwrap();
     clock.advance(VISIT - Duration::from_millis(1));
-    assert!(sources.handed_off(&state(&url)).await.unwrap().is_some(), "the last moment");
+    assert!(sources.handoff_form(&state(&url)).await.unwrap().is_some(), "the last moment");
     clock.advance(Duration::from_millis(1));
     let entered = || [("value".to_owned(), "a late secret".to_owned())].into();
-    assert_eq!(sources.handed_off(&state(&url)).await.unwrap(), None);
-    assert!(!sources.enter(&state(&url), entered()).await.unwrap());
+    assert_eq!(sources.handoff_form(&state(&url)).await.unwrap(), None);
+    assert!(!sources.enter_secret(&state(&url), entered()).await.unwrap());
     let again = sources.hand_off(&slug, "org", "main").await.unwrap();
     assert_ne!(again, url, "a new link is asked for");
     let too_long = [("value".to_owned(), "q".repeat((64 << 10) + 1))].into();
-    let refused = sources.enter(&state(&again), too_long).await.unwrap_err();
+    let refused = sources.enter_secret(&state(&again), too_long).await.unwrap_err();
     assert!(refused.to_string().contains("65536 bytes at most"), "{refused}");
-    assert!(sources.enter(&state(&again), entered()).await.unwrap(), "which uses nothing up");
-    assert!(!sources.enter(&state(&again), entered()).await.unwrap(), "and is good once");
+    assert!(sources.enter_secret(&state(&again), entered()).await.unwrap(), "which uses nothing up");
+    assert!(!sources.enter_secret(&state(&again), entered()).await.unwrap(), "and is good once");
 
-    let oauth = OAuth {
+    let oauth = OAuthConfig {
         authorization_url: Some("http://127.0.0.1:1/agree".into()),
         token_url: Some("http://127.0.0.1:1/token".into()),
         client_id: Some("us".into()),
-        ..OAuth::default()
+        ..OAuthConfig::default()
     };
-    let connection = Connection { oauth: Some(oauth), ..Connection::default() };
+    let connection = ConnectionConfig { oauth: Some(oauth), ..ConnectionConfig::default() };
     sources.connect(&slug, "login", connection).await.unwrap();
     let begin = async || {
         let begun = sources.authorize(&slug, "org", "login").await.unwrap();
-        let Begun::Visit { state: found, .. } = begun else { panic!("{begun:?}") };
+        let FlowStart::Visit { state: found, .. } = begun else { panic!("{begun:?}") };
         vec![("state".to_owned(), found), ("error".to_owned(), "access_denied".to_owned())]
     };
     let late = begin().await;
     clock.advance(VISIT);
-    assert_eq!(sources.returned(&late).await.unwrap(), Returned::Unknown);
+    assert_eq!(sources.complete_callback(&late).await.unwrap(), CallbackOutcome::Unknown);
     let in_time = begin().await;
     assert_ne!(in_time, late);
-    assert_eq!(sources.returned(&in_time).await.unwrap(), Returned::Declined);
-    assert_eq!(sources.returned(&in_time).await.unwrap(), Returned::Unknown, "once");
+    assert_eq!(sources.complete_callback(&in_time).await.unwrap(), CallbackOutcome::Declined);
+    assert_eq!(
+        sources.complete_callback(&in_time).await.unwrap(),
+        CallbackOutcome::Unknown,
+        "once"
+    );
     place.sources.shutdown().await;
     place.house.close().await;
 }

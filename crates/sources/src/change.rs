@@ -1,15 +1,16 @@
 //! What administrators change about a source and its connections while it is there.
 
-use crate::config::{Connection, Source};
-use crate::known::{ConnectionView, view};
-use crate::{SourceError, Sources, kept};
+use crate::config::Source;
+use crate::source_state::{ConnectionView, view};
+use crate::{SourceError, Sources, records};
+use credentials::ConnectionConfig;
 use tools::{Change, Credential, Slug};
 
 impl Sources {
     /// What is written about a source, and whether it stands in a file.
     pub async fn spec(&self, slug: &Slug) -> Result<(Source, bool), SourceError> {
-        let known = self.0.known.lock().await;
-        let entry = known.get(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;
+        let states = self.0.states.lock().await;
+        let entry = states.get(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;
         Ok((entry.spec.clone(), entry.is_configured))
     }
 
@@ -26,9 +27,9 @@ impl Sources {
             true => None,
             false => Some(self.open(slug, &spec, &Credential::none()).await?),
         };
-        let mut known = self.0.known.lock().await;
-        let entry = known.get_mut(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;
-        kept::put_source(&*self.0.setup.records, slug.as_str(), &spec).await?;
+        let mut states = self.0.states.lock().await;
+        let entry = states.get_mut(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;
+        records::put_source(&*self.0.setup.records, slug.as_str(), &spec).await?;
         let (title, description) = words(&spec);
         entry.spec = spec;
         let Some(opened) = opened else {
@@ -44,10 +45,15 @@ impl Sources {
     }
 
     /// One connection, with what it proves: for whoever changes a part of it.
-    pub async fn connection(&self, slug: &Slug, owner: &str, name: &str) -> Option<Connection> {
-        let known = self.0.known.lock().await;
+    pub async fn connection(
+        &self,
+        slug: &Slug,
+        owner: &str,
+        name: &str,
+    ) -> Option<ConnectionConfig> {
+        let states = self.0.states.lock().await;
         let place = (owner.to_owned(), name.to_owned());
-        let (connection, _) = known.get(slug)?.connections.get(&place)?;
+        let (connection, _) = states.get(slug)?.connections.get(&place)?;
         Some(connection.clone())
     }
 

@@ -1,17 +1,16 @@
 //! The format of `airlock.toml`, which is also how added sources and connections are kept.
 
-mod connection;
 mod network;
 mod processes;
 mod quotas;
 mod repl;
 
-pub use connection::{Basic, Connection, Flow, OAuth, Text, Words};
 pub use network::{ListenerLimits, Network};
 pub use processes::{ProcessNetwork, ProcessRun, ProcessSandbox, Processes, RETENTION_SECONDS_MAX};
 pub use quotas::{CallerQuotas, Quotas};
 pub use repl::{Repl, ReplCommand, ReplCommands, ReplDeed, WrittenCommand};
 
+use credentials::{ConnectionConfig, SecretText};
 use lifecycle::{Action, Pattern, ToolPath};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -47,7 +46,7 @@ pub struct File {
     /// By name.
     pub sources: BTreeMap<String, Source>,
     /// By source, then by name.
-    pub connections: BTreeMap<String, BTreeMap<String, Connection>>,
+    pub connections: BTreeMap<String, BTreeMap<String, ConnectionConfig>>,
     /// What enclave's programs find.
     pub enclave: Enclave,
     /// Who may call what; the first match counts.
@@ -94,7 +93,7 @@ pub struct Webhook {
     /// Where.
     pub url: String,
     /// What notices are signed with.
-    pub secret: Text,
+    pub secret: SecretText,
 }
 
 impl Webhook {
@@ -415,6 +414,29 @@ mod tests {
         );
         let why = File::parse("[[policies]]\npattern = 'a'\naction = 'aprove'\n").unwrap_err();
         assert!(why.contains("line 3") && why.contains("aprove"), "{why}");
+    }
+
+    #[test]
+    fn a_file_says_where_secrets_are_in_tables_and_in_words() {
+        let text = "[connections.a.one]\nbearer = 'env:TOKEN'\n\
+                    [connections.a.two]\nheaders = { 'x-key' = { cmd = ['op', 'read', 'op://a b/c'] } }\n\
+                    [connections.a.three]\ntemplate = 'apikey-0'\nvalues = { value = 'cmd:pass show key' }\n\
+                    [connections.a.four]\noauth = { flow = 'device', scopes = ['read'] }\n";
+        let connections = File::parse(text).unwrap().connections.remove("a").unwrap();
+        assert_eq!(connections["one"].bearer, Some(SecretText::Env { env: "TOKEN".into() }));
+        let SecretText::Cmd { cmd } = &connections["two"].headers["x-key"] else { panic!() };
+        assert_eq!(cmd.argv(), ["op", "read", "op://a b/c"]);
+        let SecretText::Cmd { cmd } = &connections["three"].values["value"] else { panic!() };
+        assert_eq!(cmd.argv(), ["pass", "show", "key"]);
+        let kinds = ["one", "two", "three", "four"]
+            .map(|name| connections[name].template_name().to_owned());
+        assert_eq!(kinds, ["bearer", "header", "apikey-0", "oauth"]);
+        let twice = "[connections.a.b]\nbearer = 'x'\noauth = {}\n";
+        let why = File::parse(twice).unwrap_err();
+        assert_eq!(
+            why,
+            "connections.a.b: a connection has one of bearer, basic, template and oauth"
+        );
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! A source gets one more credential, or another in place of one: nothing is let go before the new one holds.
 
-use crate::config::Connection;
-use crate::known::{ConnectionView, view};
-use crate::{SourceError, Sources, kept};
+use crate::source_state::{ConnectionView, view};
+use crate::{SourceError, Sources};
+use credentials::{ConnectionConfig, records};
 use tools::{ConnectionName, Slug};
 
 /// Connections of one source: people have a handful, and each has every tool of its source.
@@ -12,7 +12,7 @@ const CONNECTIONS_MAX: usize = 100;
 struct Replaced {
     owner: String,
     name: String,
-    before: Option<Connection>,
+    before: Option<ConnectionConfig>,
 }
 
 impl Sources {
@@ -21,7 +21,7 @@ impl Sources {
         &self,
         slug: &Slug,
         name: &str,
-        connection: Connection,
+        connection: ConnectionConfig,
     ) -> Result<ConnectionView, SourceError> {
         let (view, replaced) = self.exchange(slug, name, connection).await?;
         self.let_go(slug, &replaced).await?;
@@ -33,7 +33,7 @@ impl Sources {
         &self,
         slug: &Slug,
         name: &str,
-        connection: Connection,
+        connection: ConnectionConfig,
         then: impl AsyncFnOnce(&ConnectionView) -> Result<T, E>,
     ) -> Result<(ConnectionView, T), E> {
         let (view, replaced) = self.exchange(slug, name, connection).await?;
@@ -54,13 +54,13 @@ impl Sources {
         &self,
         slug: &Slug,
         name: &str,
-        mut connection: Connection,
+        mut connection: ConnectionConfig,
     ) -> Result<(ConnectionView, Replaced), SourceError> {
         let name = ConnectionName::normalised(name)
             .ok_or_else(|| SourceError::Wrong("a connection's name begins with a letter".into()))?;
         connection.check().map_err(SourceError::Wrong)?;
-        let mut known = self.0.known.lock().await;
-        let entry = known.get_mut(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;
+        let mut states = self.0.states.lock().await;
+        let entry = states.get_mut(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;
         let (owner, name) = (connection.owner_name().to_owned(), name.as_str().to_owned());
         let place = (owner.clone(), name.clone());
         let before = entry.connections.get(&place);
@@ -72,20 +72,21 @@ impl Sources {
             return Err(SourceError::Wrong(why));
         }
         let before = before.map(|(connection, _)| connection.clone());
-        kept::sealed(&self.0.setup.vault, &mut connection).await?;
+        records::seal_connection(&self.0.setup.vault, &mut connection).await?;
         let key = format!("{slug}/{owner}/{name}");
-        kept::put(&*self.0.setup.records, kept::CONNECTION, &key, &connection).await?;
+        records::put(&*self.0.setup.records, records::CONNECTION, &key, &connection).await?;
         let view = view(slug, &name, &connection);
         entry.connections.insert(place, (connection, false));
-        self.0.setup.engine.catalogue().bind(slug, entry.bound(&self.0.trust, slug));
+        self.0.setup.engine.catalogue().bind(slug, entry.bound(&self.0.credentials, slug));
         Ok((view, Replaced { owner, name, before }))
     }
 
     /// Forgets the secrets of what gave way.
     async fn let_go(&self, slug: &Slug, replaced: &Replaced) -> Result<(), SourceError> {
         let now = self.connection(slug, &replaced.owner, &replaced.name).await;
-        let needed = now.map(|connection| connection.sealed()).unwrap_or_default();
-        let before = replaced.before.as_ref().map(Connection::sealed).unwrap_or_default();
+        let needed = now.map(|connection| connection.sealed_names()).unwrap_or_default();
+        let before =
+            replaced.before.as_ref().map(ConnectionConfig::sealed_names).unwrap_or_default();
         for name in before.iter().filter(|name| !needed.contains(name)) {
             self.0.setup.vault.remove(name).await?;
         }

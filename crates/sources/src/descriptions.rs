@@ -1,8 +1,8 @@
 //! The last good description of each source, one file per source: after a restart its tools are in the catalogue
 //! before anything runs, whether or not the source can be reached. Files hold no secret and no address.
 
-use crate::ages;
 use crate::config::Source;
+use crate::tool_first_seen;
 use lifecycle::Revision;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -59,7 +59,7 @@ impl DescriptionStore {
 
     /// The description of a source as it is configured now. One that is damaged counts as not stored.
     pub(crate) async fn load(&self, slug: &Slug, source: &Source) -> Option<DescriptionText> {
-        let (path, source) = (self.path(slug)?, ages::revision(source));
+        let (path, source) = (self.path(slug)?, tool_first_seen::revision(source));
         let read = tokio::task::spawn_blocking(move || read(&path, source)).await.ok()?;
         read.unwrap_or_else(|error| {
             tracing::warn!(source = %slug, %error, "a stored description cannot be read");
@@ -70,7 +70,7 @@ impl DescriptionStore {
     /// Stores a description in place of the one before. A failure costs nothing but the next start's patience.
     pub(crate) async fn save(&self, slug: &Slug, source: &Source, description: DescriptionText) {
         let (Some(path), Some(folder)) = (self.path(slug), self.folder.clone()) else { return };
-        let source = ages::revision(source);
+        let source = tool_first_seen::revision(source);
         let written = tokio::task::spawn_blocking(move || {
             let header = header(source, &description);
             if read_header(&path).ok().flatten().is_some_and(|(known, _)| known == header) {

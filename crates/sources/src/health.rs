@@ -1,7 +1,7 @@
 //! Whether a connection is good: its values are there, and its source takes them.
 
-use crate::proof::Held;
 use crate::{SourceError, Sources, open};
+use credentials::ConnectionProof;
 use hyper::Method;
 use lifecycle::{CallOutcome, Json, ToolPath};
 use serde_json::Value;
@@ -41,15 +41,15 @@ impl Sources {
         owner: &str,
         name: &str,
     ) -> Result<Health, SourceError> {
-        let held = self.held(slug, owner, name).await?;
-        let credential = match held.at_hand().await {
+        let proof = self.proof(slug, owner, name).await?;
+        let credential = match proof.available().await {
             Ok(credential) => credential,
             Err(trouble) => return Ok(Health::ill(trouble.code, trouble.message)),
         };
         let checking = async {
-            match &held.connection.health {
-                Some(tool) => self.called(&format!("{}.{tool}", held.key.shown())).await,
-                None => self.reached(&held, &credential).await,
+            match &proof.connection.health {
+                Some(tool) => self.called(&format!("{}.{tool}", proof.key.shown())).await,
+                None => self.reached(&proof, &credential).await,
             }
         };
         let checked = tokio::time::timeout(CHECK_TIME_MAX, checking).await;
@@ -92,9 +92,9 @@ impl Sources {
     }
 
     /// Reads the source with it where reading shows something, and otherwise looks whether its address refuses it.
-    async fn reached(&self, held: &Held, credential: &Credential) -> Health {
-        let slug = &held.key.slug;
-        let (server, spec) = match self.0.known.lock().await.get(slug) {
+    async fn reached(&self, proof: &ConnectionProof, credential: &Credential) -> Health {
+        let slug = &proof.key.slug;
+        let (server, spec) = match self.0.states.lock().await.get(slug) {
             Some(entry) => (entry.server.clone(), entry.spec.clone()),
             None => return Health::ill("integration_not_found", "The source is gone."),
         };
@@ -128,7 +128,7 @@ impl Sources {
             ..self.0.setup.http.limits()
         };
         let request =
-            Outgoing { reach: held.reach_of_target(&url), ..Outgoing::new(Method::GET, url) };
+            Outgoing { reach: proof.reach_of_target(&url), ..Outgoing::new(Method::GET, url) };
         let sent = self
             .0
             .setup

@@ -1,10 +1,10 @@
 //! Keeps the catalogue what is written: configuration files that change, sources that are opened beside
 //! everything else, and servers whose lists change.
 
-use crate::known::{Known, card, wanted};
 use crate::open::{self, Opened, needs_no_reading, opened_mcp};
-use crate::proof::Held;
-use crate::{SourceError, Sources, ages, kept, said, watch};
+use crate::source_state::{SourceState, card, wanted_sources};
+use crate::{SourceError, Sources, policy_first_seen, records, tool_first_seen, watch};
+use credentials::ConnectionProof;
 use std::sync::PoisonError;
 use std::time::Duration;
 use store::StoreError;
@@ -75,41 +75,42 @@ impl Sources {
         *self.0.trouble.write().unwrap_or_else(PoisonError::into_inner) = notice;
         let (records, engine) = (&*self.0.setup.records, &self.0.setup.engine);
         // First who may call what, then what there is to call.
-        let policy = said::policy(records, &file.lists, engine.clock().now()).await?;
+        let policy = policy_first_seen::policy(records, &file.lists, engine.clock().now()).await?;
         engine.policies().configure(policy).await.map_err(|fault| {
             StoreError::Other(format!("the policies could not be applied: {fault}"))
         })?;
         engine.set_limits(file.limits.on(self.0.setup.usual));
         engine.set_quotas(file.quotas.settings());
-        let wanted = wanted(file, kept::sources(records).await?, kept::connections(records).await?);
-        let mut known = self.0.known.lock().await;
+        let connections = credentials::records::connections(records).await?;
+        let wanted = wanted_sources(file, records::sources(records).await?, connections);
+        let mut states = self.0.states.lock().await;
         let gone: Vec<_> =
-            known.keys().filter(|slug| !wanted.contains_key(*slug)).cloned().collect();
+            states.keys().filter(|slug| !wanted.contains_key(*slug)).cloned().collect();
         for slug in gone {
-            if let Some(entry) = known.remove(&slug) {
-                ages::forget(records, &slug).await?;
+            if let Some(entry) = states.remove(&slug) {
+                tool_first_seen::forget(records, &slug).await?;
                 self.0.descriptions.remove(&slug);
                 self.forget(&slug, entry).await;
             }
         }
         for (slug, mut entry) in wanted {
-            match known.get_mut(&slug) {
+            match states.get_mut(&slug) {
                 Some(before) if before.spec == entry.spec => {
                     before.is_configured = entry.is_configured;
                     if before.connections != entry.connections {
                         before.connections = entry.connections;
-                        let bound = before.bound(&self.0.trust, &slug);
+                        let bound = before.bound(&self.0.credentials, &slug);
                         self.0.setup.engine.catalogue().bind(&slug, bound);
                     }
                 }
                 Some(_) | None => {
-                    if let Some(before) = known.remove(&slug) {
+                    if let Some(before) = states.remove(&slug) {
                         self.forget(&slug, before).await;
                     }
                     entry.watching = self.0.closing.child_token();
                     self.show_offline(&slug, &mut entry).await;
                     self.open_later(&slug, &entry);
-                    known.insert(slug, entry);
+                    states.insert(slug, entry);
                 }
             }
         }
@@ -117,7 +118,7 @@ impl Sources {
     }
 
     /// Opens a source beside everything else, again and again until it can be read.
-    pub(crate) fn open_later(&self, slug: &Slug, entry: &Known) {
+    pub(crate) fn open_later(&self, slug: &Slug, entry: &SourceState) {
         let catalogue = self.0.setup.engine.catalogue();
         if catalogue.snapshot().integration(slug.as_str()).is_none() {
             let card = card(slug, &entry.spec, entry.spec.kind.as_deref().unwrap_or_default());
@@ -155,7 +156,7 @@ impl Sources {
     }
 
     /// Puts what is stored about a source, or configured in full, into the catalogue without reading it.
-    async fn show_offline(&self, slug: &Slug, entry: &mut Known) {
+    async fn show_offline(&self, slug: &Slug, entry: &mut SourceState) {
         let stored = self.0.descriptions.load(slug, &entry.spec).await;
         let (minding, http) = (self.0.setup.minding, &self.0.setup.http);
         match open::open_offline(&entry.spec, stored, minding, http).await {
@@ -174,17 +175,17 @@ impl Sources {
     /// Reads a source anew. What it offers now takes the place of what it offered; the difference is told.
     pub async fn refresh(&self, slug: &Slug) -> Result<Change, SourceError> {
         let unknown = || SourceError::Unknown(slug.to_string());
-        let reading = match self.0.known.lock().await.get(slug) {
+        let reading = match self.0.states.lock().await.get(slug) {
             Some(entry) => entry.reading.clone(),
             None => return Err(unknown()),
         };
         // One reading of a source at a time, and no other source waits for it.
         let _reading = reading.lock().await;
-        let (spec, server, proofs, watching) = match self.0.known.lock().await.get(slug) {
+        let (spec, server, proofs, watching) = match self.0.states.lock().await.get(slug) {
             Some(entry) => (
                 entry.spec.clone(),
                 entry.server.clone(),
-                entry.proofs(&self.0.trust, slug),
+                entry.proofs(&self.0.credentials, slug),
                 entry.watching.clone(),
             ),
             None => return Err(unknown()),
@@ -194,8 +195,8 @@ impl Sources {
             Some(server) => reread(slug, server, &credential).await,
             None => self.open(slug, &spec, &credential).await,
         };
-        let mut known = self.0.known.lock().await;
-        let entry = known.get_mut(slug).filter(|_| !watching.is_cancelled());
+        let mut states = self.0.states.lock().await;
+        let entry = states.get_mut(slug).filter(|_| !watching.is_cancelled());
         match (entry, opened) {
             (Some(entry), Ok(opened)) => self.show(slug, entry, opened).await,
             (Some(_), Err(error)) => {
@@ -228,7 +229,7 @@ impl Sources {
     pub(crate) async fn show(
         &self,
         slug: &Slug,
-        entry: &mut Known,
+        entry: &mut SourceState,
         opened: Opened,
     ) -> Result<Change, SourceError> {
         let mut card = card(slug, &entry.spec, opened.integration.kind());
@@ -237,12 +238,12 @@ impl Sources {
         card.description =
             entry.spec.description.clone().or(opened.description).unwrap_or_default();
         let (records, now) = (&*self.0.setup.records, self.0.setup.engine.clock().now());
-        let before = ages::known(records, slug, &entry.spec).await?;
-        let (integration, bound) = (opened.integration, entry.bound(&self.0.trust, slug));
+        let before = tool_first_seen::load(records, slug, &entry.spec).await?;
+        let (integration, bound) = (opened.integration, entry.bound(&self.0.credentials, slug));
         let mut arrival = Arrival::new(slug, card, integration, bound);
         let after = arrival.age(before.as_ref(), now);
         if before.as_ref() != Some(&after) {
-            ages::keep(records, slug, &entry.spec, after).await?;
+            tool_first_seen::save(records, slug, &entry.spec, after).await?;
         }
         if let Some(described) = opened.described {
             self.0.descriptions.save(slug, &entry.spec, described).await;
@@ -280,7 +281,7 @@ impl Sources {
         self.0.tasks.spawn(watching.run_until_cancelled_owned(following));
     }
 
-    pub(crate) async fn forget(&self, slug: &Slug, entry: Known) {
+    pub(crate) async fn forget(&self, slug: &Slug, entry: SourceState) {
         entry.watching.cancel();
         self.0.setup.engine.catalogue().remove(slug);
         if let Some(server) = entry.server {
@@ -310,9 +311,9 @@ impl Drop for Loading {
 }
 
 /// What a source is read with: the first proof that is at hand.
-async fn listing(proofs: Vec<Held>) -> Credential {
-    for held in proofs {
-        if let Ok(credential) = held.at_hand().await {
+async fn listing(proofs: Vec<ConnectionProof>) -> Credential {
+    for proof in proofs {
+        if let Ok(credential) = proof.available().await {
             return credential;
         }
     }

@@ -5,8 +5,9 @@
 mod policies;
 mod question;
 
-use crate::config::{Connection, OAuth, Source as Spec};
-use crate::{Begun, ConnectionView, Offer, SourceError, Sources, open};
+use crate::config::Source as Spec;
+use crate::{ConnectionView, SourceError, Sources, open};
+use credentials::{ConnectionConfig, CredentialOffer, FlowStart, OAuthConfig};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use lifecycle::{Failure, FailureCode, Json, Nature, Runs, ToolPath};
@@ -243,31 +244,38 @@ async fn perform(sources: &Sources, tool: &str, args: &Value) -> Result<Value, T
         "executor.coreTools.connections.list" => Ok(connections(sources, args).await),
         "executor.coreTools.connections.create" => {
             let (owner, description) = (some("owner"), some("description"));
-            let made = Connection { owner, description, ..Connection::default() };
+            let made = ConnectionConfig { owner, description, ..ConnectionConfig::default() };
             let view = sources.connect(&slug("integration")?, &text("name"), made).await?;
             Ok(view.row())
         }
         "executor.coreTools.connections.createHandoff" => {
             let (slug, name) = (slug("integration")?, text("name"));
             let template = some("template").unwrap_or_else(|| "bearer".into());
-            let offer = Offer { template: Some(template), is_handed_off: true, ..Offer::default() };
+            let offer = CredentialOffer {
+                template: Some(template),
+                is_handed_off: true,
+                ..CredentialOffer::default()
+            };
             let place = prepared(sources, &slug, args, offer).await?;
             Ok(json!({ "url": sources.hand_off(&slug, &place, &name).await? }))
         }
         "executor.coreTools.oauth.start" => {
             let (slug, name) = (slug("integration")?, text("name"));
-            let offer = Offer { oauth: Some(OAuth::default()), ..Offer::default() };
+            let offer = CredentialOffer {
+                oauth: Some(OAuthConfig::default()),
+                ..CredentialOffer::default()
+            };
             let place = prepared(sources, &slug, args, offer).await?;
             Ok(match sources.authorize(&slug, &place, &name).await.map_err(sign_in_trouble)? {
-                Begun::Connected => json!({ "status": "connected" }),
-                Begun::Visit { url, .. } => {
+                FlowStart::Connected => json!({ "status": "connected" }),
+                FlowStart::Visit { url, .. } => {
                     json!({ "status": "redirect", "url": url, "authorizationUrl": url })
                 }
             })
         }
         "executor.coreTools.oauth.cancel" => {
             let owner = some("owner").unwrap_or_else(|| "org".into());
-            let ended = sources.call_off(&slug("integration")?, &owner, &text("name")).await?;
+            let ended = sources.cancel_flow(&slug("integration")?, &owner, &text("name")).await?;
             Ok(json!({ "cancelled": ended }))
         }
         "executor.coreTools.connections.remove" => {
@@ -291,7 +299,7 @@ async fn prepared(
     sources: &Sources,
     slug: &Slug,
     args: &Value,
-    offer: Offer,
+    offer: CredentialOffer,
 ) -> Result<String, Trouble> {
     let text = |name: &str| args[name].as_str().map(str::to_owned);
     let (owner, name) =

@@ -1,12 +1,16 @@
 //! The sources there are, and everything that happens to them: added, connected, read anew, removed.
 
-use crate::config::{Connection, ReplCommands, Source};
+use crate::config::{ReplCommands, Source};
 use crate::config_files::ConfigFiles;
 use crate::descriptions::DescriptionStore;
-use crate::known::{ConnectionView, Known, view};
-use crate::proof::{Held, Offer, Trust, connection};
-use crate::vault::{Imported, Vault, VaultError};
-use crate::{ages, kept, oauth, open, watch};
+use crate::engine_host::EngineHost;
+use crate::source_state::{ConnectionView, SourceState, view};
+use crate::{open, records, tool_first_seen, watch};
+use credentials::records::CONNECTION;
+use credentials::{
+    ConnectionConfig, ConnectionProof, CredentialError, CredentialOffer, CredentialSetup,
+    Credentials, Vault, VaultError, VaultImport, connection_from_offer,
+};
 use engine::Engine;
 use lifecycle::{Limits, ToolPath};
 use serde_json::Value;
@@ -62,14 +66,14 @@ pub struct Sources(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
     pub(crate) setup: Setup,
-    pub(crate) trust: Arc<Trust>,
+    pub(crate) credentials: Arc<Credentials>,
     /// One change at a time.
-    pub(crate) known: Mutex<BTreeMap<Slug, Known>>,
+    pub(crate) states: Mutex<BTreeMap<Slug, SourceState>>,
     /// Why the newest edit of a configuration file does not count.
     pub(crate) trouble: RwLock<Option<String>>,
     /// Other names by which enclave's programs call tools.
     pub(crate) aliases: RwLock<Arc<BTreeMap<ToolPath, ToolPath>>>,
-    /// Files that project files name and that trust covers: they are watched too.
+    /// Files that project files name and that credentials covers: they are watched too.
     pub(crate) named_files: RwLock<Vec<PathBuf>>,
     /// Commands that the files give to the REPL.
     pub(crate) commands: sync::watch::Sender<Arc<ReplCommands>>,
@@ -114,6 +118,15 @@ pub enum SourceError {
     Store(#[from] StoreError),
 }
 
+impl From<CredentialError> for SourceError {
+    fn from(error: CredentialError) -> Self {
+        match error {
+            CredentialError::Invalid(why) => Self::Wrong(why),
+            CredentialError::Vault(error) => error.into(),
+        }
+    }
+}
+
 impl From<VaultError> for SourceError {
     fn from(error: VaultError) -> Self {
         match error {
@@ -131,18 +144,18 @@ impl Sources {
     /// Puts everything that is configured or was added into the catalogue: what is stored about it first, and what
     /// it offers now as soon as it is read, without waiting for that.
     pub async fn start(setup: Setup) -> Result<Self, StoreError> {
-        match kept::seal(&*setup.records, &setup.vault).await {
+        match credentials::records::seal_connections(&*setup.records, &setup.vault).await {
             Ok(()) => {}
             Err(VaultError::Store(error)) => return Err(error),
             Err(error) => tracing::error!("secrets of earlier days stay as they are: {error}"),
         }
         let (closing, tasks) = (CancellationToken::new(), TaskTracker::new());
-        let trust = Arc::new(Trust::new(&setup, &closing, &tasks));
+        let credentials = Arc::new(Credentials::new(credential_setup(&setup, &closing, &tasks)));
         let descriptions = DescriptionStore::new(setup.descriptions.clone());
         let sources = Self(Arc::new(Inner {
             setup,
-            trust,
-            known: Mutex::default(),
+            credentials,
+            states: Mutex::default(),
             trouble: RwLock::default(),
             aliases: RwLock::default(),
             named_files: RwLock::default(),
@@ -155,10 +168,10 @@ impl Sources {
         let seen = watch::look(&sources.0.setup.files.watched());
         sources.apply().await?;
         if sources.trouble().is_none() {
-            let known = sources.0.known.lock().await;
-            sources.0.descriptions.retain(known.keys());
+            let states = sources.0.states.lock().await;
+            sources.0.descriptions.retain(states.keys());
         }
-        if let Err(trouble) = oauth::resume(&sources.0.trust).await {
+        if let Err(trouble) = sources.0.credentials.resume_flows().await {
             tracing::warn!(
                 "what people were asked to visit is not looked after: {}",
                 trouble.message
@@ -210,12 +223,12 @@ impl Sources {
     /// What is wrong with each source that could not be read, by name.
     pub async fn troubles(&self) -> Vec<(String, String)> {
         let snapshot = self.0.setup.engine.catalogue().snapshot();
-        let known = self.0.known.lock().await;
+        let states = self.0.states.lock().await;
         let trouble = |slug: &Slug| {
             let why = snapshot.card(slug.as_str())?.trouble.clone()?;
             Some((slug.to_string(), why))
         };
-        known.keys().filter_map(trouble).collect()
+        states.keys().filter_map(trouble).collect()
     }
 
     /// What an address seems to be.
@@ -235,7 +248,7 @@ impl Sources {
 
     /// Whether there is a source of this name.
     pub async fn has(&self, slug: &Slug) -> bool {
-        self.0.known.lock().await.contains_key(slug)
+        self.0.states.lock().await.contains_key(slug)
     }
 
     /// Reads a source and keeps it. One that cannot be read is not kept.
@@ -253,19 +266,20 @@ impl Sources {
             Err(SourceError::Unreadable { why, .. }) if tools::mcp::wants_token(&why) => None,
             Err(error) => return Err(error),
         };
-        let mut known = self.0.known.lock().await;
-        if known.contains_key(slug) {
+        let mut states = self.0.states.lock().await;
+        if states.contains_key(slug) {
             return Err(SourceError::Exists(slug.to_string()));
         }
         let records = &*self.0.setup.records;
-        kept::put_source(records, slug.as_str(), &spec).await?;
+        records::put_source(records, slug.as_str(), &spec).await?;
         let mut connections = BTreeMap::new();
         if connect {
-            let main = Connection::default();
-            kept::put(records, kept::CONNECTION, &format!("{slug}/org/main"), &main).await?;
+            let main = ConnectionConfig::default();
+            credentials::records::put(records, CONNECTION, &format!("{slug}/org/main"), &main)
+                .await?;
             connections.insert(("org".to_owned(), "main".to_owned()), (main, false));
         }
-        let mut entry = Known::new(spec, connections);
+        let mut entry = SourceState::new(spec, connections);
         entry.watching = self.0.closing.child_token();
         let change = match opened {
             Some(opened) => self.show(slug, &mut entry, opened).await?,
@@ -274,7 +288,7 @@ impl Sources {
                 Change::default()
             }
         };
-        known.insert(slug.clone(), entry);
+        states.insert(slug.clone(), entry);
         Ok(change)
     }
 
@@ -282,11 +296,11 @@ impl Sources {
         if RESERVED.contains(&slug.as_str()) {
             return Err(SourceError::Wrong(format!("{slug} is the name of built-in tools")));
         }
-        let known = self.0.known.lock().await;
-        if known.contains_key(slug) {
+        let states = self.0.states.lock().await;
+        if states.contains_key(slug) {
             return Err(SourceError::Exists(slug.to_string()));
         }
-        if known.len() >= SOURCES_MAX {
+        if states.len() >= SOURCES_MAX {
             let why = format!("there are {SOURCES_MAX} sources, the most there can be");
             return Err(SourceError::Wrong(why));
         }
@@ -295,53 +309,59 @@ impl Sources {
 
     /// Forgets a source and its connections.
     pub async fn remove(&self, slug: &Slug) -> Result<(), SourceError> {
-        let mut known = self.0.known.lock().await;
-        let entry = known.get(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;
+        let mut states = self.0.states.lock().await;
+        let entry = states.get(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;
         if entry.is_configured {
             return Err(SourceError::Configured(slug.to_string()));
         }
         let records = &*self.0.setup.records;
-        kept::remove_source(records, slug.as_str()).await?;
-        ages::forget(records, slug).await?;
+        records::remove_source(records, slug.as_str()).await?;
+        tool_first_seen::forget(records, slug).await?;
         self.0.descriptions.remove(slug);
-        for held in entry.proofs(&self.0.trust, slug) {
-            self.unseal(&held).await?;
+        for proof in entry.proofs(&self.0.credentials, slug) {
+            self.unseal(&proof).await?;
         }
-        if let Some(entry) = known.remove(slug) {
+        if let Some(entry) = states.remove(slug) {
             self.forget(slug, entry).await;
         }
         Ok(())
     }
 
     /// Forgets what a connection has in records and in the vault.
-    async fn unseal(&self, held: &Held) -> Result<(), SourceError> {
-        for name in held.connection.sealed() {
+    async fn unseal(&self, proof: &ConnectionProof) -> Result<(), SourceError> {
+        for name in proof.connection.sealed_names() {
             self.0.setup.vault.remove(&name).await?;
         }
-        self.0.trust.forget_grant(&held.key).await?;
-        self.0.trust.drop_current(&held.key);
-        kept::remove(&*self.0.setup.records, kept::CONNECTION, &held.key.to_string()).await?;
+        self.0.credentials.forget_grant(&proof.key).await?;
+        self.0.credentials.drop_current(&proof.key);
+        credentials::records::remove(&*self.0.setup.records, CONNECTION, &proof.key.to_string())
+            .await?;
         // As it was kept in earlier days, and would be found again.
-        let old = format!("{}/{}", held.key.slug, held.key.name);
-        Ok(kept::remove(&*self.0.setup.records, kept::CONNECTION, &old).await?)
+        let old = format!("{}/{}", proof.key.slug, proof.key.name);
+        Ok(credentials::records::remove(&*self.0.setup.records, CONNECTION, &old).await?)
     }
 
     /// The proof of one connection.
-    pub(crate) async fn held(
+    pub(crate) async fn proof(
         &self,
         slug: &Slug,
         owner: &str,
         name: &str,
-    ) -> Result<Held, SourceError> {
-        let known = self.0.known.lock().await;
-        let entry = known.get(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;
-        let held = entry.held(&self.0.trust, slug, (owner, name));
-        held.ok_or_else(|| SourceError::NoConnection(format!("{slug}.{owner}.{name}")))
+    ) -> Result<ConnectionProof, SourceError> {
+        let states = self.0.states.lock().await;
+        let entry = states.get(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;
+        let proof = entry.proof(&self.0.credentials, slug, (owner, name));
+        proof.ok_or_else(|| SourceError::NoConnection(format!("{slug}.{owner}.{name}")))
     }
 
     /// Browsers find this server there.
     pub fn listens_at(&self, origin: Url) {
-        self.0.trust.listens_at(origin);
+        self.0.credentials.listens_at(origin);
+    }
+
+    /// The credentials of its connections.
+    pub fn credentials(&self) -> &Arc<Credentials> {
+        &self.0.credentials
     }
 
     /// Where its secrets are.
@@ -350,18 +370,18 @@ impl Sources {
     }
 
     /// Takes what a backup of a vault brings, connections too.
-    pub async fn import(&self, passphrase: &str, text: &str) -> Result<Imported, SourceError> {
+    pub async fn import(&self, passphrase: &str, text: &str) -> Result<VaultImport, SourceError> {
         let done = self.0.setup.vault.import(passphrase, text).await?;
         self.apply().await?;
         Ok(done)
     }
 
     /// The connection that somebody offers, by the ways that the source knows.
-    pub fn offered(&self, slug: &Slug, offer: Offer) -> Result<Connection, String> {
+    pub fn offered(&self, slug: &Slug, offer: CredentialOffer) -> Result<ConnectionConfig, String> {
         let snapshot = self.0.setup.engine.catalogue().snapshot();
         let integration = snapshot.integration(slug.as_str());
         let own = integration.map(|integration| integration.auth_methods()).unwrap_or_default();
-        connection(&own, offer)
+        connection_from_offer(&own, offer)
     }
 
     /// Takes a credential away. Says whether it was there.
@@ -371,8 +391,8 @@ impl Sources {
         owner: &str,
         name: &str,
     ) -> Result<bool, SourceError> {
-        let mut known = self.0.known.lock().await;
-        let entry = known.get_mut(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;
+        let mut states = self.0.states.lock().await;
+        let entry = states.get_mut(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;
         let place = (owner.to_owned(), name.to_owned());
         match entry.connections.get(&place) {
             None => return Ok(false),
@@ -381,18 +401,18 @@ impl Sources {
             }
             Some((_, false)) => {}
         }
-        if let Some(held) = entry.held(&self.0.trust, slug, (owner, name)) {
-            self.unseal(&held).await?;
+        if let Some(proof) = entry.proof(&self.0.credentials, slug, (owner, name)) {
+            self.unseal(&proof).await?;
         }
         entry.connections.remove(&place);
-        self.0.setup.engine.catalogue().bind(slug, entry.bound(&self.0.trust, slug));
+        self.0.setup.engine.catalogue().bind(slug, entry.bound(&self.0.credentials, slug));
         Ok(true)
     }
 
     /// Every connection.
     pub async fn connections(&self) -> Vec<ConnectionView> {
-        let known = self.0.known.lock().await;
-        let views = known.iter().flat_map(|(slug, entry)| {
+        let states = self.0.states.lock().await;
+        let views = states.iter().flat_map(|(slug, entry)| {
             entry
                 .connections
                 .iter()
@@ -404,7 +424,7 @@ impl Sources {
     /// Ends every connection and program.
     pub async fn shutdown(&self) {
         self.0.closing.cancel();
-        let known = std::mem::take(&mut *self.0.known.lock().await);
+        let known = std::mem::take(&mut *self.0.states.lock().await);
         for (_, entry) in known {
             if let Some(server) = entry.server {
                 server.close().await;
@@ -412,6 +432,22 @@ impl Sources {
         }
         self.0.tasks.close();
         self.0.tasks.wait().await;
+    }
+}
+
+fn credential_setup(
+    setup: &Setup,
+    closing: &CancellationToken,
+    tasks: &TaskTracker,
+) -> CredentialSetup {
+    CredentialSetup {
+        vault: setup.vault.clone(),
+        http: setup.http.clone(),
+        host: Arc::new(EngineHost(setup.engine.clone())),
+        minding: setup.minding,
+        serves: setup.serves,
+        closing: closing.clone(),
+        tasks: tasks.clone(),
     }
 }
 

@@ -66,7 +66,7 @@ pub async fn configured(
     usual: Limits,
 ) -> Result<(Policy, Limits), String> {
     let file = read(files)?;
-    let policy = crate::said::policy(records, &file.lists, now).await;
+    let policy = crate::policy_first_seen::policy(records, &file.lists, now).await;
     Ok((policy.map_err(|error| error.to_string())?, file.limits.on(usual)))
 }
 

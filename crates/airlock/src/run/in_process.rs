@@ -9,6 +9,7 @@ use crate::housing::Housing;
 use crate::print;
 use crate::progress::Progress;
 use anyhow::Context as _;
+use credentials::{KeyPlace, Vault};
 use engine::policies::Policies;
 use engine::{Clock, Config, Engine, Start};
 use futures_util::StreamExt as _;
@@ -16,7 +17,6 @@ use lifecycle::{
     Answer, BuiltinCaller, CallerName, Convention, Event, Limits, LogLevel, Outcome, Policy,
     Program, QuestionId, Rejection, RequestedLimits, Seq,
 };
-use sources::vault::{KeyPlace, Vault};
 use sources::{ConfigFiles, Setup, Sources};
 use std::path::PathBuf;
 use std::sync::Arc;

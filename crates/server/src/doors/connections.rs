@@ -10,11 +10,11 @@ use crate::query::Query;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use credentials::{CredentialOffer, OAuthConfig, SecretText};
 use protocols::executor::{BadBody, Members, member, members};
 use serde::Deserialize;
 use serde_json::json;
-use sources::config::{OAuth, Text};
-use sources::{ConnectionView, Offer, SourceError, Sources};
+use sources::{ConnectionView, SourceError, Sources};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tools::{ConnectionName, Slug};
@@ -198,7 +198,7 @@ pub(crate) async fn handed_off(
     State(app): State<Arc<App>>,
     Path(state): Path<String>,
 ) -> Result<Response, Problem> {
-    let found = catalogue::sources(&app)?.handed_off(&state).await?;
+    let found = catalogue::sources(&app)?.handoff_form(&state).await?;
     let found = found.ok_or_else(Problem::no_callback)?;
     let told = json!({ "connection": found.connection, "api": found.api, "host": found.host,
                        "label": found.label, "fields": found.fields });
@@ -214,7 +214,7 @@ pub(crate) async fn enter(
     let members = members(&body)?;
     let values: Option<BTreeMap<String, String>> =
         member(&members, "values", "an object of strings")?;
-    match catalogue::sources(&app)?.enter(&state, values.unwrap_or_default()).await? {
+    match catalogue::sources(&app)?.enter_secret(&state, values.unwrap_or_default()).await? {
         true => Ok(answer(StatusCode::OK, &json!({ "entered": true }))),
         false => Err(Problem::no_callback()),
     }
@@ -250,9 +250,9 @@ pub(crate) async fn items(
     Ok(answer(StatusCode::OK, &kept.map(item).collect()))
 }
 
-fn offer(members: &Members<'_>) -> Result<Offer, Problem> {
+fn offer(members: &Members<'_>) -> Result<CredentialOffer, Problem> {
     let bad = |error: BadBody| wrong(error.to_string());
-    let plain = |(name, value): (String, String)| (name, Text::Plain(value));
+    let plain = |(name, value): (String, String)| (name, SecretText::Plain(value));
     let value: Option<String> = member(members, "value", "a string").map_err(bad)?;
     let values: Option<BTreeMap<String, String>> =
         member(members, "values", "an object of strings").map_err(bad)?;
@@ -261,7 +261,7 @@ fn offer(members: &Members<'_>) -> Result<Offer, Problem> {
     let handoff: Option<bool> = member(members, "handoff", "true or false").map_err(bad)?;
     let is_handed_off = handoff.unwrap_or(false);
     let template: Option<String> = member(members, "template", "a string").map_err(bad)?;
-    let oauth: Option<OAuth> =
+    let oauth: Option<OAuthConfig> =
         member(members, "oauth", "a table as in airlock.toml").map_err(bad)?;
     let is_oauth = oauth.is_some() || template.as_deref() == Some("oauth");
     // Without a proof there is no value: clients of Executor send an empty one.
@@ -283,16 +283,16 @@ fn offer(members: &Members<'_>) -> Result<Offer, Problem> {
     let elsewhere = match from {
         None => None,
         Some(From { provider, id }) => {
-            Some(Text::from_provider(&provider, &id).ok_or_else(|| {
+            Some(SecretText::from_provider(&provider, &id).ok_or_else(|| {
                 let message =
                     format!("There is no provider {provider}; there are env, file and cmd.");
                 Problem::tagged_conflict("CredentialProviderNotRegisteredError", message)
             })?)
         }
     };
-    Ok(Offer {
+    Ok(CredentialOffer {
         template,
-        value: value.map(Text::Plain).or(elsewhere),
+        value: value.map(SecretText::Plain).or(elsewhere),
         values: values.unwrap_or_default().into_iter().map(plain).collect(),
         oauth,
         is_handed_off,

@@ -10,10 +10,10 @@ use crate::query::Id;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse as _, Response};
+use credentials::{CallbackOutcome, CredentialOffer, FlowStart, OAuthConfig};
 use protocols::executor::{Members, member, members};
 use serde_json::json;
-use sources::config::OAuth;
-use sources::{Begun, ConnectionView, Offer, Returned};
+use sources::ConnectionView;
 use std::sync::Arc;
 use tools::Slug;
 
@@ -40,8 +40,9 @@ pub(crate) async fn start(
         let client = Some(format!("{}/{client}", catalogue::owner(&members, "clientOwner")?));
         let scopes: Option<Vec<String>> = member(&members, "scopes", "a list of strings")?;
         let scopes = scopes.unwrap_or_default();
-        let oauth = Some(OAuth { client, scopes, ..OAuth::default() });
-        let offer = Offer { template: text("template")?, oauth, ..Offer::default() };
+        let oauth = Some(OAuthConfig { client, scopes, ..OAuthConfig::default() });
+        let offer =
+            CredentialOffer { template: text("template")?, oauth, ..CredentialOffer::default() };
         let mut made = sources.offered(&slug, offer).map_err(|why| Problem::tagged(START, why))?;
         made.owner = Some(owner.clone());
         let authorized =
@@ -53,10 +54,10 @@ pub(crate) async fn start(
     };
     let begun = begun.map_err(|error| said(error, START))?;
     let told = match begun {
-        Begun::Visit { url, state } => {
+        FlowStart::Visit { url, state } => {
             json!({ "status": "redirect", "url": url, "authorizationUrl": url, "state": state })
         }
-        Begun::Connected => {
+        FlowStart::Connected => {
             let view = sources.connection_view(&slug, &owner, &name).await;
             json!({ "status": "connected", "connection": view.as_ref().map(sources::ConnectionView::row) })
         }
@@ -80,14 +81,16 @@ pub(crate) async fn complete(
     }
     let sources = catalogue::sources(&app)?;
     let view = sources.awaited(&state).await?;
-    match (sources.returned(&query).await?, view) {
-        (Returned::Done, Some(view)) => Ok(answer(StatusCode::OK, &view.row())),
-        (Returned::Unknown, _) | (_, None) => {
+    match (sources.complete_callback(&query).await?, view) {
+        (CallbackOutcome::Done, Some(view)) => Ok(answer(StatusCode::OK, &view.row())),
+        (CallbackOutcome::Unknown, _) | (_, None) => {
             let message = "Nobody is expected with that state.";
             Err(Problem::not_found("OAuthSessionNotFoundError", message))
         }
-        (Returned::Declined, _) => Err(Problem::tagged(COMPLETE, "The person did not agree.")),
-        (Returned::Failed(why), _) => Err(Problem::tagged(COMPLETE, why)),
+        (CallbackOutcome::Declined, _) => {
+            Err(Problem::tagged(COMPLETE, "The person did not agree."))
+        }
+        (CallbackOutcome::Failed(why), _) => Err(Problem::tagged(COMPLETE, why)),
     }
 }
 
@@ -98,7 +101,7 @@ pub(crate) async fn ended(
     Id(state): Id,
 ) -> Result<Response, Problem> {
     administers(&caller)?;
-    let told = match catalogue::sources(&app)?.ended(&state).await? {
+    let told = match catalogue::sources(&app)?.credentials().take_flow_end(&state).await? {
         None => json!(null),
         Some(Ok(())) => json!({ "type": RESULT, "ok": true, "sessionId": state }),
         Some(Err(why)) => json!({ "type": RESULT, "ok": false, "sessionId": state, "error": why }),
@@ -116,10 +119,10 @@ pub(crate) async fn cancel(
     let members = members(&body)?;
     let sources = catalogue::sources(&app)?;
     let cancelled = match member::<String>(&members, "state", "a string")? {
-        Some(state) => sources.give_up(&state).await?,
+        Some(state) => sources.credentials().give_up_flow(&state).await?,
         None => {
             let (slug, owner, name) = place(&members)?;
-            sources.call_off(&slug, &owner, &name).await?
+            sources.cancel_flow(&slug, &owner, &name).await?
         }
     };
     Ok(answer(StatusCode::OK, &json!({ "cancelled": cancelled })))
@@ -134,11 +137,13 @@ pub(crate) async fn callback(
     let query = query.unwrap_or_default();
     let query: Vec<(String, String)> =
         form_urlencoded::parse(query.as_bytes()).into_owned().collect();
-    let (status, said) = match catalogue::sources(&app)?.returned(&query).await? {
-        Returned::Done => (StatusCode::OK, "Done. You can close this page."),
-        Returned::Declined => (StatusCode::OK, "You did not agree. You can close this page."),
-        Returned::Unknown => return Err(Problem::no_callback()),
-        Returned::Failed(_) => (
+    let (status, said) = match catalogue::sources(&app)?.complete_callback(&query).await? {
+        CallbackOutcome::Done => (StatusCode::OK, "Done. You can close this page."),
+        CallbackOutcome::Declined => {
+            (StatusCode::OK, "You did not agree. You can close this page.")
+        }
+        CallbackOutcome::Unknown => return Err(Problem::no_callback()),
+        CallbackOutcome::Failed(_) => (
             StatusCode::BAD_REQUEST,
             "That did not work. Go back to the question and open its link again.",
         ),

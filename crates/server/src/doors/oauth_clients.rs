@@ -11,16 +11,16 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CACHE_CONTROL;
 use axum::response::{IntoResponse as _, Response};
+use credentials::{ClientOrigin, OAuthFlow, RegisteredClient, SecretText, ServerProbe};
 use protocols::executor::{Members, member, members};
 use serde_json::{Value, json};
-use sources::config::{Flow, Text};
-use sources::{App as Kept, AppOrigin, Probed, SourceError};
+use sources::SourceError;
 use std::sync::Arc;
 
 /// `GET /api/oauth/clients`.
 pub(crate) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Problem> {
     administers(&caller)?;
-    let kept = catalogue::sources(&app)?.apps().await?;
+    let kept = catalogue::sources(&app)?.credentials().registered_clients().await?;
     Ok(answer(StatusCode::OK, &kept.iter().map(shown).collect()))
 }
 
@@ -35,8 +35,9 @@ pub(crate) async fn add(
     let text = |name: &str| member::<String>(&members, name, "a string");
     let mut made = kept(&members)?;
     made.client_id = text("clientId")?.unwrap_or_default();
-    made.client_secret = text("clientSecret")?.filter(|secret| !secret.is_empty()).map(Text::Plain);
-    catalogue::sources(&app)?.keep_app(&made).await?;
+    made.client_secret =
+        text("clientSecret")?.filter(|secret| !secret.is_empty()).map(SecretText::Plain);
+    catalogue::sources(&app)?.credentials().save_client(&made).await?;
     Ok(answer(StatusCode::OK, &json!({ "client": made.slug })))
 }
 
@@ -52,9 +53,9 @@ pub(crate) async fn introduce(
     let made = kept(&members)?;
     let slug = made.slug.clone();
     let place: Option<String> = member(&members, "registrationEndpoint", "a string")?;
-    let introduced =
-        catalogue::sources(&app)?.introduce_app(&place.unwrap_or_default(), made).await;
-    introduced.map_err(|error| said(error, "OAuthRegisterDynamicError"))?;
+    let credentials = catalogue::sources(&app)?.credentials();
+    let registered = credentials.register_client(&place.unwrap_or_default(), made).await;
+    registered.map_err(|error| said(error, "OAuthRegisterDynamicError"))?;
     Ok(answer(StatusCode::OK, &json!({ "client": slug })))
 }
 
@@ -68,7 +69,7 @@ pub(crate) async fn remove(
     administers(&caller)?;
     let members = if body.is_empty() { Members::new() } else { members(&body)? };
     let owner = catalogue::owner(&members, "owner")?;
-    catalogue::sources(&app)?.remove_app(&owner, &slug).await?;
+    catalogue::sources(&app)?.credentials().remove_client(&owner, &slug).await?;
     Ok(answer(StatusCode::OK, &json!({ "removed": true })))
 }
 
@@ -80,8 +81,8 @@ pub(crate) async fn probe(
 ) -> Result<Response, Problem> {
     administers(&caller)?;
     let url: Option<String> = member(&members(&body)?, "url", "a string")?;
-    let found = catalogue::sources(&app)?.probe(&url.unwrap_or_default()).await;
-    let Probed {
+    let found = catalogue::sources(&app)?.credentials().probe(&url.unwrap_or_default()).await;
+    let ServerProbe {
         issuer,
         authorization_url,
         token_url,
@@ -104,7 +105,7 @@ pub(crate) async fn probe(
 
 /// `GET /api/oauth/client-id-metadata.json`. No token: authorization servers read here who we are.
 pub(crate) async fn document(State(app): State<Arc<App>>) -> Result<Response, Problem> {
-    let about = catalogue::sources(&app)?.client_document().await;
+    let about = catalogue::sources(&app)?.credentials().client_document().await;
     let about = about.ok_or_else(|| Problem::no_route("/api/oauth/client-id-metadata.json"))?;
     let mut response = answer(StatusCode::OK, &about);
     let headers = [(CACHE_CONTROL, "public, max-age=300")];
@@ -112,18 +113,18 @@ pub(crate) async fn document(State(app): State<Arc<App>>) -> Result<Response, Pr
     Ok((headers, response).into_response())
 }
 
-fn kept(members: &Members<'_>) -> Result<Kept, Problem> {
+fn kept(members: &Members<'_>) -> Result<RegisteredClient, Problem> {
     let text = |name: &str| member::<String>(members, name, "a string");
     let flow = match text("grant")?.as_deref() {
-        None | Some("authorization_code") => Flow::Code,
-        Some("client_credentials") => Flow::ClientCredentials,
+        None | Some("authorization_code") => OAuthFlow::Code,
+        Some("client_credentials") => OAuthFlow::ClientCredentials,
         Some(_) => {
             let message =
                 "The member \"grant\" must be \"authorization_code\" or \"client_credentials\".";
             return Err(Problem::bad_request(message.to_owned()));
         }
     };
-    Ok(Kept {
+    Ok(RegisteredClient {
         owner: catalogue::owner(members, "owner")?,
         slug: text("slug")?.unwrap_or_default(),
         flow,
@@ -132,19 +133,19 @@ fn kept(members: &Members<'_>) -> Result<Kept, Problem> {
         client_id: String::new(),
         client_secret: None,
         resource: text("resource")?,
-        origin: AppOrigin::Manual,
+        origin: ClientOrigin::Manual,
     })
 }
 
-fn shown(kept: &Kept) -> Value {
+fn shown(kept: &RegisteredClient) -> Value {
     let origin = match kept.origin {
-        AppOrigin::Manual => "manual",
-        AppOrigin::Introduced => "dynamic_client_registration",
+        ClientOrigin::Manual => "manual",
+        ClientOrigin::Introduced => "dynamic_client_registration",
     };
     json!({
         "owner": kept.owner,
         "slug": kept.slug,
-        "grant": if kept.flow == Flow::ClientCredentials { "client_credentials" } else { "authorization_code" },
+        "grant": if kept.flow == OAuthFlow::ClientCredentials { "client_credentials" } else { "authorization_code" },
         "authorizationUrl": kept.authorization_url,
         "tokenUrl": kept.token_url,
         "resource": kept.resource,
@@ -154,6 +155,9 @@ fn shown(kept: &Kept) -> Value {
 }
 
 /// What a client knows the trouble by.
-pub(super) fn said(error: SourceError, tag: &'static str) -> Problem {
-    if let SourceError::Wrong(why) = error { Problem::tagged(tag, why) } else { error.into() }
+pub(super) fn said(error: impl Into<SourceError>, tag: &'static str) -> Problem {
+    match error.into() {
+        SourceError::Wrong(why) => Problem::tagged(tag, why),
+        error => error.into(),
+    }
 }

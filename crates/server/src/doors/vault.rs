@@ -8,9 +8,9 @@ use crate::error::Problem;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use credentials::{CredentialError, KeyPlace, VaultError, VaultStatus};
 use protocols::executor::{member, members};
 use serde_json::{Value, json};
-use sources::vault::{KeyPlace, VaultError, VaultStatus};
 use std::sync::Arc;
 use tools::scrub;
 
@@ -82,6 +82,12 @@ fn shown(status: &VaultStatus) -> Value {
         "key": status.key,
         "secrets": status.n_secrets,
     })
+}
+
+impl From<CredentialError> for Problem {
+    fn from(error: CredentialError) -> Self {
+        sources::SourceError::from(error).into()
+    }
 }
 
 impl From<VaultError> for Problem {

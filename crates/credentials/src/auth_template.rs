@@ -1,0 +1,236 @@
+//! Templates of credentials: a template and its values make a credential, and an offer makes a connection. Pure.
+
+use crate::{BasicConfig, ConnectionConfig, OAuthConfig, SecretText};
+use std::collections::BTreeMap;
+use tools::{AuthMethod, Credential, Place, Placement};
+
+/// The proof that a request offers for a new connection.
+#[derive(Debug, Clone, Default)]
+pub struct CredentialOffer {
+    /// One of the source's own ways, or `none`, `bearer`, `basic`, `header`, `query`, `cookie` or `oauth`.
+    pub template: Option<String>,
+    /// The only value, where there is only one.
+    pub value: Option<SecretText>,
+    /// Values by their names.
+    pub values: BTreeMap<String, SecretText>,
+    /// What is known about the authorization server.
+    pub oauth: Option<OAuthConfig>,
+    /// Whether values may be missing: a person enters them later.
+    pub is_handed_off: bool,
+}
+
+/// The connection that an offer makes, by the ways that its source knows.
+pub fn connection_from_offer(
+    own: &[AuthMethod],
+    offer: CredentialOffer,
+) -> Result<ConnectionConfig, String> {
+    let CredentialOffer { template, value, mut values, oauth, is_handed_off } = offer;
+    let template = match (&template, &oauth) {
+        (Some(template), _) => template.as_str(),
+        (None, Some(_)) => "oauth",
+        (None, None) => "none",
+    };
+    let wants_oauth = oauth.is_some();
+    let mut made = ConnectionConfig::default();
+    let mut take = |name: &str| values.remove(name).ok_or(format!("values.{name} is missing"));
+    match template {
+        "none" => {}
+        "header" | "query" | "cookie" => {
+            let SecretText::Plain(name) = take("name")? else {
+                return Err("values.name is a string".into());
+            };
+            let placed = BTreeMap::from([(name, value.map_or_else(|| take("value"), Ok)?)]);
+            match template {
+                "header" => made.headers = placed,
+                "query" => made.query = placed,
+                _ => made.cookies = placed,
+            }
+        }
+        "oauth" | "oauth2" => made.oauth = Some(oauth.unwrap_or_default()),
+        other => {
+            let method = method(own, other).ok_or_else(|| unknown(own, other))?;
+            if method.kind == "oauth2" {
+                let scheme = Some(other.to_owned());
+                made.oauth = Some(OAuthConfig { scheme, ..oauth.unwrap_or_default() });
+                return Ok(made);
+            }
+            if let Some(value) = value {
+                values.insert(variables(&method).into_iter().next().unwrap_or_default(), value);
+            }
+            let missing: Vec<_> =
+                variables(&method).into_iter().filter(|name| !values.contains_key(name)).collect();
+            match (missing.as_slice(), is_handed_off) {
+                ([], _) | (_, true) => {}
+                ([only], false) if only == "value" => {
+                    return Err("The member \"value\" is missing.".into());
+                }
+                ([first, ..], false) => return Err(format!("values.{first} is missing")),
+            }
+            match (method.template.as_str(), missing.is_empty()) {
+                ("bearer", true) => made.bearer = values.remove("value"),
+                ("basic", true) => made.basic = basic(&mut values),
+                (_, _) => (made.template, made.values) = (Some(other.to_owned()), values),
+            }
+        }
+    }
+    if wants_oauth && made.oauth.is_none() {
+        return Err(format!(
+            "The template \"{template}\" gets no tokens: say \"oauth\", or leave \"oauth\" out."
+        ));
+    }
+    Ok(made)
+}
+
+fn basic(values: &mut BTreeMap<String, SecretText>) -> Option<BasicConfig> {
+    Some(BasicConfig { user: values.remove("user")?, password: values.remove("password")? })
+}
+
+fn unknown(own: &[AuthMethod], template: &str) -> String {
+    let own = own.iter().map(|method| method.template.as_str());
+    let usual = ["none", "bearer", "basic", "header", "query", "cookie", "oauth"];
+    let mut names: Vec<_> = usual.into_iter().chain(own).collect();
+    names.dedup();
+    format!("The template \"{template}\" is not known; there are {}.", names.join(", "))
+}
+
+/// A way to prove who calls: the source's own, or one that every API may take.
+pub(crate) fn method(own: &[AuthMethod], template: &str) -> Option<AuthMethod> {
+    let known = own.iter().find(|method| method.template == template).cloned();
+    known.or_else(|| match template {
+        "bearer" => Some(AuthMethod::bearer("bearer")),
+        "basic" => Some(AuthMethod { kind: "basic", ..AuthMethod::bearer("basic") }),
+        _ => None,
+    })
+}
+
+/// What a way wants to be told, each once.
+pub(crate) fn variables(method: &AuthMethod) -> Vec<String> {
+    if method.kind == "basic" {
+        return vec!["user".into(), "password".into()];
+    }
+    let mut names: Vec<String> =
+        method.placements.iter().map(|placement| placement.variable.clone()).collect();
+    names.dedup();
+    names
+}
+
+/// The credential that a way makes of its values; the names of those that are missing.
+pub(crate) fn fill(
+    method: &AuthMethod,
+    values: &BTreeMap<String, String>,
+) -> Result<Credential, Vec<String>> {
+    let missing: Vec<_> =
+        variables(method).into_iter().filter(|name| !values.contains_key(name)).collect();
+    if !missing.is_empty() {
+        return Err(missing);
+    }
+    if method.kind == "basic" {
+        return Ok(Credential::basic(&values["user"], &values["password"]));
+    }
+    let placement = |placed: &tools::PlacementTemplate| Placement {
+        place: placed.place,
+        name: placed.name.clone(),
+        value: format!("{}{}", placed.prefix, values[&placed.variable]).as_str().into(),
+    };
+    Ok(Credential::new(method.placements.iter().map(placement).collect()))
+}
+
+/// Where the values of a connection will go, without them.
+pub(crate) fn outline(own: &[AuthMethod], connection: &ConnectionConfig) -> Credential {
+    let hole = |place: Place, name: &str| Placement { place, name: name.into(), value: "".into() };
+    let names = |place: Place, values: &BTreeMap<String, SecretText>| -> Vec<Placement> {
+        values.keys().map(|name| hole(place, name)).collect()
+    };
+    let mut placements = names(Place::Header, &connection.headers);
+    placements.extend(names(Place::Query, &connection.query));
+    placements.extend(names(Place::Environment, &connection.env));
+    if !connection.cookies.is_empty() {
+        placements.push(hole(Place::Header, "cookie"));
+    }
+    let is_authorization =
+        connection.bearer.is_some() || connection.basic.is_some() || connection.oauth.is_some();
+    if is_authorization {
+        placements.push(hole(Place::Header, "authorization"));
+    }
+    let method = connection.template.as_deref().and_then(|template| method(own, template));
+    let templated = method.into_iter().flat_map(|method| method.placements);
+    placements.extend(templated.map(|placed| hole(placed.place, &placed.name)));
+    Credential::new(placements)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tools::PlacementTemplate;
+
+    fn pair() -> AuthMethod {
+        let placed = |place, name: &str, prefix: &str, variable: &str| PlacementTemplate {
+            place,
+            name: name.into(),
+            prefix: prefix.into(),
+            variable: variable.into(),
+        };
+        AuthMethod {
+            template: "apikey-0".into(),
+            kind: "apiKey",
+            label: "key + app".into(),
+            placements: vec![
+                placed(Place::Header, "X-ConnectionKey", "Token ", "key"),
+                placed(Place::Query, "app", "", "app"),
+            ],
+            tokens: None,
+        }
+    }
+
+    fn plain(values: &[(&str, &str)]) -> BTreeMap<String, SecretText> {
+        let text =
+            |(name, value): &(&str, &str)| ((*name).to_owned(), SecretText::Plain((*value).into()));
+        values.iter().map(text).collect()
+    }
+
+    #[test]
+    fn a_template_puts_values_with_their_prefixes_where_they_belong() {
+        let values =
+            BTreeMap::from([("key".to_owned(), "k".to_owned()), ("app".into(), "a".into())]);
+        let credential = fill(&pair(), &values).unwrap();
+        assert_eq!(
+            credential.at(Place::Header).collect::<Vec<_>>(),
+            [("X-ConnectionKey", "Token k")]
+        );
+        assert_eq!(credential.at(Place::Query).collect::<Vec<_>>(), [("app", "a")]);
+        assert_eq!(fill(&pair(), &BTreeMap::new()), Err(vec!["key".into(), "app".into()]));
+        let basic = method(&[], "basic").unwrap();
+        let values =
+            BTreeMap::from([("user".to_owned(), "u".to_owned()), ("password".into(), "p".into())]);
+        let credential = fill(&basic, &values).unwrap();
+        assert_eq!(
+            credential.at(Place::Header).collect::<Vec<_>>(),
+            [("authorization", "Basic dTpw")]
+        );
+    }
+
+    #[test]
+    fn an_offer_becomes_a_connection_or_is_told_what_is_missing() {
+        let offer = |template: &str, values: &[(&str, &str)]| CredentialOffer {
+            template: Some(template.to_owned()),
+            values: plain(values),
+            ..CredentialOffer::default()
+        };
+        let made = |offer: CredentialOffer| {
+            connection_from_offer(&[pair()], offer).map(|made| made.template_name().to_owned())
+        };
+        assert_eq!(made(CredentialOffer::default()), Ok("none".into()));
+        assert_eq!(made(offer("apikey-0", &[("key", "k"), ("app", "a")])), Ok("apikey-0".into()));
+        assert_eq!(made(offer("apikey-0", &[("key", "k")])), Err("values.app is missing".into()));
+        assert_eq!(made(offer("bearer", &[])), Err("The member \"value\" is missing.".into()));
+        assert_eq!(made(offer("basic", &[("user", "u"), ("password", "p")])), Ok("basic".into()));
+        assert_eq!(made(offer("cookie", &[("name", "sid"), ("value", "v")])), Ok("cookie".into()));
+        assert_eq!(made(offer("oauth", &[])), Ok("oauth".into()));
+        let later = CredentialOffer { is_handed_off: true, ..offer("bearer", &[]) };
+        assert_eq!(made(later), Ok("bearer".into()));
+        assert!(
+            made(offer("x", &[])).unwrap_err().contains("none, bearer, basic"),
+            "names are told"
+        );
+    }
+}

@@ -1,0 +1,117 @@
+//! What the description of a source says about its tokens. It counts where the operator configured nothing, and its
+//! addresses may lead no further than the place that the description comes from.
+
+use super::discover::{self, AuthorizationServer, trouble};
+use super::metadata::ServerMetadata;
+use crate::ConnectionProof;
+use crate::{OAuthConfig, OAuthFlow};
+use tools::envelope::Trouble;
+use tools::http::{HttpClient, Reach};
+use tools::{TokenFlow, TokenFlowKind, TokenSource};
+use url::Url;
+
+/// How this connection gets its tokens: as configured, or the first flow that the description names.
+pub(super) fn flow(proof: &ConnectionProof, oauth: &OAuthConfig) -> OAuthFlow {
+    oauth.flow.unwrap_or_else(|| {
+        let described = tokens(proof, oauth)
+            .and_then(|described| described.flows.first().map(|flow| flow.kind));
+        described.map_or_else(OAuthFlow::default, flow_of_kind)
+    })
+}
+
+/// Where its tokens come from, as the description says.
+pub(super) fn tokens(proof: &ConnectionProof, oauth: &OAuthConfig) -> Option<TokenSource> {
+    let named = oauth.scheme.as_deref();
+    let methods = proof.credentials.methods(&proof.key);
+    let mut fitting =
+        methods.into_iter().filter(|way| named.is_none_or(|name| way.template == name));
+    fitting.find_map(|way| way.tokens)
+}
+
+/// The authorization server by the description; none where that does not say enough.
+pub(super) async fn authorization_server(
+    proof: &ConnectionProof,
+    oauth: &OAuthConfig,
+    http: &HttpClient,
+    audience: &Url,
+) -> Result<Option<AuthorizationServer>, Trouble> {
+    let Some(described) = tokens(proof, oauth) else { return Ok(None) };
+    let reach = proof.reach_of_description();
+    let known = flow_in_use(proof, oauth, &described);
+    let (server, reach) = match (&described.metadata, known) {
+        (Some(place), _) => match (discover::server_at(http, place, reach).await, known) {
+            (Ok(server), _) => (server, reach.within(place)),
+            (Err(_), Some(known)) => (named(known), reach),
+            (Err(why), None) => return Err(trouble(&why)),
+        },
+        (None, Some(known)) if oauth.client_id.is_some() => (named(known), reach),
+        (None, Some(known)) => match self_registration_server(http, known, reach).await {
+            Some(server) => (server, reach.within(&known.token)),
+            None => return Ok(None),
+        },
+        (None, None) => return Ok(None),
+    };
+    Ok(Some(from_description(oauth, described, (server, audience.clone(), reach))))
+}
+
+/// The same for a server without registration, where discovery failed: the client's identity must be configured.
+pub(super) fn last_resort(
+    proof: &ConnectionProof,
+    oauth: &OAuthConfig,
+    audience: &Url,
+) -> Option<AuthorizationServer> {
+    let described = tokens(proof, oauth)?;
+    let server = named(flow_in_use(proof, oauth, &described)?);
+    Some(from_description(
+        oauth,
+        described,
+        (server, audience.clone(), proof.reach_of_description()),
+    ))
+}
+
+/// The description's entry of the flow that this connection uses.
+fn flow_in_use<'s>(
+    proof: &ConnectionProof,
+    oauth: &OAuthConfig,
+    described: &'s TokenSource,
+) -> Option<&'s TokenFlow> {
+    let wanted = flow(proof, oauth);
+    described.flows.iter().find(|known| flow_of_kind(known.kind) == wanted)
+}
+
+fn from_description(
+    oauth: &OAuthConfig,
+    described: TokenSource,
+    (server, audience, reach): (ServerMetadata, Url, Reach),
+) -> AuthorizationServer {
+    let scopes = if oauth.scopes.is_empty() { described.scopes } else { oauth.scopes.clone() };
+    AuthorizationServer { server, resource: oauth.resource.clone(), audience, scopes, reach }
+}
+
+/// The server that a flow names, if it publishes metadata that say where to register.
+async fn self_registration_server(
+    http: &HttpClient,
+    known: &TokenFlow,
+    reach: Reach,
+) -> Option<ServerMetadata> {
+    let issuer = known.token.origin().ascii_serialization();
+    let server = discover::server(http, &issuer, reach).await.ok()?;
+    (server.token == known.token).then_some(server)
+}
+
+fn named(flow: &TokenFlow) -> ServerMetadata {
+    ServerMetadata {
+        authorization: flow.authorization.clone(),
+        refresh: flow.refresh.clone(),
+        device: flow.device.clone(),
+        ..ServerMetadata::at(flow.token.clone())
+    }
+}
+
+const fn flow_of_kind(kind: TokenFlowKind) -> OAuthFlow {
+    match kind {
+        TokenFlowKind::Code => OAuthFlow::Code,
+        TokenFlowKind::Device => OAuthFlow::Device,
+        TokenFlowKind::ClientCredentials => OAuthFlow::ClientCredentials,
+    }
+}

@@ -1,0 +1,151 @@
+//! Values from where they are, at the moment in which they are needed; bounded in time and size.
+
+use crate::{
+    CommandWords, ConnectionProof, Credentials, SecretText, VALUE_BYTES_MAX, VaultError,
+    auth_template,
+};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tools::envelope::Trouble;
+use tools::{Credential, Place, Placement, Program, command, scrub};
+
+/// How long a program may take to print a secret: some ask the network, some a finger.
+const PROGRAM_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// Why a connection's value is missing.
+#[derive(Debug)]
+pub(crate) enum MissingValue {
+    /// Nobody has entered it yet.
+    Unentered,
+    /// It is not where it should be.
+    Missing(String),
+    /// The vault does not open.
+    Locked(String),
+}
+
+impl MissingValue {
+    pub(crate) fn trouble(self) -> Trouble {
+        match self {
+            Self::Unentered => Trouble::new(
+                "connection_value_missing",
+                "Nobody has entered this connection's secret yet.",
+            ),
+            Self::Missing(why) => Trouble::new(
+                "connection_value_missing",
+                format!("The connection has no proof: {why}."),
+            ),
+            // What to do about it is for the operator: it names files of the host.
+            Self::Locked(why) => {
+                tracing::error!("a call needs a secret, and the vault is locked: {why}");
+                Trouble::new(
+                    "connection_value_locked",
+                    "The connection's secret cannot be opened: the vault is locked. Its operator finds out why with \
+                     `airlock vault status`.",
+                )
+            }
+        }
+    }
+}
+
+/// Every value of a connection, each where it belongs.
+pub(crate) async fn credential(proof: &ConnectionProof) -> Result<Credential, MissingValue> {
+    let connection = &proof.connection;
+    let mut placements = vec![];
+    if let Some(token) = &connection.bearer {
+        placements.extend(placed(&Credential::bearer(&proof.credentials.value(token).await?)));
+    }
+    if let Some(basic) = &connection.basic {
+        let (user, password) = (
+            proof.credentials.value(&basic.user).await?,
+            proof.credentials.value(&basic.password).await?,
+        );
+        placements.extend(placed(&Credential::basic(&user, &password)));
+    }
+    if let Some(name) = &connection.template {
+        let wrong = || MissingValue::Missing(format!("its source knows no template {name}"));
+        let method = auth_template::method(&proof.credentials.methods(&proof.key), name)
+            .ok_or_else(wrong)?;
+        let mut values = BTreeMap::new();
+        for (name, text) in &connection.values {
+            values.insert(name.clone(), proof.credentials.value(text).await?);
+        }
+        let filled = auth_template::fill(&method, &values).map_err(|_| MissingValue::Unentered)?;
+        placements.extend(placed(&filled));
+    }
+    let groups = [
+        (Place::Header, &connection.headers),
+        (Place::Query, &connection.query),
+        (Place::Environment, &connection.env),
+    ];
+    for (place, texts) in groups {
+        for (name, text) in texts {
+            let value = proof.credentials.value(text).await?.as_str().into();
+            placements.push(Placement { place, name: name.clone(), value });
+        }
+    }
+    for (name, text) in &connection.cookies {
+        let value = format!("{name}={}", proof.credentials.value(text).await?).as_str().into();
+        placements.push(Placement { place: Place::Header, name: "cookie".into(), value });
+    }
+    Ok(Credential::new(placements))
+}
+
+fn placed(credential: &Credential) -> Vec<Placement> {
+    let headers = credential.at(Place::Header).map(|pair| (Place::Header, pair));
+    let all = headers
+        .chain(credential.at(Place::Query).map(|pair| (Place::Query, pair)))
+        .chain(credential.at(Place::Environment).map(|pair| (Place::Environment, pair)));
+    all.map(|(place, (name, value))| Placement { place, name: name.into(), value: value.into() })
+        .collect()
+}
+
+impl Credentials {
+    /// The value behind a text. From then on it leaves in no other way.
+    pub(crate) async fn value(&self, text: &SecretText) -> Result<String, MissingValue> {
+        let value = match text {
+            SecretText::Plain(_) | SecretText::Env { .. } => {
+                text.read().map_err(MissingValue::Missing)?
+            }
+            SecretText::File { .. } => {
+                let text = text.clone();
+                // A file may lie on a disk that is far away.
+                let read = tokio::task::spawn_blocking(move || text.read()).await;
+                read.unwrap_or_else(|_| Err("it could not be read".into()))
+                    .map_err(MissingValue::Missing)?
+            }
+            SecretText::Cmd { cmd } => self.printed(cmd).await.map_err(MissingValue::Missing)?,
+            SecretText::Vault { vault } => match self.vault.get(vault).await {
+                Ok(Some(value)) => value,
+                Ok(None) => {
+                    return Err(MissingValue::Missing("its secret is gone; enter it anew".into()));
+                }
+                Err(VaultError::Locked(why)) => return Err(MissingValue::Locked(why)),
+                Err(error @ VaultError::Damaged(_)) => {
+                    return Err(MissingValue::Missing(error.to_string()));
+                }
+                Err(error) => return Err(MissingValue::Locked(error.to_string())),
+            },
+        };
+        scrub::learn(&value);
+        match value.is_empty() {
+            true => Err(MissingValue::Missing("it is empty".into())),
+            false => Ok(value),
+        }
+    }
+
+    /// The same, for those who can only tell a call about it.
+    pub(crate) async fn secret(&self, text: &SecretText) -> Result<String, Trouble> {
+        self.value(text).await.map_err(MissingValue::trouble)
+    }
+
+    /// What the operator's own program prints. It runs as we do, with our variables but for our tokens.
+    async fn printed(&self, words: &CommandWords) -> Result<String, String> {
+        let env = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .filter(|(name, _)| !name.starts_with("AIRLOCK_"));
+        let program = Program { argv: words.argv(), env: env.collect(), directory: None };
+        let printed =
+            command::printed(self.minding, program, PROGRAM_TIME_MAX, VALUE_BYTES_MAX).await?;
+        Ok(printed.trim_end_matches(['\r', '\n']).to_owned())
+    }
+}
