@@ -395,7 +395,10 @@ async fn whoever_comes_too_late_is_not_expected_any_more() {
     let too_long = [("value".to_owned(), "q".repeat((64 << 10) + 1))].into();
     let refused = sources.enter_secret(&state(&again), too_long).await.unwrap_err();
     assert!(refused.to_string().contains("65536 bytes at most"), "{refused}");
-    assert!(sources.enter_secret(&state(&again), entered()).await.unwrap(), "which uses nothing up");
+    assert!(
+        sources.enter_secret(&state(&again), entered()).await.unwrap(),
+        "which uses nothing up"
+    );
     assert!(!sources.enter_secret(&state(&again), entered()).await.unwrap(), "and is good once");
 
     let oauth = OAuthConfig {
