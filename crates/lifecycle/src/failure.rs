@@ -86,3 +86,18 @@ pub enum FailureCode {
     /// Our side; the message holds a reference and nothing else.
     Internal,
 }
+
+impl FailureCode {
+    /// The code as the journal and the link to a runner spell it.
+    pub fn word(self) -> String {
+        match serde_json::to_value(self) {
+            Ok(serde_json::Value::String(word)) => word,
+            Ok(_) | Err(_) => "internal".to_owned(),
+        }
+    }
+
+    /// The code that is spelled like this, if one is.
+    pub fn from_word(word: &str) -> Option<Self> {
+        serde_json::from_value(serde_json::Value::String(word.to_owned())).ok()
+    }
+}

@@ -6,12 +6,13 @@
 //!  Lease =============================== link (NDJSON) ===========================+
 //! ```
 //!
-//! What a runner says is input, never truth. Nothing here knows what the lines mean.
+//! What a runner says is input, never truth. Only `driver` knows what the lines mean.
 
 mod admission;
 mod birth;
 mod config;
 mod cpu_shares;
+mod driver;
 mod error;
 mod exit;
 mod jail;
@@ -29,6 +30,10 @@ pub mod zygote;
 
 pub use admission::ReleaseOffer;
 pub use config::{Config, MEMORY_BYTES_DEFAULT, Program};
+pub use driver::{
+    LeaseRequest, LossMeaning, ProgramFailure, RunnerDriver, RunnerLoss, RunnerMessage,
+    SessionMessage, TaskFailure, TaskResult,
+};
 pub use error::{Gone, LeaseError, StartError};
 pub use exit::Exit;
 pub use jail::{Layer, Tier};

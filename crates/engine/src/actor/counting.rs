@@ -1,6 +1,6 @@
 //! What the execution uses of its caller's quotas: a place, and processor time.
 
-use super::guest::Guest;
+use super::program_runner::ProgramRunner;
 use super::{Actor, Leave};
 use lifecycle::Intent;
 use std::time::Duration;
@@ -39,16 +39,16 @@ impl Actor {
 
     /// Gives the runner up, and charges the caller for what the program used. What is returned can be kept for the
     /// caller's next program.
-    pub(super) fn release_guest(&mut self) -> Option<Guest> {
+    pub(super) fn detach_runner(&mut self) -> Option<ProgramRunner> {
         let is_coming_back = self.is_coming_back();
-        let mut guest = self.guest.take()?;
+        let mut runner = self.runner.take()?;
         // A replay that was made to free capacity is charged, also one that was not finished.
-        let used = if is_coming_back { guest.cpu_in_all() } else { guest.cpu_to_charge() };
+        let used = if is_coming_back { runner.cpu_in_all() } else { runner.cpu_to_charge() };
         let used = used.unwrap_or_else(|| self.cpu_bound());
         if let Some(origin) = &self.ledger.state.origin {
             self.shared.quotas.charge_cpu(&origin.caller, used);
         }
-        Some(guest)
+        Some(runner)
     }
 
     /// The most that a runner can have used that is gone.
@@ -60,7 +60,7 @@ impl Actor {
 
     fn waits_for_timers(&self) -> bool {
         let state = &self.ledger.state;
-        let has_no_runner = self.guest.is_none() && self.launching.is_none();
+        let has_no_runner = self.runner.is_none() && self.launching.is_none();
         state.in_flight == 0 && !state.timers.is_empty() && (has_no_runner || self.is_at_rest())
     }
 }

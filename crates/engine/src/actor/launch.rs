@@ -1,16 +1,15 @@
 //! Giving a program its runner: the first time, after a pause, after a restart.
 
 use super::Actor;
-use super::guest::{Guest, Resumption};
-use futures_util::FutureExt;
-use lifecycle::{Failure, FailureCode, InputIndex, Intent, Phase, Rejection, Seq};
-use sandbox::{Demand, Lease, LeaseError};
+use super::program_runner::{ProgramRunner, Resumption};
+use lifecycle::{InputIndex, Intent, Phase, Rejection, Seq};
+use sandbox::{Demand, Lease, LeaseError, RunnerLoss};
 use store::StoreError;
 
 impl Actor {
     /// Asks for a runner, unless there is one or one is under way.
     pub(super) fn launch(&mut self) {
-        if self.guest.is_some() || self.launching.is_some() || self.is_over() {
+        if self.runner.is_some() || self.launching.is_some() || self.is_over() {
             return;
         }
         let state = &self.ledger.state;
@@ -19,8 +18,7 @@ impl Actor {
             caller: state.origin.as_ref().map(|origin| origin.caller.to_string()),
             is_held: false,
         };
-        let sandbox = self.shared.sandbox.clone();
-        self.launching = Some(async move { sandbox.lease(demand).await }.boxed());
+        self.launching = Some(self.shared.sandbox.request_lease(demand));
     }
 
     /// A runner is there: hand it the program and all inputs the journal knows.
@@ -33,7 +31,7 @@ impl Actor {
             Ok(lease) => lease,
             Err(error) => {
                 tracing::error!(%error, "no runner");
-                self.no_runner();
+                self.no_runner(&RunnerLoss::NotLeased(error));
                 return Ok(());
             }
         };
@@ -48,27 +46,29 @@ impl Actor {
         let inputs = self.released.map_or(state.inputs, |released| released.inputs);
         let resumption =
             Resumption { began: self.ledger.began(), inputs, cpu_spent_ms: self.cpu_spent_ms };
-        let Some(mut guest) = Guest::start(lease, state, resumption) else { return Ok(()) };
-        if guest.replaying && inputs == InputIndex(0) {
-            guest.ask_when_restored();
+        let Some(mut runner) = ProgramRunner::start(lease, state, resumption) else {
+            return Ok(());
+        };
+        if runner.replaying && inputs == InputIndex(0) {
+            runner.ask_when_restored();
         }
         let mut after = Seq(0);
-        while guest.delivered < self.ledger.state.inputs {
+        while runner.delivered < self.ledger.state.inputs {
             let entries = self.ledger.page(after).await?;
             let Some(last) = entries.last() else { break };
             after = last.seq;
-            guest.replay(&entries);
+            runner.replay(&entries);
         }
         self.clockwork.begin(self.shared.config.clock.now());
-        self.guest = Some(guest);
+        self.runner = Some(runner);
         Ok(())
     }
 
     /// The program is where the journal left it.
     pub(super) fn restored(&mut self) {
         self.came_back();
-        if let Some(guest) = &mut self.guest {
-            guest.begin_own_work();
+        if let Some(runner) = &mut self.runner {
+            runner.begin_own_work();
         }
         self.recovering = false;
         self.clockwork.begin(self.shared.config.clock.now());
@@ -79,7 +79,7 @@ impl Actor {
     pub(super) fn not_restored(&mut self, rejection: Rejection) {
         tracing::warn!(execution = %self.ledger.execution, %rejection, "not restored");
         self.count_failed_return(&rejection);
-        self.release_guest();
+        self.detach_runner();
         self.refuse_waiting(&rejection);
         if self.ledger.state.phase == Phase::Paused && !self.recovering {
             return; // the question stays open; the next answer tries again
@@ -91,9 +91,8 @@ impl Actor {
         }
     }
 
-    fn no_runner(&mut self) {
-        let failure =
-            Failure::new(FailureCode::Internal, "No sandbox could be started for the program.");
+    fn no_runner(&mut self, loss: &RunnerLoss) {
+        let failure = loss.failure();
         match self.ledger.state.prepared {
             // It ran before and will run again: keep it for a better day.
             Some(_) => self.not_restored(Rejection::NotRestored(failure)),
@@ -123,7 +122,7 @@ impl Actor {
     /// Gives the runner back although the program is not over: everything waits for people.
     pub(super) fn cool_down(&mut self) {
         if self.is_warm_pause() {
-            self.release_guest();
+            self.detach_runner();
         }
     }
 
@@ -131,12 +130,12 @@ impl Actor {
     pub(super) fn is_warm_pause(&self) -> bool {
         self.ledger.state.phase == Phase::Paused
             && self.waiting.is_empty()
-            && self.guest.as_ref().is_some_and(|guest| !guest.replaying)
+            && self.runner.as_ref().is_some_and(|runner| !runner.replaying)
     }
 
     /// Whether the guest has taken every input there is and waits.
     pub(super) fn is_at_rest(&self) -> bool {
-        self.guest.as_ref().is_some_and(|guest| guest.rested == Some(self.ledger.state.inputs))
+        self.runner.as_ref().is_some_and(|runner| runner.rested == Some(self.ledger.state.inputs))
     }
 
     pub(super) fn is_over(&self) -> bool {

@@ -1,18 +1,20 @@
 //! One execution, one task. The loop: wait for something, submit it as an intent, do what is owed.
 
+mod admissions;
 mod asking;
+mod call_results;
 mod calls;
 mod counting;
 mod deferred;
-mod guest;
 mod inlet;
 mod launch;
 mod ledger;
+mod program_runner;
 mod progress;
 mod release;
 pub(crate) mod replay;
 mod requests;
-mod speech;
+mod runner_messages;
 mod time;
 
 use crate::Clock;
@@ -22,16 +24,16 @@ use crate::quotas::QuotaClaim;
 use crate::registry::Mailbox;
 use asking::{Asking, Wished};
 use calls::{CallEnd, Calls};
-use futures_util::future::{BoxFuture, FutureExt};
-use guest::{Guest, Said};
+use futures_util::future::FutureExt;
 use ledger::{Duty, Gate, Ledger};
 use lifecycle::{
     CallId, CallOutcome, Effect, Event, ExecutionId, FailureCode, InputIndex, Intent, Phase,
     QuestionId, Rejection, Runs, Strength, Timestamp,
 };
+use program_runner::{MESSAGES_PER_TURN_MAX, ProgramRunner};
 use progress::Telling;
 use release::Released;
-use sandbox::{Lease, LeaseError};
+use sandbox::{Lease, LeaseError, LeaseRequest, RunnerMessage};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use store::StoreError;
@@ -82,8 +84,8 @@ pub(crate) struct Actor {
     shared: Arc<Shared>,
     ledger: Ledger,
     mailbox: Mailbox,
-    guest: Option<Guest>,
-    launching: Option<BoxFuture<'static, Result<Lease, LeaseError>>>,
+    runner: Option<ProgramRunner>,
+    launching: Option<LeaseRequest>,
     /// It gave its runner to others while it only waited.
     released: Option<Released>,
     /// Processor time that it used in runners that it gave up.
@@ -109,7 +111,7 @@ pub(crate) struct Actor {
 /// What ended a wait.
 enum Turn {
     Kept(Result<(), StoreError>),
-    Said(Vec<Said>),
+    RunnerMessages(Vec<RunnerMessage>),
     Ended(CallId, CallEnd),
     Wished(Wished),
     Progressed(CallId, String),
@@ -138,7 +140,7 @@ impl Actor {
             shared,
             ledger,
             mailbox,
-            guest: None,
+            runner: None,
             launching: None,
             released: None,
             cpu_spent_ms: 0,
@@ -250,9 +252,9 @@ impl Actor {
                 result.map_err(Leave::Broken)?;
                 self.answer_kept();
             }
-            Turn::Said(said) => {
-                let has_more = said.len() >= guest::MESSAGES_PER_TURN_MAX;
-                said.into_iter().for_each(|said| self.hear(said));
+            Turn::RunnerMessages(messages) => {
+                let has_more = messages.len() >= MESSAGES_PER_TURN_MAX;
+                messages.into_iter().for_each(|message| self.handle_runner_message(message));
                 // A program that never stops talking would never let go of the thread: whoever submitted it, and
                 // others, wait there.
                 if has_more {
@@ -279,15 +281,15 @@ impl Actor {
 
     /// Waits for the next thing that happens.
     async fn wait(&mut self) -> Turn {
-        let alarm = self.clockwork.next_wake(&self.ledger.state, self.guest.as_ref());
+        let alarm = self.clockwork.next_wake(&self.ledger.state, self.runner.as_ref());
         let alarm = alarm.into_iter().chain(self.ledger.held_until()).min();
         self.clockwork.arm(&self.shared.config.clock, alarm);
         self.offer_runner();
         let has_room = self.ledger.has_room();
         let has_calls = !self.calls.is_empty();
         let listen = async {
-            match &mut self.guest {
-                Some(guest) => guest.listen(has_room).await,
+            match &mut self.runner {
+                Some(runner) => runner.messages(has_room).await,
                 None => std::future::pending().await,
             }
         };
@@ -304,7 +306,7 @@ impl Actor {
             () = self.clockwork.ring() => Turn::Rang,
             // Before what is said: somebody may wait for this, and a chatty guest always has said something.
             kept = self.ledger.keep_one() => Turn::Kept(kept),
-            heard = listen => heard.map_or(Turn::RunnerWanted, Turn::Said),
+            messages = listen => messages.map_or(Turn::RunnerWanted, Turn::RunnerMessages),
             Some((call, end)) = self.calls.next(), if has_calls => Turn::Ended(call, end),
             wished = self.asking.next() => Turn::Wished(wished),
             (call, text) = self.telling.next(), if has_room => Turn::Progressed(call, text),
@@ -371,8 +373,8 @@ impl Actor {
             Act::Dispatch(call) => self.dispatch(call),
             Act::AwaitSource(call) => self.await_source(call),
             Act::Tell(question) => self.tell(question),
-            Act::Deliver { index, event, at } => match (&mut self.guest, event.input()) {
-                (Some(guest), Some(input)) => guest.deliver(index, input, at),
+            Act::Deliver { index, event, at } => match (&mut self.runner, event.input()) {
+                (Some(runner), Some(input)) => runner.deliver(index, input, at),
                 (None, _) => self.launch(),
                 (Some(_), None) => {}
             },
@@ -440,7 +442,7 @@ impl Actor {
 
     /// The execution is over here: the runner goes, tools at work are told.
     fn stop(&mut self) {
-        self.release_guest();
+        self.detach_runner();
         self.launching = None;
         self.calls.stop(&self.shared);
         self.asking.forget();
@@ -455,7 +457,7 @@ impl Actor {
             && self.replies.is_empty()
             && self.waiting.is_empty()
             && self.launching.is_none()
-            && self.guest.is_none()
+            && self.runner.is_none()
             && self.mailbox.is_empty();
         match self.ledger.state.phase {
             Phase::Unborn | Phase::Parked | Phase::Finished | Phase::Paused => idle,

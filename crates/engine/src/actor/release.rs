@@ -16,15 +16,15 @@ impl Actor {
     /// Offers the runner while the program only waits.
     pub(super) fn offer_runner(&mut self) {
         let waiting = self.waits_for();
-        let Some(guest) = &mut self.guest else { return };
-        if guest.held.is_none() && waiting.is_some() {
+        let Some(runner) = &mut self.runner else { return };
+        if runner.held.is_none() && waiting.is_some() {
             let Some(origin) = &self.ledger.state.origin else { return };
-            let Some(meter) = guest.meter() else { return };
+            let Some(meter) = runner.meter() else { return };
             let of = (origin.caller.to_string(), origin.limits.memory_bytes_max);
             let execution = self.ledger.execution;
-            guest.held = Some(OfferedRunner::register(&self.shared, execution, of, meter));
+            runner.held = Some(OfferedRunner::register(&self.shared, execution, of, meter));
         }
-        if let Some(held) = &guest.held {
+        if let Some(held) = &runner.held {
             held.offer(waiting);
         }
     }
@@ -34,7 +34,7 @@ impl Actor {
         let is_waiting = self.is_at_rest()
             && self.waiting.is_empty()
             && self.due.is_empty()
-            && self.guest.as_ref().is_some_and(|guest| !guest.replaying);
+            && self.runner.as_ref().is_some_and(|runner| !runner.replaying);
         if !is_waiting {
             self.rests_since = None;
             return None;
@@ -46,24 +46,24 @@ impl Actor {
             due: state.timers.values().min().copied(),
             has_calls: state.in_flight > 0,
             journal_bytes: self.ledger.journal_bytes(),
-            came_back: self.guest.as_ref().and_then(|guest| guest.came_back),
+            came_back: self.runner.as_ref().and_then(|runner| runner.came_back),
         })
     }
 
     /// Others need the runner.
     pub(super) fn release_runner(&mut self) {
         let is_waiting = self.waits_for().is_some();
-        let Some(guest) = &mut self.guest else { return };
+        let Some(runner) = &mut self.runner else { return };
         if !is_waiting {
-            if let Some(held) = &guest.held {
+            if let Some(held) = &runner.held {
                 held.decline();
             }
             return;
         }
         // What it used counts on, also in the next runner.
-        self.cpu_spent_ms += guest.cpu_ms();
+        self.cpu_spent_ms += runner.cpu_ms();
         self.released = Some(Released { inputs: self.ledger.state.inputs });
-        self.release_guest();
+        self.detach_runner();
         self.shared.capacity.count_release();
     }
 
@@ -87,14 +87,14 @@ impl Actor {
 
     /// Whether the runner repeats what the program did before its runner was released.
     pub(super) fn is_coming_back(&self) -> bool {
-        self.released.is_some() && self.guest.as_ref().is_some_and(|guest| guest.replaying)
+        self.released.is_some() && self.runner.as_ref().is_some_and(|runner| runner.replaying)
     }
 
     /// A released program is where it was.
     pub(super) fn came_back(&mut self) {
-        let (Some(_), Some(guest)) = (self.released.take(), &mut self.guest) else { return };
-        let cost = guest.cpu_in_all().unwrap_or_default();
-        guest.came_back = Some((self.shared.config.clock.now(), cost));
+        let (Some(_), Some(runner)) = (self.released.take(), &mut self.runner) else { return };
+        let cost = runner.cpu_in_all().unwrap_or_default();
+        runner.came_back = Some((self.shared.config.clock.now(), cost));
         if let Some(origin) = &self.ledger.state.origin {
             self.shared.capacity.count_replay(&origin.caller.0, cost);
             // Runners are only taken from callers above their share: this replay is the price of that.

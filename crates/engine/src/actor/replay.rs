@@ -1,12 +1,12 @@
 //! A journal lived through again, in a jail, without tools, people or a store: what was recorded is all there is.
 
-use super::guest::{Guest, Resumption, Said};
+use super::program_runner::{ProgramRunner, Resumption};
 use crate::fault::Fault;
 use lifecycle::{
     CallId, CallOutcome, Digest, Entry, Event, Failure, InputIndex, Json, LogLevel, Outcome,
     OutputMark, Seq, State, Timestamp, ToolPath,
 };
-use sandbox::{Demand, Sandbox};
+use sandbox::{Demand, ProgramFailure, RunnerLoss, RunnerMessage, Sandbox};
 use std::time::Duration;
 
 /// Longest replay: it repeats in one go what took tools and people much longer.
@@ -78,18 +78,18 @@ impl Replay {
         let n_inputs = InputIndex(u32::try_from(inputs.len()).unwrap_or(u32::MAX));
         let began = self.told.state.origin.as_ref().map_or(Timestamp(0), |origin| origin.at);
         let resumption = Resumption { began, inputs: n_inputs, cpu_spent_ms: 0 };
-        let Some(mut guest) = Guest::start(lease, &self.told.state, resumption) else {
+        let Some(mut runner) = ProgramRunner::start(lease, &self.told.state, resumption) else {
             return Ok(());
         };
         for entry in inputs {
             if let Some(input) = entry.event.input() {
-                guest.deliver(guest.delivered.next(), input, entry.at);
+                runner.deliver(runner.delivered.next(), input, entry.at);
             }
         }
-        guest.ask_when_restored();
+        runner.ask_when_restored();
         while self.told.strayed.is_none() && self.told.ended.is_none() {
-            for said in guest.listen_only().await {
-                if self.hear(said) {
+            for message in runner.next_messages().await {
+                if self.handle_message(message) {
                     return Ok(());
                 }
             }
@@ -97,10 +97,10 @@ impl Replay {
         Ok(())
     }
 
-    /// Takes one thing that the guest's side said. True when nothing more can come that is recorded.
-    fn hear(&mut self, said: Said) -> bool {
-        match said {
-            Said::Ready(prepared) => {
+    /// Takes one message of the runner. True when nothing more can come that is recorded.
+    fn handle_message(&mut self, message: RunnerMessage) -> bool {
+        match message {
+            RunnerMessage::Started(Some(prepared)) => {
                 let state = &self.told.state;
                 if let (Some(origin), Some(known)) = (&state.origin, &state.prepared)
                     && known.text(&origin.program) != prepared.text(&origin.program)
@@ -108,27 +108,40 @@ impl Replay {
                     self.stray("the prepared program".into());
                 }
             }
-            Said::Logged { mark, level, line } => {
+            RunnerMessage::Logged { mark, level, line, exact: _ } => {
                 if self.is_recorded(mark, Digest::of(&line)) {
                     self.told.printed.push((level, line));
                 }
             }
-            Said::Emitted { mark, item } => {
+            RunnerMessage::Emitted { mark, item } => {
                 if self.is_recorded(mark, item.digest()) {
                     self.told.emitted.push(item);
                 }
             }
-            Said::Called { call, tool, args, line: _ } => self.called(call, &tool, &args),
-            Said::Restored => return !self.ends_by_itself(),
-            Said::Done(Ok(value)) => self.told.ended = Some(Ok(value)),
-            Said::Done(Err((failure, _))) => self.told.ended = Some(Err(failure)),
-            Said::Diverged(what) => self.stray(what),
-            Said::Nonsense(what) => self.stray(what.into()),
-            Said::Gone(exit) => self.stray(format!("the end of its sandbox ({exit:?})")),
-            Said::TimerSet { .. }
-            | Said::TimerCleared { .. }
-            | Said::Idle(_)
-            | Said::Counted(_) => {}
+            RunnerMessage::ToolCalled { call, tool, args, line: _ } => {
+                self.called(call, &tool, &args);
+            }
+            RunnerMessage::Synced => return !self.ends_by_itself(),
+            RunnerMessage::Done(result) => {
+                let failure = |failure: ProgramFailure| failure.into_failure().0;
+                self.told.ended = Some(result.map_err(failure));
+            }
+            RunnerMessage::Diverged(what) => self.stray(what),
+            RunnerMessage::Lost(RunnerLoss::Malformed(what)) => self.stray(what.into()),
+            RunnerMessage::Lost(RunnerLoss::Exited(exit)) => {
+                self.stray(format!("the end of its sandbox ({exit:?})"));
+            }
+            RunnerMessage::Lost(loss) => self.stray(loss.failure().message),
+            RunnerMessage::TimerSet { .. }
+            | RunnerMessage::TimerCleared { .. }
+            | RunnerMessage::Idle(_)
+            | RunnerMessage::Counted(_) => {}
+            RunnerMessage::Leased
+            | RunnerMessage::Started(None)
+            | RunnerMessage::HostToolCalled(_)
+            | RunnerMessage::TimersChanged
+            | RunnerMessage::TooManyTimers
+            | RunnerMessage::Session(_) => self.stray("a message of another link".into()),
         }
         false
     }

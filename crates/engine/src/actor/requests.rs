@@ -127,7 +127,7 @@ impl Actor {
     /// The server stops: let tools at work end, keep what came of it, and go. The journal has the rest.
     pub(super) async fn close(&mut self) -> Leave {
         self.refuse_waiting(&Rejection::ShuttingDown);
-        self.release_guest();
+        self.detach_runner();
         self.launching = None;
         let _ = tokio::time::timeout(CLOSING_GRACE, self.let_tools_end()).await;
         self.calls.abandon();
@@ -207,6 +207,6 @@ impl Actor {
     }
 
     fn is_restored(&self) -> bool {
-        self.guest.as_ref().is_some_and(|guest| !guest.replaying)
+        self.runner.as_ref().is_some_and(|runner| !runner.replaying)
     }
 }

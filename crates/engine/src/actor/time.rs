@@ -1,7 +1,7 @@
 //! The clocks of one execution: active time, total time, timers, processor time, warm pauses.
 
 use super::Actor;
-use super::guest::Guest;
+use super::program_runner::ProgramRunner;
 use crate::Clock;
 use futures_util::future::{BoxFuture, FutureExt};
 use lifecycle::{
@@ -74,13 +74,17 @@ impl Clockwork {
     }
 
     /// When something is due next.
-    pub(super) fn next_wake(&self, state: &State, guest: Option<&Guest>) -> Option<Timestamp> {
+    pub(super) fn next_wake(
+        &self,
+        state: &State,
+        runner: Option<&ProgramRunner>,
+    ) -> Option<Timestamp> {
         let due = state.due();
         let active = self.since.map(|since| {
             since.after_ms(state.limits().active_ms_max.saturating_sub(self.active_ms))
         });
-        let replay = match (guest, self.began) {
-            (Some(guest), Some(began)) if guest.replaying => Some(began.after_ms(REPLAY_MS_MAX)),
+        let replay = match (runner, self.began) {
+            (Some(runner), Some(began)) if runner.replaying => Some(began.after_ms(REPLAY_MS_MAX)),
             (Some(_) | None, _) => None,
         };
         let warm = self.paused.map(|paused| paused.after_ms(self.warm_pause_ms));
@@ -101,7 +105,7 @@ impl Actor {
             let cpu_ms_max = self.ledger.state.limits().cpu_ms_max;
             self.clockwork.cpu_check = Some(now.after_ms(cpu_ms_max + CPU_GRACE_MS));
         }
-        let is_busy = self.guest.as_ref().is_some_and(Guest::is_in_the_way);
+        let is_busy = self.runner.as_ref().is_some_and(ProgramRunner::is_in_the_way);
         let busy_until = self.clockwork.busy_until.unwrap_or_else(|| now.after_ms(BUSY_MS_MAX));
         self.clockwork.busy_until = is_busy.then_some(busy_until);
         self.clockwork.warm_pause_ms = self.shared.config.warm_pause_ms;
@@ -120,9 +124,9 @@ impl Actor {
             return self.end(Intent::Expire { limit, active_ms });
         }
         if self.clockwork.busy_until.is_some_and(|until| now >= until)
-            && let Some(guest) = &mut self.guest
+            && let Some(runner) = &mut self.runner
         {
-            guest.step_back();
+            runner.step_back();
         }
         if self.replay_takes_too_long(now) {
             let what = "its replay, which takes too long".to_owned();
@@ -165,7 +169,7 @@ impl Actor {
         }
         if self.clockwork.cpu_check.is_some_and(|check| now >= check) {
             let cpu_ms_max = origin.limits.cpu_ms_max + CPU_GRACE_MS;
-            let used = self.cpu_spent_ms + self.guest.as_mut().map_or(0, Guest::cpu_ms);
+            let used = self.cpu_spent_ms + self.runner.as_mut().map_or(0, ProgramRunner::cpu_ms);
             if used >= cpu_ms_max {
                 return Some(LimitKind::Cpu);
             }
@@ -176,7 +180,7 @@ impl Actor {
     }
 
     fn replay_takes_too_long(&self, now: Timestamp) -> bool {
-        let replaying = self.guest.as_ref().is_some_and(|guest| guest.replaying);
+        let replaying = self.runner.as_ref().is_some_and(|runner| runner.replaying);
         replaying && self.clockwork.began.is_some_and(|began| now >= began.after_ms(REPLAY_MS_MAX))
     }
 
@@ -190,8 +194,8 @@ impl Actor {
     /// Whether the active clock runs: the guest works, or waits for nothing but its own timers.
     fn is_active(&self) -> bool {
         let state = &self.ledger.state;
-        let Some(guest) = &self.guest else { return self.is_active_without_runner() };
-        if guest.replaying || state.phase == Phase::Finished {
+        let Some(runner) = &self.runner else { return self.is_active_without_runner() };
+        if runner.replaying || state.phase == Phase::Finished {
             return false;
         }
         if !self.is_at_rest() {

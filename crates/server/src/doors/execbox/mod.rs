@@ -1,11 +1,11 @@
 //! execbox: a host sends programs and runs their tools itself; here they are run, in the jail. `/execbox` of the server,
 //! and listeners of their own for hosts that spawn a program or expect a port.
 
+mod host_messages;
 mod listen;
+mod output;
 mod relay;
 mod run;
-mod said;
-mod timers;
 mod transport;
 
 pub use listen::{Address, BadAddress, ListenError, Listening, listen};

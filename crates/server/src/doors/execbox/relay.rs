@@ -1,11 +1,13 @@
 //! One channel: messages of one host in, answers out, and the executions in between. Knows no transport.
 
 use super::ChannelSandbox;
-use super::run::{self, Frames, Heard, Over, Run, Spare};
+use super::host_messages::refuse;
+use super::run::{Frames, Run, RunEnd, Spare};
 use super::transport::{HostMessage, Incoming, Outgoing};
 use futures_util::future::select_all;
 use protocols::execbox::wire::{Execute, RawJson};
 use protocols::execbox::{HOST_MESSAGE_BYTES_MAX, Provider, ToRunner, asks_to_multiplex};
+use sandbox::RunnerMessage;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -51,8 +53,8 @@ pub(super) async fn serve(
                 Some(HostMessage::TooLong(head)) => channel.refuse_too_long(head, &mut out),
                 None => break,
             },
-            (at, heard) = next_of(&mut channel.runs), if !is_full && !channel.runs.is_empty() => {
-                channel.on(at, heard, &mut out);
+            (at, message) = next_of(&mut channel.runs), if !is_full && !channel.runs.is_empty() => {
+                channel.handle(at, message, &mut out);
             }
             () = sleep_until(alarm.unwrap_or_else(Instant::now)), if alarm.is_some() => {
                 channel.look_after(&mut out);
@@ -84,9 +86,9 @@ impl Channel {
             Ok(ToRunner::Cancel(cancel)) => {
                 let called = |run: &Run| run.is_called(&cancel.id);
                 if let Some(at) = self.runs.iter().position(called)
-                    && let Some(over) = self.runs[at].cancel(out)
+                    && let Some(end) = self.runs[at].cancel(out)
                 {
-                    self.end(at, over);
+                    self.end(at, end);
                 }
             }
             // What only our engine says to a runner.
@@ -105,7 +107,7 @@ impl Channel {
         let Some(id) = is_free.then(random_id).flatten() else {
             let message =
                 if is_free { "the system has no randomness now; try again" } else { BUSY };
-            return run::refuse(&execute.id, message, out);
+            return refuse(&execute.id, message, out);
         };
         // The channel itself is counted for its first run.
         let held = match &self.sandbox.account {
@@ -119,13 +121,13 @@ impl Channel {
                 let run = Run::new(execute, id, spare, &self.sandbox);
                 self.runs.push(run.counted(held));
             }
-            Err(refused) => run::refuse(&execute.id, &refused.to_string(), out),
+            Err(refused) => refuse(&execute.id, &refused.to_string(), out),
         }
     }
 
-    fn on(&mut self, at: usize, heard: Heard, out: &mut Frames) {
-        if let Some(over) = self.runs[at].on(heard, out) {
-            self.end(at, over);
+    fn handle(&mut self, at: usize, message: RunnerMessage, out: &mut Frames) {
+        if let Some(end) = self.runs[at].handle(message, out) {
+            self.end(at, end);
         }
     }
 
@@ -136,13 +138,17 @@ impl Channel {
     }
 
     /// An execution is over. Its runner goes to one that waits for a runner, else it is kept.
-    fn end(&mut self, at: usize, over: Over) {
-        self.runs.swap_remove(at);
+    fn end(&mut self, at: usize, end: RunEnd) {
+        let over = self.runs.swap_remove(at);
         if self.sandbox.sandbox.load().waiting > self.runs.iter().filter(|run| run.waits()).count()
         {
             return; // others wait for its memory
         }
-        let left = over.spare.and_then(|spare| {
+        let spare = match end {
+            RunEnd::KeepRunner => over.into_spare(),
+            RunEnd::KillRunner => None,
+        };
+        let left = spare.and_then(|spare| {
             self.runs.iter_mut().try_fold(spare, |spare, run| run.take_over(spare))
         });
         if let Some(spare) = left {
@@ -165,7 +171,7 @@ impl Channel {
         match member_of(&head, "type").as_deref() {
             Some("execute") => {
                 if let Some(id) = member_of(&head, "id") {
-                    run::refuse(&id, &message, out);
+                    refuse(&id, &message, out);
                 }
             }
             Some("tool_result") => {
@@ -185,7 +191,7 @@ impl Channel {
         let mut at = 0;
         while at < self.runs.len() {
             match self.runs[at].look_after(now, out) {
-                Some(over) => self.end(at, over),
+                Some(end) => self.end(at, end),
                 None => at += 1,
             }
         }
@@ -193,10 +199,10 @@ impl Channel {
 }
 
 /// What happens next, and in which of them.
-async fn next_of(runs: &mut [Run]) -> (usize, Heard) {
+async fn next_of(runs: &mut [Run]) -> (usize, RunnerMessage) {
     let all = runs.iter_mut().map(|run| Box::pin(run.next()));
-    let (heard, at, _) = select_all(all).await;
-    (at, heard)
+    let (message, at, _) = select_all(all).await;
+    (at, message)
 }
 
 fn are_manifests(providers: RawJson<'_>) -> bool {

@@ -1,11 +1,11 @@
 //! What sessions show and keep, without known secrets: a guest may put together what no tool said in one piece. What is
 //! cut is looked through before, or half a secret would be left.
 
-use super::evaluator::{Failed, Outcome};
 use lifecycle::Json;
 use protocols::hotrepl::RESULT_BYTES_MAX;
 use protocols::hotrepl::outbound::cut;
 use protocols::hotrepl::wire::{FromServer, JournalEntry};
+use sandbox::{TaskFailure, TaskResult};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -36,27 +36,29 @@ fn addressed(told: &str, whole: &str) -> Option<String> {
     serde_json::to_string(&told).ok()
 }
 
-/// What a task came to.
-pub(super) fn outcome(outcome: Outcome) -> Outcome {
+/// Redacts what a task came to.
+pub(super) fn redact_result(result: &mut TaskResult) {
     if scrub::knows_nothing() {
-        return outcome;
+        return;
     }
-    match outcome {
-        Outcome::Value { type_name, json, bytes } => {
-            let json = value(&json);
+    match result {
+        TaskResult::Value { type_name, json, bytes } => {
+            *type_name = text(type_name);
+            *json = value(json);
             // One that is too long stays so, however much of it was blotted out.
-            let bytes = if bytes > RESULT_BYTES_MAX { bytes.max(json.len()) } else { json.len() };
-            Outcome::Value { type_name: text(&type_name), json, bytes }
+            *bytes = if *bytes > RESULT_BYTES_MAX { (*bytes).max(json.len()) } else { json.len() };
         }
-        Outcome::Nothing => Outcome::Nothing,
-        Outcome::Output(json) => Outcome::Output(value(&json)),
-        Outcome::Failed(failed) => Outcome::Failed(Failed {
-            message: text(&failed.message),
-            stack: failed.stack.as_deref().map(text),
-            code: failed.code.as_deref().map(text),
-            details: failed.details.as_deref().map(value),
-            ..failed
-        }),
+        TaskResult::Nothing => {}
+        TaskResult::Output(json) => *json = value(json),
+        TaskResult::Failed(TaskFailure { message, stack, code, details, why: _, kind: _ }) => {
+            *message = text(message);
+            for part in [stack, code].into_iter().flatten() {
+                *part = text(part);
+            }
+            if let Some(details) = details {
+                *details = value(details);
+            }
+        }
     }
 }
 

@@ -1,11 +1,11 @@
 //! Failures in the protocol's words: every kind and code that a session says.
 
-use super::evaluator::Failed;
 use lifecycle::{Failure, FailureCode, Outcome, Rejection};
 use protocols::execbox::session::Why;
 use protocols::hotrepl::RESULT_BYTES_MAX;
 use protocols::hotrepl::outbound::envelope;
 use protocols::hotrepl::wire::{ErrorEnvelope, ErrorKind};
+use sandbox::TaskFailure;
 use serde_json::{Map, Value, json};
 
 /// Why somebody wants a task stopped.
@@ -20,7 +20,7 @@ pub(super) enum Stop {
 }
 
 /// What is told of an eval that failed.
-pub(super) fn eval_failed(failed: &Failed, stop: Option<Stop>) -> ErrorEnvelope {
+pub(super) fn eval_failed(failed: &TaskFailure, stop: Option<Stop>) -> ErrorEnvelope {
     match failed.why {
         Why::Syntax => {
             envelope(ErrorKind::ValidationFailed, "compileError", failed.message.clone())
@@ -33,7 +33,11 @@ pub(super) fn eval_failed(failed: &Failed, stop: Option<Stop>) -> ErrorEnvelope 
 }
 
 /// What is told of a command or a job of the guest's that failed.
-pub(super) fn command_failed(failed: &Failed, stop: Option<Stop>, what: &str) -> ErrorEnvelope {
+pub(super) fn command_failed(
+    failed: &TaskFailure,
+    stop: Option<Stop>,
+    what: &str,
+) -> ErrorEnvelope {
     match failed.why {
         Why::Interrupted => stopped(stop, what),
         Why::Unknown => {
@@ -49,7 +53,7 @@ pub(super) fn command_failed(failed: &Failed, stop: Option<Stop>, what: &str) ->
 }
 
 /// A handler may choose among the kinds that are about its own work.
-fn claimed(failed: &Failed) -> Option<ErrorEnvelope> {
+fn claimed(failed: &TaskFailure) -> Option<ErrorEnvelope> {
     let kind = ErrorKind::named(failed.kind.as_deref()?)?;
     let may = matches!(
         kind,
@@ -105,7 +109,7 @@ pub(super) fn lost(stop: Option<Stop>, what: &str) -> ErrorEnvelope {
 
 /// What there is to say besides: where it happened, what was printed, whether definitions are lost.
 pub(super) fn details(
-    failed: Option<&Failed>,
+    failed: Option<&TaskFailure>,
     stdout: &str,
     duration_ms: u64,
     state_lost: bool,

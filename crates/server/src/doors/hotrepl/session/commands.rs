@@ -3,7 +3,6 @@
 use super::calls::{ToolCalled, command_result};
 use super::{Brought, Session, Task, What};
 use crate::doors::hotrepl::EVAL_TIME_MAX;
-use crate::doors::hotrepl::evaluator::Outcome;
 use crate::doors::hotrepl::shelf::{NewFile, TaskFile, millis};
 use crate::doors::hotrepl::words;
 use base64::Engine as _;
@@ -15,6 +14,7 @@ use protocols::hotrepl::wire::{
     Artifacts, CommandDescribeResult, CommandDescriptor, CommandKind, CommandSummary,
     CommandsListResult, ErrorEnvelope, ErrorKind, FromServer,
 };
+use sandbox::TaskResult;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -199,7 +199,7 @@ impl Session {
         }
     }
 
-    pub(super) fn guest_command_ended(&mut self, open: Task, outcome: Outcome) {
+    pub(super) fn guest_command_ended(&mut self, open: Task, outcome: TaskResult) {
         let Task { what, id, client, started, files, stop, .. } = open;
         let What::Command { name, output_schema } = what else { return };
         let outcome = self.explained(&name, outcome);
@@ -266,15 +266,15 @@ impl Session {
 
 /// What a command of the guest's came to: an output that fits its schema and a frame.
 pub(super) fn checked(
-    outcome: Outcome,
+    outcome: TaskResult,
     schema: Option<&Value>,
     stop: Option<words::Stop>,
     what: &str,
 ) -> Result<Value, ErrorEnvelope> {
     match outcome {
-        Outcome::Failed(failed) => Err(words::command_failed(&failed, stop, what)),
-        Outcome::Nothing | Outcome::Value { .. } => Ok(json!({})),
-        Outcome::Output(json) => match misfit(schema, &json) {
+        TaskResult::Failed(failed) => Err(words::command_failed(&failed, stop, what)),
+        TaskResult::Nothing | TaskResult::Value { .. } => Ok(json!({})),
+        TaskResult::Output(json) => match misfit(schema, &json) {
             Some(why) => {
                 let message = format!("The output does not fit its schema: {why}");
                 Err(envelope(ErrorKind::Internal, "handlerFailed", message))

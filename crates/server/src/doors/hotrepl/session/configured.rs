@@ -4,12 +4,12 @@
 use super::calls::{ToolCalled, command_result};
 use super::commands::{GuestCalled, described, unknown};
 use super::{Session, TURN_MAX, What};
-use crate::doors::hotrepl::evaluator::{Failed, Outcome};
 use lifecycle::{Revision, ToolPath};
 use protocols::execbox::session::{Eval, ToSession, Why};
 use protocols::hotrepl::wire::{
     Artifacts, AssemblyReload, CommandDescriptor, CommandKind, CommandSummary, FromServer,
 };
+use sandbox::{TaskFailure, TaskResult};
 use serde_json::{Map, Value, json};
 use sources::config::{ReplCommand, ReplDeed};
 use std::collections::BTreeMap;
@@ -137,8 +137,8 @@ impl Session {
         self.evaluator.tell(&ToSession::Eval(Eval { task, code: script.into(), now }));
     }
 
-    pub(super) fn install_ended(&mut self, name: String, outcome: Outcome) {
-        if let Outcome::Failed(Failed { message, .. }) = outcome {
+    pub(super) fn install_ended(&mut self, name: String, outcome: TaskResult) {
+        if let TaskResult::Failed(TaskFailure { message, .. }) = outcome {
             tracing::warn!(name, message, "a command of the configuration is no program");
             self.installed.texts.remove(&name);
             self.installed.broken.insert(name, message);
@@ -146,11 +146,11 @@ impl Session {
     }
 
     /// What a command came to: one that the evaluator does not know may be so because its text is no program.
-    pub(super) fn explained(&self, name: &str, outcome: Outcome) -> Outcome {
+    pub(super) fn explained(&self, name: &str, outcome: TaskResult) -> TaskResult {
         match (outcome, self.installed.broken.get(name)) {
-            (Outcome::Failed(failed), Some(message)) if failed.why == Why::Unknown => {
+            (TaskResult::Failed(failed), Some(message)) if failed.why == Why::Unknown => {
                 let message = format!("The command's JavaScript could not be run: {message}");
-                Outcome::Failed(Failed { why: Why::Syntax, message, ..failed })
+                TaskResult::Failed(TaskFailure { why: Why::Syntax, message, ..failed })
             }
             (outcome, _) => outcome,
         }

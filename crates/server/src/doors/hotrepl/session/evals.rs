@@ -2,7 +2,6 @@
 
 use super::{Session, Task, What};
 use crate::doors::hotrepl::discreet;
-use crate::doors::hotrepl::evaluator::{Failed, Outcome};
 use crate::doors::hotrepl::shelf::millis;
 use crate::doors::hotrepl::words::{self, Stop};
 use crate::doors::hotrepl::{EVAL_TIME, EVAL_TIME_MAX, QUEUED_MAX};
@@ -12,6 +11,7 @@ use protocols::hotrepl::outbound::{carried, trouble};
 use protocols::hotrepl::wire::{
     ErrorEnvelope, EvalError, EvalResult, FromServer, JournalEntry, JournalKind, ResetResult,
 };
+use sandbox::{TaskFailure, TaskResult};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -68,17 +68,23 @@ impl Session {
         }
     }
 
-    pub(super) fn eval_ended(&mut self, task: u64, open: Task, outcome: Outcome, state_lost: bool) {
+    pub(super) fn eval_ended(
+        &mut self,
+        task: u64,
+        open: Task,
+        outcome: TaskResult,
+        state_lost: bool,
+    ) {
         if self.running_eval == Some(task) {
             self.running_eval = None;
         }
         let duration_ms = millis(open.started.elapsed());
         match outcome {
-            Outcome::Failed(failed) => {
+            TaskResult::Failed(failed) => {
                 let error = words::eval_failed(&failed, open.stop);
                 self.eval_failed(open, error, Some(&failed), state_lost);
             }
-            Outcome::Value { type_name, json, bytes } => {
+            TaskResult::Value { type_name, json, bytes } => {
                 let value = carried(json, bytes, self.profile());
                 let result = EvalResult {
                     id: open.id.clone(),
@@ -92,7 +98,7 @@ impl Session {
                 };
                 self.eval_done(&open, result);
             }
-            Outcome::Nothing | Outcome::Output(_) => {
+            TaskResult::Nothing | TaskResult::Output(_) => {
                 let result = EvalResult {
                     id: open.id.clone(),
                     has_value: false,
@@ -123,7 +129,7 @@ impl Session {
         &mut self,
         open: Task,
         error: ErrorEnvelope,
-        failed: Option<&Failed>,
+        failed: Option<&TaskFailure>,
         state_lost: bool,
     ) {
         let duration_ms = millis(open.started.elapsed());

@@ -4,7 +4,6 @@ use super::commands::checked;
 use super::{Brought, Note, Session, Task, What};
 use crate::doors::hotrepl::JOBS_MAX;
 use crate::doors::hotrepl::discreet;
-use crate::doors::hotrepl::evaluator::Outcome;
 use crate::doors::hotrepl::shelf::{Doer, JobView, Owed, Shelf, TaskFile, lost_job};
 use crate::doors::hotrepl::words::{self, Stop};
 use lifecycle::{CallerName, ExecutionId};
@@ -14,6 +13,7 @@ use protocols::hotrepl::wire::{
     Artifacts, ErrorKind, FromServer, JobAccepted, JobCancelResult, JobResult, JobState,
     JobStatusResult, Status,
 };
+use sandbox::TaskResult;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -164,7 +164,7 @@ impl Session {
         }
     }
 
-    pub(super) fn guest_job_finished(&mut self, open: Task, outcome: Outcome) {
+    pub(super) fn guest_job_finished(&mut self, open: Task, outcome: TaskResult) {
         let Task { what, id, files, stop, .. } = open;
         let What::Job { job, name, output_schema } = what else { return };
         let outcome = self.explained(&name, outcome);

@@ -8,13 +8,13 @@ mod evals;
 mod jobs;
 mod lookups;
 mod registered;
+mod runner_messages;
 mod visitor;
 mod watches;
 
 use super::call::CallSaid;
 use super::client::{Client, Heard};
-use super::completion::Names;
-use super::evaluator::{Evaluator, Loss, Outcome, Said};
+use super::evaluator::Evaluator;
 use super::shelf::{Noted, Shelf, TaskFile};
 use super::words::Stop;
 use crate::tasks::Tasks;
@@ -27,10 +27,9 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{BoxStream, FuturesUnordered, SelectAll};
 use lifecycle::CallerName;
-use protocols::execbox::session::{Now, ToSession};
 use protocols::hotrepl::Profile;
 use protocols::hotrepl::inbound::Request;
-use protocols::hotrepl::wire::{AssemblyReload, FromServer};
+use protocols::hotrepl::wire::FromServer;
 use registered::Registered;
 use serde_json::Value;
 use sources::config::ReplCommands;
@@ -237,7 +236,7 @@ impl Session {
             self.wind(&mut sleep);
             tokio::select! {
                 heard = listen(&mut self.client) => self.hear_client(heard),
-                said = self.evaluator.next() => self.hear(said),
+                message = self.evaluator.next() => self.handle_runner_message(message),
                 Some((call, said)) = self.calls.next(), if !self.calls.is_empty() => {
                     self.hear_call(call, said);
                 }
@@ -324,190 +323,13 @@ impl Session {
         }
         let frame = self.frame(now);
         if let Some(loss) = self.evaluator.look_after(now, frame) {
-            self.lose(loss);
+            self.lose(&loss);
         }
         self.tick(now);
         self.client.is_none()
             && self.unattended_since + UNATTENDED_MAX <= now
             && self.tasks.is_empty()
             && self.pending.is_empty()
-    }
-
-    // ---- The evaluator ----
-
-    /// A runner, and in it what the operator wants to be there.
-    fn ensure_runner(&mut self) {
-        if self.evaluator.is_alive() {
-            return;
-        }
-        let scripts = Arc::clone(&self.setting.shelf.settings.scripts);
-        for script in scripts.iter() {
-            let task = self.open_task("script", What::Script, Some(TURN_MAX));
-            let now = self.now();
-            let code = script.as_str().into();
-            let eval = protocols::execbox::session::Eval { task, code, now };
-            self.evaluator.tell(&ToSession::Eval(eval));
-        }
-        self.evaluator.warm();
-    }
-
-    fn open_task(&mut self, id: &str, what: What, timeout: Option<Duration>) -> u64 {
-        self.n_tasks += 1;
-        let started = Instant::now();
-        let task = Task {
-            what,
-            id: id.to_owned(),
-            client: self.client_number(),
-            started,
-            timeout,
-            deadline: timeout.map(|timeout| started + timeout),
-            stdout: String::new(),
-            files: vec![],
-            stop: None,
-        };
-        self.tasks.insert(self.n_tasks, task);
-        self.n_tasks
-    }
-
-    fn now(&self) -> Now {
-        Now { at: self.setting.shelf.clock.now(), frame: self.frame(Instant::now()) }
-    }
-
-    fn stop(&mut self, task: u64, why: Stop) {
-        if let Some(open) = self.tasks.get_mut(&task) {
-            open.stop.get_or_insert(why);
-            self.evaluator.stop(task);
-        }
-    }
-
-    fn hear(&mut self, said: Said) {
-        match said {
-            Said::Ended { task, fouled: true, outcome: outcome @ Outcome::Failed(_) }
-                if outcome.is_out_of_memory() =>
-            {
-                self.exhausted(task, outcome);
-            }
-            Said::Ended { task, fouled: true, .. } => {
-                self.tasks.get_mut(&task).map(|task| task.stop.get_or_insert(Stop::Cancelled));
-                self.lose(Loss::Stubborn);
-            }
-            Said::Ended { task, outcome, fouled: false } => self.ended(task, outcome),
-            Said::Completed { task, names } => {
-                if let Some((id, client, since)) = self.completions.remove(&task) {
-                    self.say_completions(client, id, Names::of(names), since);
-                }
-            }
-            Said::Called { task, call, tool, args } => self.guest_calls(task, call, &tool, args),
-            Said::Printed { task, line } => self.print(task, &line),
-            Said::Registered(descriptor) => self.register(&descriptor),
-            Said::Unregistered(name) => self.unregister(&name),
-            Said::Progressed { task, value } => self.progressed(task, &value),
-            Said::Wrote { task, name, content_type, base64 } => {
-                self.wrote(task, name, content_type, &base64);
-            }
-            // Waiting for a runner is nobody's time.
-            Said::Leased => {
-                let now = Instant::now();
-                for task in self.tasks.values_mut() {
-                    task.started = now;
-                    task.deadline = task.timeout.map(|timeout| now + timeout);
-                }
-            }
-            Said::Rested => {}
-            Said::Lost(loss) => self.lose(loss),
-        }
-    }
-
-    fn ended(&mut self, task: u64, outcome: Outcome) {
-        let Some(open) = self.tasks.remove(&task) else { return };
-        // What was not awaited goes on, unless everything was to stop.
-        if open.stop.is_some() {
-            self.abandon_calls_of(task);
-        }
-        match &open.what {
-            What::Eval { .. } => self.eval_ended(task, open, outcome, false),
-            What::Tick => self.tick_ended(open, outcome),
-            What::Command { .. } => self.guest_command_ended(open, outcome),
-            What::Job { .. } => self.guest_job_finished(open, outcome),
-            What::Script => self.script_ended(&outcome),
-            What::Install => self.install_ended(open.id, outcome),
-        }
-    }
-
-    fn script_ended(&mut self, outcome: &Outcome) {
-        if let Outcome::Failed(failed) = outcome {
-            tracing::warn!(message = failed.message, "a script of the REPL failed");
-        }
-        if !self.tasks.values().any(|task| matches!(task.what, What::Script)) {
-            for (client, request) in std::mem::take(&mut self.deferred) {
-                if client == self.client_number() {
-                    self.serve(request);
-                }
-            }
-        }
-        self.pump();
-    }
-
-    /// A task used up the memory, and what it left behind still fills it: nothing could be evaluated any more.
-    fn exhausted(&mut self, task: u64, outcome: Outcome) {
-        let open = self.tasks.remove(&task);
-        self.lose(Loss::Full);
-        let Some(open) = open else { return };
-        match &open.what {
-            What::Eval { .. } => self.eval_ended(task, open, outcome, true),
-            What::Tick => self.tick_lost(&open),
-            What::Command { .. } => self.guest_command_ended(open, outcome),
-            What::Job { .. } => self.guest_job_finished(open, outcome),
-            What::Script | What::Install => {}
-        }
-    }
-
-    /// The runner is gone, and with it everything that was defined.
-    fn lose(&mut self, loss: Loss) {
-        tracing::debug!(?loss, "a session lost its evaluator");
-        self.forget_world(None);
-        let message = match loss {
-            Loss::NoRoom => "The server has no room for an evaluator now.",
-            Loss::Stubborn => {
-                "The evaluator did not stop and was replaced; its definitions are lost."
-            }
-            Loss::Full => {
-                "The evaluator's memory was full and stayed so; it was replaced, and its definitions are lost."
-            }
-            Loss::Memory | Loss::Broken => {
-                "The evaluator broke and was replaced; its definitions are lost."
-            }
-        };
-        let reload = AssemblyReload { assembly: Some("evaluator".into()), message: message.into() };
-        self.say(&FromServer::AssemblyReload(reload));
-        self.pump();
-    }
-
-    /// Ends everything that lived in the evaluator.
-    fn forget_world(&mut self, why: Option<Stop>) {
-        self.evaluator.drop_runner();
-        self.commands.clear();
-        self.installed = Installed::default();
-        self.running_eval = None;
-        self.abandon_guest_calls();
-        for mut open in std::mem::take(&mut self.tasks).into_values() {
-            open.stop = open.stop.or(why);
-            match &open.what {
-                What::Eval { .. } => self.eval_lost(open),
-                What::Tick => self.tick_lost(&open),
-                What::Command { .. } => self.guest_command_lost(open),
-                What::Job { .. } => self.guest_job_lost(open),
-                What::Script | What::Install => {}
-            }
-        }
-        for (id, client, since) in std::mem::take(&mut self.completions).into_values() {
-            self.say_completions(client, id, Names::default(), since);
-        }
-        for (client, request) in std::mem::take(&mut self.deferred) {
-            if client == self.client_number() {
-                self.serve(request);
-            }
-        }
     }
 }
 

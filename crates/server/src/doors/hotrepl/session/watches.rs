@@ -1,7 +1,6 @@
 //! Watches: texts that are evaluated again and again, by the frames of a virtual clock.
 
 use super::{Session, Task, What};
-use crate::doors::hotrepl::evaluator::Outcome;
 use crate::doors::hotrepl::shelf::millis;
 use crate::doors::hotrepl::words;
 use crate::doors::hotrepl::{EVAL_TIME, EVAL_TIME_MAX, WATCHES_MAX};
@@ -11,6 +10,7 @@ use protocols::hotrepl::outbound::{carried, envelope};
 use protocols::hotrepl::wire::{
     ErrorEnvelope, ErrorKind, FromServer, Shown, SubscribeError, SubscribeResult,
 };
+use sandbox::TaskResult;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -97,21 +97,21 @@ impl Session {
         }
     }
 
-    pub(super) fn tick_ended(&mut self, open: Task, outcome: Outcome) {
+    pub(super) fn tick_ended(&mut self, open: Task, outcome: TaskResult) {
         let profile = self.profile();
         let plain = self.says_truncated();
         let Some(watch) = self.watches.get_mut(&open.id) else { return };
         watch.is_ticking = false;
         let (value, value_type, truncated, truncated_bytes) = match outcome {
-            Outcome::Failed(failed) => {
+            TaskResult::Failed(failed) => {
                 let error = words::eval_failed(&failed, open.stop);
                 return self.tick_failed(&open.id, error);
             }
-            Outcome::Value { type_name, json, bytes } => {
+            TaskResult::Value { type_name, json, bytes } => {
                 let carried = carried(json, bytes, profile);
                 (carried.value, Some(type_name), carried.truncated, carried.truncated_bytes)
             }
-            Outcome::Nothing | Outcome::Output(_) => (None, None, plain, None),
+            TaskResult::Nothing | TaskResult::Output(_) => (None, None, plain, None),
         };
         watch.n_failures = 0;
         if watch.subscribe.on_change && watch.n_delivered > 0 && watch.last == value {

@@ -1,49 +1,53 @@
-//! A program's timers: the runner has no clock to wait by, so its door waits for it.
+//! Timers of programs and sessions that no journal keeps. A runner has no clock to wait by, so its driver waits for it.
 
 use lifecycle::TimerId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Timers that one program may have outstanding: a hostile one sets them in a loop.
+/// Timers that one runner may have outstanding: a hostile guest sets them in a loop.
 const TIMERS_MAX: usize = 10_000;
 
-/// Longest wait: longer than any program lives.
-const DELAY_MAX: Duration = Duration::from_secs(2 * 24 * 3600);
+/// Longest wait: JavaScript's own timers have no longer one.
+const DELAY_MS_MAX: u64 = u32::MAX as u64;
 
-/// Those that are outstanding, by the time they are due and, of those due together, in the order they were set.
-#[derive(Debug, Default)]
-pub(super) struct Timers {
-    due: BTreeSet<(Instant, TimerId)>,
-    known: BTreeMap<TimerId, Instant>,
+/// Timers that are outstanding, by the time they are due and, of those due together, in the order they were set.
+#[derive(Debug)]
+pub(super) struct RunnerTimers {
+    by_time: BTreeSet<(Instant, TimerId)>,
+    due: BTreeMap<TimerId, Instant>,
 }
 
-impl Timers {
-    /// False if there are too many.
+impl RunnerTimers {
+    pub(super) const fn new() -> Self {
+        Self { by_time: BTreeSet::new(), due: BTreeMap::new() }
+    }
+
+    /// False if there are too many; the timer is not set then.
     pub(super) fn set(&mut self, timer: TimerId, delay_ms: u64) -> bool {
-        if self.known.len() >= TIMERS_MAX {
+        if self.due.len() >= TIMERS_MAX {
             return false;
         }
-        let at = Instant::now() + Duration::from_millis(delay_ms).min(DELAY_MAX);
+        let at = Instant::now() + Duration::from_millis(delay_ms.min(DELAY_MS_MAX));
         self.clear(timer);
-        self.known.insert(timer, at);
-        self.due.insert((at, timer))
+        self.due.insert(timer, at);
+        self.by_time.insert((at, timer))
     }
 
     pub(super) fn clear(&mut self, timer: TimerId) {
-        if let Some(at) = self.known.remove(&timer) {
-            self.due.remove(&(at, timer));
+        if let Some(at) = self.due.remove(&timer) {
+            self.by_time.remove(&(at, timer));
         }
     }
 
     /// When the next one is due.
     pub(super) fn next(&self) -> Option<Instant> {
-        self.due.first().map(|(at, _)| *at)
+        self.by_time.first().map(|(at, _)| *at)
     }
 
     /// Takes the next one that is due by `now`.
     pub(super) fn take_due(&mut self, now: Instant) -> Option<TimerId> {
-        let (_, timer) = self.due.first().copied().filter(|(at, _)| *at <= now)?;
+        let (_, timer) = self.by_time.first().copied().filter(|(at, _)| *at <= now)?;
         self.clear(timer);
         Some(timer)
     }
@@ -55,7 +59,7 @@ mod tests {
 
     #[test]
     fn timers_come_due_in_order_and_cleared_ones_never_do() {
-        let mut timers = Timers::default();
+        let mut timers = RunnerTimers::new();
         assert_eq!(timers.next(), None);
         for (timer, delay_ms) in [(1, 30), (2, 10), (3, 20)] {
             assert!(timers.set(TimerId(timer), delay_ms));
@@ -69,7 +73,7 @@ mod tests {
 
     #[test]
     fn there_is_a_last_timer_and_no_delay_is_too_long() {
-        let mut timers = Timers::default();
+        let mut timers = RunnerTimers::new();
         for timer in 0..TIMERS_MAX {
             assert!(timers.set(TimerId(u32::try_from(timer).unwrap()), u64::MAX));
         }

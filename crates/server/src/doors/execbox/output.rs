@@ -1,7 +1,8 @@
-//! What a program says on the way: lines and items, kept for its end. Kept here and not by the runner, so that they are
-//! told also of a program that had to be killed. A runner bounds them itself; nobody relies on it. Lines are JSON texts,
-//! so that halves of surrogate pairs survive in them.
+//! What a program prints and emits, collected for its `done`. It is collected here and not by the runner, so that the host
+//! receives it also of a program that had to be killed. The runner bounds it too, but its word is not relied on. Lines are
+//! JSON texts, so that halves of surrogate pairs survive in them.
 
+use lifecycle::Json;
 use protocols::execbox::wire::RawJson;
 
 /// Most lines that are kept of one program.
@@ -15,14 +16,14 @@ const ITEMS_BYTES_MAX: usize = 1 << 20;
 
 /// Lines and items in the order in which they came.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct ProgramOutput {
     lines: Vec<String>,
     lines_bytes: usize,
-    items: Vec<String>,
+    items: Vec<Json>,
     items_bytes: usize,
 }
 
-impl Said {
+impl ProgramOutput {
     pub(super) fn print(&mut self, line: String) {
         let lines_bytes = self.lines_bytes + line.len();
         if self.lines.len() < LINES_MAX && lines_bytes <= LINES_BYTES_MAX {
@@ -31,8 +32,8 @@ impl Said {
         }
     }
 
-    pub(super) fn emit(&mut self, item: String) {
-        let items_bytes = self.items_bytes + item.len();
+    pub(super) fn emit(&mut self, item: Json) {
+        let items_bytes = self.items_bytes + item.text().len();
         if items_bytes <= ITEMS_BYTES_MAX {
             self.items_bytes = items_bytes;
             self.items.push(item);
@@ -44,7 +45,7 @@ impl Said {
     }
 
     pub(super) fn items(&self) -> Vec<RawJson<'_>> {
-        self.items.iter().filter_map(|item| RawJson::parse(item)).collect()
+        self.items.iter().map(RawJson::from).collect()
     }
 }
 
@@ -54,13 +55,13 @@ mod tests {
 
     #[test]
     fn a_runner_that_says_more_than_it_may_is_not_listened_to() {
-        let mut said = Said::default();
+        let mut output = ProgramOutput::default();
         for _ in 0..LINES_MAX + 10 {
-            said.print("\"x\"".to_owned());
-            said.emit("1".repeat(1 << 10));
+            output.print("\"x\"".to_owned());
+            output.emit(Json::parse("1".repeat(1 << 10)).unwrap());
         }
-        assert_eq!((said.lines().len(), said.items().len()), (LINES_MAX, 1 << 10));
-        said.print("y".repeat(LINES_BYTES_MAX));
-        assert_eq!(said.lines().len(), LINES_MAX);
+        assert_eq!((output.lines().len(), output.items().len()), (LINES_MAX, 1 << 10));
+        output.print("y".repeat(LINES_BYTES_MAX));
+        assert_eq!(output.lines().len(), LINES_MAX);
     }
 }

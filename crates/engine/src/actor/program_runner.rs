@@ -1,0 +1,217 @@
+//! A runner with a program of the engine in it: what it has received, and how much of that is a replay.
+
+use super::call_results::call_result;
+use crate::capacity::OfferedRunner;
+use lifecycle::{CodeDialect, Entry, Input, InputIndex, State, Timestamp};
+use protocols::execbox::wire::{Airlock, Execute, Options, RawJson, TimerFired, ToolResult};
+use protocols::execbox::{PRELUDE_VERSION, ToRunner};
+use sandbox::{CpuMeter, Lease, RunnerDriver, RunnerMessage};
+use std::time::Duration;
+
+/// The only execution on a link between engine and runner.
+const LINK_ID: &str = "run";
+
+/// Processor time for a replay, per recorded input and altogether at least: it repeats work that was
+/// within limits before, so this only stops what has gone astray.
+const REPLAY_CPU_MS_MIN: u64 = 10_000;
+const REPLAY_CPU_MS_PER_INPUT: u64 = 10;
+
+/// Messages handled in one turn, so that a chatty guest does not keep people waiting.
+pub(super) const MESSAGES_PER_TURN_MAX: usize = 256;
+
+/// A runner with a program in it.
+pub(super) struct ProgramRunner {
+    driver: RunnerDriver,
+    /// How many inputs it was given.
+    pub(super) delivered: InputIndex,
+    /// How many inputs it had taken when it last came to rest; none while it is busy.
+    pub(super) rested: Option<InputIndex>,
+    /// It is repeating what the journal tells.
+    pub(super) replaying: bool,
+    /// The last input that is repeated. What comes after it is the program's own work.
+    replayed: InputIndex,
+    /// Where the runner is offered to others, once the program has waited.
+    pub(super) held: Option<OfferedRunner>,
+    /// When it was brought back after others had its runner, and the processor time that this took.
+    pub(super) came_back: Option<(Timestamp, Duration)>,
+    /// Whose words the program reads as the codes of failed calls.
+    codes: CodeDialect,
+}
+
+/// How much of a program a new runner repeats, and what the program used before.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Resumption {
+    /// When the program began, by the clock that it saw.
+    pub(super) began: Timestamp,
+    /// The last input to repeat.
+    pub(super) inputs: InputIndex,
+    /// Processor time that its own work has used.
+    pub(super) cpu_spent_ms: u64,
+}
+
+impl ProgramRunner {
+    /// Hands the program of `state` to a fresh runner; [`ProgramRunner::replay`] and [`ProgramRunner::ask_when_restored`] follow.
+    pub(super) fn start(lease: Lease, state: &State, resumption: Resumption) -> Option<Self> {
+        let origin = state.origin.as_ref()?;
+        let limits = &origin.limits;
+        let (code, prelude) = match &state.prepared {
+            Some(prepared) => (prepared.text(&origin.program), prepared.prelude),
+            None => (origin.program.source.as_str(), PRELUDE_VERSION),
+        };
+        let Resumption { began, inputs, cpu_spent_ms } = resumption;
+        let n_inputs = u64::from(inputs.0);
+        let execute = Execute {
+            id: LINK_ID.into(),
+            code: code.into(),
+            options: Options {
+                timeout_ms: limits.active_ms_max,
+                memory_limit_bytes: limits.memory_bytes_max,
+                max_log_lines: u64::from(limits.outputs_max),
+                max_log_chars: limits.bytes_max,
+            },
+            providers: RawJson::parse("[]").unwrap_or(RawJson::NULL),
+            airlock: Some(Airlock {
+                seed: origin.seed,
+                start_ms: began,
+                convention: origin.program.convention,
+                prepared: state.prepared.is_some(),
+                prelude,
+                cpu_ms: limits.cpu_ms_max.saturating_sub(cpu_spent_ms).max(1),
+                unawaited: limits.unawaited,
+                replay_inputs: inputs,
+                replay_cpu_ms: REPLAY_CPU_MS_MIN + REPLAY_CPU_MS_PER_INPUT * n_inputs,
+                loop_rounds_max: (limits.loop_rounds_max < u64::MAX)
+                    .then_some(limits.loop_rounds_max),
+            }),
+        };
+        Some(Self {
+            driver: RunnerDriver::start_program(lease, execute),
+            delivered: InputIndex(0),
+            rested: None,
+            replaying: state.prepared.is_some(),
+            replayed: inputs,
+            held: None,
+            came_back: None,
+            codes: origin.terms.codes,
+        })
+    }
+
+    /// Hands over the inputs among `entries`, in order, and asks to be told when the last one that is repeated is done.
+    pub(super) fn replay(&mut self, entries: &[Entry]) {
+        for entry in entries {
+            if let Some(input) = entry.event.input() {
+                self.deliver(self.delivered.next(), input, entry.at);
+                if self.replaying && self.delivered == self.replayed {
+                    self.ask_when_restored();
+                }
+            }
+        }
+    }
+
+    /// Asks to be told when all that was handed over so far is done.
+    pub(super) fn ask_when_restored(&mut self) {
+        self.driver.sync();
+    }
+
+    /// Hands over input number `index`, unless it was handed over before.
+    pub(super) fn deliver(&mut self, index: InputIndex, input: Input<'_>, at: Timestamp) {
+        if index != self.delivered.next() {
+            return;
+        }
+        self.delivered = index;
+        self.rested = None;
+        let message = match input {
+            Input::Fired(timer) => ToRunner::TimerFired(TimerFired { timer, at }),
+            Input::Settled(call, outcome) => ToRunner::ToolResult(ToolResult {
+                call_id: call.to_string().into(),
+                outcome: call_result(outcome, self.codes),
+                at: Some(at),
+            }),
+        };
+        self.driver.send(&message);
+    }
+
+    /// Waits for messages and returns all that have arrived; none when others want the runner. Reads nothing unless there
+    /// `is_room` for it.
+    pub(super) async fn messages(&mut self, is_room: bool) -> Option<Vec<RunnerMessage>> {
+        let Self { driver, held, .. } = self;
+        let wanted = async {
+            match held {
+                Some(held) => held.asked().await,
+                None => std::future::pending().await,
+            }
+        };
+        let first = tokio::select! {
+            biased;
+            first = driver.next(), if is_room => first,
+            () = wanted => return None,
+        };
+        Some(self.with_arrived(first))
+    }
+
+    /// Waits for messages and returns all that have arrived.
+    pub(super) async fn next_messages(&mut self) -> Vec<RunnerMessage> {
+        let first = self.driver.next().await;
+        self.with_arrived(first)
+    }
+
+    fn with_arrived(&mut self, first: RunnerMessage) -> Vec<RunnerMessage> {
+        let is_last = |message: &RunnerMessage| {
+            matches!(message, RunnerMessage::Done(_) | RunnerMessage::Lost(_))
+        };
+        let mut messages = vec![first];
+        // A runner that says more after the end is not kept: the rest stays in the lease, which is not at rest then.
+        while messages.len() < MESSAGES_PER_TURN_MAX
+            && !messages.last().is_some_and(is_last)
+            && let Some((message, _)) = self.driver.try_next()
+        {
+            messages.push(message);
+        }
+        messages
+    }
+
+    /// Its own work begins: what it used so far does not count.
+    pub(super) fn begin_own_work(&mut self) {
+        self.replaying = false;
+        self.driver.restart_cpu_count();
+    }
+
+    /// Whether it is busy, and has not been asked yet to let others go first.
+    pub(super) const fn is_in_the_way(&self) -> bool {
+        self.rested.is_none() && !self.driver.has_stepped_back()
+    }
+
+    /// Lets others go first from now on.
+    pub(super) fn step_back(&mut self) {
+        self.driver.step_back();
+    }
+
+    /// Processor time its own work has used.
+    pub(super) fn cpu_ms(&mut self) -> u64 {
+        let used = self.driver.cpu_used().unwrap_or_default();
+        u64::try_from(used.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Processor time to charge to the caller; none where the runner is gone and the system no longer says. A replay
+    /// repeats what was charged before.
+    pub(super) fn cpu_to_charge(&mut self) -> Option<Duration> {
+        if self.replaying { Some(Duration::ZERO) } else { self.driver.cpu_used() }
+    }
+
+    /// What reads the runner's processor time, and how much of that was used before this program began. Of a used runner
+    /// that is not known exactly: its program may have used all the time since.
+    pub(super) fn meter(&self) -> Option<(CpuMeter, Duration)> {
+        Some((self.driver.cpu_meter()?, self.driver.cpu_time_before()?))
+    }
+
+    /// Processor time of this program in its present runner, replays included.
+    pub(super) fn cpu_in_all(&self) -> Option<Duration> {
+        let (meter, before) = self.meter()?;
+        Some(meter.total()?.saturating_sub(before))
+    }
+
+    /// The program is over: the runner may be kept for the same caller.
+    pub(super) fn finish(self) {
+        self.driver.finish();
+    }
+}

@@ -1,0 +1,145 @@
+//! Messages of the runner, turned into intents; and what it means when the runner is lost.
+
+use super::Actor;
+use super::call_results::program_failure;
+use lifecycle::{Failure, FailureCode, Intent, Json, LimitKind, Phase, Rejection};
+use sandbox::{LossMeaning, ProgramFailure, RunnerLoss, RunnerMessage};
+
+impl Actor {
+    /// Takes one message of the runner.
+    pub(super) fn handle_runner_message(&mut self, message: RunnerMessage) {
+        if self.runner.is_none() {
+            return; // sent before it was stopped
+        }
+        let active_ms = self.clockwork.active_ms;
+        let intent = match message {
+            RunnerMessage::Started(Some(prepared)) => Intent::Ready(prepared),
+            RunnerMessage::ToolCalled { call, tool, args, line } => {
+                let (tool, alias) = self.resolve(tool);
+                let admission = self.admission(call, (&tool, alias.as_ref()), &args);
+                Intent::Call { call, tool, args, line, alias, admission }
+            }
+            RunnerMessage::Logged { mark, level, line, exact: _ } => {
+                Intent::Log { mark, level, line }
+            }
+            RunnerMessage::Emitted { mark, item } => Intent::Emit { mark, item },
+            RunnerMessage::TimerSet { timer, delay_ms } => Intent::SetTimer { timer, delay_ms },
+            RunnerMessage::TimerCleared { timer } => Intent::ClearTimer { timer },
+            RunnerMessage::Idle(inputs) => {
+                if let Some(runner) = &mut self.runner {
+                    runner.rested = Some(inputs);
+                }
+                // Who waits with an answer will not find it paused a moment later.
+                if !self.is_at_rest() || !self.waiting.is_empty() {
+                    return;
+                }
+                Intent::Rest { inputs, active_ms }
+            }
+            RunnerMessage::Counted(iterations) => return self.ledger.count(iterations),
+            RunnerMessage::Synced => return self.restored(),
+            RunnerMessage::Diverged(what) => return self.went_astray(Rejection::Diverged { what }),
+            RunnerMessage::Done(_) if self.is_coming_back() => {
+                let what = "its end".to_owned();
+                return self.went_astray(Rejection::Diverged { what });
+            }
+            RunnerMessage::Done(result) => self.end_of_program(result),
+            RunnerMessage::Lost(loss) => return self.handle_loss(&loss),
+            RunnerMessage::Leased
+            | RunnerMessage::Started(None)
+            | RunnerMessage::HostToolCalled(_)
+            | RunnerMessage::TimersChanged
+            | RunnerMessage::TooManyTimers
+            | RunnerMessage::Session(_) => {
+                return self.went_astray(Rejection::Unruly("a message of another link"));
+            }
+        };
+        let ends = matches!(intent, Intent::Finish { .. });
+        let runner = if ends { self.detach_runner() } else { None };
+        if let Err(rejection) = self.submit(intent) {
+            self.went_astray(rejection);
+        }
+        if let Some(runner) = runner {
+            runner.finish();
+        }
+    }
+
+    /// What the program's own end means: a limit that its runner watches is one of ours.
+    fn end_of_program(&self, result: Result<Option<Json>, ProgramFailure>) -> Intent {
+        let active_ms = self.clockwork.active_ms;
+        match result.map_err(ProgramFailure::into_failure) {
+            Ok(value) => Intent::Finish { result: Ok(value), active_ms },
+            Err((_, Some(limit))) => Intent::Expire { limit, active_ms },
+            Err((failure, None)) => {
+                let origin = self.ledger.state.origin.as_ref();
+                let codes = origin.map(|origin| origin.terms.codes).unwrap_or_default();
+                let failure = program_failure(failure, codes);
+                Intent::Finish { result: Err(failure), active_ms }
+            }
+        }
+    }
+
+    /// The runner is lost before its program ended.
+    fn handle_loss(&mut self, loss: &RunnerLoss) {
+        match loss.meaning() {
+            LossMeaning::Restart => {
+                self.detach_runner();
+                self.launch();
+            }
+            LossMeaning::CountedRestart => self.killed_from_outside(),
+            LossMeaning::BrokeRules(what) => self.went_astray(Rejection::Unruly(what)),
+            LossMeaning::OutOfMemory if !self.is_replaying() => {
+                let active_ms = self.clockwork.active_ms;
+                self.end(Intent::Expire { limit: LimitKind::Memory, active_ms });
+            }
+            LossMeaning::OutOfMemory => {
+                self.not_restored(Rejection::NotRestored(loss.replay_failure()));
+            }
+            LossMeaning::Failed => self.went_wrong(loss.failure()),
+        }
+    }
+
+    /// Another process killed the runner. That is not the guest's doing, but what causes it may be what the program does:
+    /// it counts as a failed recovery, so that it does not go on for ever.
+    fn killed_from_outside(&mut self) {
+        self.detach_runner();
+        let why = "its runner was killed from outside".to_owned();
+        let failure = Failure::new(FailureCode::Internal, why.clone());
+        let _ = self.submit(Intent::FailRecovery { why });
+        if self.is_over() {
+            self.refuse_waiting(&Rejection::NotRestored(failure));
+        } else if self.ledger.state.phase == Phase::Running || !self.waiting.is_empty() {
+            self.launch();
+        }
+    }
+
+    fn is_replaying(&self) -> bool {
+        self.runner.as_ref().is_some_and(|runner| runner.replaying)
+    }
+
+    /// The runner did what it must not: stop it, and blame the program.
+    fn went_astray(&mut self, rejection: Rejection) {
+        if self.is_replaying() {
+            return self.not_restored(rejection);
+        }
+        if self.ledger.state.phase != Phase::Finished {
+            tracing::warn!(execution = %self.ledger.execution, %rejection, "runner went astray");
+            self.went_wrong(RunnerLoss::Malformed("what the rules refuse").failure());
+        }
+    }
+
+    fn went_wrong(&mut self, failure: Failure) {
+        if self.is_replaying() {
+            return self.not_restored(Rejection::NotRestored(failure));
+        }
+        let active_ms = self.clockwork.active_ms;
+        self.end(Intent::Finish { result: Err(failure), active_ms });
+    }
+
+    pub(super) fn end(&mut self, intent: Intent) {
+        self.detach_runner();
+        match self.submit(intent) {
+            Ok(_) | Err(Rejection::AlreadyFinished) => {}
+            Err(rejection) => tracing::warn!(%rejection, "an ending was refused"),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Why a runner is lost, what that means for its program, and the sentences that say so. All doors use these.
+
+use crate::error::LeaseError;
+use crate::exit::Exit;
+use lifecycle::{Failure, FailureCode};
+
+/// Why a runner is lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunnerLoss {
+    /// There was no runner.
+    NotLeased(LeaseError),
+    /// The runner's process ended before its work did.
+    Exited(Exit),
+    /// The runner sent what no runner may send: what that was.
+    Malformed(&'static str),
+    /// The runner was told to stop and did not.
+    Unresponsive,
+    /// The guest used up its memory, and what it left behind still fills it.
+    MemoryFull,
+}
+
+/// What a loss means for the program that the runner had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LossMeaning {
+    /// The program did not cause it and continues in another runner.
+    Restart,
+    /// The same, but what the program does may be what makes others kill its runner: attempts are counted.
+    CountedRestart,
+    /// The program used more memory than there is.
+    OutOfMemory,
+    /// The runner did what it must not do: the program, or its replay, is not to be trusted.
+    BrokeRules(&'static str),
+    /// The program fails.
+    Failed,
+}
+
+impl RunnerLoss {
+    /// What it means for the program.
+    pub const fn meaning(&self) -> LossMeaning {
+        match self {
+            Self::Exited(Exit::Lost) => LossMeaning::Restart,
+            Self::Exited(Exit::KilledFromOutside) => LossMeaning::CountedRestart,
+            Self::Exited(Exit::OutOfMemory) | Self::MemoryFull => LossMeaning::OutOfMemory,
+            Self::Malformed(what) => LossMeaning::BrokeRules(what),
+            Self::Exited(
+                Exit::Ended | Exit::Crashed { .. } | Exit::Violation | Exit::Unruly | Exit::Killed,
+            )
+            | Self::NotLeased(_)
+            | Self::Unresponsive => LossMeaning::Failed,
+        }
+    }
+
+    /// The failure of the program.
+    pub fn failure(&self) -> Failure {
+        let (code, sentence) = match self {
+            Self::NotLeased(_) => {
+                (FailureCode::Internal, "No sandbox could be started for the program.")
+            }
+            Self::Exited(Exit::OutOfMemory) | Self::MemoryFull => {
+                (FailureCode::MemoryLimit, "needed more memory than there is")
+            }
+            Self::Exited(Exit::Crashed { signal }) => {
+                let sentence = format!("The program crashed its sandbox (signal {signal}).");
+                return Failure::new(FailureCode::Internal, sentence);
+            }
+            Self::Exited(Exit::Violation) => {
+                (FailureCode::Internal, "The program tried something its sandbox forbids.")
+            }
+            Self::Exited(Exit::Unruly) | Self::Malformed(_) => {
+                (FailureCode::Internal, "The program broke its sandbox's rules.")
+            }
+            Self::Exited(Exit::Lost | Exit::KilledFromOutside) => {
+                (FailureCode::Internal, "The program's sandbox was lost; run it again.")
+            }
+            Self::Exited(Exit::Ended | Exit::Killed) => {
+                (FailureCode::Internal, "The program's sandbox ended unexpectedly.")
+            }
+            Self::Unresponsive => (FailureCode::Timeout, "Execution timed out"),
+        };
+        Failure::new(code, sentence)
+    }
+
+    /// The failure of a replay, which did not exceed its memory the first time.
+    pub fn replay_failure(&self) -> Failure {
+        match self.meaning() {
+            LossMeaning::OutOfMemory => {
+                let sentence = "The system ran out of memory during the replay.";
+                Failure::new(FailureCode::MemoryLimit, sentence)
+            }
+            LossMeaning::Restart
+            | LossMeaning::CountedRestart
+            | LossMeaning::BrokeRules(_)
+            | LossMeaning::Failed => self.failure(),
+        }
+    }
+
+    /// Code and sentence in the words of execbox, for a host.
+    pub fn host_failure(&self) -> (&'static str, String) {
+        let sentence = match self {
+            Self::NotLeased(LeaseError::TooLarge { budget_bytes, .. }) => {
+                format!("memoryLimitBytes is more than the {budget_bytes} bytes this runner has")
+            }
+            Self::NotLeased(LeaseError::Unavailable { .. }) => {
+                "no sandbox could be started; try again".to_owned()
+            }
+            Self::NotLeased(LeaseError::Closed) => "the runner is shutting down".to_owned(),
+            Self::Exited(_) | Self::Malformed(_) | Self::Unresponsive | Self::MemoryFull => {
+                self.failure().message
+            }
+        };
+        let code = match self {
+            Self::Unresponsive => "timeout",
+            Self::Exited(Exit::OutOfMemory) | Self::MemoryFull => "memory_limit",
+            Self::NotLeased(_) | Self::Exited(_) | Self::Malformed(_) => "internal_error",
+        };
+        (code, sentence)
+    }
+
+    /// What the client of a session is told whose runner is replaced.
+    pub const fn session_message(&self) -> &'static str {
+        match self {
+            Self::NotLeased(_) => "The server has no room for an evaluator now.",
+            Self::Unresponsive => {
+                "The evaluator did not stop and was replaced; its definitions are lost."
+            }
+            Self::MemoryFull => {
+                "The evaluator's memory was full and stayed so; it was replaced, and its definitions are lost."
+            }
+            Self::Exited(_) | Self::Malformed(_) => {
+                "The evaluator broke and was replaced; its definitions are lost."
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_reads_execbox_words() {
+        let said = |loss: RunnerLoss| loss.host_failure();
+        assert_eq!(
+            said(RunnerLoss::Exited(Exit::OutOfMemory)),
+            ("memory_limit", "needed more memory than there is".to_owned())
+        );
+        assert_eq!(said(RunnerLoss::Unresponsive), ("timeout", "Execution timed out".to_owned()));
+        let too_large = LeaseError::TooLarge { asked_bytes: 2, budget_bytes: 1 };
+        let (code, sentence) = said(RunnerLoss::NotLeased(too_large));
+        assert_eq!(code, "internal_error");
+        assert_eq!(sentence, "memoryLimitBytes is more than the 1 bytes this runner has");
+        assert_eq!(
+            said(RunnerLoss::Malformed("a line")),
+            ("internal_error", "The program broke its sandbox's rules.".to_owned())
+        );
+    }
+
+    #[test]
+    fn only_a_loss_that_the_program_cannot_cause_restarts_it() {
+        let means = |exit| RunnerLoss::Exited(exit).meaning();
+        assert_eq!(means(Exit::Lost), LossMeaning::Restart);
+        assert_eq!(means(Exit::KilledFromOutside), LossMeaning::CountedRestart);
+        assert_eq!(means(Exit::OutOfMemory), LossMeaning::OutOfMemory);
+        for exit in [Exit::Ended, Exit::Killed, Exit::Violation, Exit::Unruly] {
+            assert_eq!(means(exit), LossMeaning::Failed);
+        }
+    }
+}
