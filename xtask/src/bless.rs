@@ -1,11 +1,13 @@
 //! Lets stories and fixtures rewrite what they expect.
 
 use crate::cargo::Cargo;
+use crate::nextest;
 use crate::print::say;
 use anyhow::Result;
 
 /// Runs the tests of one package or of all with the word to rewrite.
 pub(crate) fn run(package: Option<&str>) -> Result<()> {
+    nextest::install()?;
     rewrite(package).run()?;
     say("Expectations are rewritten. Read the diff before you keep it.");
     Ok(())
@@ -13,7 +15,7 @@ pub(crate) fn run(package: Option<&str>) -> Result<()> {
 
 fn rewrite(package: Option<&str>) -> Cargo {
     // One failing test must not keep the others from rewriting.
-    let cargo = Cargo::new(&["test", "--no-fail-fast"])
+    let cargo = Cargo::new(&["nextest", "run", "--no-fail-fast"])
         .env("AIRLOCK_BLESS", "1")
         .env("INSTA_UPDATE", "always");
     match package {
@@ -28,7 +30,7 @@ mod tests {
 
     #[test]
     fn one_package_or_all() {
-        let words = "AIRLOCK_BLESS=1 INSTA_UPDATE=always cargo test --no-fail-fast";
+        let words = "AIRLOCK_BLESS=1 INSTA_UPDATE=always cargo nextest run --no-fail-fast";
         assert_eq!(rewrite(None).shown(), format!("{words} --workspace"));
         assert_eq!(rewrite(Some("engine")).shown(), format!("{words} --package engine"));
     }

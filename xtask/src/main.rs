@@ -5,6 +5,7 @@
 mod bench;
 mod bless;
 mod cargo;
+mod nextest;
 mod packages;
 mod print;
 mod programs;

@@ -1,6 +1,7 @@
 //! Everything that must hold before a change lands, cheapest first, with a summary at the end.
 
 use crate::cargo::Cargo;
+use crate::nextest;
 use crate::packages;
 use crate::print::say;
 use crate::programs;
@@ -11,9 +12,6 @@ use std::time::{Duration, Instant};
 
 /// With the examples, libraries have the features that lints and tests give them: nothing is checked once more.
 const DOCS: &[&str] = &["doc", "--workspace", "--no-deps", "--lib", "--bins", "--examples"];
-
-/// What says how many tests run at a time within a binary.
-const THREADS: &str = "RUST_TEST_THREADS";
 
 /// One thing that must hold.
 struct Step {
@@ -55,20 +53,10 @@ fn steps() -> Vec<Step> {
         Step { name: "programs", run: Box::new(programs::run) },
         Step { name: "python", run: Box::new(python::run) },
         // One profile only: a second build of the engines would double the time on a small machine.
-        cargo(
-            "tests",
-            Cargo::new(&["test", "--workspace", "--no-fail-fast"]).env(THREADS, threads()),
-        ),
+        Step { name: "tests", run: Box::new(nextest::run) },
+        cargo("doctests", Cargo::new(&["test", "--workspace", "--doc", "--no-fail-fast"])),
         cargo("docs", Cargo::new(DOCS).env("RUSTDOCFLAGS", "-D warnings")),
     ]
-}
-
-/// Most tests wait for a server, a browser or a peer: two for each processor keep it busy.
-fn threads() -> String {
-    std::env::var(THREADS).unwrap_or_else(|_| {
-        let n_processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        (2 * n_processors).to_string()
-    })
 }
 
 fn walk(steps: &[Step]) -> Vec<(&'static str, Ending)> {

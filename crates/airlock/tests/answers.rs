@@ -1,10 +1,7 @@
 //! Who may answer: the agent's own attempts over MCP, HTTP and `autoApprove`, under each value and with each scope.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
-mod served;
-
+use crate::server_fixture::{self, Client, Served, airlock};
 use serde_json::{Value, json};
-use served::{Client, Served, airlock};
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -420,7 +417,7 @@ fn what_a_tasks_client_brings_answers_nothing_under_person() {
         let call = json!({ "name": "execute", "arguments": { "code": code } });
         let task = task_request(&token, "tools/call", call)["result"]["taskId"].clone();
         let named = || json!({ "taskId": task });
-        let needed = served::wait_for(|| {
+        let needed = server_fixture::wait_for(|| {
             let shown = task_request(&token, "tasks/get", named())["result"].clone();
             (shown["status"] == "input_required").then_some(shown)
         });
@@ -433,7 +430,7 @@ fn what_a_tasks_client_brings_answers_nothing_under_person() {
         assert!(updated["error"].is_null(), "{updated}");
         let execution = task.as_str().unwrap();
         if counts {
-            served::wait_for(|| (written(dir.path()) == "written\n").then_some(()));
+            server_fixture::wait_for(|| (written(dir.path()) == "written\n").then_some(()));
             let expected = [(answers.to_owned(), Some("client".to_owned()))];
             assert_eq!(answered_as(&served, execution), expected);
         } else {

@@ -1,12 +1,6 @@
 //! Tools that the caller runs: outstanding under one id until the first result, whatever becomes of the server.
-#![expect(
-    clippy::unwrap_used,
-    clippy::wildcard_enum_match_arm,
-    reason = "a test names what it looks for and stops when it cannot go on"
-)]
 
-mod support;
-
+use crate::engine_fixture::{House, me, value};
 use engine::{Clock, Error, ManualClock, Start};
 use lifecycle::{
     ActiveClock, CallId, CallOutcome, CallerRuns, Convention, Event, ExecutionId, Failure,
@@ -14,7 +8,6 @@ use lifecycle::{
     ToolPath,
 };
 use std::time::Duration;
-use support::{House, me, value};
 
 const CALLS: &str = "const got = await callTool('users:list', { limit: 2 }); return [got, await callTool('sum', { a: 1, b: 2 })]";
 

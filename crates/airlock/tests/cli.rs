@@ -1,10 +1,7 @@
 //! The verbs in a pipe, as scripts use them: in text and as JSON, with a server and without.
-#![expect(clippy::unwrap_used, reason = "a test helper that cannot go on should say so loudly")]
 
-mod served;
-
+use crate::server_fixture::{Served, airlock};
 use serde_json::{Value, json};
-use served::{Served, airlock};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;

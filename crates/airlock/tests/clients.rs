@@ -1,10 +1,7 @@
 //! `airlock resume` and `airlock executions` against a real server. Proves that the wires are connected;
 //! the rules are tested where they live.
-#![expect(clippy::unwrap_used, reason = "a test helper that cannot go on should say so loudly")]
 
-mod served;
-
-use served::{Served, airlock};
+use crate::server_fixture::{Served, airlock};
 use std::io::{self, BufRead as _, BufReader};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;

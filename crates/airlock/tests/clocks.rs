@@ -1,19 +1,12 @@
 //! Clocks that are set while a server runs, between two servers, and between two boots.
-#![expect(
-    clippy::unwrap_used,
-    clippy::wildcard_enum_match_arm,
-    reason = "a test names what it looks for and stops when it cannot go on"
-)]
 
-mod support;
-
+use crate::engine_fixture::{House, value};
 use engine::{ManualClock, clock_generation};
 use futures_util::StreamExt as _;
 use lifecycle::{Event, ExecutionId, Limits, Phase, Seq, Timestamp};
 use std::path::Path;
 use std::time::Duration;
 use store::sqlite::SqliteStore;
-use support::{House, value};
 
 const START: i64 = 1_700_000_000_000;
 

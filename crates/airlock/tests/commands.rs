@@ -1,13 +1,9 @@
 //! Commands that programs run, under the real binary: who agrees, what they find, what is heard of them, and that
 //! nothing of them is left, whatever happens.
-#![expect(clippy::unwrap_used, reason = "a test helper that cannot go on should say so loudly")]
 
-mod house;
-mod served;
-
-use house::House;
+use crate::server_fixture::{airlock, wait_for};
+use crate::source_fixture::House;
 use serde_json::{Value, json};
-use served::{airlock, wait_for};
 use std::path::Path;
 
 /// A server whose programs may run commands in a folder of their own, without asking where `asks` is false.

@@ -1,13 +1,7 @@
 //! Connections in a network of the test's own, and by a clock that is wound by hand. Who speaks from the internet sends
 //! nobody into our own networks: here 127.0.0.2 is the internet, and 127.0.0.1 is ours.
-#![expect(
-    clippy::unwrap_used,
-    clippy::wildcard_enum_match_arm,
-    reason = "a test that cannot go on should say so loudly"
-)]
 
-mod support;
-
+use crate::engine_fixture::{House, value};
 use credentials::{
     CallbackOutcome, ConnectionConfig, CredentialOffer, FlowStart, KeyPlace, OAuthConfig,
     OAuthFlow, Vault,
@@ -25,7 +19,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use store::sqlite::SqliteStore;
-use support::{House, value};
 use tools::http::{HttpClient, HttpLimits, Internet, Network, Outgoing, Reach};
 use tools::{CancelSignal, Credential, Minding, Slug};
 

@@ -1,14 +1,9 @@
 //! The page where a decision is made, in a real browser.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say so loudly")]
 
-mod browser;
-mod echo;
-mod served;
-
-use browser::Browser;
-use echo::Echo;
+use crate::browser::Browser;
+use crate::echo::Echo;
+use crate::server_fixture::{Answer, Served, airlock};
 use serde_json::{Value, json};
-use served::{Answer, Served, airlock};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 

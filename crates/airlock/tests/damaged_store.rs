@@ -1,11 +1,8 @@
 //! A server whose data directory lost something: it refuses, and goes on after `airlock store recover` without sending anything
 //! twice. The real binary.
-#![expect(clippy::unwrap_used, reason = "a test stops when it cannot go on")]
 
-mod served;
-
+use crate::server_fixture::{self, Served, airlock};
 use serde_json::{Value, json};
-use served::{Served, airlock};
 use std::path::Path;
 
 /// Runs a verb on a data directory: its exit code and what it printed.
@@ -57,7 +54,7 @@ fn a_damaged_directory_is_refused_or_unharmed_and_continues_by_the_word_of_a_per
         assert_eq!(verb(&["store", "check"], folder.path()).0, Some(0));
 
         let served = Served::start(folder.path(), &["--answers", "model"]);
-        let admin = served.client_with(served::ENVIRONMENT_SECRET);
+        let admin = served.client_with(server_fixture::ENVIRONMENT_SECRET);
         if !is_lossless {
             assert_eq!(served.stop(), Some(0));
             continue;
@@ -88,7 +85,7 @@ fn overwrite(data_dir: &Path, text: &str) {
     std::fs::write(path, bytes).unwrap();
 }
 
-fn parked(admin: &served::Client) -> Vec<String> {
+fn parked(admin: &server_fixture::Client) -> Vec<String> {
     let listed = admin.get("/api/executions?status=parked").json();
     let ids = listed["executions"].as_array().unwrap().iter();
     ids.map(|one| one["executionId"].as_str().unwrap().to_owned()).collect()
@@ -113,7 +110,7 @@ fn an_execution_that_cannot_be_read_is_parked_and_named_and_the_others_continue(
 
         let stderr = std::fs::File::create(&log).unwrap();
         let served = Served::start_with(&data_dir, &["--answers", "model"], stderr.into(), None);
-        let admin = served.client_with(served::ENVIRONMENT_SECRET);
+        let admin = served.client_with(server_fixture::ENVIRONMENT_SECRET);
         if is_restored {
             let text = std::fs::read_to_string(&log).unwrap();
             assert!(
@@ -132,7 +129,7 @@ fn an_execution_that_cannot_be_read_is_parked_and_named_and_the_others_continue(
             let cancel = format!("/api/executions/{unreadable}/cancel");
             assert_eq!(admin.post(&cancel, "").status, 500);
         }
-        served::wait_for(|| (parked(&admin) == [unreadable.clone()]).then_some(()));
+        server_fixture::wait_for(|| (parked(&admin) == [unreadable.clone()]).then_some(()));
         let answered = admin.resume(&other.question(), "accept").json();
         assert_eq!(answered["status"], "completed", "{answered}");
         assert_eq!(served.stop(), Some(0));

@@ -1,11 +1,8 @@
 //! The description of the API at `/api/openapi.json`: what it lists is served, and what is served fits it.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod served;
-
+use crate::server_fixture::{Answer, Client, Served};
 use lifecycle::Json;
 use serde_json::{Value, json};
-use served::{Answer, Client, Served};
 
 struct Described {
     document: Value,

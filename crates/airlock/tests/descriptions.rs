@@ -1,13 +1,9 @@
 //! Sources after a restart of the real server: their stored descriptions, calls that wait for a source, and accepts
 //! that are refused while it is not available.
-#![expect(clippy::unwrap_used, reason = "a test helper that cannot go on should say so loudly")]
 
-mod house;
-mod served;
-
-use house::House;
+use crate::server_fixture::{Answer, wait_for};
+use crate::source_fixture::House;
 use serde_json::{Value, json};
-use served::{Answer, wait_for};
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};

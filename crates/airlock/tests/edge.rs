@@ -1,10 +1,7 @@
 //! The edge of the real binary: who gets a connection, and where requests to others go.
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
 
-mod served;
-
+use crate::server_fixture::{self, Answer, Client, Served, airlock};
 use serde_json::json;
-use served::{Answer, Client, Served, airlock};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -173,6 +170,6 @@ fn an_exception_in_the_operators_configuration_counts_while_the_server_runs() {
     assert!(refusal(&admin, &url).contains("where Airlock itself listens"));
     std::fs::write(dir.path().join("named.toml"), format!("[network]\nallow = ['{own}']\n"))
         .unwrap();
-    served::wait_for(|| (add(&admin, &url).status == 200).then_some(()));
+    server_fixture::wait_for(|| (add(&admin, &url).status == 200).then_some(()));
     served.stop();
 }

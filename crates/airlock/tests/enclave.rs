@@ -1,15 +1,8 @@
 //! The enclave door of the real server: every event, every limit, every "no".
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test names what it looks for and stops when it cannot go on"
-)]
 
-mod enclave_read;
-mod served;
-
-use enclave_read::{Lines, events, kinds, last, run, start, start_with_tools};
+use crate::enclave_reader::{Lines, events, kinds, last, run, start, start_with_tools};
+use crate::server_fixture::{Answer, Client, Served};
 use serde_json::{Value, json};
-use served::{Answer, Client, Served};
 use std::io::BufRead as _;
 
 #[test]

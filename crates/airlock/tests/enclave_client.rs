@@ -1,17 +1,11 @@
 //! The Rust client of the enclave door against the real server, through connections that break.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test names what it looks for and stops when it cannot go on"
-)]
 
-mod served;
-
+use crate::server_fixture::{self, Served};
 use client::enclave::{
     EnclaveClient, EnclaveError, Encryption, Options, Reconnection, Request, Session, ToolError,
 };
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
-use served::Served;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -328,7 +322,7 @@ async fn heard_first(mut session: Session) -> Result<Value, EnclaveError> {
 /// The first lines of a stream that goes on; `None` where there is no such session yet.
 async fn first_lines(
     mut stream: TcpStream,
-    client: &served::Client,
+    client: &server_fixture::Client,
     path: &str,
     n: usize,
 ) -> Option<Vec<Value>> {

@@ -1,14 +1,8 @@
 //! Requests that were recorded at upstream's own server, sent to ours: the same answers, except where ours are better.
 //! And the real client, where npm has it.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test names what it looks for and stops when it cannot go on"
-)]
 
-mod served;
-
+use crate::server_fixture::Served;
 use serde_json::{Value, json};
-use served::Served;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,12 +1,7 @@
 //! What the engine promises when things go wrong: disks, servers, replays, and people who are slow.
-#![expect(
-    clippy::unwrap_used,
-    clippy::wildcard_enum_match_arm,
-    reason = "a test names what it looks for and stops when it cannot go on"
-)]
 
-mod support;
-
+use crate::engine_fixture::journal::Mischief;
+use crate::engine_fixture::{House, me, value};
 use engine::Error;
 use lifecycle::{
     Answer, CallOutcome, Event, Json, Limits, Outcome, Phase, QuestionKind, Rejection,
@@ -15,8 +10,6 @@ use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use support::journal::Mischief;
-use support::{House, me, value};
 use tokio::sync::Notify;
 use tools::function::FunctionSource;
 

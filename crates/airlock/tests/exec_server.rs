@@ -1,16 +1,15 @@
 //! `airlock exec-server` as its clients meet it: the recorded scenarios, the real codex, our own client.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod exec_served;
-mod served;
-
+use crate::exec_server_fixture::{
+    self, AIRLOCK, Proxy, Raw, Served, Sites, Stdio, conformance, heard, node,
+};
+use crate::server_fixture;
+use crate::server_fixture::Served as House;
 use client::exec_server::{
     ByteChunk, ExecServerClient, ExecServerClientConnectOptions, ExecServerEvent,
     RemoteExecServerConnectArgs, exec_params,
 };
-use exec_served::{AIRLOCK, Proxy, Raw, Served, Sites, Stdio, conformance, heard, node};
 use serde_json::{Value, json};
-use served::Served as House;
 use std::time::Duration;
 
 /// Scenarios that wait half a minute for a limit are for the full size.
@@ -98,7 +97,7 @@ async fn a_client_of_many_processes_leaves_nothing_behind() {
     let is_full = std::env::var_os("AIRLOCK_SOAK").is_some();
     let (n_starts, n_terminals) = if is_full { (10_000, 200) } else { (300, 20) };
     let server = Served::start(&[]);
-    let client = exec_served::connected(&server).await;
+    let client = exec_server_fixture::connected(&server).await;
     let mut events = client.events();
     // As many guardians as ever do wait for another program afterwards.
     for n in 0..processes::SPARES_MAX {
@@ -171,13 +170,14 @@ async fn a_server_within_the_same_process_needs_no_socket() {
 
 #[test]
 fn a_listener_says_where_it_is_on_both_streams_and_is_open_to_nobody_else() {
-    let (url, announced) = exec_served::announced(&["--no-auth"]);
+    let (url, announced) = exec_server_fixture::announced(&["--no-auth"]);
     let said = announced.lines().last().unwrap();
     assert!(url.starts_with("ws://127.0.0.1:"), "{url}");
     assert_eq!(said, format!("codex-exec-server listening on {url}"));
     // Elsewhere than on loopback everybody needs a token.
     let refused =
-        served::airlock(&["exec-server", "--no-auth", "--listen", "ws://0.0.0.0:0"]).output();
+        server_fixture::airlock(&["exec-server", "--no-auth", "--listen", "ws://0.0.0.0:0"])
+            .output();
     let refused = refused.unwrap();
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
     assert_eq!(refused.stdout, b"");
@@ -186,7 +186,7 @@ fn a_listener_says_where_it_is_on_both_streams_and_is_open_to_nobody_else() {
 #[test]
 fn only_those_with_the_token_come_in() {
     let server = Served::start_with_token();
-    let status = |url: &str, headers: &[(&str, &str)]| exec_served::upgrade(url, headers);
+    let status = |url: &str, headers: &[(&str, &str)]| exec_server_fixture::upgrade(url, headers);
     assert_eq!(status(&server.url, &[]), "101");
     let bare = server.url.split('?').next().unwrap();
     assert_eq!(status(bare, &[]), "401");
@@ -200,7 +200,7 @@ async fn serve_has_this_door_where_it_is_enabled_and_for_those_who_may_spawn() {
     let folder = tempfile::tempdir().unwrap();
     let status = |house: &House, token: &str, more: &[(&str, &str)]| {
         let url = house.url.replacen("http", "ws", 1);
-        exec_served::upgrade(&format!("{url}/exec?token={token}"), more)
+        exec_server_fixture::upgrade(&format!("{url}/exec?token={token}"), more)
     };
     let secret = |house: &House, name: &str| house.client(name).secret;
     let house = House::start(&folder.path().join("closed"), &[]);
@@ -412,7 +412,7 @@ const NOT_CONNECTED: &str = "No usable execution environment is available.";
 
 #[test]
 fn the_real_codex_runs_its_commands_here_over_both_transports() {
-    let Some(codex) = exec_served::codex() else { return };
+    let Some(codex) = exec_server_fixture::codex() else { return };
     let folder = tempfile::tempdir().unwrap();
     // Where the script looks for its picture: beside the folder of each run.
     let picture = folder.path().join("peers/codex/e2e-img.png");
@@ -429,11 +429,11 @@ fn the_real_codex_runs_its_commands_here_over_both_transports() {
         for _ in 0..MODEL_STARTS_MAX {
             let _ = std::fs::remove_dir_all(&out);
             match transport {
-                "socket" => exec_served::bash(
+                "socket" => exec_server_fixture::bash(
                     &conformance("e2e/run-real-client.sh"),
                     &[&codex, address, script, &out_text],
                 ),
-                _ => exec_served::bash(
+                _ => exec_server_fixture::bash(
                     &conformance("e2e/run-real-client-stdio.sh"),
                     &[&codex, script, &out_text, AIRLOCK, "exec-server"],
                 ),
@@ -507,7 +507,7 @@ async fn how_long_ended_processes_and_those_of_a_lost_client_are_retained_can_be
     let runs = listed["processes"].as_array().unwrap().iter().find(|p| p["processId"] == "runs");
     let pid = runs.unwrap()["pid"].as_i64().unwrap();
     drop(client);
-    exec_served::gone(i32::try_from(pid).unwrap()).await;
+    exec_server_fixture::gone(i32::try_from(pid).unwrap()).await;
     let mut again = Raw::connect(&server.url).await;
     let params = json!({"clientName": "t", "resumeSessionId": greeting["sessionId"]});
     again.send(&json!({"id": 1, "method": "initialize", "params": params}).to_string()).await;

@@ -1,15 +1,12 @@
 //! What other exec-servers were seen to do wrong, one test each: none of it happens here. Some more is in
 //! `crates/processes/tests`, where processes are steered without a protocol.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod exec_served;
-
+use crate::exec_server_fixture::{self, AIRLOCK, Raw, Served, connected, heard};
 use client::exec_server::{
     ByteChunk, ExecServerClientConnectOptions, ExecServerEvent, ExecServerLaunchCommand,
     OutputMode, ProcessSignal, ReadParams, TerminalSize, TerminateParams, exec_params,
     spawn_local_exec_server,
 };
-use exec_served::{AIRLOCK, Raw, Served, connected, heard};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -28,7 +25,7 @@ fn read_after(process_id: &str, after: u64, wait_ms: u64) -> ReadParams {
 
 #[test]
 fn the_answer_comes_first_then_output_in_sequence_then_the_exit_then_the_end() {
-    let mut server = exec_served::Stdio::start(&[]);
+    let mut server = exec_server_fixture::Stdio::start(&[]);
     server.send(&json!({"id": 0, "method": "initialize", "params": {"clientName": "t"}}));
     server.send(&json!({"method": "initialized"}));
     let n = 40;
@@ -320,7 +317,7 @@ async fn ending_a_process_that_has_exited_ends_what_kept_its_output_open() {
     let left = String::from_utf8(said).unwrap();
     let pid: i32 = left.trim().strip_prefix("left=").unwrap().parse().unwrap();
     assert_eq!(code, 3);
-    exec_served::gone(pid).await;
+    exec_server_fixture::gone(pid).await;
 }
 
 #[tokio::test]
@@ -516,6 +513,6 @@ async fn a_server_that_is_killed_takes_everything_along() {
         let pid: i32 = left.trim().strip_prefix("left=").unwrap().parse().unwrap();
         // Killed, not asked.
         drop(server);
-        exec_served::gone(pid).await;
+        exec_server_fixture::gone(pid).await;
     }
 }

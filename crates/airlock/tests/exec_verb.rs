@@ -1,16 +1,12 @@
 //! `airlock exec` as a person uses it: typed into a real terminal, which is tmux's.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod exec_served;
-mod tmux;
-
+use crate::exec_server_fixture::{AIRLOCK, Raw, Served, connected};
+use crate::tmux::{Tmux, has};
 use client::exec_server::{
     AttachParams, ExecServerEvent, TerminalSize, WaitForParams, WaitForReason, exec_params,
 };
-use exec_served::{AIRLOCK, Raw, Served, connected};
 use serde_json::json;
 use std::io::{BufRead as _, Read as _, Write as _};
-use tmux::{Tmux, has};
 
 /// A shell in tmux whose prompt is a dollar, and where `exec` is the verb.
 fn shell(rows: u16, columns: u16) -> Tmux {

@@ -1,16 +1,14 @@
 //! `airlock runner` and `/execbox` as execbox hosts meet them.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 #[path = "../../client/examples/execbox_host.rs"]
 #[expect(dead_code, reason = "its main is for a shell")]
 mod execbox_host;
-mod hosted;
-mod served;
 
+use crate::execbox_fixture::{self, Host};
+use crate::server_fixture;
 use client::execbox::{
     Connect, Execution, OneShot, PoolSize, Pooled, RunnerCommand, Tcp, WebSocket,
 };
-use hosted::Host;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -74,7 +72,7 @@ struct Listening {
 
 impl Listening {
     fn start(words: &[&str]) -> Self {
-        Self::start_with(hosted::airlock(&["runner", "--listen"]), words)
+        Self::start_with(execbox_fixture::airlock(&["runner", "--listen"]), words)
     }
 
     fn start_with(mut command: Command, words: &[&str]) -> Self {
@@ -162,7 +160,7 @@ async fn a_pool_of_web_sockets_is_warmed_up_and_used_again() {
 #[tokio::test]
 async fn a_token_from_the_environment_opens_the_door_and_is_not_printed() {
     const SECRET: &str = "a-secret-of-the-operators-own-0123456789";
-    let mut command = hosted::airlock(&["runner", "--listen"]);
+    let mut command = execbox_fixture::airlock(&["runner", "--listen"]);
     command.env("AIRLOCK_TOKEN", SECRET);
     let listening = Listening::start_with(command, &["ws://127.0.0.1:0"]);
     let url = &listening.url;
@@ -178,7 +176,7 @@ async fn a_token_from_the_environment_opens_the_door_and_is_not_printed() {
 
 /// How the command ends that is asked to listen there, and what it says about it.
 fn refused(words: &[&str]) -> (Option<i32>, String) {
-    let output = hosted::airlock(&["runner", "--listen"]).args(words).output().unwrap();
+    let output = execbox_fixture::airlock(&["runner", "--listen"]).args(words).output().unwrap();
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
 
@@ -193,7 +191,7 @@ fn lines_over_tcp_and_doors_without_a_token_stay_on_loopback() {
 #[test]
 fn the_wire_check_passes_at_a_servers_door() {
     let folder = tempfile::tempdir().unwrap();
-    let server = served::Served::start(folder.path(), &[]);
+    let server = server_fixture::Served::start(folder.path(), &[]);
     let run = server.client("run");
     wire_check(&["--target", &format!("ws://{}/execbox?token={}", run.address, run.secret)]);
 }
@@ -201,7 +199,7 @@ fn the_wire_check_passes_at_a_servers_door() {
 #[test]
 fn the_door_opens_only_to_those_who_may_run_and_come_from_here() {
     let folder = tempfile::tempdir().unwrap();
-    let server = served::Served::start(folder.path(), &[]);
+    let server = server_fixture::Served::start(folder.path(), &[]);
     let run = server.client("run");
     let upgrade = [
         ("Connection", "Upgrade"),
@@ -209,7 +207,7 @@ fn the_door_opens_only_to_those_who_may_run_and_come_from_here() {
         ("Sec-WebSocket-Version", "13"),
         ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
     ];
-    let status = |client: &served::Client, more: &[(&str, &str)]| {
+    let status = |client: &server_fixture::Client, more: &[(&str, &str)]| {
         let headers: Vec<_> = upgrade.iter().chain(more).copied().collect();
         let mut stream = client.connect();
         let head = client.head("GET", "/execbox", &headers, 0);

@@ -1,9 +1,6 @@
 //! Hostile guests of an execbox host, by name: each ends truthfully, and a neighbour on the same channel notices nothing.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod hosted;
-
-use hosted::Host;
+use crate::execbox_fixture::Host;
 use serde_json::{Value, json};
 
 /// Runs an attack beside a neighbour that waits for a tool; both are the host's, on one channel. The attack's `done`.

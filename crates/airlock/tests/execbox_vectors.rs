@@ -1,9 +1,6 @@
 //! Every recorded program of an execbox host, through our host, its pipes and our runner.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
-
-mod conformance_tools;
-
+use crate::conformance_tools;
 use client::execbox::{
     ExecuteResult, Execution, OneShot, Options, PoolSize, Pooled, ResolvedProvider, RunnerCommand,
 };

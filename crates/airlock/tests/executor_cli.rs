@@ -2,21 +2,17 @@
 //!
 //! It is installed below the target directory, once. Where npm cannot, the test says so and shows nothing.
 #![expect(
-    clippy::unwrap_used,
     clippy::disallowed_methods,
     reason = "a test that cannot go on should stop; it owns and awaits its children"
 )]
 
-mod house;
-mod served;
-
-use house::{House, api};
+use crate::server_fixture::{self, Client, airlock};
+use crate::source_fixture::{House, api};
 use serde_json::{Value, json};
-use served::{Client, airlock};
+use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 
 const VERSION: &str = "1.5.9";
 const BINARY: &str = "node_modules/executor-linux-x64/bin/executor";
@@ -529,7 +525,7 @@ fn an_executor_jsonc_becomes_a_configuration() {
     assert!(notes.contains("1 sources were taken over"), "{notes}");
 }
 
-fn add_spec(house: &House, slug: &str, text: &str) -> served::Answer {
+fn add_spec(house: &House, slug: &str, text: &str) -> server_fixture::Answer {
     let body = json!({ "slug": slug, "connect": true, "spec": { "kind": "blob", "value": text } });
     house.admin().post("/api/openapi/specs", &body.to_string())
 }
@@ -622,20 +618,17 @@ impl Drop for Server {
     }
 }
 
-/// The published binary. Tests of this file run side by side: one of them installs it, and the others wait.
+/// The published binary. Tests run side by side, in processes of their own: one of them installs it, and the others wait.
 fn installed() -> Option<PathBuf> {
-    static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
-    INSTALLED.get_or_init(install).clone()
-}
-
-fn install() -> Option<PathBuf> {
     let exe = std::env::current_exe().unwrap();
     let folder = exe.ancestors().nth(3).unwrap().join(format!("executor-{VERSION}"));
     let binary = folder.join(BINARY);
+    std::fs::create_dir_all(&folder).unwrap();
+    let lock = File::create(folder.join("install.lock")).unwrap();
+    lock.lock().unwrap();
     if binary.is_file() {
         return Some(binary);
     }
-    std::fs::create_dir_all(&folder).unwrap();
     let installing = Command::new("npm")
         .args(["install", "--no-audit", "--no-fund", "--prefix"])
         .arg(&folder)

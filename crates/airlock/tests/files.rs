@@ -1,20 +1,12 @@
 //! Files through the real server: a program downloads bytes, uploads the same bytes, emits them and returns them, and has no
 //! base64 in it. Through every protocol that runs programs.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test names what it looks for and stops when it cannot go on"
-)]
 
-mod house;
-mod repl_spoken;
-mod served;
-
+use crate::repl_client::{self, Spoken};
+use crate::server_fixture::Client;
+use crate::source_fixture::House;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use house::House;
-use repl_spoken::Spoken;
 use serde_json::{Value, json};
-use served::Client;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -183,7 +175,7 @@ async fn bytes_come_in_go_out_and_are_shown_without_base64_in_the_program() {
 
     let file = house.served.data_dir.join("tokens/run");
     let token = std::fs::read_to_string(file).unwrap();
-    let mut repl = Spoken::connect(&repl_spoken::repl_url(&house.served), token.trim()).await;
+    let mut repl = Spoken::connect(&repl_client::repl_url(&house.served), token.trim()).await;
     assert_eq!(repl.value(PROGRAM).await, returned());
     check_uploads(&pictures);
 }

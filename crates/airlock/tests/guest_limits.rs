@@ -1,15 +1,12 @@
 //! What fits a program, through the real binary: frames, levels of JSON, memory, and limits that requests set.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
-mod served;
-
+use crate::server_fixture::{self, Client, Served};
 use serde_json::{Value, json};
-use served::{Client, Served};
 use std::path::Path;
 use std::process::Output;
 
 fn run(directory: &Path, words: &[&str]) -> Output {
-    served::airlock(&["run"])
+    server_fixture::airlock(&["run"])
         .args(words)
         .current_dir(directory)
         .env("AIRLOCK_DATA_DIR", directory.join("data"))
@@ -18,11 +15,11 @@ fn run(directory: &Path, words: &[&str]) -> Output {
 }
 
 /// Starts a program with limits of its own.
-fn within(client: &Client, code: &str, limits: &Value) -> served::Answer {
+fn within(client: &Client, code: &str, limits: &Value) -> server_fixture::Answer {
     client.post("/api/executions", &json!({ "code": code, "limits": limits }).to_string())
 }
 
-fn error_of(answer: &served::Answer) -> String {
+fn error_of(answer: &server_fixture::Answer) -> String {
     answer.json()["structured"]["error"].as_str().unwrap().to_owned()
 }
 

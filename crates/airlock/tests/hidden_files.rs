@@ -1,18 +1,14 @@
 //! Files of a server that its processes must not use: nobody who may start processes becomes an administrator by reading.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod exec_served;
-mod served;
-
+use crate::exec_server_fixture::{self, heard};
+use crate::server_fixture::{self, Served, airlock, wait_for};
 use client::exec_server::{ExecServerClient, RemoteExecServerConnectArgs, exec_params};
-use exec_served::heard;
 use serde_json::{Value, json};
-use served::{Served, airlock, wait_for};
 use std::path::{Path, PathBuf};
 
 /// A server with a vault key outside of its data directory, and a file of its own for configuration.
 struct Guarded {
-    server: served::Served,
+    server: server_fixture::Served,
     folder: tempfile::TempDir,
     root: PathBuf,
     secrets: Vec<String>,
@@ -28,7 +24,7 @@ impl Guarded {
         std::fs::create_dir(root.join("work")).unwrap();
         let words = ["--exec", "--config", config.to_str().unwrap(), "--vault-key"];
         let words = [&words[..], &[key.to_str().unwrap()]].concat();
-        let server = served::Served::start(&root.join("data"), &words);
+        let server = server_fixture::Served::start(&root.join("data"), &words);
         if !key.exists() {
             std::fs::write(&key, "the secret of the vault").unwrap();
         }
@@ -198,7 +194,7 @@ fn a_server_whose_processes_can_read_its_files_says_so() {
 #[test]
 fn no_process_finds_a_secret_of_its_server_in_its_environment() {
     let secret = "a-secret-of-more-than-thirty-two-characters";
-    let mut server = exec_served::Stdio::greeted(&[("AIRLOCK_TOKEN", secret)]);
+    let mut server = exec_server_fixture::Stdio::greeted(&[("AIRLOCK_TOKEN", secret)]);
     let params = json!({
         "processId": "p", "argv": ["env"], "cwd": "/tmp", "env": {"OWN": "set"},
         "envPolicy": {"inherit": "all", "ignoreDefaultExcludes": true, "exclude": [], "set": {}, "includeOnly": []},
@@ -233,7 +229,7 @@ fn a_standalone_exec_server_hides_the_data_directory_of_its_account() {
     std::fs::write(&token, "the secret of the account").unwrap();
     for (words, code) in [(&[][..], 1), (&["--show-server-files"][..], 0)] {
         let mut server =
-            exec_served::Stdio::start_at(words, &[("HOME", home.path().to_str().unwrap())]);
+            exec_server_fixture::Stdio::start_at(words, &[("HOME", home.path().to_str().unwrap())]);
         server.greet(json!({"clientName": "test", "resumeSessionId": null})).unwrap();
         let params = json!({
             "processId": "p", "argv": ["cat", token], "cwd": "/tmp",

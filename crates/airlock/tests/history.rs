@@ -1,17 +1,10 @@
 //! What is over stays readable for a while and within a size, and can be lived through again.
-#![expect(
-    clippy::unwrap_used,
-    clippy::wildcard_enum_match_arm,
-    reason = "a test names what it looks for and stops when it cannot go on"
-)]
 
-mod served;
-mod support;
-
+use crate::engine_fixture::{House, value};
+use crate::server_fixture;
 use engine::Retention;
 use lifecycle::{ExecutionId, Limits, Rejection};
 use std::time::Duration;
-use support::{House, value};
 
 /// Waits until an execution is forgotten; the sweep is a task of its own.
 async fn forgotten(house: &House, execution: ExecutionId) {
@@ -98,14 +91,14 @@ async fn a_runner_that_is_kept_for_its_caller_remembers_nothing() {
 
 /// What the binary prints about a data directory, and how it exits.
 fn said(dir: &std::path::Path, words: &[&str]) -> (Option<i32>, String) {
-    let output = served::airlock(words).arg("--data-dir").arg(dir).output().unwrap();
+    let output = server_fixture::airlock(words).arg("--data-dir").arg(dir).output().unwrap();
     (output.status.code(), String::from_utf8(output.stdout).unwrap().trim().to_owned())
 }
 
 #[test]
 fn a_finished_execution_is_lived_through_again_without_calling_a_tool() {
     let dir = tempfile::tempdir().unwrap();
-    let server = served::Served::start(dir.path(), &[]);
+    let server = server_fixture::Served::start(dir.path(), &[]);
     let code = "console.log('began', Math.random() < 2); \
                 const [a, b] = await Promise.all([tools.demo.append({ line: 'once' }), tools.demo.add({ a: 1, b: 2 })]); \
                 emit({ kind: 'card' }); console.warn('half'); \
@@ -120,7 +113,7 @@ fn a_finished_execution_is_lived_through_again_without_calling_a_tool() {
     let online = said(dir.path(), &["executions", "replay", &run]);
     assert_eq!(online, (Some(0), whole.to_owned()));
     let journal = client.get(&format!("/api/executions/{run}/journal")).json();
-    let other = served::Client { secret: "nobody".into(), ..client.clone() };
+    let other = server_fixture::Client { secret: "nobody".into(), ..client.clone() };
     assert_eq!(other.get(&format!("/api/executions/{run}/journal")).status, 401);
     server.kill();
     let appended = || std::fs::read_to_string(dir.path().join("demo-append.txt")).unwrap();
@@ -158,7 +151,7 @@ fn a_finished_execution_is_lived_through_again_without_calling_a_tool() {
 #[test]
 fn executions_that_failed_or_were_cancelled_can_be_replayed_too() {
     let dir = tempfile::tempdir().unwrap();
-    let server = served::Served::start(dir.path(), &[]);
+    let server = server_fixture::Served::start(dir.path(), &[]);
     let client = server.client("admin");
     let threw = client.execute("console.log(1); throw new RangeError('no')").execution();
     let broken = client.execute("return (").execution();
@@ -182,7 +175,7 @@ fn executions_that_failed_or_were_cancelled_can_be_replayed_too() {
 #[test]
 fn two_executions_are_compared_by_what_they_did() {
     let dir = tempfile::tempdir().unwrap();
-    let server = served::Served::start(dir.path(), &[]);
+    let server = server_fixture::Served::start(dir.path(), &[]);
     let client = server.client("admin");
     let code = |n: u32| format!("await tools.demo.add({{ a: 1, b: {n} }}); return 7");
     let runs = [1, 1, 2].map(|n| client.execute(&code(n)).execution());

@@ -2,17 +2,9 @@
 //! works, and a neighbour that runs meanwhile is not disturbed.
 //!
 //! The programs are data: `attacks/*.jsonl`. `cargo xtask soak attacks` runs all of them through all doors.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod attacked;
-mod echo;
-mod hosted;
-mod repl_spoken;
-mod served;
-mod soaked;
-mod traces;
-
-use attacked::{Attack, DOORS, Door, Outcome, Target, TimeLimit, attacks, open_door};
+use crate::attack_fixture::{Attack, DOORS, Door, Outcome, Target, TimeLimit, attacks, open_door};
+use crate::campaign;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -52,15 +44,15 @@ fn hostile_programs_end_as_expected_and_leak_nothing() {
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), jobs.len(), wrong.join("\n"));
     assert_eq!(findings.n_done.into_inner(), jobs.len(), "a lane ended early");
     assert_eq!(target.served.client("run").get("/healthz").status, 200);
-    soaked::report_sums(&sums(&jobs));
+    campaign::report_sums(&sums(&jobs));
     assert_eq!(target.served.stop(), Some(0));
 }
 
 fn jobs(attacks: &[Attack]) -> Vec<Job<'_>> {
     let mut jobs = vec![];
     for (n, attack) in attacks.iter().enumerate() {
-        let is_chosen = soaked::soak_range().is_none_or(|range| range.contains(&(n as u64)));
-        let every_door = soaked::soak_range().is_some() || n % SAMPLE_EVERY == 0;
+        let is_chosen = campaign::soak_range().is_none_or(|range| range.contains(&(n as u64)));
+        let every_door = campaign::soak_range().is_some() || n % SAMPLE_EVERY == 0;
         for door in DOORS.into_iter().filter(|door| is_chosen && attack.runs_through(door)) {
             if every_door || door == attack.first_door() {
                 jobs.push(Job { attack, door });

@@ -1,14 +1,10 @@
 //! The REPL as its clients meet it: the conformance harness, who gets in, evaluating, watches, limits.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod repl_spoken;
-mod served;
-
+use crate::repl_client::{Spoken, conformance, repl_url, spoken, token};
+use crate::server_fixture::Served;
 use client::repl::ReplClient;
 use futures_util::{SinkExt as _, StreamExt as _};
-use repl_spoken::{Spoken, conformance, repl_url, spoken, token};
 use serde_json::{Value, json};
-use served::Served;
 use std::path::Path;
 use std::process::Command;
 use tokio_tungstenite::tungstenite::Error as SocketError;

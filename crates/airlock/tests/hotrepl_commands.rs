@@ -1,13 +1,9 @@
 //! What clients of the REPL call: commands from the catalogue, from scripts and from the configuration, their jobs, files
 //! and entries in the journal.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod repl_spoken;
-mod served;
-
-use repl_spoken::{Spoken, spoken};
+use crate::repl_client::{Spoken, spoken};
+use crate::server_fixture::Served;
 use serde_json::{Value, json};
-use served::Served;
 
 fn names(list: &Value) -> Vec<&str> {
     list.as_array().unwrap().iter().filter_map(|it| it["name"].as_str()).collect()
@@ -334,7 +330,8 @@ async fn commands_of_the_configuration_change_without_a_restart_and_definitions_
 #[tokio::test]
 async fn what_an_mcp_server_says_of_two_calls_on_one_connection_is_told_to_their_jobs() {
     let folder = tempfile::tempdir().unwrap();
-    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/house/slow.mjs");
+    let script =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/source_fixture/slow.mjs");
     let text = format!(
         "[sources.slow]\ncommand = {}\n[[repl.commands]]\nname = 'crawl'\n\
          tool = 'slow.org.main.crawl'\njob = true\n",

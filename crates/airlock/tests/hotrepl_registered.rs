@@ -1,12 +1,8 @@
 //! Commands that guests register: what is refused at once, what outputs come to, and jobs after a restart.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod repl_spoken;
-mod served;
-
-use repl_spoken::{Spoken, spoken};
+use crate::repl_client::{Spoken, spoken};
+use crate::server_fixture::Served;
 use serde_json::{Value, json};
-use served::Served;
 
 fn call(name: &str, args: Value) -> Value {
     json!({"type": "command_call", "name": name, "args": args})

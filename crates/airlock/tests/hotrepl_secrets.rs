@@ -1,17 +1,11 @@
 //! Known secrets in the REPL: whatever a guest puts together, no frame, no file and no entry shows one.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod echo;
-mod repl_spoken;
-mod served;
-mod traces;
-
+use crate::echo::{Echo, connect};
+use crate::repl_client::{Spoken, repl_url, spoken, token};
+use crate::server_fixture::{Served, good};
+use crate::traces::{files, unseen};
 use client::repl::ReplClient;
-use echo::{Echo, connect};
-use repl_spoken::{Spoken, repl_url, spoken, token};
 use serde_json::{Value, json};
-use served::{Served, good};
-use traces::{files, unseen};
 
 /// A name in JavaScript, so that it can stand where names do.
 const SECRET: &str = "canaryOfTheRepl9fKqLm2";

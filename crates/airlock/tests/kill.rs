@@ -3,15 +3,11 @@
 //! again, every journal is contiguous, followers hear each entry once, and no tool is missing.
 //!
 //! `cargo xtask soak kill` runs 2,000 stops.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod killed;
-mod served;
-mod soaked;
-
-use killed::{CurrentServer, Dice, PATIENCE, Person, Upstream, attempt, follow};
+use crate::campaign;
+use crate::kill_fixture::{CurrentServer, Dice, PATIENCE, Person, Upstream, attempt, follow};
+use crate::server_fixture::{Client, Served};
 use serde_json::{Value, json};
-use served::{Client, Served};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,7 +59,7 @@ struct Counts {
 
 #[test]
 fn a_server_stopped_at_any_moment_loses_nothing_and_writes_nothing_twice() {
-    let range = soaked::soak_range().unwrap_or(0..DAILY_STOPS);
+    let range = campaign::soak_range().unwrap_or(0..DAILY_STOPS);
     let folder = tempfile::tempdir().unwrap();
     let upstream = Upstream::start();
     let config = folder.path().join("airlock.toml");
@@ -116,7 +112,7 @@ fn a_server_stopped_at_any_moment_loses_nothing_and_writes_nothing_twice() {
     requests_arrived_once(&upstream, &person, &started);
     assert!(started.len() as u64 > range.end - range.start, "too few programs were started");
     assert_eq!(served.stop(), Some(0));
-    soaked::report_sums(&sums(&counts, &person, started.len(), &upstream));
+    campaign::report_sums(&sums(&counts, &person, started.len(), &upstream));
 }
 
 /// Ends the helpers, also where the test fails: the scope waits for them.

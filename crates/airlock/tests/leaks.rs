@@ -5,10 +5,11 @@
     reason = "a test names what it looks for and stops when it cannot go on"
 )]
 
-mod support;
+#[expect(dead_code, reason = "the other tests use the rest")]
+mod engine_fixture;
 
+use engine_fixture::{House, value};
 use lifecycle::Limits;
-use support::{House, value};
 
 fn tight() -> Limits {
     Limits { cpu_ms_max: 400, active_ms_max: 3_000, ..Limits::default() }

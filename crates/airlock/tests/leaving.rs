@@ -1,25 +1,17 @@
 //! Canaries in every kind of secret, an API that repeats whatever it is sent in every encoding, and a search through
 //! every byte that leaves the server or that it leaves behind.
-#![expect(clippy::unwrap_used, reason = "a test helper that cannot go on should say so loudly")]
 
-mod echo;
-mod issuer;
-mod npm;
-mod repl_spoken;
-mod served;
-mod traces;
-
+use crate::echo::{Echo, connect};
+use crate::issuer::{self, Browser, Issuer};
+use crate::repl_client::Spoken;
+use crate::server_fixture::{Answer, Client, Served, good};
+use crate::traces::{CANARIES, form, unseen, unseen_below};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use echo::{Echo, connect};
-use issuer::{Browser, Issuer};
-use repl_spoken::Spoken;
 use serde_json::json;
-use served::{Answer, Client, Served, good};
 use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
-use traces::{CANARIES, form, unseen, unseen_below};
 
 /// One connection for each kind of secret.
 const NAMES: [&str; 11] = [

@@ -1,16 +1,11 @@
 //! Management tools: an agent proposes, an administrator decides. The attacks that once worked, and what a person reads.
-#![expect(clippy::unwrap_used, reason = "a test stops when it cannot go on")]
 
-mod house;
-mod served;
-mod web;
-
-use house::House;
+use crate::server_fixture::{self, Client, Served, good, wait_for};
+use crate::source_fixture::{self, House};
+use crate::web::{Page, Web};
 use serde_json::{Value, json};
-use served::{Client, Served, good, wait_for};
 use store::Records as _;
 use store::sqlite::SqliteStore;
-use web::{Page, Web};
 
 const CREATE: &str = "executor.coreTools.policies.create";
 
@@ -133,7 +128,7 @@ fn looking_at_an_address_asks_and_reveals_no_more_than_whether_a_description_is_
             }
         }
     });
-    let api = house::api(&[("get", "/a", "readA")]);
+    let api = source_fixture::api(&[("get", "/a", "readA")]);
     let url = web.put("/api.json", Page::Text("application/json", api));
     let detect = format!(
         "return await tools.executor.coreTools.integrations.detect({{ url: {} }})",
@@ -226,7 +221,8 @@ fn what_was_approved_by_a_token_that_could_not_answer_does_not_count_until_it_is
     let log = std::fs::read_to_string(dir.path().join("log")).unwrap();
     assert!(log.contains(&id), "the log names it: {log}");
     let says = |words: &[&str]| {
-        let output = served::airlock(words).arg("--data-dir").arg(dir.path()).output().unwrap();
+        let output =
+            server_fixture::airlock(words).arg("--data-dir").arg(dir.path()).output().unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
     };
     let (_, listed) = says(&["policy", "list"]);

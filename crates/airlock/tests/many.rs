@@ -1,10 +1,7 @@
 //! Many programs wait for people across a restart: they cost no memory, and all can be answered.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod served;
-
+use crate::server_fixture::{Client, Served};
 use serde_json::json;
-use served::{Client, Served};
 
 fn n_paused() -> usize {
     if std::env::var_os("AIRLOCK_SOAK").is_some() { 10_000 } else { 500 }

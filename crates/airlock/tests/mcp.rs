@@ -1,11 +1,8 @@
 //! The MCP door with the official clients, over stdio and HTTP, in every revision that we serve.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
-mod mcp_node;
-mod served;
-
+use crate::mcp_node;
+use crate::server_fixture::{Served, wait_for};
 use serde_json::json;
-use served::{Served, wait_for};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -22,7 +19,7 @@ fn told_with(case: &str, flags: &[&str]) {
         [] => Served::with_model_answers(dir.path(), flags),
         flags => Served::start(dir.path(), flags),
     };
-    let status = client(folder, case, &served).status().unwrap();
+    let status = client(&folder, case, &served).status().unwrap();
     assert!(status.success(), "{case} failed; node says why above");
 }
 
@@ -130,7 +127,7 @@ fn a_restart_between_pause_and_resume_loses_nothing() {
     let Some(folder) = mcp_node::installed() else { return };
     let dir = tempfile::tempdir().unwrap();
     let served = Served::with_model_answers(dir.path(), &[]);
-    let mut child = client(folder, "restart", &served)
+    let mut child = client(&folder, "restart", &served)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -169,7 +166,7 @@ fn a_native_session_ends_its_call_at_a_restart_lives_on_and_is_deleted() {
     let change = ("PATCH", "/api/tokens/run", r#"{"answers":"client"}"#);
     let changed = served.client("admin").send(change.0, change.1, &dialog, change.2);
     assert_eq!(changed.status, 200, "{changed:?}");
-    let mut child = client(folder, "cutoff", &served)
+    let mut child = client(&folder, "cutoff", &served)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

@@ -1,13 +1,10 @@
 //! The official conformance suites against `/mcp`. Scenarios that call tools no product has get a
 //! handler lent by this test, behind the HTTP side that is served; the others meet the real server.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
-mod mcp_fixture;
-mod mcp_node;
-mod served;
-
+use crate::mcp_fixture::Fixture;
+use crate::mcp_node;
+use crate::server_fixture;
 use engine::{Config, Engine};
-use mcp_fixture::Fixture;
 use server::Auth;
 use std::path::Path;
 use store::sqlite::SqliteStore;
@@ -35,7 +32,7 @@ async fn suite_against_fixture(suite: &'static str, words: &'static [&'static st
     let router = server::mcp_with(config, Fixture);
     let serving = async { axum::serve(listener, router).await.unwrap() };
     let url = format!("http://{listen}/mcp?elicitation_mode=native");
-    let run = tokio::task::spawn_blocking(move || run(folder, suite, &url, words));
+    let run = tokio::task::spawn_blocking(move || run(&folder, suite, &url, words));
     tokio::select! {
         passed = run => passed.unwrap(),
         () = serving => unreachable!("it serves until it is dropped"),
@@ -180,18 +177,20 @@ fn the_served_server_passes_every_scenario_that_an_ordinary_source_can_satisfy()
     std::fs::write(&config, format!("[sources.suite]\ncommand = {command}\n")).unwrap();
     let data_dir = dir.path().join("data");
     let config = config.to_str().unwrap();
-    let served =
-        served::Served::start(&data_dir, &["--no-auth", "--answers", "client", "--config", config]);
+    let served = server_fixture::Served::start(
+        &data_dir,
+        &["--no-auth", "--answers", "client", "--config", config],
+    );
     let url = format!("{}/mcp?elicitation_mode=native&tools=direct", served.url);
     for scenario in SERVED {
-        run(folder, NEXT, &url, &["--scenario", scenario]);
+        run(&folder, NEXT, &url, &["--scenario", scenario]);
     }
 }
 
 #[test]
 fn every_scenario_is_run_or_listed_with_the_reason() {
     let Some(folder) = mcp_node::installed() else { return };
-    let output = mcp_node::node(folder).arg(folder.join(NEXT)).args(["list", "--server"]).output();
+    let output = mcp_node::node(&folder).arg(folder.join(NEXT)).args(["list", "--server"]).output();
     let listed = String::from_utf8(output.unwrap().stdout).unwrap();
     let mut scenarios: Vec<_> = listed
         .lines()

@@ -1,8 +1,6 @@
 //! What a conversation pays for our tools before it begins.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
-mod mcp_node;
-
+use crate::mcp_node;
 use engine::{Config, Engine};
 use futures_util::future::BoxFuture;
 use lifecycle::{Failure, Json, ToolPath};
@@ -66,7 +64,7 @@ async fn the_tools_cost_less_than_a_thousand_tokens_with_any_catalogue() {
         let mut said = client.post(&Json::parse(ask.into()).unwrap(), &head).await.unwrap();
         let listed = said.next().await.unwrap().unwrap();
         assert!(listed.contains("and 99"), "most prefixes are only counted: {listed}");
-        let mut counting = mcp_node::node(folder);
+        let mut counting = mcp_node::node(&folder);
         counting.arg(folder.join("tokens.mjs")).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut counting = counting.spawn().unwrap();
         counting.stdin.take().unwrap().write_all(listed.as_bytes()).unwrap();

@@ -1,11 +1,8 @@
 //! `airlock mcp` where no server runs, and the configuration of clients for it.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
-mod mcp_node;
-mod served;
-
+use crate::mcp_node;
+use crate::server_fixture::{Served, airlock};
 use serde_json::{Value, json};
-use served::{Served, airlock};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::path::Path;
@@ -40,7 +37,7 @@ fn without_a_server_one_is_started_once_however_many_ask() {
     let dir = tempfile::tempdir().unwrap();
     let started = Started(dir.path());
     let config = json!({ "airlock": env!("CARGO_BIN_EXE_airlock"), "dataDir": dir.path() });
-    let status = mcp_node::node(folder)
+    let status = mcp_node::node(&folder)
         .arg(folder.join("cases.mjs"))
         .args(["started", &config.to_string()])
         .status();
@@ -419,7 +416,7 @@ fn codex_without_a_terminal_calls_what_was_installed() {
     assert!(is_good, "{said}");
     let config = json!({ "codex": codex, "home": home.path() });
     let status =
-        mcp_node::node(folder).arg(folder.join("codex.mjs")).arg(config.to_string()).status();
+        mcp_node::node(&folder).arg(folder.join("codex.mjs")).arg(config.to_string()).status();
     assert!(status.unwrap().success(), "node says why above");
     let executions = served.client("admin").get("/api/executions").json();
     assert_eq!(executions["executions"][0]["caller"], "codex");

@@ -1,12 +1,6 @@
 //! Callers beside each other: programs that only wait give their runners to others, and lose nothing.
-#![expect(
-    clippy::unwrap_used,
-    clippy::wildcard_enum_match_arm,
-    reason = "a test names what it looks for and stops when it cannot go on"
-)]
 
-mod support;
-
+use crate::engine_fixture::{House, value};
 use engine::CapacityUse;
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
@@ -15,7 +9,6 @@ use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use support::{House, value};
 use tokio::sync::Notify;
 use tools::function::FunctionSource;
 

@@ -3,14 +3,11 @@
 //! A case is a kind of neighbour. It prints how long the quiet caller waits alone and beside the neighbour, which is not
 //! asserted, and what replays cost. Asserted is that each program ends with the right value, and that each released
 //! program could be replayed.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 #![expect(clippy::print_stdout, reason = "the campaign reports figures")]
 
-mod served;
-mod soaked;
-
+use crate::campaign;
+use crate::server_fixture::{Client, Served, wait_for};
 use serde_json::{Value, json};
-use served::{Client, Served, wait_for};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -278,11 +275,11 @@ fn run_case(case: u64, size: &Size) -> BTreeMap<String, u64> {
 fn a_quiet_caller_is_served_beside_any_neighbour_and_every_program_ends_as_it_should() {
     let size = if std::env::var_os("AIRLOCK_SOAK").is_some() { FULL } else { DAILY };
     let mut sums = BTreeMap::new();
-    for case in soaked::soak_range().unwrap_or(0..NEIGHBOURS.len() as u64) {
+    for case in campaign::soak_range().unwrap_or(0..NEIGHBOURS.len() as u64) {
         for (name, n) in run_case(case, &size) {
             *sums.entry(name).or_insert(0) += n;
         }
     }
     println!("sums: {sums:?}");
-    soaked::report_sums(&json!(sums));
+    campaign::report_sums(&json!(sums));
 }

@@ -1,19 +1,11 @@
 //! OAuth 2 against a real OpenID Connect server: what programs, people and thieves meet, under the real binary.
-#![expect(clippy::unwrap_used, reason = "a test helper that cannot go on should say so loudly")]
 
-mod echo;
-mod guarded;
-mod issuer;
-mod npm;
-mod served;
-mod traces;
-
-use echo::Echo;
-use guarded::{House, agreed, link, parameter, result};
-use issuer::Browser;
+use crate::echo::Echo;
+use crate::issuer::{self, Browser};
+use crate::oauth_fixture::{House, agreed, link, parameter, result};
+use crate::server_fixture::{good, wait_for};
+use crate::traces::unseen;
 use serde_json::{Value, json};
-use served::{good, wait_for};
-use traces::unseen;
 
 const CALL: &str = "return (await tools.things.org.main.t.list({})).ok";
 const CHANGE: &str = "return (await tools.things.org.main.t.change({})).ok";

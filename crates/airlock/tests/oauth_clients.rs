@@ -1,17 +1,9 @@
 //! Who we are at authorization servers: clients that are kept by name, introduced, or published by ourselves.
-#![expect(clippy::unwrap_used, reason = "a test helper that cannot go on should say so loudly")]
 
-mod echo;
-mod guarded;
-mod issuer;
-mod npm;
-mod served;
-mod traces;
-
-use guarded::{House, agreed, link, parameter};
-use issuer::Browser;
+use crate::issuer::Browser;
+use crate::oauth_fixture::{self, House, agreed, link, parameter};
+use crate::server_fixture::{Client, good};
 use serde_json::{Value, json};
-use served::{Client, good};
 
 const CALL: &str = "return (await tools.things.org.main.t.list({})).ok";
 const SECRET: &str = "canary-KnownSecret/7Rt+Qe1";
@@ -154,7 +146,7 @@ fn a_server_that_reads_documents_reads_ours_and_others_are_introduced() {
     assert_eq!(parameter(&url, "client_id"), id.replace(':', "%3A").replace('/', "%2F"));
     let back = Browser::default().visit(&url, "https://airlock.example").unwrap();
     assert_eq!(nobody.get(back.strip_prefix("https://airlock.example").unwrap()).status, 200);
-    assert_eq!(guarded::result(&agent, &paused.execution()), true);
+    assert_eq!(oauth_fixture::result(&agent, &paused.execution()), true);
 
     let at = &house.issuer.url;
     let app = json!({ "owner": "org", "slug": "met", "registrationEndpoint": format!("{at}/reg"), "scopes": [],

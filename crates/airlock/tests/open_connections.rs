@@ -1,10 +1,7 @@
 //! Connections that are open when their token is removed: every WebSocket, event stream and waiting request ends.
-#![expect(clippy::unwrap_used, reason = "a test stops when it cannot go on")]
 
-mod served;
-
+use crate::server_fixture::{Client, Served, wait_for};
 use serde_json::{Value, json};
-use served::{Client, Served, wait_for};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 

@@ -1,10 +1,7 @@
 //! Which pages may call the server, where its own pages are, and where a token counts in a URL.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod served;
-
+use crate::server_fixture::{self, Answer, Client, Served};
 use serde_json::json;
-use served::{Answer, Client, Served};
 use std::io::{BufRead as _, BufReader, Write as _};
 use tempfile::TempDir;
 
@@ -110,13 +107,13 @@ fn a_named_origin_is_a_recorded_setting_that_no_flag_adds_to() {
     assert_eq!(may_call(&served), [true, false], "nothing is lost with the flag");
     served.kill();
     let mut refused =
-        served::airlock(&["serve", "--listen", "127.0.0.1:0", "--allowed-origin", second]);
+        server_fixture::airlock(&["serve", "--listen", "127.0.0.1:0", "--allowed-origin", second]);
     let refused = refused.arg("--data-dir").arg(&data_dir).output().unwrap();
     let text = String::from_utf8(refused.stderr).unwrap();
     assert_eq!(refused.status.code(), Some(2), "{text}");
     assert!(text.contains("airlock settings set allowed-origins"), "{text}");
     let value = format!("{first},{second}");
-    let mut set = served::airlock(&["settings", "set", "allowed-origins", &value]);
+    let mut set = server_fixture::airlock(&["settings", "set", "allowed-origins", &value]);
     assert!(set.arg("--data-dir").arg(&data_dir).status().unwrap().success());
     let served = Served::start(&data_dir, &[]);
     assert_eq!(may_call(&served), [true, true]);
@@ -143,7 +140,8 @@ fn a_host_that_is_allowed_has_its_origins_until_origins_are_named() {
 #[test]
 fn an_origin_has_no_path() {
     for origin in ["http://localhost:5173/", "*", "localhost:5173"] {
-        let refused = served::airlock(&["serve", "--allowed-origin", origin]).output().unwrap();
+        let refused =
+            server_fixture::airlock(&["serve", "--allowed-origin", origin]).output().unwrap();
         let text = String::from_utf8(refused.stderr).unwrap();
         assert_eq!(refused.status.code(), Some(2), "{text}");
         assert!(text.contains("an origin is scheme://host"), "{text}");
@@ -183,13 +181,13 @@ fn the_public_url_is_where_people_are_sent_and_whose_pages_may_call() {
     let file = std::fs::File::create(&log).unwrap();
     let public = ["--public-url", "https://box.example"];
     let served = Served::start_with(&dir.path().join("data"), &public, file.into(), None);
-    let told = served::wait_for(|| {
+    let told = server_fixture::wait_for(|| {
         let text = std::fs::read_to_string(&log).unwrap();
         text.lines().find(|line| line.contains("#code=")).map(str::to_owned)
     });
     assert!(told.contains("https://box.example/#code="), "{told}");
     let data = served.data_dir.to_str().unwrap();
-    let open = served::airlock(&["open", "--print", "--data-dir", data]).output().unwrap();
+    let open = server_fixture::airlock(&["open", "--print", "--data-dir", data]).output().unwrap();
     let link = String::from_utf8(open.stdout).unwrap();
     assert!(link.starts_with("https://box.example/#code="), "{link}");
     let client = served.client("run");
@@ -245,7 +243,7 @@ fn a_token_in_a_url_counts_for_the_protocols_only_and_never_with_admin() {
         assert_eq!((path, open(path, &run)), (path, 401), "no header widens it");
         assert_eq!((path, get(path, &run, &[("Upgrade", "x")])), (path, 401));
     }
-    for secret in [served.client("admin").secret.as_str(), served::ENVIRONMENT_SECRET] {
+    for secret in [served.client("admin").secret.as_str(), server_fixture::ENVIRONMENT_SECRET] {
         assert_eq!((get(&events, secret, &[]), mcp(secret)), (403, 403));
         for path in ["/exec", "/repl", "/execbox", "/enclave/ws"] {
             assert_eq!((path, open(path, secret)), (path, 403));
@@ -257,12 +255,13 @@ fn a_token_in_a_url_counts_for_the_protocols_only_and_never_with_admin() {
 fn the_repl_of_its_own_server_takes_a_token_in_the_url_where_its_clients_look() {
     use std::process::Stdio;
     let dir = tempfile::tempdir().unwrap();
-    let mut child = served::airlock(&["repl-server", "--listen", "ws://127.0.0.1:0", "--data-dir"])
-        .arg(dir.path())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child =
+        server_fixture::airlock(&["repl-server", "--listen", "ws://127.0.0.1:0", "--data-dir"])
+            .arg(dir.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
     let mut ready = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
     let address = ready.trim().rsplit("http://").next().unwrap().to_owned();
@@ -301,7 +300,7 @@ fn a_removed_name_is_issued_again_only_to_take_it_over() {
     let data = served.data_dir.to_str().unwrap().to_owned();
     let command = |words: &[&str]| {
         let words = [&["token", "--data-dir", &data], words].concat();
-        let output = served::airlock(&words).output().unwrap();
+        let output = server_fixture::airlock(&words).output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
     let first = token(&served, "bot", &["run"]);
@@ -351,11 +350,13 @@ fn a_token_from_before_continues_under_a_name_of_its_own_and_is_reported() {
     let served = Served::start_with(&data, &[], file.into(), None);
     let old = served.client_with("alk_old");
     assert_eq!(old.get("/api/session").json()["name"], "token.environment");
-    let owned = served.client_with(served::ENVIRONMENT_SECRET).execute("return 1").execution();
+    let owned =
+        served.client_with(server_fixture::ENVIRONMENT_SECRET).execute("return 1").execution();
     assert_eq!(old.get(&format!("/api/executions/{owned}")).status, 404);
     let words = std::fs::read_to_string(&log).unwrap();
     assert!(words.contains("continues as token.environment"), "{words}");
     let list = ["token", "list", "--data-dir", data.to_str().unwrap()];
-    let listed = String::from_utf8(served::airlock(&list).output().unwrap().stdout).unwrap();
+    let listed =
+        String::from_utf8(server_fixture::airlock(&list).output().unwrap().stdout).unwrap();
     assert!(listed.contains("\ttoken.environment\n"), "{listed}");
 }

@@ -1,11 +1,8 @@
 //! Who may do what: every route and every management tool, with every kind of caller, under each value of `answers`, against
 //! the real server. What is expected comes from the server's own table, so that neither can drift from the other.
-#![expect(clippy::unwrap_used, reason = "a test stops when it cannot go on")]
 
-mod served;
-
+use crate::server_fixture::{self, Client, Served};
 use serde_json::{Value, json};
-use served::{Client, Served};
 use server::auth::Scope;
 use server::auth::permissions::{MANAGEMENT, ROUTES, RouteAccess, accept_scope};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -275,7 +272,7 @@ fn call(tool: &str, policy: &str) -> String {
     format!("return await tools.{tool}({args})")
 }
 
-fn mcp_call(client: &Client, name: &str, arguments: &Value) -> served::Answer {
+fn mcp_call(client: &Client, name: &str, arguments: &Value) -> server_fixture::Answer {
     let params = json!({ "name": name, "arguments": arguments });
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
     let headers =
@@ -314,7 +311,7 @@ fn every_management_tool(answers: &'static str) {
     let admin = walk.client(CallerKind::Admin);
     let approve = |pattern: &str| {
         let rule = json!({ "owner": "org", "pattern": pattern, "action": "approve" });
-        served::good(admin.post("/api/policies", &rule.to_string()))
+        server_fixture::good(admin.post("/api/policies", &rule.to_string()))
     };
     approve("*");
     approve("executor.*");
@@ -322,7 +319,7 @@ fn every_management_tool(answers: &'static str) {
         approve(row.tool);
         let scope = accept_scope(&lifecycle::ToolPath::parse(row.tool).unwrap());
         let rule = json!({ "owner": "user", "pattern": "mail.*", "action": "block" });
-        let policy = served::good(admin.post("/api/policies", &rule.to_string()));
+        let policy = server_fixture::good(admin.post("/api/policies", &rule.to_string()));
         let code = call(row.tool, policy["id"].as_str().unwrap());
         let Some(scope) = scope else {
             let shown = walk.client(CallerKind::Owner).execute(&code).json();
@@ -351,7 +348,7 @@ fn every_management_tool(answers: &'static str) {
         assert_eq!(n_answers, 1, "{}: a refused answer was recorded: {journal}", row.tool);
         for (kind, action) in [(CallerKind::Answer, "decline"), (CallerKind::Session, "cancel")] {
             let rule = json!({ "owner": "user", "pattern": "mail.*", "action": "block" });
-            let policy = served::good(admin.post("/api/policies", &rule.to_string()));
+            let policy = server_fixture::good(admin.post("/api/policies", &rule.to_string()));
             let (_, question) = walk.paused(&call(row.tool, policy["id"].as_str().unwrap()));
             let counted = walk.client(kind).resume(&question, action);
             assert_eq!(counted.status, 200, "{} {action} as {kind:?}: {counted:?}", row.tool);

@@ -1,12 +1,9 @@
 //! Policies through the real binary: over HTTP, at the terminal, across restarts.
-#![expect(clippy::unwrap_used, reason = "a test stops when it cannot go on")]
 
-mod served;
-
+use crate::server_fixture::{self, Served, airlock};
 use serde_json::{Value, json};
-use served::{Served, airlock};
 
-fn patch(client: &served::Client, path: &str, body: &Value) -> served::Answer {
+fn patch(client: &server_fixture::Client, path: &str, body: &Value) -> server_fixture::Answer {
     client.send("PATCH", path, &[("Content-Type", "application/json")], &body.to_string())
 }
 

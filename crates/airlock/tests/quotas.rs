@@ -1,25 +1,16 @@
 //! Quotas: what one caller may use at a time, who counts it, and what a refusal says.
-#![expect(
-    clippy::unwrap_used,
-    clippy::wildcard_enum_match_arm,
-    reason = "a test names what it looks for and stops when it cannot go on"
-)]
 
-mod repl_spoken;
-mod served;
-mod support;
-
+use crate::engine_fixture::{House, me, value};
+use crate::repl_client::{self, Spoken};
+use crate::server_fixture::{self, Served};
 use engine::{Error, ManualClock, QuotaSettings};
 use futures_util::{SinkExt as _, StreamExt as _};
 use lifecycle::{Event, Limits, Outcome, QuotaKind, Quotas, Rejection, Timestamp};
-use repl_spoken::Spoken;
 use serde_json::{Value, json};
-use served::Served;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use store::ListFilter;
-use support::{House, me, value};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::{Error as SocketError, Message};
@@ -360,7 +351,7 @@ async fn processor_time_of_a_channel_is_charged_and_refuses_its_next_program() {
 async fn processor_time_of_a_session_is_charged_and_ends_its_watches() {
     let folder = tempfile::tempdir().unwrap();
     let served = configured(folder.path(), "[quotas]\ncpu_seconds_per_hour_max = 1\n", &[]);
-    let mut repl = repl_spoken::spoken(&served).await;
+    let mut repl = repl_client::spoken(&served).await;
     repl.ask(json!({ "type": "command_call", "name": "nothing", "args": {} })).await;
     let watch = json!({ "type": "subscribe", "code": "7", "intervalFrames": 1, "limit": 0 });
     let watch = repl.send(watch).await;
@@ -407,13 +398,13 @@ async fn a_callers_channels_wait_in_its_own_queue() {
             0 | 1 => drop(until(channel, "started").await),
             _ => {
                 let waiting = format!("airlock_runners_waiting {}", n - 1);
-                served::wait_for(|| has_metric(&served, &waiting).then_some(()));
+                server_fixture::wait_for(|| has_metric(&served, &waiting).then_some(()));
             }
         }
     }
     let mut other = channel(&served, "admin").await;
     order(&mut other, "b", "20 + 22", 60_000).await;
-    served::wait_for(|| has_metric(&served, "airlock_runners_waiting 3").then_some(()));
+    server_fixture::wait_for(|| has_metric(&served, "airlock_runners_waiting 3").then_some(()));
     drop(many.remove(0));
     assert_eq!(until(&mut other, "done").await["result"], 42);
     served.stop();

@@ -3,21 +3,14 @@
 //! `tests/journals/programs` has the programs, `tests/journals/prelude-N` their journals as version N recorded them.
 //! `cargo xtask bless -p airlock` records what the present version lacks. It never replaces a journal: a journal that no
 //! longer replays means that a released version has changed, and that stored executions would fail after an upgrade.
-#![expect(
-    clippy::unwrap_used,
-    clippy::wildcard_enum_match_arm,
-    reason = "a test names what it looks for and stops when it cannot go on"
-)]
 
-mod support;
-
+use crate::engine_fixture::House;
 use engine::replay;
 use lifecycle::{Entry, Event, Limits, Outcome, Phase};
 use protocols::execbox::PRELUDE_VERSION;
 use sandbox::Sandbox;
 use std::fs;
 use std::path::{Path, PathBuf};
-use support::House;
 
 /// More than any of the recorded journals has.
 const ENTRIES_MAX: usize = 10_000;

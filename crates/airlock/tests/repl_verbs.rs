@@ -1,13 +1,9 @@
 //! `airlock repl`, `repl-server` and `journal`, and the Rust client that they use.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod repl_spoken;
-mod served;
-
+use crate::repl_client::{repl_url, token};
+use crate::server_fixture::{Served, airlock};
 use client::repl::{Command as Called, Job, ReplClient, ReplError};
-use repl_spoken::{repl_url, token};
 use serde_json::{Value, json};
-use served::{Served, airlock};
 use std::path::{Path, PathBuf};
 
 #[tokio::test]

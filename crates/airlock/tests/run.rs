@@ -1,10 +1,7 @@
 //! Drives the real binary as a person at a shell would. Proves that the wires are connected; the rules
 //! are tested where they live.
-#![expect(clippy::unwrap_used, reason = "a test helper that cannot go on should say so loudly")]
 
-mod served;
-
-use served::Served;
+use crate::server_fixture::Served;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::Path;

@@ -1,14 +1,11 @@
 //! Commands of clients in sandboxes: asked for in codex's words or ours, or imposed by whoever runs the server.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod exec_served;
-mod served;
-
+use crate::exec_server_fixture::{Served, connected};
+use crate::server_fixture;
 use client::exec_server::{
     Events, ExecServerClient, ExecServerError, ExecServerEvent, RemoteExecServerConnectArgs,
     exec_params,
 };
-use exec_served::{Served, connected};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -146,7 +143,7 @@ async fn the_configuration_of_a_server_imposes_one() {
     let config = folder.path().join("airlock.toml");
     std::fs::write(&config, "[processes.sandbox]\nnetwork = 'none'\n").unwrap();
     let words = ["--exec", "--config", config.to_str().unwrap()];
-    let house = served::Served::start(&folder.path().join("data"), &words);
+    let house = server_fixture::Served::start(&folder.path().join("data"), &words);
     let url = house.url.replacen("http", "ws", 1);
     let secret = house.client("admin").secret;
     let args = RemoteExecServerConnectArgs::new(format!("{url}/exec"), "test");

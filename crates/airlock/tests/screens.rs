@@ -1,16 +1,12 @@
 //! What stands on terminals: real programs through `process/screen`, beside what tmux shows for the same bytes.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod exec_served;
-mod tmux;
-
+use crate::exec_server_fixture::{Served, connected};
+use crate::tmux::{Shown, Tmux, has};
 use client::exec_server::{
     Events, ExecServerClient, ExecServerEvent, ScreenParams, ScreenResponse, TerminalSize,
     WaitForParams, WaitForReason, WaitForResponse, exec_params,
 };
-use exec_served::{Served, connected};
 use serde_json::json;
-use tmux::{Shown, Tmux, has};
 
 /// A test that waits longer waits for something that never comes.
 const PATIENCE_MS: u64 = 30_000;

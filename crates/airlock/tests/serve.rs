@@ -1,12 +1,10 @@
 //! Drives `airlock serve` over sockets as clients would. Proves that the wires are connected; the rules
 //! are tested where they live.
-#![expect(clippy::unwrap_used, reason = "a test helper that cannot go on should say so loudly")]
 
 mod restarts;
-mod served;
 
+use crate::server_fixture::{self, Answer, Client, ENVIRONMENT_SECRET, Served, airlock};
 use serde_json::{Value, json};
-use served::{Answer, Client, ENVIRONMENT_SECRET, Served, airlock};
 use std::io::Write as _;
 use std::path::Path;
 use std::thread;
@@ -328,7 +326,7 @@ fn programs_share_the_memory_that_the_operator_gives_them() {
     let first = json!({ "code": "for (let n = 0; n < 2e7; n += 1); return 1" }).to_string();
     let first = client.post("/api/executions?wait=0", &first).execution();
     assert_eq!(client.execute("return 2").result(), 2);
-    let told = served::good(client.get(&format!("/api/executions/{first}")));
+    let told = server_fixture::good(client.get(&format!("/api/executions/{first}")));
     assert_eq!(told["status"], "completed", "there was room for one at a time: {told}");
     let small = airlock(&["serve", "--memory-budget", "60MB"]).output().unwrap();
     assert_eq!(small.status.code(), Some(2));

@@ -1,11 +1,8 @@
 //! A token is sent only to a server that proves, at its own address, that it knows the token.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod served;
-mod web;
-
+use crate::server_fixture::{self, Served, airlock};
+use crate::web::{Page, Web};
 use serde_json::{Value, json};
-use served::{Served, airlock};
 use sha2::{Digest as _, Sha256};
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -13,7 +10,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use store::sqlite::SqliteStore;
-use web::{Page, Web};
 
 /// A secret like those that are minted.
 const SECRET: &str = "alk_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG";
@@ -320,7 +316,7 @@ fn the_route_tells_strangers_nothing() {
     let challenge =
         |key: &str, address: &str| json!({ "key": key, "nonce": nonce, "addresses": [address] });
     let unknown = json!({ "reason": "unknown-token" });
-    for key in [key_of(served::ENVIRONMENT_SECRET), key_of("alk_x"), String::new()] {
+    for key in [key_of(server_fixture::ENVIRONMENT_SECRET), key_of("alk_x"), String::new()] {
         assert_eq!(ask(&challenge(&key, &stranger.address)).json(), unknown);
     }
     let key = key_of(&served.client("run").secret);

@@ -1,12 +1,8 @@
 //! The verbs about a server: how it is, where it listens, its end, its log and its records; and what all verbs have in common.
-#![expect(clippy::unwrap_used, reason = "a test helper that cannot go on should say so loudly")]
 
-mod pty;
-mod served;
-
-use pty::{Terminal, house};
+use crate::pty::{Terminal, house};
+use crate::server_fixture::{Served, airlock, wait_for};
 use serde_json::{Value, json};
-use served::{Served, airlock, wait_for};
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;

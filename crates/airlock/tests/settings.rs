@@ -1,10 +1,7 @@
 //! Settings outlive the server that was started with them, whoever starts the next one.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
-mod served;
-
+use crate::server_fixture::{self, Served, airlock};
 use serde_json::{Value, json};
-use served::{Served, airlock};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
@@ -161,7 +158,7 @@ fn settings_are_in_force_on_a_server_that_a_bridge_starts() {
     let vault = done(verb(&data_dir, &["vault", "status", "--json"]));
     assert!(vault.stdout.contains(key.to_str().unwrap()), "{vault:?}");
     let address = owner.note.strip_prefix("http://").unwrap().to_owned();
-    let client = served::Client { address, secret: String::new() };
+    let client = server_fixture::Client { address, secret: String::new() };
     let status = |host: &str| client.send("GET", "/healthz", &[("Host", host)], "").status;
     assert_eq!((status("box.example"), status("other.example")), (200, 403));
     bridge.close();
@@ -272,7 +269,7 @@ fn a_clients_environment_does_not_reach_the_server_that_it_starts() {
     let owner = store::sqlite::directory_owner(&data_dir).unwrap();
     let address = owner.note.strip_prefix("http://").unwrap().to_owned();
     let status = |secret: &str| {
-        let client = served::Client { address: address.clone(), secret: secret.to_owned() };
+        let client = server_fixture::Client { address: address.clone(), secret: secret.to_owned() };
         client.get("/api/tokens").status
     };
     assert_eq!((status(run.trim()), status(&"x".repeat(40))), (403, 401));

@@ -1,12 +1,8 @@
 //! How a browser signs in, what its session may do, and how it ends. The real binary and a real browser.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say so loudly")]
 
-mod browser;
-mod served;
-
-use browser::Browser;
+use crate::browser::Browser;
+use crate::server_fixture::{Client, Served, airlock};
 use serde_json::{Value, json};
-use served::{Client, Served, airlock};
 use std::os::unix::fs::PermissionsExt as _;
 use tempfile::TempDir;
 

@@ -1,23 +1,18 @@
 //! Sources as people meet them: added at the terminal, detected, previewed, read page by page and anew; and what
 //! happens beside one that is slow, floods, lies or is far too large.
-#![expect(clippy::unwrap_used, reason = "a test helper that cannot go on should say so loudly")]
 
-mod house;
-mod served;
-mod web;
-
-use house::{House, api};
+use crate::server_fixture::{self, wait_for};
+use crate::source_fixture::{House, api};
+use crate::web::{Page, Web};
 use serde_json::{Value, json};
-use served::wait_for;
 use std::path::PathBuf;
-use web::{Page, Web};
 
 fn things() -> String {
     api(&[("get", "/a", "readA"), ("post", "/b", "makeB")])
 }
 
 fn odd(how: &str) -> Vec<String> {
-    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/house/odd.mjs");
+    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/source_fixture/odd.mjs");
     vec!["node".to_owned(), script.to_str().unwrap().to_owned(), how.to_owned()]
 }
 
@@ -63,7 +58,7 @@ fn sources_are_added_listed_refreshed_and_removed_at_the_terminal() {
     let data_dir = house.served.data_dir.to_str().unwrap().to_owned();
     let words = [words, vec![data_dir, "--".into()], odd("pages")].concat();
     let words: Vec<_> = words.iter().map(String::as_str).collect();
-    let added = served::airlock(&words).output().unwrap();
+    let added = server_fixture::airlock(&words).output().unwrap();
     assert_eq!(String::from_utf8(added.stdout).unwrap(), "odd\t251 tools at tools.odd.org.main\n");
 }
 

@@ -1,16 +1,11 @@
 //! Sources as users have them: real MCP servers, programs, APIs that are added and configuration that changes,
 //! under the real binary.
-#![expect(clippy::unwrap_used, reason = "a test helper that cannot go on should say so loudly")]
 
-mod echo;
-mod house;
-mod npm;
-mod served;
-
-use echo::Echo;
-use house::{House, api};
+use crate::echo::Echo;
+use crate::npm;
+use crate::server_fixture::{airlock, wait_for};
+use crate::source_fixture::{House, api};
 use serde_json::json;
-use served::{airlock, wait_for};
 use std::path::Path;
 
 const EVERYTHING: &str = "@modelcontextprotocol/server-everything/dist/index.js";

@@ -2,16 +2,9 @@
 //!
 //! The sandbox and the store are real; tools are scripted, people answer from the file, the clock is
 //! wound by hand. `cargo xtask bless` rewrites what the stories expect.
-#![expect(
-    clippy::unwrap_used,
-    clippy::wildcard_enum_match_arm,
-    reason = "a test names what it looks for and stops when it cannot go on"
-)]
 
-mod told;
-
+use crate::story_player::{self, Plot, tell};
 use std::path::Path;
-use told::{Plot, tell};
 
 #[test]
 fn every_story_is_told_as_it_is_written() {
@@ -37,9 +30,9 @@ async fn differs(file: &Path) -> Option<String> {
         let door = part.lines().next().unwrap();
         let says = match door {
             "journal" => tell(&plot).await,
-            "executor" => told::executor::tell(&plot).await,
-            "enclave" => told::enclave::tell(&plot).await,
-            "stream" => told::stream::tell(&plot).await,
+            "executor" => story_player::executor::tell(&plot).await,
+            "enclave" => story_player::enclave::tell(&plot).await,
+            "stream" => story_player::stream::tell(&plot).await,
             other => panic!("{name}: there is no door {other}"),
         };
         told.push_str(&format!("\n=== {door}\n{says}"));

@@ -1,12 +1,8 @@
 //! Prompts, progress and Ctrl-C in a real terminal.
-#![expect(clippy::unwrap_used, reason = "a test helper that cannot go on should say so loudly")]
 
-mod pty;
-mod served;
-
-use pty::{Terminal, house};
+use crate::pty::{Terminal, house};
+use crate::server_fixture::Served;
 use serde_json::{Value, json};
-use served::Served;
 use std::path::Path;
 
 fn fresh() -> (tempfile::TempDir, Served) {

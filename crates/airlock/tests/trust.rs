@@ -1,10 +1,7 @@
 //! A project's configuration file counts in the version that a person trusted.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
-mod pty;
-mod served;
-
-use served::{Served, airlock, wait_for};
+use crate::pty;
+use crate::server_fixture::{Served, airlock, wait_for};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Output;

@@ -1,17 +1,9 @@
 //! What the clients of each protocol see of a call whose source is not available.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test names what it looks for and stops when it cannot go on"
-)]
 
-mod house;
-mod repl_spoken;
-mod served;
-
-use house::House;
-use repl_spoken::Spoken;
+use crate::repl_client::{self, Spoken};
+use crate::server_fixture::{Client, wait_for};
+use crate::source_fixture::House;
 use serde_json::{Value, json};
-use served::{Client, wait_for};
 
 /// What the call comes to, as each protocol gives it to programs.
 const CALL: &str = "await tools.shell.org.main.read({})";
@@ -74,7 +66,7 @@ async fn each_protocol_reports_a_call_of_an_unavailable_source_with_the_same_cod
 
     let file = house.served.data_dir.join("tokens/run");
     let token = std::fs::read_to_string(file).unwrap();
-    let mut repl = Spoken::connect(&repl_spoken::repl_url(&house.served), token.trim()).await;
+    let mut repl = Spoken::connect(&repl_client::repl_url(&house.served), token.trim()).await;
     assert_eq!(repl.value(CALL).await, over_http);
 }
 

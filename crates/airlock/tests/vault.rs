@@ -1,17 +1,12 @@
 //! Secrets of connections, under the real binary: sealed at rest, used where they belong, and never seen elsewhere.
-#![expect(clippy::unwrap_used, reason = "a test helper that cannot go on should say so loudly")]
 
-mod echo;
-mod served;
-mod traces;
-
-use echo::{Echo, connect};
+use crate::echo::{Echo, connect};
+use crate::server_fixture::{Client, Served, airlock, good, wait_for};
+use crate::traces::{CANARIES, files, unseen};
 use serde_json::json;
-use served::{Client, Served, airlock, good, wait_for};
 use std::os::unix::fs::PermissionsExt as _;
 use store::Records as _;
 use store::sqlite::SqliteStore;
-use traces::{CANARIES, files, unseen};
 
 #[test]
 fn no_file_of_the_data_directory_holds_a_secret_and_old_ones_are_sealed() {

@@ -1,6 +1,5 @@
 //! Compares with what Node answered: `node/record.mjs` recorded it, the first line names the versions. What differs on
 //! purpose or by versions of CLDR is listed in `node/differences.txt`, and asserted: an upgrade of either side shows here.
-#![expect(clippy::unwrap_used, reason = "a test")]
 
 use serde_json::Value;
 use std::cmp::Ordering;

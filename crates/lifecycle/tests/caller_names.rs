@@ -1,5 +1,4 @@
 //! Every caller that is not a token is in the list of built-in callers: no other code writes a caller's name.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,4 @@
 //! Calls whose sources are not available: what is recorded, and what becomes of an accept.
-#![expect(clippy::unwrap_used, reason = "a test stops when it cannot go on")]
 
 use lifecycle::*;
 use uuid::Uuid;

@@ -1,5 +1,4 @@
 //! Arguments that whoever approves a call changes: where that is allowed, and what becomes of them.
-#![expect(clippy::unwrap_used, reason = "a test stops when it cannot go on")]
 
 use lifecycle::*;
 use uuid::Uuid;

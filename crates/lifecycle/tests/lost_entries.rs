@@ -1,5 +1,4 @@
 //! After the store lost entries: nothing is dispatched before a person continues the execution, and nothing twice silently.
-#![expect(clippy::unwrap_used, reason = "a test stops when it cannot go on")]
 
 use lifecycle::*;
 use uuid::Uuid;

@@ -1,19 +1,12 @@
 //! Whatever anybody asks for, in whatever order, the rules hold.
-#![expect(
-    clippy::unwrap_used,
-    clippy::wildcard_enum_match_arm,
-    reason = "a test names what it looks for and stops when it cannot go on"
-)]
 
-mod wishes;
-
+use crate::wishes::{
+    Wish, admission, answer, edition, fitted, json, live, me, outcome, unavailable, wish,
+};
 use lifecycle::*;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
-use wishes::{
-    Wish, admission, answer, edition, fitted, json, live, me, outcome, unavailable, wish,
-};
 
 fn wishes() -> impl Strategy<Value = Vec<Wish>> {
     prop::collection::vec(wish(), 0..120)

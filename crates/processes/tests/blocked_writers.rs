@@ -1,12 +1,9 @@
 //! Input that waits for a program which does not read it: no kind of stream may occupy the server's thread meanwhile.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod suite;
-
+use crate::suite::{Heard, PATIENCE, PIPED, PIPES, TERMINAL, shell, start, told};
 use bytes::Bytes;
 use processes::{End, Processes, Streams};
 use std::sync::mpsc;
-use suite::{Heard, PATIENCE, PIPED, PIPES, TERMINAL, shell, start, told};
 
 /// More than the kernel holds for a program, of a terminal or a pipe.
 const INPUT_BYTES: usize = 1 << 20;

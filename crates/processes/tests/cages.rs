@@ -1,11 +1,8 @@
 //! Programs in cages: what they can still do, what they cannot, and by which way they tried.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod suite;
-
+use crate::suite::{self, Heard, PIPED, PIPES, TERMINAL, cage, rule, said, shell, start, told};
 use processes::{Access, Cage, Network, Spec};
 use std::path::Path;
-use suite::{Heard, PIPED, PIPES, TERMINAL, cage, rule, said, shell, start, told};
 
 #[tokio::test]
 async fn a_caged_program_reads_all_writes_its_folder_and_has_the_usual_devices() {
@@ -160,16 +157,20 @@ async fn mounts_below_a_writable_folder_are_as_writable_as_they_were() {
         // Whoever may not mount may do so in a world of its own.
         let folder = tempfile::tempdir().unwrap();
         let own = std::env::current_exe().unwrap();
+        let name = suite::test_name(
+            module_path!(),
+            "mounts_below_a_writable_folder_are_as_writable_as_they_were",
+        );
         let script = format!(
             "cd {} && mkdir 'a b' read only proc && mount -t tmpfs none 'a b' && mount -t tmpfs none read && \
-             mount -t tmpfs -o ro none only && mount --rbind /proc proc && {MOUNTS}=$PWD exec {} --exact \
-             mounts_below_a_writable_folder_are_as_writable_as_they_were",
+             mount -t tmpfs -o ro none only && mount --rbind /proc proc && {MOUNTS}=$PWD exec {} --exact {name}",
             folder.path().display(),
             own.display()
         );
         let (text, code) =
             told(&house, &suite::spec(PIPES, &["unshare", "-rm", "sh", "-c", &script])).await;
         assert_eq!(code, 0, "{text}");
+        assert!(text.contains("1 passed"), "{text}");
         return house.shutdown().await;
     };
     let folder = Path::new(&folder);

@@ -1,11 +1,8 @@
 //! Nothing is left behind: groups, sessions of their own, daemons, whoever dies first.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod suite;
-
+use crate::suite::{self, Heard, PIPED, PIPES, TERMINAL, fill, gone, shell, spec, start};
 use processes::{End, Event, Signal};
 use std::time::Duration;
-use suite::{Heard, PIPED, PIPES, TERMINAL, fill, gone, shell, spec, start};
 
 /// A child in the group, one with a session of its own, and a daemon whose parent is gone.
 const FAMILY: &str = "trap '' TERM HUP; sleep 1000 & echo child=$!; setsid sleep 1001 & echo sid=$!; \
@@ -166,11 +163,12 @@ async fn those_who_multiply_are_overtaken_when_the_server_is_killed() {
     }
     let folder = tempfile::tempdir().unwrap();
     let count = folder.path().join("count");
-    let (own, name) = (
-        std::env::current_exe().unwrap(),
+    let own = std::env::current_exe().unwrap();
+    let name = suite::test_name(
+        module_path!(),
         "those_who_multiply_are_overtaken_when_the_server_is_killed",
     );
-    let mut server = spec(PIPES, &[own.to_str().unwrap(), "--exact", name, "--nocapture"]);
+    let mut server = spec(PIPES, &[own.to_str().unwrap(), "--exact", &name, "--nocapture"]);
     server.env.push((COUNT.into(), count.clone().into()));
     let process = house.spawn(&server).await.unwrap();
     let mut heard = Heard::new(&process);

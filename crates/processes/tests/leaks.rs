@@ -1,6 +1,7 @@
 //! Many processes, one after the other and all at once: nothing of them is left, and no thread is theirs.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[expect(dead_code, reason = "the other tests use the rest")]
 mod suite;
 
 use std::time::Duration;

@@ -1,10 +1,7 @@
 //! Families in cages that use too much, and by which way they hid it.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod suite;
-
+use crate::suite::{Heard, cage, caged, said, start};
 use processes::{Cage, CageLimits, Excess};
-use suite::{Heard, cage, caged, said, start};
 
 #[tokio::test]
 async fn a_family_that_uses_too_much_is_killed_and_the_reason_is_known() {

@@ -1,11 +1,8 @@
 //! Programs over pipes and terminals: what they find, what they say, in which order.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod suite;
-
+use crate::suite::{Heard, PIPED, PIPES, TERMINAL, shell, spec, start, told};
 use bytes::Bytes;
 use processes::{BadSpec, Event, Process, Refused, Signal, Size, SpawnError, Spec};
-use suite::{Heard, PIPED, PIPES, TERMINAL, shell, spec, start, told};
 
 #[tokio::test]
 async fn output_comes_first_then_the_exit_then_the_end() {

@@ -1,14 +1,13 @@
 //! Files of the server that no child may use, by whatever way it tries; and what a cage shows of other processes.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod suite;
-
+use crate::suite::{
+    self, Heard, PIPED, PIPES, TERMINAL, cage, caged, gone, rule, said, shell, start, told,
+};
 use bytes::Bytes;
 use processes::{Access, End, Process, Processes, ProtectedPaths, ProtectionScope, Spec, Streams};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use suite::{Heard, PIPED, PIPES, TERMINAL, cage, caged, gone, rule, said, shell, start, told};
 
 /// A data directory, a key and a configuration file of a server.
 struct ServerFiles {
@@ -129,11 +128,12 @@ fn no_child_of_a_server_that_is_not_root_can_either() {
     }
     #[expect(clippy::disallowed_methods, reason = "the test waits for it")]
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-    let test = "no_child_of_a_server_that_is_not_root_can_either";
+    let test = suite::test_name(module_path!(), "no_child_of_a_server_that_is_not_root_can_either");
     let output =
-        command.args(["--exact", test, "--nocapture"]).env(AGAIN, "1").env("TMPDIR", "/tmp");
+        command.args(["--exact", &test, "--nocapture"]).env(AGAIN, "1").env("TMPDIR", "/tmp");
     let output = output.uid(NOBODY).gid(NOBODY).current_dir("/").output().unwrap();
     assert!(output.status.success(), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "{output:?}");
 }
 
 fn nix_is_root() -> bool {

@@ -1,11 +1,8 @@
 //! Callers beside each other: memory and processors are shared between callers, not between programs.
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
 
-mod suite;
-
+use crate::suite::{config, told};
 use sandbox::{Config, Demand, Lease, MEMORY_BYTES_DEFAULT, Received, ReleaseOffer, Sandbox};
 use std::time::Duration;
-use suite::{config, told};
 
 /// Reached only by what never happens.
 const PATIENCE: Duration = Duration::from_secs(60);

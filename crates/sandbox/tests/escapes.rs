@@ -1,9 +1,7 @@
 //! Native code inside the jail finds no way out, and its neighbours do not notice.
 
-mod suite;
-
+use crate::suite::{MIB, lease, start, told};
 use sandbox::{Demand, Exit};
-use suite::{MIB, lease, start, told};
 
 /// What the kernel refuses without a kill; everything else is a violation.
 const REFUSED: &[(&str, i32)] = &[("map a gigabyte", libc::ENOMEM)];

@@ -1,11 +1,8 @@
 //! The product's own runners in the jail: JavaScript in, results out.
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
 
-mod suite;
-
+use crate::suite::{end, lease};
 use protocols::execbox::FromRunner;
 use sandbox::{Config, Demand, Exit, Lease, Program, Received, Sandbox};
-use suite::{end, lease};
 
 const ZYGOTE: &str = env!("CARGO_BIN_EXE_zygote-for-tests");
 

@@ -1,12 +1,9 @@
 //! Whole servers: killed, unprivileged, or on a host that forbids namespaces.
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
 #![expect(clippy::disallowed_methods, reason = "each server is waited for by its test")]
 
-mod suite;
-
+use crate::suite::{ATTEMPTS, Watched, descendants, is_root};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
-use suite::{ATTEMPTS, Watched, descendants, is_root};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 #[tokio::test]

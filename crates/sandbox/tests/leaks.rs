@@ -1,6 +1,7 @@
 //! Many leases leave nothing behind. Alone in its program, because it counts what the whole process holds.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
+#[expect(dead_code, reason = "the other tests use the rest")]
 mod suite;
 
 use std::collections::HashSet;

@@ -1,10 +1,8 @@
 //! What a lease promises: lines both ways, an end that is named rightly, and no process that outlives it.
 
-mod suite;
-
+use crate::suite::{MIB, Watched, config, end, kill, lease, start, told};
 use sandbox::{Config, Demand, Exit, LeaseError, MEMORY_BYTES_DEFAULT, Received, Sandbox};
 use std::time::Duration;
-use suite::{MIB, Watched, config, end, kill, lease, start, told};
 
 #[tokio::test]
 async fn every_end_has_its_name() {

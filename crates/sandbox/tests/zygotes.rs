@@ -1,12 +1,12 @@
 //! Zygotes come and go; leases notice only when they must.
 
-mod suite;
-
+use crate::suite::{
+    self, Watched, capabilities, config, end, in_mounts_of, is_root, kill, lease, start, told,
+};
 use sandbox::{Config, Demand, Exit, Layer, Program, Sandbox, StartError};
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
-use suite::{Watched, capabilities, config, end, in_mounts_of, is_root, kill, lease, start, told};
 
 #[tokio::test]
 async fn a_killed_zygote_loses_its_runners_and_the_next_lease_works() {

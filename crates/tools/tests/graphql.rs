@@ -1,7 +1,5 @@
 //! GraphQL tools against a real server, which the test starts and which ends with it.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use lifecycle::{CallId, CallerName, Json, ToolPath};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};

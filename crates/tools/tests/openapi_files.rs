@@ -1,7 +1,5 @@
 //! Files as arguments of OpenAPI tools, through the catalogue, against a service that says which bytes arrived.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use axum::Router;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, header};

@@ -1,6 +1,5 @@
 //! Whether people find what they mean: intents over descriptions that others wrote, ours beside the score that
 //! Executor uses. `cargo xtask packages` installs the descriptions.
-#![expect(clippy::unwrap_used, reason = "a test helper that cannot go on should say so loudly")]
 
 use std::path::Path;
 use std::sync::Arc;

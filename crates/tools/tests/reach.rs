@@ -1,6 +1,5 @@
 //! Where requests go and where they never go, over real sockets: names are resolved by the test, and upstreams are on
 //! loopback. Where a test says so, its network takes loopback for the internet.
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;

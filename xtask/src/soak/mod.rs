@@ -83,7 +83,7 @@ const SOAKS: &[Soak] = &[
         about: "a quiet caller beside 400 sleepers, loops, floods, slow readers and an attacker",
         work: Work::Slices(Campaign {
             package: "airlock",
-            binary: TestBinary::Integration("neighbours_campaign"),
+            binary: TestBinary::Integration,
             filter: "a_quiet_caller_is_served",
             unit: "neighbours",
             cases: Cases::Number(7),
@@ -100,7 +100,7 @@ const SOAKS: &[Soak] = &[
         about: "2,000 stops at random moments lose nothing and write nothing twice",
         work: Work::Slices(Campaign {
             package: "airlock",
-            binary: TestBinary::Integration("kill"),
+            binary: TestBinary::Integration,
             filter: "a_server_stopped_at_any_moment",
             unit: "stops",
             cases: Cases::Number(2_000),
@@ -112,7 +112,7 @@ const SOAKS: &[Soak] = &[
         about: "every hostile program ends as expected through every door, and leaks nothing",
         work: Work::Slices(Campaign {
             package: "airlock",
-            binary: TestBinary::Integration("hostile"),
+            binary: TestBinary::Integration,
             filter: "hostile_programs_end_as_expected",
             unit: "programs",
             cases: Cases::LinesBelow("crates/airlock/tests/attacks"),

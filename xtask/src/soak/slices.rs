@@ -31,8 +31,8 @@ pub(super) struct Campaign {
 pub(super) enum TestBinary {
     /// The unit tests of the library.
     Library,
-    /// A file of `tests`.
-    Integration(&'static str),
+    /// Those in the folder `tests`.
+    Integration,
 }
 
 /// How many cases there are.
@@ -68,12 +68,12 @@ impl Campaign {
     /// The call of cargo that runs these cases.
     fn cargo(&self, range: &Range<u64>, profile: Profile) -> Cargo {
         let binary = match self.binary {
-            TestBinary::Library => vec!["--lib"],
-            TestBinary::Integration(file) => vec!["--test", file],
+            TestBinary::Library => &["--lib"][..],
+            TestBinary::Integration => &["--test", "tests"],
         };
         let start = ["test", "--package", self.package];
         let end = ["--", self.filter, "--nocapture"];
-        Cargo::new(&[&start, profile.flags(), &binary, &end].concat())
+        Cargo::new(&[&start, profile.flags(), binary, &end].concat())
             .env("AIRLOCK_SOAK", "1")
             .env("AIRLOCK_SOAK_RANGE", format!("{}..{}", range.start, range.end))
     }
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_is_typed_for_a_library_or_a_file_of_tests_in_debug_or_release() {
+    fn a_slice_is_typed_for_a_library_or_its_folder_of_tests_in_debug_or_release() {
         let campaign = |binary| Campaign {
             package: "store",
             binary,
@@ -197,9 +197,9 @@ mod tests {
              cargo test --package store --lib -- corrupt --nocapture"
         );
         assert_eq!(
-            campaign(TestBinary::Integration("kill")).cargo(&(0..3), Profile::Release).shown(),
+            campaign(TestBinary::Integration).cargo(&(0..3), Profile::Release).shown(),
             "AIRLOCK_SOAK=1 AIRLOCK_SOAK_RANGE=0..3 \
-             cargo test --package store --release --test kill -- corrupt --nocapture"
+             cargo test --package store --release --test tests -- corrupt --nocapture"
         );
     }
 

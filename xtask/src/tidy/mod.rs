@@ -7,6 +7,7 @@ mod prose;
 mod rules;
 mod rust_text;
 mod sample;
+mod test_binaries;
 mod tree;
 mod words;
 
@@ -81,6 +82,7 @@ pub(crate) fn run(options: TidyOptions) -> Result<()> {
         findings.append(&mut words::check(file));
         findings.append(&mut map::check(file, &|path| root.join(path).exists()));
     }
+    findings.append(&mut test_binaries::check(&files));
     findings.append(&mut dependencies::check(&files)?);
     let names = NameIndex::new(&files);
     if options.names {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 /// A text file.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SourceFile {
     /// From the root, with forward slashes.
     pub(super) path: String,

@@ -7,19 +7,14 @@ use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use tokio::sync::{Mutex, MutexGuard};
 
 /// Longest wait for something to appear: reached only where it never does.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// One browser at a time: two of them on two cores slow each other down for nothing.
-static TURN: Mutex<()> = Mutex::const_new(());
 
 /// A browser window. Close it with [`Browser::close`]; dropping it ends the driver and the browser.
 pub(crate) struct Browser {
     pub(crate) client: Client,
     driver: Driver,
-    _turn: MutexGuard<'static, ()>,
 }
 
 struct Driver {
@@ -45,7 +40,6 @@ impl Browser {
     #[expect(clippy::disallowed_methods, reason = "the test owns and awaits this child")]
     pub(crate) async fn open(width: u32, height: u32) -> Self {
         use std::os::unix::process::CommandExt as _;
-        let turn = TURN.lock().await;
         let profile = tempfile::tempdir().unwrap();
         let mut child = Command::new("chromedriver")
             .arg("--port=0")
@@ -82,7 +76,7 @@ impl Browser {
             .await
             .unwrap();
         client.set_window_size(width, height).await.unwrap();
-        Self { client, driver, _turn: turn }
+        Self { client, driver }
     }
 
     pub(crate) async fn goto(&self, url: &str) {

@@ -1,8 +1,7 @@
 //! An API that repeats whatever it is sent, in every encoding that it knows, and remembers it. With a list of good
 //! tokens it refuses all others.
-#![allow(dead_code, reason = "each test binary uses its own part")]
 
-use crate::served::{Client, good};
+use crate::server_fixture::{Client, good};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};

@@ -1,5 +1,4 @@
 //! A real OpenID Connect server (npm `oidc-provider`), and a browser of a hundred lines that agrees to everything.
-#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use crate::npm;
 use serde_json::Value;

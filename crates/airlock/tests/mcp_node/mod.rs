@@ -1,10 +1,8 @@
 //! The official clients and suites, which are written for node: installed once per checkout, below target.
-#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
 
 const FILES: [(&str, &str); 8] = [
     ("package.json", include_str!("package.json")),
@@ -18,12 +16,7 @@ const FILES: [(&str, &str); 8] = [
 ];
 
 /// A folder with everything installed; `None` where there is no npm.
-pub(crate) fn installed() -> Option<&'static Path> {
-    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
-    FOLDER.get_or_init(install).as_deref()
-}
-
-fn install() -> Option<PathBuf> {
+pub(crate) fn installed() -> Option<PathBuf> {
     if command("npm").arg("--version").stdout(Stdio::null()).status().is_err() {
         #[expect(clippy::print_stderr, reason = "a skipped check must not look like a passed one")]
         {
@@ -35,7 +28,7 @@ fn install() -> Option<PathBuf> {
     }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mcp-node");
     fs::create_dir_all(&folder).unwrap();
-    // Test binaries run one after another, tests of one binary at once; other checkouts may share the folder.
+    // Tests run side by side, and other checkouts may share the folder.
     let lock = File::create(folder.join("install.lock")).unwrap();
     lock.lock().unwrap();
     for (name, text) in FILES {

@@ -1,5 +1,4 @@
 //! Servers of others, which `cargo xtask packages` installs under `target/`.
-#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,4 @@
 //! The real binary in a real terminal: somebody types, and sees what a person would see.
-#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use bytes::Bytes;
 use processes::{Config, Event, Process, Processes, Program, Seq, Size, Spec, Streams};

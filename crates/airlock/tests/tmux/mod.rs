@@ -1,6 +1,5 @@
 //! A real tmux, with a server and a socket of its own: the judge of what stands on a terminal, and where verbs that
 //! need a terminal are typed.
-#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

@@ -1,5 +1,4 @@
 //! What a secret looks like to whoever looks for it, in every encoding that people use.
-#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use aho_corasick::AhoCorasick;
 use base64::Engine as _;

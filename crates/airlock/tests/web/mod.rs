@@ -1,5 +1,4 @@
 //! A web server of a few pages, some of them odd, that lives as long as the test holds it.
-#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Write as _};

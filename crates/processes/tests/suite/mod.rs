@@ -1,5 +1,4 @@
 //! What the tests share: a house of processes, and eyes on what it leaves behind.
-#![allow(dead_code, reason = "each test program uses its own part")]
 
 use processes::{
     Access, Cage, CageLimits, Config, Event, Input, Network, Process, Processes, Program,
@@ -36,6 +35,12 @@ pub(crate) async fn fill(house: &Processes) {
         Heard::new(&process).end().await;
         process.gone().await;
     }
+}
+
+/// What this binary calls one of its tests, for a test that runs itself again in another world.
+pub(crate) fn test_name(module: &str, test: &str) -> String {
+    let (_, below) = module.split_once("::").expect("tests are in modules of the binary");
+    format!("{below}::{test}")
 }
 
 pub(crate) fn spec(streams: Streams, argv: &[&str]) -> Spec {

@@ -1,5 +1,4 @@
 //! What the tests of runners share: a sandbox of obedient runners, and eyes on processes.
-#![expect(dead_code, reason = "each test program uses its own part")]
 
 use sandbox::{Config, Demand, Exit, Lease, Program, Received, Sandbox};
 use std::collections::{HashMap, HashSet};

@@ -4,8 +4,8 @@
 //! Small in the daily test. `cargo xtask soak corrupt` runs 2,000 cases in slices; a case is a seed.
 
 // The one reader of a campaign's environment; the tests of `airlock` have it as a module of their own.
-#[path = "../../../../airlock/tests/soaked/mod.rs"]
-mod soaked;
+#[path = "../../../../airlock/tests/campaign/mod.rs"]
+mod campaign;
 
 use super::mark::{Image, image, lay_out};
 use super::*;
@@ -296,7 +296,7 @@ async fn power_case(life: &Life, random: &mut Random, sums: &mut Sums) {
 #[tokio::test]
 #[expect(clippy::print_stdout, reason = "a campaign prints its sums")]
 async fn corrupt_files_are_reported_and_power_cuts_raise_no_alarm() {
-    let seeds = soaked::soak_range().unwrap_or(0..CASES_DAILY);
+    let seeds = campaign::soak_range().unwrap_or(0..CASES_DAILY);
     let mut sums = Sums::default();
     for seed in seeds.clone() {
         let mut random = Random(seed);
@@ -308,7 +308,7 @@ async fn corrupt_files_are_reported_and_power_cuts_raise_no_alarm() {
         sums.cases += 1;
     }
     println!("corrupt, seeds {seeds:?}: {sums:?}");
-    soaked::report_sums(&sums.to_json());
+    campaign::report_sums(&sums.to_json());
 }
 
 #[test]

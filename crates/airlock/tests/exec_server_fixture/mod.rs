@@ -1,5 +1,4 @@
 //! Exec-servers that are running, and what tests of them need.
-#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use client::exec_server::{Events, ExecServerClient, ExecServerEvent, RemoteExecServerConnectArgs};
 use futures_util::{SinkExt as _, StreamExt as _};

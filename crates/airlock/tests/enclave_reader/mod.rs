@@ -1,6 +1,6 @@
 //! Sessions of the enclave door, as those who read them see them: whole, or line by line while they come.
 
-use crate::served::{Answer, Client, Served};
+use crate::server_fixture::{Answer, Client, Served};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;

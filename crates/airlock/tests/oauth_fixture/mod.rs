@@ -1,9 +1,8 @@
 //! An API that wants tokens, the server that gives them, and a server of ours that gets them.
-#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use crate::echo::Echo;
 use crate::issuer::{self, Browser, Issuer};
-use crate::served::{Answer, Client, Served, good, wait_for};
+use crate::server_fixture::{Answer, Client, Served, good, wait_for};
 use crate::traces::{unseen, unseen_below};
 use serde_json::{Value, json};
 

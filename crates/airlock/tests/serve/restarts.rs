@@ -1,7 +1,7 @@
 //! Servers that stop, die and come back.
 
-use crate::served::{Served, read};
-use crate::{fresh, lines, message};
+use super::{fresh, lines, message};
+use crate::server_fixture::{Served, read};
 use lifecycle::{Entry, Event, Seq, State, Strength};
 use serde_json::json;
 use std::io::Write as _;

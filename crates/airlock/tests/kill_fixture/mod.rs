@@ -1,6 +1,5 @@
 //! What a server meets that is stopped again and again: an upstream that logs every request, a person who answers, and
 //! followers that reconnect.
-#![allow(dead_code, reason = "fields are printed where a test fails")]
 
 mod follower;
 mod person;
@@ -10,7 +9,7 @@ pub(crate) use follower::follow;
 pub(crate) use person::Person;
 pub(crate) use upstream::Upstream;
 
-use crate::served::Client;
+use crate::server_fixture::Client;
 use serde_json::Value;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

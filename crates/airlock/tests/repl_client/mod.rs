@@ -1,7 +1,6 @@
 //! A client of the REPL that trusts nobody: every frame it receives is held against the published schemas.
-#![allow(dead_code, reason = "each test binary uses its own part")]
 
-use crate::served::Served;
+use crate::server_fixture::Served;
 use futures_util::{SinkExt as _, StreamExt as _};
 use jsonschema::Validator;
 use serde_json::{Value, json};

@@ -3,8 +3,8 @@
 use super::repl_door::ReplDoor;
 use super::server::Target;
 use super::{Attack, Outcome};
-use crate::hosted::Host;
-use crate::served::{Answer, Client};
+use crate::execbox_fixture::Host;
+use crate::server_fixture::{Answer, Client};
 use serde_json::{Value, json};
 
 /// A way to run programs.

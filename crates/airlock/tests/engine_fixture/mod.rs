@@ -1,5 +1,4 @@
 //! An engine in this process, with the demo tools, on a real store and in real jails.
-#![allow(dead_code, reason = "each test binary uses its own part")]
 
 pub(crate) mod journal;
 

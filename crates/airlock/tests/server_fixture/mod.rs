@@ -1,5 +1,4 @@
 //! The real binary as a server, and a client of a hundred lines.
-#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

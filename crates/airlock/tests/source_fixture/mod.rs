@@ -1,7 +1,6 @@
 //! A server with a configuration of its own, and what tests of sources ask of it.
-#![allow(dead_code, reason = "each test binary uses its own part")]
 
-use crate::served::{Client, Served, airlock, wait_for};
+use crate::server_fixture::{Client, Served, airlock, wait_for};
 use serde_json::{Value, json};
 
 /// A server with a configuration of its own.

@@ -2,8 +2,8 @@
 
 use super::Outcome;
 use super::doors::{Door, TimeLimit, failed};
-use crate::repl_spoken::{Spoken, repl_url};
-use crate::served::Served;
+use crate::repl_client::{Spoken, repl_url};
+use crate::server_fixture::Served;
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 

@@ -1,7 +1,7 @@
 //! A person who approves everything, and who asks the upstream before deciding about a call in doubt.
 
 use super::{CurrentServer, Dice, Upstream, attempt};
-use crate::served::Client;
+use crate::server_fixture::Client;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Mutex;

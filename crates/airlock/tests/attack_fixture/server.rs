@@ -1,7 +1,7 @@
 //! A server with secrets wherever a guest must not look.
 
 use crate::echo::{Echo, connect};
-use crate::served::{Client, Served, airlock, wait_for};
+use crate::server_fixture::{Client, Served, airlock, wait_for};
 use crate::traces;
 use aho_corasick::AhoCorasick;
 use serde_json::json;

@@ -1,5 +1,4 @@
 //! An execbox host of a hundred lines: it talks to `airlock runner`, and every line that passes can be seen.
-#![allow(dead_code, reason = "each test binary uses its own part")]
 
 mod tools;
 

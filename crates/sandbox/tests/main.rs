@@ -1,0 +1,10 @@
+//! Leases, zygotes, escapes and whole servers. `leaks` is a binary of its own: it counts what its process holds.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod callers;
+mod escapes;
+mod guests;
+mod hosts;
+mod leases;
+mod suite;
+mod zygotes;

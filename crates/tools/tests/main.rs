@@ -1,0 +1,9 @@
+//! Tools against servers and descriptions that others wrote, and where requests go.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod graphql;
+mod openapi_calls;
+mod openapi_directory;
+mod openapi_files;
+mod ranking;
+mod reach;
