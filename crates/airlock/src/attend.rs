@@ -105,7 +105,9 @@ impl Visit<'_> {
             Happened::Answer { id, by, .. } => self.answered(*id, by),
             Happened::Finished { ended, .. } => return self.over(ended).await.map(Some),
             Happened::Parked => {
-                self.say(|| print::note("it could not be brought back after a restart"));
+                self.say(|| {
+                    print::error("it could not be brought back after a restart, and is parked")
+                });
                 return Ok(Some(Exit::Failed));
             }
             Happened::Started { .. }

@@ -101,7 +101,7 @@ struct Add {
     /// What people read.
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// Writes over a connection of this name; without it, one that exists is an error.
+    /// Writes over a connection of this name; without it, one that exists and has a credential is an error.
     #[arg(long)]
     replace: bool,
 }
@@ -166,8 +166,13 @@ fn tell(args: &Args, Which { source, name, owner }: &Which, what: &str) -> Exit 
         if args.json {
             print::report(&said.to_string());
         } else if let Some(tools) = said.as_array() {
-            let addresses = tools.iter().filter_map(|tool| tool["address"].as_str());
-            addresses.for_each(|address| print::report(&tamed(address)));
+            let text = |tool: &Value, name: &str| {
+                let line = tool[name].as_str().and_then(|text| text.lines().next());
+                table::cell(line.unwrap_or_default())
+            };
+            let row = |tool: &Value| [text(tool, "address"), text(tool, "description")];
+            let rows: Vec<_> = tools.iter().map(row).collect();
+            table::print(&["ADDRESS", "DESCRIPTION"], &rows, "It has no tools.");
         } else {
             let text = |name: &str| said[name].as_str().map(tamed);
             text("url").or_else(|| text("message")).iter().for_each(|line| print::report(line));

@@ -120,7 +120,7 @@ pub fn main() -> std::process::ExitCode {
     if program_name() == EXECUTOR
         && let Some(exit) = executor_cli::run(&std::env::args_os().collect::<Vec<_>>())
     {
-        return exit.into();
+        return print::checked_output(exit).into();
     }
     let exit = match parsed() {
         Ok(Cli { verb: Verb::Run(args) }) => run::run(args),
@@ -158,7 +158,7 @@ pub fn main() -> std::process::ExitCode {
         Ok(Cli { verb: Verb::Journal(args) }) => journal::journal(&args),
         Err(refused) => print::usage(refused),
     };
-    exit.into()
+    print::checked_output(exit).into()
 }
 
 fn parsed() -> Result<Cli, clap::Error> {

@@ -7,6 +7,7 @@ use lifecycle::{Failure, FailureCode, Json, LogLevel};
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::OnceLock;
 use tools::scrub::{self, Scrubbed};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -15,7 +16,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 /// The program's value, one line of JSON.
 pub(crate) fn value(value: &Json) {
     let is_terminal = io::stdout().is_terminal();
-    line(&mut io::stdout().lock(), &rendered_value(value.text(), is_terminal));
+    output_line(&rendered_value(value.text(), is_terminal));
 }
 
 /// A line the program printed.
@@ -24,10 +25,16 @@ pub(crate) fn log(level: LogLevel, text: &str) {
     line(&mut io::stderr().lock(), &rendered_log(level, text, is_terminal));
 }
 
-/// Why the program failed.
+/// Why a program on a server failed.
 pub(crate) fn failure(failure: &Failure) {
     let is_terminal = io::stderr().is_terminal();
-    line(&mut io::stderr().lock(), &rendered_failure(failure, is_terminal));
+    line(&mut io::stderr().lock(), &rendered_failure(failure, is_terminal, false));
+}
+
+/// Why a program failed that ran here, where options of the command line set its limits.
+pub(crate) fn local_failure(failure: &Failure) {
+    let is_terminal = io::stderr().is_terminal();
+    line(&mut io::stderr().lock(), &rendered_failure(failure, is_terminal, true));
 }
 
 /// A question, with the cursor left behind it.
@@ -66,7 +73,7 @@ pub(crate) fn width() -> usize {
 pub(crate) fn result(value: &Json) {
     let shown = rendered_result(value.text());
     let shown = if io::stdout().is_terminal() { tamed(&shown) } else { shown };
-    line(&mut io::stdout().lock(), &shown);
+    output_line(&shown);
 }
 
 /// A word without our name before it, for scripts that match on it.
@@ -90,13 +97,13 @@ pub(crate) fn printed(text: &str) {
     let is_terminal = io::stdout().is_terminal();
     let shown: Vec<String> = text.lines().map(tamed).collect();
     let shown = if is_terminal { shown.join("\n") } else { text.to_owned() };
-    line(&mut io::stdout().lock(), &shown);
+    output_line(&shown);
 }
 
 /// A value of an evaluator's.
 pub(crate) fn shown(json: &str) {
     let is_terminal = io::stdout().is_terminal();
-    line(&mut io::stdout().lock(), &rendered_value(json, is_terminal));
+    output_line(&rendered_value(json, is_terminal));
 }
 
 /// Why an evaluator has none.
@@ -109,7 +116,7 @@ pub(crate) fn complaint(text: &str) {
 
 /// A word from Airlock itself that is the verb's result.
 pub(crate) fn report(text: &str) {
-    line(&mut io::stdout().lock(), text);
+    output_line(text);
 }
 
 /// A verb's result for programs, one line.
@@ -191,16 +198,44 @@ pub(crate) fn start_tracing() {
     tracing_subscriber::registry().with(filter).with(lines).init();
 }
 
-/// A line of a result that may be long; the error says that nobody reads it any more.
+/// A line of a result that may be long; after an error there is no use in writing more.
 pub(crate) fn write_line(text: &str) -> io::Result<()> {
-    io::stdout().lock().write_all(format!("{text}\n").as_bytes())
+    let written = io::stdout().lock().write_all(format!("{text}\n").as_bytes());
+    written.inspect_err(note_output_error)
+}
+
+/// Why a part of the output is missing where its reader expects it, such as a disk that is full.
+static OUTPUT_ERROR: OnceLock<String> = OnceLock::new();
+
+/// Remembers why a line is missing in stdout. A closed pipe (`airlock run … | head -1`) is the reader's way to say "enough".
+fn note_output_error(error: &io::Error) {
+    if error.kind() != io::ErrorKind::BrokenPipe {
+        OUTPUT_ERROR.get_or_init(|| error.to_string());
+    }
+}
+
+/// How a verb ends whose output is not complete: scripts must not take a part for the whole.
+pub(crate) fn checked_output(exit: Exit) -> Exit {
+    let Some(why) = OUTPUT_ERROR.get() else { return exit };
+    error(&format!("could not write the output: {why}"));
+    if exit == Exit::Good { Exit::Failed } else { exit }
+}
+
+fn output_line(text: &str) {
+    if let Err(error) = write_text(&mut io::stdout().lock(), text) {
+        note_output_error(&error);
+    }
+}
+
+fn line(to: &mut impl io::Write, text: &str) {
+    // Nobody could be told that stderr is closed.
+    let _ = write_text(to, text);
 }
 
 /// One write per line, so that lines of two processes never mix.
-fn line(to: &mut impl io::Write, text: &str) {
+fn write_text(to: &mut impl io::Write, text: &str) -> io::Result<()> {
     let text = scrub::text(text);
-    // A closed pipe (`airlock run … | head -1`) is the reader's way to say "enough".
-    let _ = to.write_all(format!("{text}\n").as_bytes()).and_then(|()| to.flush());
+    to.write_all(format!("{text}\n").as_bytes()).and_then(|()| to.flush())
 }
 
 fn rendered_value(text: &str, is_terminal: bool) -> Cow<'_, str> {
@@ -276,7 +311,7 @@ pub(crate) fn named(failure: &Failure) -> String {
 /// Deepest indentation of what belongs to an error.
 const INDENT_MAX: usize = 40;
 
-fn rendered_failure(failure: &Failure, is_terminal: bool) -> String {
+fn rendered_failure(failure: &Failure, is_terminal: bool, ran_here: bool) -> String {
     // The plain class says nothing that the word in front does not.
     let is_plain = failure.name.as_deref() == Some("Error");
     let named = if is_plain { failure.message.clone() } else { named(failure) };
@@ -290,22 +325,22 @@ fn rendered_failure(failure: &Failure, is_terminal: bool) -> String {
         };
         let _ = write!(shown, "\n{}{}", " ".repeat(indent), tamed(line.trim()));
     }
-    if let Some(hint) = hint(failure) {
+    if let Some(hint) = hint(failure, ran_here) {
         let _ = write!(shown, "\n{hint}");
     }
     shown
 }
 
 /// What a person at a terminal can do about it.
-fn hint(failure: &Failure) -> Option<&'static str> {
+fn hint(failure: &Failure, ran_here: bool) -> Option<&'static str> {
     match failure.code {
-        FailureCode::Timeout if failure.message.contains("of processor time") => {
-            Some("hint: --cpu gives it more processor time")
+        FailureCode::Timeout if ran_here && failure.message.contains("of processor time") => {
+            Some("hint: a higher --cpu or --timeout gives it more processor time")
         }
-        FailureCode::Timeout if failure.message.contains("ran longer than") => {
+        FailureCode::Timeout if ran_here && failure.message.contains("ran longer than") => {
             Some("hint: --timeout gives it more time")
         }
-        // A program whose clock stands still, or that was cancelled.
+        // A program whose clock stands still, that was cancelled, or whose limits are a server's, which no option raises.
         FailureCode::Timeout => None,
         FailureCode::SourceUnavailable => {
             Some("hint: `airlock source list` shows what is wrong with its source; try again later")
@@ -428,28 +463,30 @@ mod tests {
         };
         let expected =
             "error: TypeError: x is not a function\n    at f (program:2:3)\n    at program:5:1";
-        assert_eq!(rendered_failure(&thrown, false), expected);
+        assert_eq!(rendered_failure(&thrown, false, true), expected);
         let caused = Failure {
             stack: Some("    at program:5:1\n  [cause]: Error: m\n      at program:2:3".into()),
             ..Failure::new(FailureCode::Runtime, "x")
         };
         let expected = "error: x\n    at program:5:1\n  [cause]: Error: m\n      at program:2:3";
-        assert_eq!(rendered_failure(&caused, false), expected);
+        assert_eq!(rendered_failure(&caused, false, true), expected);
         let late = Failure::new(FailureCode::Timeout, "The program ran longer than 5 ms.");
         let expected =
             "error: The program ran longer than 5 ms.\nhint: --timeout gives it more time";
-        assert_eq!(rendered_failure(&late, false), expected);
+        assert_eq!(rendered_failure(&late, false, true), expected);
         let busy = Failure::new(
             FailureCode::Timeout,
             "The program used more than 5 ms of processor time.",
         );
-        assert!(
-            rendered_failure(&busy, false).ends_with("hint: --cpu gives it more processor time")
-        );
+        assert!(rendered_failure(&busy, false, true).contains("\nhint: a higher --cpu"));
+        for failure in [&late, &busy] {
+            let shown = rendered_failure(failure, false, false);
+            assert_eq!(shown, format!("error: {}", failure.message), "a server's limit");
+        }
         let waiting = Failure::new(
             FailureCode::Timeout,
             "the program waits for a clock that does not advance",
         );
-        assert!(!rendered_failure(&waiting, false).contains("hint"));
+        assert!(!rendered_failure(&waiting, false, true).contains("hint"));
     }
 }

@@ -245,7 +245,7 @@ fn perform(errand: in_process::Errand) -> anyhow::Result<Ending> {
 fn tell(ending: &Ending) -> Exit {
     match &ending.outcome {
         Outcome::Completed { value } => value.iter().for_each(print::value),
-        Outcome::Failed(failure) => print::failure(failure),
+        Outcome::Failed(failure) => print::local_failure(failure),
         Outcome::Cancelled { .. } => print::note("cancelled"),
     }
     exit(ending)

@@ -353,6 +353,23 @@ fn a_host_that_asks_for_it_runs_several_programs_on_one_channel() {
     assert_eq!(host.until("done")["error"]["code"], "timeout");
 }
 
+#[test]
+fn a_channel_refuses_more_programs_at_a_time_than_the_page_says() {
+    let page = include_str!("../../../docs/execbox.md");
+    let (_, limit) = page.split_once("may run beside others, ").unwrap();
+    let limit: usize = limit.split(' ').next().unwrap().parse().unwrap();
+    let host = Host::start();
+    let options = json!({"timeoutMs": 3_600_000, "multiplex": true});
+    for n in 0..=limit {
+        host.execute(&n.to_string(), "await tools.hang()", &options);
+    }
+    // Those before it have started or wait for memory; none has ended.
+    let refused = host.until("done");
+    assert_eq!(refused["id"], limit.to_string(), "{refused}");
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains(&format!("at most {limit} executions")), "{refused}");
+}
+
 /// Memory for guests that hold some copies of a large message.
 fn roomy() -> Value {
     json!({"timeoutMs": 60_000, "memoryLimitBytes": 1_u64 << 30})

@@ -167,12 +167,13 @@ fn journals_are_exported_as_json_lines_with_a_server_and_without() {
 }
 
 /// Each list, and how its head begins.
-const LISTS: [(&[&str], &str); 10] = [
+const LISTS: [(&[&str], &str); 11] = [
     (&["executions", "list"], "EXECUTION "),
     (&["policy", "list"], "ID "),
     (&["token", "list"], "NAME "),
     (&["source", "list"], "NAME "),
     (&["connection", "list"], "ADDRESS "),
+    (&["connection", "refresh", "c"], "ADDRESS "),
     (&["tools", "sources"], "NAME "),
     (&["tools", "search", "add"], "PATH "),
     (&["settings"], "NAME "),
@@ -183,7 +184,8 @@ const LISTS: [(&[&str], &str); 10] = [
 #[tokio::test(flavor = "multi_thread")]
 async fn every_list_has_a_head_on_a_terminal_and_tabs_in_a_pipe() {
     let dir = tempfile::tempdir().unwrap();
-    let config = "[sources.c.tools.one]\nargv = ['echo', '1']\nread_only = true\n";
+    let config =
+        "[sources.c.tools.one]\nargv = ['echo', '1']\nread_only = true\ndescription = 'One.'\n";
     fs::write(dir.path().join("airlock.toml"), config).unwrap();
     let served = Served::start(dir.path(), &[]);
     served.client("admin").execute("return 1");
@@ -321,6 +323,25 @@ fn every_error_begins_alike_and_says_what_happened() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.starts_with("error: ") && said.contains("missing.jsonc"), "{said}");
     drop(served);
+}
+
+#[test]
+fn output_that_cannot_be_written_is_an_error_unless_its_reader_left() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(done(dir.path(), &["server", "add", "build", "http://127.0.0.1:9"]).0, Some(0));
+    let (reader, closed) = std::io::pipe().unwrap();
+    drop(reader);
+    for words in [&["server", "list"][..], &["run", "--local", "-e", "1"]] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let written = verb(dir.path(), words).stdout(full).output().unwrap();
+        let said = String::from_utf8(written.stderr).unwrap();
+        assert_eq!(written.status.code(), Some(1), "{words:?} {said}");
+        let expected = "error: could not write the output: No space left on device";
+        assert!(said.starts_with(expected), "{words:?} {said}");
+        let closed = closed.try_clone().unwrap();
+        let unread = verb(dir.path(), words).stdout(closed).output().unwrap();
+        assert_eq!((unread.status.code(), unread.stderr.len()), (Some(0), 0), "{words:?}");
+    }
 }
 
 #[test]

@@ -351,7 +351,7 @@ fn the_headers_of_an_api_are_printed_only_where_they_are_asked_for() {
 
 #[test]
 fn the_defaults_of_a_commands_schema_are_its_arguments() {
-    let input = "type = 'object', properties = { who = { type = 'string', default = 'Ann' } }";
+    let input = "type = 'object', required = ['who'], properties = { who = { type = 'string', default = 'Ann' } }";
     let config = format!(
         "[sources.c.tools.greet]\nargv = ['echo', 'Hi {{who}}']\nread_only = true\ninput = {{ {input} }}\n"
     );

@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use lifecycle::{Failure, Json};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
@@ -71,7 +71,7 @@ impl Integration for CommandSource {
     fn tools(&self) -> Vec<ToolSpec> {
         let spec = |(name, tool): (&String, &Arc<CommandTool>)| ToolSpec {
             description: tool.description.clone(),
-            input: tool.input.as_ref().map(SharedSchema::new),
+            input: tool.input.as_ref().map(|schema| SharedSchema::new(&callers_schema(schema))),
             output: tool.output.as_ref().map(SharedSchema::new),
             read_only: tool.read_only,
             asks: tool.asks,
@@ -278,6 +278,26 @@ fn broken(error: &std::io::Error) -> Trouble {
     Trouble::new("command_failed", format!("The program cannot be heard: {}.", error.kind()))
 }
 
+/// The schema for callers: what has a default may be left out, also where the schema requires it, as some generators of
+/// schemas write it.
+fn callers_schema(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else {
+        return schema;
+    };
+    let mut with_default = BTreeSet::new();
+    for (name, property) in properties {
+        if property.get("default").is_some() {
+            with_default.insert(name.clone());
+        }
+        *property = callers_schema(property);
+    }
+    if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|name| name.as_str().is_none_or(|name| !with_default.contains(name)));
+    }
+    schema
+}
+
 /// The arguments with the defaults of the tool's schema in place of what is absent, also within objects that are there.
 fn with_defaults<'a>(tool: &CommandTool, args: &'a Json) -> Cow<'a, Json> {
     let Some(schema) = &tool.input else { return Cow::Borrowed(args) };
@@ -300,7 +320,9 @@ fn fill_in(schema: &Value, value: &mut Value) -> bool {
         match (members.get_mut(name), property.get("default")) {
             (Some(member), _) => is_changed |= fill_in(property, member),
             (None, Some(default)) => {
-                members.insert(name.clone(), default.clone());
+                let mut default = default.clone();
+                fill_in(property, &mut default);
+                members.insert(name.clone(), default);
                 is_changed = true;
             }
             (None, None) => {}
@@ -448,6 +470,24 @@ mod tests {
         let deep = call(read(), r#"{"who":null,"more":{}}"#).await["data"].clone();
         assert_eq!(deep, json!({ "who": null, "more": { "deep": [1] } }));
         assert_eq!(call(tool(&["cat"]), r#"{"n":1}"#).await["data"], json!({ "n": 1 }));
+        let mut whole = input.clone();
+        whole["properties"]["more"]["default"] = json!({});
+        let whole = CommandTool { input: Some(whole), ..tool(&["cat"]) };
+        let expected = json!({ "who": "Ann", "more": { "deep": [1] } });
+        assert_eq!(call(whole, "{}").await["data"], expected, "also within a default");
+    }
+
+    #[test]
+    fn what_has_a_default_may_be_left_out_also_where_it_is_required() {
+        let schema = json!({ "type": "object", "required": ["who", "n"], "properties": {
+            "who": { "type": "string", "default": "Ann" },
+            "n": { "required": ["deep"], "properties": { "deep": { "default": 1 } } },
+        } });
+        let mut expected = schema.clone();
+        expected["required"] = json!(["n"]);
+        expected["properties"]["n"]["required"] = json!([]);
+        assert_eq!(callers_schema(&schema), expected);
+        assert_eq!(callers_schema(&json!(true)), json!(true));
     }
 
     #[tokio::test]

@@ -100,10 +100,13 @@ impl Channel {
         if !are_manifests(execute.providers) {
             return;
         }
+        let is_multiplexed = asks_to_multiplex(frame);
+        if is_multiplexed && self.runs.len() >= RUNS_MAX {
+            let message = format!("a channel has at most {RUNS_MAX} executions at a time");
+            return run::refuse(&execute.id, &message, out);
+        }
         let is_free = self.runs.is_empty()
-            || (self.runs.len() < RUNS_MAX
-                && asks_to_multiplex(frame)
-                && !self.runs.iter().any(|run| run.is_called(&execute.id)));
+            || (is_multiplexed && !self.runs.iter().any(|run| run.is_called(&execute.id)));
         let Some(id) = is_free.then(random_id).flatten() else {
             let message =
                 if is_free { "the system has no randomness now; try again" } else { BUSY };
