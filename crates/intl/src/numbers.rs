@@ -6,7 +6,7 @@ mod settings;
 mod units;
 
 pub(crate) use format::decimal_symbols;
-pub(crate) use settings::numbering_system;
+pub(crate) use settings::{check_numbering_system, numbering_system};
 
 use crate::bag::Bag;
 use crate::cache::{FormatterCache, created, read_settings};

@@ -8,6 +8,7 @@ use crate::locales::{ResolvedLocale, with_numbers};
 use crate::numbers;
 use crate::parts::{TextPart, collected, joined, to_json};
 use crate::tags;
+use fixed_decimal::Sign;
 use icu_experimental::relativetime::options::Numeric as NumericOption;
 use icu_experimental::relativetime::{RelativeTimeFormatter, RelativeTimeFormatterOptions};
 use serde::{Deserialize, Serialize};
@@ -31,11 +32,18 @@ pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, In
     }
     let (unit, value) = second.split_once(' ').unwrap_or((second, ""));
     let unit = unit_of(unit)?;
-    let Numeric::Finite(value) = Numeric::parse(value)? else {
+    let Numeric::Finite(mut value) = Numeric::parse(value)? else {
         return Err(IntlError::range(
             "Value need to be finite number for Intl.RelativeTimeFormat.prototype.format()",
         ));
     };
+    // With `numeric: "auto"`, ECMA-402 looks for the text of -0 where that of 0 is: "today", not "0 days ago".
+    if value.sign == Sign::Negative
+        && value.absolute.is_zero()
+        && read_settings::<RelativeSettings>(first)?.is_auto
+    {
+        value.sign = Sign::None;
+    }
     let key = format!("{unit} {first}");
     let formatter = FORMATTERS.with(|it| it.get(&key, |_| build(&read_settings(first)?, unit)))?;
     let digits = DigitSettings::read(&Bag::default(), (0, 3), false)?;

@@ -14,6 +14,17 @@ pub(crate) const NUMBERING_SYSTEMS: &[&str] = &[
     "wara", "wcho",
 ];
 
+/// Numbering systems of the same table that ICU4X has no digits of.
+const MISSING_NUMBERING_SYSTEMS: &[&str] = &[
+    "gara", "gukh", "hanidec", "kawi", "krai", "mathbold", "mathdbl", "mathmono", "mathsanb",
+    "mathsans", "mymrepka", "mymrpao", "mymrtlng", "nagm", "onao", "outlined", "segment", "sinh",
+    "sunu", "tnsa", "tols",
+];
+
+pub(crate) fn is_missing_numbering_system(name: &str) -> bool {
+    MISSING_NUMBERING_SYSTEMS.binary_search(&name).is_ok()
+}
+
 pub(crate) fn is_numbering_system(name: &str) -> bool {
     NUMBERING_SYSTEMS.binary_search(&name).is_ok()
 }

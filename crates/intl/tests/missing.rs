@@ -19,6 +19,8 @@ fn what_is_missing_fails_with_a_sentence() {
             r#"{"style":"unit","unit":"megabyte"}"#,
             "the unit megabyte: format the number",
         ),
+        ("number.new", "de", r#"{"numberingSystem":"hanidec"}"#, "the numbering system hanidec"),
+        ("date.new", "zh-u-nu-hanidec", "{}", "the numbering system hanidec"),
         ("date.new", "en", r#"{"calendar":"hebrew"}"#, "the calendar \"hebrew\", only \"gregory\""),
         // Their years are others: a Gregorian date would be wrong in silence.
         (

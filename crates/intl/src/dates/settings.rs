@@ -6,7 +6,7 @@ use super::zones;
 use crate::bag::Bag;
 use crate::failure::{IntlError, quoted};
 use crate::locales::{ResolvedLocale, type_option};
-use crate::numbers::decimal_symbols;
+use crate::numbers::{check_numbering_system, decimal_symbols};
 use crate::tables::{LocaleTable, prefers_12_hours};
 use crate::tags;
 use icu_locale::{LanguageIdentifier, LocaleExpander};
@@ -50,6 +50,7 @@ pub(crate) fn read(locales: &str, bag: &Bag) -> Result<(DateSettings, Value), In
     check_calendar(bag, &locale)?;
     locale.keyword("ca", None, |it| it == "gregory");
     let option = type_option(bag, "numberingSystem")?;
+    check_numbering_system(&locale, option)?;
     let numbers = locale.keyword("nu", option, tags::is_numbering_system);
     let table = LocaleTable::of(&locale.id);
     let numbers = numbers.unwrap_or_else(|| table.get("nu").unwrap_or("latn").to_owned());

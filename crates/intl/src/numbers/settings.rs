@@ -67,12 +67,25 @@ pub(crate) fn plain(
     })
 }
 
+/// Refuses digits that this host has not: others in their place would be wrong in silence.
+pub(crate) fn check_numbering_system(
+    locale: &ResolvedLocale,
+    option: Option<&str>,
+) -> Result<(), IntlError> {
+    let wanted = option.map(str::to_owned).or_else(|| locale.asked_keyword("nu"));
+    match wanted.filter(|name| tags::is_missing_numbering_system(name)) {
+        Some(name) => Err(IntlError::missing(format!("the digits of the numbering system {name}"))),
+        None => Ok(()),
+    }
+}
+
 /// The numbering system of a formatter.
 pub(crate) fn numbering_system(
     locale: &mut ResolvedLocale,
     bag: &Bag,
 ) -> Result<String, IntlError> {
     let option = type_option(bag, "numberingSystem")?;
+    check_numbering_system(locale, option)?;
     let chosen = locale.keyword("nu", option, tags::is_numbering_system);
     chosen.map_or_else(|| default_numbering_system(&locale.id.to_string()), Ok)
 }

@@ -6,6 +6,7 @@ mod hints;
 mod known;
 mod operations;
 mod phrases;
+mod redeclared;
 mod render;
 mod stack;
 
@@ -95,6 +96,7 @@ impl ProgramSource {
         let wanted = match phrase {
             Phrase::Text(text) => return (Some(text), None),
             Phrase::Import(specifier) => return self.name_import(specifier),
+            Phrase::Redeclaration => return self.name_redeclared(),
             Phrase::Operation(wanted) => wanted,
         };
         if matches!(wanted, Wanted::NewError { .. }) && self.is_at_class(top) {
@@ -145,6 +147,16 @@ impl ProgramSource {
         let place =
             places.filter(|places| places.len() == 1).and_then(|places| places.first().copied());
         (Some(text), place)
+    }
+
+    /// The engine notes no place but the end of the program.
+    fn name_redeclared(&self) -> (Option<String>, Option<usize>) {
+        let allocator = Allocator::default();
+        let program = self.readable().and_then(|text| prepare::parse_prepared(&allocator, text));
+        let found = program.and_then(|program| redeclared::redeclared(&program));
+        found.map_or((None, None), |(name, at)| {
+            (Some(format!("Identifier '{name}' has already been declared")), Some(at))
+        })
     }
 
     fn engine_place(&self, frame: UserFrame<'_>) -> EnginePlace {

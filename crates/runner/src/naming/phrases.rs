@@ -10,6 +10,8 @@ pub(super) enum Phrase<'m> {
     Text(String),
     /// The text for `import(…)` of this module.
     Import(&'m str),
+    /// The text for a name that is declared twice.
+    Redeclaration,
     /// What [`sentence`] makes of the operation that failed.
     Operation(Wanted<'m>),
 }
@@ -24,6 +26,7 @@ pub(super) fn phrase<'m>(
         "TypeError" => type_error(message, top),
         "ReferenceError" => reference_error(message),
         "RangeError" => range_error(message, top),
+        "SyntaxError" => syntax_error(message, top),
         _ => None,
     }
     .or_else(|| new_error(name, top))
@@ -90,6 +93,18 @@ fn other_words(message: &str, top: &StackTop<'_>) -> Option<String> {
         ("cannot convert symbol to number", _) => "Cannot convert a Symbol value to a number",
         ("circular reference", Some("stringify")) => "Converting circular structure to JSON",
         ("BigInt are forbidden in JSON.stringify", _) => "Do not know how to serialize a BigInt",
+        ("empty array", Some("reduce" | "reduceRight")) => {
+            "Reduce of empty array with no initial value"
+        }
+        ("not an object", Some("Map" | "WeakMap" | "fromEntries")) => {
+            "Iterator value is not an entry object"
+        }
+        ("not an object", Some("Proxy")) => {
+            "Cannot create proxy with a non-object as target or handler"
+        }
+        ("not an object", Some("setPrototypeOf")) => {
+            "Object prototype may only be an Object or null"
+        }
         ("promise self resolution", _) => "Chaining cycle detected for promise #<Promise>",
         ("class constructors must be invoked with 'new'", None) => {
             let class =
@@ -122,6 +137,14 @@ fn range_error<'m>(message: &str, top: &StackTop<'_>) -> Option<Phrase<'m>> {
         _ => return None,
     };
     Some(Phrase::Text(text.to_owned()))
+}
+
+fn syntax_error<'m>(message: &str, top: &StackTop<'_>) -> Option<Phrase<'m>> {
+    match top.native {
+        None if message.starts_with("invalid redefinition of ") => Some(Phrase::Redeclaration),
+        Some("RegExp") => Some(Phrase::Text(format!("Invalid regular expression: {message}"))),
+        _ => None,
+    }
 }
 
 fn between<'m>(text: &'m str, before: &str, after: &str) -> Option<&'m str> {

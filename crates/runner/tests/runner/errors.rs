@@ -154,6 +154,46 @@ fn an_error_is_reported_where_it_happened() {
 }
 
 #[test]
+fn a_name_that_is_declared_twice_is_named_with_its_place() {
+    check(&[
+        ("let a = 1;\nlet a", "SyntaxError: Identifier 'a' has already been declared", "2:5"),
+        (
+            "var a; { class b {} const { c: b } = o }",
+            "SyntaxError: Identifier 'b' has already been declared",
+            "1:32",
+        ),
+        ("function f() {} let f", "SyntaxError: Identifier 'f' has already been declared", "1:21"),
+        (
+            "((a) => { const a = 1 })(1)",
+            "SyntaxError: Identifier 'a' has already been declared",
+            "1:17",
+        ),
+    ]);
+    // What is no error stays none.
+    for code in [
+        "var a = 1; var a = 7; a",
+        "function a() {} function a() { return 7 } a()",
+        "let a = 7; { let a = 1 } a",
+    ] {
+        assert_eq!(value(code), "7", "{code}");
+    }
+}
+
+#[test]
+fn errors_of_the_languages_own_functions_say_what_they_expect() {
+    for (code, expected) in [
+        ("[].reduce((a) => a)", "Reduce of empty array with no initial value"),
+        ("new Map([1])", "Iterator value is not an entry object"),
+        ("Object.fromEntries([1])", "Iterator value is not an entry object"),
+        ("new Proxy({}, null)", "Cannot create proxy with a non-object as target or handler"),
+        ("Object.setPrototypeOf({}, 5)", "Object prototype may only be an Object or null"),
+        ("new RegExp('[')", "Invalid regular expression: unexpected end"),
+    ] {
+        assert_eq!(error_of(code, LastExpression)["message"], expected, "{code}");
+    }
+}
+
+#[test]
 fn an_error_that_the_program_made_is_where_it_was_made() {
     check(&[
         ("throw new TypeError(\n  'm' + key,\n  { cause: o })", "TypeError: mk", "1:11"),

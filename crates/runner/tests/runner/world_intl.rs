@@ -72,6 +72,9 @@ fn relative_times_lists_plurals_and_orders_are_those_of_thirteen_languages() {
             "कल"
         ]
     );
+    // What a rounded number may be.
+    let now = value("new Intl.RelativeTimeFormat('de', { numeric: 'auto' }).format(-0, 'day')");
+    assert_eq!(now, "\"heute\"");
     let list = "new Intl.ListFormat(l).format(['a', 'b'])";
     assert_eq!(
         each_language(list),

@@ -1,0 +1,84 @@
+//! The name that a program declares twice where it may not, which the engine reports without name and place.
+
+use oxc_ast::ast::*;
+use oxc_ast_visit::{Visit, walk};
+use oxc_syntax::scope::ScopeFlags;
+use std::collections::HashMap;
+
+/// The first name that is declared again, and where. Only what is declared directly in one block, and a function's
+/// parameters, is compared: a `var` in an inner block is not found.
+pub(super) fn redeclared(program: &Program<'_>) -> Option<(String, usize)> {
+    let mut search = Redeclarations { first: None };
+    search.visit_program(program);
+    search.first.map(|(name, at)| (name, at as usize))
+}
+
+struct Redeclarations {
+    first: Option<(String, u32)>,
+}
+
+/// Whether a name is of `let`, `const` or `class`: such a name is the only one in its block.
+type DeclaredNames = HashMap<String, bool>;
+
+impl Redeclarations {
+    fn compare(&mut self, names: &mut DeclaredNames, statements: &[Statement<'_>]) {
+        for statement in statements {
+            match statement {
+                Statement::VariableDeclaration(it) => {
+                    let is_lexical = it.kind != VariableDeclarationKind::Var;
+                    for declarator in &it.declarations {
+                        for id in declarator.id.get_binding_identifiers() {
+                            self.declare(names, id, is_lexical);
+                        }
+                    }
+                }
+                Statement::ClassDeclaration(it) => {
+                    it.id.iter().for_each(|id| self.declare(names, id, true));
+                }
+                Statement::FunctionDeclaration(it) => {
+                    it.id.iter().for_each(|id| self.declare(names, id, false));
+                }
+                #[expect(
+                    clippy::wildcard_enum_match_arm,
+                    reason = "other statements declare nothing here"
+                )]
+                _ => {}
+            }
+        }
+    }
+
+    fn declare(&mut self, names: &mut DeclaredNames, id: &BindingIdentifier<'_>, is_lexical: bool) {
+        let before = names.insert(id.name.to_string(), is_lexical);
+        if before.is_some_and(|was_lexical| is_lexical || was_lexical) && self.first.is_none() {
+            self.first = Some((id.name.to_string(), id.span.start));
+        }
+    }
+
+    fn compare_body(&mut self, parameters: &FormalParameters<'_>, body: &FunctionBody<'_>) {
+        let patterns = parameters.items.iter().map(|it| &it.pattern);
+        let ids = patterns.flat_map(BindingPattern::get_binding_identifiers);
+        let mut names = ids.map(|id| (id.name.to_string(), false)).collect();
+        self.compare(&mut names, &body.statements);
+    }
+}
+
+impl<'a> Visit<'a> for Redeclarations {
+    fn visit_statements(&mut self, it: &oxc_allocator::Vec<'a, Statement<'a>>) {
+        self.compare(&mut DeclaredNames::new(), it);
+        walk::walk_statements(self, it);
+    }
+
+    fn visit_function(&mut self, it: &Function<'a>, flags: ScopeFlags) {
+        if let Some(body) = &it.body {
+            self.compare_body(&it.params, body);
+        }
+        walk::walk_function(self, it, flags);
+    }
+
+    fn visit_arrow_function_expression(&mut self, it: &ArrowFunctionExpression<'a>) {
+        if let ArrowFunctionBody::FunctionBody(body) = &it.body {
+            self.compare_body(&it.params, body);
+        }
+        walk::walk_arrow_function_expression(self, it);
+    }
+}
