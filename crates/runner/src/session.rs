@@ -1,36 +1,30 @@
 //! One execution: make the program ready, start it, feed it inputs one at a time, say how it ended.
 
+mod compile;
+
+pub(crate) use compile::compile;
+
 use crate::convert::{self, NotJson};
-use crate::failure::{self, Shifts};
+use crate::failure;
 use crate::host::Host;
 use crate::link::Inbox;
-use crate::loops::{self, Counted, Mark};
-use crate::naming::{self, ProgramSource};
 use crate::order::{self, Hosted, Manner, Order};
-use crate::prelude;
-use crate::prepare::{self, Prepared, SyntaxProblem};
+use crate::prepare;
 use crate::verdict::{self, Ending, Thrown, Verdict};
 use crate::world::{Hook, World};
-use lifecycle::{CallId, Convention, InputIndex, Timestamp};
+use compile::ready_text;
+use lifecycle::{CallId, InputIndex, Timestamp};
 use protocols::execbox::wire::{
-    Airlock, CallFailure, Diverged, Failed, Idle, RawJson, Sync, TimerFired, ToolResult,
+    CallFailure, Diverged, Failed, Idle, RawJson, Sync, TimerFired, ToolResult,
 };
 use protocols::execbox::{FromRunner, HOST_PAYLOAD_BYTES_MAX, ToRunner};
-use rquickjs::context::EvalOptions;
 use rquickjs::function::Args;
 use rquickjs::promise::PromiseState;
-use rquickjs::{Array, Ctx, FromJs, Function, Persistent, Promise, Value};
-use std::borrow::Cow;
+use rquickjs::{Ctx, Function, Persistent, Promise, Value};
 use std::cell::RefCell;
-use std::rc::Rc;
 
 /// How the program's frames are named in stacks.
 pub(crate) const PROGRAM_FILE_NAME: &str = "program.js";
-
-/// What stands before a program: an arrow function, so that `this` is the global object and there is no `arguments`.
-const OPENING: &str = "(async () => {";
-/// What stands after it: the line break ends a trailing comment.
-const CLOSING: &str = "\n})";
 
 /// What a program is told that waits for nothing.
 const STUCK: &str = "the program waits for a promise that nothing can settle: no tool call and no timer is outstanding";
@@ -79,35 +73,6 @@ fn run_to_end(world: &World, order: &Order, inbox: &mut Inbox) -> Ending {
         .with(|ctx| Session { world, ctx: &ctx, host: &world.host, order, ended }.run(inbox));
     rejections.inspect(|rejections| rejections.forget());
     ending
-}
-
-fn ready_text(order: &Order) -> Result<Cow<'_, str>, SyntaxProblem> {
-    match &order.manner {
-        Manner::Journalled(Airlock { prepared: true, .. }) => Ok(Cow::Borrowed(&order.code)),
-        Manner::Journalled(_) | Manner::Hosted(_) => {
-            prepare::prepare(&order.code, order.convention()).map(|Prepared(text)| Cow::Owned(text))
-        }
-    }
-}
-
-/// The program as a function. Explicit programs are strict, as modules are; the others sloppy, as execbox's are.
-pub(crate) fn compile<'js>(
-    ctx: &Ctx<'js>,
-    text: &str,
-    convention: Convention,
-) -> rquickjs::Result<Function<'js>> {
-    evaluate(ctx, [OPENING, text, CLOSING].concat(), convention)
-}
-
-fn evaluate<'js, T: FromJs<'js>>(
-    ctx: &Ctx<'js>,
-    text: String,
-    convention: Convention,
-) -> rquickjs::Result<T> {
-    let mut options = EvalOptions::default();
-    options.strict = convention == Convention::ExplicitReturn;
-    options.filename = Some(PROGRAM_FILE_NAME.to_owned());
-    ctx.eval_with_options(text, options)
 }
 
 /// The guest's turn.
@@ -160,57 +125,6 @@ impl<'js> Session<'_, 'js> {
             self.note_rounds(&rounds);
         }
         ending
-    }
-
-    /// The program, and what says how often its loops went round. Only enclave's clients are told that, and only their
-    /// programs and those of `airlock run` are worth what they are: the last expression.
-    fn compile(&self, text: &str) -> rquickjs::Result<(Function<'js>, Option<Function<'js>>)> {
-        let (ctx, convention) = (self.ctx, self.order.convention());
-        let first_line = OPENING.len() + prepare::first_line_shift(text);
-        *self.host.shifts.borrow_mut() = Shifts { first_line, marks: vec![] };
-        self.keep_source(text, OPENING.len(), vec![]);
-        let counts = self.order.is_journalled() && convention == Convention::LastExpression;
-        let rounds_max = self.order.loop_rounds_max();
-        let counted = if counts { Counted::mark(OPENING, text, CLOSING, rounds_max) } else { None };
-        if counts && rounds_max.is_some() {
-            // Also where the program itself has no loop: one in code made from text would have no counter.
-            prelude::own_function(ctx, loops::NO_CODE_FROM_TEXT)?.call::<_, ()>(())?;
-        }
-        let Some(counted) = counted else {
-            return Ok((compile(ctx, text, convention)?, None));
-        };
-        *self.host.words.borrow_mut() = Some(counted.words);
-        self.hook(&self.world.hooks.hide)?.call::<_, ()>(())?;
-        let whole = [&*counted.opening, &counted.text, &counted.closing].concat();
-        let both: Array<'js> = match rounds_max {
-            None => evaluate(ctx, whole, convention)?,
-            Some(_) => {
-                let take_stop: Function<'js> = evaluate(ctx, whole, convention)?;
-                let host = Rc::clone(&self.world.host);
-                take_stop.call((Function::new(ctx.clone(), move || host.stop_looping())?,))?
-            }
-        };
-        let first_line = first_line + counted.opening.len() - OPENING.len();
-        self.keep_source(text, counted.opening.len(), counted.marks.clone());
-        *self.host.shifts.borrow_mut() = Shifts { first_line, marks: counted.marks };
-        Ok((both.get(1)?, Some(both.get(0)?)))
-    }
-
-    /// Keeps the program's text, so that errors can name what is wrong in it.
-    fn keep_source(&self, text: &str, opening_bytes: usize, marks: Vec<Mark>) {
-        if self.order.prelude() < naming::PRELUDE_VERSION_MIN || !self.host.has_users_lines.get() {
-            return;
-        }
-        let source = ProgramSource::new(text, opening_bytes, marks, self.order.outside());
-        *self.host.program.borrow_mut() = Some(source);
-    }
-
-    fn note_rounds(&self, rounds: &Function<'js>) {
-        match rounds.call::<_, f64>(()) {
-            Ok(n) => self.host.rounds.set(Some(n as u64)),
-            // A program that used up its memory or its time may not let us ask.
-            Err(_) => drop(self.ctx.catch()),
-        }
     }
 
     /// What is a host's in this world: limits of the console, and tools.

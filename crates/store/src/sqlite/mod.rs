@@ -32,6 +32,7 @@ mod row;
 mod seal;
 mod search;
 mod tail;
+mod traits;
 mod trouble;
 mod wal;
 mod walk;
@@ -47,23 +48,18 @@ pub use owner::{DirectoryOwner, directory_owner, lock_file, owner_of};
 pub use recovery::{MarkReport, RecoveryReport, StoreReport};
 pub use walk::RowReport;
 
-use crate::{
-    Append, DataLoss, ExecutionOverview, ExecutionSearch, Finished, Journal, ListFilter, Listed,
-    Notes, Record, Records, SearchPage, StoreError,
-};
+use crate::{Record, StoreError};
 use checkpoint::{Checkpoints, LogMax};
 use files::Folder;
 use format::{Checked, Durability, OpenDatabase};
 use futures_util::future::BoxFuture;
-use futures_util::stream::BoxStream;
 use leases::Leases;
 use ledger::{Ledger, Write};
-use lifecycle::{CallerName, Entry, ExecutionId, Phase, QuestionId, Seq, Timestamp};
+use lifecycle::Timestamp;
 use mark::{LogMarker, Mark};
 use opening::Opening;
 use owner::Owner;
 use pool::Pool;
-use query::PageMax;
 use recent::Recent;
 use remembered::Remembered;
 use room::Room;
@@ -81,9 +77,6 @@ const READERS_MAX: usize = 2;
 /// Followers of journals have a thread of their own, so that a short query waits for none of them. Each asks for one page at
 /// a time, and pages are served in that order.
 const PAGE_READERS_MAX: usize = 1;
-
-/// Entries of one read take about this much, unless one entry takes more: then the thread serves others.
-const READ_BYTES_MAX: usize = 1 << 20;
 
 /// A cheap handle to an open data directory. The directory is given up by [`close`](Self::close), or
 /// when the last handle and the last follower are dropped.
@@ -358,220 +351,5 @@ impl Running {
         // First the files, then the right to them.
         drop(temporary);
         drop(owner);
-    }
-}
-
-impl Journal for SqliteStore {
-    fn append(&self, append: Append) -> BoxFuture<'static, Result<(), StoreError>> {
-        self.write(Write::append(append), drop)
-    }
-
-    fn read(
-        &self,
-        execution: ExecutionId,
-        after: Seq,
-        n_max: usize,
-    ) -> BoxFuture<'static, Result<Vec<Entry>, StoreError>> {
-        let max = PageMax { entries: n_max, bytes: READ_BYTES_MAX };
-        // Also what a disk in trouble keeps from being sorted in.
-        if self.inner.writes.has_unsorted()
-            && let Some(page) = self.inner.recent.after(execution, after, max)
-        {
-            return Box::pin(std::future::ready(Ok(page.entries)));
-        }
-        self.read(move |conn| Ok(query::entries(conn, execution, after, max)?.entries))
-    }
-
-    fn follow(
-        &self,
-        execution: ExecutionId,
-        after: Seq,
-    ) -> BoxStream<'static, Result<Entry, StoreError>> {
-        follow::follow(self, execution, after)
-    }
-
-    fn list(&self, filter: ListFilter) -> BoxFuture<'static, Result<Vec<Listed>, StoreError>> {
-        self.read(move |conn| query::list(conn, &filter))
-    }
-
-    fn search(
-        &self,
-        search: ExecutionSearch,
-    ) -> BoxFuture<'static, Result<SearchPage, StoreError>> {
-        self.read(move |conn| search::search(conn, &search))
-    }
-
-    fn count(&self, phase: Phase, n_max: usize) -> BoxFuture<'static, Result<usize, StoreError>> {
-        self.read(move |conn| query::count(conn, phase, n_max))
-    }
-
-    fn overview(
-        &self,
-        execution: ExecutionId,
-    ) -> BoxFuture<'static, Result<Option<ExecutionOverview>, StoreError>> {
-        // What has just ended is found without waiting until it is sorted in.
-        if self.inner.writes.has_unsorted()
-            && let Some(overview) = self.inner.recent.overview(execution)
-        {
-            return Box::pin(std::future::ready(Ok(Some(overview))));
-        }
-        self.read(move |conn| query::overview(conn, execution))
-    }
-
-    fn count_by_caller(
-        &self,
-        phase: Phase,
-    ) -> BoxFuture<'static, Result<Vec<(CallerName, u64)>, StoreError>> {
-        self.read(move |conn| query::count_by_caller(conn, phase))
-    }
-
-    fn asked_by(
-        &self,
-        question: QuestionId,
-    ) -> BoxFuture<'static, Result<Option<ExecutionId>, StoreError>> {
-        self.read(move |conn| query::asked_by(conn, question))
-    }
-
-    fn next_due(&self) -> BoxFuture<'static, Result<Option<(Timestamp, ExecutionId)>, StoreError>> {
-        let leases = Arc::clone(&self.inner.leases);
-        self.read(move |conn| {
-            // Locked for each look, not for the whole walk: `lease` must not wait for a disk.
-            query::next_due(conn, |execution| {
-                leases.lock().expect("nothing panics while it holds this lock").is_held(execution)
-            })
-        })
-    }
-
-    fn lease(
-        &self,
-        execution: ExecutionId,
-        holder: &str,
-        now: Timestamp,
-        until: Timestamp,
-    ) -> BoxFuture<'static, Result<bool, StoreError>> {
-        let taken = self.leases().take(execution, holder, now, until);
-        Box::pin(std::future::ready(Ok(taken)))
-    }
-
-    fn release(
-        &self,
-        execution: ExecutionId,
-        holder: &str,
-    ) -> BoxFuture<'static, Result<(), StoreError>> {
-        self.leases().release(execution, holder);
-        Box::pin(std::future::ready(Ok(())))
-    }
-
-    fn finished(
-        &self,
-        after: Option<&Finished>,
-        n_max: usize,
-    ) -> BoxFuture<'static, Result<Vec<Finished>, StoreError>> {
-        let after = after.copied();
-        self.read(move |conn| query::finished(conn, after, n_max))
-    }
-
-    fn bytes_used(&self) -> BoxFuture<'static, Result<u64, StoreError>> {
-        self.read(query::bytes_used)
-    }
-
-    fn forget(&self, execution: ExecutionId) -> BoxFuture<'static, Result<bool, StoreError>> {
-        let forgotten = self.write(Ok(Write::Forget(execution)), |n_forgotten| n_forgotten > 0);
-        let leases = Arc::clone(&self.inner.leases);
-        Box::pin(async move {
-            let forgotten = forgotten.await?;
-            if forgotten {
-                leases.lock().expect("nothing panics while it holds this lock").forget(execution);
-            }
-            Ok(forgotten)
-        })
-    }
-
-    fn was_forgotten(
-        &self,
-        execution: ExecutionId,
-    ) -> BoxFuture<'static, Result<bool, StoreError>> {
-        self.read(move |conn| query::was_forgotten(conn, execution))
-    }
-
-    fn data_loss(&self) -> BoxFuture<'static, Result<Option<DataLoss>, StoreError>> {
-        let record = self.get(history::KIND, history::LOSS);
-        Box::pin(async move { Ok(record.await?.as_ref().and_then(history::open_loss)) })
-    }
-
-    fn settle_data_loss(&self) -> BoxFuture<'static, Result<(), StoreError>> {
-        let store = self.clone();
-        Box::pin(async move {
-            let record = store.get(history::KIND, history::LOSS).await?;
-            let Some(record) = record else { return Ok(()) };
-            let Some(loss) = history::open_loss(&record) else { return Ok(()) };
-            let settled = history::loss_value(&loss, true).to_string();
-            store.put(history::KIND, history::LOSS, settled, record.version).await.map(drop)
-        })
-    }
-}
-
-impl Records for SqliteStore {
-    fn get(
-        &self,
-        kind: &'static str,
-        key: &str,
-    ) -> BoxFuture<'static, Result<Option<Record>, StoreError>> {
-        let began = match self.inner.remembered.look(kind, key) {
-            Ok(record) => return Box::pin(std::future::ready(Ok(Some(record)))),
-            Err(age) => age,
-        };
-        let (remembered, key) = (Arc::clone(&self.inner.remembered), key.to_owned());
-        let read = self.read(move |conn| query::record(conn, kind, &key));
-        Box::pin(async move {
-            let record = read.await?;
-            if let Some(record) = &record {
-                remembered.keep(began, kind, record);
-            }
-            Ok(record)
-        })
-    }
-
-    fn put(
-        &self,
-        kind: &'static str,
-        key: &str,
-        value: String,
-        expected: u64,
-    ) -> BoxFuture<'static, Result<u64, StoreError>> {
-        self.write(Write::put(kind, key, value, expected), std::convert::identity)
-    }
-
-    fn remove(
-        &self,
-        kind: &'static str,
-        key: &str,
-        expected: u64,
-    ) -> BoxFuture<'static, Result<(), StoreError>> {
-        self.write(Ok(Write::Remove { kind, key: key.to_owned(), expected }), drop)
-    }
-
-    fn all(&self, kind: &'static str) -> BoxFuture<'static, Result<Vec<Record>, StoreError>> {
-        self.read(move |conn| query::records(conn, kind))
-    }
-}
-
-impl Notes for SqliteStore {
-    fn note(
-        &self,
-        book: &str,
-        line: String,
-        n_max: usize,
-    ) -> BoxFuture<'static, Result<(), StoreError>> {
-        self.write(Write::note(book, line, n_max), drop)
-    }
-
-    fn newest(
-        &self,
-        book: &str,
-        n_max: usize,
-    ) -> BoxFuture<'static, Result<Vec<String>, StoreError>> {
-        let book = book.to_owned();
-        self.read(move |conn| query::newest_notes(conn, &book, n_max))
     }
 }

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::sqlite::query::PageMax;
-use crate::sqlite::{PAGE_READERS_MAX, READ_BYTES_MAX, query};
+use crate::sqlite::traits::READ_BYTES_MAX;
+use crate::sqlite::{PAGE_READERS_MAX, query};
 use futures_util::StreamExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,0 +1,240 @@
+//! The calls of an execution: the stage of each, and how events move a call from one stage to the next. Pure.
+
+use crate::{
+    Answer, CallId, CallOutcome, Digest, Json, Nature, Phase, Question, QuestionId, QuestionKind,
+    Revision, Runs, State, Timestamp, ToolPath,
+};
+
+/// One call by the guest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// Which tool.
+    pub tool: ToolPath,
+    /// The name by which the program called it, where its door has given the tool one.
+    pub alias: Option<ToolPath>,
+    /// What kind of tool.
+    pub nature: Nature,
+    /// Fingerprint of the arguments.
+    pub digest: Digest,
+    /// How far it is.
+    pub stage: Stage,
+    /// How often it went to its tool.
+    pub attempts: u32,
+    /// The edition of the tool that a person was asked about, if one was.
+    pub revision: Option<Revision>,
+    /// What its tool has said about how far it is.
+    pub progress_bytes: usize,
+}
+
+impl Call {
+    /// A call that was made and has not gone to its tool.
+    pub(crate) fn held(
+        tool: &ToolPath,
+        alias: Option<&ToolPath>,
+        nature: Nature,
+        args: &Json,
+    ) -> Self {
+        Self {
+            tool: tool.clone(),
+            alias: alias.cloned(),
+            nature,
+            digest: args.digest(),
+            stage: Stage::Held(args.clone()),
+            attempts: 0,
+            revision: None,
+            progress_bytes: 0,
+        }
+    }
+
+    /// The tool, by the name that the program used.
+    pub fn said(&self) -> &ToolPath {
+        self.alias.as_ref().unwrap_or(&self.tool)
+    }
+}
+
+/// How far a call is. The arguments are dropped once they can no longer be needed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stage {
+    /// Waits for a person.
+    Held(Json),
+    /// Waits for its source.
+    Deferred(Json),
+    /// With its tool.
+    Dispatched(Json),
+    /// With its tool, which waits for a person.
+    Asking(Json),
+    /// Over.
+    Settled,
+}
+
+impl State {
+    pub(crate) fn progress(&mut self, call: CallId, text: &str) {
+        let cost = crate::progress::cost(text);
+        self.progress_bytes += cost;
+        if let Some(call) = self.calls.get_mut(&call) {
+            call.progress_bytes += cost;
+        }
+    }
+
+    pub(crate) fn ask(&mut self, question: &Question) {
+        if self.entries_may_be_lost && question.kind == QuestionKind::InDoubt {
+            self.doubts_asked.insert(question.call);
+        }
+        if question.kind.is_of_the_tool() {
+            self.bytes += question.bytes() as u64;
+            self.wait_inside(question.call);
+        } else {
+            self.hold(question.call);
+            if let Some(call) = self.calls.get_mut(&question.call) {
+                call.revision = question.revision;
+            }
+        }
+        self.asked.push(question.id);
+        self.questions.insert(question.id, (question.clone(), None));
+    }
+
+    /// The call gets other arguments. Its fingerprint stays: replay makes the program's own call again.
+    pub(crate) fn edit(&mut self, call: CallId, edited: &Json) {
+        self.bytes += edited.text().len() as u64;
+        if let Some(call) = self.calls.get_mut(&call)
+            && let Stage::Held(args) = &mut call.stage
+        {
+            *args = edited.clone();
+        }
+    }
+
+    fn hold(&mut self, call: CallId) {
+        self.dispatched.remove(&call);
+        if let Some(args) = self.args(call) {
+            self.move_to(call, Stage::Held(args));
+        }
+    }
+
+    pub(crate) fn answer(
+        &mut self,
+        question: QuestionId,
+        call: CallId,
+        answer: &Answer,
+        remember: bool,
+    ) {
+        let Some((asked, given)) = self.questions.get_mut(&question) else { return };
+        *given = Some(answer.clone());
+        if let (true, Some(revision), Some(call)) =
+            (remember, asked.revision, self.calls.get(&call))
+        {
+            self.remembered.insert((call.tool.clone(), revision));
+        }
+    }
+
+    /// The source of a deferred call is available, and its tool is known.
+    pub(crate) fn admit(&mut self, call: CallId, nature: Nature, revision: Option<Revision>) {
+        self.hold(call);
+        if let Some(call) = self.calls.get_mut(&call) {
+            (call.nature, call.revision) = (nature, revision);
+        }
+    }
+
+    /// The call waits for its source. A dispatch that did not reach its tool was no attempt.
+    pub(crate) fn defer(&mut self, call: CallId) {
+        self.dispatched.remove(&call);
+        if let Some(call) = self.calls.get_mut(&call)
+            && matches!(call.stage, Stage::Dispatched(_) | Stage::Asking(_))
+        {
+            call.attempts = call.attempts.saturating_sub(1);
+        }
+        if let Some(args) = self.args(call) {
+            self.move_to(call, Stage::Deferred(args));
+        }
+        self.phase = Phase::Running;
+    }
+
+    /// The tool waits for a person.
+    fn wait_inside(&mut self, call: CallId) {
+        self.dispatched.remove(&call); // people take their time
+        if let Some(args) = self.args(call) {
+            self.move_to(call, Stage::Asking(args));
+        }
+    }
+
+    /// The tool heard an answer, and waits for no other.
+    pub(crate) fn go_on_inside(&mut self, call: CallId, at: Timestamp) {
+        let Some(Stage::Asking(args)) = self.calls.get(&call).map(|call| call.stage.clone()) else {
+            return;
+        };
+        if !self.asks_inside(call) {
+            self.dispatched.insert(call, at);
+            self.move_to(call, Stage::Dispatched(args));
+        }
+    }
+
+    /// Whether the call's tool waits for an answer.
+    fn asks_inside(&self, call: CallId) -> bool {
+        let mut open = self.questions.values().filter(|(_, answer)| answer.is_none());
+        open.any(|(question, _)| question.call == call && question.kind.is_of_the_tool())
+    }
+
+    pub(crate) fn dispatch(&mut self, call: CallId, attempt: u32, at: Timestamp) {
+        if let Some(args) = self.args(call) {
+            // A tool that is called again will ask again what nobody has answered yet.
+            if self.asks_inside(call) {
+                self.move_to(call, Stage::Asking(args));
+            } else {
+                self.dispatched.insert(call, at);
+                self.move_to(call, Stage::Dispatched(args));
+            }
+        }
+        if let Some(call) = self.calls.get_mut(&call) {
+            call.attempts = attempt;
+        }
+        self.phase = Phase::Running;
+    }
+
+    pub(crate) fn settle(&mut self, call: CallId, outcome: &CallOutcome) {
+        if let CallOutcome::Returned { value: Some(result) } = outcome {
+            self.bytes += result.text().len() as u64;
+        }
+        self.dispatched.remove(&call);
+        self.move_to(call, Stage::Settled);
+        // A tool may end without hearing the answers it asked for.
+        for (question, answer) in self.questions.values_mut() {
+            if question.call == call && answer.is_none() {
+                *answer = Some(Answer::Cancel);
+            }
+        }
+        self.inputs = self.inputs.next();
+        self.phase = Phase::Running;
+    }
+
+    /// The arguments of a call that is not settled.
+    pub fn args(&self, call: CallId) -> Option<Json> {
+        match &self.calls.get(&call)?.stage {
+            Stage::Held(args)
+            | Stage::Deferred(args)
+            | Stage::Dispatched(args)
+            | Stage::Asking(args) => Some(args.clone()),
+            Stage::Settled => None,
+        }
+    }
+
+    fn move_to(&mut self, call: CallId, stage: Stage) {
+        let Some(call) = self.calls.get_mut(&call) else { return };
+        let at_caller = call.nature.runs == Runs::AtCaller;
+        let mut count = |stage: &Stage, by: i32| {
+            let counter = match stage {
+                Stage::Held(_) | Stage::Asking(_) => &mut self.held,
+                Stage::Deferred(_) | Stage::Dispatched(_) => &mut self.in_flight,
+                Stage::Settled => return,
+            };
+            *counter = counter.saturating_add_signed(by);
+            if matches!(stage, Stage::Deferred(_)) {
+                self.deferred = self.deferred.saturating_add_signed(by);
+            }
+            if at_caller && matches!(stage, Stage::Dispatched(_)) {
+                self.at_caller = self.at_caller.saturating_add_signed(by);
+            }
+        };
+        count(&call.stage, -1);
+        count(&stage, 1);
+        call.stage = stage;
+    }
+}

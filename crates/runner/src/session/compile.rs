@@ -1,0 +1,105 @@
+//! From the text of a program to the function that the session calls.
+
+use super::{PROGRAM_FILE_NAME, Session};
+use crate::failure::Shifts;
+use crate::loops::{self, Counted, Mark};
+use crate::naming::{self, ProgramSource};
+use crate::order::{Manner, Order};
+use crate::prelude;
+use crate::prepare::{self, Prepared, SyntaxProblem};
+use lifecycle::Convention;
+use protocols::execbox::wire::Airlock;
+use rquickjs::context::EvalOptions;
+use rquickjs::{Array, Ctx, FromJs, Function};
+use std::borrow::Cow;
+use std::rc::Rc;
+
+/// What stands before a program: an arrow function, so that `this` is the global object and there is no `arguments`.
+const OPENING: &str = "(async () => {";
+/// What stands after it: the line break ends a trailing comment.
+const CLOSING: &str = "\n})";
+
+pub(super) fn ready_text(order: &Order) -> Result<Cow<'_, str>, SyntaxProblem> {
+    match &order.manner {
+        Manner::Journalled(Airlock { prepared: true, .. }) => Ok(Cow::Borrowed(&order.code)),
+        Manner::Journalled(_) | Manner::Hosted(_) => {
+            prepare::prepare(&order.code, order.convention()).map(|Prepared(text)| Cow::Owned(text))
+        }
+    }
+}
+
+/// The program as a function. Explicit programs are strict, as modules are; the others sloppy, as execbox's are.
+pub(crate) fn compile<'js>(
+    ctx: &Ctx<'js>,
+    text: &str,
+    convention: Convention,
+) -> rquickjs::Result<Function<'js>> {
+    evaluate(ctx, [OPENING, text, CLOSING].concat(), convention)
+}
+
+fn evaluate<'js, T: FromJs<'js>>(
+    ctx: &Ctx<'js>,
+    text: String,
+    convention: Convention,
+) -> rquickjs::Result<T> {
+    let mut options = EvalOptions::default();
+    options.strict = convention == Convention::ExplicitReturn;
+    options.filename = Some(PROGRAM_FILE_NAME.to_owned());
+    ctx.eval_with_options(text, options)
+}
+
+impl<'js> Session<'_, 'js> {
+    /// The program, and what says how often its loops went round. Only enclave's clients are told that, and only their
+    /// programs and those of `airlock run` are worth what they are: the last expression.
+    pub(super) fn compile(
+        &self,
+        text: &str,
+    ) -> rquickjs::Result<(Function<'js>, Option<Function<'js>>)> {
+        let (ctx, convention) = (self.ctx, self.order.convention());
+        let first_line = OPENING.len() + prepare::first_line_shift(text);
+        *self.host.shifts.borrow_mut() = Shifts { first_line, marks: vec![] };
+        self.keep_source(text, OPENING.len(), vec![]);
+        let counts = self.order.is_journalled() && convention == Convention::LastExpression;
+        let rounds_max = self.order.loop_rounds_max();
+        let counted = if counts { Counted::mark(OPENING, text, CLOSING, rounds_max) } else { None };
+        if counts && rounds_max.is_some() {
+            // Also where the program itself has no loop: one in code made from text would have no counter.
+            prelude::own_function(ctx, loops::NO_CODE_FROM_TEXT)?.call::<_, ()>(())?;
+        }
+        let Some(counted) = counted else {
+            return Ok((compile(ctx, text, convention)?, None));
+        };
+        *self.host.words.borrow_mut() = Some(counted.words);
+        self.hook(&self.world.hooks.hide)?.call::<_, ()>(())?;
+        let whole = [&*counted.opening, &counted.text, &counted.closing].concat();
+        let both: Array<'js> = match rounds_max {
+            None => evaluate(ctx, whole, convention)?,
+            Some(_) => {
+                let take_stop: Function<'js> = evaluate(ctx, whole, convention)?;
+                let host = Rc::clone(&self.world.host);
+                take_stop.call((Function::new(ctx.clone(), move || host.stop_looping())?,))?
+            }
+        };
+        let first_line = first_line + counted.opening.len() - OPENING.len();
+        self.keep_source(text, counted.opening.len(), counted.marks.clone());
+        *self.host.shifts.borrow_mut() = Shifts { first_line, marks: counted.marks };
+        Ok((both.get(1)?, Some(both.get(0)?)))
+    }
+
+    /// Keeps the program's text, so that errors can name what is wrong in it.
+    fn keep_source(&self, text: &str, opening_bytes: usize, marks: Vec<Mark>) {
+        if self.order.prelude() < naming::PRELUDE_VERSION_MIN || !self.host.has_users_lines.get() {
+            return;
+        }
+        let source = ProgramSource::new(text, opening_bytes, marks, self.order.outside());
+        *self.host.program.borrow_mut() = Some(source);
+    }
+
+    pub(super) fn note_rounds(&self, rounds: &Function<'js>) {
+        match rounds.call::<_, f64>(()) {
+            Ok(n) => self.host.rounds.set(Some(n as u64)),
+            // A program that used up its memory or its time may not let us ask.
+            Err(_) => drop(self.ctx.catch()),
+        }
+    }
+}
