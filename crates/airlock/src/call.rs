@@ -7,6 +7,7 @@ pub(crate) use browse::{as_json, described};
 
 use crate::attend::{Manner, attend};
 use crate::reach::Reach;
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, print};
 use client::{Error, HttpClient};
 use order::Order;
@@ -39,6 +40,15 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     reach: Reach,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "call";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Programs, 2);
+
+    fn run(self) -> Exit {
+        call(&self)
+    }
 }
 
 const HELP: &str = "\

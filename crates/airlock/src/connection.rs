@@ -2,6 +2,7 @@
 
 use crate::print::{self, tamed};
 use crate::reach::Reach;
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, input, table};
 use client::{ConnectionLine, Error, HttpClient, NewConnection};
 use serde_json::{Value, json};
@@ -25,6 +26,15 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     reach: Reach,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "connection";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Sources, 4);
+
+    fn run(self) -> Exit {
+        connection(&self)
+    }
 }
 
 #[derive(Debug, clap::Subcommand)]

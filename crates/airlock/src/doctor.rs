@@ -4,6 +4,7 @@ pub(crate) mod hiding;
 mod quotas;
 
 use crate::config_files::config_files;
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, data_directory, management_review, print};
 use sandbox::{Layer, Sandbox, Tier};
 use serde_json::json;
@@ -22,6 +23,15 @@ pub(crate) struct Args {
     /// One line of JSON.
     #[arg(long)]
     json: bool,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "doctor";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Server, 5);
+
+    fn run(self) -> Exit {
+        doctor(&self)
+    }
 }
 
 /// One line of the report.

@@ -4,6 +4,7 @@
 mod raw;
 mod visit;
 
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, data_directory, print, table};
 use anyhow::{Context as _, bail};
 use client::ServerToken;
@@ -48,6 +49,15 @@ pub(crate) struct Args {
     /// The command.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "exec";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Protocols, 2);
+
+    fn run(self) -> Exit {
+        exec(self)
+    }
 }
 
 /// Runs it; the exit code is that of the command.

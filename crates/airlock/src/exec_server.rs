@@ -4,6 +4,7 @@ use crate::config_files::vault_key;
 use crate::housing::retention;
 use crate::protected::protected_paths;
 use crate::runtime::{finish, keep_memory, one_thread};
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, data_directory, print};
 use processes::{ProtectedPaths, ProtectionScope};
 use server::exec_server::{
@@ -48,6 +49,15 @@ pub(crate) struct Args {
     /// because hiding takes a user namespace: sudo, and others that change their user.
     #[arg(long)]
     show_server_files: bool,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "exec-server";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Protocols, 3);
+
+    fn run(self) -> Exit {
+        exec_server(&self)
+    }
 }
 
 fn retention_seconds() -> clap::builder::RangedU64ValueParser {

@@ -13,6 +13,7 @@ mod table;
 
 use crate::progress::Progress;
 use crate::reach::Reach;
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, print};
 use client::{Error, Happened, HttpClient, Id, Standing, Status};
 use filters::Filters;
@@ -31,6 +32,15 @@ pub(crate) struct Args {
     verb: Verb,
     #[command(flatten)]
     reach: Reach,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "executions";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Programs, 5);
+
+    fn run(self) -> Exit {
+        executions(&self)
+    }
 }
 
 #[derive(Debug, clap::Subcommand)]

@@ -3,6 +3,7 @@
 
 use crate::executions::filters::Filters;
 use crate::reach::Reach;
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, print};
 use anyhow::Context as _;
 use client::{Error, HttpClient, Id, Status};
@@ -38,6 +39,15 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     reach: Reach,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "export";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Programs, 6);
+
+    fn run(self) -> Exit {
+        export(&self)
+    }
 }
 
 const HELP: &str = "\

@@ -1,19 +1,7 @@
 //! The groups of verbs that `airlock --help` shows.
 
+use crate::verb::{self, VERBS, VerbEntry};
 use clap::Command;
-
-/// Verbs that belong together, in the order of the page.
-const GROUPS: [(&str, &[&str]); 6] = [
-    ("Programs and tools", &["run", "call", "tools", "resume", "executions", "export"]),
-    ("The server", &["serve", "status", "stop", "logs", "doctor", "store", "settings"]),
-    ("Where tools come from", &["init", "trust", "source", "connection", "vault"]),
-    ("Who may do what", &["policy", "token", "open", "sign-in", "sessions"]),
-    (
-        "Other protocols",
-        &["mcp", "exec", "exec-server", "repl", "repl-server", "journal", "runner"],
-    ),
-    ("This command line", &["server", "completions", "man"]),
-];
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -39,15 +27,15 @@ pub(crate) fn grouped(command: Command) -> Command {
 }
 
 fn verbs_text(command: &Command) -> String {
-    let width = GROUPS.iter().flat_map(|(_, verbs)| *verbs).map(|verb| verb.len()).max();
-    let width = width.unwrap_or_default();
+    let width = VERBS.iter().map(|verb| verb.name.len()).max().unwrap_or_default();
+    let verbs = verb::in_help_order();
     let mut text = String::new();
-    for (title, verbs) in GROUPS {
-        text.push_str(&format!("{title}:\n"));
-        for verb in verbs {
-            let about = command.find_subcommand(verb).and_then(Command::get_about);
+    for verbs in verbs.chunk_by(|one, other| one.help_place.0 == other.help_place.0) {
+        text.push_str(&format!("{}:\n", verbs[0].help_place.0.title()));
+        for VerbEntry { name, .. } in verbs {
+            let about = command.find_subcommand(name).and_then(Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
-            text.push_str(&format!("  {verb:<width$}  {about}\n"));
+            text.push_str(&format!("  {name:<width$}  {about}\n"));
         }
         text.push('\n');
     }
@@ -56,21 +44,8 @@ fn verbs_text(command: &Command) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use clap::CommandFactory as _;
     use std::collections::BTreeSet;
-
-    #[test]
-    fn every_verb_is_in_one_group() {
-        let command = crate::Cli::command();
-        let visible = command.get_subcommands().filter(|verb| !verb.is_hide_set());
-        let mut visible: Vec<_> = visible.map(|verb| verb.get_name().to_owned()).collect();
-        let mut grouped: Vec<_> =
-            GROUPS.iter().flat_map(|(_, verbs)| *verbs).map(|verb| (*verb).to_owned()).collect();
-        visible.sort();
-        grouped.sort();
-        assert_eq!(grouped, visible);
-    }
 
     /// Verbs whose options the page describes in prose of its own, in another place.
     const ELSEWHERE: [&str; 8] =

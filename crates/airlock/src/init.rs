@@ -1,6 +1,7 @@
 //! `airlock init`: writes a configuration to begin with.
 
 use crate::executor_cli::import;
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, print};
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -35,6 +36,15 @@ pub(crate) struct Args {
     /// Takes the sources of an executor.jsonc over, instead of the examples.
     #[arg(long, value_name = "FILE")]
     from_executor: Option<PathBuf>,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "init";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Sources, 1);
+
+    fn run(self) -> Exit {
+        init(&self)
+    }
 }
 
 const HELP: &str = "\

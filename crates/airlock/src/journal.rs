@@ -1,5 +1,6 @@
 //! `airlock journal`: what a REPL session did lately.
 
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, print, repl, table};
 use client::repl::{JournalKind, ReplClient, ReplError};
 
@@ -17,6 +18,15 @@ pub(crate) struct Args {
     /// One JSON object per line.
     #[arg(long)]
     json: bool,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "journal";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Protocols, 6);
+
+    fn run(self) -> Exit {
+        journal(&self)
+    }
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]

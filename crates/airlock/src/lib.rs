@@ -5,6 +5,7 @@
 mod attend;
 mod autostart;
 mod call;
+mod completions;
 mod config_files;
 mod connection;
 mod data_directory;
@@ -23,8 +24,8 @@ mod input;
 mod journal;
 mod listen_address;
 mod logs;
+mod man;
 mod management_review;
-mod manual;
 mod mcp;
 mod notify;
 mod open;
@@ -56,54 +57,29 @@ mod token;
 mod tools_verb;
 mod trust;
 mod vault;
+mod verb;
 
-use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{Command, CommandFactory};
 use exit::Exit;
 use std::path::PathBuf;
+use verb::{VERBS, VerbEntry};
 
-/// Runs code that an agent wrote, in a jail, with tools behind one guarded door.
-#[derive(Debug, Parser)]
-#[command(name = "airlock", version, arg_required_else_help = true)]
-struct Cli {
-    #[command(subcommand)]
-    verb: Verb,
-}
+/// The command line without what depends on the name of the program: see [`command_line`].
+struct Cli;
 
-#[derive(Debug, Subcommand)]
-enum Verb {
-    Run(run::Args),
-    Call(call::Args),
-    Tools(tools_verb::Args),
-    Doctor(doctor::Args),
-    Serve(Box<serve::Args>),
-    Status(status::Args),
-    Stop(stop::Args),
-    Logs(logs::Args),
-    Export(export::Args),
-    Source(source::Args),
-    Connection(connection::Args),
-    Server(server_verb::Args),
-    Settings(settings::Args),
-    Store(store_verb::Args),
-    Trust(trust::Args),
-    Init(init::Args),
-    Token(token::Args),
-    Vault(vault::Args),
-    Policy(policy::Args),
-    Resume(resume::Args),
-    Executions(executions::Args),
-    Open(open::Args),
-    SignIn(sign_in::Args),
-    Sessions(sessions::Args),
-    Runner(runner::Args),
-    Mcp(mcp::Args),
-    Exec(exec::Args),
-    ExecServer(exec_server::Args),
-    Completions(manual::Completions),
-    Man(manual::Man),
-    ReplServer(repl_server::Args),
-    Repl(repl::Args),
-    Journal(journal::Args),
+impl CommandFactory for Cli {
+    fn command() -> Command {
+        Command::new("airlock")
+            .version(env!("CARGO_PKG_VERSION"))
+            .about("Runs code that an agent wrote, in a jail, with tools behind one guarded door")
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .subcommands(verb::in_help_order().into_iter().map(VerbEntry::command))
+    }
+
+    fn command_for_update() -> Command {
+        Self::command()
+    }
 }
 
 /// Does what the command line says.
@@ -111,9 +87,6 @@ pub fn main() -> std::process::ExitCode {
     // Runners are forked from a child that runs this same binary: before anything else is set up.
     sandbox::enter_if_asked();
     processes::enter_if_asked();
-    if let Some(code) = tools::minder::enter_if_asked() {
-        return code;
-    }
     if let Some(code) = server::exec_server::enter_if_asked() {
         return code;
     }
@@ -122,46 +95,15 @@ pub fn main() -> std::process::ExitCode {
     {
         return print::checked_output(exit).into();
     }
-    let exit = match parsed() {
-        Ok(Cli { verb: Verb::Run(args) }) => run::run(args),
-        Ok(Cli { verb: Verb::Call(args) }) => call::call(&args),
-        Ok(Cli { verb: Verb::Tools(args) }) => tools_verb::tools(&args),
-        Ok(Cli { verb: Verb::Doctor(args) }) => doctor::doctor(&args),
-        Ok(Cli { verb: Verb::Serve(args) }) => serve::serve(*args),
-        Ok(Cli { verb: Verb::Status(args) }) => status::status(&args),
-        Ok(Cli { verb: Verb::Stop(args) }) => stop::stop(&args),
-        Ok(Cli { verb: Verb::Logs(args) }) => logs::logs(&args),
-        Ok(Cli { verb: Verb::Export(args) }) => export::export(&args),
-        Ok(Cli { verb: Verb::Source(args) }) => source::source(&args),
-        Ok(Cli { verb: Verb::Connection(args) }) => connection::connection(&args),
-        Ok(Cli { verb: Verb::Server(args) }) => server_verb::server(&args),
-        Ok(Cli { verb: Verb::Settings(args) }) => settings::settings(&args),
-        Ok(Cli { verb: Verb::Store(args) }) => store_verb::store(&args),
-        Ok(Cli { verb: Verb::Trust(args) }) => trust::trust(&args),
-        Ok(Cli { verb: Verb::Init(args) }) => init::init(&args),
-        Ok(Cli { verb: Verb::Completions(args) }) => manual::completions(&args),
-        Ok(Cli { verb: Verb::Man(args) }) => manual::man(&args),
-        Ok(Cli { verb: Verb::Token(args) }) => token::token(&args),
-        Ok(Cli { verb: Verb::Vault(args) }) => vault::vault(&args),
-        Ok(Cli { verb: Verb::Policy(args) }) => policy::policy(&args),
-        Ok(Cli { verb: Verb::Resume(args) }) => resume::resume(&args),
-        Ok(Cli { verb: Verb::Executions(args) }) => executions::executions(&args),
-        Ok(Cli { verb: Verb::Open(args) }) => open::open(&args),
-        Ok(Cli { verb: Verb::SignIn(args) }) => sign_in::sign_in(&args),
-        Ok(Cli { verb: Verb::Sessions(args) }) => sessions::sessions(&args),
-        Ok(Cli { verb: Verb::Runner(args) }) => runner::runner(&args),
-        Ok(Cli { verb: Verb::Mcp(args) }) => mcp::mcp(args),
-        Ok(Cli { verb: Verb::Exec(args) }) => exec::exec(args),
-        Ok(Cli { verb: Verb::ExecServer(args) }) => exec_server::exec_server(&args),
-        Ok(Cli { verb: Verb::ReplServer(args) }) => repl_server::repl_server(args),
-        Ok(Cli { verb: Verb::Repl(args) }) => repl::repl(&args),
-        Ok(Cli { verb: Verb::Journal(args) }) => journal::journal(&args),
+    let exit = match read_verb() {
+        Ok(exit) => exit,
         Err(refused) => print::usage(refused),
     };
     print::checked_output(exit).into()
 }
 
-fn parsed() -> Result<Cli, clap::Error> {
+/// Reads the command line and runs its verb.
+fn read_verb() -> Result<Exit, clap::Error> {
     let words: Vec<_> = std::env::args_os().collect();
     let program = program_name();
     let words = if program == EXECUTOR { executor_cli::airlock_words(words) } else { words };
@@ -169,7 +111,10 @@ fn parsed() -> Result<Cli, clap::Error> {
     if program != EXECUTOR {
         renamed::warn(words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()));
     }
-    Cli::from_arg_matches(&matches)
+    let verb = matches.subcommand().and_then(|(name, matches)| {
+        VERBS.iter().find(|verb| verb.name == name).map(|verb| verb.run(matches))
+    });
+    verb.expect("clap demands one of the verbs")
 }
 
 /// The name that this program was started by.

@@ -1,6 +1,7 @@
 //! `airlock logs`: what a server that was started in the background has written.
 
 use crate::autostart::LOG_FILE;
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, data_directory, print};
 use serde_json::json;
 use std::fs::File;
@@ -37,6 +38,15 @@ pub(crate) struct Args {
     /// Where Airlock keeps what must last [default: ~/.airlock].
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
     data_dir: Option<PathBuf>,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "logs";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Server, 4);
+
+    fn run(self) -> Exit {
+        logs(&self)
+    }
 }
 
 const HELP: &str = "\

@@ -8,6 +8,7 @@ mod config_file;
 mod install;
 
 use crate::reach::{NamedServer, Server, named_server, stored_secret};
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, autostart, data_directory, print};
 use client::HttpClient;
 use server::auth::TokenName;
@@ -25,6 +26,15 @@ pub(crate) struct Args {
     verb: Option<Verb>,
     #[command(flatten)]
     link: Link,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "mcp";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Protocols, 1);
+
+    fn run(self) -> Exit {
+        mcp(self)
+    }
 }
 
 #[derive(Debug, clap::Subcommand)]

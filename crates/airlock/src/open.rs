@@ -1,6 +1,7 @@
 //! `airlock open`: the page where questions are decided, with a link that signs a browser in.
 
 use crate::reach::Reach;
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, print};
 use client::{Error, HttpClient, Id};
 use serde_json::json;
@@ -24,6 +25,15 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     reach: Reach,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "open";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Access, 3);
+
+    fn run(self) -> Exit {
+        open(&self)
+    }
 }
 
 const HELP: &str = "\

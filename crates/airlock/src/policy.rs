@@ -4,6 +4,7 @@ mod over_http;
 mod stored;
 
 use crate::reach::Reach;
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, print, table};
 use engine::policies::{Owner, Position};
 use lifecycle::{Action, Pattern, ToolPath};
@@ -20,6 +21,15 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     reach: Reach,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "policy";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Access, 1);
+
+    fn run(self) -> Exit {
+        policy(&self)
+    }
 }
 
 #[derive(Debug, clap::Subcommand)]

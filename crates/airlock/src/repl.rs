@@ -6,6 +6,7 @@ mod local;
 mod prompt;
 mod scan;
 
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, data_directory, print};
 use anyhow::Context as _;
 use client::ServerToken;
@@ -30,6 +31,15 @@ pub(crate) struct Args {
     /// Offers the demonstration tools, in a jail of its own.
     #[arg(long)]
     demo: bool,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "repl";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Protocols, 4);
+
+    fn run(self) -> Exit {
+        repl(&self)
+    }
 }
 
 /// Where a session is.

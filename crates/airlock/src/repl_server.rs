@@ -1,5 +1,6 @@
 //! `airlock repl-server`: the server with one door, for clients that know an address and no path.
 
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, listen_address, print, serve};
 use server::Doors;
 use std::net::SocketAddr;
@@ -31,6 +32,15 @@ pub(crate) struct Args {
     no_auth: bool,
     #[command(flatten)]
     repl: serve::ReplArgs,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "repl-server";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Protocols, 5);
+
+    fn run(self) -> Exit {
+        repl_server(self)
+    }
 }
 
 /// Serves, and tells how it ended.

@@ -3,6 +3,7 @@
 use crate::attend::{Manner, attend};
 use crate::executions::{asks, ending};
 use crate::reach::Reach;
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, input, print};
 use clap::ArgGroup;
 use client::{Error, HttpClient, Id, Standing};
@@ -50,6 +51,15 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     reach: Reach,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "resume";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Programs, 4);
+
+    fn run(self) -> Exit {
+        resume(&self)
+    }
 }
 
 /// What to say.

@@ -6,6 +6,7 @@ mod rules;
 
 use crate::attend::{Manner, attend};
 use crate::reach::{NamedServer, Reach, Server, named_server, shell_word};
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, config_files, data_directory, duration, exit, input, print, size};
 use ask::Asking;
 use clap::ArgGroup;
@@ -76,6 +77,15 @@ pub(crate) struct Args {
     /// The token for that server; not used here.
     #[arg(long, value_name = "TOKEN", env = "AIRLOCK_TOKEN", hide_env_values = true)]
     token: Option<String>,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "run";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Programs, 1);
+
+    fn run(self) -> Exit {
+        run(self)
+    }
 }
 
 /// How a run ended, seen from the terminal.

@@ -1,6 +1,7 @@
 //! `airlock runner`: runs programs for an execbox host, which keeps their tools.
 
 use crate::runtime::{finish, one_thread, threads};
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, print};
 use anyhow::Context as _;
 use sandbox::{Config, Sandbox};
@@ -28,6 +29,15 @@ pub(crate) struct Args {
     /// Asks nobody for a token. On loopback only.
     #[arg(long, requires = "listen")]
     no_auth: bool,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "runner";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Protocols, 7);
+
+    fn run(self) -> Exit {
+        runner(&self)
+    }
 }
 
 /// Runs, and tells how it ended.

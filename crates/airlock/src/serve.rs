@@ -16,6 +16,7 @@ use crate::doctor::hiding::VISIBLE_FILES;
 use crate::housing::Housing;
 use crate::notify::{self, Notifier};
 use crate::repl::Announced;
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, config_files, data_directory, print, runtime, trust};
 use anyhow::Context as _;
 use build::{config, engine, open_sources};
@@ -32,6 +33,15 @@ use url::Url;
 
 /// Whoever stops a service kills it soon after: what is not done by then is in the journal anyway.
 const STOPPING_MAX: Duration = Duration::from_millis(4_500);
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "serve";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Server, 1);
+
+    fn run(self) -> Exit {
+        serve(self)
+    }
+}
 
 /// Serves, and tells how it ended.
 pub(crate) fn serve(args: Args) -> Exit {

@@ -2,6 +2,7 @@
 
 use crate::print::{self, tamed};
 use crate::profiles::{Profile, ProfileError, Profiles};
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, data_directory, input, table};
 use client::HttpClient;
 use serde_json::json;
@@ -24,6 +25,15 @@ pub(crate) struct Args {
     /// Where Airlock keeps what must last [default: ~/.airlock].
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR", global = true)]
     data_dir: Option<PathBuf>,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "server";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::CommandLine, 1);
+
+    fn run(self) -> Exit {
+        server(&self)
+    }
 }
 
 #[derive(Debug, clap::Subcommand)]

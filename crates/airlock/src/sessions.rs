@@ -1,6 +1,7 @@
 //! `airlock sessions`: the browsers that are signed in, and how to sign one out.
 
 use crate::reach::Reach;
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, print, table};
 use client::{BrowserSessionLine, Error, HttpClient};
 use lifecycle::{Timestamp, Utc};
@@ -17,6 +18,15 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     reach: Reach,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "sessions";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Access, 5);
+
+    fn run(self) -> Exit {
+        sessions(&self)
+    }
 }
 
 #[derive(Debug, clap::Subcommand)]

@@ -2,6 +2,7 @@
 
 use crate::exit::UsageError;
 use crate::reach::Reach;
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, config_files, listen_address, print, table};
 use anyhow::Context as _;
 use client::{Error, HttpClient};
@@ -30,6 +31,15 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     reach: Reach,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "settings";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Server, 7);
+
+    fn run(self) -> Exit {
+        settings(&self)
+    }
 }
 
 #[derive(Debug, clap::Subcommand)]

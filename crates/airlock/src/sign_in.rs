@@ -1,6 +1,7 @@
 //! `airlock sign-in`: a link that signs a browser in, or a code that raises one for an hour.
 
 use crate::reach::Reach;
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, print};
 use client::{Error, HttpClient};
 use serde_json::json;
@@ -23,6 +24,15 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     reach: Reach,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "sign-in";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Access, 4);
+
+    fn run(self) -> Exit {
+        sign_in(&self)
+    }
 }
 
 const HELP: &str = "\

@@ -2,6 +2,7 @@
 
 use crate::progress::cut;
 use crate::reach::Reach;
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, print, table};
 use client::{Error, HttpClient, SourceChange, SourceLine};
 use serde_json::{Value, json};
@@ -21,6 +22,15 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     reach: Reach,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "source";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Sources, 3);
+
+    fn run(self) -> Exit {
+        source(&self)
+    }
 }
 
 #[derive(Debug, clap::Subcommand)]

@@ -2,6 +2,7 @@
 
 use crate::reach::Reach;
 use crate::size::shown_bytes;
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, duration, print};
 use client::{Error, HttpClient};
 use serde_json::{Value, json};
@@ -18,6 +19,15 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     reach: Reach,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "status";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Server, 2);
+
+    fn run(self) -> Exit {
+        status(&self)
+    }
 }
 
 const HELP: &str = "\

@@ -1,6 +1,7 @@
 //! `airlock stop`: asks the server that owns the data directory to end, and waits until it has.
 
 use crate::autostart::is_supervised;
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, data_directory, duration, print};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -28,6 +29,15 @@ pub(crate) struct Args {
     /// Where Airlock keeps what must last [default: ~/.airlock].
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
     data_dir: Option<PathBuf>,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "stop";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Server, 3);
+
+    fn run(self) -> Exit {
+        stop(&self)
+    }
 }
 
 const HELP: &str = "\

@@ -2,6 +2,7 @@
 
 mod report;
 
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, config_files, data_directory, print};
 use clap::ValueHint;
 use engine::Clock;
@@ -23,6 +24,15 @@ pub(crate) struct Args {
     /// One line of JSON.
     #[arg(long, global = true)]
     json: bool,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "store";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Server, 6);
+
+    fn run(self) -> Exit {
+        store(&self)
+    }
 }
 
 #[derive(Debug, clap::Subcommand)]

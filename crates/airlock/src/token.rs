@@ -1,6 +1,7 @@
 //! `airlock token`: mints, lists and removes tokens, on the store itself or through the server that owns it.
 
 use crate::reach::Reach;
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, print, table};
 use anyhow::Context as _;
 use client::{Error, HttpClient};
@@ -21,6 +22,15 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     reach: Reach,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "token";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Access, 2);
+
+    fn run(self) -> Exit {
+        token(&self)
+    }
 }
 
 #[derive(Debug, clap::Subcommand)]

@@ -3,6 +3,7 @@
 use crate::call::{as_json, described};
 use crate::print::{self, tamed};
 use crate::reach::Reach;
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, table};
 use client::{Error, HttpClient, Standing};
 use serde_json::{Value, json};
@@ -20,6 +21,15 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     reach: Reach,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "tools";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Programs, 3);
+
+    fn run(self) -> Exit {
+        tools(&self)
+    }
 }
 
 #[derive(Debug, clap::Subcommand)]

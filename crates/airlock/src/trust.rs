@@ -1,5 +1,6 @@
 //! `airlock trust`: a project's configuration file counts in the version that a person trusted.
 
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, config_files, data_directory, print};
 use engine::Clock;
 use serde_json::json;
@@ -25,6 +26,15 @@ pub(crate) struct Args {
     /// Where Airlock keeps what must last [default: ~/.airlock].
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
     data_dir: Option<PathBuf>,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "trust";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Sources, 2);
+
+    fn run(self) -> Exit {
+        trust(&self)
+    }
 }
 
 const HELP: &str = "\

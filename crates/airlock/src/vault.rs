@@ -1,6 +1,7 @@
 //! `airlock vault`: where secrets are kept, in the data directory itself or through the server that owns it.
 
 use crate::reach::Reach;
+use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, config_files, input, print};
 use anyhow::Context as _;
 use client::{Error, HttpClient};
@@ -34,6 +35,15 @@ pub(crate) struct Args {
     vault_key: Option<PathBuf>,
     #[command(flatten)]
     reach: Reach,
+}
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "vault";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Sources, 5);
+
+    fn run(self) -> Exit {
+        vault(&self)
+    }
 }
 
 #[derive(Debug, clap::Subcommand)]

@@ -99,7 +99,7 @@ async fn a_client_of_many_processes_leaves_nothing_behind() {
     let server = Served::start(&[]);
     let client = exec_server_fixture::connected(&server).await;
     let mut events = client.events();
-    // As many guardians as ever do wait for another program afterwards.
+    // As many subreapers as ever do wait for another program afterwards.
     for n in 0..processes::SPARES_MAX {
         let mut params = exec_params(&format!("w{n}"), &["cat"], "/tmp");
         params.pipe_stdin = true;

@@ -55,7 +55,7 @@ fn a_real_mcp_server_is_searched_described_called_and_comes_back_after_a_crash()
     assert_eq!(error["code"], "invalid_tool_arguments", "{wrong}");
     assert!(error["message"].as_str().unwrap().contains("do not fit"), "{wrong}");
 
-    // Both the minder and the server say the mark; whichever dies, the next call starts both anew.
+    // Both the reaper and the server say the mark; whichever dies, the next call starts both anew.
     processes(&mark).into_iter().for_each(kill);
     wait_for(|| processes(&mark).is_empty().then_some(()));
     let again = wait_for(|| {

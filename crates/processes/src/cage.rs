@@ -1,4 +1,4 @@
-//! What a program may touch, and how much it may use: the words. How it is enforced is the warden's business.
+//! What a program may touch, and how much it may use: the words. How it is enforced is the fork server's business.
 
 use std::path::{Path, PathBuf};
 

@@ -15,7 +15,7 @@ pub enum SpawnError {
     /// A wall of its cage could not be raised on this machine.
     #[error("this machine cannot enforce the sandbox: it does not allow {}", .0.name())]
     Uncaged(Wall),
-    /// Our side broke: no descriptors left, or the warden is gone and does not come back.
+    /// Our side broke: no descriptors left, or the fork server is gone and does not come back.
     #[error("prepare a process: {0}")]
     Ours(#[source] io::Error),
     /// Everything is being shut down.

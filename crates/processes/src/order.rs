@@ -1,4 +1,4 @@
-//! What the server and a guardian say to each other. Both are this same binary, so the form is as plain as
+//! What the server and a subreaper say to each other. Both are this same binary, so the form is as plain as
 //! can be; the program's texts are bounded by what the system takes.
 
 use crate::cage::{Access, Cage, CageLimits, Excess, Network, Rule, Wall};
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// The system takes no more arguments and environment than this by far; more is nonsense.
 const ORDER_BYTES_MAX: usize = 64 << 20;
 
-/// What a guardian starts. Its descriptors come another way.
+/// What a subreaper starts. Its descriptors come another way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Order {
     pub(crate) has_terminal: bool,
@@ -207,7 +207,7 @@ impl Signal {
     }
 }
 
-/// What the server wishes of a guardian that has started its program.
+/// What the server wishes of a subreaper that has started its program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
     /// Signal the program and its group, while it lives.
@@ -231,7 +231,7 @@ impl Wish {
     }
 }
 
-/// What a guardian reports.
+/// What a subreaper reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Report {
     /// The program runs.

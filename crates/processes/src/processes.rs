@@ -1,7 +1,6 @@
 //! All processes of one server: where they are started, and where they end.
 
 use crate::error::SpawnError;
-use crate::guardians::Guardians;
 use crate::order::{Order, REPORT_BYTES, Report};
 use crate::output::Output;
 use crate::process::{Hold, Process};
@@ -10,6 +9,7 @@ use crate::pump::Pump;
 use crate::spawn;
 use crate::spec::{Spec, Streams};
 use crate::streams::open_streams;
+use crate::subreaper_pool::SubreaperPool;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use tokio_util::task::TaskTracker;
 /// What a house of processes is made of.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Config {
-    /// Whose hidden verb is the warden.
+    /// Whose hidden verb is the fork server.
     pub program: Program,
     /// What processes must not use.
     pub protected: ProtectedPaths,
@@ -37,7 +37,7 @@ pub enum Program {
     At(PathBuf),
 }
 
-/// Starts processes. Cheap to clone; all clones share one warden.
+/// Starts processes. Cheap to clone; all clones share one fork server.
 #[derive(Debug, Clone)]
 pub struct Processes {
     shared: Arc<Shared>,
@@ -45,18 +45,20 @@ pub struct Processes {
 
 #[derive(Debug)]
 struct Shared {
-    guardians: Arc<Guardians>,
+    subreapers: Arc<SubreaperPool>,
     tasks: TaskTracker,
     stopping: CancellationToken,
 }
 
 impl Processes {
-    /// Starts the warden.
+    /// Starts the fork server.
     pub fn start(config: &Config) -> io::Result<Self> {
-        let guardians =
-            Arc::new(Guardians::start(spawn::open(&config.program)?, config.protected.clone())?);
+        let subreapers = Arc::new(SubreaperPool::start(
+            spawn::open(&config.program)?,
+            config.protected.clone(),
+        )?);
         let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
-        Ok(Self { shared: Arc::new(Shared { guardians, tasks, stopping }) })
+        Ok(Self { shared: Arc::new(Shared { subreapers, tasks, stopping }) })
     }
 
     /// Starts a program. Dropping what is returned kills it and all that it has started.
@@ -74,8 +76,8 @@ impl Processes {
             env: spec.environment(),
             cage: spec.cage.clone(),
         };
-        let guardians = &self.shared.guardians;
-        let given = guardians.give(&order.to_bytes(), &streams).await;
+        let subreapers = &self.shared.subreapers;
+        let given = subreapers.give(&order.to_bytes(), &streams).await;
         let mut link = given.map_err(SpawnError::Ours)?;
         // A stream ends when nobody holds the other end, and we would.
         drop(streams);
@@ -86,19 +88,19 @@ impl Processes {
                 let terminal = ends.terminal.clone();
                 let has_input = ends.input.is_some();
                 let (pump, wishes) =
-                    Pump::new(link, Arc::clone(guardians), ends, Arc::clone(&output));
+                    Pump::new(link, Arc::clone(subreapers), ends, Arc::clone(&output));
                 let hold = Hold { wishes, wanted: stopping.clone().drop_guard() };
                 self.shared.tasks.spawn(pump.run(stopping));
-                let guardians = Arc::clone(guardians);
-                self.shared.tasks.spawn(async move { guardians.prepare().await });
+                let subreapers = Arc::clone(subreapers);
+                self.shared.tasks.spawn(async move { subreapers.prepare().await });
                 Ok(Process::new(pid, output, hold, terminal, has_input))
             }
             Report::Failed { errno } => {
-                guardians.keep(link);
+                subreapers.keep(link);
                 Err(SpawnError::System(io::Error::from_raw_os_error(errno)))
             }
             Report::Uncaged { wall } => {
-                guardians.keep(link);
+                subreapers.keep(link);
                 Err(SpawnError::Uncaged(wall))
             }
             Report::Exited { .. } | Report::Exceeded { .. } | Report::Empty => {
@@ -109,13 +111,13 @@ impl Processes {
 
     /// Whether programs without a cage are kept away from protected paths as well, where the system allows it.
     pub fn protects_every_program(&self) -> bool {
-        let protected = self.shared.guardians.protected();
+        let protected = self.shared.subreapers.protected();
         protected.scope == ProtectionScope::EveryProgram && !protected.is_empty()
     }
 
-    /// Where the program is that wardens run: this one, usually.
+    /// Where the program is that fork servers run: this one, usually.
     pub fn program(&self) -> io::Result<PathBuf> {
-        self.shared.guardians.program()
+        self.shared.subreapers.program()
     }
 
     /// Ends all processes and returns when they are gone. No more are started.
@@ -123,11 +125,11 @@ impl Processes {
         self.shared.stopping.cancel();
         self.shared.tasks.close();
         self.shared.tasks.wait().await;
-        self.shared.guardians.end().await;
+        self.shared.subreapers.end().await;
     }
 }
 
-/// How it went with what a guardian was told to start.
+/// How it went with what a subreaper was told to start.
 async fn heard(link: &mut UnixStream) -> io::Result<Report> {
     let mut bytes = [0; REPORT_BYTES];
     link.read_exact(&mut bytes).await?;

@@ -34,7 +34,7 @@ impl ProtectedPaths {
         self.hidden.is_empty() && self.read_only.is_empty()
     }
 
-    /// The arguments that tell a warden.
+    /// The arguments that tell a fork server.
     pub(crate) fn to_args(&self) -> Vec<OsString> {
         let scope = match self.scope {
             ProtectionScope::EveryProgram => EVERY,
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_warden_reads_what_it_is_given() {
+    fn a_fork_server_reads_what_it_is_given() {
         for scope in [ProtectionScope::EveryProgram, ProtectionScope::CagedPrograms] {
             let given = protected(scope);
             assert_eq!(ProtectedPaths::from_args(given.to_args().into_iter()), given);

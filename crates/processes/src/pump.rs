@@ -1,11 +1,11 @@
 //! The one task of a process: moves what it says into its output, what it is told into its input, and keeps
 //! the order: output, then the exit, then what background children still say, then the end.
 
-use crate::guardians::{Guardians, Link};
 use crate::order::{REPORT_BYTES, Report, Wish};
 use crate::output::{Output, RETAINED_BYTES_MAX};
 use crate::process::{End, WISHES_MAX, Wanted};
 use crate::streams::{Ends, Heard, Sink, Source};
+use crate::subreaper_pool::{SubreaperLink, SubreaperPool};
 use bytes::{Buf as _, Bytes};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// The code of a program whose end nobody saw: its guardian was killed, and it with it.
+/// The code of a program whose end nobody saw: its subreaper was killed, and it with it.
 const KILLED: i32 = 137;
 
 /// A terminal's last words come through a queue of the kernel's and may be a moment late. It closes by
@@ -32,9 +32,9 @@ const TWICE_CTRL_D: &[u8] = &[4, 4];
 const NO_LINE: &[u8] = b"\n\r\x04\x03\x15\x1a\x1c";
 
 pub(crate) struct Pump {
-    /// The way to the guardian, as long as somebody of the process's family lives.
-    link: Option<Link>,
-    guardians: Arc<Guardians>,
+    /// The way to the subreaper, as long as somebody of the process's family lives.
+    link: Option<SubreaperLink>,
+    subreapers: Arc<SubreaperPool>,
     report: [u8; REPORT_BYTES],
     n_report: usize,
     wishes: mpsc::Receiver<Wanted>,
@@ -76,8 +76,8 @@ enum Phase {
 
 impl Pump {
     pub(crate) fn new(
-        link: Link,
-        guardians: Arc<Guardians>,
+        link: SubreaperLink,
+        subreapers: Arc<SubreaperPool>,
         ends: Ends,
         output: Arc<Output>,
     ) -> (Self, mpsc::Sender<Wanted>) {
@@ -85,7 +85,7 @@ impl Pump {
         let listen = |source| Listener { source, is_open: true, is_drained: false };
         let pump = Self {
             link: Some(link),
-            guardians,
+            subreapers,
             report: [0; REPORT_BYTES],
             n_report: 0,
             wishes,
@@ -168,7 +168,7 @@ impl Pump {
 
     fn wish(&self, wish: Wish) {
         if let Some(link) = &self.link {
-            // A few bytes always fit, and a guardian that is gone has nothing left to do.
+            // A few bytes always fit, and a subreaper that is gone has nothing left to do.
             let _ = link.stream.try_write(&[wish.to_byte()]);
         }
     }
@@ -183,16 +183,16 @@ impl Pump {
             Some(Report::Exceeded { excess }) => self.output.exceeded(excess),
             Some(Report::Started { .. } | Report::Failed { .. } | Report::Uncaged { .. }) => {}
             Some(Report::Empty) | None => {
-                // A guardian that has nobody left can have others; one that was killed cannot.
+                // A subreaper that has nobody left can have others; one that was killed cannot.
                 if let (Some(link), Some(_)) = (self.link.take(), report) {
-                    self.guardians.keep(link);
+                    self.subreapers.keep(link);
                 }
                 self.wishes.close();
                 // What they said last may not be heard yet.
                 for listener in &mut self.sources {
                     listener.is_drained = !listener.is_open;
                 }
-                // The guardian itself was killed.
+                // The subreaper itself was killed.
                 if self.phase == Phase::Running {
                     self.ended(KILLED);
                 }
@@ -319,9 +319,9 @@ async fn at(time: Option<Instant>) {
     }
 }
 
-/// The next report; none when the guardian is gone. Dropping the future loses nothing.
+/// The next report; none when the subreaper is gone. Dropping the future loses nothing.
 async fn next_report(
-    link: &mut Option<Link>,
+    link: &mut Option<SubreaperLink>,
     report: &mut [u8; REPORT_BYTES],
     n_report: &mut usize,
 ) -> Option<Report> {

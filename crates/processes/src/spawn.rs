@@ -1,9 +1,9 @@
-//! Starts wardens. The only place in this room where a program is executed by the server.
+//! Starts fork servers. The only place in this room where a program is executed by the server.
 
-use crate::guardian_link;
+use crate::helper::FORK_SERVER;
 use crate::processes::Program;
 use crate::protected::ProtectedPaths;
-use crate::warden::VERB;
+use crate::subreaper_link;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -11,9 +11,9 @@ use std::process::Stdio;
 use tokio::io::unix::AsyncFd;
 use tokio::process::Child;
 
-/// A warden that takes descriptors.
+/// A fork server that takes descriptors.
 #[derive(Debug)]
-pub(crate) struct Warden {
+pub(crate) struct ForkServerLink {
     pub(crate) control: AsyncFd<OwnedFd>,
     /// Reaped by the runtime when it is gone.
     pub(crate) child: Child,
@@ -27,14 +27,17 @@ pub(crate) fn open(program: &Program) -> io::Result<File> {
     }
 }
 
-/// Starts a warden.
+/// Starts a fork server.
 #[expect(clippy::disallowed_methods, reason = "this is the place that the rule names")]
-pub(crate) fn warden(program: &File, protected: &ProtectedPaths) -> io::Result<Warden> {
-    let (ours, theirs) = guardian_link::pair()?;
+pub(crate) fn fork_server(
+    program: &File,
+    protected: &ProtectedPaths,
+) -> io::Result<ForkServerLink> {
+    let (ours, theirs) = subreaper_link::pair()?;
     // The socket comes as standard input: no code of ours has to run between fork and exec.
     let child = tokio::process::Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()))
-        .arg0("airlock-warden")
-        .arg(VERB)
+        .arg0(FORK_SERVER.title)
+        .arg(FORK_SERVER.verb)
         .args(protected.to_args())
         .env_clear()
         .current_dir("/")
@@ -44,5 +47,5 @@ pub(crate) fn warden(program: &File, protected: &ProtectedPaths) -> io::Result<W
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
-    Ok(Warden { control: guardian_link::watched(ours)?, child })
+    Ok(ForkServerLink { control: subreaper_link::watched(ours)?, child })
 }

@@ -83,19 +83,19 @@ async fn whoever_asks_politely_gives_time_and_no_more() {
 }
 
 #[tokio::test]
-async fn a_guardian_that_is_killed_takes_its_family_along() {
+async fn a_subreaper_that_is_killed_takes_its_family_along() {
     let house = start();
     let process =
         house.spawn(&shell(PIPES, &format!("{FAMILY} echo guard=$PPID; wait"))).await.unwrap();
     let mut heard = Heard::new(&process);
-    let guardian = heard.number("guard").await;
+    let subreaper = heard.number("guard").await;
     let pids = family(&mut heard).await;
-    kill(guardian);
+    kill(subreaper);
     assert_eq!(heard.end().await.0, 137);
     for pid in pids {
         gone(pid).await;
     }
-    // The next process has a guardian of its own.
+    // The next process has a subreaper of its own.
     let (text, _) = suite::told(&house, &spec(PIPES, &["echo", "fine"])).await;
     assert_eq!(text, "fine\n");
     house.shutdown().await;
@@ -124,17 +124,17 @@ time.sleep(1000)";
 
 #[tokio::test]
 async fn those_who_multiply_are_overtaken_whoever_ends_them() {
-    for way in ["asked", "guardian killed", "house closed"] {
+    for way in ["asked", "subreaper killed", "house closed"] {
         let house = start();
         let folder = tempfile::tempdir().unwrap();
         let count = folder.path().join("count");
         let argv = ["python3", "-c", CHAINS, count.to_str().unwrap()];
         let process = house.spawn(&spec(PIPES, &argv)).await.unwrap();
         let mut heard = Heard::new(&process);
-        let guardian = heard.number("guard").await;
+        let subreaper = heard.number("guard").await;
         match way {
             "asked" => process.end(End::Kill),
-            "guardian killed" => kill(guardian),
+            "subreaper killed" => kill(subreaper),
             _ => house.shutdown().await,
         }
         // All of them hold the streams, which close after the last.
@@ -175,7 +175,7 @@ async fn those_who_multiply_are_overtaken_when_the_server_is_killed() {
     heard.number("ready").await;
     kill(process.pid());
     heard.end().await;
-    // Its warden and guardians fall to ours, and go when they have nobody any more.
+    // Its fork server and subreapers fall to ours, and go when they have nobody any more.
     process.gone().await;
     let n_forks = std::fs::metadata(&count).unwrap().len();
     assert!(n_forks < 2_000, "{n_forks}");
@@ -199,11 +199,11 @@ ctypes.CDLL(None).pthread_exit(None)";
 }
 
 #[tokio::test]
-async fn a_guardian_that_is_killed_while_it_waits_is_not_missed() {
+async fn a_subreaper_that_is_killed_while_it_waits_is_not_missed() {
     let house = start();
     let process = house.spawn(&shell(PIPED, "echo guard=$PPID; read x")).await.unwrap();
-    let guardian = Heard::new(&process).number("guard").await;
-    let waits = waiting(parent(guardian), guardian).await;
+    let subreaper = Heard::new(&process).number("guard").await;
+    let waits = waiting(parent(subreaper), subreaper).await;
     kill(waits);
     gone(waits).await;
     let (text, _) = suite::told(&house, &spec(PIPES, &["echo", "fine"])).await;
@@ -212,24 +212,24 @@ async fn a_guardian_that_is_killed_while_it_waits_is_not_missed() {
 }
 
 #[tokio::test]
-async fn a_guardian_whose_family_is_gone_has_the_next_one() {
+async fn a_subreaper_whose_family_is_gone_has_the_next_one() {
     let house = start();
     fill(&house).await;
-    let mut guardians = std::collections::HashSet::new();
+    let mut subreapers = std::collections::HashSet::new();
     for _ in 0..3 * processes::SPARES_MAX {
         let process = house.spawn(&shell(PIPES, "echo guard=$PPID; sleep 1000 &")).await.unwrap();
         let mut heard = Heard::new(&process);
-        guardians.insert(heard.number("guard").await);
+        subreapers.insert(heard.number("guard").await);
         process.end(End::Kill);
         heard.end().await;
         // It was asked once more when nobody was left.
         process.end(End::Kill);
         process.gone().await;
     }
-    assert!(guardians.len() <= processes::SPARES_MAX, "{guardians:?}");
+    assert!(subreapers.len() <= processes::SPARES_MAX, "{subreapers:?}");
     house.shutdown().await;
-    for guardian in guardians {
-        gone(guardian).await;
+    for subreaper in subreapers {
+        gone(subreaper).await;
     }
 }
 
@@ -248,10 +248,10 @@ async fn a_program_is_looked_for_where_its_own_environment_says() {
     house.shutdown().await;
 }
 
-/// The child of a warden that is not `other`, when there is one.
-async fn waiting(warden: i32, other: i32) -> i32 {
+/// The child of a fork server that is not `other`, when there is one.
+async fn waiting(fork_server: i32, other: i32) -> i32 {
     loop {
-        let path = format!("/proc/{warden}/task/{warden}/children");
+        let path = format!("/proc/{fork_server}/task/{fork_server}/children");
         let listed = std::fs::read_to_string(path).unwrap();
         let mut pids = listed.split_whitespace().map(|pid| pid.parse().unwrap());
         if let Some(pid) = pids.find(|pid| *pid != other) {
@@ -262,15 +262,15 @@ async fn waiting(warden: i32, other: i32) -> i32 {
 }
 
 #[tokio::test]
-async fn a_warden_that_is_killed_is_replaced_and_nobody_else_notices() {
+async fn a_fork_server_that_is_killed_is_replaced_and_nobody_else_notices() {
     let house = start();
     let process = house.spawn(&shell(PIPED, "echo guard=$PPID; read x")).await.unwrap();
     let running = house.spawn(&spec(TERMINAL, &["cat"])).await.unwrap();
     let mut heard = Heard::new(&process);
-    let guardian = heard.number("guard").await;
-    let warden = parent(guardian);
-    kill(warden);
-    lost(guardian, warden).await;
+    let subreaper = heard.number("guard").await;
+    let fork_server = parent(subreaper);
+    kill(fork_server);
+    lost(subreaper, fork_server).await;
     let (text, _) = suite::told(&house, &spec(PIPES, &["echo", "fine"])).await;
     assert_eq!(text, "fine\n");
     running.close_input().unwrap();

@@ -45,7 +45,7 @@ for _ in range(10):
             Excess::Processes,
         ),
     ] {
-        // What a guardian's last family used is not counted against the next.
+        // What a subreaper's last family used is not counted against the next.
         let process = house.spawn(&caged(&limited(limits), "true")).await.unwrap();
         assert_eq!(Heard::new(&process).end().await.0, 0);
         let process = house.spawn(&caged(&limited(limits), script)).await.unwrap();

@@ -275,7 +275,7 @@ async fn jobs_can_be_stopped_and_continued_in_every_kind_of_child() {
 }
 
 #[tokio::test]
-async fn a_family_in_a_cage_ends_with_its_program_its_guardian_and_its_server() {
+async fn a_family_in_a_cage_ends_with_its_program_its_subreaper_and_its_server() {
     let house = start();
     let folder = tempfile::tempdir().unwrap();
     let daemon = "setsid sh -c 'exec sleep 1000' </dev/null >/dev/null 2>&1 & echo ready";
@@ -296,11 +296,11 @@ async fn a_family_in_a_cage_ends_with_its_program_its_guardian_and_its_server() 
     let (process, mut heard) = spawn("(sleep 0.1 &); echo ready; exit 6", PIPES).await;
     assert_eq!(heard.end().await.0, 6);
     process.gone().await;
-    // A guardian that is killed takes all along.
+    // A subreaper that is killed takes all along.
     let (process, _) = spawn(&format!("{daemon}; sleep 1000"), PIPES).await;
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.pid())).unwrap();
-    let guardian = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(1).unwrap().to_owned();
-    assert!(run("kill", &["-9", &guardian]));
+    let subreaper = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(1).unwrap().to_owned();
+    assert!(run("kill", &["-9", &subreaper]));
     gone(process.pid()).await;
     process.gone().await;
     // So does the end of everything.

@@ -1,7 +1,6 @@
-//! Programs of others that we start: MCP servers and commands. Each has a minder, so that none outlives us.
+//! MCP servers and commands that this crate starts. Each runs below a reaper, so that it ends when the server does.
 
-use crate::minder;
-use rustix::process::{Pid, Signal, kill_process_group};
+use processes::reaper;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
@@ -12,14 +11,14 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 const PASSED_ON: [&str; 9] =
     ["PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "SHELL", "XDG_RUNTIME_DIR"];
 
-/// Who looks after the programs that we start.
+/// Whether the programs that we start run below a reaper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Minding {
-    /// A process of this binary, whose `main` calls [`minder::enter_if_asked`] first. Ends a program and all
-    /// that it started when we are killed.
+    /// Below a process of this binary, whose `main` calls [`processes::enter_if_asked`] first. It ends a program and
+    /// everything that the program started when the server is killed.
     #[default]
     ThisBinary,
-    /// Nobody: a program that we are killed beside goes on until it notices.
+    /// Without one: when the server is killed, the program continues until it notices.
     Nobody,
 }
 
@@ -38,7 +37,8 @@ pub struct Program {
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
-    group: Option<Pid>,
+    /// The process group, by the number of its leader.
+    group: Option<u32>,
 }
 
 /// The ends of its pipes.
@@ -51,16 +51,12 @@ pub(crate) struct Pipes {
 #[expect(clippy::disallowed_methods, reason = "the one place of this room that starts programs")]
 pub(crate) fn start(minding: Minding, program: &Program) -> io::Result<(Running, Pipes)> {
     let name = program.argv.first().ok_or(io::ErrorKind::InvalidInput)?;
-    // A minder would start all the same, and could say so only by its exit code.
+    // The reaper itself would start, and could report this only by its exit code.
     if is_missing(name, program) {
         return Err(io::ErrorKind::NotFound.into());
     }
     let mut command = match minding {
-        Minding::ThisBinary => {
-            let mut command = tokio::process::Command::new("/proc/self/exe");
-            command.arg0("airlock-minder").arg(minder::VERB).args(&program.argv);
-            command
-        }
+        Minding::ThisBinary => reaper::command(&program.argv),
         Minding::Nobody => {
             let mut command = tokio::process::Command::new(name);
             command.args(&program.argv[1..]);
@@ -76,7 +72,7 @@ pub(crate) fn start(minding: Minding, program: &Program) -> io::Result<(Running,
     command.process_group(0).kill_on_drop(true);
     let piped = || Stdio::piped();
     let mut child = command.stdin(piped()).stdout(piped()).stderr(piped()).spawn()?;
-    let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+    let group = child.id();
     let taken = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let running = Running { child, group };
     match taken {
@@ -110,7 +106,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         // Not reaped yet, so the number is still its own.
         if let (Ok(None), Some(group)) = (self.child.try_wait(), self.group) {
-            let _ = kill_process_group(group, Signal::KILL);
+            reaper::kill_group(group);
         }
     }
 }

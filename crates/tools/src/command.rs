@@ -4,11 +4,11 @@
 use crate::child::{self, Minding, Pipes, Program};
 use crate::envelope::{Trouble, done};
 use crate::http::file;
-use crate::minder::start_error;
 use crate::{Credential, Integration, Place, Request, SharedSchema, ToolSpec};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use lifecycle::{Failure, Json};
+use processes::reaper::start_error;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

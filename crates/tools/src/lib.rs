@@ -15,7 +15,6 @@ pub mod graphql;
 pub mod http;
 mod integration;
 pub mod mcp;
-pub mod minder;
 pub mod openapi;
 mod proof;
 mod schema;

@@ -14,7 +14,7 @@ pub use manual::ManualClock;
 pub(crate) use timeline::Timeline;
 
 use lifecycle::Timestamp;
-use rustix::time::{ClockId, clock_gettime};
+use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -128,9 +128,10 @@ fn system_wall() -> Timestamp {
 }
 
 fn system_boottime_ms() -> u64 {
-    let time = clock_gettime(ClockId::Boottime);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    let ms = u64::try_from(time.tv_nsec / 1_000_000).unwrap_or(0);
+    let time =
+        clock_gettime(ClockId::CLOCK_BOOTTIME).expect("every Linux that we support has this clock");
+    let seconds = u64::try_from(time.tv_sec()).unwrap_or(0);
+    let ms = u64::try_from(time.tv_nsec() / 1_000_000).unwrap_or(0);
     seconds.saturating_mul(1_000).saturating_add(ms)
 }
 

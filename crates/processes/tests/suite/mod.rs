@@ -20,11 +20,11 @@ pub(crate) fn start() -> Processes {
 }
 
 pub(crate) fn start_with(protected: ProtectedPaths) -> Processes {
-    let program = Program::At(env!("CARGO_BIN_EXE_warden-for-tests").into());
+    let program = Program::At(env!("CARGO_BIN_EXE_fork-server-for-tests").into());
     Processes::start(&Config { program, protected }).unwrap()
 }
 
-/// Leaves as many guardians waiting as ever do.
+/// Leaves as many subreapers waiting as ever do.
 pub(crate) async fn fill(house: &Processes) {
     let mut all = vec![];
     for _ in 0..processes::SPARES_MAX {

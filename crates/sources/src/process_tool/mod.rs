@@ -9,13 +9,13 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use heard::Heard;
 use lifecycle::{Failure, FailureCode, Json, ToolPath};
+use processes::reaper::start_error;
 use processes::{Cage, End, Event, Excess, Input, Process, Processes, SpawnError, Spec, Streams};
 use said::Command;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tools::minder::start_error;
 use tools::{Request, Source, Tool};
 
 /// What every command finds in its environment; the configuration and the call may say otherwise.

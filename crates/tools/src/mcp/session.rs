@@ -7,8 +7,8 @@ use super::refusal::{self, sent_in_vain, too_narrow, unknown_caller, unmade, wan
 use super::{McpEndpoint, McpLimits, progress};
 use crate::child::{self, Running};
 use crate::envelope::Trouble;
-use crate::minder::start_error;
 use crate::{Credential, Minding, Place, Program, Request};
+use processes::reaper::start_error;
 use rmcp::ServiceExt as _;
 use rmcp::model::{CallToolRequestParams, CallToolResult, PaginatedRequestParams, Tool};
 use rmcp::service::{RoleClient, RunningService, ServiceError};

@@ -5,6 +5,7 @@
 //! does the requests of a connection one after the other: like a command, it cannot see the server's own files.
 
 use super::files;
+use processes::helper::FILE_WORKER;
 use processes::{
     Access, Cage, Changes, End, Event, Input, Network, Process, Processes, Rule, Seq, Spec, Stream,
     Streams,
@@ -16,9 +17,6 @@ use std::ffi::OsStr;
 use std::io::{self, BufRead as _, Read as _, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
-
-/// The hidden verb that makes this binary do one request.
-const VERB: &str = "__files";
 
 /// Its argument for a process that does more than one.
 const SERVE: &str = "serve";
@@ -34,7 +32,7 @@ const ANSWER_BYTES_MAX: usize = files::FILE_BYTES_MAX as usize / 3 * 4 + (1 << 2
 
 /// Does one request about files, if this process was started to do that. Call it first in `main`.
 pub fn enter_if_asked() -> Option<ExitCode> {
-    if std::env::args_os().nth(1).as_deref() != Some(OsStr::new(VERB)) {
+    if !FILE_WORKER.is_this_process() {
         return None;
     }
     let is_serving = std::env::args_os().nth(2).as_deref() == Some(OsStr::new(SERVE));
@@ -116,13 +114,13 @@ fn spec(processes: &Processes, mut cage: Cage) -> Spec {
     if let Ok(path) = processes.program() {
         cage.rules.push(Rule { path, access: Access::Read });
     }
-    Spec { cage: Some(cage), ..own_program(&[VERB]) }
+    Spec { cage: Some(cage), ..own_program(&[FILE_WORKER.verb]) }
 }
 
 fn own_program(words: &[&str]) -> Spec {
     Spec {
         argv: ["/proc/self/exe"].iter().chain(words).map(Into::into).collect(),
-        arg0: Some("airlock-files".into()),
+        arg0: Some(FILE_WORKER.title.into()),
         cwd: "/".into(),
         env: vec![],
         streams: Streams::Pipes(Input::Pipe),
@@ -166,7 +164,7 @@ impl FileWorker {
 
 impl RunningWorker {
     async fn start(processes: &Processes) -> Result<Self, processes::SpawnError> {
-        let process = processes.spawn(&own_program(&[VERB, SERVE])).await?;
+        let process = processes.spawn(&own_program(&[FILE_WORKER.verb, SERVE])).await?;
         Ok(Self { changes: process.output().changes(), process, after: 0, heard: vec![] })
     }
 

@@ -72,8 +72,8 @@ pub struct Options {
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// What processes are started from could not be started.
-    #[error("start the warden: {0}")]
-    Warden(#[source] io::Error),
+    #[error("start the fork server: {0}")]
+    ForkServer(#[source] io::Error),
     /// Standard input and output, or the signals that end us.
     #[error("use the standard streams: {0}")]
     Streams(#[from] io::Error),
@@ -106,7 +106,7 @@ pub async fn run_main_with_transport(transport: ExecServerTransport) -> Result<(
 /// The same, otherwise than usual.
 pub async fn run_with(transport: ExecServerTransport, options: Options) -> Result<(), RunError> {
     let config = Config { protected: options.protected, ..Config::default() };
-    let processes = Processes::start(&config).map_err(RunError::Warden)?;
+    let processes = Processes::start(&config).map_err(RunError::ForkServer)?;
     let Options { choice, sandbox, retention, .. } = options;
     let server = ExecServer::retaining(processes, choice, sandbox, retention);
     match transport {

@@ -1,6 +1,6 @@
 //! The first process of a cage's PID namespace. It reaps orphans and ends when nobody is left; the kernel then ends the
 //! namespace. The program is its neighbour and not its child: a first process ignores signals that it does not handle,
-//! which programs rely on, and the guardian has to learn how the program ended.
+//! which programs rely on, and the subreaper has to learn how the program ended.
 
 use super::{close_inherited, signals, wait};
 use nix::errno::Errno;
@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 use std::io::PipeReader;
 use std::os::fd::OwnedFd;
 
-/// Serves until the guardian has closed the other end of `hold`, which it does when the program has ended, and no orphan is
+/// Serves until the subreaper has closed the other end of `hold`, which it does when the program has ended, and no orphan is
 /// left. Whatever ends this process ends the namespace with all who are in it.
 pub(super) fn run(hold: PipeReader) -> i32 {
     let _ = nix::sys::prctl::set_name(c"airlock-init");

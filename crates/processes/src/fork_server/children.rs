@@ -52,7 +52,7 @@ mod tests {
             (children().any(|child| child.as_raw() == pid), searched(std::process::id()));
         child.kill().unwrap();
         child.wait().unwrap();
-        // The list is that of one thread: the main one, which is the only one a warden has.
+        // The list is that of one thread: the main one, which is the only one a fork server has.
         let _ = listed;
         assert!(searched.contains(&pid));
     }

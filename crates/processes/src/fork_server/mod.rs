@@ -1,7 +1,7 @@
-//! The inside of the warden: a small process with one thread that forks a guardian for each program.
+//! The inside of the fork server: a small process with one thread that forks a subreaper for each program.
 //!
-//! It knows nothing of programs. It gets guardians' sockets over its standard input, forks, and reaps. Should a
-//! guardian be killed, what it had falls to the warden, which kills it.
+//! It knows nothing of programs. It gets subreapers' sockets over its standard input, forks, and reaps. Should a
+//! subreaper be killed, what it had falls to the fork server, which kills it.
 #![expect(unsafe_code, reason = "fork and the controlling terminal have no safe interface")]
 
 mod cage;
@@ -10,17 +10,18 @@ mod capabilities;
 mod children;
 mod covers;
 mod family;
-mod guardian;
 mod init;
 mod program;
 mod signals;
 mod stat;
+mod subreaper;
 mod usage;
 mod users;
 mod vfork;
 
-use crate::guardian_link::{Received, receive};
+use crate::helper::end_process;
 use crate::protected::ProtectedPaths;
+use crate::subreaper_link::{Received, receive};
 use children::children;
 use covers::Covers;
 use family::Family;
@@ -30,45 +31,31 @@ use nix::sys::signalfd::SignalFd;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 use std::collections::HashSet;
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// The hidden verb that makes a program a warden.
-pub(crate) const VERB: &str = "__warden";
-
-/// The code of a warden that nobody steers: somebody typed the verb by hand.
+/// The code of a fork server that nobody steers: somebody typed the verb by hand.
 const NOT_STEERED: i32 = 64;
 
-/// Call first in `main`: if this process was started as our warden, it becomes it and never returns.
-pub fn enter_if_asked() {
-    if std::env::args_os().nth(1).as_deref() != Some(OsStr::new(VERB)) {
-        return;
-    }
-    let protected = ProtectedPaths::from_args(std::env::args_os().skip(2));
-    let code = match Warden::begin(protected) {
-        Ok(warden) => warden.run(),
+/// Serves until the server is gone, and returns the exit code.
+pub(crate) fn run(args: impl Iterator<Item = OsString>) -> i32 {
+    match ForkServer::begin(ProtectedPaths::from_args(args)) {
+        Ok(fork_server) => fork_server.run(),
         Err(_) => NOT_STEERED,
-    };
-    leave(code)
+    }
 }
 
-/// Ends the process.
-#[expect(clippy::exit, reason = "wardens, guardians and what they fork have no main to return to")]
-fn leave(code: i32) -> ! {
-    std::process::exit(code)
-}
-
-struct Warden {
+struct ForkServer {
     control: OwnedFd,
     children: SignalFd,
     covers: Covers,
-    guardians: HashSet<Pid>,
-    /// Whether somebody was left to us by a guardian that was killed.
+    subreapers: HashSet<Pid>,
+    /// Whether somebody was left to us by a subreaper that was killed.
     has_orphans: bool,
 }
 
-impl Warden {
+impl ForkServer {
     fn begin(protected: ProtectedPaths) -> io::Result<Self> {
         let control = io::stdin().as_fd().try_clone_to_owned()?;
         nix::unistd::dup2_stdin(std::fs::File::open("/dev/null")?)?;
@@ -78,8 +65,8 @@ impl Warden {
         let covers = Covers::enter(protected);
         nix::sys::prctl::set_child_subreaper(true)?;
         let children = signals::hear_children_only()?;
-        let guardians = HashSet::new();
-        Ok(Self { control, children, covers, guardians, has_orphans: false })
+        let subreapers = HashSet::new();
+        Ok(Self { control, children, covers, subreapers, has_orphans: false })
     }
 
     /// Serves until the server is gone.
@@ -95,30 +82,30 @@ impl Warden {
                 self.kill_orphans();
             }
             match receive(&self.control) {
-                Ok(Received::Link(link)) => self.fork_guardian(link),
+                Ok(Received::Link(link)) => self.fork_subreaper(link),
                 Ok(Received::Nothing) => {}
                 Ok(Received::Gone) | Err(_) => return self.end(),
             }
         }
     }
 
-    fn fork_guardian(&mut self, link: OwnedFd) {
+    fn fork_subreaper(&mut self, link: OwnedFd) {
         // SAFETY: this process has one thread, so the child may do anything that the parent could: no lock can
         // be held by a thread that is not there.
         match unsafe { fork() } {
             Ok(ForkResult::Parent { child }) => {
-                self.guardians.insert(child);
+                self.subreapers.insert(child);
             }
             Ok(ForkResult::Child) => {
-                // The server must see the end of the warden when the warden ends, and no program its socket.
+                // The server must see the end of the fork server when the fork server ends, and no program its socket.
                 let nothing = std::fs::File::open("/dev/null").map(OwnedFd::from);
                 match nothing {
                     Ok(nothing) => drop(std::mem::replace(&mut self.control, nothing)),
-                    Err(_) => leave(1),
+                    Err(_) => end_process(1),
                 }
-                leave(guardian::run(link, &self.children, &self.covers))
+                end_process(subreaper::run(link, &self.children, &self.covers))
             }
-            // The server sees its end of the guardian's socket close.
+            // The server sees its end of the subreaper's socket close.
             Err(_) => {}
         }
     }
@@ -129,9 +116,9 @@ impl Warden {
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
                 Ok(WaitStatus::StillAlive) => return Some(()),
                 Ok(status) => {
-                    let is_guardian = status.pid().is_some_and(|pid| self.guardians.remove(&pid));
-                    // A guardian that was killed leaves orphans to us; so does each orphan that we kill.
-                    self.has_orphans |= !is_guardian || matches!(status, WaitStatus::Signaled(..));
+                    let is_subreaper = status.pid().is_some_and(|pid| self.subreapers.remove(&pid));
+                    // A subreaper that was killed leaves orphans to us; so does each orphan that we kill.
+                    self.has_orphans |= !is_subreaper || matches!(status, WaitStatus::Signaled(..));
                 }
                 Err(Errno::EINTR) => {}
                 // There are no children.
@@ -140,7 +127,7 @@ impl Warden {
         }
     }
 
-    /// The server is gone. Each guardian sees the same and clears up after itself; none becomes a zombie.
+    /// The server is gone. Each subreaper sees the same and clears up after itself; none becomes a zombie.
     fn end(&mut self) -> i32 {
         while self.reap().is_some() {
             self.kill_orphans();
@@ -158,7 +145,7 @@ impl Warden {
     }
 
     fn orphans(&self) -> impl Iterator<Item = Pid> {
-        children().filter(|child| !self.guardians.contains(child))
+        children().filter(|child| !self.subreapers.contains(child))
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) fn start(plan: &Plan) -> Result<Pid, Errno> {
 extern "C" fn child(birth: *mut c_void) -> c_int {
     // SAFETY: `start` gave it something that outlives this call.
     let birth = unsafe { &*birth.cast::<Birth<'_>>() };
-    let errno = match birth.plan.settle(birth.plan.guardian()) {
+    let errno = match birth.plan.settle(birth.plan.subreaper()) {
         Ok(()) => birth.plan.enter(),
         Err(errno) => errno,
     };

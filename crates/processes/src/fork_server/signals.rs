@@ -1,4 +1,4 @@
-//! Signals of wardens and guardians: they wait for none but the end of children.
+//! Signals of fork servers and subreapers: they wait for none but the end of children.
 
 use nix::errno::Errno;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};

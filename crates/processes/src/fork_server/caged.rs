@@ -1,17 +1,18 @@
 //! Starts a program in a cage.
 //!
 //! ```text
-//! guardian --fork--> helper: takes the namespaces --fork--> first process of the PID namespace
+//! subreaper --fork--> helper: takes the namespaces --fork--> first process of the PID namespace
 //!     |                    |
 //!     +------ parent ------+--clone(CLONE_PARENT)--> the program
 //! ```
 //!
-//! The helper stays in the guardian's PID namespace, so that it learns the program's number there, and the program becomes
-//! a child of the guardian, which thus can signal and reap it as it does others.
+//! The helper stays in the subreaper's PID namespace, so that it learns the program's number there, and the program becomes
+//! a child of the subreaper, which thus can signal and reap it as it does others.
 
 use super::program::Plan;
-use super::{cage, init, leave};
+use super::{cage, init};
 use crate::cage::{Cage, Wall};
+use crate::helper::end_process;
 use crate::order::{REPORT_BYTES, Report};
 use nix::errno::Errno;
 use nix::sys::wait::waitpid;
@@ -49,7 +50,7 @@ pub(super) fn start(
             if let Err(report) = bring_forth(plan, cage, held, &say, bear) {
                 let _ = (&say).write_all(&report.to_bytes());
             }
-            leave(0)
+            end_process(0)
         }
         ForkResult::Parent { child } => {
             drop((say, bear, held, streams));
@@ -86,7 +87,7 @@ fn bring_forth(
     cage::take_namespaces(cage.network).map_err(no_namespaces)?;
     // SAFETY: as above. The first process of the namespace must be there before any other.
     let init = match unsafe { fork() }.map_err(failed)? {
-        ForkResult::Child => leave(init::run(held)),
+        ForkResult::Child => end_process(init::run(held)),
         ForkResult::Parent { child } => child,
     };
     drop(held);
@@ -94,7 +95,7 @@ fn bring_forth(
         ForkResult::Child => {
             drop(bear);
             let _ = (&*say).write_all(&become_caged(plan, cage).to_bytes());
-            leave(127)
+            end_process(127)
         }
         ForkResult::Parent { child } => {
             let numbers = [init, child].map(|pid| pid.as_raw().to_le_bytes());
@@ -120,7 +121,7 @@ fn clone_as_sibling() -> Result<ForkResult, Errno> {
 
 /// Becomes the program in its cage; returns only with the reason why not.
 fn become_caged(plan: &Plan, cage: &Cage) -> Report {
-    // The guardian is outside the namespace, where nobody has a number.
+    // The subreaper is outside the namespace, where nobody has a number.
     if let Err(errno) = plan.settle(Pid::from_raw(0)) {
         return failed(errno);
     }

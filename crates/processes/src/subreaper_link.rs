@@ -1,4 +1,4 @@
-//! How descriptors travel between the server, the warden and guardians.
+//! How descriptors travel between the server, the fork server and subreapers.
 #![expect(unsafe_code, reason = "descriptors that arrive are numbers until somebody owns them")]
 
 use nix::cmsg_space;
@@ -13,7 +13,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncWriteExt as _, Interest};
 use tokio::net::UnixStream;
 
-/// Both ends of a warden's control socket: packets, so that no message is ever half there.
+/// Both ends of a fork server's control socket: packets, so that no message is ever half there.
 pub(crate) fn pair() -> nix::Result<(OwnedFd, OwnedFd)> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags)
@@ -25,14 +25,14 @@ pub(crate) fn watched(control: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     Ok(unsafe { AsyncFd::register(control) }?)
 }
 
-/// Sends a warden the socket of a new guardian.
+/// Sends a fork server the socket of a new subreaper.
 pub(crate) fn send(control: &OwnedFd, link: &OwnedFd) -> nix::Result<()> {
     send_with(control, b"g", &[link]).map(drop)
 }
 
-/// What arrived at a warden.
+/// What arrived at a fork server.
 pub(crate) enum Received {
-    /// A guardian's socket.
+    /// A subreaper's socket.
     Link(OwnedFd),
     /// Nothing, or nonsense.
     Nothing,
@@ -50,7 +50,7 @@ pub(crate) fn receive(control: &OwnedFd) -> nix::Result<Received> {
     }
 }
 
-/// Gives a guardian its program's streams and its order. When that fails it has started nothing.
+/// Gives a subreaper its program's streams and its order. When that fails it has started nothing.
 pub(crate) async fn give(
     link: &mut UnixStream,
     order: &[u8],
@@ -61,7 +61,7 @@ pub(crate) async fn give(
     link.write_all(&order[n_sent..]).await
 }
 
-/// The streams of a guardian's next program, which come with the first byte of its order. Waits for them.
+/// The streams of a subreaper's next program, which come with the first byte of its order. Waits for them.
 pub(crate) fn take_streams(link: &impl AsFd) -> io::Result<(u8, [OwnedFd; 3])> {
     let mut first = [0];
     loop {

@@ -1,4 +1,4 @@
-//! Covers protected paths in the mount namespace that all programs of a warden share: an empty directory that cannot be
+//! Covers protected paths in the mount namespace that all programs of a fork server share: an empty directory that cannot be
 //! written lies over a directory, the null device over a file. Each program inherits them at no cost.
 //!
 //! A program cannot remove a cover. It has no capability over the namespace that the covers belong to, and in a namespace
@@ -18,7 +18,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-/// What a warden does about protected paths.
+/// What a fork server does about protected paths.
 pub(super) struct Covers {
     protected: ProtectedPaths,
     /// Whether this process is in a mount namespace of its own, in which every program starts.
@@ -77,7 +77,7 @@ impl Covers {
 fn succeeds(attempt: impl FnOnce() -> io::Result<()>) -> bool {
     // SAFETY: this process has one thread.
     match unsafe { fork() } {
-        Ok(ForkResult::Child) => super::leave(i32::from(attempt().is_err())),
+        Ok(ForkResult::Child) => crate::helper::end_process(i32::from(attempt().is_err())),
         Ok(ForkResult::Parent { child }) => {
             matches!(waitpid(child, None), Ok(WaitStatus::Exited(_, 0)))
         }

@@ -15,7 +15,7 @@ const ABI_MIN: ABI = ABI::V6;
 /// The last capability that any kernel we know has, and some room.
 const CAPABILITY_MAX: libc::c_ulong = 63;
 
-/// Limits that the kernel knows for each process. The guardian looks after the sums.
+/// Limits that the kernel knows for each process. The subreaper looks after the sums.
 pub(super) fn limit(limits: &CageLimits) -> io::Result<()> {
     let most = [
         (libc::RLIMIT_CORE, Some(0)),

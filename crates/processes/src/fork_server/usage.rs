@@ -1,4 +1,4 @@
-//! What a family of processes uses, for guardians of those that have limits.
+//! What a family of processes uses, for subreapers of those that have limits.
 
 use super::children::children_of;
 use super::stat::Stat;

@@ -1,4 +1,4 @@
-//! A guardian: the parent of one program at a time and the adopter of all its orphans.
+//! A subreaper: the parent of one program at a time and the adopter of all its orphans.
 
 use super::caged::{self, CageInit, CagedProgram, failed};
 use super::children::children;
@@ -7,8 +7,8 @@ use super::family::Family;
 use super::program::Plan;
 use super::usage::Meter;
 use super::{hear_an_end, vfork, wait};
-use crate::guardian_link::take_streams;
 use crate::order::{Order, Report, Wish};
+use crate::subreaper_link::take_streams;
 use nix::errno::Errno;
 use nix::poll::PollTimeout;
 use nix::sys::signal::{Signal, killpg};
@@ -22,7 +22,7 @@ use std::os::unix::net::UnixStream;
 /// Serves until the server has no use for it any more.
 pub(super) fn run(link: OwnedFd, children: &SignalFd, covers: &Covers) -> i32 {
     // A name of its own in lists of processes.
-    let _ = nix::sys::prctl::set_name(c"airlock-guard");
+    let _ = nix::sys::prctl::set_name(c"airlock-subreap");
     if nix::sys::prctl::set_child_subreaper(true).is_err() {
         return 1;
     }
@@ -37,7 +37,7 @@ fn serve(link: &UnixStream, children: &SignalFd, covers: &Covers) -> io::Result<
     let order = Order::read([first].as_slice().chain(link))?;
     let meter = order.cage.as_ref().and_then(|cage| Meter::new(cage.limits));
     match start(&order, streams, covers) {
-        Ok((leader, init)) => Guardian {
+        Ok((leader, init)) => Subreaper {
             link,
             leader: Some(leader),
             group: leader,
@@ -68,7 +68,7 @@ fn start(
     Ok((leader, Some(init)))
 }
 
-struct Guardian<'a> {
+struct Subreaper<'a> {
     link: &'a UnixStream,
     /// The program, until it is reaped.
     leader: Option<Pid>,
@@ -85,7 +85,7 @@ struct Guardian<'a> {
 /// How often a family with limits is looked at, in milliseconds: what a program can do wrong in that time is small.
 const LOOK_EVERY_MS: u16 = 100;
 
-impl Guardian<'_> {
+impl Subreaper<'_> {
     fn attend(mut self, children: &SignalFd) -> io::Result<()> {
         self.report(Report::Started { pid: self.group.as_raw() })?;
         let most =

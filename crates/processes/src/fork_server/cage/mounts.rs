@@ -86,7 +86,7 @@ fn written_mounts() -> io::Result<Vec<PathBuf>> {
 }
 
 /// Blanks and the like are written as a backslash and three digits.
-pub(in crate::warden) fn unescaped(mut text: &[u8]) -> Vec<u8> {
+pub(in crate::fork_server) fn unescaped(mut text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     while let [first, rest @ ..] = text {
         let digits = rest.get(..3).filter(|_| *first == b'\\');
@@ -100,7 +100,7 @@ pub(in crate::warden) fn unescaped(mut text: &[u8]) -> Vec<u8> {
 
 /// Puts nothing where something was. It covers what is there now: what takes its place outside is not covered, so whoever
 /// hides a file that others replace hides the folder that holds it.
-pub(in crate::warden) fn hide(path: &Path) -> io::Result<()> {
+pub(in crate::fork_server) fn hide(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         let flags = libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
         return mount(
@@ -139,7 +139,7 @@ fn make_devices() -> io::Result<()> {
     LINKS.into_iter().try_for_each(|(to, at)| std::os::unix::fs::symlink(to, at))
 }
 
-pub(in crate::warden) fn mount(
+pub(in crate::fork_server) fn mount(
     from: Option<&Path>,
     at: impl AsRef<Path>,
     kind: Option<&CStr>,
@@ -161,7 +161,7 @@ pub(in crate::warden) fn mount(
     })
 }
 
-pub(in crate::warden) fn set_read_only(
+pub(in crate::fork_server) fn set_read_only(
     path: &Path,
     flags: libc::c_uint,
     is_read_only: bool,

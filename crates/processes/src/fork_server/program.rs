@@ -1,4 +1,4 @@
-//! A program that is about to be: all that it takes, made ready by its guardian, and the steps of the child that becomes
+//! A program that is about to be: all that it takes, made ready by its subreaper, and the steps of the child that becomes
 //! it. The child may be borrowing its parent's memory, so its steps call the system and take no memory.
 
 use super::capabilities;
@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 /// What a child needs to become a program.
 pub(super) struct Plan {
-    guardian: Pid,
+    subreaper: Pid,
     has_terminal: bool,
     /// Whether the program loses the capabilities that could remove covers.
     loses_capabilities: bool,
@@ -38,7 +38,7 @@ impl Plan {
         let path = order.env.iter().find(|(name, _)| name == "PATH");
         search(path.map(|(_, path)| path.as_os_str()));
         Ok(Self {
-            guardian: nix::unistd::getpid(),
+            subreaper: nix::unistd::getpid(),
             has_terminal: order.has_terminal,
             loses_capabilities: loses_capabilities && order.cage.is_none(),
             streams: streams.each_ref().map(std::os::fd::AsRawFd::as_raw_fd),
@@ -54,9 +54,9 @@ impl Plan {
         size_of_val(self.argv.places.as_slice())
     }
 
-    /// The guardian, as a child in its PID namespace sees it.
-    pub(super) const fn guardian(&self) -> Pid {
-        self.guardian
+    /// The subreaper, as a child in its PID namespace sees it.
+    pub(super) const fn subreaper(&self) -> Pid {
+        self.subreaper
     }
 
     /// The child's first steps: a session of its own, with its terminal, that ends with its parent.
@@ -75,7 +75,7 @@ impl Plan {
     /// The last one: the child becomes the program, with all signals as usual. Returns only with the reason why not.
     pub(super) fn enter(&self) -> Errno {
         for (ours, theirs) in self.streams.into_iter().zip(0..) {
-            // SAFETY: both are numbers; ours is open, and above the standard ones, which guardians keep open.
+            // SAFETY: both are numbers; ours is open, and above the standard ones, which subreapers keep open.
             if unsafe { libc::dup2(ours, theirs) } < 0 {
                 return Errno::last();
             }

@@ -1,4 +1,4 @@
-//! The product's warden and nothing else.
+//! The product's fork server and nothing else.
 
 fn main() {
     processes::enter_if_asked();

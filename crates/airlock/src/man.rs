@@ -1,0 +1,50 @@
+//! `airlock man`: what `man` knows about the verbs, made from the verbs.
+
+use crate::verb::{CommandVerb, HelpGroup};
+use crate::{Cli, Exit, print};
+use clap::CommandFactory as _;
+use std::path::{Path, PathBuf};
+
+/// Prints the manual page, or writes those of all verbs.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Args {
+    /// Writes a page per verb into this directory.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+const HELP: &str = "\
+Examples:
+  airlock man | man -l -
+  airlock man --dir ~/.local/share/man/man1";
+
+impl CommandVerb for Args {
+    const NAME: &'static str = "man";
+    const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::CommandLine, 3);
+
+    fn run(self) -> Exit {
+        let done = match &self.dir {
+            Some(dir) => write_all(dir),
+            None => page().map(|page| print::report(page.trim_end())),
+        };
+        match done {
+            Ok(()) => Exit::Good,
+            Err(error) => {
+                print::error(&format!("cannot write manual pages: {error}"));
+                Exit::Failed
+            }
+        }
+    }
+}
+
+fn page() -> std::io::Result<String> {
+    let mut page = vec![];
+    clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+    Ok(String::from_utf8_lossy(&page).into_owned())
+}
+
+fn write_all(dir: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(dir)?;
+    clap_mangen::generate_to(Cli::command(), dir)
+}

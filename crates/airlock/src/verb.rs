@@ -1,0 +1,99 @@
+//! What a verb is, and the table of all verbs. A verb is a file with an `Args` that implements [`CommandVerb`], and its
+//! `mod` line in `lib.rs`; the build script makes the table of them. docs/extending.md shows an example.
+
+use crate::Exit;
+use clap::{ArgMatches, Command};
+
+/// Every verb, in the order of its modules.
+pub(crate) const VERBS: &[VerbEntry] = include!(concat!(env!("OUT_DIR"), "/verbs.rs"));
+
+/// Every verb, in the order of `airlock --help`.
+pub(crate) fn in_help_order() -> Vec<&'static VerbEntry> {
+    let mut verbs: Vec<_> = VERBS.iter().collect();
+    verbs.sort_by_key(|verb| (verb.help_place, verb.name));
+    verbs
+}
+
+/// Arguments of a verb, which know how to run it.
+pub(crate) trait CommandVerb: clap::Args {
+    /// What a person types.
+    const NAME: &'static str;
+    /// Where `airlock --help` lists it: the group, and the place in the group.
+    const HELP_PLACE: (HelpGroup, u8);
+
+    /// Does what the verb says, and tells how it ended.
+    fn run(self) -> Exit;
+}
+
+/// A group of verbs that belong together, in the order of the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum HelpGroup {
+    Programs,
+    Server,
+    Sources,
+    Access,
+    Protocols,
+    CommandLine,
+}
+
+impl HelpGroup {
+    /// The heading on the page.
+    pub(crate) const fn title(self) -> &'static str {
+        match self {
+            Self::Programs => "Programs and tools",
+            Self::Server => "The server",
+            Self::Sources => "Where tools come from",
+            Self::Access => "Who may do what",
+            Self::Protocols => "Other protocols",
+            Self::CommandLine => "This command line",
+        }
+    }
+}
+
+/// A line of the table.
+pub(crate) struct VerbEntry {
+    pub(crate) name: &'static str,
+    pub(crate) help_place: (HelpGroup, u8),
+    define: fn(Command) -> Command,
+    run: fn(&ArgMatches) -> Result<Exit, clap::Error>,
+}
+
+impl VerbEntry {
+    pub(crate) const fn of<A: CommandVerb>() -> Self {
+        Self {
+            name: A::NAME,
+            help_place: A::HELP_PLACE,
+            define: A::augment_args,
+            run: |matches| A::from_arg_matches(matches).map(A::run),
+        }
+    }
+
+    /// The verb as clap knows it.
+    pub(crate) fn command(&self) -> Command {
+        (self.define)(Command::new(self.name))
+    }
+
+    /// Runs it with what clap has read.
+    pub(crate) fn run(&self, matches: &ArgMatches) -> Result<Exit, clap::Error> {
+        (self.run)(matches)
+    }
+}
+
+#[cfg(test)]
+#[path = "../../../examples/extending/greet.rs"]
+mod greet;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_verb_that_the_documents_show_works() {
+        let page = include_str!("../../../docs/extending.md");
+        assert!(page.contains(include_str!("../../../examples/extending/greet.rs")));
+        let verb = VerbEntry::of::<greet::Args>();
+        let matches = verb.command().try_get_matches_from(["greet", "Ann"]).unwrap();
+        assert_eq!(verb.run(&matches).unwrap(), Exit::Good);
+        assert_eq!(verb.help_place, (HelpGroup::CommandLine, 9));
+    }
+}
