@@ -1,12 +1,11 @@
 //! Bytes and texts for the guest's world: UTF-8 both ways, and digests. Bytes come in as base64, which the engine writes
 //! by itself; what it lends us otherwise would have to be read through a raw pointer.
 
-mod sha1;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rquickjs::prelude::Func;
 use rquickjs::{ArrayBuffer, Ctx, Exception, Object};
+use sha1::{Digest as _, Sha1};
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
 
 /// Adds `utf8`, `text` and `digest` to the host's functions.
@@ -47,7 +46,7 @@ fn text(bytes: Vec<u8>, fatal: bool) -> Option<String> {
 /// The digest, if there is such an algorithm. Names are compared as the web does: without regard to case.
 fn digest(algorithm: &str, bytes: &[u8]) -> Option<Vec<u8>> {
     match algorithm.to_ascii_uppercase().as_str() {
-        "SHA-1" => Some(sha1::sum(bytes).to_vec()),
+        "SHA-1" => Some(Sha1::digest(bytes).to_vec()),
         "SHA-256" => Some(Sha256::digest(bytes).to_vec()),
         "SHA-384" => Some(Sha384::digest(bytes).to_vec()),
         "SHA-512" => Some(Sha512::digest(bytes).to_vec()),

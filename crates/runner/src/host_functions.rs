@@ -9,6 +9,7 @@ use crate::kinds;
 use crate::naming;
 use crate::prelude;
 use crate::unseen;
+use crate::urls;
 use lifecycle::LogLevel;
 use rquickjs::prelude::{Func, Opt};
 use rquickjs::promise::PromiseState;
@@ -88,6 +89,7 @@ pub(crate) fn functions<'js>(
     object.set("defer", Func::new(|job: Function<'js>| job.defer(())))?;
     bytes::add_to(&object)?;
     intl::add_to(&object, prelude_version)?;
+    urls::add_to(&object, prelude_version)?;
     kinds::add_to(&object, prelude_version)?;
     prelude::add_to(&object, prelude_version)?;
     Ok(object)

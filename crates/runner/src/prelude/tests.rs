@@ -142,6 +142,16 @@ fn a_global_that_is_looked_up_late_is_noticed() {
     assert_eq!(late_globals(source), ["c", "f"]);
 }
 
+macro_rules! example {
+    (part $name:literal, $globals:literal) => {
+        Part {
+            name: $name,
+            globals: $globals,
+            source: include_str!(concat!("../../prelude/example/", $name, ".js")),
+        }
+    };
+}
+
 /// A version that replaces a part, adds a global and changes what the language gives.
 pub(super) const NEXT: Overlay = Overlay {
     base: None,
@@ -157,6 +167,8 @@ pub(super) const NEXT: Overlay = Overlay {
             globals: "Added",
             source: "(function (kit) { return { __proto__: null, Added: kit.load('clone').structuredClone }; })",
         },
+        // What docs/extending.md shows.
+        example!(part "greeting", "greeting"),
     ],
 };
 
@@ -178,6 +190,15 @@ fn a_version_adds_to_the_one_before_it_and_leaves_that_one_as_it_is() {
 }
 
 #[test]
+fn the_global_that_the_documents_show_works() {
+    let page = include_str!("../../../../docs/extending.md");
+    assert!(page.contains(include_str!("../../prelude/example/greeting.js")));
+    assert!(page.contains("v2!(part \"greeting\", \"greeting\"),"));
+    assert_eq!(evaluated(NEXT_VERSION, "greeting('Ann')"), "Hello, Ann.");
+    assert_eq!(evaluated(PRELUDE_VERSION, "typeof greeting"), "undefined");
+}
+
+#[test]
 fn a_version_that_does_not_exist_has_no_world() {
     assert!(overlays_of(0).is_none());
     assert!(World::fresh(NEXT_VERSION + 1).is_none());
@@ -187,7 +208,7 @@ fn a_version_that_does_not_exist_has_no_world() {
 fn globals_appear_in_the_order_of_their_first_version() {
     let newest = globals_table(overlays_of(NEXT_VERSION).unwrap());
     let before = globals_table(overlays_of(PRELUDE_VERSION).unwrap());
-    assert_eq!(newest, format!("{before};added:Added"));
+    assert_eq!(newest, format!("{before};added:Added;greeting:greeting"));
 }
 
 #[test]
