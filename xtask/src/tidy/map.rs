@@ -6,7 +6,7 @@ use super::tree::SourceFile;
 /// The map of the repository.
 const MAP: &str = "ARCHITECTURE.md";
 /// Longer than this and nobody reads it to the end.
-const MAP_LINES_MAX: usize = 150;
+const MAP_LINES_MAX: usize = 250;
 
 /// All questions about one document. `exists` answers for paths from the root.
 pub(super) fn check(file: &SourceFile, exists: &dyn Fn(&str) -> bool) -> Vec<Finding> {
@@ -105,11 +105,11 @@ mod tests {
 
     #[test]
     fn the_map_stays_short() {
-        check_at("ARCHITECTURE.md", &"\n".repeat(150), &[]);
+        check_at("ARCHITECTURE.md", &"\n".repeat(250), &[]);
         check_at(
             "ARCHITECTURE.md",
-            &"\n".repeat(151),
-            &["error  ARCHITECTURE.md: 151 lines, 150 at most"],
+            &"\n".repeat(251),
+            &["error  ARCHITECTURE.md: 251 lines, 250 at most"],
         );
     }
 

@@ -1,5 +1,6 @@
 //! Checks that a reviewer would otherwise make by hand. Most findings only inform; errors fail the run.
 
+mod crate_order;
 mod dependencies;
 mod map;
 mod names;
@@ -9,6 +10,8 @@ mod rust_text;
 mod sample;
 mod test_binaries;
 mod tree;
+mod unsafe_places;
+mod walks;
 mod words;
 
 use self::names::NameIndex;
@@ -83,6 +86,9 @@ pub(crate) fn run(options: TidyOptions) -> Result<()> {
         findings.append(&mut map::check(file, &|path| root.join(path).exists()));
     }
     findings.append(&mut test_binaries::check(&files));
+    findings.append(&mut crate_order::check(&files));
+    findings.append(&mut unsafe_places::check(&files));
+    findings.append(&mut walks::check(&files));
     findings.append(&mut dependencies::check(&files)?);
     let names = NameIndex::new(&files);
     if options.names {
