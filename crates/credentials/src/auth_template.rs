@@ -175,7 +175,7 @@ mod tests {
             kind: "apiKey",
             label: "key + app".into(),
             placements: vec![
-                placed(Place::Header, "X-ConnectionKey", "Token ", "key"),
+                placed(Place::Header, "X-Key", "Token ", "key"),
                 placed(Place::Query, "app", "", "app"),
             ],
             tokens: None,
@@ -195,7 +195,7 @@ mod tests {
         let credential = fill(&pair(), &values).unwrap();
         assert_eq!(
             credential.at(Place::Header).collect::<Vec<_>>(),
-            [("X-ConnectionKey", "Token k")]
+            [("X-Key", "Token k")]
         );
         assert_eq!(credential.at(Place::Query).collect::<Vec<_>>(), [("app", "a")]);
         assert_eq!(fill(&pair(), &BTreeMap::new()), Err(vec!["key".into(), "app".into()]));

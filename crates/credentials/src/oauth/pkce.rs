@@ -1,4 +1,4 @@
-//! Proof ConnectionKey for Code Exchange (RFC 7636), S256 only: a code that was stolen is worth nothing. Pure, but for the
+//! Proof Key for Code Exchange (RFC 7636), S256 only: a code that was stolen is worth nothing. Pure, but for the
 //! randomness.
 
 use crate::vault::{VaultError, random};

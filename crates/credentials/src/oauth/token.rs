@@ -179,7 +179,7 @@ fn lifetime_ms(response: &Value) -> Option<i64> {
 /// Id and secret, each form-encoded (RFC 6749, 2.3.1).
 fn basic(id: &str, secret: &str) -> String {
     let encoded = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
-    format!("BasicConfig {}", STANDARD.encode(format!("{}:{}", encoded(id), encoded(secret))))
+    format!("Basic {}", STANDARD.encode(format!("{}:{}", encoded(id), encoded(secret))))
 }
 
 #[cfg(test)]
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_client_proves_itself_as_the_specification_says() {
-        assert_eq!(basic("a b", "c:d"), format!("BasicConfig {}", STANDARD.encode("a+b:c%3Ad")));
+        assert_eq!(basic("a b", "c:d"), format!("Basic {}", STANDARD.encode("a+b:c%3Ad")));
     }
 
     #[test]
