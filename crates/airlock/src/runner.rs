@@ -7,10 +7,10 @@ use anyhow::Context as _;
 use sandbox::{Config, Sandbox};
 use server::auth::Secret;
 use server::execbox::{self, Address};
-use server::stdio;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
+use transport::stdio;
 
 /// How long runners may take to end. They are killed, so this is reached by a stuck kernel only.
 const STOPPING_MAX: Duration = Duration::from_secs(2);

@@ -7,9 +7,19 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::handshake::client::Request;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
+use transport::{ClientReader, ClientWriter, connect_web_socket};
 
-/// Connects to the server of a `ws://` URL, which gets the token when it has shown what the token asks for.
-pub(crate) async fn connect(
+/// Opens the WebSocket at a `ws://` URL. The server gets the token when it has shown what the token asks for.
+pub(crate) async fn open(
+    url: &str,
+    token: Option<&ServerToken>,
+    bytes_max: usize,
+) -> Result<(ClientReader, ClientWriter), ConnectError> {
+    let (stream, request) = connect(url, token).await?;
+    Ok(connect_web_socket(request, stream, bytes_max).await?)
+}
+
+async fn connect(
     url: &str,
     token: Option<&ServerToken>,
 ) -> Result<(TcpStream, Request), ConnectError> {

@@ -11,6 +11,8 @@ pub struct Lines {
     searched: usize,
     end: usize,
     line_bytes_max: usize,
+    /// Bytes dropped so far of a line that is skipped.
+    skipped: usize,
 }
 
 /// A line that grew beyond the maximum. The stream cannot be trusted after it.
@@ -24,7 +26,7 @@ pub struct TooLong {
 impl Lines {
     /// An empty buffer for lines of at most `line_bytes_max` bytes, the line break not counted.
     pub const fn new(line_bytes_max: usize) -> Self {
-        Self { buffer: Vec::new(), start: 0, searched: 0, end: 0, line_bytes_max }
+        Self { buffer: Vec::new(), start: 0, searched: 0, end: 0, line_bytes_max, skipped: 0 }
     }
 
     /// From now on lines may be so long.
@@ -61,13 +63,37 @@ impl Lines {
 
     /// The next whole line without its line break, if one has arrived.
     pub fn take(&mut self) -> Result<Option<&[u8]>, TooLong> {
+        Ok(self.take_mut()?.map(|line| &*line))
+    }
+
+    /// The same, in a buffer that may be written to.
+    pub fn take_mut(&mut self) -> Result<Option<&mut [u8]>, TooLong> {
         if !self.has_line()? {
             return Ok(None);
         }
         let line = self.start..self.searched;
         self.start = line.end + 1;
         self.searched = self.start;
-        Ok(Some(&self.buffer[line]))
+        Ok(Some(&mut self.buffer[line]))
+    }
+
+    /// What has arrived of the next line, as far as it was searched for its end: all of it once [`Lines::has_line`] is true.
+    pub fn peek(&self) -> &[u8] {
+        &self.buffer[self.start..self.searched]
+    }
+
+    /// Drops what has arrived of the next line, however long it is. Returns its length once its end has arrived; until then,
+    /// call it again when more has.
+    pub fn skip_line(&mut self) -> Option<usize> {
+        let arrived = &self.buffer[self.start..self.end];
+        let Some(found) = memchr::memchr(b'\n', arrived) else {
+            self.skipped += arrived.len();
+            (self.start, self.searched, self.end) = (0, 0, 0);
+            return None;
+        };
+        self.start += found + 1;
+        self.searched = self.start;
+        Some(std::mem::take(&mut self.skipped) + found)
     }
 
     /// Whether [`Lines::take`] has a line to give.
@@ -126,6 +152,20 @@ mod tests {
         assert_eq!(lines.take(), too_long);
         lines.push(b"\n");
         assert_eq!(lines.take(), too_long);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_can_be_skipped_and_counted() {
+        let mut lines = Lines::new(4);
+        lines.push(b"12345");
+        assert_eq!(lines.take(), Err(TooLong { line_bytes_max: 4 }));
+        assert_eq!(lines.peek(), b"12345");
+        assert_eq!(lines.skip_line(), None);
+        lines.push(b"67");
+        assert_eq!(lines.skip_line(), None);
+        lines.push(b"8\nnext\n");
+        assert_eq!(lines.skip_line(), Some(8));
+        assert_eq!(all(&mut lines), [b"next".to_vec()]);
     }
 
     proptest! {

@@ -21,7 +21,6 @@ mod render_thread;
 mod routes;
 pub mod settings;
 mod socket;
-pub mod stdio;
 mod tasks;
 mod turns;
 

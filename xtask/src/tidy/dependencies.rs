@@ -17,6 +17,8 @@ const UNKNOWN_TO: [(&str, &[&str]); 5] = [
     // Secrets of connections: executions and doors are above them.
     ("credentials", &["rquickjs", "sandbox", "processes", "engine", "sources", "server"]),
     ("store", &["rquickjs", "tools", "sandbox", "engine"]),
+    // Bytes in and out: what they say is for those who read them.
+    ("transport", &["rusqlite", "rquickjs", "store", "engine", "server", "client"]),
 ];
 
 /// All questions about dependencies.

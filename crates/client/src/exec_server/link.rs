@@ -2,21 +2,18 @@
 
 use super::ExecServerError;
 use crate::ServerToken;
-use futures_util::{SinkExt as _, StreamExt as _};
-use protocols::exec_server::{FRAME_BYTES_MAX, MESSAGE_BYTES_MAX};
-use protocols::ndjson::Lines;
+use protocols::exec_server::MESSAGE_BYTES_MAX;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use transport::{IncomingMessage, MessageReader, MessageWriter};
 
 /// Messages that wait in either direction; whoever fills it waits.
 const TEXTS_MAX: usize = 64;
 
-/// How much is read at once: what a pipe holds.
-const READ_BYTES: usize = 64 << 10;
+/// Longest message that is read of a server: other servers may have larger limits.
+const ANSWER_BYTES_MAX: usize = 16 * MESSAGE_BYTES_MAX;
 
 /// One connection. Dropping it closes it.
 pub(super) struct Link {
@@ -36,38 +33,35 @@ pub(super) fn lines(
     reader: impl AsyncRead + Unpin + Send + 'static,
     writer: impl AsyncWrite + Unpin + Send + 'static,
 ) -> Link {
+    let (reader, writer) = transport::lines(reader, writer, ANSWER_BYTES_MAX);
+    link(reader, writer)
+}
+
+fn link(reader: impl MessageReader + 'static, writer: impl MessageWriter + 'static) -> Link {
     let (outgoing, texts) = mpsc::channel(TEXTS_MAX);
     let (heard, incoming) = mpsc::channel(TEXTS_MAX);
     let mut tasks = JoinSet::new();
-    tasks.spawn(write_lines(writer, texts));
-    tasks.spawn(read_lines(reader, heard));
+    tasks.spawn(write(writer, texts));
+    tasks.spawn(read(reader, heard));
     Link { outgoing, incoming, _tasks: tasks }
 }
 
-async fn write_lines(mut writer: impl AsyncWrite + Unpin, mut texts: mpsc::Receiver<String>) {
-    while let Some(mut text) = texts.recv().await {
-        text.push('\n');
-        if writer.write_all(text.as_bytes()).await.is_err() || writer.flush().await.is_err() {
+async fn write(mut writer: impl MessageWriter, mut texts: mpsc::Receiver<String>) {
+    while let Some(text) = texts.recv().await {
+        if writer.send(text).await.is_err() {
             return;
         }
     }
+    writer.enqueue_close(None);
+    let _ = writer.flush().await;
 }
 
-async fn read_lines(mut reader: impl AsyncRead + Unpin, heard: mpsc::Sender<String>) {
-    let mut lines = Lines::new(MESSAGE_BYTES_MAX * 16);
-    loop {
-        match lines.take() {
-            Ok(Some(line)) => {
-                let Ok(text) = std::str::from_utf8(line) else { return };
-                if !text.trim().is_empty() && heard.send(text.to_owned()).await.is_err() {
-                    return;
-                }
-            }
-            Ok(None) => match reader.read(lines.room(READ_BYTES)).await {
-                Ok(0) | Err(_) => return,
-                Ok(n) => lines.filled(n),
-            },
-            Err(_) => return,
+async fn read(mut reader: impl MessageReader, heard: mpsc::Sender<String>) {
+    while let Ok(message) = reader.receive().await {
+        let IncomingMessage::Whole(bytes) = message else { continue };
+        let Ok(text) = std::str::from_utf8(bytes) else { return };
+        if heard.send(text.to_owned()).await.is_err() {
+            return;
         }
     }
 }
@@ -91,34 +85,7 @@ fn without_query(url: &str) -> String {
 }
 
 async fn connect(url: &str, token: Option<&ServerToken>) -> Result<Link, String> {
-    let connecting = crate::web_socket::connect(url, token).await;
-    let (stream, request) = connecting.map_err(|error| error.to_string())?;
-    let config = WebSocketConfig::default()
-        .max_message_size(Some(MESSAGE_BYTES_MAX * 16))
-        .max_frame_size(Some(MESSAGE_BYTES_MAX * 16));
-    let (socket, _) = tokio_tungstenite::client_async_with_config(request, stream, Some(config))
-        .await
-        .map_err(|error| error.to_string())?;
-    let (mut sink, mut stream) = socket.split();
-    let (outgoing, mut texts) = mpsc::channel::<String>(TEXTS_MAX);
-    let (heard, incoming) = mpsc::channel(TEXTS_MAX);
-    let mut tasks = JoinSet::new();
-    tasks.spawn(async move {
-        while let Some(text) = texts.recv().await {
-            debug_assert!(text.len() < FRAME_BYTES_MAX * 4, "requests are small");
-            if sink.send(Message::Text(text.into())).await.is_err() {
-                return;
-            }
-        }
-        let _ = sink.close().await;
-    });
-    tasks.spawn(async move {
-        while let Some(Ok(message)) = stream.next().await {
-            let Message::Text(text) = message else { continue };
-            if heard.send(text.as_str().to_owned()).await.is_err() {
-                return;
-            }
-        }
-    });
-    Ok(Link { outgoing, incoming, _tasks: tasks })
+    let opened = crate::web_socket::open(url, token, ANSWER_BYTES_MAX).await;
+    let (reader, writer) = opened.map_err(|error| error.to_string())?;
+    Ok(link(reader, writer))
 }

@@ -1,10 +1,10 @@
 //! A fresh runner for every program.
 
+use super::channels::Connect;
 use super::error::Failure;
 use super::execution::{ExecuteResult, Execution};
 use super::options::Options;
 use super::session::HostSession;
-use super::transport::Connect;
 use std::fmt;
 use std::sync::Arc;
 

@@ -23,6 +23,7 @@
 //! over one of them, for those who keep their own.
 
 mod calls;
+mod channels;
 mod error;
 mod execution;
 mod executor;
@@ -33,10 +34,12 @@ mod provider;
 mod schema;
 mod session;
 mod spawn;
-mod transport;
 mod types;
 mod wire;
 
+pub use channels::{
+    Connect, InProcess, MessageChannel, Ndjson, RunnerCommand, Tcp, Transport, Unix, WebSocket,
+};
 pub use error::{BadProvider, ErrorCode, Failure, ToolError};
 pub use execution::{ExecuteResult, Execution};
 pub use executor::OneShot;
@@ -49,8 +52,7 @@ pub use provider::{
 pub use session::HostSession;
 pub use tokio_util::sync::CancellationToken;
 pub use transport::{
-    Connect, Ended, InProcess, Incoming, Ndjson, Outgoing, RunnerCommand, Tcp, Transport, Unix,
-    WebSocket,
+    CloseReason, IncomingMessage, MessageReader, MessageWriter, ReceiveError, UnsentAmount,
 };
 
 use lifecycle::Json;

@@ -1,10 +1,10 @@
 //! Runners that are kept for the next program.
 
+use super::channels::{Connect, Transport};
 use super::error::Failure;
 use super::execution::{ExecuteResult, Execution};
 use super::options::Options;
 use super::session::HostSession;
-use super::transport::{Connect, Transport};
 use futures_util::FutureExt as _;
 use futures_util::future::{join_all, try_join_all};
 use std::fmt;
@@ -13,6 +13,7 @@ use std::time::Duration;
 use tokio::sync::{self, Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
+use transport::MessageReader;
 
 /// Messages that a runner may have said between two programs before it is taken for mad.
 const STRAY_LINES_MAX: usize = 64;
@@ -232,9 +233,9 @@ impl Lease {
 /// Whether an idle runner is there and silent. A few late words are thrown away: a call among them
 /// would be taken for one of the next program.
 fn is_quiet(transport: &mut dyn Transport) -> bool {
-    let (_, incoming) = transport.halves();
+    let (mut reader, _) = transport.halves();
     for _ in 0..STRAY_LINES_MAX {
-        match incoming.receive().now_or_never() {
+        match MessageReader::receive(&mut reader).now_or_never() {
             None => return true,
             Some(Ok(_)) => {}
             Some(Err(_)) => return false,

@@ -1,9 +1,9 @@
 //! One execution over one channel: says `execute`, runs the tools, and waits for `done` no longer than agreed.
 
 use super::calls::{Answer, Calls};
+use super::channels::Transport;
 use super::error::Failure;
 use super::execution::{ExecuteResult, Execution};
-use super::transport::{Ended, Incoming, Outgoing, Transport};
 use super::wire;
 use futures_util::FutureExt as _;
 use protocols::execbox::wire::{CallFailure, Cancel, Execute, RawJson, ToolResult};
@@ -13,6 +13,7 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
+use transport::{IncomingMessage, MessageReader, MessageWriter, ReceiveError};
 
 /// How much longer than the guest the host waits: a runner that keeps time is always heard.
 const BACKSTOP: Duration = Duration::from_millis(100);
@@ -25,6 +26,9 @@ const UNSENT_RESERVED: usize = 1;
 
 /// Messages that are looked through for a result when the time is up.
 const UNREAD_MAX: usize = 256;
+
+/// What is said of a runner that left without a word.
+const CLOSED: &str = "Transport closed unexpectedly";
 
 /// A timeout beyond this is no timeout, and the clock could not count so far.
 const TIMEOUT_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -68,7 +72,7 @@ impl<'t> HostSession<'t> {
             Ending::Closed(unheard) => {
                 let said = self.transport.last_words().await;
                 let said = said.or_else(|| unheard.map(|error| error.to_string()));
-                Failure::internal(said.unwrap_or_else(|| Ended::Closed.to_string()))
+                Failure::internal(said.unwrap_or_else(|| CLOSED.to_owned()))
             }
         };
         let duration_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -104,7 +108,7 @@ async fn converse(transport: &mut dyn Transport, id: &str, execution: &Execution
         Ok(line) => line,
         Err(failure) => return Ending::Failed(failure),
     };
-    let (outgoing, incoming) = transport.halves();
+    let (mut reader, writer) = transport.halves();
     let (lines, unsent) = mpsc::channel(UNSENT_MAX);
     let time = execution.options.timeout().min(TIMEOUT_MAX);
     let talk = Talk {
@@ -115,7 +119,7 @@ async fn converse(transport: &mut dyn Transport, id: &str, execution: &Execution
         calls: Calls::new(&execution.providers),
         lines,
     };
-    talk.run(execution, execute, incoming, write(outgoing, unsent)).await
+    talk.run(execution, execute, &mut reader, write(writer, unsent)).await
 }
 
 /// One conversation. Dropping it drops the calls that nobody waits for any more.
@@ -125,15 +129,15 @@ struct Talk<'e> {
     phase: Phase,
     deadline: Instant,
     calls: Calls<'e>,
-    lines: mpsc::Sender<Vec<u8>>,
+    lines: mpsc::Sender<String>,
 }
 
 impl Talk<'_> {
     async fn run(
         mut self,
         execution: &Execution,
-        execute: Vec<u8>,
-        incoming: &mut dyn Incoming,
+        execute: String,
+        reader: &mut impl MessageReader,
         writing: impl Writing,
     ) -> Ending {
         if execution.cancel.is_cancelled() {
@@ -153,7 +157,7 @@ impl Talk<'_> {
             // In this order: ends first, and answers before questions, so that a flood of calls is bounded.
             tokio::select! { biased;
                 () = &mut alarm => match self.expired() {
-                    Some(ending) => match self.said_before(incoming) {
+                    Some(ending) => match self.said_before(reader) {
                         Some(result) => break self.done(result, is_heard.then_some(writing)).await,
                         None => break ending,
                     },
@@ -165,8 +169,8 @@ impl Talk<'_> {
                     self.forsaken(written.err());
                 }
                 Some(answer) = self.calls.next(), if has_room => self.answer(&answer),
-                received = incoming.receive(), if has_room => match received {
-                    Ok(line) => if let Some(result) = self.hear(line) {
+                received = reader.receive(), if has_room => match received {
+                    Ok(message) => if let Some(result) = self.hear(&message) {
                         break self.done(result, is_heard.then_some(writing)).await;
                     },
                     Err(ended) => break self.ended(ended),
@@ -177,7 +181,8 @@ impl Talk<'_> {
 
     /// What one message of the runner means; `Some` for the last one. What is malformed or of
     /// another execution means nothing.
-    fn hear(&mut self, line: &[u8]) -> Option<ExecuteResult> {
+    fn hear(&mut self, message: &IncomingMessage<'_>) -> Option<ExecuteResult> {
+        let IncomingMessage::Whole(line) = message else { return None };
         match FromRunner::decode(line) {
             Ok(FromRunner::Done(done)) if done.id == self.id => Some(ExecuteResult::from(done)),
             Ok(FromRunner::ToolCall(call)) => {
@@ -218,10 +223,10 @@ impl Talk<'_> {
     }
 
     /// The result, if it has arrived: a host that was held up itself must not blame the runner.
-    fn said_before(&mut self, incoming: &mut dyn Incoming) -> Option<ExecuteResult> {
+    fn said_before(&mut self, reader: &mut impl MessageReader) -> Option<ExecuteResult> {
         for _ in 0..UNREAD_MAX {
-            let line = incoming.receive().now_or_never()?.ok()?;
-            if let Some(result) = self.hear(line) {
+            let message = reader.receive().now_or_never()?.ok()?;
+            if let Some(result) = self.hear(&message) {
                 return Some(result);
             }
         }
@@ -249,14 +254,15 @@ impl Talk<'_> {
         }
     }
 
-    fn ended(self, ended: Ended) -> Ending {
+    fn ended(self, ended: ReceiveError) -> Ending {
         match (self.phase, ended) {
             (Phase::Cancelling, _) => Ending::Failed(Failure::timeout()),
-            (Phase::Forsaken(error), Ended::Closed) => Ending::Closed(Some(error)),
-            (Phase::Running, Ended::Closed) => Ending::Closed(None),
-            (Phase::Running | Phase::Forsaken(_), Ended::Broken(error)) => {
-                Ending::Failed(Failure::internal(error.to_string()))
-            }
+            (Phase::Forsaken(error), ReceiveError::Closed(_)) => Ending::Closed(Some(error)),
+            (Phase::Running, ReceiveError::Closed(_)) => Ending::Closed(None),
+            (
+                Phase::Running | Phase::Forsaken(_),
+                error @ (ReceiveError::Broken(_) | ReceiveError::TooLong(_)),
+            ) => Ending::Failed(Failure::internal(error.to_string())),
         }
     }
 
@@ -275,7 +281,7 @@ impl Talk<'_> {
     }
 
     /// Queues a message. There is room: that was asked before anything was taken up.
-    fn say(&self, line: Vec<u8>) {
+    fn say(&self, line: String) {
         // Refused only when nobody listens, and then it does not matter.
         drop(self.lines.try_send(line));
     }
@@ -287,14 +293,17 @@ trait Writing: Future<Output = io::Result<()>> {}
 impl<F: Future<Output = io::Result<()>>> Writing for F {}
 
 /// Writes what is queued, until that fails or nothing more can come.
-async fn write(outgoing: &mut dyn Outgoing, mut unsent: mpsc::Receiver<Vec<u8>>) -> io::Result<()> {
+async fn write(
+    mut writer: &mut dyn MessageWriter,
+    mut unsent: mpsc::Receiver<String>,
+) -> io::Result<()> {
     while let Some(line) = unsent.recv().await {
-        outgoing.send(&line).await?;
+        MessageWriter::send(&mut writer, line).await?;
     }
     Ok(())
 }
 
-fn execute_line(id: &str, execution: &Execution) -> Result<Vec<u8>, Failure> {
+fn execute_line(id: &str, execution: &Execution) -> Result<String, Failure> {
     let providers = wire::manifests(&execution.providers);
     let line = encoded(&ToRunner::Execute(Execute {
         id: id.into(),
@@ -310,8 +319,10 @@ fn execute_line(id: &str, execution: &Execution) -> Result<Vec<u8>, Failure> {
     Ok(line)
 }
 
-fn encoded(message: &ToRunner<'_>) -> Vec<u8> {
+/// A message without its line break, which is the transport's.
+fn encoded(message: &ToRunner<'_>) -> String {
     let mut line = vec![];
     message.encode(&mut line);
-    line
+    line.pop();
+    String::from_utf8(line).expect("a message is JSON")
 }

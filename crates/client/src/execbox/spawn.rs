@@ -1,6 +1,6 @@
 //! Starts runners. The only place in this room where a program is executed.
 
-use super::transport::RunnerCommand;
+use super::channels::RunnerCommand;
 use std::io;
 use std::process::Stdio;
 use tokio::process::{Child, Command};

@@ -2,16 +2,14 @@
 
 use super::ReplError;
 use crate::ServerToken;
-use futures_util::{SinkExt as _, StreamExt as _};
 use protocols::hotrepl::wire::{AssemblyReload, FromClient, FromServer, Handshake};
 use std::collections::HashMap;
 use std::time::Duration;
-use tokio::net::TcpStream;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::JoinSet;
-use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use transport::{
+    CLOSE_TIME_MAX, ClientReader, ClientWriter, IncomingMessage, MessageReader, MessageWriter,
+};
 
 /// Requests that wait for the socket; whoever fills it waits.
 const REQUESTS_MAX: usize = 64;
@@ -64,17 +62,20 @@ impl Driver {
     pub(super) async fn connect(url: &str, token: Option<&ServerToken>) -> Result<Self, ReplError> {
         let shown = url.split('?').next().unwrap_or(url).to_owned();
         let failed = |reason: String| ReplError::Connect { url: shown.clone(), reason };
-        let opened = tokio::time::timeout(CONNECT_TIME_MAX, open(url, token)).await;
-        let socket = opened
+        let opening = crate::web_socket::open(url, token, FRAME_BYTES_MAX);
+        let opened = tokio::time::timeout(CONNECT_TIME_MAX, opening).await;
+        let (reader, writer) = opened
             .map_err(|_| failed("it takes too long".into()))?
             .map_err(|reason| failed(reason.to_string()))?;
-        Self::begin(socket).await
+        Self::begin(reader, writer).await
     }
 
-    async fn begin(mut socket: WebSocketStream<TcpStream>) -> Result<Self, ReplError> {
-        let first = tokio::time::timeout(CONNECT_TIME_MAX, socket.next()).await;
-        let Ok(Some(Ok(Message::Text(text)))) = first else { return Err(ReplError::NoHandshake) };
-        let handshake = match serde_json::from_str(&text) {
+    async fn begin(mut reader: ClientReader, writer: ClientWriter) -> Result<Self, ReplError> {
+        let first = tokio::time::timeout(CONNECT_TIME_MAX, reader.receive()).await;
+        let Ok(Ok(IncomingMessage::Whole(text))) = first else {
+            return Err(ReplError::NoHandshake);
+        };
+        let handshake = match serde_json::from_slice(text) {
             Ok(FromServer::Handshake(handshake)) if handshake.protocol_version == 2 => handshake,
             Ok(_) | Err(_) => return Err(ReplError::NoHandshake),
         };
@@ -82,60 +83,47 @@ impl Driver {
         let (tell, over) = watch::channel(None);
         let reloads = broadcast::Sender::new(FRAMES_MAX);
         let mut tasks = JoinSet::new();
-        tasks.spawn(drive(socket, requests, tell, reloads.clone()));
+        tasks.spawn(drive((reader, writer), requests, tell, reloads.clone()));
         Ok(Self { asked, over, reloads, handshake, _tasks: tasks })
     }
 }
 
-async fn open(
-    url: &str,
-    token: Option<&ServerToken>,
-) -> Result<WebSocketStream<TcpStream>, Box<dyn std::error::Error + Send + Sync>> {
-    let (stream, request) = crate::web_socket::connect(url, token).await?;
-    let config = WebSocketConfig::default()
-        .max_message_size(Some(FRAME_BYTES_MAX))
-        .max_frame_size(Some(FRAME_BYTES_MAX));
-    let (socket, _) =
-        tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await?;
-    Ok(socket)
-}
-
 #[expect(clippy::wildcard_enum_match_arm, reason = "all others have an addressee, or none")]
 async fn drive(
-    mut socket: WebSocketStream<TcpStream>,
+    (mut reader, mut writer): (ClientReader, ClientWriter),
     mut requests: mpsc::Receiver<Asked>,
     over: watch::Sender<Option<Over>>,
     reloads: broadcast::Sender<AssemblyReload>,
 ) {
     let mut waiting: HashMap<String, Answers> = HashMap::new();
     let end = loop {
+        let is_sending = writer.unsent().bytes > 0;
         tokio::select! {
-            asked = requests.recv() => {
+            asked = requests.recv(), if !is_sending => {
                 let Some(Asked { frame, waits }) = asked else { break Over::Closed };
                 waiting.retain(|_, answers| !answers.is_closed());
                 waiting.extend(waits);
                 let text = serde_json::to_string(&frame).expect("requests have no failing members");
-                if socket.send(Message::Text(text.into())).await.is_err() {
-                    break Over::Closed;
-                }
+                writer.enqueue(text);
             }
-            heard = socket.next() => match heard {
-                Some(Ok(Message::Text(text))) => {
+            sent = writer.flush(), if is_sending => if sent.is_err() { break Over::Closed },
+            received = reader.receive() => match received {
+                Ok(IncomingMessage::Whole(text)) => {
                     // What we do not know is not for us.
-                    let Ok(frame) = serde_json::from_str::<FromServer>(&text) else { continue };
+                    let Ok(frame) = serde_json::from_slice::<FromServer>(text) else { continue };
                     match frame {
                         FromServer::SessionEvicted(_) => break Over::Evicted,
                         FromServer::AssemblyReload(reload) => drop(reloads.send(reload)),
                         frame => deliver(&mut waiting, frame),
                     }
                 }
-                Some(Ok(Message::Close(_)) | Err(_)) | None => break Over::Closed,
-                Some(Ok(_)) => {}
+                Ok(IncomingMessage::Oversized { .. } | IncomingMessage::Pong(_)) => {}
+                Err(_) => break Over::Closed,
             },
         }
     };
     let _ = over.send(Some(end));
-    let _ = socket.close(None).await;
+    transport::close(&mut reader, &mut writer, None, CLOSE_TIME_MAX).await;
 }
 
 fn deliver(waiting: &mut HashMap<String, Answers>, frame: FromServer) {

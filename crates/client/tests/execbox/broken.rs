@@ -1,11 +1,12 @@
 //! Channels that break in one direction while the other stays silent.
 
 use client::execbox::{
-    CancellationToken, Ended, ErrorCode, Execution, Failure, HostSession, Incoming, Outgoing,
-    Transport,
+    CancellationToken, CloseReason, ErrorCode, Execution, Failure, HostSession, IncomingMessage,
+    MessageReader, MessageWriter, ReceiveError, Transport, UnsentAmount,
 };
-use futures_util::future::{BoxFuture, FutureExt as _, pending};
+use futures_util::future::{BoxFuture, FutureExt as _};
 use std::io;
+use std::task::{Context, Poll};
 
 #[derive(Debug)]
 struct Broken {
@@ -31,29 +32,49 @@ fn burst() -> io::Error {
     io::Error::other("the pipe burst")
 }
 
-impl Outgoing for Sending {
-    fn send<'a>(&'a mut self, _: &'a [u8]) -> BoxFuture<'a, io::Result<()>> {
+impl MessageWriter for Sending {
+    fn enqueue(&mut self, _text: String) {}
+
+    fn enqueue_ping(&mut self, _number: u64) {}
+
+    fn enqueue_close(&mut self, _reason: Option<CloseReason>) {}
+
+    fn unsent(&self) -> UnsentAmount {
+        UnsentAmount::default()
+    }
+
+    fn discard_unsent(&mut self) {}
+
+    fn poll_flush(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         let refuses = match self {
             Self::Refuses => true,
             Self::RefusesAfter(cancel) => cancel.is_cancelled(),
             Self::Takes => false,
         };
-        async move { if refuses { Err(burst()) } else { Ok(()) } }.boxed()
+        Poll::Ready(if refuses { Err(burst()) } else { Ok(()) })
+    }
+
+    fn has_control_frames(&self) -> bool {
+        false
     }
 }
 
-impl Incoming for Receiving {
-    fn receive(&mut self) -> BoxFuture<'_, Result<&[u8], Ended>> {
+impl MessageReader for Receiving {
+    fn poll_arrival(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ReceiveError>> {
         match self {
-            Self::Breaks => async { Err(Ended::Broken(burst())) }.boxed(),
-            Self::IsSilent => pending().boxed(),
+            Self::Breaks => Poll::Ready(Err(ReceiveError::Broken(burst()))),
+            Self::IsSilent => Poll::Pending,
         }
+    }
+
+    fn take(&mut self) -> IncomingMessage<'_> {
+        unreachable!("nothing ever arrives")
     }
 }
 
 impl Transport for Broken {
-    fn halves(&mut self) -> (&mut dyn Outgoing, &mut dyn Incoming) {
-        (&mut self.to, &mut self.from)
+    fn halves(&mut self) -> (&mut dyn MessageReader, &mut dyn MessageWriter) {
+        (&mut self.from, &mut self.to)
     }
 
     fn terminate(&mut self) -> BoxFuture<'_, ()> {

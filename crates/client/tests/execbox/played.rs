@@ -1,6 +1,6 @@
 //! A runner that a test plays word by word, and a channel to it that notes how it was ended.
 
-use client::execbox::{Incoming, Ndjson, Outgoing, Transport};
+use client::execbox::{MessageReader, MessageWriter, Ndjson, Transport};
 use serde_json::{Value, json};
 use std::future::Future;
 use std::pin::Pin;
@@ -110,7 +110,7 @@ struct Watched {
 }
 
 impl Transport for Watched {
-    fn halves(&mut self) -> (&mut dyn Outgoing, &mut dyn Incoming) {
+    fn halves(&mut self) -> (&mut dyn MessageReader, &mut dyn MessageWriter) {
         self.inner.halves()
     }
 

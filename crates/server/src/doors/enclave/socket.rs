@@ -7,24 +7,30 @@ use crate::app::App;
 use crate::auth::Caller;
 use crate::error::Problem;
 use axum::extract::State;
-use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::WebSocketUpgrade;
 use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
-use futures_util::stream::{BoxStream, SelectAll, SplitSink, SplitStream};
-use futures_util::{FutureExt as _, SinkExt as _, StreamExt as _};
+use futures_util::stream::{BoxStream, SelectAll};
+use futures_util::{FutureExt as _, StreamExt as _};
 use lifecycle::ExecutionId;
 use protocols::enclave::inbound::{self, Frame, ToolResult};
 use protocols::enclave::sealing::Envelope;
 use protocols::enclave::{Filter, SessionId};
 use std::sync::Arc;
-use std::time::Duration;
+use transport::{
+    CLOSE_TIME_MAX, CloseReason, FrameBounds, IncomingMessage, MessageReader, MessageWriter,
+    accept_upgrade,
+};
 
 /// Sessions that one socket listens to.
 const SESSIONS_MAX: usize = 64;
 
 /// Largest frame: a tool's result in an envelope and in base64.
 const FRAME_BYTES_MAX: usize = 24 << 20;
+
+/// What a client has not read. Beyond this neither it nor its sessions are listened to.
+const UNSENT_BYTES_MAX: usize = 1 << 20;
 
 /// `GET /enclave/ws`.
 pub(crate) async fn open(
@@ -34,28 +40,17 @@ pub(crate) async fn open(
 ) -> Result<Response, Problem> {
     caller.may_run().map_err(|denied| Problem::denied(denied, ""))?;
     let token = app.tasks.token();
-    let upgrade = upgrade.max_message_size(FRAME_BYTES_MAX).max_frame_size(FRAME_BYTES_MAX);
-    Ok(upgrade.on_upgrade(async move |socket| {
-        let ended = Arc::clone(&app).connection_end(caller.clone());
+    let bounds = FrameBounds::strict(FRAME_BYTES_MAX);
+    Ok(accept_upgrade(upgrade, bounds, async move |reader, writer| {
+        let (watching, owner) = (Arc::clone(&app), caller.clone());
+        let ended = async move { watching.credential_end(&owner).await };
         let streams = SelectAll::new();
         tokio::select! {
-            () = Conversation { app, caller, streams }.hold(socket) => {}
+            () = Conversation { app, caller, streams }.hold(reader, writer) => {}
             () = ended => {}
         }
         drop(token);
     }))
-}
-
-/// How long the answer to a Close frame may take.
-const CLOSE_MAX: Duration = Duration::from_secs(2);
-
-/// The client closes: the answer, which the library has ready, is sent before the connection ends.
-async fn answer_close(mut out: SplitSink<WebSocket, Message>, mut frames: SplitStream<WebSocket>) {
-    let answered = async {
-        let _ = out.flush().await;
-        while let Some(Ok(_)) = frames.next().await {}
-    };
-    let _ = tokio::time::timeout(CLOSE_MAX, answered).await;
 }
 
 struct Conversation {
@@ -66,33 +61,33 @@ struct Conversation {
 
 impl Conversation {
     /// Until the client leaves or the server stops. Sessions go on for their grace.
-    async fn hold(mut self, socket: WebSocket) {
-        let (mut out, mut frames) = socket.split();
+    async fn hold(mut self, mut reader: impl MessageReader, mut writer: impl MessageWriter) {
         loop {
+            let unsent = writer.unsent().bytes;
+            let is_full = unsent > UNSENT_BYTES_MAX;
             let said = tokio::select! {
-                frame = frames.next() => match frame {
-                    Some(Ok(Message::Text(text))) => self.hear(text.as_bytes()).await.into(),
-                    Some(Ok(Message::Binary(bytes))) => self.hear(&bytes).await.into(),
-                    Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
-                    Some(Ok(Message::Close(_))) => return answer_close(out, frames).await,
-                    Some(Err(_)) | None => return,
+                received = reader.receive(), if !is_full => match received {
+                    Ok(IncomingMessage::Whole(frame)) => self.hear(frame).await.into(),
+                    Ok(IncomingMessage::Pong(_)) => continue,
+                    Ok(IncomingMessage::Oversized { .. }) | Err(_) => return,
                 },
-                Some(batch) = self.streams.next() => match batch {
+                Some(batch) = self.streams.next(), if !is_full => match batch {
                     Ok(lines) => lines,
                     Err(Broken) => return,
                 },
-                () = self.app.stopping.cancelled() => return,
+                sent = writer.flush(), if unsent > 0 => match sent {
+                    Ok(()) => continue,
+                    Err(_) => return,
+                },
+                () = self.app.stopping.cancelled() => break,
             };
             for line in said.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-                let Ok(text) = std::str::from_utf8(line) else { continue };
-                if out.feed(Message::Text(text.into())).await.is_err() {
-                    return;
+                if let Ok(text) = String::from_utf8(line.to_vec()) {
+                    writer.enqueue(text);
                 }
             }
-            if out.flush().await.is_err() {
-                return;
-            }
         }
+        transport::close(&mut reader, &mut writer, Some(CloseReason::AWAY), CLOSE_TIME_MAX).await;
     }
 
     /// Does what a frame asks for, and says what is to be said at once.

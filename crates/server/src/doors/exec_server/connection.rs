@@ -6,7 +6,6 @@ use super::session::{Entry, NotResumed, PROCESSES_MAX, Session};
 use super::shared::{Viewer, size_of};
 use super::spec::spec;
 use super::steward::{Ask, Look, Start, Steward, refuse};
-use super::transport::{Incoming, Outgoing, Received};
 use super::{
     Choice, ExecServer, cage, environment, environment_config, files, http, watch_missing,
 };
@@ -25,6 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
+use transport::{CLOSE_TIME_MAX, IncomingMessage, MessageReader, MessageWriter};
 
 /// How long processes may take to die with their connection.
 const DYING_TIME_MAX: Duration = Duration::from_secs(2);
@@ -49,8 +49,8 @@ pub(super) struct Client {
 pub(super) async fn serve(
     server: &ExecServer,
     Client { owner, life }: Client,
-    mut incoming: impl Incoming,
-    outgoing: impl Outgoing + 'static,
+    mut reader: impl MessageReader,
+    writer: impl MessageWriter + 'static,
     ended: impl Future<Output = ()> + Send,
 ) {
     let (outbox, unsent) = Outbox::new();
@@ -58,7 +58,7 @@ pub(super) async fn serve(
     let is_resumable = Arc::new(AtomicBool::new(false));
     let stopping = server.shared.stopping.child_token();
     let sending = server.shared.tasks.spawn(unsent.run(
-        outgoing,
+        writer,
         Arc::clone(&unheard),
         Arc::clone(&is_resumable),
         stopping.clone(),
@@ -84,13 +84,19 @@ pub(super) async fn serve(
     }
     let _end_sending = stopping.clone().drop_guard();
     tokio::select! {
-        () = connection.receive(&mut incoming, &unheard, &stopping) => {}
+        () = connection.receive(&mut reader, &unheard, &stopping) => {}
         () = ended => {}
     }
     stopping.cancel();
-    drop(incoming);
-    let _ = sending.await;
-    connection.leave().await;
+    let writer = sending.await;
+    let closed = async move {
+        if let Ok(mut writer) = writer {
+            writer.discard_unsent();
+            transport::close(&mut reader, &mut writer, None, CLOSE_TIME_MAX).await;
+        }
+    };
+    // Processes do not wait for a client that does not answer.
+    tokio::join!(connection.leave(), closed);
 }
 
 /// Nothing more is heard from this client.
@@ -125,24 +131,26 @@ impl Connection {
     /// Answers what arrives until the client leaves or `stopping`.
     async fn receive(
         &mut self,
-        incoming: &mut impl Incoming,
+        reader: &mut impl MessageReader,
         unheard: &Unheard,
         stopping: &CancellationToken,
     ) {
         loop {
             let received = tokio::select! {
-                received = incoming.next() => received,
-                () = stopping.cancelled() => None,
-                () = self.outbox.closed() => None,
+                received = reader.receive() => received,
+                () = stopping.cancelled() => return,
+                () = self.outbox.closed() => return,
             };
             let heard = match received {
-                Some(Received::Text(text)) => self.hear(&text).await,
-                Some(Received::Heard(number)) => {
+                Ok(IncomingMessage::Whole(message)) => {
+                    self.hear(&String::from_utf8_lossy(message)).await
+                }
+                Ok(IncomingMessage::Pong(number)) => {
                     unheard.heard(number);
                     Ok(())
                 }
-                Some(Received::Nothing) => Ok(()),
-                None => Err(Leave),
+                // Longer messages end the connection, as codex ends it.
+                Ok(IncomingMessage::Oversized { .. }) | Err(_) => Err(Leave),
             };
             if heard.is_err() {
                 return;

@@ -19,7 +19,6 @@ mod session;
 mod shared;
 mod spec;
 mod steward;
-mod transport;
 mod watch_missing;
 
 pub use caged_files::enter_if_asked;
@@ -35,7 +34,7 @@ use crate::auth::{Caller, Scope};
 use crate::error::Problem;
 use crate::tasks::Tasks;
 use axum::extract::State;
-use axum::extract::ws::{WebSocket, WebSocketUpgrade};
+use axum::extract::ws::WebSocketUpgrade;
 use axum::http::HeaderMap;
 use axum::http::header::ORIGIN;
 use axum::response::Response;
@@ -52,9 +51,17 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tools::http::AddressRules;
+use transport::{FrameBounds, accept_upgrade};
 
 /// Connections at a time. Each may hold many processes.
 const CONNECTIONS_MAX: usize = 256;
+
+/// What is read of a client over a WebSocket.
+const FRAME_BOUNDS: FrameBounds = FrameBounds {
+    message_bytes_max: MESSAGE_BYTES_MAX,
+    read_bytes_max: MESSAGE_BYTES_MAX,
+    frame_bytes_max: FRAME_BYTES_MAX,
+};
 
 /// Which dialect a connection gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -156,10 +163,10 @@ impl ExecServer {
         reader: impl AsyncRead + Unpin + Send + 'static,
         writer: impl AsyncWrite + Unpin + Send + 'static,
     ) {
-        let (incoming, outgoing) = transport::lines(reader, writer);
+        let (reader, writer) = transport::lines(reader, writer, MESSAGE_BYTES_MAX);
         let life = connection::Life::OfTheConnection;
         let client = connection::Client { owner: String::new(), life };
-        connection::serve(self, client, incoming, outgoing, std::future::pending()).await;
+        connection::serve(self, client, reader, writer, std::future::pending()).await;
     }
 
     /// Both ends of a connection within this process: this one is served until the other is dropped.
@@ -197,15 +204,12 @@ impl ExecServer {
         let place = place.map_err(|_| Problem::no_channel(CONNECTIONS_MAX))?;
         let server = self.clone();
         let token = self.shared.tasks.token();
-        let serve = async move |socket: WebSocket| {
-            let (incoming, outgoing) = transport::frames(socket);
+        Ok(accept_upgrade(upgrade, FRAME_BOUNDS, async move |reader, writer| {
             let life = connection::Life::OfTheSession;
             let client = connection::Client { owner, life };
-            connection::serve(&server, client, incoming, outgoing, ended).await;
+            connection::serve(&server, client, reader, writer, ended).await;
             drop((place, token));
-        };
-        let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(FRAME_BYTES_MAX);
-        Ok(upgrade.on_upgrade(serve))
+        }))
     }
 }
 
@@ -220,7 +224,9 @@ pub(crate) async fn open(
     caller.may_spawn().map_err(|_| Problem::needs(Scope::Process))?;
     no_page(&headers)?;
     let owner = caller.name.0.clone();
-    server.open(owner, upgrade, Arc::clone(&app).connection_end(caller))
+    let watching = Arc::clone(&app);
+    let ended = async move { watching.credential_end(&caller).await };
+    server.open(owner, upgrade, ended)
 }
 
 /// No page has any business here, not even one of this machine.

@@ -1,7 +1,6 @@
 //! What goes out on one connection: one line, in order. Answers have room because requests are counted,
 //! notifications wait for theirs, so a client that does not read slows its processes and fills no memory.
 
-use super::transport::Outgoing;
 use processes::{Output, Seq};
 use protocols::json_rpc::{self, ErrorObject, INVALID_REQUEST, Id};
 use serde::Serialize;
@@ -11,6 +10,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use transport::MessageWriter;
 
 /// Requests that are being worked on, or whose answers are not sent yet; the next one is not read before one is through.
 pub(super) const REQUESTS_MAX: usize = 2_048;
@@ -245,14 +245,14 @@ impl Unheard {
 pub(super) struct Unsent(mpsc::Receiver<Line>);
 
 impl Unsent {
-    /// Sends until nobody is left to say anything, the client is gone, or `stopping`.
-    pub(super) async fn run(
+    /// Sends until nobody is left to say anything, the client is gone, or `stopping`. Returns the writer, to be closed.
+    pub(super) async fn run<W: MessageWriter>(
         mut self,
-        mut outgoing: impl Outgoing,
+        mut writer: W,
         unheard: Arc<Unheard>,
         is_resumable: Arc<std::sync::atomic::AtomicBool>,
         stopping: CancellationToken,
-    ) {
+    ) -> W {
         let mut pings = Pings { number: 0, unheard_bytes: 0, told: vec![], unheard };
         loop {
             let mut lines = vec![];
@@ -261,18 +261,16 @@ impl Unsent {
                 n = self.0.recv_many(&mut lines, 64) => if n == 0 { break },
                 () = stopping.cancelled() => break,
                 () = until(deadline) => pings.unheard.give_up(),
-                () = tokio::time::sleep(PING_EVERY) => {
-                    if pings.ping(&mut outgoing).await.is_err() { break }
-                }
+                () = tokio::time::sleep(PING_EVERY) => pings.ping(&mut writer),
             }
-            let must_show = pings.is_wanted(&outgoing)
+            let must_show = writer.has_control_frames()
                 && is_resumable.load(std::sync::atomic::Ordering::Acquire);
-            if send(&mut outgoing, lines, &mut pings, must_show, &stopping).await.is_err() {
+            if send(&mut writer, lines, &mut pings, must_show, &stopping).await.is_err() {
                 break;
             }
         }
         self.0.close();
-        outgoing.close().await;
+        writer
     }
 }
 
@@ -284,30 +282,41 @@ async fn until(time: Option<Instant>) {
 }
 
 async fn send(
-    outgoing: &mut impl Outgoing,
+    writer: &mut impl MessageWriter,
     lines: Vec<Line>,
     pings: &mut Pings,
     must_show: bool,
     stopping: &CancellationToken,
 ) -> std::io::Result<()> {
-    let (mut texts, mut rooms, mut told) = (vec![], vec![], vec![]);
+    let (mut rooms, mut told) = (vec![], vec![]);
     for line in lines {
         pings.unheard_bytes += line.text.len();
-        texts.push(line.text);
+        writer.enqueue(line.text);
         rooms.push(line._room);
         told.extend(line.told);
     }
-    tokio::select! {
-        sent = outgoing.send(texts) => sent?,
-        () = stopping.cancelled() => return Err(std::io::ErrorKind::Interrupted.into()),
-    }
+    flush(writer, stopping).await?;
     drop(rooms);
     if !must_show {
         told.into_iter().for_each(Told::release);
         return Ok(());
     }
     pings.told.append(&mut told);
-    if pings.unheard_bytes >= UNHEARD_BYTES { pings.ping(outgoing).await } else { Ok(()) }
+    if pings.unheard_bytes < UNHEARD_BYTES {
+        return Ok(());
+    }
+    pings.ping(writer);
+    flush(writer, stopping).await
+}
+
+async fn flush(
+    writer: &mut impl MessageWriter,
+    stopping: &CancellationToken,
+) -> std::io::Result<()> {
+    tokio::select! {
+        sent = writer.flush() => sent,
+        () = stopping.cancelled() => Err(std::io::ErrorKind::Interrupted.into()),
+    }
 }
 
 struct Pings {
@@ -318,17 +327,13 @@ struct Pings {
 }
 
 impl Pings {
-    const fn is_wanted<O: Outgoing>(&self, _outgoing: &O) -> bool {
-        O::PINGS
-    }
-
-    async fn ping<O: Outgoing>(&mut self, outgoing: &mut O) -> std::io::Result<()> {
-        if !O::PINGS {
-            return Ok(());
+    /// Queues a ping, where the transport has any: its answer shows what the client has read.
+    fn ping(&mut self, writer: &mut impl MessageWriter) {
+        if writer.has_control_frames() {
+            self.number += 1;
+            self.unheard_bytes = 0;
+            self.unheard.pinged(self.number, std::mem::take(&mut self.told));
+            writer.enqueue_ping(self.number);
         }
-        self.number += 1;
-        self.unheard_bytes = 0;
-        self.unheard.pinged(self.number, std::mem::take(&mut self.told));
-        outgoing.ping(self.number).await
     }
 }

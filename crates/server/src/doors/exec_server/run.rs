@@ -2,13 +2,13 @@
 
 use super::{Choice, Confines, ExecServer, ListenError, ProcessRetention, listen};
 use crate::auth::Secret;
-use crate::stdio;
 use processes::{Config, Processes, ProtectedPaths};
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
+use transport::stdio;
 
 /// How long processes may take to end. They are killed, so this is reached by a stuck kernel only.
 const STOPPING_TIME_MAX: Duration = Duration::from_secs(2);

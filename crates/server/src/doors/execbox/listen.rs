@@ -11,15 +11,11 @@ use sandbox::Sandbox;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::net::{TcpListener, UnixListener};
-
-/// How long to wait when the system has no descriptor for a connection.
-const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+use tokio::net::TcpListener;
+use transport::LineListener;
 
 /// Where to listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,12 +131,12 @@ pub async fn listen(
         Address::Tcp(at) => {
             let listener = TcpListener::bind(at).await.map_err(failed)?;
             let at = listener.local_addr().map_err(failed)?;
-            tasks.spawn(channels.accept_tcp(listener));
+            tasks.spawn(channels.accept_lines(LineListener::Tcp(listener)));
             Address::Tcp(at)
         }
         Address::Unix(path) => {
-            let listener = bind_private(path).map_err(failed)?;
-            tasks.spawn(channels.accept_unix(listener));
+            let listener = LineListener::bind_private(path).map_err(failed)?;
+            tasks.spawn(channels.accept_lines(listener));
             Address::Unix(path.clone())
         }
     };
@@ -162,76 +158,21 @@ async fn enter(State(door): State<Arc<Door>>, request: Request) -> Result<Respon
 }
 
 impl Channels {
-    async fn accept_tcp(self, listener: TcpListener) {
+    async fn accept_lines(self, listener: LineListener) {
         loop {
-            let accepted = tokio::select! {
-                accepted = listener.accept() => accepted,
+            let (reader, writer) = tokio::select! {
+                halves = listener.accept() => halves,
                 () = self.stopping.cancelled() => return,
             };
-            match accepted.and_then(|(stream, _)| stream.set_nodelay(true).map(|()| stream)) {
-                Ok(stream) => self.serve(stream.into_split()),
-                Err(error) => pause(&error).await,
-            }
+            // A host too many is hung up on: lines have no other way to say it before the first `execute`.
+            let Some(place) = self.place() else { continue };
+            let serving = serve_lines(self.sandbox.clone(), reader, writer, self.stopping.clone());
+            self.tasks.spawn(async move {
+                serving.await;
+                drop(place);
+            });
         }
     }
-
-    async fn accept_unix(self, listener: UnixListener) {
-        loop {
-            let accepted = tokio::select! {
-                accepted = listener.accept() => accepted,
-                () = self.stopping.cancelled() => return,
-            };
-            match accepted {
-                Ok((stream, _)) => self.serve(stream.into_split()),
-                Err(error) => pause(&error).await,
-            }
-        }
-    }
-
-    /// A host too many is hung up on: lines have no other way to say it before the first `execute`.
-    fn serve<R, W>(&self, (reader, writer): (R, W))
-    where
-        R: tokio::io::AsyncRead + Unpin + Send + 'static,
-        W: tokio::io::AsyncWrite + Unpin + Send + 'static,
-    {
-        let Some(place) = self.place() else { return };
-        let serving = serve_lines(self.sandbox.clone(), reader, writer, self.stopping.clone());
-        self.tasks.spawn(async move {
-            serving.await;
-            drop(place);
-        });
-    }
-}
-
-async fn pause(error: &io::Error) {
-    tracing::warn!(%error, "a connection could not be accepted");
-    tokio::time::sleep(ACCEPT_RETRY).await;
-}
-
-/// A socket that only this user can reach: it is made in a folder that only this user can enter, then moved.
-fn bind_private(path: &Path) -> io::Result<UnixListener> {
-    if std::fs::symlink_metadata(path).is_ok_and(|there| there.file_type().is_socket()) {
-        if std::os::unix::net::UnixStream::connect(path).is_ok() {
-            return Err(io::ErrorKind::AddrInUse.into());
-        }
-        // Left behind by a listener that was killed.
-        std::fs::remove_file(path)?;
-    }
-    let mut folder = path.as_os_str().to_owned();
-    folder.push(format!(".{}", std::process::id()));
-    let folder = PathBuf::from(folder);
-    std::fs::DirBuilder::new().mode(0o700).create(&folder)?;
-    let listener = bind_in(&folder, path);
-    std::fs::remove_dir(&folder)?;
-    listener
-}
-
-fn bind_in(folder: &Path, path: &Path) -> io::Result<UnixListener> {
-    let private = folder.join("s");
-    let listener = UnixListener::bind(&private)?;
-    std::fs::set_permissions(&private, std::fs::Permissions::from_mode(0o600))?;
-    std::fs::rename(&private, path)?;
-    Ok(listener)
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ mod listen;
 mod output;
 mod relay;
 mod run;
-mod transport;
 
 pub use listen::{Address, BadAddress, ListenError, Listening, listen};
 
@@ -15,18 +14,26 @@ use crate::auth::Caller;
 use crate::error::Problem;
 use crate::tasks::Tasks;
 use axum::extract::State;
-use axum::extract::ws::{WebSocket, WebSocketUpgrade};
+use axum::extract::ws::WebSocketUpgrade;
 use axum::response::Response;
 use engine::{HeldRunner, QuotaAccount};
+use protocols::execbox::HOST_MESSAGE_BYTES_MAX;
 use sandbox::{Demand, Sandbox};
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
-use transport::{FRAME_BYTES_MAX, LinesIn, LinesOut};
+use transport::{FrameBounds, LineReader, LineWriter, accept_upgrade};
 
 /// Channels at a time. Each may hold a process.
 const CHANNELS_MAX: usize = 256;
+
+/// What is read of a host over a WebSocket. A message that is too long, but no longer than this, is answered.
+const FRAME_BOUNDS: FrameBounds = FrameBounds {
+    message_bytes_max: HOST_MESSAGE_BYTES_MAX,
+    read_bytes_max: 2 * HOST_MESSAGE_BYTES_MAX,
+    frame_bytes_max: 2 * HOST_MESSAGE_BYTES_MAX,
+};
 
 /// Serves one host over a stream of lines until it leaves or `stopping`.
 pub async fn serve_lines(
@@ -36,7 +43,8 @@ pub async fn serve_lines(
     stopping: CancellationToken,
 ) {
     let sandbox = ChannelSandbox { sandbox, account: None };
-    relay::serve(sandbox, LinesIn::new(reader), LinesOut::new(writer), stopping).await;
+    let reader = LineReader::new(reader, HOST_MESSAGE_BYTES_MAX).skipping_oversized();
+    relay::serve(sandbox, reader, LineWriter::new(writer), stopping).await;
 }
 
 /// `GET /execbox`: becomes a WebSocket with one JSON text per frame.
@@ -49,7 +57,9 @@ pub(crate) async fn open(
     let account = app.engine.quotas().account(&caller.name);
     let held = account.hold_runner().map_err(engine::Error::from)?;
     let counted = Some((account, held));
-    app.channels.open(upgrade, counted, Arc::clone(&app).connection_end(caller))
+    let watching = Arc::clone(&app);
+    let ended = async move { watching.credential_end(&caller).await };
+    app.channels.open(upgrade, counted, ended)
 }
 
 /// Where a channel's programs run, and what they count against.
@@ -101,16 +111,12 @@ impl Channels {
         let (account, held) = counted.unzip();
         let sandbox = ChannelSandbox { sandbox: self.sandbox.clone(), account };
         let stopping = self.stopping.clone();
-        let serve = async move |socket: WebSocket| {
-            let (incoming, outgoing) = transport::frames(socket);
-            let serving = relay::serve(sandbox, incoming, outgoing, stopping);
+        Ok(accept_upgrade(upgrade, FRAME_BOUNDS, async move |reader, writer| {
             tokio::select! {
-                () = serving => {}
+                () = relay::serve(sandbox, reader, writer, stopping) => {}
                 () = ended => {}
             }
             drop((place, held, token));
-        };
-        let upgrade = upgrade.max_message_size(FRAME_BYTES_MAX).max_frame_size(FRAME_BYTES_MAX);
-        Ok(upgrade.on_upgrade(serve))
+        }))
     }
 }

@@ -3,7 +3,6 @@
 use super::ChannelSandbox;
 use super::host_messages::refuse;
 use super::run::{Frames, Run, RunEnd, Spare};
-use super::transport::{HostMessage, Incoming, Outgoing};
 use futures_util::future::select_all;
 use protocols::execbox::wire::{Execute, RawJson};
 use protocols::execbox::{HOST_MESSAGE_BYTES_MAX, Provider, ToRunner, asks_to_multiplex};
@@ -11,6 +10,7 @@ use sandbox::RunnerMessage;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
+use transport::{CLOSE_TIME_MAX, CloseReason, IncomingMessage, MessageReader, MessageWriter};
 
 /// Executions at a time for hosts that multiplex. Each holds a process. `docs/execbox.md` says it.
 const RUNS_MAX: usize = 64;
@@ -33,25 +33,29 @@ const BUSY: &str = "the runner already has an active execution";
 /// Serves one host until it leaves, breaks off or `stopping`. Whatever runs then is killed.
 pub(super) async fn serve(
     sandbox: ChannelSandbox,
-    mut incoming: impl Incoming,
-    mut outgoing: impl Outgoing,
+    mut reader: impl MessageReader,
+    mut writer: impl MessageWriter,
     stopping: CancellationToken,
 ) {
     let mut channel = Channel { sandbox, runs: Vec::new(), spares: Vec::new() };
     let mut out = Frames::new();
     loop {
-        outgoing.enqueue(&mut out);
-        let is_full = outgoing.unsent_bytes() > UNSENT_BYTES_MAX;
+        enqueue(&mut writer, &mut out);
+        let unsent = writer.unsent().bytes;
+        let is_full = unsent > UNSENT_BYTES_MAX;
         let alarm = channel.alarm();
         tokio::select! {
             () = stopping.cancelled() => break,
-            sent = outgoing.send(), if outgoing.unsent_bytes() > 0 => {
-                if sent.is_err() { break }
+            sent = writer.flush(), if unsent > 0 => {
+                if sent.is_err() { return }
             }
-            frame = incoming.next(), if !is_full => match frame {
-                Some(HostMessage::Whole(frame)) => channel.take(frame, &mut out),
-                Some(HostMessage::TooLong(head)) => channel.refuse_too_long(head, &mut out),
-                None => break,
+            received = reader.receive(), if !is_full => match received {
+                Ok(IncomingMessage::Whole(message)) => channel.take(message, &mut out),
+                Ok(IncomingMessage::Oversized { head, .. }) => {
+                    channel.refuse_too_long(head, &mut out);
+                }
+                Ok(IncomingMessage::Pong(_)) => {}
+                Err(_) => return,
             },
             (at, message) = next_of(&mut channel.runs), if !is_full && !channel.runs.is_empty() => {
                 channel.handle(at, message, &mut out);
@@ -59,6 +63,18 @@ pub(super) async fn serve(
             () = sleep_until(alarm.unwrap_or_else(Instant::now)), if alarm.is_some() => {
                 channel.look_after(&mut out);
             }
+        }
+    }
+    drop(channel);
+    transport::close(&mut reader, &mut writer, Some(CloseReason::AWAY), CLOSE_TIME_MAX).await;
+}
+
+/// Queues lines for the host without their line breaks, which are the transport's.
+fn enqueue(writer: &mut impl MessageWriter, out: &mut Frames) {
+    for mut line in out.drain(..) {
+        line.pop();
+        if let Ok(text) = String::from_utf8(line) {
+            writer.enqueue(text);
         }
     }
 }

@@ -33,6 +33,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
+use transport::{FrameBounds, accept_upgrade};
 
 /// Requests of one client that wait for the evaluator.
 const QUEUED_MAX: usize = 32;
@@ -147,11 +148,12 @@ pub(crate) async fn open(
     let host = host.to_owned();
     app.repl.session(&caller.name, &name)?;
     let token = app.tasks.token();
-    let upgrade = upgrade.max_message_size(FRAME_BYTES_MAX).max_frame_size(FRAME_BYTES_MAX);
-    Ok(upgrade.on_upgrade(async move |socket| {
+    let bounds = FrameBounds::strict(FRAME_BYTES_MAX);
+    Ok(accept_upgrade(upgrade, bounds, async move |reader, writer| {
         let (watching, owner) = (Arc::clone(&app), caller.clone());
         let ended = Box::pin(async move { watching.credential_end(&owner).await });
-        let mut attach = Box::new(Attach { socket, profile, host, ended });
+        let (reader, writer) = (Box::new(reader), Box::new(writer));
+        let mut attach = Box::new(Attach { reader, writer, profile, host, ended });
         // A session that ended just now makes way for another.
         while let Ok(session) = app.repl.session(&caller.name, &name) {
             match session.attach(attach).await {

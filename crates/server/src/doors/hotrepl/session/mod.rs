@@ -18,7 +18,6 @@ use super::evaluator::Evaluator;
 use super::shelf::{Noted, Shelf, TaskFile};
 use super::words::Stop;
 use crate::tasks::Tasks;
-use axum::extract::ws::WebSocket;
 use calls::Pending;
 use configured::Installed;
 use engine::HeldRunner;
@@ -40,6 +39,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
+use transport::{MessageReader, MessageWriter};
 use watches::Watch;
 
 /// What a session is told by others at a time.
@@ -67,7 +67,8 @@ pub(super) enum Note {
 
 /// A client that wants a session.
 pub(super) struct Attach {
-    pub(super) socket: WebSocket,
+    pub(super) reader: Box<dyn MessageReader>,
+    pub(super) writer: Box<dyn MessageWriter>,
     pub(super) profile: Profile,
     pub(super) host: String,
     /// Resolves when the client's connection must end with its credential.

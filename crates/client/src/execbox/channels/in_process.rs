@@ -1,11 +1,12 @@
 //! A runner that is a future of this process: for tests, and for those who link one.
 
-use super::{Connect, Incoming, Ndjson, Outgoing, Transport};
+use super::{Connect, Ndjson, Transport};
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
 use std::{fmt, io};
 use tokio::io::{DuplexStream, ReadHalf, WriteHalf};
 use tokio::task::JoinSet;
+use transport::{MessageReader, MessageWriter};
 
 /// What may lie between host and runner before one waits for the other, as in a pipe.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -55,7 +56,7 @@ struct Channel {
 }
 
 impl Transport for Channel {
-    fn halves(&mut self) -> (&mut dyn Outgoing, &mut dyn Incoming) {
+    fn halves(&mut self) -> (&mut dyn MessageReader, &mut dyn MessageWriter) {
         self.lines.halves()
     }
 

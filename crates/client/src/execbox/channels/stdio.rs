@@ -1,6 +1,6 @@
 //! A runner that is a child process, spoken to over its standard input and output.
 
-use super::{Connect, Incoming, Ndjson, Outgoing, Transport};
+use super::{Connect, Ndjson, Transport};
 use crate::execbox::spawn;
 use futures_util::future::BoxFuture;
 use std::ffi::OsString;
@@ -10,6 +10,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::time::timeout;
+use transport::{MessageReader, MessageWriter};
 
 /// A runner that has closed its output, or seen the end of its input, is gone sooner.
 const EXIT_TIME_MAX: Duration = Duration::from_secs(1);
@@ -73,7 +74,7 @@ struct Shell {
 }
 
 impl Transport for Shell {
-    fn halves(&mut self) -> (&mut dyn Outgoing, &mut dyn Incoming) {
+    fn halves(&mut self) -> (&mut dyn MessageReader, &mut dyn MessageWriter) {
         self.lines.halves()
     }
 

@@ -1,5 +1,6 @@
 //! Standard input and output, without a thread in between where they are pipes or sockets, as between programs.
 
+use crate::listen::{ByteSink, ByteSource};
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::statfs::{FsType, fstatfs};
 use std::fs::File;
@@ -7,12 +8,11 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::UnixStream as StdUnixStream;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
 /// What a stream is, as far as waiting for it is concerned.
-enum Kind {
+enum StreamKind {
     Pipe(OwnedFd),
     Socket(StdUnixStream),
     /// A terminal or a file: shared with others, who would not like it to stop blocking. So is a pipe with a name: it can be
@@ -25,24 +25,24 @@ enum Kind {
 const OUTPUT_PIPE_BYTES: i32 = 512 << 10;
 
 /// Where messages come from.
-pub fn input() -> io::Result<Box<dyn AsyncRead + Unpin + Send>> {
+pub fn input() -> io::Result<ByteSource> {
     Ok(match kind(io::stdin().as_fd().try_clone_to_owned()?)? {
-        Kind::Pipe(pipe) => Box::new(pipe::Receiver::from_owned_fd(pipe)?),
-        Kind::Socket(socket) => Box::new(UnixStream::from_std(socket)?),
-        Kind::Other(file) => Box::new(tokio::fs::File::from_std(file)),
+        StreamKind::Pipe(pipe) => Box::new(pipe::Receiver::from_owned_fd(pipe)?),
+        StreamKind::Socket(socket) => Box::new(UnixStream::from_std(socket)?),
+        StreamKind::Other(file) => Box::new(tokio::fs::File::from_std(file)),
     })
 }
 
 /// Where answers go.
-pub fn output() -> io::Result<Box<dyn AsyncWrite + Unpin + Send>> {
+pub fn output() -> io::Result<ByteSink> {
     Ok(match kind(io::stdout().as_fd().try_clone_to_owned()?)? {
-        Kind::Pipe(pipe) => {
+        StreamKind::Pipe(pipe) => {
             // Where that is refused it stays as it was.
             let _ = fcntl(&pipe, FcntlArg::F_SETPIPE_SZ(OUTPUT_PIPE_BYTES));
             Box::new(pipe::Sender::from_owned_fd(pipe)?)
         }
-        Kind::Socket(socket) => Box::new(UnixStream::from_std(socket)?),
-        Kind::Other(file) => Box::new(tokio::fs::File::from_std(file)),
+        StreamKind::Socket(socket) => Box::new(UnixStream::from_std(socket)?),
+        StreamKind::Other(file) => Box::new(tokio::fs::File::from_std(file)),
     })
 }
 
@@ -53,16 +53,16 @@ fn is_anonymous(pipe: &File) -> bool {
     fstatfs(pipe).is_ok_and(|system| system.filesystem_type() == PIPES)
 }
 
-fn kind(stream: OwnedFd) -> io::Result<Kind> {
+fn kind(stream: OwnedFd) -> io::Result<StreamKind> {
     let file = File::from(stream);
     let file_type = file.metadata()?.file_type();
     if file_type.is_fifo() && is_anonymous(&file) {
-        return Ok(Kind::Pipe(file.into()));
+        return Ok(StreamKind::Pipe(file.into()));
     }
     if !file_type.is_socket() {
-        return Ok(Kind::Other(file));
+        return Ok(StreamKind::Other(file));
     }
     let socket = StdUnixStream::from(OwnedFd::from(file));
     socket.set_nonblocking(true)?;
-    Ok(Kind::Socket(socket))
+    Ok(StreamKind::Socket(socket))
 }
