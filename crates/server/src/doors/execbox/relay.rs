@@ -119,7 +119,7 @@ impl Channel {
         let is_multiplexed = asks_to_multiplex(frame);
         if is_multiplexed && self.runs.len() >= RUNS_MAX {
             let message = format!("a channel has at most {RUNS_MAX} executions at a time");
-            return run::refuse(&execute.id, &message, out);
+            return refuse(&execute.id, &message, out);
         }
         let is_free = self.runs.is_empty()
             || (is_multiplexed && !self.runs.iter().any(|run| run.is_called(&execute.id)));
