@@ -95,6 +95,25 @@ fn the_caller_runs_tools_and_the_first_result_counts() {
 }
 
 #[test]
+fn the_caller_returns_results_up_to_the_sessions_limit() {
+    let (_folder, served) = start();
+    let client = served.client("run");
+    for (n_bytes, expected) in [(5_000_000, json!(5_000_000)), (6_000_000, Value::Null)] {
+        let id = format!("s_large{n_bytes}");
+        let code = "return (await callTool('x')).length";
+        let mut lines = Lines::post(&client, &json!({"sessionId":id,"code":code}));
+        let call = lines.until("tool_call")["payload"]["callId"].clone();
+        let body = json!({"callId":call,"result":"x".repeat(n_bytes)}).to_string();
+        let taken = client.post(&format!("/sessions/{id}/tool-result"), &body);
+        assert_eq!(taken.status, 200, "{n_bytes}: {taken:?}");
+        let end = lines.until("final")["payload"].clone();
+        assert_eq!(end["result"], expected, "{end}");
+        let code = if expected.is_null() { json!("TOOL_RESULT_TOO_LARGE") } else { Value::Null };
+        assert_eq!(end["error"]["code"], code, "{end}");
+    }
+}
+
+#[test]
 fn every_limit_ends_the_session_with_its_own_code() {
     let (_folder, served) = start();
     let client = served.client("run");

@@ -227,6 +227,22 @@ async fn nobody_in_between_reads_a_sealed_session_and_only_the_pinned_server_is_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_sealed_session_gets_the_plain_value_of_a_catalogue_tool() {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, file) = (folder.path().join("add.sh"), folder.path().join("airlock.toml"));
+    std::fs::write(&script, "echo '{\"sum\":42}'").unwrap();
+    let tool = format!("argv = ['sh', '{}']\nasks = false\n", script.display());
+    let config = format!("[enclave.tools]\nadd = 't.org.main.add'\n[sources.t.tools.add]\n{tool}");
+    std::fs::write(&file, config).unwrap();
+    let words = ["--config", file.to_str().unwrap()];
+    let served = Served::start(&folder.path().join("data"), &words);
+    let options = Options { encryption: Encryption::Required { pinned: None }, ..quick() };
+    let client = connect(&served.url, &served, options);
+    let ended = client.execute(Request::new("await callTool('add', {})")).await.unwrap();
+    assert_eq!((ended.ok, ended.result), (true, Some(json!({ "sum": 42 }))), "{:?}", ended.error);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn where_sealing_is_required_nothing_is_taken_in_clear_or_twice() {
     use protocols::enclave::SessionId;
     use protocols::enclave::sealing::{ClientHello, Keys, Opener, Sealer};

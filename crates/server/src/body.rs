@@ -27,8 +27,8 @@ pub(crate) struct JsonBody(pub(crate) Bytes);
 /// The same, where a request without a body lacks members and not a content type.
 pub(crate) struct NeededJson(pub(crate) Bytes);
 
-/// The bytes of a body, whatever it claims to be.
-pub(crate) struct AnyBody(pub(crate) Bytes);
+/// At most `N` bytes of a body, whatever it claims to be.
+pub(crate) struct AnyBody<const N: usize = BODY_BYTES_MAX>(pub(crate) Bytes);
 
 impl FromRequest<Arc<App>> for JsonBody {
     type Rejection = Problem;
@@ -56,11 +56,11 @@ impl FromRequest<Arc<App>> for NeededJson {
     }
 }
 
-impl FromRequest<Arc<App>> for AnyBody {
+impl<const N: usize> FromRequest<Arc<App>> for AnyBody<N> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &Arc<App>) -> Result<Self, Problem> {
-        read(request.into_body()).await.map(Self)
+        read_up_to(request.into_body(), N).await.map(Self)
     }
 }
 

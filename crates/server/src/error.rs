@@ -114,6 +114,11 @@ impl Problem {
         Self::new(StatusCode::REQUEST_TIMEOUT, "RequestTimeoutError", message)
     }
 
+    /// The same with a word for programs.
+    pub(crate) fn with_code(self, code: &'static str) -> Self {
+        Self { code: Some(code), ..self }
+    }
+
     pub(crate) const fn status(&self) -> StatusCode {
         self.status
     }

@@ -28,7 +28,8 @@ pub(crate) async fn code(
 ) -> Result<Response, Problem> {
     let (mut parts, body) = request.into_parts();
     let caller = minting_caller(&app, &mut parts).await?;
-    let AnyBody(body) = AnyBody::from_request(Request::from_parts(parts, body), &app).await?;
+    let AnyBody(body): AnyBody =
+        AnyBody::from_request(Request::from_parts(parts, body), &app).await?;
     let is_admin = match body.is_empty() {
         true => None,
         false => member::<bool>(&members(&body)?, "admin", "true or false")?,

@@ -71,9 +71,19 @@ impl Refusal {
         }
     }
 
-    /// The same as bytes, for a socket on which nothing was sent yet.
+    /// What clients of the enclave protocol read beside the message.
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Places(_) | Self::Displaced(_) => "SERVICE_UNAVAILABLE",
+            Self::Address(..) | Self::Caller(_) => "TOO_MANY_REQUESTS",
+            Self::Head(_) => "REQUEST_TIMEOUT",
+        }
+    }
+
+    /// The same as bytes, for a socket on which nothing was sent yet. Nobody knows which protocol its client speaks: the body
+    /// has the members of all.
     pub(crate) fn bytes(self) -> Vec<u8> {
-        let problem = self.problem();
+        let problem = self.problem().with_code(self.code());
         let (status, body) = (problem.status(), problem.body());
         let retry = if status.as_u16() == 503 { "Retry-After: 1\r\n" } else { "" };
         format!(
@@ -127,5 +137,26 @@ impl RefusedConnections {
             let _ = tokio::time::timeout(ANSWER_TIME_MAX, answering).await;
             drop(place);
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_without_a_request_is_refused_in_the_words_of_every_protocol() {
+        for (refusal, status, code) in [
+            (Refusal::Places(8), 503, "SERVICE_UNAVAILABLE"),
+            (Refusal::Caller(3), 429, "TOO_MANY_REQUESTS"),
+            (Refusal::Head(Duration::from_secs(10)), 408, "REQUEST_TIMEOUT"),
+        ] {
+            let answer = String::from_utf8(refusal.bytes()).unwrap();
+            let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+            assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");
+            let body: serde_json::Value = serde_json::from_str(body).unwrap();
+            assert_eq!(body["code"], code);
+            assert!(body["_tag"].is_string() && body["message"].is_string(), "{body}");
+        }
     }
 }

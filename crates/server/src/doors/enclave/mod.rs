@@ -16,7 +16,7 @@ use crate::body::AnyBody;
 use crate::query::{Id, Query};
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
@@ -46,13 +46,12 @@ const SESSION: HeaderName = HeaderName::from_static("x-session-id");
 
 /// The routes of this door.
 pub(crate) fn routes() -> Router<Arc<App>> {
-    let results_limit = DefaultBodyLimit::max(RESULT_BODY_BYTES_MAX);
     Router::new()
         .route("/sessions", get(list).post(create))
         .route("/execute", post(create))
         .route("/sessions/{id}", get(show).delete(remove))
         .route("/sessions/{id}/stream", get(stream))
-        .route("/sessions/{id}/tool-result", post(tool_result).layer(results_limit))
+        .route("/sessions/{id}/tool-result", post(tool_result))
         .route("/sessions/{id}/cancel", post(cancel))
         .route("/enclave/ws", get(socket))
         .route("/enclave/identity", get(identity))
@@ -235,7 +234,7 @@ async fn tool_result(
     State(app): State<Arc<App>>,
     caller: Caller,
     Id(id): Id,
-    AnyBody(body): AnyBody,
+    AnyBody(body): AnyBody<RESULT_BODY_BYTES_MAX>,
 ) -> Answer {
     let found = find(&app, &caller, &id).await?;
     let result = read_result(&app, &found, &body)?;
