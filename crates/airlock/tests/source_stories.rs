@@ -73,6 +73,9 @@ fn what_is_at_an_address_is_detected_and_a_description_is_previewed() {
     let expected = json!([{ "kind": "openapi", "confidence": "high", "endpoint": url,
         "name": "Things", "slug": "things" }]);
     assert_eq!(detect(&url).json(), expected);
+    let two_words = things().replace("Things", "Harness Items");
+    let url = web.put("/two-words.json", Page::Text("application/json", two_words));
+    assert_eq!(detect(&url).json()[0]["slug"], "harness_items", "as Executor proposes it");
     assert_eq!(detect(&format!("{}/nothing", web.url)).json(), json!([]));
     assert_eq!(detect(&format!("http://{}", "x".repeat(2_048))).status, 400);
 

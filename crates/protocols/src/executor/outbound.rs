@@ -72,6 +72,16 @@ pub fn split(
     Some(SplitEnvelope { head: text[..at].to_owned(), value: value.clone(), tail })
 }
 
+/// How an execution ended, with its whole value, in the parts of [`split`]. None where [`result`] has no large value.
+pub fn split_result(outcome: &Outcome) -> Option<SplitEnvelope> {
+    let Outcome::Completed { value: Some(value) } = outcome else { return None };
+    (value.text().len() > RESULT_BYTES_MAX).then(|| SplitEnvelope {
+        head: r#"{"status":"completed","result":"#.to_owned(),
+        value: value.clone(),
+        tail: "}".to_owned(),
+    })
+}
+
 /// The same for people, and what went wrong if something did.
 pub fn in_words(
     execution: ExecutionId,

@@ -192,6 +192,27 @@ fn what_an_envelope_leaves_out_is_told_with_its_place() {
     );
 }
 
+/// The parts of an envelope, put together. The value is the journal's own text, and no copy of it.
+fn joined(split: &outbound::SplitEnvelope, outcome: &Outcome) -> String {
+    let Outcome::Completed { value: Some(value) } = outcome else { panic!("{outcome:?}") };
+    assert_eq!(split.value.text().as_ptr(), value.text().as_ptr(), "the value is held once");
+    [&split.head, split.value.text(), &split.tail].concat()
+}
+
+#[test]
+fn a_large_value_is_sent_whole_and_not_copied() {
+    let account = account([logged(LogLevel::Log, "\"structured\":{\"status\""), emitted()]);
+    let large = value(&format!("\"{}\"", "x".repeat(RESULT_BYTES_MAX)));
+    let split = outbound::split(execution(), &account, &large).unwrap();
+    let whole = outbound::completed(execution(), &account, &large, usize::MAX);
+    assert_eq!(joined(&split, &large), whole);
+    let split = outbound::split_result(&large).unwrap();
+    assert_eq!(joined(&split, &large), outbound::result(&large));
+    let small = value(&format!("\"{}\"", "x".repeat(RESULT_BYTES_MAX - 2)));
+    assert!(outbound::split(execution(), &account, &small).is_none());
+    assert!(outbound::split_result(&small).is_none());
+}
+
 #[test]
 fn long_texts_are_cut_where_what_is_structured_is_whole() {
     let long = format!("\"{}\"", "x".repeat(TEXT_CHARS_MAX + 12));

@@ -211,10 +211,10 @@ fn spec(members: &Members<'_>) -> Result<Spec, Problem> {
     if raw.get().starts_with('"') {
         let text: String = member(members, "spec", "a string")?.unwrap_or_default();
         let is_address = text.starts_with("http://") || text.starts_with("https://");
-        return Ok(match is_address {
-            true => Spec { url: Some(text), text: None },
-            false => Spec { url: None, text: Some(text) },
-        });
+        return match is_address {
+            true => Ok(Spec { url: Some(text), text: None }),
+            false => Ok(Spec { url: None, text: Some(bounded(text)?) }),
+        };
     }
     let spec: &RawValue = member(members, "spec", "an object")?
         .ok_or_else(|| Problem::bad_request("spec is null"))?;
@@ -224,12 +224,17 @@ fn spec(members: &Members<'_>) -> Result<Spec, Problem> {
     for name in ["value", "text", "blob"] {
         text = text.or(read(name)?);
     }
-    if text.as_ref().is_some_and(|text| text.len() > SPEC_BYTES_MAX) {
+    Ok(Spec { url: read("url")?, text: text.map(bounded).transpose()? })
+}
+
+/// A description sent as text, if it is not too long.
+fn bounded(text: String) -> Result<String, Problem> {
+    if text.len() > SPEC_BYTES_MAX {
         let why =
             format!("A description sent as text has {SPEC_BYTES_MAX} bytes at most; give its url.");
         return Err(Problem::bad_request(why));
     }
-    Ok(Spec { url: read("url")?, text })
+    Ok(text)
 }
 
 /// `POST /api/openapi/specs {spec: {kind, url | value}, slug, name?, description?, baseUrl?}`.

@@ -21,7 +21,7 @@ pub(crate) async fn result(
     Id(id): Id,
     query: Query,
 ) -> Result<Response, Problem> {
-    use protocols::executor::outbound::{not_over, result, running};
+    use protocols::executor::outbound::{not_over, running};
     let (execution, _) = find(&app, &id).await?;
     let account = wait::caught_up(&app, execution).await?;
     see(&caller, &account, &id)?;
@@ -34,13 +34,13 @@ pub(crate) async fn result(
         }
     }
     let account = wait::caught_up(&app, execution).await?;
-    let (status, body) = match account.now() {
-        Some(Told::Over(outcome)) => (StatusCode::OK, result(outcome)),
-        Some(Told::Asked(asked)) => (StatusCode::ACCEPTED, not_over(asked)),
+    let body = match account.now() {
+        Some(Told::Over(outcome)) => return Ok(outbound::result(execution, outcome)),
+        Some(Told::Asked(asked)) => not_over(asked),
         Some(Told::Parked) => return Err(Problem::parked(execution)),
-        None => (StatusCode::ACCEPTED, running(execution)),
+        None => running(execution),
     };
-    Ok(outbound::envelope(execution, status, body))
+    Ok(outbound::envelope(execution, StatusCode::ACCEPTED, body))
 }
 
 /// `DELETE /api/executions/{id}`.

@@ -41,14 +41,27 @@ fn over(
         Some(_) => None,
         None => outbound::split(execution, account, outcome),
     };
-    let Some(SplitEnvelope { head, value, tail }) = split else {
-        let limit = limit.unwrap_or(RESULT_BYTES_MAX);
-        return envelope(
-            execution,
-            StatusCode::OK,
-            outbound::completed(execution, account, outcome, limit),
-        );
-    };
+    match split {
+        Some(split) => streamed(execution, split),
+        None => {
+            let limit = limit.unwrap_or(RESULT_BYTES_MAX);
+            let body = outbound::completed(execution, account, outcome, limit);
+            envelope(execution, StatusCode::OK, body)
+        }
+    }
+}
+
+/// Its whole value, however large.
+pub(super) fn result(execution: ExecutionId, outcome: &Outcome) -> Response {
+    match outbound::split_result(outcome) {
+        Some(split) => streamed(execution, split),
+        None => envelope(execution, StatusCode::OK, outbound::result(outcome)),
+    }
+}
+
+/// A large value is sent from where it is held.
+fn streamed(execution: ExecutionId, split: SplitEnvelope) -> Response {
+    let SplitEnvelope { head, value, tail } = split;
     let n_bytes = head.len() + value.text().len() + tail.len();
     let parts = [Bytes::from(head), Bytes::from_owner(ValueText(value)), Bytes::from(tail)];
     let body = Body::from_stream(stream::iter(parts.map(Ok::<_, Infallible>)));
