@@ -176,6 +176,34 @@ fn what_cannot_be_passed_on_is_answered_and_the_rest_goes_on() {
 }
 
 #[test]
+fn a_call_whose_server_dies_says_not_to_run_the_program_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let served = Served::start(dir.path(), &[]);
+    let token = fs::read_to_string(served.data_dir.join("tokens/run")).unwrap();
+    let mut bridge = Bridge::open(dir.path(), &served.url, token.trim());
+    let code = json!({ "code": "await tools.demo.sleep({ ms: 60_000 })" });
+    let params = json!({ "name": "execute", "arguments": code });
+    bridge.say(&json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": params }));
+    let admin = served.client("admin");
+    served::wait_for(|| {
+        let listed = admin.get("/api/executions").json();
+        listed["executions"][0]["executionId"].is_string().then_some(())
+    });
+    served.kill();
+    let answer: Value = serde_json::from_str(&bridge.hears.next().unwrap().unwrap()).unwrap();
+    let told = &answer["result"]["structuredContent"];
+    assert_eq!(
+        (&answer["id"], &told["status"]),
+        (&json!(3), &json!("connection_lost")),
+        "{answer}"
+    );
+    assert_eq!(told["recovery"], "read_resources");
+    let message = told["message"].as_str().unwrap();
+    assert!(message.ends_with("Do not run the program again before you looked."), "{message}");
+    bridge.close();
+}
+
+#[test]
 fn a_server_that_is_named_is_spoken_to_and_none_is_started() {
     let dir = tempfile::tempdir().unwrap();
     let served = Served::start(&dir.path().join("there"), &[]);
@@ -273,7 +301,7 @@ fn clients_are_configured_without_loss_and_without_a_secret() {
     let command = env!("CARGO_BIN_EXE_airlock");
     let expected = format!(
         "model = \"m\" # mine\n\n[mcp_servers.airlock]\ncommand = \"{command}\"\nargs = [\"mcp\", \"--as\", \"codex\"]\n\
-         startup_timeout_sec = 30\ntool_timeout_sec = 120\ndefault_tools_approval_mode = \"approve\"\n"
+         startup_timeout_sec = 30\ntool_timeout_sec = 660\ndefault_tools_approval_mode = \"approve\"\n"
     );
     assert_eq!(text, expected);
     fs::create_dir_all(at(".config/goose")).unwrap();

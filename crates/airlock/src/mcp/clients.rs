@@ -6,14 +6,15 @@ use serde_json::{Map, Value, json};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Seconds that Codex may wait for one call. A call is answered after 50 s at the latest, unless `--wait` says otherwise.
-const CODEX_CALL_SECONDS: u64 = 120;
+/// Seconds that a client may wait for one call where it asks for progress with every call, as Codex and Goose do: `resume`
+/// then waits 10 minutes for a person. Their timers do not start anew with each report.
+const PROGRESS_CALL_SECONDS: u64 = 660;
+
+/// Seconds that a client may wait for one call where it does not ask for progress. Such a call is answered after 50 s.
+const CALL_SECONDS: u64 = 120;
 
 /// Seconds that a client may wait for the bridge, which may have to start the server first.
 const START_SECONDS: u64 = 30;
-
-/// Seconds that Goose may wait for one call: what it writes itself for an extension.
-const GOOSE_CALL_SECONDS: u64 = 300;
 
 /// A client whose configuration we know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -176,7 +177,7 @@ impl KnownClient {
 fn codex_members() -> Vec<EntryMember> {
     vec![
         ("startup_timeout_sec", json!(START_SECONDS)),
-        ("tool_timeout_sec", json!(CODEX_CALL_SECONDS)),
+        ("tool_timeout_sec", json!(PROGRESS_CALL_SECONDS)),
         // Without a terminal, Codex refuses every call of a tool that may change something, and a tool that runs programs
         // says truthfully that it may. Which calls of a program need a person is decided by Airlock's policies.
         ("default_tools_approval_mode", json!("approve")),
@@ -193,7 +194,7 @@ fn goose_entry(command: &str, words: &[String]) -> Vec<EntryMember> {
         ("args", json!(words)),
         ("envs", json!({})),
         ("env_keys", json!([])),
-        ("timeout", json!(GOOSE_CALL_SECONDS)),
+        ("timeout", json!(PROGRESS_CALL_SECONDS)),
     ]
 }
 
@@ -203,7 +204,8 @@ fn opencode_entry(config: &Value, command: &str, words: &[String]) -> Vec<EntryM
     if is_second_opencode(config) {
         return entry;
     }
-    let more = vec![("enabled", json!(true)), ("timeout", json!(START_SECONDS * 1_000))];
+    // Older versions of opencode take it for the list of tools only, newer ones for calls too.
+    let more = vec![("enabled", json!(true)), ("timeout", json!(CALL_SECONDS * 1_000))];
     [entry, more].concat()
 }
 
@@ -271,6 +273,19 @@ mod tests {
         for client in KnownClient::value_variants() {
             assert_eq!(client.file(&nowhere), None);
         }
+    }
+
+    #[test]
+    fn clients_wait_as_long_as_a_call_may_take() {
+        let seconds = |client: KnownClient, member: &str| {
+            let entry = client.entry(&json!({}), "a", &[]);
+            let found = entry.iter().find(|(name, _)| *name == member);
+            found.and_then(|(_, value)| value.as_u64()).unwrap()
+        };
+        // Ten minutes on the page, or the 50 s of a call without progress.
+        assert!(seconds(KnownClient::Codex, "tool_timeout_sec") > 600);
+        assert!(seconds(KnownClient::Goose, "timeout") > 600);
+        assert!(seconds(KnownClient::Opencode, "timeout") > 50_000);
     }
 
     #[test]

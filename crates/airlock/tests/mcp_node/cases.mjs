@@ -61,7 +61,10 @@ const cases = {
       assert.equal(required.status, 'user_approval_required');
       assert.equal(required.approvalUrl, `${config.url}/resume/${required.executionId}?mcp_session_id=none`);
       assert.equal(required.interaction, undefined);
-      const waiting = call(client, 'resume', { executionId: required.executionId, action: 'accept' });
+      let tell;
+      const moved = new Promise((done) => { tell = done; });
+      const waiting = call(client, 'resume', { executionId: required.executionId, action: 'accept' }, { onprogress: tell });
+      assert.equal(typeof (await moved).progress, 'number', 'while a person thinks, the client hears of it');
       const pause = new Promise((done) => setTimeout(done, 100, 'waits'));
       assert.equal(await Promise.race([waiting, pause]), 'waits', 'the model must not be able to answer');
       assert.equal((await answer(required.executionId, 'accept')).structured.status, 'completed');
