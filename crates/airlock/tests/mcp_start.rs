@@ -185,7 +185,7 @@ fn a_call_whose_server_dies_says_not_to_run_the_program_again() {
     let params = json!({ "name": "execute", "arguments": code });
     bridge.say(&json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": params }));
     let admin = served.client("admin");
-    served::wait_for(|| {
+    crate::server_fixture::wait_for(|| {
         let listed = admin.get("/api/executions").json();
         listed["executions"][0]["executionId"].is_string().then_some(())
     });
