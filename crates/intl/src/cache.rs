@@ -1,5 +1,5 @@
 //! The formatters that were used last: building one takes longer than using it once, and sorting uses one many times.
-//! A formatter is a function of its settings, so nobody can see whether it was found here.
+//! A formatter is a function of its settings, so a hit cannot be observed.
 
 use crate::failure::IntlError;
 use std::cell::RefCell;
@@ -8,7 +8,7 @@ use std::rc::Rc;
 /// Most formatters of one kind that are remembered. A program rarely uses more at a time.
 const FORMATTERS_MAX: usize = 4;
 
-/// Longest settings that are looked for: what guests make by hand is not.
+/// Longest settings that are cached.
 const SETTINGS_BYTES_MAX: usize = 2_000;
 
 pub(crate) struct FormatterCache<T>(RefCell<Vec<(String, Rc<T>)>>);

@@ -100,7 +100,7 @@ fn search_order(locale: &Locale) -> Result<SearchOrder, IntlError> {
     }
 }
 
-/// Whether texts with this letter are searched in another order than they are sorted in, whatever the language: Arabic
+/// Whether texts with this letter are searched in another order than they are sorted in, in every language: Arabic
 /// letters that are searched as others, such as an alef with a hamza.
 fn is_searched_otherwise(c: char) -> bool {
     matches!(u32::from(c),

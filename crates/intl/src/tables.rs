@@ -115,7 +115,7 @@ pub(crate) fn is_available(locale: &LanguageIdentifier) -> bool {
     if block(&exact).is_some() || header("default content").split(' ').any(|it| it == exact) {
         return true;
     }
-    // zh-TW stands for zh-Hant-TW, sr-Latn-RS for what sr-Latn says.
+    // zh-TW means zh-Hant-TW; sr-Latn-RS uses the table of sr-Latn.
     let (None, Some(region)) = (locale.script, locale.region) else { return false };
     let mut likely = locale.clone();
     LocaleExpander::new_extended().maximize(&mut likely);
@@ -127,7 +127,7 @@ pub(crate) fn is_available(locale: &LanguageIdentifier) -> bool {
     is_known_region && likely.region == Some(region)
 }
 
-/// Whether people in the region of a locale say 3 rather than 15 o'clock.
+/// Whether the region of a locale uses the 12-hour clock.
 pub(crate) fn prefers_12_hours(locale: &LanguageIdentifier) -> bool {
     let mut likely = locale.clone();
     LocaleExpander::new_extended().maximize(&mut likely);

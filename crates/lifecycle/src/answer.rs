@@ -1,4 +1,4 @@
-//! What a held call asks, and what a person says.
+//! The question of a held call, and a person's answer to it.
 
 use crate::{CallId, Json, QuestionId, Revision};
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub struct Question {
     /// The edition of the tool that is asked about: a yes is good for no other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<Revision>,
-    /// Whether the policy lets whoever answers change the arguments.
+    /// Whether the policy lets the answerer change the arguments.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub editable: bool,
     /// Whether only an answer to this very question counts: it is not answered beforehand, and an approval is not
@@ -64,7 +64,7 @@ pub enum QuestionKind {
 }
 
 impl QuestionKind {
-    /// Whether the tool itself asks, and goes on when it hears the answer.
+    /// Whether the tool itself asks, and continues when it receives the answer.
     pub const fn is_of_the_tool(&self) -> bool {
         match self {
             Self::Form { .. } | Self::Link { .. } => true,
@@ -73,7 +73,7 @@ impl QuestionKind {
     }
 }
 
-/// What a person adds to an approval. One thing at most: what was changed by hand is good for one call.
+/// An addition to an approval. At most one: arguments that a person changed are approved for one call only.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Rider {
     /// Nothing.
@@ -85,7 +85,7 @@ pub enum Rider {
     Arguments(Json),
 }
 
-/// What a person says.
+/// A person's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {

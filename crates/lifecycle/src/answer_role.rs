@@ -1,11 +1,11 @@
-//! As whom an answer is given, and who gives it.
+//! The role in which an answer is given, and the caller who gives it.
 
 use crate::CallerName;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// As whom an answer is given; also the setting that says who may answer at most. A value permits those below it.
+/// The role in which an answer is given; also the setting for the highest role that may answer. A value permits the lower ones.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
@@ -58,12 +58,12 @@ impl FromStr for AnswerRole {
     }
 }
 
-/// Who gives an answer, and as whom.
+/// The caller who gives an answer, and in which role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerAuthor {
     /// The caller whose token or session it is.
     pub caller: CallerName,
-    /// As whom.
+    /// The role in which the answer is given.
     pub role: AnswerRole,
 }
 

@@ -7,7 +7,7 @@ use crate::{
     ToolPath, Traits, Verdict,
 };
 
-/// What a person said.
+/// The answer of a person, as it is recorded.
 pub(crate) struct Said {
     pub(crate) question: QuestionId,
     pub(crate) answer: Answer,
@@ -71,7 +71,7 @@ pub(crate) fn answered(state: &State, policy: &Policy, moment: Moment, said: Sai
             failed(call, Failure::question_cancelled(&known.tool))
         }
         (QuestionKind::InDoubt, Answer::Decline | Answer::Cancel) => given_up(call, &known.tool),
-        // The tool hears it and goes on.
+        // The tool receives the answer and continues.
         (QuestionKind::Form { .. } | QuestionKind::Link { .. }, _) => {
             return Ok(vec![answered(answer)]);
         }
@@ -119,8 +119,8 @@ fn needs_answer(question: &Question, today: Option<&Admission>) -> bool {
     question.answer_only || by_catalogue
 }
 
-/// Whether whoever answers may change the arguments: the rule that asked said so, none says otherwise by
-/// now, and the tool takes what `today` was looked up with.
+/// Whether the answerer may change the arguments: the rule that asked permits it, no present rule forbids it,
+/// and the tool accepts the arguments that `today` was computed with.
 fn editable(
     policy: &Policy,
     question: &Question,

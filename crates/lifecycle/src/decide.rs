@@ -1,4 +1,4 @@
-//! Says what happens: an intent becomes events, or is refused. Pure.
+//! Decides what happens: an intent becomes events, or is refused. Pure.
 
 use crate::answered::{Said, answered};
 use crate::deferred::{admit_deferred, defer};
@@ -229,7 +229,7 @@ pub(crate) struct Judged<'a> {
     pub(crate) nature: Nature,
 }
 
-/// Dispatches the call, asks about it, or refuses it, as the policy says.
+/// Dispatches the call, asks about it, or refuses it, as the policy decides.
 pub(crate) fn judge(
     state: &State,
     policy: &Policy,
@@ -294,7 +294,7 @@ pub(crate) fn doubted(
     }
 }
 
-/// Whether a person said that this execution need not ask again.
+/// Whether a person allowed this execution to repeat the call without asking.
 fn is_remembered(state: &State, tool: &ToolPath, revision: Option<Revision>) -> bool {
     revision.is_some_and(|revision| state.remembered.contains(&(tool.clone(), revision)))
 }
@@ -412,7 +412,7 @@ fn end(state: &State, outcome: Outcome, active_ms: u64) -> Vec<Event> {
         Stage::Held(_) | Stage::Deferred(_) | Stage::Settled => None,
     };
     let mut events: Vec<_> = state.calls.iter().filter_map(unknown).collect();
-    // Whoever writes this down knows how often the program went round.
+    // The caller that records this knows how many iterations the program made.
     events.push(Event::Finished { outcome, active_ms, iterations: 0 });
     events
 }

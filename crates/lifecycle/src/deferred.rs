@@ -83,7 +83,7 @@ fn accepted_call(
     }
 }
 
-/// The accepted call could not be dispatched: it asks the same once more, and says why.
+/// The accepted call could not be dispatched: it asks again and states the reason.
 fn ask_anew(
     moment: Moment,
     question: &Question,

@@ -11,7 +11,7 @@ pub enum Effect {
     Dispatch(CallId),
     /// Wait for the source of a call.
     AwaitSource(CallId),
-    /// Tell the tool that asked what was answered.
+    /// Deliver the answer to the tool that asked.
     Tell(QuestionId),
     /// Hand the newest input to the guest.
     Deliver,

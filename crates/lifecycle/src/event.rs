@@ -22,7 +22,7 @@ pub struct Entry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
-    /// Somebody wants a program run.
+    /// A caller started a program.
     Started {
         /// The program as written.
         program: Program,
@@ -80,17 +80,17 @@ pub enum Event {
         question: QuestionId,
         /// The call that waited.
         call: CallId,
-        /// What was said.
+        /// The answer.
         answer: Answer,
-        /// By whom.
+        /// The caller who answered.
         by: CallerName,
-        /// As whom. Entries of versions that did not record it read as a person.
+        /// The role of the answerer. Entries of versions that did not record it read as a person.
         #[serde(rename = "as", default, skip_serializing_if = "AnswerRole::is_person")]
         role: AnswerRole,
         /// This execution may call this edition of the tool again without asking.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         remember: bool,
-        /// What the call goes to its tool with, where that is not what the program said.
+        /// The arguments of the dispatched call, where a person changed those of the program.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         arguments: Option<Json>,
     },
@@ -117,11 +117,11 @@ pub enum Event {
         /// 1 for the first time.
         attempt: u32,
     },
-    /// A tool at work said something about how far it is. The guest does not hear it.
+    /// A running tool reported progress. The guest does not receive it.
     CallProgressed {
         /// Which call.
         call: CallId,
-        /// What it said.
+        /// The text of the report.
         text: String,
     },
     /// A call's outcome is known: an input of the guest.
@@ -208,18 +208,18 @@ pub enum CallOutcome {
     },
     /// With a failure that the guest can catch.
     Failed(Failure),
-    /// Nobody knows: the execution ended while the tool was at work.
+    /// Unknown: the execution ended while the tool was running.
     Unknown,
 }
 
-/// Which output something is: the n-th since the guest's m-th input. Replay tells old from new by it.
+/// Identifies an output: the n-th since the guest's m-th input. Replay distinguishes old from new outputs by it.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct OutputMark {
     /// Inputs received before.
     pub input: InputIndex,
-    /// From 1, anew after each input.
+    /// Counted from 1 after each input.
     pub ordinal: u32,
 }
 
@@ -244,7 +244,7 @@ pub enum Input<'a> {
     Fired(TimerId),
 }
 
-/// How surely an event must be kept before anything is done about it.
+/// How durable an event must be before the engine acts on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Strength {
     /// Survives `kill -9`.
@@ -254,7 +254,7 @@ pub enum Strength {
 }
 
 impl Event {
-    /// Whether it is soon enough to write it with what comes next: the program goes on, and nobody else has a part in it.
+    /// Whether it may be written together with the next events: the program continues, and no client waits for it.
     pub const fn can_wait(&self) -> bool {
         match self {
             Self::Started { .. }

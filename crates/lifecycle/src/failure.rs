@@ -29,7 +29,7 @@ impl Failure {
 }
 
 impl Failure {
-    /// A person said no, in Executor's sentence.
+    /// A person declined, in Executor's sentence.
     pub fn declined(tool: &ToolPath) -> Self {
         Self::new(FailureCode::Declined, refusal(tool, "declined"))
     }
@@ -51,7 +51,7 @@ fn refusal(tool: &ToolPath, how: &str) -> String {
     format!("Tool \"{tool}\" requires approval but the request was {how} by the user.")
 }
 
-/// The kinds of failure that callers tell apart.
+/// The kinds of failure that callers distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureCode {
@@ -75,7 +75,7 @@ pub enum FailureCode {
     SourceUnavailable,
     /// A policy refuses the tool.
     Refused,
-    /// A person said no.
+    /// A person declined.
     Declined,
     /// A person waved the question away.
     QuestionCancelled,

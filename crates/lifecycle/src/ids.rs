@@ -1,4 +1,4 @@
-//! Names for things, each its own type, so that the compiler tells them apart.
+//! Identifiers, each its own type, so that the compiler distinguishes them.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
@@ -19,12 +19,12 @@ macro_rules! uuid_id {
         pub struct $name(Uuid);
 
         impl $name {
-            /// Wraps a uuid that somebody with a source of randomness made.
+            /// Wraps a uuid from a caller that has a source of randomness.
             pub const fn from_uuid(uuid: Uuid) -> Self {
                 Self(uuid)
             }
 
-            /// The uuid inside, for those who keep ids compactly.
+            /// The uuid inside, for compact storage.
             pub const fn uuid(self) -> Uuid {
                 self.0
             }

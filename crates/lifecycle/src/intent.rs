@@ -1,4 +1,4 @@
-//! What somebody wants to happen. It may be refused; then nothing is recorded.
+//! A request to change an execution. It may be refused; then nothing is recorded.
 
 use crate::{
     Answer, AnswerAuthor, CallId, CallOutcome, CallerName, Failure, InputIndex, Json, LimitKind,
@@ -7,7 +7,7 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Everything that can enter an execution, whoever it comes from.
+/// Everything that can enter an execution, from callers, the guest, timers and runners.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the fields are those of the events")]
 pub enum Intent {
@@ -31,7 +31,7 @@ pub enum Intent {
         line: Option<u32>,
         /// The name by which the program called the tool, where the door has given it one of its own.
         alias: Option<ToolPath>,
-        /// What the catalogue says about it.
+        /// The catalogue's statement about it.
         admission: Admission,
     },
     /// The guest sets a timer.
@@ -50,7 +50,7 @@ pub enum Intent {
     Admit { call: CallId, admission: Admission },
     /// The tool that asked in the middle of its call is gone; its server died.
     Lose { call: CallId },
-    /// A tool at work says how far it is.
+    /// A running tool reports progress.
     Progress { call: CallId, text: String },
     /// A tool ended.
     Settle { call: CallId, outcome: CallOutcome },
@@ -63,8 +63,8 @@ pub enum Intent {
         by: AnswerAuthor,
         /// What comes with a yes.
         rider: Rider,
-        /// What the catalogue says today about the held call, with the arguments that it would get; none
-        /// where nobody looked.
+        /// The catalogue's present statement about the held call with the arguments of the dispatch; none
+        /// where it was not looked up.
         today: Option<Admission>,
     },
     /// A person or caller wants it ended.
@@ -81,25 +81,25 @@ pub enum Intent {
     FailRecovery { why: String },
 }
 
-/// What the catalogue says about a call before anybody decides on it.
+/// The catalogue's statement about a call, on which the decision is based.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Admission {
     /// The tool exists and takes these arguments.
     Fit {
         /// What kind of tool it is.
         nature: Nature,
-        /// What policies look at.
+        /// The properties that policies check.
         traits: Traits,
         /// What the person reads first.
         about: Option<String>,
-        /// Which edition of the tool it is, where somebody may have to judge it.
+        /// The revision of the tool, where a person may have to judge it.
         revision: Option<Revision>,
     },
     /// There is no such tool, or the arguments do not fit.
     Unfit(Failure),
-    /// The same where the tool's kind says so with a value: nothing is called, and this is the result.
+    /// The same for tools whose kind reports errors as values: nothing is called, and this is the result.
     Told(Json),
-    /// The source is known and not available, so that nobody can say what the tool is.
+    /// The source is known and not available, so the tool's properties are unknown.
     Unavailable(UnavailableSource),
 }
 

@@ -16,7 +16,7 @@ pub struct Json(Arc<RawValue>);
 pub struct NotJson(String);
 
 impl Json {
-    /// Checks that `text` is one JSON value and keeps it as it is.
+    /// Checks that `text` is one JSON value and stores it unchanged.
     pub fn parse(text: String) -> Result<Self, NotJson> {
         RawValue::from_string(text).map(Self::from).map_err(|e| NotJson(e.to_string()))
     }
@@ -101,8 +101,8 @@ pub(crate) fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Json>
     Json::deserialize(from).map(Some)
 }
 
-/// Which edition of a tool somebody agreed to: a fingerprint of all that is said about it. Sixteen bytes,
-/// because whoever writes a tool's description could search for two that share a shorter one.
+/// The revision of a tool that was approved: a fingerprint of its whole description. Sixteen bytes,
+/// because the author of a description could search for two that share a shorter one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Revision([u8; 16]);
 

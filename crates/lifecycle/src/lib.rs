@@ -4,7 +4,7 @@
 //! intent --decide--> events --(journal)--> apply --> state --owe--> effects
 //! ```
 //!
-//! [`decide`] says what happens, [`State::apply`] remembers it, [`owe`] says what must be done about it.
+//! [`decide`] returns the events, [`State::apply`] adds them to the state, [`owe`] returns the effects that they require.
 
 mod answer;
 mod answer_role;

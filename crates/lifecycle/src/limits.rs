@@ -10,7 +10,7 @@ pub struct Limits {
     pub cpu_ms_max: u64,
     /// Time on the active clock.
     pub active_ms_max: u64,
-    /// When the active clock stands still.
+    /// When the active clock does not advance.
     pub active_clock: ActiveClock,
     /// Time from start to finish, everything included.
     pub total_ms_max: u64,
@@ -24,7 +24,7 @@ pub struct Limits {
     pub outputs_max: u32,
     /// Arguments, results, log lines and emitted items together.
     pub bytes_max: u64,
-    /// Whether a finished main promise waits for calls nobody awaits.
+    /// Whether a finished main promise waits for calls that are not awaited.
     pub unawaited: Unawaited,
     /// Log lines together.
     #[serde(default = "unlimited", skip_serializing_if = "is_unlimited")]
@@ -38,7 +38,7 @@ pub struct Limits {
     /// Time in which nothing happens although only the caller or a person can go on.
     #[serde(default = "unlimited", skip_serializing_if = "is_unlimited")]
     pub idle_ms_max: u64,
-    /// Time in which nobody listens, where the door wants somebody to.
+    /// Time without a reader, where the door requires one.
     #[serde(default = "unlimited", skip_serializing_if = "is_unlimited")]
     pub grace_ms_max: u64,
     /// Times that one loop goes round, each time it is entered.
@@ -46,7 +46,7 @@ pub struct Limits {
     pub loop_rounds_max: u64,
 }
 
-/// What journals that say nothing of a limit mean.
+/// The value of a limit that a journal does not contain.
 const fn unlimited() -> u64 {
     u64::MAX
 }
@@ -57,7 +57,7 @@ const fn is_unlimited(max: &u64) -> bool {
 }
 
 impl Limits {
-    /// What journals that say nothing of limits mean. It stays as it is when the default changes: they are there.
+    /// The limits of journals that contain none. They never change, even if the defaults do: such journals exist.
     pub(crate) const fn unsaid() -> Self {
         Self {
             cpu_ms_max: 60_000,
@@ -79,7 +79,7 @@ impl Limits {
         }
     }
 
-    /// Whether a journal need not say them: half of what it holds of a small program would be these.
+    /// Whether the journal omits them: they would be half of the journal of a small program.
     pub(crate) fn is_unsaid(&self) -> bool {
         *self == Self::unsaid()
     }
@@ -91,7 +91,7 @@ impl Default for Limits {
     }
 }
 
-/// When the active clock stands still. It never does for timers.
+/// When the active clock does not advance. It always advances during timers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActiveClock {
@@ -101,7 +101,7 @@ pub enum ActiveClock {
     StopsForQuestions,
 }
 
-/// What a settled program does about calls that nobody awaits.
+/// What a settled program does about calls that are not awaited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unawaited {
@@ -135,14 +135,14 @@ pub enum LimitKind {
     Logs,
     /// Waiting for the caller or a person while nothing happened.
     Idle,
-    /// Running while nobody listened.
+    /// Running without a reader.
     Grace,
     /// Rounds of one loop.
     Rounds,
 }
 
 impl LimitKind {
-    /// What to tell a person, with the number that was reached.
+    /// The sentence for a person, with the value that was reached.
     pub fn sentence(self, limits: &Limits) -> String {
         match self {
             Self::Cpu => format!("used more than {} ms of processor time", limits.cpu_ms_max),
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(serde_json::from_str::<Limits>(&json).unwrap(), set);
     }
 
-    /// As it is in journals that say everything.
+    /// As in journals that contain every limit.
     const UNSAID: &str = r#"{"cpu_ms_max":60000,"active_ms_max":300000,"active_clock":"stops_for_calls_and_questions","total_ms_max":2592000000,"memory_bytes_max":67108864,"calls_max":10000,"timers_max":100000,"outputs_max":100000,"bytes_max":67108864,"unawaited":"wait"}"#;
 
     #[test]

@@ -4,7 +4,7 @@ use crate::{Timestamp, ToolPath};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a rule says about the tools it matches.
+/// The action of a rule for the tools that it matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -16,16 +16,16 @@ pub enum Action {
     Block,
 }
 
-/// A pattern and what it says.
+/// A pattern and its action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     /// Which tools.
     pub pattern: Pattern,
     /// What about them.
     pub action: Action,
-    /// When somebody said so; none for what always holds. An approval covers tools as they were then.
+    /// When the rule was added; none for built-in rules. An approval covers tools as they were then.
     pub said: Option<Timestamp>,
-    /// Where it asks: whether whoever answers may change the arguments.
+    /// For rules that ask: whether the answerer may change the arguments.
     pub editable: bool,
 }
 
@@ -56,8 +56,8 @@ impl Rule {
         Self { pattern, action, said: None, editable: false }
     }
 
-    /// Whether it speaks about this tool. Whoever approved a pattern did not see what came later, and
-    /// whoever approved anything did not see what has become of it since.
+    /// Whether it applies to this tool. The approval of a pattern does not cover tools that were added later, and no
+    /// approval covers changes that were made to a tool since.
     pub fn covers(&self, tool: &ToolPath, traits: Traits) -> bool {
         self.pattern.matches(tool) && !self.is_outdated(traits) && !self.cannot_approve(traits)
     }
@@ -68,7 +68,7 @@ impl Rule {
         self.action == Action::Approve && traits.answer_only
     }
 
-    /// Whether it approves what nobody knew when it was said.
+    /// Whether it would approve a tool that was unknown when the rule was added.
     pub fn is_outdated(&self, traits: Traits) -> bool {
         match (self.action, self.said) {
             (Action::Approve, Some(said)) => {
@@ -80,7 +80,7 @@ impl Rule {
 }
 
 /// Lists of rules, one list per owner. In each list the first match counts; between lists the most
-/// restrictive, so that one owner can tighten but never loosen what another said.
+/// restrictive, so that one owner can tighten but never loosen the rules of another.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Policy {
     lists: Vec<Vec<Rule>>,
@@ -93,14 +93,14 @@ pub enum Verdict {
     Allow,
     /// A person is asked.
     Ask {
-        /// The rule that says so; none where the tool itself asks.
+        /// The rule that asks; none where the tool itself asks.
         pattern: Option<String>,
-        /// Whether whoever answers may change the arguments.
+        /// Whether the answerer may change the arguments.
         editable: bool,
     },
     /// It does not run.
     Refuse {
-        /// The rule that says so.
+        /// The rule that blocks.
         pattern: String,
     },
 }
@@ -111,7 +111,7 @@ impl Policy {
         Self { lists }
     }
 
-    /// The lists of both, each with its say.
+    /// The lists of both.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.lists.extend(other.lists);

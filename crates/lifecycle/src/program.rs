@@ -12,7 +12,7 @@ pub struct Program {
     pub convention: Convention,
 }
 
-/// What counts as a program's value when it does not say `return`.
+/// What counts as a program's value when it has no `return`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Convention {
@@ -30,7 +30,7 @@ pub struct Prepared {
     pub text: Option<String>,
     /// Version of the guest globals it ran with.
     pub prelude: u32,
-    /// Engine, version and whatever else could change a result.
+    /// Engine, version and everything else that could change a result.
     pub fingerprint: String,
 }
 
@@ -54,7 +54,7 @@ pub struct Seed(pub [u8; 32]);
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
 impl Seed {
-    // By hand: it is written for every execution, twice, and a formatter takes fifty times as long.
+    // Without `format!`: it is written twice for every execution, and a formatter takes fifty times as long.
     fn with_digits<R>(self, take: impl FnOnce(&str) -> R) -> R {
         let digits = self.0.map(|byte| [byte >> 4, byte & 15].map(|digit| HEX[usize::from(digit)]));
         take(std::str::from_utf8(digits.as_flattened()).expect("digits are ASCII"))
@@ -102,7 +102,7 @@ impl<'de> Deserialize<'de> for Seed {
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Seed, E> {
-                // What was said instead is not repeated: it may be nearly one.
+                // The wrong text is not repeated: it may be nearly a secret.
                 Seed::of_digits(text).ok_or_else(|| E::custom("a seed is 64 hexadecimal digits"))
             }
         }
@@ -121,7 +121,7 @@ pub enum BadToolPath {
     /// No text at all, or two dots in a row.
     #[error("a tool path is made of non-empty names joined by dots")]
     EmptySegment,
-    /// Longer than any path we keep.
+    /// Longer than any path that we store.
     #[error("a tool path has at most {} bytes", ToolPath::BYTES_MAX)]
     TooLong,
     /// Line breaks and the like.
@@ -130,7 +130,7 @@ pub enum BadToolPath {
 }
 
 impl ToolPath {
-    /// Longest path we keep.
+    /// Longest path that we store.
     pub const BYTES_MAX: usize = 512;
 
     /// Checks a path once, where it enters.

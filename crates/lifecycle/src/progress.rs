@@ -1,12 +1,12 @@
-//! What tools at work say about how far they are: for those who watch, so too much of it is left out and harms nobody.
+//! Progress reports of running tools. They are for display only, so an excess is dropped.
 
 use crate::decide::Decision;
 use crate::{CallId, Event, Rejection, Stage, State};
 
-/// What is kept of one call's progress: pages of it. The result says the rest.
+/// Bytes of progress stored for one call. The result contains the rest.
 pub const PROGRESS_BYTES_MAX: usize = 64 << 10;
 
-/// What is kept of the progress of all calls of an execution.
+/// Bytes of progress stored for all calls of an execution.
 pub const PROGRESS_OF_ALL_BYTES_MAX: usize = 4 << 20;
 
 /// What a word counts for however short it is: an entry is more than its text.
@@ -17,7 +17,7 @@ pub(crate) fn cost(text: &str) -> usize {
     text.len().max(WORD_BYTES_MIN)
 }
 
-/// What happens when the tool of `call` says `text`.
+/// Decides on the progress report `text` of the tool of `call`.
 pub(crate) fn progressed(state: &State, call: CallId, text: String) -> Decision {
     let Some(known) = state.calls.get(&call) else {
         return Err(Rejection::NotOutstanding(call));

@@ -1,4 +1,4 @@
-//! Why an intent was refused. Nothing was recorded; whoever asked can act on it.
+//! Why an intent was refused. Nothing was recorded, and the caller can act on the reason.
 
 use crate::{CallId, ExecutionId, Failure, QuestionId, QuotaKind, ToolPath, quotas};
 use std::borrow::Cow;
@@ -6,10 +6,10 @@ use std::borrow::Cow;
 /// Why an intent was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
-    /// Nobody ever started it, or it was forgotten.
+    /// It was never started, or it was deleted.
     #[error("no execution {0}")]
     UnknownExecution(ExecutionId),
-    /// The server is about to stop; what is under way is kept.
+    /// The server is about to stop; running executions continue after the next start.
     #[error("the server is shutting down and takes no new work")]
     ShuttingDown,
     /// Start, twice.
@@ -30,7 +30,7 @@ pub enum Rejection {
     /// An answer to nothing.
     #[error("no question {0} in this execution")]
     UnknownQuestion(QuestionId),
-    /// A second answer: the first stands.
+    /// A second answer: the first one counts.
     #[error("question {0} was answered before; the first answer stands")]
     AlreadyAnswered(QuestionId),
     /// An answer that does not fit its question.

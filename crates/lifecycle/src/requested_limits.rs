@@ -2,11 +2,11 @@
 
 use crate::Limits;
 
-/// What one execution may use, where its request says so. The others are as usual.
+/// The limits that a request sets for its execution. The others have their defaults.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RequestedLimits([Option<u64>; NAMES.len()]);
 
-/// By which names requests say them, in the order of [`values`].
+/// Their names in requests, in the order of [`values`].
 const NAMES: [&str; 8] = [
     "cpuMsMax",
     "activeMsMax",

@@ -30,7 +30,7 @@ impl Cut {
         self.n_chars = self.n_chars.saturating_add(text.chars().count());
     }
 
-    /// The kept part, and a note where something is missing.
+    /// The first part, and a note if something is missing.
     pub fn done(mut self) -> String {
         let n_missing = self.n_chars.saturating_sub(self.n_max);
         if n_missing > 0 {

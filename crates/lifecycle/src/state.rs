@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// An execution, as far as rules need to know it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct State {
-    /// Where it stands.
+    /// The phase that it is in.
     pub phase: Phase,
     /// How it began; absent only before the first event.
     pub origin: Option<Origin>,
@@ -47,7 +47,7 @@ pub struct State {
     pub bytes: u64,
     /// Bytes of log lines so far.
     pub log_bytes: u64,
-    /// What tools have said about how far they are.
+    /// The progress that tools have reported.
     pub progress_bytes: usize,
     /// How many inputs it had when it last came to rest waiting for others.
     pub rested: Option<InputIndex>,
@@ -59,7 +59,7 @@ pub struct State {
     pub recoveries_failed: u32,
     /// Whether entries may be lost: calls that are not read-only may have been dispatched before.
     pub entries_may_be_lost: bool,
-    /// Calls that a person was asked about since then, because nobody knows whether they ran.
+    /// Calls that a person was asked about since then, because it is unknown whether they ran.
     pub doubts_asked: BTreeSet<CallId>,
     /// How it ended.
     pub outcome: Option<Outcome>,
@@ -72,7 +72,7 @@ pub struct Origin {
     pub at: Timestamp,
     /// With what program.
     pub program: Program,
-    /// For whom.
+    /// The caller that owns it.
     pub caller: CallerName,
     /// Within what.
     pub limits: Limits,
@@ -82,7 +82,7 @@ pub struct Origin {
     pub terms: Box<Terms>,
 }
 
-/// Where an execution stands.
+/// The phase of an execution.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Phase {
     /// No event yet.
@@ -114,11 +114,11 @@ pub enum Outcome {
     },
     /// With a failure.
     Failed(Failure),
-    /// Somebody ended it.
+    /// A caller cancelled it.
     Cancelled {
         /// Who.
         by: CallerName,
-        /// Why, if they said so.
+        /// The reason, if one was given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
@@ -131,7 +131,7 @@ pub struct Standing {
     pub phase: Phase,
     /// Whose it is.
     pub caller: CallerName,
-    /// When something is due although nobody acts: a timer or the end of its total time.
+    /// When it must wake without an intent: for a timer, or at the end of its total time.
     pub due: Option<Timestamp>,
 }
 
@@ -209,7 +209,7 @@ impl State {
         self.origin.as_ref().map(|origin| origin.limits).unwrap_or_default()
     }
 
-    /// Questions nobody has answered, oldest first.
+    /// Open questions, oldest first.
     pub fn open_questions(&self) -> impl Iterator<Item = &Question> {
         let asked = self.asked.iter().filter_map(|id| self.questions.get(id));
         asked
@@ -290,7 +290,7 @@ impl State {
         Some(Standing { phase: self.phase, caller, due: self.due() })
     }
 
-    /// When something happens although nobody acts: the next timer, or the end of some patience.
+    /// When it must wake without an intent: for the next timer, or at the next deadline.
     pub fn due(&self) -> Option<Timestamp> {
         let origin = self.origin.as_ref()?;
         if matches!(self.phase, Phase::Parked | Phase::Finished) {
@@ -306,7 +306,7 @@ impl State {
         [total, timer, call, active, self.idle_until()].into_iter().flatten().min()
     }
 
-    /// How surely `event` must be kept before it is acted on.
+    /// How durable `event` must be before the engine acts on it.
     pub fn strength(&self, event: &Event) -> Strength {
         match event {
             Event::CallAsked(_) | Event::CallAnswered { .. } => Strength::Synced,
@@ -351,7 +351,7 @@ impl State {
         self.phase = Phase::Running;
     }
 
-    /// Whether a call may have run although this journal does not say so, and no person was asked about that.
+    /// Whether a call may have run without an entry in this journal, and no person was asked about it.
     pub fn is_in_doubt(&self, call: CallId, nature: Nature) -> bool {
         self.entries_may_be_lost && !nature.read_only && !self.doubts_asked.contains(&call)
     }

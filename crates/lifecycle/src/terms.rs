@@ -4,19 +4,19 @@ use crate::{Json, ToolPath};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a door adds to a start. It is kept with the start, so that it holds after a restart too.
+/// What a door adds to a start. It is recorded with the start, so that it applies after a restart too.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Terms {
     /// Which tools the caller runs, of those that the catalogue does not have.
     #[serde(default)]
     pub caller_runs: CallerRuns,
-    /// Other names for tools: what the program says, and the tool that is meant.
+    /// Aliases of tools: the program's name, and the tool.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub aliases: BTreeMap<ToolPath, ToolPath>,
     /// Whose words the program reads as the codes of failed calls.
     #[serde(default, skip_serializing_if = "CodeDialect::is_usual")]
     pub codes: CodeDialect,
-    /// What the door wants to remember. Nobody else looks inside.
+    /// Data of the door, opaque to the engine.
     #[serde(
         default,
         deserialize_with = "crate::json::present",
@@ -52,7 +52,7 @@ pub enum CallerRuns {
     Nothing,
     /// These.
     These(Vec<ToolPath>),
-    /// Whatever the program calls.
+    /// All tools.
     Anything,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{CallId, Json, Question, QuestionId, QuestionKind, Seed};
 
-/// Where a link wants the secret by which whoever was visited completes the question.
+/// The place in a link for the secret with which the visited page completes the question.
 const STATE_PLACE: &str = "{state}";
 
 /// Longest address we show: browsers and proxies take about as much.
@@ -61,7 +61,7 @@ impl Wish {
     }
 }
 
-/// What a callback must say to complete a link's question: its id and a secret of its execution.
+/// What a callback must contain to complete a link's question: its id and a secret of its execution.
 pub fn callback_state(seed: &Seed, question: QuestionId) -> String {
     use sha2::Digest as _;
     let whole = sha2::Sha256::digest(format!("callback {seed} {question}").as_bytes());

@@ -1,4 +1,4 @@
-//! From a document to nodes: one for each schema that can be reached, in whatever circles.
+//! Compiles a document to nodes: one for each reachable schema, cycles included.
 
 use crate::compiled::{Formats, Schema};
 use crate::defect::{Defect, joined, pointer_to};
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 pub(crate) enum Rigour {
     /// Everything: the result will be used.
     Full,
-    /// The shapes of keywords only: what stands there is never applied to anything.
+    /// Only the shapes of keywords: a schema at this place is never applied.
     Shape,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Compiler<'a> {
         let root = self.node_of(self.document, 0);
         self.compile_found()?;
         let n_used = self.nodes.len();
-        // Schemas that nothing leads to are looked at, too, and dropped.
+        // Unreachable schemas are checked too, and dropped.
         self.rigour = Rigour::Shape;
         for schema in self.index.schemas.clone() {
             self.node_of(schema, 0);

@@ -29,7 +29,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Compiles `schema`. What it refers to must stand in it: nothing is ever fetched.
+    /// Compiles `schema`. All references must lead inside it: nothing is fetched.
     pub fn compile(schema: &Value, formats: Formats) -> Result<Self, Defect> {
         Compiler::new(schema, Draft::Of2020, formats).compile(Rigour::Full)
     }
@@ -44,8 +44,8 @@ impl Schema {
         Check::new(self, n_max.max(1)).run(value).err().unwrap_or_default()
     }
 
-    /// The same of a text that should be one JSON value; none where it cannot be read. Where nesting was cut to read
-    /// it, what is missing is missing because we cut it, and is not told.
+    /// The same for a text that should be one JSON value; none if it cannot be read. If deep nesting was cut to read
+    /// it, missing members are not reported.
     pub fn misfits_in(&self, text: &str, n_max: usize) -> Option<Vec<Misfit>> {
         let Readable { value, is_tamed } = readable::read(text)?;
         if self.is_valid(&value) {
@@ -66,7 +66,7 @@ impl Schema {
     }
 }
 
-/// Whether `value` looks like a schema of `draft`, as the metaschema of that name would say.
+/// Whether `value` looks like a schema of `draft`, by the rules of its metaschema.
 pub(crate) fn is_schema(value: &Value, draft: Draft) -> Result<(), Defect> {
     Compiler::new(value, draft, Formats::Ignored).compile(Rigour::Shape).map(drop)
 }

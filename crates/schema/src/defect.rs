@@ -22,8 +22,8 @@ impl fmt::Display for Defect {
     }
 }
 
-/// Where in `document` the very value `wanted` stands. Looked for only when there is a defect to
-/// tell, so that sound schemas pay nothing for it.
+/// The path of the value `wanted` in `document`. Searched only when there is a defect to report,
+/// so that valid schemas do not pay for it.
 pub(crate) fn pointer_to(document: &Value, wanted: &Value) -> Option<String> {
     let mut open = vec![(document, String::new())];
     while let Some((value, path)) = open.pop() {

@@ -30,7 +30,7 @@ impl Draft {
         if self == Self::Four { "id" } else { "$id" }
     }
 
-    /// Whether a reference is all there is: what stands beside it does not count.
+    /// Whether keywords beside a reference are ignored.
     pub(crate) fn refs_stand_alone(self) -> bool {
         self <= Self::Seven
     }

@@ -32,7 +32,7 @@ pub(crate) fn are_unique(items: &[Value]) -> bool {
         return std::iter::from_fn(|| rest.next().map(|item| (item, rest.clone())))
             .all(|(item, mut later)| !later.any(|other| equal(item, other)));
     }
-    // Seeded anew each time: nobody can prepare values that collide.
+    // Seeded randomly each time, so that no colliding values can be prepared.
     let hashes = RandomState::new();
     let mut seen: HashMap<u64, Vec<&Value>> = HashMap::with_capacity(items.len());
     items.iter().all(|item| {

@@ -41,7 +41,7 @@ const NAMES: [(&str, Format); 14] = [
 ];
 
 impl Format {
-    /// The format of that name. Others are remarks: anybody may invent one.
+    /// The format of that name. Unknown formats are annotations only.
     pub(crate) fn named(name: &str) -> Option<Self> {
         NAMES.iter().find(|(known, _)| *known == name).map(|(_, format)| *format)
     }
@@ -202,7 +202,7 @@ fn is_hostname(text: &str) -> bool {
             && label.chars().all(is_plain)
             && !label.starts_with('-')
             && !label.ends_with('-')
-            // Two hyphens there are kept for encodings, of which there is one.
+            // Two hyphens there are reserved for encodings, of which there is one.
             && (!has_prefix || (is_punycode && label.len() > 4))
     };
     text.len() <= 253 && text.split('.').all(is_label)
@@ -254,7 +254,7 @@ fn is_port(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a part of an address has only what may stand there unescaped: the unreserved, the
+/// Whether a part of an address has only characters that need no escape: the unreserved ones, the
 /// delimiters within parts, and `more`.
 fn is_written(text: &str, more: &str) -> bool {
     let mut rest = text.chars();

@@ -24,7 +24,7 @@ pub(crate) struct Index<'a> {
     anchors: HashMap<(usize, String), &'a Value>,
     /// The resource of each schema, which is known by its address.
     homes: HashMap<*const Value, usize>,
-    /// Every schema that stands where one is expected.
+    /// Every schema at a place where one is expected.
     pub(crate) schemas: Vec<&'a Value>,
 }
 
@@ -160,7 +160,7 @@ impl<'a> Index<'a> {
             return around;
         }
         if std::ptr::eq(self.resources[around].root, schema) {
-            // The document's own name: it keeps the empty one, too.
+            // The document's own name, besides the empty one.
             self.by_uri.entry(uri.clone()).or_insert(around);
             self.resources[around].uri = uri;
             return around;
@@ -177,7 +177,7 @@ fn draft_named(schema: &Value) -> Option<Draft> {
     Draft::of(schema.get("$schema")?.as_str()?)
 }
 
-/// The schemas that a keyword holds. What is an example or a constant is none, whatever it looks like.
+/// The schemas that a keyword contains. Examples and constants are never schemas.
 fn schemas_in<'a>(keyword: &str, value: &'a Value) -> Vec<&'a Value> {
     match (keyword, value) {
         ("allOf" | "anyOf" | "oneOf" | "prefixItems" | "items", Value::Array(items)) => {

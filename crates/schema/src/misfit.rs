@@ -1,4 +1,4 @@
-//! What does not fit, as data and in words. The value itself is never told: it may be large or secret.
+//! What does not fit, as data and as a sentence. It never contains the value, which may be large or secret.
 
 use crate::node::Types;
 use serde_json::{Number, Value};
@@ -128,7 +128,7 @@ pub struct Names {
     pub n_more: usize,
 }
 
-/// How many names one misfit tells.
+/// How many names one misfit contains.
 const NAMES_TOLD_MAX: usize = 20;
 
 impl Names {

@@ -21,7 +21,7 @@ pub(crate) struct NodeId(pub(crate) usize);
 /// One schema or subschema.
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// Cheap ones first, which is also the order in which misfits are told.
+    /// Cheap ones first, which is also the order in which misfits are reported.
     pub(crate) rules: Vec<Rule>,
     /// Applied last: it is about what no rule has spoken of.
     pub(crate) unevaluated: Option<Unevaluated>,
@@ -186,8 +186,8 @@ impl Types {
 }
 
 impl Rule {
-    /// Whether a value meets a demand that is about nothing but itself. A rule that names nodes says
-    /// yes here: [`crate::check`] follows those.
+    /// Whether a value satisfies a rule about the value alone. A rule that refers to nodes returns true
+    /// here: [`crate::check`] follows those.
     pub(crate) fn holds(&self, value: &Value) -> bool {
         match (self, value) {
             (Self::Never, _) => false,

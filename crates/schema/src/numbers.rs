@@ -32,7 +32,7 @@ pub(crate) fn is_whole(number: &Number) -> bool {
     }
 }
 
-/// Whether a number was written without a fraction, as far as one can tell: integers beyond 64 bits
+/// Whether a number was written without a fraction, as far as is known: integers beyond 64 bits
 /// are read as floats.
 pub(crate) fn is_written_whole(number: &Number) -> bool {
     !number.is_f64() || number.as_f64().is_some_and(|float| float.abs() >= u64::MAX as f64)

@@ -1,5 +1,5 @@
 //! Regular expressions as JSON Schema means them, which is as JavaScript does with its `u` flag:
-//! rewritten into those of `fancy-regex`, which takes linear time where nobody looks around or back.
+//! rewritten into those of `fancy-regex`, which takes linear time without look-around and back-references.
 
 use fancy_regex::{Regex, RegexBuilder};
 use std::fmt::Write;
@@ -23,7 +23,7 @@ const SPACES: &str = r"\x{9}-\x{D}\x{20}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\
 const LINE_ENDS: &str = r"\x{A}\x{D}\x{2028}\x{2029}";
 const ALL: &str = r"\x{0}-\x{10FFFF}";
 
-/// A compiled pattern, and as it was written.
+/// A compiled pattern, and its source.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     source: String,
@@ -36,7 +36,7 @@ pub(crate) struct Pattern {
 /// What came of looking for a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Verdict {
-    /// Nothing where it takes too long to say.
+    /// Nothing where matching takes too long.
     pub(crate) is_match: Option<bool>,
     /// How much work it was.
     pub(crate) n_steps: usize,
@@ -105,7 +105,7 @@ enum Escape {
         set: &'static str,
         is_negated: bool,
     },
-    /// `\p{…}`, kept as it is.
+    /// `\p{…}`, unchanged.
     Property(String),
     /// Half of a surrogate pair: no text has it.
     Nothing,
@@ -172,7 +172,7 @@ impl Rewriter<'_> {
             Escape::Property(property) => self.text += &property,
             Escape::Nothing => push_class(&mut self.text, ALL, true),
             // The edge of a word is Unicode's here. JavaScript's differs beside letters that are not
-            // ASCII, and could only be said by looking around twice as often.
+            // ASCII, and would need twice as many look-arounds.
             Escape::Other(c @ ('b' | 'B' | 'k' | '1'..='9')) => {
                 self.text.push('\\');
                 self.text.push(c);
@@ -255,7 +255,7 @@ impl Rewriter<'_> {
         Ok(Escape::Property(format!("\\{kind}{{{name}}}")))
     }
 
-    /// `[…]`. Everything inside is written anew: `[`, `&&`, `--` and `~~` mean more to `fancy-regex`.
+    /// `[…]`. Everything inside is rewritten: `[`, `&&`, `--` and `~~` have more meanings in `fancy-regex`.
     fn class(&mut self) -> Result<(), String> {
         let is_negated = self.rest.next_if_eq(&'^').is_some();
         let mut set = String::new();
@@ -283,7 +283,7 @@ impl Rewriter<'_> {
         Ok(())
     }
 
-    /// The character that stands here, or none after whole sets, which go to `set` at once.
+    /// The character at this place, or none after whole sets, which are added to `set` directly.
     fn class_atom(&mut self, c: char, set: &mut String) -> Result<Option<char>, String> {
         if c != '\\' {
             return Ok(Some(c));
@@ -327,7 +327,7 @@ fn push_class(text: &mut String, set: &str, is_negated: bool) {
     let _ = write!(text, "[{}{set}]", if is_negated { "^" } else { "" });
 }
 
-/// A character that means itself, wherever it stands.
+/// A character that means itself at every place.
 fn push_literal(text: &mut String, c: char) {
     match c.is_ascii() && !c.is_ascii_alphanumeric() {
         true => {

@@ -1,5 +1,5 @@
-//! Reads any JSON text into a value that a validator can look at, also what JavaScript writes and
-//! `serde_json` refuses. Only validation looks at the result; tools get the text as it was.
+//! Reads any JSON text into a value for the validator, also texts that JavaScript writes and
+//! `serde_json` refuses. Only validation uses the result; tools get the unchanged text.
 
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ fn tamed(text: &str) -> String {
         let opens = matches!(first, '{' | '[');
         let closes = matches!(first, '}' | ']');
         depth += usize::from(opens);
-        // The brackets of the deepest container that is kept lie on the border.
+        // The brackets of the deepest container that is read lie on the border.
         if depth < NESTING_MAX || (depth == NESTING_MAX && (opens || closes)) {
             match first {
                 '"' => push_text(&mut out, token),

@@ -1,4 +1,4 @@
-//! The shapes that keywords must have. Each says what is wrong in words that fit after the keyword.
+//! The shapes that keywords must have. Each error fits after the keyword's name.
 
 use crate::node::Types;
 use serde_json::{Map, Number, Value};

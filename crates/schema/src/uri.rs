@@ -53,7 +53,7 @@ fn parts(uri: &str) -> Parts<'_> {
     Parts { scheme, authority: Some(authority), path, query }
 }
 
-/// Whether a text may stand before the first colon of an address.
+/// Whether a text is valid before the first colon of an address.
 pub(crate) fn is_scheme(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))

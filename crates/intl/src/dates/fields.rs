@@ -1,6 +1,6 @@
 //! Fields of date patterns: their letters, and a pattern as a list of fields and texts.
 
-/// What a letter of a pattern stands for, in the order in which patterns are compared.
+/// The meaning of a letter of a pattern, in the order in which patterns are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum DateField {
     Era,

@@ -2,14 +2,14 @@
 
 use super::*;
 
-/// A call that is held, and about which this was said when it was made.
+/// A held call with this admission.
 fn held(admission: Admission) -> ExecutionScript {
     let mut script = ExecutionScript::started();
     asked(&script.call(admission));
     script
 }
 
-/// Under a rule that lets whoever answers change the arguments, or not.
+/// Under a rule that lets the answerer change the arguments, or not.
 fn held_under(editable: bool) -> ExecutionScript {
     let mut script = ExecutionScript::started();
     script.policy = editable_policy(editable);

@@ -1,11 +1,11 @@
-//! What each event obliges us to do, how surely it must be kept, and whether the guest receives it.
+//! The effects that each event requires, its durability level, and whether the guest receives it.
 
 use super::*;
 
 const CALL: CallId = CallId(1);
 const TIMER: TimerId = TimerId(1);
 
-/// What the table says about an event.
+/// The row of the table for an event.
 #[derive(Debug, PartialEq, Eq)]
 struct EventTraits {
     effect: Option<Effect>,

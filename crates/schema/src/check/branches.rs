@@ -23,7 +23,7 @@ impl Check<'_> {
         for node in nodes {
             let (is_fitting, misfits) = self.check_apart(*node, place);
             fits |= is_fitting;
-            // Each that fits may speak of other members; where nobody asks, one will do.
+            // Each branch that fits may evaluate other members; if that does not matter, one is enough.
             if fits && !self.is_collecting() {
                 return true;
             }

@@ -41,7 +41,7 @@ impl Check<'_> {
         }
     }
 
-    /// Applies what holds for the rest to whatever has no mark since the first `n_before`.
+    /// Applies the rule for unevaluated parts to those without a mark since the first `n_before`.
     pub(super) fn unevaluated(
         &mut self,
         rules: &Unevaluated,

@@ -1,4 +1,4 @@
-//! Holds a value against a compiled schema. Knows neither keywords nor drafts: nodes say it all.
+//! Checks a value against a compiled schema. Knows neither keywords nor drafts, only nodes.
 
 mod arrays;
 mod branches;
@@ -34,7 +34,7 @@ pub(crate) struct Check<'s> {
     scope: Vec<usize>,
     /// The targets of references that are being applied, and to which value.
     applied: Vec<(NodeId, *const Value)>,
-    /// What rules have spoken of at the present place, where somebody wants to know.
+    /// The parts that rules evaluated at the present place, where that is needed.
     marks: Option<Marks>,
     /// How many misfits are wanted. None: whether there is one is all that counts.
     n_max: usize,
@@ -58,11 +58,11 @@ impl<'s> Check<'s> {
         }
     }
 
-    /// Nothing, or what does not fit: empty where nobody wanted to know.
+    /// Nothing, or the misfits: empty where they were not requested.
     pub(crate) fn run(mut self, value: &Value) -> Result<(), Vec<Misfit>> {
         let fits = self.check(self.schema.root, &Place::whole(value));
         match (self.given_up, fits) {
-            // Whatever was found before is worth nothing: one `not` would turn it around.
+            // Earlier findings do not count: one `not` would invert them.
             (Some(kind), _) => Err(vec![Misfit { path: String::new(), kind }]),
             (None, true) => Ok(()),
             (None, false) => Err(self.misfits),
@@ -156,7 +156,7 @@ impl<'s> Check<'s> {
         }
     }
 
-    /// Whether a pattern matches; nothing where that takes too long to say.
+    /// Whether a pattern matches; nothing where matching takes too long.
     fn matches(&mut self, pattern: &Pattern, text: &str) -> Option<bool> {
         let verdict = pattern.verdict(text);
         self.spend(1 + verdict.n_steps);
@@ -171,7 +171,7 @@ impl<'s> Check<'s> {
         fits
     }
 
-    /// Whether a node fits, told to nobody.
+    /// Whether a node fits, without recording misfits.
     fn fits_quietly(&mut self, node: NodeId, place: &Place<'_>) -> bool {
         let n_max = std::mem::take(&mut self.n_max);
         let fits = self.check(node, place);

@@ -81,7 +81,7 @@ impl Check<'_> {
             is_spoken_of = true;
         }
         match rule.additional {
-            // If that is `false`, it has been told of already.
+            // If that is `false`, it is reported already.
             Some(node) if !is_spoken_of => {
                 is_spoken_of = true;
                 fits &= self.schema.node(node).is_never() || self.check_inside(node, place);

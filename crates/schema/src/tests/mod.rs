@@ -1,4 +1,4 @@
-//! What schemas of every draft say about values, and in which words.
+//! Verdicts of schemas of every draft, and their wording.
 
 mod bounds;
 mod defects;
