@@ -13,6 +13,7 @@
 //! # Ok(()) }
 //! ```
 
+mod body_source;
 mod error;
 mod seal;
 mod session;

@@ -1,18 +1,17 @@
 //! One session as a client hears it: each event once, whatever happens to the connections.
 
+use super::body_source::BodySource;
 use super::error::refused;
 use super::seal::Seal;
 use super::{EnclaveClient, EnclaveError, Request, Tool, ToolError, ToolOutcome};
 use futures_util::StreamExt as _;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::FuturesUnordered;
-use http_body_util::BodyExt as _;
 use hyper::Method;
-use hyper::body::Incoming;
 use protocols::enclave::SessionId;
-use protocols::ndjson::Lines;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use transport::{IncomingMessage, LineReader, MessageReader as _, ReceiveError};
 
 /// Longest event that is read.
 const LINE_BYTES_MAX: usize = 64 << 20;
@@ -38,7 +37,7 @@ pub struct Session {
     start: Option<Vec<u8>>,
     tools: BTreeMap<String, Tool>,
     running: FuturesUnordered<BoxFuture<'static, (String, ToolOutcome)>>,
-    stream: Option<(Incoming, Lines)>,
+    stream: Option<LineReader<BodySource>>,
     seal: Option<Seal>,
     last: u64,
     n_attempts: u32,
@@ -169,7 +168,8 @@ impl Session {
                 if let Some(seal) = &mut self.seal {
                     seal.begin_stream();
                 }
-                self.stream = Some((answer.into_body(), Lines::new(LINE_BYTES_MAX)));
+                let source = BodySource::new(answer.into_body());
+                self.stream = Some(LineReader::new(source, LINE_BYTES_MAX));
                 Ok(())
             }
             // The first attempt had arrived, only its answer had not.
@@ -283,23 +283,14 @@ impl std::fmt::Debug for Session {
 }
 
 /// The next line that is not empty, or why there is none. Dropping the future loses nothing.
-async fn line((body, lines): &mut (Incoming, Lines)) -> Result<Vec<u8>, String> {
-    loop {
-        match lines.take() {
-            Ok(Some([])) => continue,
-            Ok(Some(line)) => return Ok(line.to_vec()),
-            Ok(None) => {}
-            Err(too_long) => return Err(too_long.to_string()),
+async fn line(stream: &mut LineReader<BodySource>) -> Result<Vec<u8>, String> {
+    match stream.receive().await {
+        Ok(IncomingMessage::Whole(line)) => Ok(line.to_vec()),
+        Ok(IncomingMessage::Oversized { size, .. }) => Err(size.to_string()),
+        Ok(IncomingMessage::Pong(_)) | Err(ReceiveError::Closed(_)) => {
+            Err("the stream ended before its end".into())
         }
-        match body.frame().await {
-            Some(Ok(frame)) => {
-                if let Some(data) = frame.data_ref() {
-                    lines.push(data);
-                }
-            }
-            Some(Err(error)) => return Err(error.to_string()),
-            None => return Err("the stream ended before its end".into()),
-        }
+        Err(error) => Err(error.to_string()),
     }
 }
 
