@@ -14,7 +14,7 @@ use crate::registry::{Desk, Mailbox, Registry, Requests};
 use crate::reports::Reports;
 use lifecycle::{
     Answer, AnswerAuthor, BuiltinCaller, CallId, CallOutcome, CallerName, Convention, ExecutionId,
-    Intent, LimitKind, Limits, Program, QuestionId, Rejection, Rider, Seed, Terms,
+    GivenAnswer, Intent, LimitKind, Limits, Program, QuestionId, Rejection, Rider, Seed, Terms,
 };
 use sandbox::Sandbox;
 use std::collections::BTreeSet;
@@ -201,10 +201,8 @@ impl Engine {
         by: impl Into<AnswerAuthor>,
         rider: Rider,
     ) -> Result<ExecutionId, Error> {
-        let by = by.into();
         let execution = self.asked_by(question).await?;
-        let intent = Intent::Answer { question, answer, by, rider, today: None };
-        self.ask(execution, intent).await?;
+        self.answer_all(execution, vec![(question, answer, rider)], by).await?;
         Ok(execution)
     }
 
@@ -217,12 +215,12 @@ impl Engine {
         by: impl Into<AnswerAuthor>,
     ) -> Result<(), Error> {
         let by = by.into();
-        let intent = |(question, answer, rider): (QuestionId, Answer, Rider)| {
+        let given = |(question, answer, rider): (QuestionId, Answer, Rider)| {
             let by = by.clone();
-            Intent::Answer { question, answer, by, rider, today: None }
+            GivenAnswer { question, answer, by, rider }
         };
-        let intents: Vec<_> = answers.into_iter().map(intent).collect();
-        let request = |reply| Request::AnswerAll(intents.clone(), reply);
+        let answers: Vec<_> = answers.into_iter().map(given).collect();
+        let request = |reply| Request::Answer(answers.clone(), reply);
         self.shared.ask(execution, request).await
     }
 

@@ -2,27 +2,24 @@
 
 use crate::decide::{Decision, approval_message, doubted, refused};
 use crate::{
-    Admission, Answer, AnswerAuthor, CallId, CallOutcome, Event, Failure, FailureCode, Json,
-    Moment, Policy, Question, QuestionId, QuestionKind, Rejection, Revision, Rider, Stage, State,
-    ToolPath, Traits, Verdict,
+    Admission, Answer, CallId, CallOutcome, Event, Failure, FailureCode, GivenAnswer, Json, Moment,
+    Policy, Question, QuestionKind, Rejection, Revision, Rider, Stage, State, ToolPath, Traits,
+    Verdict,
 };
 
-/// The answer of a person, as it is recorded.
-pub(crate) struct Said {
-    pub(crate) question: QuestionId,
-    pub(crate) answer: Answer,
-    pub(crate) by: AnswerAuthor,
-    pub(crate) rider: Rider,
-    pub(crate) today: Option<Admission>,
-}
-
 /// What happens because of it.
-pub(crate) fn answered(state: &State, policy: &Policy, moment: Moment, said: Said) -> Decision {
-    let Said { question: id, answer, by, rider, today } = said;
-    let Some((question, given)) = state.questions.get(&id) else {
+pub(crate) fn answered(
+    state: &State,
+    policy: &Policy,
+    moment: Moment,
+    given: GivenAnswer,
+    today: Option<Admission>,
+) -> Decision {
+    let GivenAnswer { question: id, answer, by, rider } = given;
+    let Some((question, first)) = state.questions.get(&id) else {
         return Err(Rejection::UnknownQuestion(id));
     };
-    if given.is_some() {
+    if first.is_some() {
         return Err(Rejection::AlreadyAnswered(id));
     }
     let call = question.call;
@@ -45,7 +42,7 @@ pub(crate) fn answered(state: &State, policy: &Policy, moment: Moment, said: Sai
         }
         Rider::Arguments(edited) => {
             editable(policy, question, known, today.as_ref())?;
-            within(state, &edited)?;
+            within(state, edited.text().len() as u64)?;
             (false, Some(edited))
         }
     };
@@ -157,8 +154,8 @@ fn editable(
 }
 
 /// An answer never ends an execution: one that would take it over its bytes is refused.
-fn within(state: &State, edited: &Json) -> Result<(), Rejection> {
-    let bytes = state.bytes.saturating_add(edited.text().len() as u64);
+pub(crate) fn within(state: &State, edited_bytes: u64) -> Result<(), Rejection> {
+    let bytes = state.bytes.saturating_add(edited_bytes);
     match bytes > state.limits().bytes_max {
         true => Err(bad_answer("with these arguments the program would move too many bytes")),
         false => Ok(()),

@@ -1,14 +1,14 @@
 //! Decides what happens: an intent becomes events, or is refused. Pure.
 
-use crate::answered::{Said, answered};
+use crate::answered::answered;
 use crate::deferred::{admit_deferred, defer};
 use crate::progress::progressed;
 use crate::recovery::{continue_parked, fail_recovery, lose, lose_entries, recover};
 use crate::{
-    Admission, CallId, CallOutcome, Cut, Digest, Event, Failure, FailureCode, Intent, Json,
-    LimitKind, Nature, Outcome, OutputMark, Phase, Policy, Prepared, Question, QuestionId,
-    QuestionKind, Rejection, Revision, Runs, Stage, State, TimerId, Timestamp, ToolPath, Traits,
-    Verdict, Wish, pretty,
+    Admission, CallId, CallOutcome, Cut, Digest, Event, Failure, FailureCode,
+    GivenAnswer, Intent, Json, LimitKind, Nature, Outcome, OutputMark, Phase, Policy, Prepared,
+    Question, QuestionId, QuestionKind, Rejection, Revision, Runs, Stage, State, TimerId,
+    Timestamp, ToolPath, Traits, Verdict, Wish, pretty,
 };
 use uuid::Uuid;
 
@@ -92,7 +92,8 @@ pub fn decide(state: &State, policy: &Policy, moment: Moment, intent: Intent) ->
         }
         Intent::Fire { .. } => Ok(vec![]),
         Intent::Answer { question, answer, by, rider, today } => {
-            answered(state, policy, moment, Said { question, answer, by, rider, today })
+            let given = GivenAnswer { question, answer, by, rider };
+            answered(state, policy, moment, given, today)
         }
         Intent::Cancel { by, reason, active_ms } => {
             Ok(end(state, Outcome::Cancelled { by, reason }, active_ms))

@@ -7,6 +7,7 @@
 //! [`decide`] returns the events, [`State::apply`] adds them to the state, [`owe`] returns the effects that they require.
 
 mod answer;
+mod answer_decision;
 mod answer_role;
 mod answered;
 mod builtin_caller;
@@ -37,6 +38,7 @@ mod wish;
 mod tests;
 
 pub use answer::{Answer, Question, QuestionKind, Rider};
+pub use answer_decision::{AnswerDecision, GivenAnswer, HeldCallFacts, decide_answers};
 pub use answer_role::{AnswerAuthor, AnswerRole, BadAnswerRole};
 pub use builtin_caller::BuiltinCaller;
 pub use call::{Call, Stage};

@@ -33,7 +33,7 @@ impl Actor {
 
     /// The tool that the program means, and the alias by which it does, if it used one.
     pub(super) fn resolve(&self, said: ToolPath) -> (ToolPath, Option<ToolPath>) {
-        match &self.ledger.state.origin {
+        match &self.journal.state().origin {
             Some(origin) => origin.terms.resolve(said),
             None => (said, None),
         }
@@ -45,7 +45,7 @@ impl Actor {
         (tool, alias): (&ToolPath, Option<&ToolPath>),
         args: &Json,
     ) -> Admission {
-        let (state, catalogue) = (&self.ledger.state, &self.shared.config.catalogue);
+        let (state, catalogue) = (self.journal.state(), &self.shared.config.catalogue);
         // A call that replay makes again is judged by what was recorded, not by today's catalogue.
         if state.calls.contains_key(&call) {
             return Admission::Unfit(Failure::new(FailureCode::Internal, "known"));

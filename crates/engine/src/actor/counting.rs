@@ -25,27 +25,27 @@ impl Actor {
     /// end can start the next one.
     pub(super) fn update_count(&mut self) {
         let waits_for_timers = self.waits_for_timers();
-        self.counted.update(&self.ledger.state, waits_for_timers);
+        self.counted.update(self.journal.state(), waits_for_timers);
     }
 
     /// From here on the journal alone says what the execution counts as.
     pub(super) fn leave_count(&mut self, left: &Leave) {
         match left {
-            Leave::Done => self.counted.update(&self.ledger.state, false),
+            Leave::Done => self.counted.update(self.journal.state(), false),
             Leave::Broken(StoreError::Conflict) => self.counted.cede(),
-            Leave::Broken(_) => self.counted.fail(&self.ledger.state),
+            Leave::Broken(_) => self.counted.fail(self.journal.state()),
         }
     }
 
     /// Gives the runner up, and charges the caller for what the program used. What is returned can be kept for the
     /// caller's next program.
     pub(super) fn detach_runner(&mut self) -> Option<ProgramRunner> {
-        let is_coming_back = self.is_coming_back();
+        let is_coming_back = self.runner.is_coming_back();
         let mut runner = self.runner.take()?;
         // A replay that was made to free capacity is charged, also one that was not finished.
         let used = if is_coming_back { runner.cpu_in_all() } else { runner.cpu_to_charge() };
         let used = used.unwrap_or_else(|| self.cpu_bound());
-        if let Some(origin) = &self.ledger.state.origin {
+        if let Some(origin) = &self.journal.state().origin {
             self.shared.quotas.charge_cpu(&origin.caller, used);
         }
         Some(runner)
@@ -53,14 +53,14 @@ impl Actor {
 
     /// The most that a runner can have used that is gone.
     fn cpu_bound(&self) -> Duration {
-        let since_ms = self.clockwork.runner_ms(self.shared.config.clock.now());
-        let active_ms = since_ms.min(self.clockwork.active_ms);
-        Duration::from_millis(active_ms.min(self.ledger.state.limits().cpu_ms_max))
+        let since_ms = self.clock.runner_ms(self.shared.config.clock.now());
+        let active_ms = since_ms.min(self.clock.active_ms());
+        Duration::from_millis(active_ms.min(self.journal.state().limits().cpu_ms_max))
     }
 
     fn waits_for_timers(&self) -> bool {
-        let state = &self.ledger.state;
-        let has_no_runner = self.runner.is_none() && self.launching.is_none();
+        let state = self.journal.state();
+        let has_no_runner = self.runner.is_empty();
         state.in_flight == 0 && !state.timers.is_empty() && (has_no_runner || self.is_at_rest())
     }
 }

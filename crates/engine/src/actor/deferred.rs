@@ -17,7 +17,7 @@ impl Actor {
     pub(super) fn is_callable(&self, call: CallId, known: &Call) -> bool {
         let catalogue = &self.shared.config.catalogue;
         let is_same = known.revision.is_none() || catalogue.revision(&known.tool) == known.revision;
-        match self.ledger.state.accepted(call) {
+        match self.journal.state().accepted(call) {
             Some(_) => is_same && catalogue.why_uncallable(&known.tool).is_none(),
             None => is_same && !catalogue.is_source_unavailable(&known.tool),
         }
@@ -25,10 +25,10 @@ impl Actor {
 
     /// Waits for the source of a call, for as long as the configuration says.
     pub(super) fn await_source(&mut self, call: CallId) {
-        let Some(known) = self.ledger.state.calls.get(&call) else { return };
+        let Some(known) = self.journal.state().calls.get(&call) else { return };
         let (tool, config) = (known.tool.clone(), &self.shared.config);
         let (catalogue, clock) = (config.catalogue.clone(), config.clock.clone());
-        let at_work = self.calls.at_work(self.ledger.execution);
+        let at_work = self.calls.at_work(self.journal.execution());
         let until = clock.now().after_ms(config.source_wait_ms);
         let wait = SourceWait { until, unsent: None };
         let wait = at_work.source_waits.entry(call).or_insert(wait);
@@ -58,10 +58,10 @@ impl Actor {
     /// The call was not sent, because there is no connection to its source: it waits for one.
     pub(super) fn wait_unsent(&mut self, call: CallId, failure: Failure) {
         let until = self.shared.config.clock.now().after_ms(self.shared.config.source_wait_ms);
-        let waits = &mut self.calls.at_work(self.ledger.execution).source_waits;
+        let waits = &mut self.calls.at_work(self.journal.execution()).source_waits;
         let wait = waits.entry(call).or_insert(SourceWait { until, unsent: None });
         wait.unsent = Some(failure.message.clone());
-        self.asking.end(call);
+        self.questions.end(call);
         if self.submit(Intent::Defer { call }).is_err() {
             self.settle(call, CallOutcome::Failed(failure));
         }
@@ -69,7 +69,7 @@ impl Actor {
 
     /// The wait for a source is over: decides on the call by what the catalogue has now.
     pub(super) fn admit_deferred(&mut self, call: CallId) {
-        let state = &self.ledger.state;
+        let state = self.journal.state();
         let (Some(known), Some(args)) = (state.calls.get(&call), state.args(call)) else { return };
         let admission = match (self.given_up(call, &known.tool), state.accepted(call)) {
             (Some(source), _) => Some(Admission::Unavailable(source)),
@@ -82,7 +82,7 @@ impl Actor {
             tracing::debug!(%rejection, %call, "a deferred call is over");
         }
         if !is_fit {
-            self.calls.at_work(self.ledger.execution).source_waits.remove(&call);
+            self.calls.at_work(self.journal.execution()).source_waits.remove(&call);
         }
         self.rest();
     }

@@ -9,16 +9,16 @@ use store::StoreError;
 impl Actor {
     /// Asks for a runner, unless there is one or one is under way.
     pub(super) fn launch(&mut self) {
-        if self.runner.is_some() || self.launching.is_some() || self.is_over() {
+        if !self.runner.is_empty() || self.is_over() {
             return;
         }
-        let state = &self.ledger.state;
+        let state = self.journal.state();
         let demand = Demand {
             memory_bytes: state.limits().memory_bytes_max,
             caller: state.origin.as_ref().map(|origin| origin.caller.to_string()),
             is_held: false,
         };
-        self.launching = Some(self.shared.sandbox.request_lease(demand));
+        self.runner.request(self.shared.sandbox.request_lease(demand));
     }
 
     /// A runner is there: hand it the program and all inputs the journal knows.
@@ -26,7 +26,6 @@ impl Actor {
         &mut self,
         lease: Result<Lease, LeaseError>,
     ) -> Result<(), StoreError> {
-        self.launching = None;
         let lease = match lease {
             Ok(lease) => lease,
             Err(error) => {
@@ -38,53 +37,56 @@ impl Actor {
         if self.is_over() {
             return Ok(());
         }
-        if self.ledger.state.inputs.0 > 0 {
-            self.ledger.settle().await?;
-            self.answer_kept();
+        if self.journal.state().inputs.0 > 0 {
+            self.journal.settle().await?;
+            self.replies.send_kept(&self.journal);
         }
-        let state = &self.ledger.state;
-        let inputs = self.released.map_or(state.inputs, |released| released.inputs);
-        let resumption =
-            Resumption { began: self.ledger.began(), inputs, cpu_spent_ms: self.cpu_spent_ms };
+        let state = self.journal.state();
+        let inputs = self.runner.inputs_to_repeat(state.inputs);
+        let resumption = Resumption {
+            began: self.journal.began(),
+            inputs,
+            cpu_spent_ms: self.runner.cpu_spent_ms(),
+        };
         let Some(mut runner) = ProgramRunner::start(lease, state, resumption) else {
             return Ok(());
         };
-        if runner.replaying && inputs == InputIndex(0) {
+        if runner.is_replaying() && inputs == InputIndex(0) {
             runner.ask_when_restored();
         }
         let mut after = Seq(0);
-        while runner.delivered < self.ledger.state.inputs {
-            let entries = self.ledger.page(after).await?;
+        while runner.delivered() < self.journal.state().inputs {
+            let entries = self.journal.page(after).await?;
             let Some(last) = entries.last() else { break };
             after = last.seq;
             runner.replay(&entries);
         }
-        self.clockwork.begin(self.shared.config.clock.now());
-        self.runner = Some(runner);
+        self.clock.begin(self.shared.config.clock.now());
+        self.runner.put(runner);
         Ok(())
     }
 
     /// The program is where the journal left it.
     pub(super) fn restored(&mut self) {
         self.came_back();
-        if let Some(runner) = &mut self.runner {
+        if let Some(runner) = self.runner.get_mut() {
             runner.begin_own_work();
         }
-        self.recovering = false;
-        self.clockwork.begin(self.shared.config.clock.now());
+        self.runner.set_recovering(false);
+        self.clock.begin(self.shared.config.clock.now());
         self.answer_waiting();
     }
 
     /// The program could not be brought back to where it was.
     pub(super) fn not_restored(&mut self, rejection: Rejection) {
-        tracing::warn!(execution = %self.ledger.execution, %rejection, "not restored");
+        tracing::warn!(execution = %self.journal.execution(), %rejection, "not restored");
         self.count_failed_return(&rejection);
         self.detach_runner();
-        self.refuse_waiting(&rejection);
-        if self.ledger.state.phase == Phase::Paused && !self.recovering {
+        self.answers.refuse(&rejection);
+        if self.journal.state().phase == Phase::Paused && !self.runner.is_recovering() {
             return; // the question stays open; the next answer tries again
         }
-        self.recovering = true;
+        self.runner.set_recovering(true);
         let _ = self.submit(Intent::FailRecovery { why: rejection.to_string() });
         if !self.is_over() {
             self.launch();
@@ -93,11 +95,11 @@ impl Actor {
 
     fn no_runner(&mut self, loss: &RunnerLoss) {
         let failure = loss.failure();
-        match self.ledger.state.prepared {
+        match self.journal.state().prepared {
             // It ran before and will run again: keep it for a better day.
             Some(_) => self.not_restored(Rejection::NotRestored(failure)),
             None => {
-                let active_ms = self.clockwork.active_ms;
+                let active_ms = self.clock.active_ms();
                 self.end(Intent::Finish { result: Err(failure), active_ms });
             }
         }
@@ -108,11 +110,11 @@ impl Actor {
         if self.is_over() {
             return;
         }
-        self.recovering = true;
+        self.runner.set_recovering(true);
         if let Err(rejection) = self.submit(Intent::Recover) {
             tracing::warn!(%rejection, "recovery was refused");
         }
-        let state = &self.ledger.state;
+        let state = self.journal.state();
         let at_rest = state.rested == Some(state.inputs) && state.only_others_can_help();
         if !(at_rest && state.phase == Phase::Paused) {
             self.launch();
@@ -128,18 +130,18 @@ impl Actor {
 
     /// Whether a runner is kept only in the hope of an early answer.
     pub(super) fn is_warm_pause(&self) -> bool {
-        self.ledger.state.phase == Phase::Paused
-            && self.waiting.is_empty()
-            && self.runner.as_ref().is_some_and(|runner| !runner.replaying)
+        self.journal.state().phase == Phase::Paused
+            && self.answers.is_empty()
+            && self.runner.is_restored()
     }
 
     /// Whether the guest has taken every input there is and waits.
     pub(super) fn is_at_rest(&self) -> bool {
-        self.runner.as_ref().is_some_and(|runner| runner.rested == Some(self.ledger.state.inputs))
+        self.runner.is_at_rest(self.journal.state().inputs)
     }
 
     pub(super) fn is_over(&self) -> bool {
-        match self.ledger.state.phase {
+        match self.journal.state().phase {
             Phase::Unborn | Phase::Parked | Phase::Finished => true,
             Phase::Running | Phase::Paused => false,
         }

@@ -1,7 +1,7 @@
 //! A runner with a program of the engine in it: what it has received, and how much of that is a replay.
 
 use super::call_results::call_result;
-use crate::capacity::OfferedRunner;
+use crate::capacity::{OfferedRunner, Waiting};
 use lifecycle::{CodeDialect, Entry, Input, InputIndex, State, Timestamp};
 use protocols::execbox::wire::{Airlock, Execute, Options, RawJson, TimerFired, ToolResult};
 use protocols::execbox::{PRELUDE_VERSION, ToRunner};
@@ -23,17 +23,17 @@ pub(super) const MESSAGES_PER_TURN_MAX: usize = 256;
 pub(super) struct ProgramRunner {
     driver: RunnerDriver,
     /// How many inputs it was given.
-    pub(super) delivered: InputIndex,
+    delivered: InputIndex,
     /// How many inputs it had taken when it last came to rest; none while it is busy.
-    pub(super) rested: Option<InputIndex>,
+    rested: Option<InputIndex>,
     /// It is repeating what the journal tells.
-    pub(super) replaying: bool,
+    replaying: bool,
     /// The last input that is repeated. What comes after it is the program's own work.
     replayed: InputIndex,
     /// Where the runner is offered to others, once the program has waited.
-    pub(super) held: Option<OfferedRunner>,
+    offered: Option<OfferedRunner>,
     /// When it was brought back after others had its runner, and the processor time that this took.
-    pub(super) came_back: Option<(Timestamp, Duration)>,
+    came_back: Option<(Timestamp, Duration)>,
     /// Whose words the program reads as the codes of failed calls.
     codes: CodeDialect,
 }
@@ -90,7 +90,7 @@ impl ProgramRunner {
             rested: None,
             replaying: state.prepared.is_some(),
             replayed: inputs,
-            held: None,
+            offered: None,
             came_back: None,
             codes: origin.terms.codes,
         })
@@ -134,10 +134,10 @@ impl ProgramRunner {
     /// Waits for messages and returns all that have arrived; none when others want the runner. Reads nothing unless there
     /// `is_room` for it.
     pub(super) async fn messages(&mut self, is_room: bool) -> Option<Vec<RunnerMessage>> {
-        let Self { driver, held, .. } = self;
+        let Self { driver, offered, .. } = self;
         let wanted = async {
-            match held {
-                Some(held) => held.asked().await,
+            match offered {
+                Some(offered) => offered.asked().await,
                 None => std::future::pending().await,
             }
         };
@@ -168,6 +168,60 @@ impl ProgramRunner {
             messages.push(message);
         }
         messages
+    }
+
+    /// How many inputs it was given.
+    pub(super) const fn delivered(&self) -> InputIndex {
+        self.delivered
+    }
+
+    /// It has taken so many inputs and waits.
+    pub(super) const fn rest(&mut self, inputs: InputIndex) {
+        self.rested = Some(inputs);
+    }
+
+    /// Whether it has taken exactly so many inputs and waits.
+    pub(super) fn is_at_rest(&self, inputs: InputIndex) -> bool {
+        self.rested == Some(inputs)
+    }
+
+    /// Whether it repeats what the journal has.
+    pub(super) const fn is_replaying(&self) -> bool {
+        self.replaying
+    }
+
+    /// Whether it was offered to others since its program began to wait.
+    pub(super) const fn is_offered(&self) -> bool {
+        self.offered.is_some()
+    }
+
+    /// From now on others may ask for it.
+    pub(super) fn set_offered(&mut self, offered: OfferedRunner) {
+        self.offered = Some(offered);
+    }
+
+    /// Offers it while its program waits, or withdraws the offer.
+    pub(super) fn offer(&self, waiting: Option<Waiting>) {
+        if let Some(offered) = &self.offered {
+            offered.offer(waiting);
+        }
+    }
+
+    /// Its program works again: others are to be asked.
+    pub(super) fn decline(&self) {
+        if let Some(offered) = &self.offered {
+            offered.decline();
+        }
+    }
+
+    /// When it was brought back after others had its runner, and the processor time that this took.
+    pub(super) const fn came_back(&self) -> Option<(Timestamp, Duration)> {
+        self.came_back
+    }
+
+    /// Notes when it was brought back, and the processor time that this took.
+    pub(super) const fn note_return(&mut self, at: Timestamp, cost: Duration) {
+        self.came_back = Some((at, cost));
     }
 
     /// Its own work begins: what it used so far does not count.

@@ -1,18 +1,18 @@
 //! What tools at work tell those who watch.
 
 use super::Actor;
-use super::inlet::Inlet;
+use super::lazy_channel::LazyChannel;
 use futures_util::FutureExt;
 use lifecycle::{CallId, Intent, Rejection};
 use tools::Progress;
 
 /// Where the words of tools come in.
 #[derive(Default)]
-pub(super) struct Telling(Inlet<(CallId, String)>);
+pub(super) struct ProgressChannel(LazyChannel<(CallId, String)>);
 
-impl Telling {
+impl ProgressChannel {
     /// Those who watch `call`.
-    pub(super) fn progress(&mut self, call: CallId) -> Progress {
+    pub(super) fn reporter(&mut self, call: CallId) -> Progress {
         let sender = self.0.sender();
         Progress::told_to(move |text| {
             let sender = sender.clone();
@@ -21,15 +21,20 @@ impl Telling {
         })
     }
 
-    /// The next word.
+    /// The next report.
     pub(super) async fn next(&mut self) -> (CallId, String) {
         self.0.next().await
+    }
+
+    /// The next report, if it has arrived.
+    fn try_next(&mut self) -> Option<(CallId, String)> {
+        self.0.try_next()
     }
 }
 
 impl Actor {
     /// A tool said how far it is.
-    pub(super) fn progress(&mut self, call: CallId, text: String) {
+    pub(super) fn record_progress(&mut self, call: CallId, text: String) {
         match self.submit(Intent::Progress { call, text }) {
             // Words of a call that was ended for its tool.
             Ok(_) | Err(Rejection::NotOutstanding(_) | Rejection::AlreadyFinished) => {}
@@ -39,8 +44,8 @@ impl Actor {
 
     /// Takes note of all that tools have said: what a call said comes before how it ended.
     pub(super) fn catch_up_on_progress(&mut self) {
-        while let Some((call, text)) = self.telling.0.try_next() {
-            self.progress(call, text);
+        while let Some((call, text)) = self.progress.try_next() {
+            self.record_progress(call, text);
         }
     }
 }

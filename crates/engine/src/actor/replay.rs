@@ -83,7 +83,7 @@ impl Replay {
         };
         for entry in inputs {
             if let Some(input) = entry.event.input() {
-                runner.deliver(runner.delivered.next(), input, entry.at);
+                runner.deliver(runner.delivered().next(), input, entry.at);
             }
         }
         runner.ask_when_restored();

@@ -8,10 +8,10 @@ use sandbox::{LossMeaning, ProgramFailure, RunnerLoss, RunnerMessage};
 impl Actor {
     /// Takes one message of the runner.
     pub(super) fn handle_runner_message(&mut self, message: RunnerMessage) {
-        if self.runner.is_none() {
+        if !self.runner.has_runner() {
             return; // sent before it was stopped
         }
-        let active_ms = self.clockwork.active_ms;
+        let active_ms = self.clock.active_ms();
         let intent = match message {
             RunnerMessage::Started(Some(prepared)) => Intent::Ready(prepared),
             RunnerMessage::ToolCalled { call, tool, args, line } => {
@@ -26,19 +26,19 @@ impl Actor {
             RunnerMessage::TimerSet { timer, delay_ms } => Intent::SetTimer { timer, delay_ms },
             RunnerMessage::TimerCleared { timer } => Intent::ClearTimer { timer },
             RunnerMessage::Idle(inputs) => {
-                if let Some(runner) = &mut self.runner {
-                    runner.rested = Some(inputs);
+                if let Some(runner) = self.runner.get_mut() {
+                    runner.rest(inputs);
                 }
                 // Who waits with an answer will not find it paused a moment later.
-                if !self.is_at_rest() || !self.waiting.is_empty() {
+                if !self.is_at_rest() || !self.answers.is_empty() {
                     return;
                 }
                 Intent::Rest { inputs, active_ms }
             }
-            RunnerMessage::Counted(iterations) => return self.ledger.count(iterations),
+            RunnerMessage::Counted(iterations) => return self.journal.count(iterations),
             RunnerMessage::Synced => return self.restored(),
             RunnerMessage::Diverged(what) => return self.went_astray(Rejection::Diverged { what }),
-            RunnerMessage::Done(_) if self.is_coming_back() => {
+            RunnerMessage::Done(_) if self.runner.is_coming_back() => {
                 let what = "its end".to_owned();
                 return self.went_astray(Rejection::Diverged { what });
             }
@@ -65,12 +65,12 @@ impl Actor {
 
     /// What the program's own end means: a limit that its runner watches is one of ours.
     fn end_of_program(&self, result: Result<Option<Json>, ProgramFailure>) -> Intent {
-        let active_ms = self.clockwork.active_ms;
+        let active_ms = self.clock.active_ms();
         match result.map_err(ProgramFailure::into_failure) {
             Ok(value) => Intent::Finish { result: Ok(value), active_ms },
             Err((_, Some(limit))) => Intent::Expire { limit, active_ms },
             Err((failure, None)) => {
-                let origin = self.ledger.state.origin.as_ref();
+                let origin = self.journal.state().origin.as_ref();
                 let codes = origin.map(|origin| origin.terms.codes).unwrap_or_default();
                 let failure = program_failure(failure, codes);
                 Intent::Finish { result: Err(failure), active_ms }
@@ -87,8 +87,8 @@ impl Actor {
             }
             LossMeaning::CountedRestart => self.killed_from_outside(),
             LossMeaning::BrokeRules(what) => self.went_astray(Rejection::Unruly(what)),
-            LossMeaning::OutOfMemory if !self.is_replaying() => {
-                let active_ms = self.clockwork.active_ms;
+            LossMeaning::OutOfMemory if !self.runner.is_replaying() => {
+                let active_ms = self.clock.active_ms();
                 self.end(Intent::Expire { limit: LimitKind::Memory, active_ms });
             }
             LossMeaning::OutOfMemory => {
@@ -106,32 +106,28 @@ impl Actor {
         let failure = Failure::new(FailureCode::Internal, why.clone());
         let _ = self.submit(Intent::FailRecovery { why });
         if self.is_over() {
-            self.refuse_waiting(&Rejection::NotRestored(failure));
-        } else if self.ledger.state.phase == Phase::Running || !self.waiting.is_empty() {
+            self.answers.refuse(&Rejection::NotRestored(failure));
+        } else if self.journal.state().phase == Phase::Running || !self.answers.is_empty() {
             self.launch();
         }
     }
 
-    fn is_replaying(&self) -> bool {
-        self.runner.as_ref().is_some_and(|runner| runner.replaying)
-    }
-
     /// The runner did what it must not: stop it, and blame the program.
     fn went_astray(&mut self, rejection: Rejection) {
-        if self.is_replaying() {
+        if self.runner.is_replaying() {
             return self.not_restored(rejection);
         }
-        if self.ledger.state.phase != Phase::Finished {
-            tracing::warn!(execution = %self.ledger.execution, %rejection, "runner went astray");
+        if self.journal.state().phase != Phase::Finished {
+            tracing::warn!(execution = %self.journal.execution(), %rejection, "runner went astray");
             self.went_wrong(RunnerLoss::Malformed("what the rules refuse").failure());
         }
     }
 
     fn went_wrong(&mut self, failure: Failure) {
-        if self.is_replaying() {
+        if self.runner.is_replaying() {
             return self.not_restored(Rejection::NotRestored(failure));
         }
-        let active_ms = self.clockwork.active_ms;
+        let active_ms = self.clock.active_ms();
         self.end(Intent::Finish { result: Err(failure), active_ms });
     }
 

@@ -1,15 +1,15 @@
 //! Tools that ask somebody in the middle of their call.
 
 use super::Actor;
-use super::inlet::Inlet;
+use super::lazy_channel::LazyChannel;
 use futures_util::FutureExt;
-use lifecycle::{Answer, CallId, Intent, Json, QuestionId, QuestionKind, Rejection, Stage, Wish};
+use lifecycle::{Answer, CallId, Intent, QuestionId, Wish};
 use std::collections::BTreeSet;
 use tokio::sync::oneshot;
 use tools::Person;
 
 /// What a tool at work wants, and where the answer goes.
-pub(super) struct Wished {
+pub(super) struct ToolWish {
     call: CallId,
     wish: Wish,
     reply: oneshot::Sender<Answer>,
@@ -17,15 +17,15 @@ pub(super) struct Wished {
 
 /// Who asks what in this actor's lifetime. The questions themselves are in the journal.
 #[derive(Default)]
-pub(super) struct Asking {
-    wishes: Inlet<Wished>,
+pub(super) struct ToolQuestions {
+    wishes: LazyChannel<ToolWish>,
     /// Calls whose tools are at work here.
     at_work: BTreeSet<CallId>,
     /// Every question put or met again by a tool that is at work, and where its answer goes.
     asked: Vec<(QuestionId, CallId, Option<oneshot::Sender<Answer>>)>,
 }
 
-impl Asking {
+impl ToolQuestions {
     /// Whom the tool of `call` can ask. An execution that is over waves it away.
     pub(super) fn person(&mut self, call: CallId) -> Person {
         self.at_work.insert(call);
@@ -34,7 +34,7 @@ impl Asking {
             let sender = sender.clone();
             async move {
                 let (reply, answer) = oneshot::channel();
-                let sent = sender.send(Wished { call, wish, reply }).await;
+                let sent = sender.send(ToolWish { call, wish, reply }).await;
                 match sent {
                     Ok(()) => answer.await.unwrap_or(Answer::Cancel),
                     Err(_) => Answer::Cancel,
@@ -45,7 +45,7 @@ impl Asking {
     }
 
     /// The next wish.
-    pub(super) async fn next(&mut self) -> Wished {
+    pub(super) async fn next(&mut self) -> ToolWish {
         self.wishes.next().await
     }
 
@@ -61,30 +61,47 @@ impl Asking {
         self.asked.clear();
     }
 
-    fn heard(&self, call: CallId) -> Vec<QuestionId> {
+    /// Whether the tool of `call` is at work here.
+    pub(super) fn is_at_work(&self, call: CallId) -> bool {
+        self.at_work.contains(&call)
+    }
+
+    /// Notes that a tool has met a question, and who receives the answer.
+    fn meet(&mut self, question: QuestionId, call: CallId, reply: Option<oneshot::Sender<Answer>>) {
+        self.asked.push((question, call, reply));
+    }
+
+    /// Who receives the answer to `question`, if its tool waits for it here.
+    fn take_reply(&mut self, question: QuestionId) -> Option<oneshot::Sender<Answer>> {
+        let (_, _, reply) = self.asked.iter_mut().find(|(id, _, _)| *id == question)?;
+        reply.take()
+    }
+
+    /// The questions that the tool of `call` has met.
+    fn met(&self, call: CallId) -> Vec<QuestionId> {
         self.asked.iter().filter(|(_, of, _)| *of == call).map(|(id, _, _)| *id).collect()
     }
 }
 
 impl Actor {
     /// A tool at work asks: what it asked before a restart is met again, everything else is new.
-    pub(super) fn ask(&mut self, wished: Wished) {
-        let Wished { call, wish, reply } = wished;
+    pub(super) fn ask(&mut self, wished: ToolWish) {
+        let ToolWish { call, wish, reply } = wished;
         let wish = tools::with_form_note(wish);
         if let Some(defect) = wish.defect() {
             tracing::warn!(%call, defect, "a tool's question was waved away");
             let _ = reply.send(Answer::Cancel);
             return;
         }
-        let heard = self.asking.heard(call);
-        let known = match self.ledger.state.asked_before(call, &wish, &heard) {
+        let met = self.questions.met(call);
+        let known = match self.journal.state().asked_before(call, &wish, &met) {
             Some(known) => known,
             None => {
                 if let Err(rejection) = self.submit(Intent::Ask { call, wish: wish.clone() }) {
                     tracing::warn!(%call, %rejection, "a tool's question was refused");
                     return;
                 }
-                match self.ledger.state.asked_before(call, &wish, &heard) {
+                match self.journal.state().asked_before(call, &wish, &met) {
                     Some(known) => known,
                     None => return, // asking took the execution over its bytes
                 }
@@ -92,11 +109,11 @@ impl Actor {
         };
         match known {
             (id, Some(answer)) => {
-                self.asking.asked.push((id, call, None));
+                self.questions.meet(id, call, None);
                 let _ = reply.send(answer);
             }
             (id, None) => {
-                self.asking.asked.push((id, call, Some(reply)));
+                self.questions.meet(id, call, Some(reply));
                 self.rest();
             }
         }
@@ -104,50 +121,19 @@ impl Actor {
 
     /// A question is answered, for good: its tool hears it, if it is here.
     pub(super) fn tell(&mut self, question: QuestionId) {
-        let answer = match self.ledger.state.questions.get(&question) {
+        let answer = match self.journal.state().questions.get(&question) {
             Some((_, Some(answer))) => answer.clone(),
             Some((_, None)) | None => return,
         };
-        let asked = self.asking.asked.iter_mut().find(|(id, _, _)| *id == question);
-        if let Some((_, _, reply)) = asked
-            && let Some(reply) = reply.take()
-        {
+        if let Some(reply) = self.questions.take_reply(question) {
             let _ = reply.send(answer); // a tool that no longer listens ends its call itself
-        }
-    }
-
-    /// Notices, when `question` is answered, that the tool which asked it is gone: its server died.
-    pub(super) fn miss(&mut self, question: QuestionId) {
-        let state = &self.ledger.state;
-        let Some((asked, None)) = state.questions.get(&question) else { return };
-        let call = asked.call;
-        let stage = state.calls.get(&call).map(|call| &call.stage);
-        let is_here = self.asking.at_work.contains(&call);
-        if matches!(stage, Some(Stage::Asking(_))) && !is_here {
-            let _ = self.submit(Intent::Lose { call });
-            // It is noticed once; a tool that is called again is on its way.
-            self.asking.at_work.insert(call);
-        }
-    }
-
-    /// Whether what was filled in is what the form asked for.
-    pub(super) fn fits(&self, intent: &Intent) -> Result<(), Rejection> {
-        let Intent::Answer { question, answer: Answer::Accept { content }, .. } = intent else {
-            return Ok(());
-        };
-        let asked = self.ledger.state.questions.get(question).map(|(question, _)| &question.kind);
-        let Some(QuestionKind::Form { schema }) = asked else { return Ok(()) };
-        let nothing = Json::parse("{}".to_owned()).expect("an empty object is JSON");
-        match tools::misfit(schema, content.as_ref().unwrap_or(&nothing)) {
-            None => Ok(()),
-            Some(misfit) => Err(Rejection::BadAnswer(misfit.into())),
         }
     }
 
     /// The guest may have come to rest before its tool asked: then all waits for people only now.
     pub(super) fn rest(&mut self) {
         if self.is_at_rest() {
-            let (inputs, active_ms) = (self.ledger.state.inputs, self.clockwork.active_ms);
+            let (inputs, active_ms) = (self.journal.state().inputs, self.clock.active_ms());
             let _ = self.submit(Intent::Rest { inputs, active_ms });
         }
     }

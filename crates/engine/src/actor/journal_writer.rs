@@ -5,8 +5,9 @@ use crate::Clock;
 use crate::clock::Timeline;
 use futures_util::future::BoxFuture;
 use lifecycle::{
-    Effect, Entry, Event, ExecutionId, InputIndex, Intent, Moment, Phase, Policy, Rejection, Seq,
-    State, Strength, Timestamp, decide, owe,
+    AnswerDecision, Effect, Entry, Event, ExecutionId, GivenAnswer, HeldCallFacts, InputIndex,
+    Intent, Moment, Phase, Policy, Rejection, Seq, State, Strength, Timestamp, decide,
+    decide_answers, owe,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -47,9 +48,9 @@ pub(super) struct Duty {
     pub(super) input: Option<(InputIndex, Event)>,
 }
 
-pub(super) struct Ledger {
-    pub(super) execution: ExecutionId,
-    pub(super) state: State,
+pub(super) struct JournalWriter {
+    execution: ExecutionId,
+    state: State,
     journal: Arc<dyn Journal>,
     /// What stamps of earlier servers mean on the present clock.
     timeline: Arc<Timeline>,
@@ -88,7 +89,7 @@ impl Entropy {
     }
 }
 
-impl Ledger {
+impl JournalWriter {
     pub(super) fn new(
         execution: ExecutionId,
         (journal, timeline): (Arc<dyn Journal>, Arc<Timeline>),
@@ -154,8 +155,17 @@ impl Ledger {
         self.appending.push_back(self.journal.append(append));
     }
 
-    /// Decides on `intent`. Events are remembered at once and written at the end of the turn. Returned is what they
-    /// oblige us to, each with the gate behind which it must wait if it needs certainty.
+    pub(super) const fn execution(&self) -> ExecutionId {
+        self.execution
+    }
+
+    /// What the entries add up to, those that are not written yet included.
+    pub(super) const fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Decides on `intent`. Events are applied at once and written at the end of the turn. Returned is what they oblige us
+    /// to, each with the gate behind which it must wait if it needs certainty.
     pub(super) fn submit(
         &mut self,
         policy: &Policy,
@@ -164,6 +174,25 @@ impl Ledger {
     ) -> Result<(Vec<Duty>, Gate), Rejection> {
         let moment = Moment { at, entropy: self.entropy.next() };
         let events = decide(&self.state, policy, moment, intent)?;
+        Ok(self.record(at, events))
+    }
+
+    /// Decides on answers, as [`Self::submit`] does on other intents; none where the program must be restored first.
+    pub(super) fn answer(
+        &mut self,
+        policy: &Policy,
+        at: Timestamp,
+        answers: Vec<(GivenAnswer, HeldCallFacts)>,
+        is_restored: bool,
+    ) -> Result<Option<(Vec<Duty>, Gate)>, Rejection> {
+        let moment = Moment { at, entropy: self.entropy.next() };
+        match decide_answers(&self.state, policy, moment, answers, is_restored)? {
+            AnswerDecision::Accepted(events) => Ok(Some(self.record(at, events))),
+            AnswerDecision::AfterReplay => Ok(None),
+        }
+    }
+
+    fn record(&mut self, at: Timestamp, events: Vec<Event>) -> (Vec<Duty>, Gate) {
         let mut duties = Vec::new();
         for mut event in events {
             if let Event::Finished { iterations, .. } = &mut event {
@@ -180,7 +209,7 @@ impl Ledger {
             }
             self.outbox.push(Entry { seq: self.last, at, event });
         }
-        Ok((duties, self.newest_gate()))
+        (duties, self.newest_gate())
     }
 
     /// Notes how often the program's loops have gone round; a replay counts from the start again.
@@ -300,7 +329,7 @@ impl Ledger {
         self.last.0 * ENTRY_BYTES + self.state.bytes + text(&self.state)
     }
 
-    /// Reads a page of the journal, for replay. Call [`Ledger::settle`] before.
+    /// Reads a page of the journal, for replay. Call [`JournalWriter::settle`] before.
     pub(super) async fn page(&mut self, after: Seq) -> Result<Vec<Entry>, StoreError> {
         self.journal.read(self.execution, after, ENTRIES_PER_READ_MAX).await
     }
@@ -341,13 +370,13 @@ mod tests {
         Intent::Finish { result: Ok(Some(value)), active_ms: 0 }
     }
 
-    /// A ledger that nobody has written to, and where it writes.
-    fn empty() -> (SqliteStore, Ledger) {
+    /// A writer that nobody has written to, and where it writes.
+    fn empty() -> (SqliteStore, JournalWriter) {
         let store = SqliteStore::temporary().unwrap();
         let execution = ExecutionId::from_uuid(Uuid::now_v7());
         let journal = Arc::new(store.clone());
         let place = (journal as Arc<dyn Journal>, Arc::<Timeline>::default());
-        (store, Ledger::new(execution, place, watch::Sender::new(0)))
+        (store, JournalWriter::new(execution, place, watch::Sender::new(0)))
     }
 
     fn ready() -> Intent {
@@ -357,56 +386,56 @@ mod tests {
 
     #[tokio::test]
     async fn what_has_not_begun_waits_longer_and_no_longer_than_others_once_it_has() {
-        let (store, mut ledger) = empty();
+        let (store, mut writer) = empty();
         let hands = ManualClock::at(Timestamp(1_000));
         let clock = Clock::Manual(hands.clone());
-        let is_unwritten = |ledger: &mut Ledger| {
-            ledger.flush(&clock);
-            ledger.flushed.0 == 0
+        let is_unwritten = |writer: &mut JournalWriter| {
+            writer.flush(&clock);
+            writer.flushed.0 == 0
         };
-        ledger.submit(&Policy::default(), clock.now(), start()).unwrap();
-        assert!(is_unwritten(&mut ledger));
+        writer.submit(&Policy::default(), clock.now(), start()).unwrap();
+        assert!(is_unwritten(&mut writer));
         hands.advance(Duration::from_millis(HELD_UNBEGUN_MS_MAX - HELD_MS_MAX - 1));
-        assert!(is_unwritten(&mut ledger));
-        ledger.submit(&Policy::default(), clock.now(), ready()).unwrap();
-        assert!(is_unwritten(&mut ledger), "it has only just begun");
+        assert!(is_unwritten(&mut writer));
+        writer.submit(&Policy::default(), clock.now(), ready()).unwrap();
+        assert!(is_unwritten(&mut writer), "it has only just begun");
         hands.advance(Duration::from_millis(HELD_MS_MAX - 1));
-        assert!(is_unwritten(&mut ledger));
+        assert!(is_unwritten(&mut writer));
         hands.advance(Duration::from_millis(1));
-        assert!(!is_unwritten(&mut ledger));
-        ledger.settle().await.unwrap();
+        assert!(!is_unwritten(&mut writer));
+        writer.settle().await.unwrap();
         store.close().await;
     }
 
     #[tokio::test]
     async fn what_nobody_waits_for_is_written_with_what_comes_next_and_never_much_later() {
-        let (store, mut ledger) = empty();
+        let (store, mut writer) = empty();
         let hands = ManualClock::at(Timestamp(1_000));
         let clock = Clock::Manual(hands.clone());
-        let n_appends = |ledger: &mut Ledger, intent| {
-            ledger.submit(&Policy::default(), clock.now(), intent).unwrap();
-            ledger.flush(&clock);
-            ledger.flushed.0
+        let n_appends = |writer: &mut JournalWriter, intent| {
+            writer.submit(&Policy::default(), clock.now(), intent).unwrap();
+            writer.flush(&clock);
+            writer.flushed.0
         };
-        assert_eq!(n_appends(&mut ledger, start()), 0);
-        assert_eq!(n_appends(&mut ledger, ready()), 0);
+        assert_eq!(n_appends(&mut writer, start()), 0);
+        assert_eq!(n_appends(&mut writer, ready()), 0);
         hands.advance(Duration::from_millis(HELD_MS_MAX - 1));
-        assert_eq!(n_appends(&mut ledger, log(1)), 0);
-        assert_eq!(ledger.held_until(), Some(Timestamp(1_000).after_ms(HELD_MS_MAX)));
+        assert_eq!(n_appends(&mut writer, log(1)), 0);
+        assert_eq!(writer.held_until(), Some(Timestamp(1_000).after_ms(HELD_MS_MAX)));
         hands.advance(Duration::from_millis(1));
-        assert_eq!(n_appends(&mut ledger, log(2)), 1, "the first of them has waited long enough");
+        assert_eq!(n_appends(&mut writer, log(2)), 1, "the first of them has waited long enough");
         // One is under way: the next joins the one after it.
-        assert_eq!(n_appends(&mut ledger, log(3)), 1);
-        assert_eq!(ledger.held_until(), None, "it is not time that it waits for");
-        ledger.keep_one().await.unwrap();
-        assert_eq!(n_appends(&mut ledger, log(4)), 1, "it waits for more");
-        ledger.hurry();
-        assert_eq!(n_appends(&mut ledger, log(5)), 2, "somebody waits");
-        ledger.keep_one().await.unwrap();
-        assert_eq!(n_appends(&mut ledger, log(6)), 2);
-        assert_eq!(n_appends(&mut ledger, finish()), 3, "an end goes at once");
-        ledger.settle().await.unwrap();
-        let written = store.read(ledger.execution, Seq(0), usize::MAX).await.unwrap();
+        assert_eq!(n_appends(&mut writer, log(3)), 1);
+        assert_eq!(writer.held_until(), None, "it is not time that it waits for");
+        writer.keep_one().await.unwrap();
+        assert_eq!(n_appends(&mut writer, log(4)), 1, "it waits for more");
+        writer.hurry();
+        assert_eq!(n_appends(&mut writer, log(5)), 2, "somebody waits");
+        writer.keep_one().await.unwrap();
+        assert_eq!(n_appends(&mut writer, log(6)), 2);
+        assert_eq!(n_appends(&mut writer, finish()), 3, "an end goes at once");
+        writer.settle().await.unwrap();
+        let written = store.read(writer.execution, Seq(0), usize::MAX).await.unwrap();
         assert_eq!(written.len(), 9, "{written:?}");
         store.close().await;
     }

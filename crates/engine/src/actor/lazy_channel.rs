@@ -1,4 +1,4 @@
-//! Where others speak to an actor, made when somebody first does: most programs are over before.
+//! A channel into an actor that is made when its first sender is needed: most programs end before that.
 
 use tokio::sync::mpsc;
 
@@ -6,15 +6,15 @@ use tokio::sync::mpsc;
 const WAITING_MAX: usize = 16;
 
 /// A channel, once there is one.
-pub(super) struct Inlet<T>(Option<(mpsc::Sender<T>, mpsc::Receiver<T>)>);
+pub(super) struct LazyChannel<T>(Option<(mpsc::Sender<T>, mpsc::Receiver<T>)>);
 
-impl<T> Default for Inlet<T> {
+impl<T> Default for LazyChannel<T> {
     fn default() -> Self {
         Self(None)
     }
 }
 
-impl<T> Inlet<T> {
+impl<T> LazyChannel<T> {
     /// For somebody who may have something to say.
     pub(super) fn sender(&mut self) -> mpsc::Sender<T> {
         self.0.get_or_insert_with(|| mpsc::channel(WAITING_MAX)).0.clone()
@@ -43,13 +43,13 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_said_comes_out_in_order_once_somebody_can_say_something() {
-        let mut inlet = Inlet::default();
-        assert!(inlet.next().now_or_never().is_none() && inlet.try_next().is_none());
-        let (one, other) = (inlet.sender(), inlet.sender());
+        let mut channel = LazyChannel::default();
+        assert!(channel.next().now_or_never().is_none() && channel.try_next().is_none());
+        let (one, other) = (channel.sender(), channel.sender());
         one.send(1).await.unwrap();
         other.send(2).await.unwrap();
         drop((one, other));
-        assert_eq!((inlet.next().await, inlet.try_next()), (1, Some(2)));
-        assert!(inlet.next().now_or_never().is_none(), "somebody may still come");
+        assert_eq!((channel.next().await, channel.try_next()), (1, Some(2)));
+        assert!(channel.next().now_or_never().is_none(), "somebody may still come");
     }
 }

@@ -20,9 +20,9 @@ const BUSY_MS_MAX: u64 = 100;
 const REPLAY_MS_MAX: u64 = 120_000;
 
 #[derive(Default)]
-pub(super) struct Clockwork {
+pub(super) struct ExecutionClock {
     /// Active time used so far.
-    pub(super) active_ms: u64,
+    active_ms: u64,
     /// Since when the active clock runs.
     since: Option<Timestamp>,
     /// When to look at the runner's processor time.
@@ -37,7 +37,12 @@ pub(super) struct Clockwork {
     warm_pause_ms: u64,
 }
 
-impl Clockwork {
+impl ExecutionClock {
+    /// Active time used so far.
+    pub(super) const fn active_ms(&self) -> u64 {
+        self.active_ms
+    }
+
     /// Takes up where the journal left off, including a rest that counts as active.
     pub(super) fn bring_back(&mut self, state: &State) {
         self.active_ms = state.active_ms;
@@ -74,21 +79,58 @@ impl Clockwork {
     }
 
     /// When something is due next.
-    pub(super) fn next_wake(
-        &self,
-        state: &State,
-        runner: Option<&ProgramRunner>,
-    ) -> Option<Timestamp> {
+    pub(super) fn next_wake(&self, state: &State, is_replaying: bool) -> Option<Timestamp> {
         let due = state.due();
         let active = self.since.map(|since| {
             since.after_ms(state.limits().active_ms_max.saturating_sub(self.active_ms))
         });
-        let replay = match (runner, self.began) {
-            (Some(runner), Some(began)) if runner.replaying => Some(began.after_ms(REPLAY_MS_MAX)),
-            (Some(_) | None, _) => None,
-        };
+        let replay = self.began.filter(|_| is_replaying).map(|began| began.after_ms(REPLAY_MS_MAX));
         let warm = self.paused.map(|paused| paused.after_ms(self.warm_pause_ms));
         [due, active, replay, warm, self.cpu_check, self.busy_until].into_iter().flatten().min()
+    }
+
+    /// Moves on to `now`. From here on the active clock runs, or does not.
+    fn advance(&mut self, now: Timestamp, is_active: bool) {
+        if let Some(since) = self.since {
+            self.active_ms += now.ms_since(since);
+        }
+        self.since = is_active.then_some(now);
+    }
+
+    /// Notes when the runner of an active program must be asked for its processor time, which is never ahead of the clock
+    /// on the wall.
+    fn watch_cpu(&mut self, now: Timestamp, cpu_ms_max: u64) {
+        self.cpu_check.get_or_insert(now.after_ms(cpu_ms_max + CPU_GRACE_MS));
+    }
+
+    fn is_cpu_check_due(&self, now: Timestamp) -> bool {
+        self.cpu_check.is_some_and(|check| now >= check)
+    }
+
+    fn check_cpu_after(&mut self, now: Timestamp, ms: u64) {
+        self.cpu_check = Some(now.after_ms(ms.max(1)));
+    }
+
+    fn note_busy(&mut self, now: Timestamp, is_busy: bool) {
+        let busy_until = self.busy_until.unwrap_or_else(|| now.after_ms(BUSY_MS_MAX));
+        self.busy_until = is_busy.then_some(busy_until);
+    }
+
+    fn is_busy_for_long(&self, now: Timestamp) -> bool {
+        self.busy_until.is_some_and(|until| now >= until)
+    }
+
+    fn note_warm_pause(&mut self, now: Timestamp, is_warm_pause: bool, warm_pause_ms: u64) {
+        self.warm_pause_ms = warm_pause_ms;
+        self.paused = is_warm_pause.then(|| self.paused.unwrap_or(now));
+    }
+
+    fn is_warm_pause_over(&self, now: Timestamp) -> bool {
+        self.paused.is_some_and(|since| now >= since.after_ms(self.warm_pause_ms))
+    }
+
+    fn is_replay_overdue(&self, now: Timestamp) -> bool {
+        self.began.is_some_and(|began| now >= began.after_ms(REPLAY_MS_MAX))
     }
 }
 
@@ -96,44 +138,34 @@ impl Actor {
     /// Moves the clocks on to now. Called before and after every wait.
     pub(super) fn keep_time(&mut self) {
         let now = self.shared.config.clock.now();
-        if let Some(since) = self.clockwork.since {
-            self.clockwork.active_ms += now.ms_since(since);
+        let is_active = self.is_active();
+        self.clock.advance(now, is_active);
+        if is_active {
+            self.clock.watch_cpu(now, self.journal.state().limits().cpu_ms_max);
         }
-        let active = self.is_active();
-        self.clockwork.since = active.then_some(now);
-        if active && self.clockwork.cpu_check.is_none() {
-            let cpu_ms_max = self.ledger.state.limits().cpu_ms_max;
-            self.clockwork.cpu_check = Some(now.after_ms(cpu_ms_max + CPU_GRACE_MS));
-        }
-        let is_busy = self.runner.as_ref().is_some_and(ProgramRunner::is_in_the_way);
-        let busy_until = self.clockwork.busy_until.unwrap_or_else(|| now.after_ms(BUSY_MS_MAX));
-        self.clockwork.busy_until = is_busy.then_some(busy_until);
-        self.clockwork.warm_pause_ms = self.shared.config.warm_pause_ms;
-        match (self.is_warm_pause(), self.clockwork.paused) {
-            (true, None) => self.clockwork.paused = Some(now),
-            (false, Some(_)) => self.clockwork.paused = None,
-            (true, Some(_)) | (false, None) => {}
-        }
+        self.clock.note_busy(now, self.runner.get().is_some_and(ProgramRunner::is_in_the_way));
+        let is_warm_pause = self.is_warm_pause();
+        self.clock.note_warm_pause(now, is_warm_pause, self.shared.config.warm_pause_ms);
     }
 
     /// Does whatever the clock says is due.
     pub(super) fn look_at_clock(&mut self) {
         let now = self.shared.config.clock.now();
         if let Some(limit) = self.limit_reached(now) {
-            let active_ms = self.clockwork.active_ms;
+            let active_ms = self.clock.active_ms();
             return self.end(Intent::Expire { limit, active_ms });
         }
-        if self.clockwork.busy_until.is_some_and(|until| now >= until)
-            && let Some(runner) = &mut self.runner
+        if self.clock.is_busy_for_long(now)
+            && let Some(runner) = self.runner.get_mut()
         {
             runner.step_back();
         }
-        if self.replay_takes_too_long(now) {
+        if self.runner.is_replaying() && self.clock.is_replay_overdue(now) {
             let what = "its replay, which takes too long".to_owned();
             return self.not_restored(lifecycle::Rejection::Diverged { what });
         }
-        for call in self.ledger.state.calls_overdue(now) {
-            let state = &self.ledger.state;
+        for call in self.journal.state().calls_overdue(now) {
+            let state = self.journal.state();
             let Some(known) = state.calls.get(&call) else { continue };
             let (tool, ms) = (known.said(), state.limits().call_ms_max);
             let sentence = format!("Tool \"{tool}\" did not answer within {ms} ms.");
@@ -143,17 +175,13 @@ impl Actor {
         for timer in self.timers_due(now) {
             let _ = self.submit(Intent::Fire { timer });
         }
-        if self
-            .clockwork
-            .paused
-            .is_some_and(|since| now >= since.after_ms(self.clockwork.warm_pause_ms))
-        {
+        if self.clock.is_warm_pause_over(now) {
             self.cool_down();
         }
     }
 
     fn limit_reached(&mut self, now: Timestamp) -> Option<LimitKind> {
-        let state = &self.ledger.state;
+        let state = self.journal.state();
         let origin = state.origin.as_ref()?;
         if matches!(state.phase, Phase::Finished | Phase::Parked) {
             return None;
@@ -161,41 +189,37 @@ impl Actor {
         if now >= origin.at.after_ms(origin.limits.total_ms_max) {
             return Some(LimitKind::Total);
         }
-        if self.clockwork.active_ms >= origin.limits.active_ms_max {
+        if self.clock.active_ms() >= origin.limits.active_ms_max {
             return Some(LimitKind::Active);
         }
         if state.idle_until().is_some_and(|until| now >= until) {
             return Some(LimitKind::Idle);
         }
-        if self.clockwork.cpu_check.is_some_and(|check| now >= check) {
+        if self.clock.is_cpu_check_due(now) {
             let cpu_ms_max = origin.limits.cpu_ms_max + CPU_GRACE_MS;
-            let used = self.cpu_spent_ms + self.runner.as_mut().map_or(0, ProgramRunner::cpu_ms);
+            let used = self.runner.cpu_ms();
             if used >= cpu_ms_max {
                 return Some(LimitKind::Cpu);
             }
-            // Processor time never runs ahead of the clock on the wall.
-            self.clockwork.cpu_check = Some(now.after_ms((cpu_ms_max - used).max(1)));
+            self.clock.check_cpu_after(now, cpu_ms_max - used);
         }
         None
     }
 
-    fn replay_takes_too_long(&self, now: Timestamp) -> bool {
-        let replaying = self.runner.as_ref().is_some_and(|runner| runner.replaying);
-        replaying && self.clockwork.began.is_some_and(|began| now >= began.after_ms(REPLAY_MS_MAX))
-    }
-
     fn timers_due(&self, now: Timestamp) -> Vec<TimerId> {
         let mut due: Vec<_> =
-            self.ledger.state.timers.iter().filter(|(_, due)| **due <= now).collect();
+            self.journal.state().timers.iter().filter(|(_, due)| **due <= now).collect();
         due.sort_by_key(|(timer, due)| (**due, **timer));
         due.into_iter().map(|(timer, _)| *timer).collect()
     }
 
     /// Whether the active clock runs: the guest works, or waits for nothing but its own timers.
     fn is_active(&self) -> bool {
-        let state = &self.ledger.state;
-        let Some(runner) = &self.runner else { return self.is_active_without_runner() };
-        if runner.replaying || state.phase == Phase::Finished {
+        let state = self.journal.state();
+        if !self.runner.has_runner() {
+            return self.is_active_without_runner();
+        }
+        if self.runner.is_replaying() || state.phase == Phase::Finished {
             return false;
         }
         if !self.is_at_rest() {

@@ -1,0 +1,114 @@
+//! Answers of people. `lifecycle::decide_answers` decides on them, once and in one place; the actor adds what the journal
+//! does not have, and brings the program back first where that is needed.
+
+use super::{Actor, Reply};
+use crate::fault::Fault;
+use lifecycle::{
+    Admission, Answer, CallId, GivenAnswer, HeldCallFacts, Json, Phase, QuestionKind, Rejection,
+    Rider, Stage,
+};
+
+/// Answers that are decided on once the program is back where the journal left it.
+#[derive(Default)]
+pub(super) struct WaitingAnswers(Vec<(Vec<GivenAnswer>, Reply)>);
+
+impl WaitingAnswers {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The program cannot be brought back: the questions stay open.
+    pub(super) fn refuse(&mut self, rejection: &Rejection) {
+        for (_, reply) in self.0.drain(..) {
+            let _ = reply.send(Err(rejection.clone().into()));
+        }
+    }
+
+    /// The journal failed: nobody knows whether there is a question still.
+    pub(super) fn fail(&mut self, fault: &Fault) {
+        for (_, reply) in self.0.drain(..) {
+            let _ = reply.send(Err(fault.clone().into()));
+        }
+    }
+}
+
+impl Actor {
+    /// Takes all of these answers or none, and replies once they are kept.
+    pub(super) fn answer(&mut self, answers: Vec<GivenAnswer>, reply: Reply) {
+        match self.decide_answers(&answers) {
+            Ok(true) => {
+                self.replies.push(self.journal.newest_gate(), reply);
+                self.replies.send_kept(&self.journal);
+            }
+            Ok(false) => {
+                self.answers.0.push((answers, reply));
+                self.launch();
+            }
+            Err(rejection) => drop(reply.send(Err(rejection.into()))),
+        }
+    }
+
+    /// The program is back where the journal left it: now the answers that wait for that are decided on.
+    pub(super) fn answer_waiting(&mut self) {
+        for (answers, reply) in std::mem::take(&mut self.answers.0) {
+            self.answer(answers, reply);
+        }
+        self.rest();
+    }
+
+    /// Records the answers; false where the program must be brought back first.
+    fn decide_answers(&mut self, answers: &[GivenAnswer]) -> Result<bool, Rejection> {
+        if self.journal.state().phase == Phase::Unborn {
+            return Err(Rejection::UnknownExecution(self.journal.execution()));
+        }
+        let with_facts = answers.iter().map(|given| (given.clone(), self.held_call_facts(given)));
+        let with_facts = with_facts.collect();
+        let at = self.shared.config.clock.now();
+        let policy = self.shared.config.policies.live();
+        let is_restored = self.runner.is_restored();
+        let Some((duties, gate)) = self.journal.answer(&policy, at, with_facts, is_restored)?
+        else {
+            return Ok(false);
+        };
+        for duty in duties {
+            self.owe(duty, at, gate);
+        }
+        Ok(true)
+    }
+
+    fn held_call_facts(&self, given: &GivenAnswer) -> HeldCallFacts {
+        let Some((question, None)) = self.journal.state().questions.get(&given.question) else {
+            return HeldCallFacts::default();
+        };
+        HeldCallFacts {
+            today: self.admitted_today(question.call, &given.rider),
+            misfit: form_misfit(&question.kind, &given.answer),
+            is_tool_gone: self.is_tool_gone(question.call),
+        }
+    }
+
+    /// What the catalogue says by now about a held call, with the arguments that it would get.
+    fn admitted_today(&self, call: CallId, rider: &Rider) -> Option<Admission> {
+        let state = self.journal.state();
+        let args = match rider {
+            Rider::Arguments(edited) => edited.clone(),
+            Rider::Nothing | Rider::Remember => state.args(call)?,
+        };
+        self.admit_held(state.calls.get(&call)?, &args)
+    }
+
+    /// Whether the tool that asks in the middle of `call` is gone, because its server died.
+    fn is_tool_gone(&self, call: CallId) -> bool {
+        let stage = self.journal.state().calls.get(&call).map(|call| &call.stage);
+        matches!(stage, Some(Stage::Asking(_))) && !self.questions.is_at_work(call)
+    }
+}
+
+/// Why what was filled in is not what the form asks for, if it is not.
+fn form_misfit(kind: &QuestionKind, answer: &Answer) -> Option<String> {
+    let (QuestionKind::Form { schema }, Answer::Accept { content }) = (kind, answer) else {
+        return None;
+    };
+    let nothing = Json::parse("{}".to_owned()).expect("an empty object is JSON");
+    tools::misfit(schema, content.as_ref().unwrap_or(&nothing))
+}

@@ -1,0 +1,184 @@
+//! Effects: what the execution obliges us to do. They are performed in order, each once what obliges us to it is kept surely
+//! enough.
+
+use super::Actor;
+use super::calls::CallEnd;
+use super::journal_writer::{Duty, Gate, JournalWriter};
+use futures_util::future::FutureExt;
+use lifecycle::{
+    CallId, CallOutcome, Effect, Event, FailureCode, InputIndex, Intent, QuestionId, Rejection,
+    Runs, Strength, Timestamp,
+};
+use std::collections::VecDeque;
+
+/// Effects that are not performed yet, in order.
+#[derive(Default)]
+pub(super) struct EffectQueue(VecDeque<PendingEffect>);
+
+/// An effect, behind the gate it must wait for.
+struct PendingEffect {
+    gate: Option<Gate>,
+    act: Act,
+}
+
+/// What to do.
+enum Act {
+    Dispatch(CallId),
+    AwaitSource(CallId),
+    Tell(QuestionId),
+    Deliver { index: InputIndex, event: Event, at: Timestamp },
+}
+
+impl EffectQueue {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    fn push(&mut self, gate: Option<Gate>, act: Act) {
+        self.0.push_back(PendingEffect { gate, act });
+    }
+
+    /// The oldest effect, if its gate is open.
+    fn pop_open(&mut self, journal: &JournalWriter) -> Option<Act> {
+        let is_open = |effect: &PendingEffect| effect.gate.is_none_or(|gate| journal.is_open(gate));
+        if !self.0.front().is_some_and(is_open) {
+            return None;
+        }
+        Some(self.0.pop_front()?.act)
+    }
+}
+
+impl Actor {
+    /// Submits an intent of our own making and does what is owed because of it.
+    pub(super) fn submit(&mut self, intent: Intent) -> Result<Gate, Rejection> {
+        let at = self.shared.config.clock.now();
+        let policy = self.shared.config.policies.live();
+        let (duties, gate) = self.journal.submit(&policy, at, intent)?;
+        for duty in duties {
+            self.owe(duty, at, gate);
+        }
+        Ok(gate)
+    }
+
+    pub(super) fn owe(&mut self, duty: Duty, at: Timestamp, gate: Gate) {
+        let gate = match duty.strength {
+            Strength::Synced => Some(gate),
+            Strength::Written => None,
+        };
+        let mut wait_for = |act| self.effects.push(gate, act);
+        match (duty.effect, duty.input) {
+            (Effect::Arm(..) | Effect::Disarm(_), _) => {} // the alarm reads the state
+            (Effect::Launch, _) => self.launch(),
+            (Effect::Dispatch(call), _) => wait_for(Act::Dispatch(call)),
+            (Effect::AwaitSource(call), _) => wait_for(Act::AwaitSource(call)),
+            (Effect::Tell(question), _) => wait_for(Act::Tell(question)),
+            (Effect::Deliver, Some((index, event))) => {
+                wait_for(Act::Deliver { index, event, at });
+            }
+            (Effect::Deliver, None) => {} // what is delivered is an input
+            (Effect::Stop, _) => self.stop(),
+        }
+    }
+
+    /// Does what is owed, as far as the gates are open, in order.
+    pub(super) fn act(&mut self) {
+        loop {
+            while let Some(act) = self.effects.pop_open(&self.journal) {
+                self.perform(act);
+            }
+            if self.calls.is_empty() {
+                return;
+            }
+            // A tool that answers at once saves a turn: its result joins the same append.
+            match self.calls.next().now_or_never().flatten() {
+                Some((call, end)) => self.end_call(call, end),
+                None => return,
+            }
+        }
+    }
+
+    fn perform(&mut self, act: Act) {
+        match act {
+            Act::Dispatch(call) => self.dispatch(call),
+            Act::AwaitSource(call) => self.await_source(call),
+            Act::Tell(question) => self.tell(question),
+            Act::Deliver { index, event, at } => match (self.runner.get_mut(), event.input()) {
+                (Some(runner), Some(input)) => runner.deliver(index, input, at),
+                (None, _) => self.launch(),
+                (Some(_), None) => {}
+            },
+        }
+    }
+
+    fn dispatch(&mut self, call: CallId) {
+        let state = self.journal.state();
+        let (Some(known), Some(args), Some(origin)) =
+            (state.calls.get(&call), state.args(call), state.origin.as_ref())
+        else {
+            return;
+        };
+        if known.nature.runs == Runs::AtCaller {
+            return; // whoever follows the journal has heard of it
+        }
+        if !self.is_callable(call, known) {
+            // It has not reached its tool: it waits for its source, and an accept that it has is not used up.
+            let _ = self.submit(Intent::Defer { call });
+            return;
+        }
+        let at_work = self.calls.at_work(self.journal.execution());
+        let request = tools::Request {
+            execution: self.journal.execution(),
+            call,
+            attempt: known.attempts,
+            tool: known.tool.clone(),
+            args,
+            caller: origin.caller.clone(),
+            cancelled: at_work.abandoned.clone().into(),
+            person: self.questions.person(call),
+            progress: at_work.reporter.measured(self.progress.reporter(call), &self.shared),
+        };
+        let catalogue = &self.shared.config.catalogue;
+        let calling = match &known.alias {
+            Some(_) => catalogue.call_unwrapped(request),
+            None => catalogue.call(request),
+        };
+        at_work.push(calling.map(move |outcome| (call, CallEnd::Returned(outcome))).boxed());
+    }
+
+    /// A tool of ours is done, or the source of a call was waited for.
+    pub(super) fn end_call(&mut self, call: CallId, end: CallEnd) {
+        match end {
+            CallEnd::Returned(CallOutcome::Failed(failure))
+                if failure.code == FailureCode::SourceUnavailable =>
+            {
+                self.wait_unsent(call, failure);
+            }
+            CallEnd::Returned(outcome) => self.settle(call, outcome),
+            CallEnd::SourceAwaited => self.admit_deferred(call),
+        }
+    }
+
+    pub(super) fn settle(&mut self, call: CallId, outcome: CallOutcome) {
+        self.catch_up_on_progress();
+        self.questions.end(call);
+        self.calls.forget_reports(&self.shared);
+        match self.submit(Intent::Settle { call, outcome }) {
+            // Ended or answered for in the meantime: there is nobody to tell.
+            Ok(_) | Err(Rejection::NotOutstanding(_) | Rejection::AlreadyFinished) => {}
+            Err(rejection) => tracing::warn!(%rejection, %call, "a tool's result was refused"),
+        }
+    }
+
+    /// The execution is over here: the runner goes, tools at work are told.
+    pub(super) fn stop(&mut self) {
+        self.detach_runner();
+        self.runner.withdraw_request();
+        self.calls.stop(&self.shared);
+        self.questions.forget();
+        self.effects.clear();
+    }
+}

@@ -1,0 +1,39 @@
+//! Replies to requests that are decided and not yet written down surely enough.
+
+use super::Reply;
+use super::journal_writer::{Gate, JournalWriter};
+use crate::fault::Fault;
+use std::collections::VecDeque;
+
+/// Replies in the order of their gates.
+#[derive(Default)]
+pub(super) struct PendingReplies(VecDeque<(Gate, Reply)>);
+
+impl PendingReplies {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Replies once what lies before `gate` is kept.
+    pub(super) fn push(&mut self, gate: Gate, reply: Reply) {
+        self.0.push_back((gate, reply));
+    }
+
+    /// Sends the replies whose gates are open by now.
+    pub(super) fn send_kept(&mut self, journal: &JournalWriter) {
+        while let Some((gate, reply)) = self.0.pop_front() {
+            if !journal.is_open(gate) {
+                self.0.push_front((gate, reply));
+                return;
+            }
+            let _ = reply.send(Ok(()));
+        }
+    }
+
+    /// The journal failed: nobody knows what of it is kept.
+    pub(super) fn fail(&mut self, fault: &Fault) {
+        for (_, reply) in self.0.drain(..) {
+            let _ = reply.send(Err(fault.clone().into()));
+        }
+    }
+}
