@@ -5,9 +5,10 @@ use crate::reach::Reach;
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, print, table};
 use client::{Error, HttpClient, SourceChange, SourceLine};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::pin::pin;
 use std::time::{Duration, Instant};
+use tools::{SourceArguments, SourceConfig, SourceKinds};
 
 /// Adds, lists, refreshes and removes the sources of a running server.
 ///
@@ -111,7 +112,8 @@ async fn perform(client: &HttpClient, args: &Args) -> Result<Exit, Error> {
 
 async fn add_source(client: &HttpClient, add: &NewSource, is_json: bool) -> Result<Exit, Error> {
     let NewSource { url, name, api_base_url, program } = add;
-    let (name, source): (String, Value) = match (url, name) {
+    let kinds = SourceKinds::default();
+    let (name, source): (String, SourceConfig) = match (url, name) {
         (Some(url), _) => {
             let reading = format!("reading {}", print::tamed(url));
             let Some((kind, slug)) = elapsed_line(&reading, client.detect_source(url)).await?
@@ -119,19 +121,34 @@ async fn add_source(client: &HttpClient, add: &NewSource, is_json: bool) -> Resu
                 print::error(&format!("{url} is neither an OpenAPI description nor an MCP server"));
                 return Ok(Exit::Failed);
             };
-            if api_base_url.is_some() && kind != "openapi" {
-                print::error(
-                    "--base-url is for an OpenAPI description; an MCP server is called at its own URL",
-                );
-                return Ok(Exit::Usage);
-            }
+            let arguments = SourceArguments {
+                url: Some(url.clone()),
+                base_url: api_base_url.clone(),
+                ..SourceArguments::default()
+            };
+            let Some(kind) = kinds.by_name(&kind) else {
+                print::error(&format!(
+                    "the server says that {url} is of the kind {kind}, which this airlock does not know; update it"
+                ));
+                return Ok(Exit::Failed);
+            };
+            let source = match kind.config_from_arguments(&arguments) {
+                Ok(source) => source,
+                Err(why) => {
+                    print::error(&why);
+                    return Ok(Exit::Usage);
+                }
+            };
             let Some(name) = name.clone().or(slug) else {
                 print::error("no name can be made from its title; give one with --name");
                 return Ok(Exit::Usage);
             };
-            (name, json!({ "kind": kind, "url": url, "base_url": api_base_url }))
+            (name, source)
         }
-        (None, Some(name)) => (name.clone(), json!({ "kind": "mcp", "command": program })),
+        (None, Some(name)) => match program_source(&kinds, program) {
+            Some(source) => (name.clone(), source),
+            None => return Ok(Exit::Usage),
+        },
         (None, None) => return Ok(Exit::Usage),
     };
     let adding = format!("adding {}", print::tamed(&name));
@@ -149,6 +166,13 @@ async fn add_source(client: &HttpClient, add: &NewSource, is_json: bool) -> Resu
         print::note(&print::tamed(&advice));
     }
     Ok(Exit::Good)
+}
+
+/// The configuration of a program that is a source, by the kind that takes programs.
+fn program_source(kinds: &SourceKinds, program: &[String]) -> Option<SourceConfig> {
+    let kind = kinds.iter().find(|kind| kind.takes_program())?;
+    let program = program.to_vec();
+    kind.config_from_arguments(&SourceArguments { program, ..SourceArguments::default() }).ok()
 }
 
 /// What must follow where calls of a new source need a credential.

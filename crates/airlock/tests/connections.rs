@@ -11,7 +11,6 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use lifecycle::{Limits, Timestamp};
 use serde_json::{Value, json};
-use sources::config::Source;
 use sources::{Setup, Sources};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
@@ -20,7 +19,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use store::sqlite::SqliteStore;
 use tools::http::{HttpClient, HttpLimits, Internet, Network, Outgoing, Reach};
-use tools::{CancelSignal, Credential, Minding, Slug};
+use tools::{CancelSignal, Credential, Minding, Slug, SourceConfig, SourceKinds};
 
 const PUBLIC: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 const OURS: Ipv4Addr = Ipv4Addr::LOCALHOST;
@@ -134,6 +133,7 @@ async fn place(network: &Arc<dyn Network>, clock: Clock) -> Place {
     let setup = Setup {
         engine: house.engine.clone(),
         usual: Limits::default(),
+        kinds: SourceKinds::default(),
         records,
         descriptions: None,
         files: sources::ConfigFiles::default(),
@@ -151,7 +151,11 @@ impl Place {
     /// Adds a source on the internet, described at `/<slug>/openapi.json`, with a connection that gets tokens.
     async fn add(&self, slug: &str, port: u16, oauth: OAuthConfig) {
         let url = format!("http://api.example.test:{port}/{slug}/openapi.json");
-        let spec = Source { kind: Some("openapi".into()), url: Some(url), ..Source::default() };
+        let spec = SourceConfig {
+            kind: Some("openapi".into()),
+            url: Some(url),
+            ..SourceConfig::default()
+        };
         let slug = Slug::parse(slug).unwrap();
         self.sources.add(&slug, spec, false).await.unwrap();
         let connection = ConnectionConfig { oauth: Some(oauth), ..ConnectionConfig::default() };
@@ -366,7 +370,7 @@ async fn whoever_comes_too_late_is_not_expected_any_more() {
     let place = place(&network, Clock::Manual(clock.clone())).await;
     let (sources, slug) = (&place.sources, Slug::parse("things").unwrap());
     let text = Some(description("http://127.0.0.1:1", json!({})).to_string());
-    sources.add(&slug, Source { text, ..Source::default() }, false).await.unwrap();
+    sources.add(&slug, SourceConfig { text, ..SourceConfig::default() }, false).await.unwrap();
     let offer = CredentialOffer {
         template: Some("bearer".into()),
         is_handed_off: true,

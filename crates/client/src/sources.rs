@@ -58,7 +58,11 @@ impl HttpClient {
     }
 
     /// Adds a source, described as in a configuration file, and binds it as `org.main`.
-    pub async fn add_source(&self, slug: &str, source: &Value) -> Result<SourceChange, Error> {
+    pub async fn add_source(
+        &self,
+        slug: &str,
+        source: &impl Serialize,
+    ) -> Result<SourceChange, Error> {
         let body = json_body(&json!({ "slug": slug, "source": source, "connect": true }))?;
         self.asked(Method::POST, "/api/sources", Some(&body)).await
     }

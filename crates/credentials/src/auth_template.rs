@@ -2,7 +2,7 @@
 
 use crate::{BasicConfig, ConnectionConfig, OAuthConfig, SecretText};
 use std::collections::BTreeMap;
-use tools::{AuthMethod, Credential, Place, Placement};
+use tools::{AuthKind, AuthMethod, Credential, Place, Placement};
 
 /// The proof that a request offers for a new connection.
 #[derive(Debug, Clone, Default)]
@@ -49,7 +49,7 @@ pub fn connection_from_offer(
         "oauth" | "oauth2" => made.oauth = Some(oauth.unwrap_or_default()),
         other => {
             let method = method(own, other).ok_or_else(|| unknown(own, other))?;
-            if method.kind == "oauth2" {
+            if method.kind == AuthKind::OAuth2 {
                 let scheme = Some(other.to_owned());
                 made.oauth = Some(OAuthConfig { scheme, ..oauth.unwrap_or_default() });
                 return Ok(made);
@@ -98,14 +98,14 @@ pub(crate) fn method(own: &[AuthMethod], template: &str) -> Option<AuthMethod> {
     let known = own.iter().find(|method| method.template == template).cloned();
     known.or_else(|| match template {
         "bearer" => Some(AuthMethod::bearer("bearer")),
-        "basic" => Some(AuthMethod { kind: "basic", ..AuthMethod::bearer("basic") }),
+        "basic" => Some(AuthMethod { kind: AuthKind::Basic, ..AuthMethod::bearer("basic") }),
         _ => None,
     })
 }
 
 /// What a way wants to be told, each once.
 pub(crate) fn variables(method: &AuthMethod) -> Vec<String> {
-    if method.kind == "basic" {
+    if method.kind == AuthKind::Basic {
         return vec!["user".into(), "password".into()];
     }
     let mut names: Vec<String> =
@@ -124,7 +124,7 @@ pub(crate) fn fill(
     if !missing.is_empty() {
         return Err(missing);
     }
-    if method.kind == "basic" {
+    if method.kind == AuthKind::Basic {
         return Ok(Credential::basic(&values["user"], &values["password"]));
     }
     let placement = |placed: &tools::PlacementTemplate| Placement {
@@ -172,7 +172,7 @@ mod tests {
         };
         AuthMethod {
             template: "apikey-0".into(),
-            kind: "apiKey",
+            kind: AuthKind::ApiKey,
             label: "key + app".into(),
             placements: vec![
                 placed(Place::Header, "X-Key", "Token ", "key"),
@@ -193,10 +193,7 @@ mod tests {
         let values =
             BTreeMap::from([("key".to_owned(), "k".to_owned()), ("app".into(), "a".into())]);
         let credential = fill(&pair(), &values).unwrap();
-        assert_eq!(
-            credential.at(Place::Header).collect::<Vec<_>>(),
-            [("X-Key", "Token k")]
-        );
+        assert_eq!(credential.at(Place::Header).collect::<Vec<_>>(), [("X-Key", "Token k")]);
         assert_eq!(credential.at(Place::Query).collect::<Vec<_>>(), [("app", "a")]);
         assert_eq!(fill(&pair(), &BTreeMap::new()), Err(vec!["key".into(), "app".into()]));
         let basic = method(&[], "basic").unwrap();

@@ -1,14 +1,14 @@
 //! What administrators change about a source and its connections while it is there.
 
-use crate::config::Source;
+use crate::live::unreadable;
 use crate::source_state::{ConnectionView, view};
 use crate::{SourceError, Sources, records};
 use credentials::ConnectionConfig;
-use tools::{Change, Credential, Slug};
+use tools::{Change, Credential, Slug, SourceConfig};
 
 impl Sources {
     /// What is written about a source, and whether it stands in a file.
-    pub async fn spec(&self, slug: &Slug) -> Result<(Source, bool), SourceError> {
+    pub async fn spec(&self, slug: &Slug) -> Result<(SourceConfig, bool), SourceError> {
         let states = self.0.states.lock().await;
         let entry = states.get(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;
         Ok((entry.spec.clone(), entry.is_configured))
@@ -16,16 +16,20 @@ impl Sources {
 
     /// Writes something else about a source that was added. Where that is more than other words, it is read anew,
     /// as a source of its own: one that cannot be read changes nothing.
-    pub async fn change(&self, slug: &Slug, spec: Source) -> Result<Change, SourceError> {
+    pub async fn change(&self, slug: &Slug, spec: SourceConfig) -> Result<Change, SourceError> {
         let (before, is_configured) = self.spec(slug).await?;
         if is_configured {
             return Err(SourceError::Configured(slug.to_string()));
         }
-        let words = |spec: &Source| (spec.title.clone(), spec.description.clone());
-        let bare = |spec: &Source| Source { title: None, description: None, ..spec.clone() };
+        let words = |spec: &SourceConfig| (spec.title.clone(), spec.description.clone());
+        let bare =
+            |spec: &SourceConfig| SourceConfig { title: None, description: None, ..spec.clone() };
         let opened = match bare(&before) == bare(&spec) {
             true => None,
-            false => Some(self.open(slug, &spec, &Credential::none()).await?),
+            false => {
+                let opened = self.open(&spec, &Credential::none()).await;
+                Some(opened.map_err(|error| unreadable(slug, error.message))?)
+            }
         };
         let mut states = self.0.states.lock().await;
         let entry = states.get_mut(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;

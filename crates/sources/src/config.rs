@@ -13,28 +13,18 @@ pub use repl::{Repl, ReplCommand, ReplCommands, ReplDeed, WrittenCommand};
 use credentials::{ConnectionConfig, SecretText};
 use lifecycle::{Action, Pattern, ToolPath};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
-use tools::command::CommandTool;
-use tools::{Program, scrub};
+use tools::{SourceConfig, scrub};
 
 /// Longest configuration file: people write these.
 pub const FILE_BYTES_MAX: u64 = 4 << 20;
-
-/// Output of a command, and its time, unless said otherwise.
-const OUTPUT_BYTES_USUALLY: usize = 1 << 20;
-const TIME_MS_USUALLY: u64 = 60_000;
 
 /// Policies of one file: each call looks at all of them.
 const RULES_MAX: usize = 1_000;
 
 /// Most memory that programs may be given: they share the sandbox's budget.
 const MEMORY_BYTES_MAX: u64 = 512 << 20;
-
-/// Most output that a command may be given.
-const OUTPUT_BYTES_MAX: usize = 64 << 20;
 
 /// Other names for tools: each session keeps them with its start.
 const ALIASES_MAX: usize = 1_000;
@@ -44,7 +34,7 @@ const ALIASES_MAX: usize = 1_000;
 #[serde(deny_unknown_fields, default)]
 pub struct File {
     /// By name.
-    pub sources: BTreeMap<String, Source>,
+    pub sources: BTreeMap<String, SourceConfig>,
     /// By source, then by name.
     pub connections: BTreeMap<String, BTreeMap<String, ConnectionConfig>>,
     /// What enclave's programs find.
@@ -161,103 +151,6 @@ impl Enclave {
             ToolPath::parse(text).map_err(|why| format!("[enclave.tools] names {text:?}: {why}"))
         };
         self.tools.iter().map(|(name, tool)| Ok((path(name)?, path(tool)?))).collect()
-    }
-}
-
-/// One source.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Source {
-    /// `openapi`, `graphql`, `mcp` or `command`; found out where it is not said.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kind: Option<String>,
-    /// What people call it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// What it is good for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// Where its description or server is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub url: Option<String>,
-    /// A file with its description.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<PathBuf>,
-    /// The description itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-    /// Where calls go, whatever the description says.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub base_url: Option<String>,
-    /// Name and arguments of an MCP server that is started.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub command: Vec<String>,
-    /// Variables of a program that is started.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub env: BTreeMap<String, String>,
-    /// Where a program runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub directory: Option<PathBuf>,
-    /// The tools of a `command` source.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub tools: BTreeMap<String, Command>,
-}
-
-/// One program as a tool.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Command {
-    /// What it does.
-    pub description: String,
-    /// `{name}` stands for an argument.
-    pub argv: Vec<String>,
-    /// JSON Schema of the arguments.
-    pub input: Option<Value>,
-    /// JSON Schema of the result.
-    pub output: Option<Value>,
-    /// Whether the arguments also go to standard input; yes, unless said otherwise.
-    pub stdin: Option<bool>,
-    /// Calling it twice does no harm.
-    pub read_only: bool,
-    /// Whether a person must agree; yes where it is not read-only, unless said otherwise.
-    pub asks: Option<bool>,
-    /// Until it has ended.
-    pub timeout_ms: Option<u64>,
-    /// Most that it may print.
-    pub output_bytes_max: Option<usize>,
-}
-
-impl Source {
-    /// The program of an MCP server, or the frame of commands.
-    pub fn program(&self) -> Program {
-        Program {
-            argv: self.command.clone(),
-            env: self.env.clone(),
-            directory: self.directory.clone(),
-        }
-    }
-}
-
-impl Command {
-    /// The tool that it describes.
-    pub fn tool(&self) -> Result<CommandTool, String> {
-        if self.argv.first().is_none_or(|name| name.is_empty() || name.contains('{')) {
-            return Err("argv begins with the name of a program".into());
-        }
-        Ok(CommandTool {
-            description: self.description.clone(),
-            argv: self.argv.clone(),
-            input: self.input.clone(),
-            output: self.output.clone(),
-            stdin: self.stdin.unwrap_or(true),
-            read_only: self.read_only,
-            asks: self.asks.unwrap_or(!self.read_only),
-            time_max: Duration::from_millis(self.timeout_ms.unwrap_or(TIME_MS_USUALLY)),
-            output_bytes_max: self
-                .output_bytes_max
-                .unwrap_or(OUTPUT_BYTES_USUALLY)
-                .min(OUTPUT_BYTES_MAX),
-        })
     }
 }
 

@@ -1,7 +1,6 @@
 //! The last good description of each source, one file per source: after a restart its tools are in the catalogue
 //! before anything runs, whether or not the source can be reached. Files hold no secret and no address.
 
-use crate::config::Source;
 use crate::tool_first_seen;
 use lifecycle::Revision;
 use serde::{Deserialize, Serialize};
@@ -11,8 +10,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
-use std::sync::Arc;
-use tools::Slug;
+use tools::{Slug, SourceConfig, SourceKinds, StoredDescription};
 
 /// Largest description that is stored; a larger one is read from its source at each start.
 const DESCRIPTION_BYTES_MAX: usize = 48 << 20;
@@ -25,15 +23,6 @@ const HEADER_BYTES_MAX: usize = 1_000;
 
 /// The format of the files. One of another format counts as not stored.
 const FORMAT: u32 = 1;
-
-/// A description as its source gave it, with known secrets removed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct DescriptionText {
-    /// `openapi`, `graphql` or `mcp`.
-    pub(crate) kind: &'static str,
-    /// The document, the answer to an introspection, or the list of tools.
-    pub(crate) text: Arc<str>,
-}
 
 /// The first line of a file; the text follows.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,17 +39,23 @@ struct Header {
 #[derive(Debug, Clone)]
 pub(crate) struct DescriptionStore {
     folder: Option<PathBuf>,
+    kinds: SourceKinds,
 }
 
 impl DescriptionStore {
-    pub(crate) const fn new(folder: Option<PathBuf>) -> Self {
-        Self { folder }
+    pub(crate) const fn new(folder: Option<PathBuf>, kinds: SourceKinds) -> Self {
+        Self { folder, kinds }
     }
 
     /// The description of a source as it is configured now. One that is damaged counts as not stored.
-    pub(crate) async fn load(&self, slug: &Slug, source: &Source) -> Option<DescriptionText> {
+    pub(crate) async fn load(
+        &self,
+        slug: &Slug,
+        source: &SourceConfig,
+    ) -> Option<StoredDescription> {
         let (path, source) = (self.path(slug)?, tool_first_seen::revision(source));
-        let read = tokio::task::spawn_blocking(move || read(&path, source)).await.ok()?;
+        let kinds = self.kinds.clone();
+        let read = tokio::task::spawn_blocking(move || read(&path, source, &kinds)).await.ok()?;
         read.unwrap_or_else(|error| {
             tracing::warn!(source = %slug, %error, "a stored description cannot be read");
             None
@@ -68,7 +63,12 @@ impl DescriptionStore {
     }
 
     /// Stores a description in place of the one before. A failure costs nothing but the next start's patience.
-    pub(crate) async fn save(&self, slug: &Slug, source: &Source, description: DescriptionText) {
+    pub(crate) async fn save(
+        &self,
+        slug: &Slug,
+        source: &SourceConfig,
+        description: StoredDescription,
+    ) {
         let (Some(path), Some(folder)) = (self.path(slug), self.folder.clone()) else { return };
         let source = tool_first_seen::revision(source);
         let written = tokio::task::spawn_blocking(move || {
@@ -118,7 +118,7 @@ fn file_name(slug: &Slug) -> String {
     format!("{slug}.description")
 }
 
-fn header(source: Revision, description: &DescriptionText) -> Header {
+fn header(source: Revision, description: &StoredDescription) -> Header {
     Header {
         format: FORMAT,
         source,
@@ -155,14 +155,13 @@ fn write(folder: &PathBuf, path: &PathBuf, header: &Header, text: &str) -> io::R
 }
 
 /// The text, if the file describes the source as it is configured now and is whole.
-fn read(path: &PathBuf, source: Revision) -> io::Result<Option<DescriptionText>> {
+fn read(
+    path: &PathBuf,
+    source: Revision,
+    kinds: &SourceKinds,
+) -> io::Result<Option<StoredDescription>> {
     let Some((header, mut file)) = read_header(path)? else { return Ok(None) };
-    let kind = match header.kind.as_str() {
-        "openapi" => "openapi",
-        "graphql" => "graphql",
-        "mcp" => "mcp",
-        _ => return Ok(None),
-    };
+    let Some(kind) = kinds.by_name(&header.kind) else { return Ok(None) };
     if header.format != FORMAT || header.source != source || header.n_bytes > DESCRIPTION_BYTES_MAX
     {
         return Ok(None);
@@ -172,7 +171,7 @@ fn read(path: &PathBuf, source: Revision) -> io::Result<Option<DescriptionText>>
     if Revision::of(&text) != header.text {
         return Err(io::Error::other("it is damaged"));
     }
-    Ok(Some(DescriptionText { kind, text: text.into() }))
+    Ok(Some(StoredDescription { kind: kind.name(), text: text.into() }))
 }
 
 fn read_header(path: &PathBuf) -> io::Result<Option<(Header, io::BufReader<fs::File>)>> {
@@ -194,20 +193,21 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
 
-    fn source(url: &str) -> Source {
-        Source { url: Some(url.into()), ..Source::default() }
+    fn source(url: &str) -> SourceConfig {
+        SourceConfig { url: Some(url.into()), ..SourceConfig::default() }
     }
 
     #[tokio::test]
     async fn a_description_comes_back_for_the_same_configuration_and_for_no_other() {
         let dir = tempfile::tempdir().unwrap();
-        let store = DescriptionStore::new(Some(dir.path().join("descriptions")));
+        let store =
+            DescriptionStore::new(Some(dir.path().join("descriptions")), SourceKinds::default());
         let (slug, other) = (Slug::parse("pets").unwrap(), Slug::parse("cats").unwrap());
-        let description = DescriptionText { kind: "openapi", text: "{\"a\":\n1}".into() };
+        let description = StoredDescription { kind: "openapi", text: "{\"a\":\n1}".into() };
         let configured = source("http://a.example/?key=hidden");
         store.save(&slug, &configured, description.clone()).await;
         assert_eq!(store.load(&slug, &configured).await, Some(description.clone()));
-        let titled = Source { title: Some("Pets".into()), ..configured.clone() };
+        let titled = SourceConfig { title: Some("Pets".into()), ..configured.clone() };
         assert_eq!(store.load(&slug, &titled).await, Some(description));
         assert_eq!(store.load(&slug, &source("http://b.example")).await, None);
         assert_eq!(store.load(&other, &configured).await, None);
@@ -224,9 +224,9 @@ mod tests {
     #[tokio::test]
     async fn what_belongs_to_no_source_is_deleted() {
         let dir = tempfile::tempdir().unwrap();
-        let store = DescriptionStore::new(Some(dir.path().to_owned()));
+        let store = DescriptionStore::new(Some(dir.path().to_owned()), SourceKinds::default());
         let [pets, cats] = ["pets", "cats"].map(|name| Slug::parse(name).unwrap());
-        let description = DescriptionText { kind: "mcp", text: "[]".into() };
+        let description = StoredDescription { kind: "mcp", text: "[]".into() };
         for slug in [&pets, &cats] {
             store.save(slug, &source("http://a.example"), description.clone()).await;
         }

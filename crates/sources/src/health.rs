@@ -1,37 +1,15 @@
 //! Whether a connection is good: its values are there, and its source takes them.
 
-use crate::{SourceError, Sources, open};
+use crate::{SourceError, Sources};
 use credentials::ConnectionProof;
-use hyper::Method;
 use lifecycle::{CallOutcome, Json, ToolPath};
 use serde_json::Value;
 use std::time::Duration;
-use tools::http::{HttpLimits, Outgoing};
-use tools::{CancelSignal, Credential, Person, Progress, Request, Slug};
+use tools::{CancelSignal, Credential, Person, Progress, Request, Slug, SourceCheck, SourceHealth};
+use url::Url;
 
 /// How long a source may take to show whether it takes a credential.
 const CHECK_TIME_MAX: Duration = Duration::from_secs(20);
-
-/// How a connection is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Health {
-    /// Whether its source takes it, as far as can be seen.
-    pub is_healthy: bool,
-    /// One word for programs; `ok` where it is healthy.
-    pub code: String,
-    /// A sentence for a person.
-    pub message: String,
-}
-
-impl Health {
-    fn ill(code: &str, message: impl Into<String>) -> Self {
-        Self { is_healthy: false, code: code.into(), message: message.into() }
-    }
-
-    fn well(message: impl Into<String>) -> Self {
-        Self { is_healthy: true, code: "ok".into(), message: message.into() }
-    }
-}
 
 impl Sources {
     /// Looks whether a connection is good, and asks nobody.
@@ -40,28 +18,35 @@ impl Sources {
         slug: &Slug,
         owner: &str,
         name: &str,
-    ) -> Result<Health, SourceError> {
+    ) -> Result<SourceHealth, SourceError> {
         let proof = self.proof(slug, owner, name).await?;
         let credential = match proof.available().await {
             Ok(credential) => credential,
-            Err(trouble) => return Ok(Health::ill(trouble.code, trouble.message)),
+            Err(trouble) => return Ok(SourceHealth::unhealthy(trouble.code, trouble.message)),
         };
         let checking = async {
             match &proof.connection.health {
                 Some(tool) => self.called(&format!("{}.{tool}", proof.key.shown())).await,
-                None => self.reached(&proof, &credential).await,
+                None => self.checked(&proof, &credential).await,
             }
         };
-        let checked = tokio::time::timeout(CHECK_TIME_MAX, checking).await;
-        Ok(checked.unwrap_or_else(|_| Health::ill("timeout", "The source did not answer in time.")))
+        let found = tokio::time::timeout(CHECK_TIME_MAX, checking).await;
+        Ok(found.unwrap_or_else(|_| {
+            SourceHealth::unhealthy("timeout", "The source did not answer in time.")
+        }))
     }
 
     /// Calls the tool that shows it. Nobody is there who could be asked.
-    async fn called(&self, tool: &str) -> Health {
+    async fn called(&self, tool: &str) -> SourceHealth {
         let Ok(tool) = ToolPath::parse(tool) else {
-            return Health::ill("tool_not_found", "The tool that checks it has no path.");
+            return SourceHealth::unhealthy(
+                "tool_not_found",
+                "The tool that checks it has no path.",
+            );
         };
-        let Ok(args) = Json::parse("{}".to_owned()) else { return Health::ill("internal", "") };
+        let Ok(args) = Json::parse("{}".to_owned()) else {
+            return SourceHealth::unhealthy("internal", "");
+        };
         let request = Request {
             execution: lifecycle::ExecutionId::from_uuid(uuid::Uuid::nil()),
             call: lifecycle::CallId(1),
@@ -79,71 +64,42 @@ impl Sources {
                     .and_then(|value| serde_json::from_str(value.text()).ok())
                     .unwrap_or_default();
                 match told["ok"] == true {
-                    true => Health::well("The source takes it."),
-                    false => Health::ill(
+                    true => SourceHealth::healthy("The source takes it."),
+                    false => SourceHealth::unhealthy(
                         told["error"]["code"].as_str().unwrap_or("failed"),
                         told["error"]["message"].as_str().unwrap_or_default(),
                     ),
                 }
             }
-            CallOutcome::Failed(failure) => Health::ill("failed", failure.message),
-            CallOutcome::Unknown => Health::ill("failed", "The call has no outcome."),
+            CallOutcome::Failed(failure) => SourceHealth::unhealthy("failed", failure.message),
+            CallOutcome::Unknown => SourceHealth::unhealthy("failed", "The call has no outcome."),
         }
     }
 
-    /// Reads the source with it where reading shows something, and otherwise looks whether its address refuses it.
-    async fn reached(&self, proof: &ConnectionProof, credential: &Credential) -> Health {
+    /// Checks it as the kind of its source does.
+    async fn checked(&self, proof: &ConnectionProof, credential: &Credential) -> SourceHealth {
         let slug = &proof.key.slug;
-        let (server, spec) = match self.0.states.lock().await.get(slug) {
+        let (server, config) = match self.0.states.lock().await.get(slug) {
             Some(entry) => (entry.server.clone(), entry.spec.clone()),
-            None => return Health::ill("integration_not_found", "The source is gone."),
-        };
-        let target = self.0.setup.engine.catalogue().snapshot();
-        let integration = target.integration(slug.as_str());
-        let kind = integration.as_ref().map(|integration| integration.kind()).unwrap_or_default();
-        if let Some(server) = server {
-            return match server.import(credential).await {
-                Ok(_) => Health::well("The server lists its tools."),
-                Err(why) => {
-                    Health::ill("connection_rejected", format!("The server lists no tools: {why}."))
-                }
-            };
-        }
-        if kind == "graphql" {
-            return match open::open(&spec, credential, self.0.setup.minding, &self.0.setup.http)
-                .await
-            {
-                Ok(_) => Health::well("The API describes itself."),
-                Err(why) => Health::ill(
-                    "connection_rejected",
-                    format!("The API does not describe itself: {why}."),
-                ),
-            };
-        }
-        let url = integration.and_then(|integration| url::Url::parse(&integration.target()).ok());
-        let Some(url) = url else { return Health::well("Its values are there.") };
-        let limits = HttpLimits {
-            total: CHECK_TIME_MAX,
-            response_bytes_max: 1 << 20,
-            ..self.0.setup.http.limits()
-        };
-        let request =
-            Outgoing { reach: proof.reach_of_target(&url), ..Outgoing::new(Method::GET, url) };
-        let sent = self
-            .0
-            .setup
-            .http
-            .limited(limits)
-            .send(request, credential, &CancelSignal::never())
-            .await;
-        match sent {
-            Ok(answer) if matches!(answer.status.as_u16(), 401 | 403) => {
-                Health::ill("connection_rejected", format!("The API answered {}.", answer.status))
+            None => {
+                return SourceHealth::unhealthy("integration_not_found", "The source is gone.");
             }
-            Ok(_) => Health::well(
-                "The API can be reached and does not refuse it; name a tool in `health` to be sure.",
-            ),
-            Err(error) => Health::ill(error.code(), error.to_string()),
+        };
+        let snapshot = self.0.setup.engine.catalogue().snapshot();
+        let integration = snapshot.integration(slug.as_str());
+        let kind = integration.as_ref().map(|integration| integration.kind());
+        let url = integration.and_then(|integration| Url::parse(&integration.target()).ok());
+        let check = SourceCheck {
+            config: &config,
+            credential,
+            context: self.context(),
+            server: server.as_deref(),
+            target: url.map(|url| (url.clone(), proof.reach_of_target(&url))),
+            time_max: CHECK_TIME_MAX,
+        };
+        match kind.and_then(|name| self.0.setup.kinds.by_name(name)) {
+            Some(kind) => kind.check(check).await,
+            None => check.request_target().await,
         }
     }
 }

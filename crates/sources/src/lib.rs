@@ -12,7 +12,6 @@ mod health;
 mod live;
 mod manage;
 mod named_files;
-mod open;
 mod policy_first_seen;
 mod process_tool;
 mod records;
@@ -23,9 +22,7 @@ mod trusted;
 mod watch;
 
 pub use config_files::{ConfigFile, ConfigFiles, FileAuthority};
-pub use health::Health;
 pub use manage::{Management, management_tools};
-pub use open::{Detected, detect};
 pub use process_tool::ProcessTool;
 pub use source_state::ConnectionView;
 pub use sources::{Setup, SourceError, Sources};

@@ -1,17 +1,18 @@
 //! Keeps the catalogue what is written: configuration files that change, sources that are opened beside
 //! everything else, and servers whose lists change.
 
-use crate::open::{self, Opened, needs_no_reading, opened_mcp};
 use crate::source_state::{SourceState, card, wanted_sources};
 use crate::{SourceError, Sources, policy_first_seen, records, tool_first_seen, watch};
 use credentials::ConnectionProof;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use store::StoreError;
 use tokio::sync::watch as watch_channel;
 use tokio_util::sync::CancellationToken;
-use tools::mcp::McpServer;
-use tools::{Arrival, Change, Credential, Slug};
+use tools::{
+    Arrival, Change, Credential, OpenError, OpenedSource, Slug, SourceConfig, SourceContext,
+    SourceServer,
+};
 
 /// How often configuration files are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -123,7 +124,7 @@ impl Sources {
         if catalogue.snapshot().integration(slug.as_str()).is_none() {
             let card = card(slug, &entry.spec, entry.spec.kind.as_deref().unwrap_or_default());
             catalogue.set_trouble(slug, &card, Some("it is being read".into()));
-        } else if needs_no_reading(&entry.spec) {
+        } else if self.0.setup.kinds.is_self_contained(&entry.spec) {
             return;
         }
         let (sources, slug, watching) = (self.clone(), slug.clone(), entry.watching.clone());
@@ -158,8 +159,8 @@ impl Sources {
     /// Puts what is stored about a source, or configured in full, into the catalogue without reading it.
     async fn show_offline(&self, slug: &Slug, entry: &mut SourceState) {
         let stored = self.0.descriptions.load(slug, &entry.spec).await;
-        let (minding, http) = (self.0.setup.minding, &self.0.setup.http);
-        match open::open_offline(&entry.spec, stored, minding, http).await {
+        let kinds = &self.0.setup.kinds;
+        match kinds.open_offline(&entry.spec, stored, self.context()).await {
             None => {}
             Some(Ok(opened)) => {
                 if let Err(error) = self.show(slug, entry, opened).await {
@@ -192,9 +193,10 @@ impl Sources {
         };
         let credential = listing(proofs).await;
         let opened = match &server {
-            Some(server) => reread(slug, server, &credential).await,
-            None => self.open(slug, &spec, &credential).await,
+            Some(server) => server.reread(&credential).await,
+            None => self.open(&spec, &credential).await.map_err(|error| error.message),
         };
+        let opened = opened.map_err(|why| unreadable(slug, why));
         let mut states = self.0.states.lock().await;
         let entry = states.get_mut(slug).filter(|_| !watching.is_cancelled());
         match (entry, opened) {
@@ -206,7 +208,7 @@ impl Sources {
             }
             // It went, or became another, while it was read.
             (None, opened) => {
-                if let (None, Ok(Opened { server: Some(server), .. })) = (server, opened) {
+                if let (None, Ok(OpenedSource { server: Some(server), .. })) = (server, opened) {
                     server.close().await;
                 }
                 Err(unknown())
@@ -214,14 +216,18 @@ impl Sources {
         }
     }
 
+    /// Opens a source, of whatever kind it is.
     pub(crate) async fn open(
         &self,
-        slug: &Slug,
-        spec: &crate::config::Source,
+        spec: &SourceConfig,
         credential: &Credential,
-    ) -> Result<Opened, SourceError> {
-        let opening = open::open(spec, credential, self.0.setup.minding, &self.0.setup.http);
-        opening.await.map_err(|why| unreadable(slug, why))
+    ) -> Result<OpenedSource, OpenError> {
+        self.0.setup.kinds.open(spec, credential, self.context()).await
+    }
+
+    /// What opening and checking a source needs.
+    pub(crate) fn context(&self) -> SourceContext<'_> {
+        SourceContext { minding: self.0.setup.minding, http: &self.0.setup.http }
     }
 
     /// Puts what was read into the catalogue. Since when its tools are what they are is kept first: a reading
@@ -230,7 +236,7 @@ impl Sources {
         &self,
         slug: &Slug,
         entry: &mut SourceState,
-        opened: Opened,
+        opened: OpenedSource,
     ) -> Result<Change, SourceError> {
         let mut card = card(slug, &entry.spec, opened.integration.kind());
         card.can_remove = !entry.is_configured;
@@ -239,6 +245,8 @@ impl Sources {
             entry.spec.description.clone().or(opened.description).unwrap_or_default();
         let (records, now) = (&*self.0.setup.records, self.0.setup.engine.clock().now());
         let before = tool_first_seen::load(records, slug, &entry.spec).await?;
+        card.may_elicit =
+            self.0.setup.kinds.by_name(&card.kind).is_some_and(|kind| kind.may_elicit());
         let (integration, bound) = (opened.integration, entry.bound(&self.0.credentials, slug));
         let mut arrival = Arrival::new(slug, card, integration, bound);
         let after = arrival.age(before.as_ref(), now);
@@ -262,7 +270,7 @@ impl Sources {
     }
 
     /// Reads a server's list anew whenever it says that it changed, and whenever it is needed and was lost.
-    fn follow(&self, slug: &Slug, server: McpServer, watching: CancellationToken) {
+    fn follow(&self, slug: &Slug, server: Arc<dyn SourceServer>, watching: CancellationToken) {
         let (sources, slug) = (self.clone(), slug.clone());
         let following = async move {
             loop {
@@ -320,17 +328,8 @@ async fn listing(proofs: Vec<ConnectionProof>) -> Credential {
     Credential::none()
 }
 
-async fn reread(
-    slug: &Slug,
-    server: &McpServer,
-    credential: &Credential,
-) -> Result<Opened, SourceError> {
-    let imported = server.import(credential).await;
-    let (integration, listed) = imported.map_err(|why| unreadable(slug, why))?;
-    Ok(opened_mcp(server.clone(), integration, Some(listed)))
-}
-
-fn unreadable(slug: &Slug, why: String) -> SourceError {
+/// The error of a source that could not be opened.
+pub(crate) fn unreadable(slug: &Slug, why: String) -> SourceError {
     SourceError::Unreadable { source_name: slug.to_string(), why }
 }
 

@@ -5,8 +5,7 @@
 mod policies;
 mod question;
 
-use crate::config::Source as Spec;
-use crate::{ConnectionView, SourceError, Sources, open};
+use crate::{ConnectionView, SourceError, Sources};
 use credentials::{ConnectionConfig, CredentialOffer, FlowStart, OAuthConfig};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -15,7 +14,10 @@ use serde_json::{Map, Value, json};
 use std::pin::pin;
 use std::time::Duration;
 use tools::envelope::{self, Trouble};
-use tools::{Card, Change, Request, Slug, Source, Tool};
+use tools::{
+    Card, Change, Request, Slug, Source, SourceConfig, SourceKind, Tool, graphql, mcp, openapi,
+    slug_of_host,
+};
 
 /// `executor.coreTools.*`, `executor.openapi.*`, `executor.graphql.*` and `executor.mcp.*`.
 #[derive(Debug)]
@@ -223,15 +225,16 @@ async fn perform(sources: &Sources, tool: &str, args: &Value) -> Result<Value, T
     let text = |name: &str| args[name].as_str().unwrap_or_default().to_owned();
     let some = |name: &str| args[name].as_str().map(str::to_owned);
     let slug = |name: &str| Slug::parse(&text(name)).map_err(|bad| wrong(bad.to_string()));
-    let add = async |kind: &str, url: &str| {
-        let (kind, url) = (Some(kind.into()), Some(text(url)));
-        let spec = Spec { kind, url, base_url: some("baseUrl"), ..Spec::default() };
+    let add = async |kind: &dyn SourceKind, url: &str| {
+        let (kind, url) = (Some(kind.name().to_owned()), Some(text(url)));
+        let spec = SourceConfig { kind, url, base_url: some("baseUrl"), ..SourceConfig::default() };
         Ok(changed(&sources.add(&slug("slug")?, spec, true).await?))
     };
     match tool {
         "executor.coreTools.integrations.list" => Ok(json!({ "integrations": cards(sources) })),
         "executor.coreTools.integrations.detect" | "executor.mcp.probe" => {
-            let found = detected(sources, &text("url"), tool.starts_with("executor.mcp")).await;
+            let wanted = tool.starts_with("executor.mcp").then_some(&mcp::McpKind);
+            let found = detected(sources, &text("url"), wanted).await;
             Ok(json!({ "results": found }))
         }
         "executor.coreTools.integrations.refresh" | "executor.mcp.refreshServer" => {
@@ -287,9 +290,9 @@ async fn perform(sources: &Sources, tool: &str, args: &Value) -> Result<Value, T
             Ok(changed(&sources.refresh(&slug("integration")?).await?))
         }
         "executor.openapi.previewSpec" => sources.preview(text("spec"), None).await.map_err(wrong),
-        "executor.openapi.addSpec" => add("openapi", "url").await,
-        "executor.graphql.addIntegration" => add("graphql", "endpoint").await,
-        "executor.mcp.addServer" => add("mcp", "url").await,
+        "executor.openapi.addSpec" => add(&openapi::OpenApiKind, "url").await,
+        "executor.graphql.addIntegration" => add(&graphql::GraphqlKind, "endpoint").await,
+        "executor.mcp.addServer" => add(&mcp::McpKind, "url").await,
         _ => policies::perform(sources, tool, args).await,
     }
 }
@@ -339,19 +342,19 @@ async fn found_before<T>(
 
 /// What an address is. Every failure looks alike, so that a program cannot use the server to find out which hosts and ports
 /// answer; the name and the slug come from the address, not from what was read there.
-async fn detected(sources: &Sources, url: &str, only_mcp: bool) -> Value {
+async fn detected(sources: &Sources, url: &str, wanted: Option<&mcp::McpKind>) -> Value {
     let detection = async {
         let found = sources.detect(url).await;
         let found = found.inspect_err(|why| {
             tracing::info!(url, why, "a management tool found no description");
         });
-        found.ok().filter(|found| !only_mcp || found.kind == "mcp")
+        found.ok().filter(|found| wanted.is_none_or(|wanted| wanted.name() == found.kind))
     };
     let end = tokio::time::sleep(NO_DESCRIPTION_TIME);
     let Some(found) = found_before(detection, end).await else { return json!([]) };
     let address = url::Url::parse(url).ok();
     let name = address.as_ref().and_then(|address| address.host_str());
-    let slug = address.as_ref().and_then(open::by_host).map(|slug| slug.to_string());
+    let slug = address.as_ref().and_then(slug_of_host).map(|slug| slug.to_string());
     json!([{ "kind": found.kind, "confidence": "high", "endpoint": url, "name": name, "slug": slug }])
 }
 

@@ -1,12 +1,13 @@
 //! Local files that a project's configuration names: descriptions, programs and scripts. An agent that can change one of
 //! them can change what a trusted configuration does, so trust covers their contents too.
 
-use crate::config::{File, Source};
+use crate::config::File;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use tools::SourceConfig;
 
 /// Files of one configuration that trust covers. The rest of a longer list makes it untrusted.
 const NAMED_FILES_MAX: usize = 1_000;
@@ -47,7 +48,7 @@ pub(crate) fn named_files(file: &File, folder: &Path) -> Result<FileDigests, Str
 
 /// Paths that a source may mean: relative ones from the project's folder, from where the server was started, and from
 /// where its programs run.
-fn candidates(source: &Source, root: &Path) -> Vec<PathBuf> {
+fn candidates(source: &SourceConfig, root: &Path) -> Vec<PathBuf> {
     let started = std::env::current_dir().ok();
     let mut bases: Vec<PathBuf> = [root.to_owned()].into_iter().chain(started).collect();
     if let Some(directory) = &source.directory {

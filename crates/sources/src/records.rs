@@ -1,11 +1,11 @@
 //! Records of the sources that were added while serving.
 
-use crate::config::Source;
 use credentials::records::{SOURCE, SOURCE_TEXT, all, put, remove};
 use lifecycle::Revision;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use store::{Records, StoreError};
+use tools::SourceConfig;
 
 /// Longest text within the record of a source, and longest part beside it: JSON writes a character as six bytes at most,
 /// and a record has one MiB.
@@ -14,7 +14,9 @@ const TEXT_PART_BYTES_MAX: usize = 160 << 10;
 /// The member of a source's record that names the parts of its text.
 const TEXT_PARTS: &str = "textParts";
 
-pub(crate) async fn sources(records: &dyn Records) -> Result<BTreeMap<String, Source>, StoreError> {
+pub(crate) async fn sources(
+    records: &dyn Records,
+) -> Result<BTreeMap<String, SourceConfig>, StoreError> {
     let mut records_by_slug = all::<Value>(records, SOURCE).await?;
     for (slug, value) in &mut records_by_slug {
         if let Some(text) = joined_text(records, slug, value).await? {
@@ -35,7 +37,7 @@ pub(crate) async fn sources(records: &dyn Records) -> Result<BTreeMap<String, So
 pub(crate) async fn put_source(
     records: &dyn Records,
     slug: &str,
-    source: &Source,
+    source: &SourceConfig,
 ) -> Result<(), StoreError> {
     let before = part_keys(records, slug).await?;
     let mut value =

@@ -1,14 +1,13 @@
 //! The state of a source: its configuration, its connections, its server, and the task that follows it.
 
-use crate::config::{File, Source};
+use crate::config::File;
 use credentials::{ConnectionConfig, ConnectionKey, ConnectionProof, Credentials};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
-use tools::mcp::McpServer;
-use tools::{Card, ConnectionName, Slug};
+use tools::{Card, ConnectionName, Slug, SourceConfig, SourceServer};
 use url::Url;
 
 /// Connections by owner and name, and whether a file contains them.
@@ -16,11 +15,11 @@ pub(crate) type ConnectionsByPlace = BTreeMap<(String, String), (ConnectionConfi
 
 /// The state of a source.
 pub(crate) struct SourceState {
-    pub(crate) spec: Source,
+    pub(crate) spec: SourceConfig,
     pub(crate) is_configured: bool,
     /// By owner and name.
     pub(crate) connections: ConnectionsByPlace,
-    pub(crate) server: Option<McpServer>,
+    pub(crate) server: Option<Arc<dyn SourceServer>>,
     /// Locked while it is read.
     pub(crate) reading: Arc<Mutex<()>>,
     /// Ends the task that looks after it.
@@ -64,7 +63,7 @@ impl ConnectionView {
 
 impl SourceState {
     /// A source that was added while serving, and is not read yet.
-    pub(crate) fn new(spec: Source, connections: ConnectionsByPlace) -> Self {
+    pub(crate) fn new(spec: SourceConfig, connections: ConnectionsByPlace) -> Self {
         Self {
             spec,
             is_configured: false,
@@ -137,7 +136,7 @@ impl SourceState {
 /// The sources that there should be: files win over records. A source of a file without connections has `org.main`.
 pub(crate) fn wanted_sources(
     file: File,
-    recorded: BTreeMap<String, Source>,
+    recorded: BTreeMap<String, SourceConfig>,
     recorded_connections: BTreeMap<String, ConnectionConfig>,
 ) -> BTreeMap<Slug, SourceState> {
     let mut wanted = BTreeMap::new();
@@ -171,7 +170,7 @@ pub(crate) fn wanted_sources(
     wanted
 }
 
-pub(crate) fn card(slug: &Slug, spec: &Source, kind: &str) -> Card {
+pub(crate) fn card(slug: &Slug, spec: &SourceConfig, kind: &str) -> Card {
     Card {
         name: slug.to_string(),
         title: spec.title.clone().unwrap_or_else(|| slug.to_string()),

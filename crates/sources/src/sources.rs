@@ -1,11 +1,12 @@
 //! The sources there are, and everything that happens to them: added, connected, read anew, removed.
 
-use crate::config::{ReplCommands, Source};
+use crate::config::ReplCommands;
 use crate::config_files::ConfigFiles;
 use crate::descriptions::DescriptionStore;
 use crate::engine_host::EngineHost;
+use crate::live::unreadable;
 use crate::source_state::{ConnectionView, SourceState, view};
-use crate::{open, records, tool_first_seen, watch};
+use crate::{records, tool_first_seen, watch};
 use credentials::records::CONNECTION;
 use credentials::{
     ConnectionConfig, ConnectionProof, CredentialError, CredentialOffer, CredentialSetup,
@@ -22,7 +23,9 @@ use tokio::sync::{self, Mutex};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tools::http::HttpClient;
-use tools::{Change, Credential, Minding, Slug};
+use tools::{
+    Change, Credential, DetectedSource, Minding, Slug, SourceConfig, SourceKinds, openapi,
+};
 use url::Url;
 
 /// Sources and connections, configured and kept: people do not have more.
@@ -38,6 +41,8 @@ pub struct Setup {
     pub engine: Engine,
     /// What programs may use where no file says otherwise.
     pub usual: Limits,
+    /// The kinds of sources.
+    pub kinds: SourceKinds,
     /// Where what is added is kept.
     pub records: Arc<dyn Records>,
     /// Where the last good description of each source is stored; none stores nothing.
@@ -151,7 +156,7 @@ impl Sources {
         }
         let (closing, tasks) = (CancellationToken::new(), TaskTracker::new());
         let credentials = Arc::new(Credentials::new(credential_setup(&setup, &closing, &tasks)));
-        let descriptions = DescriptionStore::new(setup.descriptions.clone());
+        let descriptions = DescriptionStore::new(setup.descriptions.clone(), setup.kinds.clone());
         let sources = Self(Arc::new(Inner {
             setup,
             credentials,
@@ -232,18 +237,18 @@ impl Sources {
     }
 
     /// What an address seems to be.
-    pub async fn detect(&self, url: &str) -> Result<crate::Detected, String> {
-        open::detect(url, &self.0.setup.http).await
+    pub async fn detect(&self, url: &str) -> Result<DetectedSource, String> {
+        self.0.setup.kinds.detect(url, &self.0.setup.http).await
     }
 
     /// What an inline description would become.
     pub async fn preview(&self, text: String, source: Option<Url>) -> Result<Value, String> {
-        open::preview(text, source).await
+        openapi::preview(text, source).await
     }
 
     /// What the description at an address would become.
     pub async fn preview_at(&self, url: &str) -> Result<Value, String> {
-        open::preview_at(url, &self.0.setup.http).await
+        openapi::preview_at(url, &self.0.setup.http).await
     }
 
     /// Whether there is a source of this name.
@@ -255,16 +260,16 @@ impl Sources {
     pub async fn add(
         &self,
         slug: &Slug,
-        spec: Source,
+        spec: SourceConfig,
         connect: bool,
     ) -> Result<Change, SourceError> {
         self.has_room(slug).await?;
         // Others go on while it is read.
-        let opened = match self.open(slug, &spec, &Credential::none()).await {
+        let opened = match self.open(&spec, &Credential::none()).await {
             Ok(opened) => Some(opened),
-            // Who wants a token is read once there is one.
-            Err(SourceError::Unreadable { why, .. }) if tools::mcp::wants_token(&why) => None,
-            Err(error) => return Err(error),
+            // It is read once there is a credential.
+            Err(error) if error.wants_credential => None,
+            Err(error) => return Err(unreadable(slug, error.message)),
         };
         let mut states = self.0.states.lock().await;
         if states.contains_key(slug) {

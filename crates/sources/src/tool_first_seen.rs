@@ -1,13 +1,12 @@
 //! When each tool was first seen in its present form, recorded per source: after a restart, the server knows what a
 //! reading adds.
 
-use crate::config::Source;
 use credentials::records;
 use lifecycle::{Revision, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use store::{Records, StoreError};
-use tools::{Age, Ages, Slug};
+use tools::{Age, Ages, Slug, SourceConfig};
 
 /// The kind of record.
 const AGES: &str = "tool-ages";
@@ -34,7 +33,7 @@ struct ToolAgeRecord {
 pub(crate) async fn load(
     records: &dyn Records,
     slug: &Slug,
-    spec: &Source,
+    spec: &SourceConfig,
 ) -> Result<Option<Ages>, StoreError> {
     let Some(record) = records.get(AGES, slug.as_str()).await? else { return Ok(None) };
     let damaged = || StoreError::Damaged(format!("the ages of {slug}'s tools cannot be read"));
@@ -50,7 +49,7 @@ pub(crate) async fn load(
 pub(crate) async fn save(
     records: &dyn Records,
     slug: &Slug,
-    spec: &Source,
+    spec: &SourceConfig,
     ages: Ages,
 ) -> Result<(), StoreError> {
     let age = |(name, Age { shape, since, grew })| (name, ToolAgeRecord { shape, since, grew });
@@ -65,8 +64,8 @@ pub(crate) async fn forget(records: &dyn Records, slug: &Slug) -> Result<(), Sto
 }
 
 /// The revision of a configuration. Title and description do not count.
-pub(crate) fn revision(spec: &Source) -> Revision {
-    let bare = Source { title: None, description: None, ..spec.clone() };
+pub(crate) fn revision(spec: &SourceConfig) -> Revision {
+    let bare = SourceConfig { title: None, description: None, ..spec.clone() };
     Revision::of(&serde_json::to_string(&bare).unwrap_or_default())
 }
 

@@ -106,8 +106,8 @@ impl ToolSpec {
 pub struct AuthMethod {
     /// What a connection names it by, such as `apikey-0`.
     pub template: String,
-    /// `apiKey`, `bearer`, `basic`, `oauth2` or `none`.
-    pub kind: &'static str,
+    /// How the proof is made.
+    pub kind: AuthKind,
     /// What a person reads.
     pub label: String,
     /// Where each value goes.
@@ -116,11 +116,39 @@ pub struct AuthMethod {
     pub tokens: Option<TokenSource>,
 }
 
+/// How a proof is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuthKind {
+    /// A key in a header, the query or a variable.
+    ApiKey,
+    /// `Authorization: Bearer …`.
+    Bearer,
+    /// `Authorization: Basic …`.
+    Basic,
+    /// A token of an authorization server.
+    OAuth2,
+    /// No proof is needed.
+    None,
+}
+
+impl AuthKind {
+    /// Its name in answers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ApiKey => "apiKey",
+            Self::Bearer => "bearer",
+            Self::Basic => "basic",
+            Self::OAuth2 => "oauth2",
+            Self::None => "none",
+        }
+    }
+}
+
 impl AuthMethod {
     /// Nobody asks who calls.
     pub fn none() -> Self {
         let (template, label) = ("none".into(), "None".into());
-        Self { template, kind: "none", label, placements: vec![], tokens: None }
+        Self { template, kind: AuthKind::None, label, placements: vec![], tokens: None }
     }
 
     /// `Authorization: Bearer …`, under this name.
@@ -132,7 +160,7 @@ impl AuthMethod {
             variable: "value".into(),
         };
         let (template, label) = (template.into(), "Bearer token".into());
-        Self { template, kind: "bearer", label, placements: vec![placement], tokens: None }
+        Self { template, kind: AuthKind::Bearer, label, placements: vec![placement], tokens: None }
     }
 }
 

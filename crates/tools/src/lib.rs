@@ -23,6 +23,9 @@ mod search;
 mod shape;
 mod shared_schema;
 mod source;
+mod source_config;
+mod source_kind;
+mod source_kinds;
 mod suggest;
 mod token_source;
 
@@ -31,11 +34,19 @@ pub use catalogue::{Age, Ages, Arrival, Card, Catalogue, CatalogueError, Change,
 pub use child::{Minding, Program};
 pub use connection::{Connection, ConnectionName, Credential, Owner, Place, Placement, Secret};
 pub use describe::Description;
-pub use integration::{AuthMethod, BadSlug, Integration, PlacementTemplate, Slug, ToolSpec};
+pub use integration::{
+    AuthKind, AuthMethod, BadSlug, Integration, PlacementTemplate, Slug, ToolSpec,
+};
 pub use proof::{NoProof, Proof, Refused};
 pub use schema::{misfit, schema_defect, with_form_note};
 pub use search::{Page, Search};
 pub use shared_schema::{Definitions, SharedSchema};
 pub use source::{CancelSignal, Person, Progress, Request, Source, Tool};
+pub use source_config::{CommandConfig, SourceConfig};
+pub use source_kind::{
+    DetectedSource, OpenError, OpenedSource, SourceArguments, SourceCheck, SourceContext,
+    SourceHealth, SourceKind, SourceServer, StoredDescription, slug_of_host,
+};
+pub use source_kinds::SourceKinds;
 pub use suggest::suggest;
 pub use token_source::{TokenFlow, TokenFlowKind, TokenSource};

@@ -1,6 +1,7 @@
 //! Tools against servers and descriptions that others wrote, and where requests go.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod extending;
 mod graphql;
 mod openapi_calls;
 mod openapi_directory;

@@ -8,6 +8,7 @@ mod prose;
 mod rules;
 mod rust_text;
 mod sample;
+mod source_kinds;
 mod test_binaries;
 mod tree;
 mod unsafe_places;
@@ -85,6 +86,7 @@ pub(crate) fn run(options: TidyOptions) -> Result<()> {
         findings.append(&mut words::check(file));
         findings.append(&mut map::check(file, &|path| root.join(path).exists()));
     }
+    findings.append(&mut source_kinds::check(&files));
     findings.append(&mut test_binaries::check(&files));
     findings.append(&mut crate_order::check(&files));
     findings.append(&mut unsafe_places::check(&files));

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::collections::BTreeMap;
 use toml::{Table, Value as Toml};
-use tools::Slug;
+use tools::{Slug, SourceKinds};
 
 /// Most sources that are taken over: more than a file that is written by hand has.
 const SOURCES_MAX: usize = 1_000;
@@ -56,35 +56,12 @@ struct ConfigDraft {
 
 impl ConfigDraft {
     fn take(&mut self, source: &Value) -> Result<(), String> {
-        let text = |name: &str| source[name].as_str().map(str::to_owned);
-        let kind = text("kind").ok_or("it has no kind")?;
-        let remote = text("transport").as_deref() != Some("stdio");
-        let mut made = Table::new();
-        let mut set = |name: &str, value: Option<String>| {
-            made.extend(value.map(|value| (name.to_owned(), Toml::String(value))));
-        };
-        set("kind", Some(kind.clone()));
-        set("title", text("name"));
-        let address = match (kind.as_str(), remote) {
-            ("openapi", _) => text("spec"),
-            ("graphql", _) | ("mcp", true) => text("endpoint"),
-            ("mcp", false) => None,
-            (other, _) => return Err(format!("there is no kind {other} here")),
-        };
-        match (&address, kind.as_str()) {
-            (None, "mcp") if !remote => {}
-            (None, _) => return Err("it says no address".into()),
-            (Some(address), "openapi") if !address.starts_with("http") => {
-                let is_text = address.trim_start().starts_with('{') || address.contains('\n');
-                set(if is_text { "text" } else { "file" }, Some(address.clone()));
-            }
-            (Some(address), _) => set("url", Some(with_query(address, &source["queryParams"])?)),
-        }
-        set("base_url", text("baseUrl"));
-        if kind == "mcp" && !remote {
-            program(&mut made, source)?;
-        }
-        let slug = self.slug(source, address.as_deref())?;
+        let kind = source["kind"].as_str().ok_or("it has no kind")?;
+        let known = SourceKinds::default().by_name(kind);
+        let known = known.ok_or_else(|| format!("there is no kind {kind} here"))?;
+        let config = known.config_from_executor(source)?;
+        let slug = self.slug(source, config.url.as_deref())?;
+        let made = Table::try_from(&config).map_err(|error| error.to_string())?;
         if let Some(proof) = self.proof(&slug, source) {
             let main = Table::from_iter([("main".to_owned(), Toml::Table(proof))]);
             self.connections.insert(slug.clone(), Toml::Table(main));
@@ -180,42 +157,6 @@ impl ConfigDraft {
         );
         Ok(ExecutorImport { text, notes: self.notes, n_sources })
     }
-}
-
-fn program(made: &mut Table, source: &Value) -> Result<(), String> {
-    let command = source["command"].as_str().ok_or("it names no command")?;
-    let args = source["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let words = std::iter::once(command).chain(args).map(|word| Toml::String(word.to_owned()));
-    made.insert("command".into(), Toml::Array(words.collect()));
-    let variables = source["env"].as_object().into_iter().flatten();
-    let variables: Table = variables
-        .filter_map(|(name, value)| Some((name.clone(), Toml::String(value.as_str()?.to_owned()))))
-        .collect();
-    if !variables.is_empty() {
-        made.insert("env".into(), Toml::Table(variables));
-    }
-    if let Some(folder) = source["cwd"].as_str() {
-        made.insert("directory".into(), Toml::String(folder.to_owned()));
-    }
-    Ok(())
-}
-
-fn with_query(address: &str, query: &Value) -> Result<String, String> {
-    let Some(members) = query.as_object().filter(|members| !members.is_empty()) else {
-        return Ok(address.to_owned());
-    };
-    let mut url = url::Url::parse(address).map_err(|_| format!("{address} is no address"))?;
-    for (name, value) in members {
-        let text = value.as_str().or_else(|| value["value"].as_str()).unwrap_or_default();
-        if text.starts_with(SECRET_REF) {
-            return Err(
-                "a secret in its query must become a connection: airlock connection add --query"
-                    .into(),
-            );
-        }
-        url.query_pairs_mut().append_pair(name, text);
-    }
-    Ok(url.to_string())
 }
 
 /// JSON without comments and without commas before a closing bracket.

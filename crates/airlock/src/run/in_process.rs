@@ -25,7 +25,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tools::builtin::Builtin;
 use tools::demo::Demo;
 use tools::http::HttpClient;
-use tools::{Catalogue, Found, Minding};
+use tools::{Catalogue, Found, Minding, SourceKinds};
 
 /// What to run, with what, and who is asked.
 #[derive(Debug)]
@@ -98,7 +98,9 @@ async fn open_sources(
     let (minding, http) = (Minding::ThisBinary, HttpClient::default());
     // Nothing of this outlives the program, and each source is tried before it starts.
     let (descriptions, serves) = (None, false);
-    let setup = Setup { engine, usual, records, descriptions, files, minding, vault, http, serves };
+    let kinds = SourceKinds::default();
+    let setup =
+        Setup { engine, usual, kinds, records, descriptions, files, minding, vault, http, serves };
     let sources = Sources::start(setup).await?;
     sources.tried().await;
     for (_, why) in sources.troubles().await {

@@ -20,7 +20,7 @@ use store::sqlite::SqliteStore;
 use tools::builtin::Builtin;
 use tools::demo::Demo;
 use tools::http::HttpClient;
-use tools::{Catalogue, Found, Minding};
+use tools::{Catalogue, Found, Minding, SourceKinds};
 use url::Url;
 
 pub(super) async fn engine(
@@ -88,6 +88,7 @@ pub(super) async fn open_sources(
     let setup = Setup {
         engine: engine.clone(),
         usual: Limits::default(),
+        kinds: SourceKinds::default(),
         records: Arc::new(store.clone()),
         descriptions: Some(data_dir.join("descriptions")),
         files: settings.files(),

@@ -11,6 +11,11 @@ use std::collections::BTreeMap;
 pub struct BadBody(String);
 
 impl BadBody {
+    /// A body that is wrong for this reason, a sentence.
+    pub const fn new(why: String) -> Self {
+        Self(why)
+    }
+
     /// Says in which of several answers it is.
     fn of(self, n: usize) -> Self {
         Self(format!("Answer {}: {}", n + 1, self.0))

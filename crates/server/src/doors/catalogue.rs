@@ -12,22 +12,19 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use lifecycle::{Timestamp, ToolPath};
 use protocols::executor::{Members, member, members};
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use sources::config::Source;
 use sources::{SourceError, Sources};
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use tools::{Card, Change, Found, Slug, TokenFlow, TokenSource};
+use tools::graphql::GraphqlKind;
+use tools::mcp::McpKind;
+use tools::openapi::{OpenApiKind, SENT_BYTES_MAX, SentSpec};
+use tools::{Card, Change, Found, Slug, SourceConfig, SourceKind, TokenFlow, TokenSource};
 
 /// Tools in one answer; clients of larger catalogues search.
 const TOOLS_MAX: usize = 20_000;
 
-/// Longest description that is sent as text; larger ones are read from an address.
-const SPEC_BYTES_MAX: usize = 32 << 20;
-
 /// Largest body with such a description: JSON writes quotation marks and line breaks as two characters.
-const SPEC_BODY_BYTES_MAX: usize = 2 * SPEC_BYTES_MAX + (1 << 20);
+const SPEC_BODY_BYTES_MAX: usize = 2 * SENT_BYTES_MAX + (1 << 20);
 
 /// Longest address that is looked at.
 const URL_BYTES_MAX: usize = 2_048;
@@ -187,7 +184,7 @@ pub(crate) async fn preview(
     administers(&caller)?;
     let body = body::read_json(request, SPEC_BODY_BYTES_MAX).await?;
     let members = members(&body)?;
-    let Spec { url, text } = spec(&members)?;
+    let SentSpec { url, text } = SentSpec::from_http(&members)?;
     let sources = sources(&app)?;
     let shown = match (text, url) {
         (Some(text), _) => sources.preview(text, None).await,
@@ -196,45 +193,6 @@ pub(crate) async fn preview(
     };
     let shown = shown.map_err(|why| Problem::tagged(PARSE_ERROR, why))?;
     Ok(answer(StatusCode::OK, &shown))
-}
-
-/// Where a description is, or the description itself.
-#[derive(Default)]
-struct Spec {
-    url: Option<String>,
-    text: Option<String>,
-}
-
-/// The member `spec`: an object with `url` or `value`, or a string, which is an address if it begins as one.
-fn spec(members: &Members<'_>) -> Result<Spec, Problem> {
-    let Some(raw) = members.get("spec") else { return Ok(Spec::default()) };
-    if raw.get().starts_with('"') {
-        let text: String = member(members, "spec", "a string")?.unwrap_or_default();
-        let is_address = text.starts_with("http://") || text.starts_with("https://");
-        return match is_address {
-            true => Ok(Spec { url: Some(text), text: None }),
-            false => Ok(Spec { url: None, text: Some(bounded(text)?) }),
-        };
-    }
-    let spec: &RawValue = member(members, "spec", "an object")?
-        .ok_or_else(|| Problem::bad_request("spec is null"))?;
-    let inner = self::members(spec.get().as_bytes())?;
-    let read = |name: &str| member::<String>(&inner, name, "a string");
-    let mut text = None;
-    for name in ["value", "text", "blob"] {
-        text = text.or(read(name)?);
-    }
-    Ok(Spec { url: read("url")?, text: text.map(bounded).transpose()? })
-}
-
-/// A description sent as text, if it is not too long.
-fn bounded(text: String) -> Result<String, Problem> {
-    if text.len() > SPEC_BYTES_MAX {
-        let why =
-            format!("A description sent as text has {SPEC_BYTES_MAX} bytes at most; give its url.");
-        return Err(Problem::bad_request(why));
-    }
-    Ok(text)
 }
 
 /// `POST /api/openapi/specs {spec: {kind, url | value}, slug, name?, description?, baseUrl?}`.
@@ -246,10 +204,7 @@ pub(crate) async fn add_spec(
     administers(&caller)?;
     let body = body::read_json(request, SPEC_BODY_BYTES_MAX).await?;
     let members = members(&body)?;
-    let Spec { url, text } = spec(&members)?;
-    let base_url = member(&members, "baseUrl", "a string")?;
-    let kind = Some("openapi".into());
-    let source = Source { kind, url, text, base_url, ..named(&members)? };
+    let source = OpenApiKind.config_from_http(&members)?;
     let slug: String = member(&members, "slug", "a string")?.unwrap_or_default();
     add(&app, &members, source).await.map_err(|problem| match problem.tag() {
         "SourceUnreadableError" => {
@@ -267,8 +222,7 @@ pub(crate) async fn add_graphql(
 ) -> Result<Response, Problem> {
     administers(&caller)?;
     let members = members(&body)?;
-    let url = member(&members, "endpoint", "a string")?;
-    add(&app, &members, Source { kind: Some("graphql".into()), url, ..named(&members)? }).await
+    add(&app, &members, GraphqlKind.config_from_http(&members)?).await
 }
 
 /// `POST /api/mcp/servers {slug, endpoint | command, args?, env?, name?, description?}`.
@@ -279,14 +233,7 @@ pub(crate) async fn add_server(
 ) -> Result<Response, Problem> {
     administers(&caller)?;
     let members = members(&body)?;
-    let url: Option<String> = member(&members, "endpoint", "a string")?;
-    let program: Option<String> = member(&members, "command", "a string")?;
-    let args: Option<Vec<String>> = member(&members, "args", "an array of strings")?;
-    let command = program.into_iter().chain(args.unwrap_or_default()).collect();
-    let env: Option<BTreeMap<String, String>> = member(&members, "env", "an object of strings")?;
-    let env = env.unwrap_or_default();
-    let source = Source { kind: Some("mcp".into()), url, command, env, ..named(&members)? };
-    add(&app, &members, source).await
+    add(&app, &members, McpKind.config_from_http(&members)?).await
 }
 
 /// `POST /api/sources {slug, connect?, …}`: a source as a configuration file would name it.
@@ -297,24 +244,16 @@ pub(crate) async fn add_source(
 ) -> Result<Response, Problem> {
     administers(&caller)?;
     let members = members(&body)?;
-    let source: Option<Source> = member(&members, "source", "a source as in airlock.toml")?;
+    let source: Option<SourceConfig> = member(&members, "source", "a source as in airlock.toml")?;
     add(&app, &members, source.unwrap_or_default()).await
 }
 
-async fn add(app: &App, members: &Members<'_>, source: Source) -> Result<Response, Problem> {
+async fn add(app: &App, members: &Members<'_>, source: SourceConfig) -> Result<Response, Problem> {
     let slug: Option<String> = member(members, "slug", "a string")?;
     let connects: Option<bool> = member(members, "connect", "true or false")?;
     let slug = parse_slug(&slug.unwrap_or_default())?;
     let change = sources(app)?.add(&slug, source, connects.unwrap_or(false)).await?;
     Ok(answer(StatusCode::OK, &changed(slug.as_str(), &change)))
-}
-
-fn named(members: &Members<'_>) -> Result<Source, Problem> {
-    Ok(Source {
-        title: member(members, "name", "a string")?,
-        description: member(members, "description", "a string")?,
-        ..Source::default()
-    })
 }
 
 pub(super) fn tool(found: &Found) -> Value {
@@ -328,7 +267,7 @@ pub(super) fn tool(found: &Found) -> Value {
         "name": spec.name,
         "pluginId": card.kind,
         "description": spec.description,
-        "mayElicit": card.kind == "mcp",
+        "mayElicit": card.may_elicit,
         "requiresApproval": spec.asks,
         "addedAt": time(found.traits().since),
         "grewAt": time(found.traits().grew),
@@ -373,7 +312,7 @@ fn integration(app: &App, card: &Card, n_tools: usize) -> Value {
         .iter()
         .map(|method| {
             let tokens = method.tokens.as_ref().map(tokens);
-            json!({ "template": method.template, "kind": method.kind, "label": method.label, "oauth": tokens })
+            json!({ "template": method.template, "kind": method.kind.as_str(), "label": method.label, "oauth": tokens })
         })
         .collect();
     json!({

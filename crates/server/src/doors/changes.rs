@@ -11,8 +11,8 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use protocols::executor::{Members, member, members};
 use serde_json::{Value, json};
-use sources::config::Source;
 use std::sync::Arc;
+use tools::SourceConfig;
 
 /// `PATCH /api/integrations/{slug} {name?, description?}`.
 pub(crate) async fn integration(
@@ -63,7 +63,9 @@ pub(crate) async fn configure(
     let mode: Option<String> = member(&outer, "mode", "\"merge\" or \"replace\"")?;
     let mut spec = match mode.as_deref() {
         None | Some("merge") => before,
-        Some("replace") => Source { base_url: None, title: None, description: None, ..before },
+        Some("replace") => {
+            SourceConfig { base_url: None, title: None, description: None, ..before }
+        }
         Some(_) => {
             let message = "The member \"mode\" must be \"merge\" or \"replace\".";
             return Err(Problem::bad_request(message.to_owned()));
@@ -84,7 +86,7 @@ pub(crate) async fn configure(
     Ok(answer(StatusCode::OK, &told))
 }
 
-fn named(members: &Members<'_>, spec: &mut Source) -> Result<(), Problem> {
+fn named(members: &Members<'_>, spec: &mut SourceConfig) -> Result<(), Problem> {
     if let Some(name) = member(members, "name", "a string")? {
         spec.title = Some(name);
     }
@@ -95,7 +97,7 @@ fn named(members: &Members<'_>, spec: &mut Source) -> Result<(), Problem> {
 }
 
 /// Where it is read and where its calls go. A file's path and a program's variables are nobody's business here.
-fn shown(slug: &str, spec: &Source) -> Value {
+fn shown(slug: &str, spec: &SourceConfig) -> Value {
     json!({
         "slug": slug,
         "kind": spec.kind,

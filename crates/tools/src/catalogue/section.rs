@@ -28,7 +28,7 @@ pub struct Card {
     pub title: String,
     /// What it is good for.
     pub description: String,
-    /// `built-in`, `openapi`, `graphql`, `mcp` or `command`.
+    /// `built-in`, or the name of its kind.
     pub kind: String,
     /// Where it is, for people.
     pub url: Option<String>,
@@ -36,6 +36,8 @@ pub struct Card {
     pub can_remove: bool,
     /// Whether it can be read anew.
     pub can_refresh: bool,
+    /// Whether its tools may ask the person behind a call.
+    pub may_elicit: bool,
     /// Why it cannot be reached now.
     pub trouble: Option<String>,
 }

@@ -3,8 +3,10 @@
 
 mod import;
 mod integration;
+mod kind;
 mod select;
 mod types;
 
 pub use import::{GraphqlError, INTROSPECTION, Options, TEXT_BYTES_MAX, import, introspect};
 pub use integration::Graphql;
+pub use kind::GraphqlKind;

@@ -4,7 +4,7 @@ use super::document::Document;
 use super::flows;
 use super::plan::{Carrier, Reserved};
 use super::raw::Members;
-use crate::{AuthMethod, Place, PlacementTemplate, TokenSource};
+use crate::{AuthKind, AuthMethod, Place, PlacementTemplate, TokenSource};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
 use url::Url;
@@ -16,7 +16,7 @@ const METHODS_MAX: usize = 32;
 #[derive(Debug, Clone, PartialEq)]
 struct Scheme {
     name: String,
-    kind: &'static str,
+    kind: AuthKind,
     place: Place,
     /// Header, parameter or cookie.
     field: String,
@@ -99,21 +99,23 @@ fn scheme(name: &str, members: &Members<'_>) -> Option<Scheme> {
         "apiKey" => {
             let field = members.text("name").filter(|field| !field.trim().is_empty())?;
             match members.text("in")?.as_str() {
-                "header" => scheme("apiKey", Place::Header, &field, ""),
-                "query" => scheme("apiKey", Place::Query, &field, ""),
-                "cookie" => scheme("apiKey", Place::Header, "cookie", &format!("{field}=")),
+                "header" => scheme(AuthKind::ApiKey, Place::Header, &field, ""),
+                "query" => scheme(AuthKind::ApiKey, Place::Query, &field, ""),
+                "cookie" => scheme(AuthKind::ApiKey, Place::Header, "cookie", &format!("{field}=")),
                 _ => None,
             }
         }
         "http" => {
             let word = members.text("scheme").unwrap_or_else(|| "bearer".into());
             match word.to_ascii_lowercase().as_str() {
-                "basic" => scheme("basic", Place::Header, "authorization", "Basic "),
-                "bearer" => scheme("bearer", Place::Header, "authorization", "Bearer "),
-                _ => scheme("apiKey", Place::Header, "authorization", &format!("{word} ")),
+                "basic" => scheme(AuthKind::Basic, Place::Header, "authorization", "Basic "),
+                "bearer" => scheme(AuthKind::Bearer, Place::Header, "authorization", "Bearer "),
+                _ => scheme(AuthKind::ApiKey, Place::Header, "authorization", &format!("{word} ")),
             }
         }
-        "oauth2" | "openIdConnect" => scheme("oauth2", Place::Header, "authorization", "Bearer "),
+        "oauth2" | "openIdConnect" => {
+            scheme(AuthKind::OAuth2, Place::Header, "authorization", "Bearer ")
+        }
         _ => None,
     }
 }
@@ -126,7 +128,7 @@ fn group<'s>(raw: &RawValue, known: &'s [Scheme]) -> Vec<&'s Scheme> {
 }
 
 fn method(group: &[&Scheme], n_keys: &mut usize) -> AuthMethod {
-    let oauth = group.iter().find(|scheme| scheme.kind == "oauth2");
+    let oauth = group.iter().find(|scheme| scheme.kind == AuthKind::OAuth2);
     let template = match oauth {
         Some(scheme) => format!("oauth-{}", scheme.name),
         None => {
@@ -137,8 +139,8 @@ fn method(group: &[&Scheme], n_keys: &mut usize) -> AuthMethod {
     };
     let kind = match (group, oauth) {
         ([only], _) => only.kind,
-        (_, Some(_)) => "oauth2",
-        (_, None) => "apiKey",
+        (_, Some(_)) => AuthKind::OAuth2,
+        (_, None) => AuthKind::ApiKey,
     };
     let label = group.iter().map(|scheme| scheme.name.as_str()).collect::<Vec<_>>().join(" + ");
     let placements = group.iter().map(|scheme| PlacementTemplate {
@@ -189,7 +191,7 @@ mod tests {
                 format!(
                     "{} {}: {}",
                     method.template,
-                    method.kind,
+                    method.kind.as_str(),
                     places.collect::<Vec<_>>().join(", ")
                 )
             })

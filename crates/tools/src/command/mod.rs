@@ -1,6 +1,10 @@
 //! Programs as tools: arguments go into a template of `argv` and as JSON to standard input, and what the
 //! program prints is the result. No shell sees any of it.
 
+mod kind;
+
+pub use kind::CommandKind;
+
 use crate::child::{self, Minding, Pipes, Program};
 use crate::envelope::{Trouble, done};
 use crate::http::file;

@@ -4,6 +4,7 @@
 mod bounded;
 mod handler;
 mod http;
+mod kind;
 mod names;
 mod progress;
 mod refusal;
@@ -16,8 +17,8 @@ use crate::{
 };
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+pub use kind::McpKind;
 use lifecycle::{Failure, FailureCode, Json};
-pub use refusal::wants_token;
 use rmcp::model::{CallToolResult, ContentBlock, Tool};
 use serde_json::{Value, json};
 use session::Sessions;

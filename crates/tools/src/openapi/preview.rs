@@ -1,0 +1,28 @@
+//! What a description would become, for people who decide whether to add it. Nothing is kept.
+
+use super::{Options, import, outline};
+use crate::{Integration as _, Slug};
+use serde_json::Value;
+use url::Url;
+
+/// Tools that a preview names; `toolCount` counts all.
+const PREVIEW_TOOLS_MAX: usize = 200;
+
+/// What a description would become. A large one takes a while: it does not block other tasks.
+pub async fn preview(text: String, source: Option<Url>) -> Result<Value, String> {
+    let previewing = tokio::task::spawn_blocking(move || preview_now(&text, source));
+    previewing.await.map_err(|_| "the description broke the importer".to_owned())?
+}
+
+fn preview_now(text: &str, source: Option<Url>) -> Result<Value, String> {
+    let options = Options { source, ..Options::default() };
+    let api = import(text, options).map_err(|error| error.to_string())?;
+    let mut shown = outline(text).map_err(|error| error.to_string())?;
+    let (tools, left_out) = (api.tools(), api.left_out());
+    shown["slug"] = Slug::resembling(&api.about().title).map(|slug| slug.to_string()).into();
+    shown["toolCount"] = tools.len().into();
+    shown["tools"] = tools.iter().take(PREVIEW_TOOLS_MAX).map(|tool| tool.name.clone()).collect();
+    shown["leftOut"] =
+        left_out.iter().map(|out| format!("{}: {}", out.operation, out.why)).collect();
+    Ok(shown)
+}
