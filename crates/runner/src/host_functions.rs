@@ -2,6 +2,7 @@
 
 use crate::bytes;
 use crate::clock::CLOCK_READS_MAX;
+use crate::domains;
 use crate::failure::{self, Described};
 use crate::host::Host;
 use crate::intl;
@@ -9,7 +10,6 @@ use crate::kinds;
 use crate::naming;
 use crate::prelude;
 use crate::unseen;
-use crate::urls;
 use lifecycle::LogLevel;
 use rquickjs::prelude::{Func, Opt};
 use rquickjs::promise::PromiseState;
@@ -88,8 +88,8 @@ pub(crate) fn functions<'js>(
     unseen::add_to(&object)?;
     object.set("defer", Func::new(|job: Function<'js>| job.defer(())))?;
     bytes::add_to(&object)?;
+    domains::add_to(&object, prelude_version)?;
     intl::add_to(&object, prelude_version)?;
-    urls::add_to(&object, prelude_version)?;
     kinds::add_to(&object, prelude_version)?;
     prelude::add_to(&object, prelude_version)?;
     Ok(object)

