@@ -16,7 +16,7 @@ pub(super) const WANTS_SCOPES: &str = "it wants more to be allowed (HTTP 403): "
 pub(super) const SERVER_DOWN: &str = "mcp_server_down";
 
 /// Whether a server could not be read because it wants a token.
-pub fn wants_token(why: &str) -> bool {
+pub(crate) fn wants_token(why: &str) -> bool {
     why.contains(WANTS_TOKEN)
 }
 
