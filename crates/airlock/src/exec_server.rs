@@ -6,10 +6,9 @@ use crate::protected::protected_paths;
 use crate::runtime::{finish, keep_memory, one_thread};
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{Exit, data_directory, print};
+use ::exec_server::{Config, Confines, Dialect, DialectChoice, PlainSandbox};
 use processes::{ProtectedPaths, ProtectionScope};
-use server::exec_server::{
-    Access, Choice, Confines, Dialect, ExecServerTransport, Options, PlainSandbox, run_with,
-};
+use server::exec_server::{Access, ExecServerTransport, Options, run_with};
 use sources::config::RETENTION_SECONDS_MAX;
 use std::path::PathBuf;
 
@@ -75,7 +74,7 @@ enum Speech {
     Codex,
 }
 
-impl From<Speech> for Choice {
+impl From<Speech> for DialectChoice {
     fn from(speech: Speech) -> Self {
         match speech {
             Speech::Auto => Self::Auto,
@@ -116,13 +115,13 @@ pub(crate) fn exec_server(args: &Args) -> Exit {
     // One thread, whoever listens: a message is never handed from one to another, and the programs have the other cores.
     let runtime = one_thread();
     let access = if args.no_auth { Access::Everybody } else { Access::Token };
-    let options = Options {
-        choice: args.dialect.into(),
-        access,
-        sandbox: args.sandbox.clone(),
+    let server = Config {
+        dialect: args.dialect.into(),
+        imposed: args.sandbox.clone(),
         retention: retention(Some(args.detached_seconds), Some(args.ended_seconds)),
-        protected: protected(args),
+        ..Config::default()
     };
+    let options = Options { access, server, protected: protected(args) };
     let serving = async { Ok(run_with(args.listen, options).await?) };
     match runtime.and_then(|runtime| finish(runtime, serving)) {
         Ok(()) => Exit::Good,

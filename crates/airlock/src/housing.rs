@@ -3,11 +3,12 @@
 use crate::doctor::hiding::finds;
 use crate::exit::UsageError;
 use crate::protected::protected_paths;
+use ::exec_server::{
+    Config, Confines, DialectChoice, ExecServer, PlainSandbox, ProcessRetention, Reach,
+    imposed_cage,
+};
 use anyhow::Context as _;
 use processes::{Processes, ProtectionScope};
-use server::exec_server::{
-    Choice, Confines, ExecServer, PlainSandbox, ProcessRetention, Reach, imposed_cage,
-};
 use sources::config::{ProcessNetwork, ProcessSandbox};
 use sources::{ConfigFiles, ProcessTool};
 use std::path::{Path, PathBuf};
@@ -78,8 +79,13 @@ impl Housing {
     pub(crate) fn exec_server(&self, rules: &AddressRules) -> Option<ExecServer> {
         let processes = self.processes.clone()?;
         let retention = retention(self.said.detached_seconds, self.said.ended_seconds);
-        let server = ExecServer::retaining(processes, Choice::Auto, self.confines(), retention);
-        Some(server.with_address_rules(rules.clone()))
+        let config = Config {
+            dialect: DialectChoice::Auto,
+            imposed: self.confines(),
+            retention,
+            address_rules: rules.clone(),
+        };
+        Some(ExecServer::new(processes, config))
     }
 
     /// What every process is kept to, whoever starts it.

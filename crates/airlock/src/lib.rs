@@ -87,7 +87,7 @@ pub fn main() -> std::process::ExitCode {
     // Runners are forked from a child that runs this same binary: before anything else is set up.
     sandbox::enter_if_asked();
     processes::enter_if_asked();
-    if let Some(code) = server::exec_server::enter_if_asked() {
+    if let Some(code) = ::exec_server::enter_if_asked() {
         return code;
     }
     if program_name() == EXECUTOR

@@ -105,12 +105,14 @@ async fn attend(
         }
     };
     let config = match config(&args, &engine, data_dir, store, &settings).await {
-        Ok(config) => server::Config {
-            listen,
-            sources: Some(sources.clone()),
-            exec_server: if args.exec { housing.exec_server(http.rules()) } else { None },
-            ..config
-        },
+        Ok(mut config) => {
+            config.listen = listen;
+            config.sources = Some(sources.clone());
+            if args.exec {
+                config.doors.exec_server = housing.exec_server(http.rules());
+            }
+            config
+        }
         Err(error) => {
             tokio::join!(sources.shutdown(), engine.shutdown());
             return Err(error);

@@ -157,7 +157,7 @@ async fn a_server_within_the_same_process_needs_no_socket() {
     let program = processes::Program::At(AIRLOCK.into());
     let house =
         processes::Processes::start(&processes::Config { program, ..Default::default() }).unwrap();
-    let server = server::exec_server::ExecServer::new(house, server::exec_server::Choice::Auto);
+    let server = ::exec_server::ExecServer::new(house, ::exec_server::Config::default());
     let options = ExecServerClientConnectOptions::default();
     let client =
         ExecServerClient::connect_in_process(server.connect_in_process(), options).await.unwrap();

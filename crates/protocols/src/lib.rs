@@ -9,4 +9,8 @@ pub mod json_rpc;
 pub mod mcp;
 pub mod ndjson;
 pub mod server_proof;
+/// The protocol of the door that `docs/extending.md` adds.
+#[cfg(feature = "example")]
+#[path = "../../../examples/extending/tally/protocol/mod.rs"]
+pub mod tally;
 pub mod typescript;

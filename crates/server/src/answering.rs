@@ -3,13 +3,13 @@
 use crate::app::App;
 use crate::auth::{Caller, Denied, Scope, permissions};
 use crate::error::Problem;
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRef, FromRequestParts};
 use axum::http::HeaderValue;
 use axum::http::header::HOST;
 use axum::http::request::Parts;
 use lifecycle::{
     Answer, AnswerAuthor, AnswerRole, CallerName, ExecutionId, Question, QuestionId, QuestionKind,
-    ToolPath,
+    Rejection, ToolPath,
 };
 use protocols::executor::QuestionReader;
 use std::convert::Infallible;
@@ -103,7 +103,7 @@ pub(crate) async fn authorize(
 ) -> Result<AnswerAuthor, Problem> {
     // The server's value may have changed since the request began.
     let caller = &Caller { answers: caller.answers.min(app.answers.get()), ..caller.clone() };
-    let account = app.accounts.read(&app.engine, execution).await?;
+    let account = app.execution_views.read(&app.engine, execution).await?;
     let owner = account.owner().ok_or_else(|| Problem::no_execution(execution))?;
     let public = app.admission.public_origin();
     let denied = |denied: Denied, id: &dyn std::fmt::Display| match (denied, public) {
@@ -128,6 +128,17 @@ pub(crate) async fn authorize(
         may_accept(caller, answer, question, tool).map_err(|why| denied(why, id))?;
     }
     Ok(author)
+}
+
+/// Whether an answer was the first. The first one counts, and so does what followed it: later answers receive its outcome.
+pub(crate) fn is_first_answer<T>(answered: Result<T, engine::Error>) -> Result<bool, Problem> {
+    match answered {
+        Ok(_) => Ok(true),
+        Err(engine::Error::Rejected(
+            Rejection::AlreadyAnswered(_) | Rejection::AlreadyFinished,
+        )) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Scheme, host and port under which a person finds the pages of this server.
@@ -157,11 +168,14 @@ impl PageOrigin {
     }
 }
 
-impl FromRequestParts<Arc<App>> for PageOrigin {
+impl<S: Sync> FromRequestParts<S> for PageOrigin
+where
+    Arc<App>: FromRef<S>,
+{
     type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Infallible> {
-        Ok(Self::of(app, parts.headers.get(HOST)))
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
+        Ok(Self::of(&Arc::<App>::from_ref(state), parts.headers.get(HOST)))
     }
 }
 

@@ -4,25 +4,22 @@ use crate::auth::sessions::{self, BrowserSessions, CodePurpose};
 use crate::auth::{
     Caller, CallerCredential, Gate, RequestAdmission, SignInKey, TokenError, Tokens,
 };
-use crate::config::{Auth, Config, Doors};
-use crate::doors::enclave::Sessions;
-use crate::doors::exec_server::ExecServer;
-use crate::doors::execbox::Channels;
-use crate::doors::hotrepl::{Places, Repl, Shelf};
-use crate::doors::mcp::{Mcp, Narration};
+use crate::config::{Auth, Config, Doors, ServerStores};
+use crate::door::Door;
+use crate::doors;
 use crate::edge::{ConnectionTable, descriptors_max};
-use crate::journal_views::JournalViews;
+use crate::journal_views::ExecutionViews;
 use crate::metrics::Metrics;
 use crate::render_thread::RenderThread;
 use crate::settings::{AnswerCeiling, SettingName, SettingValue, SettingsRegistry};
 use crate::tasks::Tasks;
 use engine::{Clock, Engine};
-use protocols::executor::Account;
 use sources::Sources;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) struct App {
+/// What every request can reach. No door has a field here: what a door has of its own is in its routes.
+pub struct App {
     pub(crate) engine: Engine,
     pub(crate) gate: Gate,
     pub(crate) tokens: Tokens,
@@ -35,18 +32,13 @@ pub(crate) struct App {
     pub(crate) sources: Option<Sources>,
     pub(crate) metrics: Metrics,
     pub(crate) connections: Arc<ConnectionTable>,
-    /// What long journals say, for the doors that tell it in Executor's words.
-    pub(crate) accounts: JournalViews<Account>,
-    /// The same for MCP.
-    pub(crate) narrations: JournalViews<Narration>,
+    /// Executions as their journals describe them, for everything that shows or answers questions.
+    pub(crate) execution_views: ExecutionViews,
     /// Where long journals are rendered.
     pub(crate) render_thread: RenderThread,
-    pub(crate) channels: Channels,
-    pub(crate) enclave: Arc<Sessions>,
-    pub(crate) mcp: Mcp,
-    pub(crate) exec_server: Option<ExecServer>,
-    pub(crate) repl: Repl,
-    pub(crate) doors: Doors,
+    pub(crate) stores: ServerStores,
+    pub(crate) which: Doors,
+    pub(crate) doors: Vec<Arc<dyn Door>>,
     pub(crate) settings: Option<SettingsRegistry>,
     /// Cancelled when the server stops: whoever waits is told.
     pub(crate) stopping: CancellationToken,
@@ -55,6 +47,11 @@ pub(crate) struct App {
 }
 
 impl App {
+    /// What runs the programs.
+    pub const fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
     pub(crate) fn new(config: Config) -> Arc<Self> {
         let (gate, environment) = match config.auth {
             Auth::Tokens { environment } => (Gate::Tokens, environment),
@@ -62,30 +59,17 @@ impl App {
         };
         let environment = environment.filter(|secret| !secret.is_empty());
         let (stopping, tasks) = (CancellationToken::new(), Tasks::new());
-        let sandbox = config.engine.sandbox().clone();
-        let (records, clock) = (Arc::clone(&config.records), config.clock.clone());
-        let enclave = Sessions::new(config.enclave_tools, records, clock);
-        let (blobs, notes) = (config.blobs, config.notes);
+        let records = Arc::clone(&config.stores.records);
         let (public, named) = (config.public_origin.as_ref(), &config.allowed_origins);
         let admission = RequestAdmission::new(config.listen, public, named, &config.allowed_hosts);
-        let commands = match &config.sources {
-            Some(sources) => sources.commands(),
-            None => tokio::sync::watch::Sender::default().subscribe(),
-        };
-        let places = Places { records: Arc::clone(&config.records), blobs, notes, commands };
-        let shelf = Shelf::new(config.engine.clone(), config.clock.clone(), config.repl, places);
-        tasks.spawn(Arc::clone(&enclave).watch(config.engine.clone(), stopping.clone()));
         Arc::new(Self {
-            enclave,
-            exec_server: config.exec_server,
-            repl: Repl::new(shelf, stopping.clone(), tasks.clone()),
-            doors: config.doors,
+            stores: config.stores,
+            which: config.doors.which,
+            doors: doors::open(config.doors),
             settings: config.settings,
-            channels: Channels::new(sandbox, stopping.clone(), tasks.clone()),
-            mcp: Mcp::new(&stopping, Arc::clone(&config.records)),
             engine: config.engine,
             gate,
-            tokens: Tokens::new(config.records, environment.as_deref()),
+            tokens: Tokens::new(records, environment.as_deref()),
             sessions: BrowserSessions::new(config.listen.port()),
             sign_in_key: config.sign_in_key,
             admission,
@@ -96,8 +80,7 @@ impl App {
             connections: ConnectionTable::new(
                 config.connections.within_descriptors(descriptors_max()),
             ),
-            accounts: JournalViews::default(),
-            narrations: JournalViews::default(),
+            execution_views: ExecutionViews::default(),
             render_thread: RenderThread::new(tasks.clone()),
             stopping,
             tasks,
@@ -151,5 +134,11 @@ impl App {
         let CallerCredential::Token(token) = operator.credential else { return Ok(None) };
         let minted = sessions::mint_code(records, CodePurpose::SignIn, &token, now).await?;
         Ok(Some(minted.code))
+    }
+}
+
+impl std::fmt::Debug for App {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("App").field("which", &self.which).finish_non_exhaustive()
     }
 }

@@ -1,18 +1,18 @@
 //! Bodies: JSON only, bounded in size and time.
 
-use crate::app::App;
 use crate::auth::sessions::claimed_body_digest;
 use crate::error::Problem;
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{FromRequest, Request};
-use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
 use bytes::BytesMut;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use http_body_util::BodyExt as _;
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Largest body: a program has at most one megabyte, and JSON may write a character as six.
@@ -30,10 +30,10 @@ pub(crate) struct NeededJson(pub(crate) Bytes);
 /// At most `N` bytes of a body, whatever it claims to be.
 pub(crate) struct AnyBody<const N: usize = BODY_BYTES_MAX>(pub(crate) Bytes);
 
-impl FromRequest<Arc<App>> for JsonBody {
+impl<S: Sync> FromRequest<S> for JsonBody {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _: &Arc<App>) -> Result<Self, Problem> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         read_json(request, BODY_BYTES_MAX).await.map(Self)
     }
 }
@@ -44,10 +44,10 @@ pub(crate) async fn read_json(request: Request, n_bytes_max: usize) -> Result<By
     read_up_to(request.into_body(), n_bytes_max).await
 }
 
-impl FromRequest<Arc<App>> for NeededJson {
+impl<S: Sync> FromRequest<S> for NeededJson {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _: &Arc<App>) -> Result<Self, Problem> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         let is_typed = request.headers().contains_key(CONTENT_TYPE);
         if !is_typed && request.body().is_end_stream() {
             return Err(Problem::bad_request("The body is missing; it is a JSON object."));
@@ -56,12 +56,17 @@ impl FromRequest<Arc<App>> for NeededJson {
     }
 }
 
-impl<const N: usize> FromRequest<Arc<App>> for AnyBody<N> {
+impl<S: Sync, const N: usize> FromRequest<S> for AnyBody<N> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _: &Arc<App>) -> Result<Self, Problem> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         read_up_to(request.into_body(), N).await.map(Self)
     }
+}
+
+/// A JSON response with a status.
+pub(crate) fn json_response(status: StatusCode, body: &Value) -> Response {
+    (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
 }
 
 /// All of a body, of any kind.

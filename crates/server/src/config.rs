@@ -1,14 +1,12 @@
 //! What a server is made of.
 
 use crate::auth::{SignInKey, WebOrigin};
-use crate::doors::exec_server::ExecServer;
-use crate::doors::hotrepl::Settings;
+use crate::doors::DoorSettings;
 use crate::edge::ConnectionLimits;
 use crate::settings::SettingsRegistry;
 use engine::{Clock, Engine};
-use lifecycle::{AnswerRole, ToolPath};
+use lifecycle::AnswerRole;
 use sources::Sources;
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use store::{Blobs, Notes, Records};
@@ -20,12 +18,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// What runs the programs.
     pub engine: Engine,
-    /// Where tokens are kept.
-    pub records: Arc<dyn Records>,
-    /// Where files of the REPL are kept.
-    pub blobs: Arc<dyn Blobs>,
-    /// Where the REPL's journal is kept.
-    pub notes: Arc<dyn Notes>,
+    /// Where tokens, and what doors keep, is stored.
+    pub stores: ServerStores,
     /// How callers are told apart.
     pub auth: Auth,
     /// The key that lets this account mint sign-in codes without a token.
@@ -38,25 +32,30 @@ pub struct Config {
     pub public_origin: Option<WebOrigin>,
     /// Who may answer questions at most. A token's own value may be stricter.
     pub answers: AnswerRole,
-    /// Other names by which enclave's programs call tools of the catalogue.
-    pub enclave_tools: BTreeMap<ToolPath, ToolPath>,
     /// What time it is.
     pub clock: Clock,
-    /// The door to processes, where it is open.
-    pub exec_server: Option<ExecServer>,
     /// Where tools come from, if that can be changed.
     pub sources: Option<Sources>,
-    /// What the REPL's evaluators are given.
-    pub repl: Settings,
     /// The settings of the data directory, where there is one.
     pub settings: Option<SettingsRegistry>,
-    /// Which doors there are.
-    pub doors: Doors,
+    /// Which doors there are, and their settings.
+    pub doors: DoorSettings,
     /// How many connections it takes.
     pub connections: ConnectionLimits,
 }
 
-/// Which doors a server has.
+/// Where a server and its doors store what must last, besides executions.
+#[derive(Clone)]
+pub struct ServerStores {
+    /// Small values by kind and key: tokens, sessions, keys.
+    pub records: Arc<dyn Records>,
+    /// Files.
+    pub blobs: Arc<dyn Blobs>,
+    /// Numbered entries that are not executions, such as the REPL's.
+    pub notes: Arc<dyn Notes>,
+}
+
+/// Which of its own doors a server has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Doors {
     /// All.
@@ -85,22 +84,21 @@ impl Config {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             engine,
-            records: Arc::clone(&store) as _,
-            blobs: Arc::clone(&store) as _,
-            notes: store,
+            stores: ServerStores {
+                records: Arc::clone(&store) as _,
+                blobs: Arc::clone(&store) as _,
+                notes: store,
+            },
             auth: Auth::Tokens { environment: None },
             sign_in_key: None,
             allowed_hosts: vec![],
             allowed_origins: vec![],
             public_origin: None,
             answers: AnswerRole::Person,
-            enclave_tools: BTreeMap::new(),
             clock: Clock::system(),
-            exec_server: None,
             sources: None,
-            repl: Settings::default(),
             settings: None,
-            doors: Doors::All,
+            doors: DoorSettings::default(),
             connections: ConnectionLimits::default(),
         }
     }
@@ -109,6 +107,12 @@ impl Config {
 impl std::fmt::Debug for Config {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Config").field("listen", &self.listen).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for ServerStores {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServerStores").finish_non_exhaustive()
     }
 }
 

@@ -11,7 +11,7 @@ use std::fmt;
 
 /// Why a request was not done as asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Problem {
+pub struct Problem {
     status: StatusCode,
     tag: &'static str,
     /// One word for programs, where it is the same as in other protocols.
@@ -82,7 +82,8 @@ impl Problem {
         self.trace_id.as_deref()
     }
 
-    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+    /// The request is wrong; the sentence says how.
+    pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "BadRequestError", message)
     }
 

@@ -3,7 +3,6 @@
 
 use crate::app::App;
 use crate::auth::RequestAdmission;
-use crate::doors::enclave;
 use crate::error::Problem;
 use crate::{body, discreet};
 use axum::extract::{MatchedPath, Request, State};
@@ -29,7 +28,8 @@ pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
     let route = route.as_ref().map_or("unmatched", MatchedPath::as_str);
     let method = known(request.method());
     let origin = request.headers().get(ORIGIN).cloned();
-    let is_enclave = enclave::is_enclave_path(request.uri().path());
+    let path = request.uri().path();
+    let rewrite = app.doors.iter().find_map(|door| door.response_rewrite(path));
     let mut response = match app.admission.admit(&request) {
         Err(problem) => problem.into_response(),
         Ok(()) => {
@@ -49,8 +49,8 @@ pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
             response
         }
     };
-    if is_enclave {
-        response = enclave::in_enclave_words(response).await;
+    if let Some(rewrite) = rewrite {
+        response = rewrite(response).await;
     }
     let headers = response.headers_mut();
     headers.reserve(N_HEADERS);
@@ -58,7 +58,7 @@ pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     // A URL may hold a token.
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    if !(is_enclave && headers.contains_key(CACHE_CONTROL)) {
+    if !(rewrite.is_some() && headers.contains_key(CACHE_CONTROL)) {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
     let status = response.status().as_u16();

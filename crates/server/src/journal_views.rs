@@ -76,6 +76,9 @@ impl JournalView for Account {
 /// The views of a server, those in use last at the end.
 pub(crate) struct JournalViews<V>(Mutex<VecDeque<(ExecutionId, Slot<V>)>>);
 
+/// Executions as their journals describe them, for everything that shows or answers questions.
+pub(crate) type ExecutionViews = JournalViews<Account>;
+
 /// Locked while it is brought up to date: of many readers that come at once, one reads.
 type Slot<V> = Arc<tokio::sync::Mutex<Arc<V>>>;
 

@@ -1,6 +1,9 @@
 //! The server: transports, routes, who may do what, and one folder per door. Knows no guest and no
 //! journal format; everything it does, it asks of the engine.
 
+// A door names the items of this crate as a door outside of it does.
+extern crate self as server;
+
 mod answering;
 mod app;
 pub mod auth;
@@ -8,6 +11,7 @@ mod body;
 mod config;
 mod connection_service;
 mod discreet;
+mod door;
 mod doors;
 mod edge;
 mod error;
@@ -24,11 +28,14 @@ mod socket;
 mod tasks;
 mod turns;
 
-pub use config::{Auth, Config, Doors};
-pub use doors::hotrepl::Settings as ReplSettings;
+pub use app::App;
+pub use auth::Caller;
+pub use config::{Auth, Config, Doors, ServerStores};
+pub use door::{Door, DoorState, ResponseRewrite};
 #[doc(hidden)]
 pub use doors::mcp::mcp_with;
-pub use doors::{exec_server, execbox};
+pub use doors::{DoorSettings, exec_server, execbox};
 pub use edge::ConnectionLimits;
+pub use error::Problem;
 pub use listen::{Server, StartError, bind};
 pub use routes::router;

@@ -99,8 +99,8 @@ impl Server {
     /// second later at most. The engine is not stopped.
     pub async fn shutdown(self) {
         self.app.stopping.cancel();
-        if let Some(exec_server) = &self.app.exec_server {
-            exec_server.shutdown().await;
+        for door in &self.app.doors {
+            door.shutdown().await;
         }
         self.app.tasks.close();
         self.app.tasks.wait().await;

@@ -1,13 +1,11 @@
 //! What stands behind the question mark, and the id in a path.
 
-use crate::app::App;
 use crate::error::Problem;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::str::FromStr;
-use std::sync::Arc;
 
 /// The query's members; of repeated ones the last.
 #[derive(Debug, Default)]
@@ -40,11 +38,11 @@ impl<S: Sync> FromRequestParts<S> for Query {
 /// The part of the path that names something.
 pub(crate) struct Id(pub(crate) String);
 
-impl FromRequestParts<Arc<App>> for Id {
+impl<S: Send + Sync> FromRequestParts<S> for Id {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let path = Path::<String>::from_request_parts(parts, app).await;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let path = Path::<String>::from_request_parts(parts, state).await;
         path.map(|Path(id)| Self(id)).map_err(|_| Problem::no_route("this path"))
     }
 }

@@ -34,6 +34,11 @@ impl Tasks {
         drop(self.0.spawn_on(task, runtime));
     }
 
+    /// The same tasks, for a component that starts its own.
+    pub(crate) fn tracker(&self) -> TaskTracker {
+        self.0.clone()
+    }
+
     /// Counts as a task until it is dropped.
     pub(crate) fn token(&self) -> TaskTrackerToken {
         self.0.token()

@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use engine::{Config, Engine};
 use server::auth::Secret;
-use server::{Auth, Doors, ReplSettings, Server};
+use server::{Auth, DoorSettings, Doors, Server};
 use std::sync::Arc;
 use store::sqlite::SqliteStore;
 use tools::Catalogue;
@@ -33,8 +33,11 @@ impl Local {
         let secret = Secret::new().context("could not make a token")?.text().to_owned();
         let config = server::Config {
             auth: Auth::Tokens { environment: Some(secret.clone()) },
-            doors: Doors::Repl,
-            repl: ReplSettings { demo, ..ReplSettings::default() },
+            doors: DoorSettings {
+                which: Doors::Repl,
+                repl: ::repl::Settings { demo, ..::repl::Settings::default() },
+                ..DoorSettings::default()
+            },
             ..server::Config::new(engine.clone(), store.clone())
         };
         let server = Server::start(config).await?;

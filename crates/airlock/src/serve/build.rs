@@ -12,7 +12,7 @@ use engine::{Clock, Config, Engine, Retention};
 use lifecycle::{Limits, Timestamp};
 use server::auth::{SignInKey, WebOrigin};
 use server::settings::{SettingsRegistry, close_admin_access};
-use server::{Auth, Doors, ReplSettings};
+use server::{Auth, DoorSettings, Doors};
 use sources::{Management, Setup, Sources};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -147,11 +147,14 @@ pub(super) async fn config(
         settings: Some(SettingsRegistry::new(Arc::new(store.clone()), data_dir)),
         allowed_origins: settings.allowed_origins()?,
         public_origin: public_origin(settings.public_url().as_ref())?,
-        enclave_tools: args.enclave_tools.iter().cloned().collect(),
         answers: settings.answers(),
         clock,
-        repl: repl_settings(args, data_dir)?,
-        doors: args.doors,
+        doors: DoorSettings {
+            which: args.doors,
+            enclave_tools: args.enclave_tools.iter().cloned().collect(),
+            repl: repl_settings(args, data_dir)?,
+            ..DoorSettings::default()
+        },
         ..server::Config::new(engine.clone(), store.clone())
     })
 }
@@ -192,13 +195,13 @@ async fn warn_of_builtin_names(store: &SqliteStore) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn repl_settings(args: &Args, data_dir: &Path) -> anyhow::Result<ReplSettings> {
+fn repl_settings(args: &Args, data_dir: &Path) -> anyhow::Result<::repl::Settings> {
     let read = |path: &PathBuf| {
         let shown = path.display();
         std::fs::read_to_string(path).with_context(|| format!("could not read the script {shown}"))
     };
     let scripts: Vec<String> = args.repl.scripts.iter().map(read).collect::<Result<_, _>>()?;
-    Ok(ReplSettings {
+    Ok(::repl::Settings {
         scripts: Arc::new(scripts),
         artifact_paths: args.repl.artifact_paths.then(|| data_dir.join("blobs")),
         demo: args.demo,

@@ -17,8 +17,8 @@ pub(crate) use admission::RequestAdmission;
 pub use first::{FirstTokensError, first_tokens, secret_file, write_secret};
 pub use origins::{BadOrigin, WebOrigin};
 pub use rotate::{is_minted_secret, rotate_admin_tokens};
-pub use scope::{BadScope, Scope, Scopes};
-pub(crate) use scope::{Caller, CallerCredential, Denied};
+pub use scope::{BadScope, Caller, Scope, Scopes};
+pub(crate) use scope::{CallerCredential, Denied};
 pub use sessions::end_all_sessions;
 pub(crate) use sign_in_key::{PeerAddress, is_loopback, presents_sign_in_key};
 pub use sign_in_key::{SignInKey, sign_in_key_file};
@@ -27,10 +27,10 @@ pub use tokens::{Secret, Token, TokenError, add, list, remove, set_answers};
 pub(crate) use tokens::{Tokens, digest, same};
 
 use crate::app::App;
-use crate::config::Doors;
+use crate::door::Door;
 use crate::edge::{ConnectionHandle, Refusal, opens_stream};
 use crate::error::Problem;
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRef, FromRequestParts};
 use axum::http::Method;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
@@ -47,11 +47,14 @@ pub(crate) enum Gate {
     Open,
 }
 
-impl FromRequestParts<Arc<App>> for Caller {
+impl<S: Sync> FromRequestParts<S> for Caller
+where
+    Arc<App>: FromRef<S>,
+{
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let caller = identify(parts, app).await?;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let caller = identify(parts, &Arc::<App>::from_ref(state)).await?;
         if let Some(ConnectionHandle(connection)) = parts.extensions.get() {
             connection.authenticate();
             if opens_stream(parts) {
@@ -103,7 +106,7 @@ fn ticket_in_url(parts: &Parts) -> Option<Cow<'_, str>> {
 
 /// The caller of a request with a token.
 async fn token_caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
-    let presented = presented(parts, app.doors).ok_or_else(Problem::unauthorized)?;
+    let presented = presented(parts, &app.doors).ok_or_else(Problem::unauthorized)?;
     let caller = app.tokens.caller(&presented.secret).await.map_err(engine::Fault::from)?;
     let caller = caller.ok_or_else(Problem::unauthorized)?;
     match presented.is_in_url && caller.scopes.has(Scope::Admin) {
@@ -122,11 +125,13 @@ struct PresentedSecret<'p> {
 }
 
 /// The secret in the header, else in the query of the routes whose clients may have nothing but a URL.
-fn presented(parts: &Parts, doors: Doors) -> Option<PresentedSecret<'_>> {
+fn presented<'p>(parts: &'p Parts, doors: &[Arc<dyn Door>]) -> Option<PresentedSecret<'p>> {
     if parts.headers.contains_key(AUTHORIZATION) {
         return in_header(parts).map(|secret| PresentedSecret { secret, is_in_url: false });
     }
-    let in_url = in_query(parts).filter(|_| takes_token_in_url(doors, parts.uri.path()));
+    // Histories and logs store URLs, so a token in one counts only where a door says that its clients cannot send headers.
+    let takes_token = |door: &Arc<dyn Door>| door.takes_token_in_url(parts.uri.path());
+    let in_url = in_query(parts).filter(|_| doors.iter().any(takes_token));
     in_url.map(|secret| PresentedSecret { secret, is_in_url: true })
 }
 
@@ -150,22 +155,21 @@ fn in_query(parts: &Parts) -> Option<Cow<'_, str>> {
         .map(|(_, value)| value)
 }
 
-/// Whether a token counts in the URL of this path. Histories and logs store URLs, so only the protocols count whose
-/// clients cannot send headers. No header of the request widens this.
-fn takes_token_in_url(doors: Doors, path: &str) -> bool {
-    let is_stream = path.starts_with("/api/executions/") && path.ends_with("/events");
-    let is_protocol = matches!(path, "/mcp" | "/exec" | "/repl" | "/execbox" | "/enclave/ws");
-    match doors {
-        Doors::All => is_protocol || is_stream,
-        // The REPL is at every path that is nothing else.
-        Doors::Repl => !path.starts_with("/api/") && !path.starts_with("/repl/"),
-    }
+/// Lets administrators pass.
+pub(crate) fn require_admin(caller: &Caller) -> Result<(), Problem> {
+    caller.may_administer().map_err(|denied| Problem::denied(denied, ""))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Doors;
+    use crate::doors::{self, DoorSettings};
     use axum::http::Request;
+
+    fn open_doors(which: Doors) -> Vec<Arc<dyn Door>> {
+        doors::open(DoorSettings { which, ..DoorSettings::default() })
+    }
 
     fn parts(uri: &str, headers: &[(&str, &str)]) -> Parts {
         let mut request = Request::builder().uri(uri);
@@ -190,7 +194,7 @@ mod tests {
         for (uri, header, expected) in cases {
             let headers = header.map(|header| ("authorization", header));
             let parts = parts(uri, headers.as_slice());
-            let seen = presented(&parts, Doors::All);
+            let seen = presented(&parts, &open_doors(Doors::All));
             let seen = seen.as_ref().map(|seen| (&*seen.secret, seen.is_in_url));
             assert_eq!((uri, seen), (uri, expected));
         }
@@ -201,7 +205,7 @@ mod tests {
         let taking = |doors: Doors, path: &str| {
             let upgrade = [("connection", "upgrade"), ("upgrade", "websocket")];
             let parts = parts(&format!("{path}?token=alk_x"), &upgrade);
-            presented(&parts, doors).is_some()
+            presented(&parts, &open_doors(doors)).is_some()
         };
         let protocols = ["/mcp", "/exec", "/repl", "/execbox", "/enclave/ws"];
         for path in protocols.into_iter().chain(["/api/executions/run_1/events"]) {

@@ -1,7 +1,9 @@
-//! The one table that states who may use which route and which management tool. Handlers check the same by themselves;
-//! `crates/airlock/tests/permissions.rs` walks every row with every scope and compares.
+//! Who may use which route and which management tool. Each door states its routes beside them, in `routes.rs`; handlers
+//! check the same by themselves; `crates/airlock/tests/permissions.rs` walks every row with every scope and compares.
 
 use super::Scope;
+use crate::doors::{self, DoorSettings};
+use crate::routes;
 use lifecycle::ToolPath;
 
 /// What a request to a route needs.
@@ -75,7 +77,8 @@ pub fn accept_scope(tool: &ToolPath) -> Option<Scope> {
 
 /// What a request to a route needs; none where there is no such route.
 pub fn route_access(method: &str, path: &str) -> Option<RouteAccess> {
-    ROUTES.iter().find(|row| row.method == method && row.path == path).map(|row| row.access)
+    let rows = route_permissions().into_iter();
+    rows.filter(|row| row.method == method && row.path == path).map(|row| row.access).next()
 }
 
 const fn tool(
@@ -119,176 +122,67 @@ pub const MANAGEMENT: [ManagementPermission; 21] = [
     tool("executor.mcp.refreshServer", "POST", "/api/integrations/{slug}/refresh"),
 ];
 
-const PUBLIC: RouteAccess = RouteAccess::Public;
-const SECRET: RouteAccess = RouteAccess::Secret;
-const ANY: RouteAccess = RouteAccess::AnyCaller;
-const RUN: RouteAccess = RouteAccess::Scoped(Scope::Run);
-const ANSWER: RouteAccess = RouteAccess::Scoped(Scope::Answer);
-const PROCESS: RouteAccess = RouteAccess::Scoped(Scope::Process);
-const ADMIN: RouteAccess = RouteAccess::Scoped(Scope::Admin);
-const SEE: RouteAccess = RouteAccess::SeeExecution;
-const REPLY: RouteAccess = RouteAccess::AnswerQuestion;
-const END: RouteAccess = RouteAccess::EndExecution;
-const OWN: RouteAccess = RouteAccess::OwnSession;
+/// Names for the rows of the doors' tables.
+pub(crate) mod access {
+    use super::{RouteAccess, RoutePermission, Scope};
 
-const fn route(method: &'static str, path: &'static str, access: RouteAccess) -> RoutePermission {
-    RoutePermission { method, path, access }
+    pub(crate) const PUBLIC: RouteAccess = RouteAccess::Public;
+    pub(crate) const SECRET: RouteAccess = RouteAccess::Secret;
+    pub(crate) const ANY: RouteAccess = RouteAccess::AnyCaller;
+    pub(crate) const RUN: RouteAccess = RouteAccess::Scoped(Scope::Run);
+    pub(crate) const ANSWER: RouteAccess = RouteAccess::Scoped(Scope::Answer);
+    pub(crate) const PROCESS: RouteAccess = RouteAccess::Scoped(Scope::Process);
+    pub(crate) const ADMIN: RouteAccess = RouteAccess::Scoped(Scope::Admin);
+    pub(crate) const SEE: RouteAccess = RouteAccess::SeeExecution;
+    pub(crate) const REPLY: RouteAccess = RouteAccess::AnswerQuestion;
+    pub(crate) const END: RouteAccess = RouteAccess::EndExecution;
+    pub(crate) const OWN: RouteAccess = RouteAccess::OwnSession;
+
+    /// A row: a method in capitals, a path as the router has it, and what a request needs.
+    pub(crate) const fn route(
+        method: &'static str,
+        path: &'static str,
+        access: RouteAccess,
+    ) -> RoutePermission {
+        RoutePermission { method, path, access }
+    }
 }
 
-/// Every route of the server.
-pub const ROUTES: &[RoutePermission] = &[
-    // Pages, and what tells whether the server works.
-    route("GET", "/", PUBLIC),
-    route("GET", "/resume/{id}", PUBLIC),
-    route("GET", "/console/{name}", PUBLIC),
-    route("GET", "/connect", PUBLIC),
-    route("GET", "/browsers", PUBLIC),
-    route("GET", "/healthz", PUBLIC),
-    route("GET", "/readyz", PUBLIC),
-    route("GET", "/api/health", PUBLIC),
-    route("GET", "/api/openapi.json", PUBLIC),
-    route("GET", "/metrics", ADMIN),
-    route("GET", "/api/status", ADMIN),
-    // Who asks.
-    route("GET", "/api/session", ANY),
-    route("DELETE", "/api/session", ANY),
-    route("POST", "/api/session/elevation", ANY),
-    route("GET", "/api/sessions", ANSWER),
-    route("DELETE", "/api/sessions/{id}", ANSWER),
-    route("POST", "/api/tickets", ANY),
-    route("POST", "/api/prove", SECRET),
-    route("GET", "/api/sign-in", PUBLIC),
-    route("POST", "/api/sign-in", SECRET),
-    route("POST", "/api/sign-in/codes", RouteAccess::AnswerToken),
-    route("GET", "/api/tokens", ADMIN),
-    route("POST", "/api/tokens", ADMIN),
-    route("PATCH", "/api/tokens/{name}", ADMIN),
-    route("DELETE", "/api/tokens/{name}", ADMIN),
-    route("GET", "/api/settings", ADMIN),
-    route("POST", "/api/settings", ADMIN),
-    route("GET", "/api/settings/history", ADMIN),
-    // Executions and their questions.
-    route("GET", "/api/questions", ANY),
-    route("GET", "/api/executions", ANY),
-    route("POST", "/api/executions", RUN),
-    route("GET", "/api/executions/{id}", SEE),
-    route("DELETE", "/api/executions/{id}", END),
-    route("POST", "/api/executions/{id}/resume", REPLY),
-    route("GET", "/api/mcp-sessions/{session}/executions/{id}", SEE),
-    route("POST", "/api/mcp-sessions/{session}/executions/{id}/resume", REPLY),
-    route("GET", "/api/executions/{id}/questions", SEE),
-    route("POST", "/api/executions/{id}/answers", REPLY),
-    route("GET", "/api/executions/{id}/result", SEE),
-    route("POST", "/api/executions/{id}/cancel", END),
-    route("POST", "/api/executions/{id}/continue", ADMIN),
-    route("POST", "/api/executions/continue", ADMIN),
-    route("GET", "/api/executions/{id}/events", SEE),
-    route("GET", "/api/executions/{id}/journal", SEE),
-    route("GET", "/api/callback", SECRET),
-    // Other protocols.
-    route("GET", "/exec", PROCESS),
-    route("GET", "/execbox", RUN),
-    route("GET", "/mcp", RUN),
-    route("POST", "/mcp", RUN),
-    route("DELETE", "/mcp", RUN),
-    route("GET", "/sessions", RUN),
-    route("POST", "/sessions", RUN),
-    route("POST", "/execute", RUN),
-    route("GET", "/sessions/{id}", OWN),
-    route("DELETE", "/sessions/{id}", OWN),
-    route("GET", "/sessions/{id}/stream", OWN),
-    route("POST", "/sessions/{id}/tool-result", OWN),
-    route("POST", "/sessions/{id}/cancel", OWN),
-    route("GET", "/enclave/ws", RUN),
-    route("GET", "/enclave/identity", RUN),
-    route("GET", "/repl", RUN),
-    route("GET", "/repl/artifacts/{capability}/{name}", SECRET),
-    // Who may call what.
-    route("GET", "/api/policies", ADMIN),
-    route("POST", "/api/policies", ADMIN),
-    route("GET", "/api/policies/test", ADMIN),
-    route("PATCH", "/api/policies/{id}", ADMIN),
-    route("DELETE", "/api/policies/{id}", ADMIN),
-    route("POST", "/api/policies/{id}/confirm", ADMIN),
-    // Tools and where they come from.
-    route("GET", "/api/tools", RUN),
-    route("GET", "/api/tools/schema", RUN),
-    route("POST", "/api/sources", ADMIN),
-    route("GET", "/api/integrations", RUN),
-    route("POST", "/api/integrations/detect", ADMIN),
-    route("GET", "/api/integrations/{slug}", RUN),
-    route("DELETE", "/api/integrations/{slug}", ADMIN),
-    route("PATCH", "/api/integrations/{slug}", ADMIN),
-    route("POST", "/api/integrations/{slug}/refresh", ADMIN),
-    route("POST", "/api/openapi/preview", ADMIN),
-    route("POST", "/api/openapi/specs", ADMIN),
-    route("GET", "/api/openapi/integrations/{slug}", RUN),
-    route("DELETE", "/api/openapi/integrations/{slug}", ADMIN),
-    route("POST", "/api/openapi/integrations/{slug}/spec", ADMIN),
-    route("GET", "/api/openapi/integrations/{slug}/config", ADMIN),
-    route("POST", "/api/openapi/integrations/{slug}/config", ADMIN),
-    route("POST", "/api/graphql/integrations", ADMIN),
-    route("GET", "/api/graphql/integrations/{slug}", RUN),
-    route("DELETE", "/api/graphql/integrations/{slug}", ADMIN),
-    route("GET", "/api/graphql/integrations/{slug}/config", ADMIN),
-    route("POST", "/api/graphql/integrations/{slug}/config", ADMIN),
-    route("POST", "/api/mcp/probe", ADMIN),
-    route("POST", "/api/mcp/servers", ADMIN),
-    route("GET", "/api/mcp/servers/{slug}", RUN),
-    route("DELETE", "/api/mcp/servers/{slug}", ADMIN),
-    route("GET", "/api/mcp/servers/{slug}/config", ADMIN),
-    route("POST", "/api/mcp/servers/{slug}/config", ADMIN),
-    // Connections and their secrets.
-    route("GET", "/api/connections", RUN),
-    route("POST", "/api/connections", ADMIN),
-    route("GET", "/api/connections/{owner}/{slug}/{name}", RUN),
-    route("PATCH", "/api/connections/{owner}/{slug}/{name}", ADMIN),
-    route("DELETE", "/api/connections/{owner}/{slug}/{name}", ADMIN),
-    route("POST", "/api/connections/{owner}/{slug}/{name}/refresh", ADMIN),
-    route("POST", "/api/connections/{owner}/{slug}/{name}/health", ADMIN),
-    route("POST", "/api/connections/{owner}/{slug}/{name}/handoff", ADMIN),
-    route("GET", "/api/handoffs/{state}", SECRET),
-    route("POST", "/api/handoffs/{state}", SECRET),
-    route("GET", "/api/providers", RUN),
-    route("GET", "/api/providers/{key}/items", ADMIN),
-    route("GET", "/api/oauth/clients", ADMIN),
-    route("POST", "/api/oauth/clients", ADMIN),
-    route("POST", "/api/oauth/clients/register-dynamic", ADMIN),
-    route("DELETE", "/api/oauth/clients/{slug}", ADMIN),
-    route("GET", "/api/oauth/client-id-metadata.json", PUBLIC),
-    route("POST", "/api/oauth/probe", ADMIN),
-    route("POST", "/api/oauth/start", ADMIN),
-    route("POST", "/api/oauth/complete", ADMIN),
-    route("GET", "/api/oauth/await/{state}", ADMIN),
-    route("POST", "/api/oauth/cancel", ADMIN),
-    route("GET", "/api/oauth/callback", SECRET),
-    route("GET", "/api/vault", ADMIN),
-    route("POST", "/api/vault/rotate", ADMIN),
-    route("POST", "/api/vault/export", ADMIN),
-    route("POST", "/api/vault/import", ADMIN),
-];
+/// What a request to each route needs, of the server and of all its doors.
+pub fn route_permissions() -> Vec<RoutePermission> {
+    let doors = doors::open(DoorSettings::default());
+    let of_doors = doors.iter().flat_map(|door| door.permissions());
+    routes::PERMISSIONS.iter().chain(of_doors).copied().collect()
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::routes::served_routes;
     use std::collections::BTreeSet;
+    use std::path::{Path, PathBuf};
 
-    /// The files that add routes.
-    const ROUTERS: [&str; 3] = [
-        include_str!("../routes.rs"),
-        include_str!("../doors/enclave/mod.rs"),
-        include_str!("../doors/hotrepl/mod.rs"),
-    ];
+    /// The routes that the files `routes.rs` of the server and of its doors add.
+    fn served() -> BTreeSet<(String, String)> {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let folders = std::fs::read_dir(source.join("doors")).unwrap();
+        let mut files: Vec<_> = folders.map(|entry| entry.unwrap().path()).collect();
+        files.retain(|path| path.is_dir());
+        assert!(files.len() > 6, "{files:?}");
+        files.push(source);
+        let read = |folder: &PathBuf| std::fs::read_to_string(folder.join("routes.rs")).unwrap();
+        files.iter().map(read).flat_map(|text| served_routes(&text)).collect()
+    }
 
     #[test]
     fn every_route_has_a_row_and_every_row_a_route() {
-        let rows: Vec<_> =
-            ROUTES.iter().map(|row| (row.method.to_owned(), row.path.to_owned())).collect();
+        let rows: Vec<_> = route_permissions()
+            .into_iter()
+            .map(|row| (row.method.to_owned(), row.path.to_owned()))
+            .collect();
         let unique: BTreeSet<_> = rows.iter().cloned().collect();
         assert_eq!(unique.len(), rows.len(), "a route has one row");
-        let served: BTreeSet<_> = ROUTERS.into_iter().flat_map(served_routes).collect();
-        assert_eq!(unique, served);
+        assert_eq!(unique, served());
     }
 
     #[test]

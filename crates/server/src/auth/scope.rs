@@ -2,6 +2,7 @@
 
 use super::sessions::SessionCredential;
 use super::tokens::TokenId;
+use crate::error::Problem;
 use lifecycle::{AnswerRole, CallerName};
 use std::fmt;
 use std::str::FromStr;
@@ -98,7 +99,7 @@ impl fmt::Display for Scopes {
 
 /// Who asks, and what their token is good for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Caller {
+pub struct Caller {
     pub(crate) name: CallerName,
     pub(crate) scopes: Scopes,
     /// Who may answer with this token at most: its own value, bounded by the server's.
@@ -133,6 +134,16 @@ pub(crate) enum Denied {
 }
 
 impl Caller {
+    /// The name of its token.
+    pub const fn name(&self) -> &CallerName {
+        &self.name
+    }
+
+    /// Lets callers pass whose token is good for `scope`.
+    pub fn require(&self, scope: Scope) -> Result<(), Problem> {
+        self.needs(scope).map_err(|denied| Problem::denied(denied, ""))
+    }
+
     /// Start an execution.
     pub(crate) const fn may_run(&self) -> Result<(), Denied> {
         self.needs(Scope::Run)

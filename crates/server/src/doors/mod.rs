@@ -1,52 +1,51 @@
-//! One folder per protocol, and the administrator's door.
+//! The doors: one folder per protocol, and one for the administrator's routes.
 
-pub(crate) mod catalogue;
-pub(crate) mod changes;
-pub(crate) mod connections;
-pub(crate) mod enclave;
+mod admin;
+mod enclave;
 pub mod exec_server;
 pub mod execbox;
-pub(crate) mod executor;
-pub(crate) mod hotrepl;
-pub(crate) mod journal;
+mod executor;
+mod hotrepl;
 pub(crate) mod mcp;
-pub(crate) mod oauth;
-pub(crate) mod oauth_clients;
-pub(crate) mod policies;
-pub(crate) mod server_proof;
-pub(crate) mod sessions;
-pub(crate) mod settings;
-pub(crate) mod sign_in;
-pub(crate) mod status;
-pub(crate) mod tokens;
-pub(crate) mod vault;
 
-use crate::auth::Caller;
-use crate::error::Problem;
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse as _, Response};
-use lifecycle::Rejection;
-use serde_json::Value;
+use crate::config::Doors;
+use crate::door::Door;
+use ::exec_server::ExecServer;
+use lifecycle::ToolPath;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-/// Lets administrators pass.
-fn administers(caller: &Caller) -> Result<(), Problem> {
-    caller.may_administer().map_err(|denied| Problem::denied(denied, ""))
+/// Which doors a server has, and the settings of those that have any.
+#[derive(Clone, Default)]
+pub struct DoorSettings {
+    /// Which of the server's own doors there are.
+    pub which: Doors,
+    /// Other names by which enclave's programs call tools of the catalogue.
+    pub enclave_tools: BTreeMap<ToolPath, ToolPath>,
+    /// What serves processes; without one `/exec` is closed.
+    pub exec_server: Option<ExecServer>,
+    /// What the REPL's evaluators are given.
+    pub repl: repl::Settings,
+    /// Doors that the embedding program adds.
+    pub added: Vec<Arc<dyn Door>>,
 }
 
-/// Whether an answer was the first. The first one stands, and so does what followed it: who comes later
-/// is told the same.
-fn first<T>(answered: Result<T, engine::Error>) -> Result<bool, Problem> {
-    match answered {
-        Ok(_) => Ok(true),
-        Err(engine::Error::Rejected(
-            Rejection::AlreadyAnswered(_) | Rejection::AlreadyFinished,
-        )) => Ok(false),
-        Err(error) => Err(error.into()),
+/// Makes a door of its settings; none where the server has no such door.
+type OpenDoor = fn(&DoorSettings) -> Option<Arc<dyn Door>>;
+
+/// The function `open_door` of every module above. The build script writes this list.
+const DOORS: &[OpenDoor] = include!(concat!(env!("OUT_DIR"), "/doors.rs"));
+
+/// The doors of a server.
+pub(crate) fn open(settings: DoorSettings) -> Vec<Arc<dyn Door>> {
+    let own = DOORS.iter().filter_map(|open| open(&settings));
+    let mut doors: Vec<_> = own.collect();
+    doors.extend(settings.added);
+    doors
+}
+
+impl std::fmt::Debug for DoorSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DoorSettings").field("which", &self.which).finish_non_exhaustive()
     }
-}
-
-/// JSON with a status.
-fn answer(status: StatusCode, body: &Value) -> Response {
-    (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
 }

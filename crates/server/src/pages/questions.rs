@@ -99,7 +99,7 @@ async fn open(app: &App, caller: &Caller) -> Result<Value, Problem> {
             Ok(_) | Err(engine::Error::Rejected(_)) => continue,
             Err(error) => return Err(error.into()),
         };
-        let account = app.accounts.read_up_to(&app.engine, &overview).await?;
+        let account = app.execution_views.read_up_to(&app.engine, &overview).await?;
         for asked in account.open() {
             open.push(json!({
                 "executionId": asked.question.id,

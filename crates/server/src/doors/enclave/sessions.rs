@@ -1,7 +1,7 @@
 //! Who listens to which session, and what happens to those that nobody listens to. What is here can be lost: the
 //! journal has the sessions.
 
-use super::reader::grace_ms;
+use super::follow::grace_ms;
 use super::tape::Tape;
 use engine::{Clock, Engine, Fault};
 use futures_util::StreamExt as _;
@@ -164,7 +164,7 @@ impl Sessions {
         session: &SessionId,
         sealed: &Sealed,
         envelope: &protocols::enclave::sealing::Envelope,
-    ) -> Result<Vec<u8>, super::refused::Refused> {
+    ) -> Result<Vec<u8>, super::refusals::Refused> {
         let Keys { c2s, .. } = sealed.keys(session)?;
         let mut live = self.lock();
         let new = || Box::new(Opener::messages(&c2s, &sealed.hello.key_id, session));

@@ -1,9 +1,9 @@
 //! `/enclave/ws`: several sessions on one socket, one JSON object per frame.
 
-use super::reader::{Broken, Reader, Wish};
-use super::refused::Refused;
-use super::{end, find, opened, settle, start};
-use crate::app::App;
+use super::Enclave;
+use super::follow::{Broken, Reader, Wish};
+use super::inbound::{end, find, opened, settle, start};
+use super::refusals::Refused;
 use crate::auth::Caller;
 use crate::error::Problem;
 use axum::extract::State;
@@ -34,19 +34,19 @@ const UNSENT_BYTES_MAX: usize = 1 << 20;
 
 /// `GET /enclave/ws`.
 pub(crate) async fn open(
-    State(app): State<Arc<App>>,
+    State(door): State<Enclave>,
     caller: Caller,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, Problem> {
     caller.may_run().map_err(|denied| Problem::denied(denied, ""))?;
-    let token = app.tasks.token();
+    let token = door.app.tasks.token();
     let bounds = FrameBounds::strict(FRAME_BYTES_MAX);
     Ok(accept_upgrade(upgrade, bounds, async move |reader, writer| {
-        let (watching, owner) = (Arc::clone(&app), caller.clone());
+        let (watching, owner) = (Arc::clone(&door.app), caller.clone());
         let ended = async move { watching.credential_end(&owner).await };
         let streams = SelectAll::new();
         tokio::select! {
-            () = Conversation { app, caller, streams }.hold(reader, writer) => {}
+            () = Conversation { door, caller, streams }.hold(reader, writer) => {}
             () = ended => {}
         }
         drop(token);
@@ -54,7 +54,7 @@ pub(crate) async fn open(
 }
 
 struct Conversation {
-    app: Arc<App>,
+    door: Enclave,
     caller: Caller,
     streams: SelectAll<BoxStream<'static, Result<Bytes, Broken>>>,
 }
@@ -79,7 +79,7 @@ impl Conversation {
                     Ok(()) => continue,
                     Err(_) => return,
                 },
-                () = self.app.stopping.cancelled() => break,
+                () = self.door.app.stopping.cancelled() => break,
             };
             for line in said.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
                 if let Ok(text) = String::from_utf8(line.to_vec()) {
@@ -109,21 +109,21 @@ impl Conversation {
             Frame::Execute(create) => {
                 self.room()?;
                 let filter = create.filter.clone();
-                let execution = start(&self.app, &self.caller.name, *create).await?;
+                let execution = start(&self.door, &self.caller.name, *create).await?;
                 self.listen(execution, Wish { from: 0, filter }).await?;
             }
             Frame::Attach { session, from, filter } => self.attach(&session, from, filter).await?,
             Frame::ToolResult(result) => self.settle(result).await?,
             Frame::Cancel { session, reason } => {
-                let found = find(&self.app, &self.caller, session.as_str()).await?;
+                let found = find(&self.door, &self.caller, session.as_str()).await?;
                 if reason.is_some() && found.is_required() {
                     return Err(Refused::in_clear());
                 }
-                end(&self.app, &self.caller, &found, reason).await?;
+                end(&self.door, &self.caller, &found, reason).await?;
             }
             Frame::Sealed(envelope) => self.open(&envelope).await?,
             Frame::Ping => {
-                let now = self.app.clock.now().0;
+                let now = self.door.app.clock.now().0;
                 let pong = serde_json::json!({ "type": "pong", "timestamp": now });
                 return Ok(pong.to_string().into_bytes());
             }
@@ -138,30 +138,30 @@ impl Conversation {
         filter: Option<Filter>,
     ) -> Result<(), Refused> {
         self.room()?;
-        let found = find(&self.app, &self.caller, session.as_str()).await?;
+        let found = find(&self.door, &self.caller, session.as_str()).await?;
         self.listen(found.execution, Wish { from, filter }).await
     }
 
     /// A result may name no session: its call does.
     async fn settle(&mut self, result: ToolResult) -> Result<(), Refused> {
-        let found = find(&self.app, &self.caller, &result.execution.to_string()).await?;
+        let found = find(&self.door, &self.caller, &result.execution.to_string()).await?;
         if found.is_required() {
             return Err(Refused::in_clear());
         }
-        settle(&self.app, &self.caller, &found, result).await
+        settle(&self.door, &self.caller, &found, result).await
     }
 
     /// What is in an envelope: a result or the wish to end.
     async fn open(&mut self, envelope: &Envelope) -> Result<(), Refused> {
-        let found = find(&self.app, &self.caller, &envelope.session_id).await?;
+        let found = find(&self.door, &self.caller, &envelope.session_id).await?;
         let body = serde_json::to_vec(envelope).unwrap_or_default();
-        let opened = opened(&self.app, &found, &body)?.unwrap_or_default();
+        let opened = opened(&self.door, &found, &body)?.unwrap_or_default();
         match inbound::message(&opened)? {
             inbound::Message::ToolResult(result) => {
-                settle(&self.app, &self.caller, &found, result).await
+                settle(&self.door, &self.caller, &found, result).await
             }
             inbound::Message::Cancel { reason } => {
-                end(&self.app, &self.caller, &found, reason).await
+                end(&self.door, &self.caller, &found, reason).await
             }
         }
     }
@@ -177,7 +177,7 @@ impl Conversation {
     async fn listen(&mut self, execution: ExecutionId, wish: Wish) -> Result<(), Refused> {
         // The socket ends with its credential, and its readers with the socket.
         let ended = std::future::pending().boxed();
-        let reader = Reader::open(&self.app, execution, wish, ended).await?;
+        let reader = Reader::open(&self.door, execution, wish, ended).await?;
         let reader = reader.ok_or_else(|| Refused::not_found(&execution.to_string()))?;
         self.streams.push(reader.batches().boxed());
         Ok(())

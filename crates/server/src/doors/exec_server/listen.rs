@@ -1,9 +1,10 @@
 //! A listener with this one door: a WebSocket at `/`, and `/readyz`.
 
-use super::{ExecServer, no_page};
+use super::routes::{no_page, serve_upgraded};
 use crate::auth::{RequestAdmission, digest};
 use crate::error::Problem;
 use crate::listen::{Accepting, accept, upgrade};
+use ::exec_server::ExecServer;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -87,7 +88,7 @@ impl Door {
 async fn enter(State(door): State<Arc<Door>>, request: Request) -> Result<Response, Problem> {
     door.admit(&request)?;
     let upgrade = upgrade(request, door.secret.as_ref()).await?;
-    door.server.open(String::new(), upgrade, std::future::pending())
+    serve_upgraded(&door.server, String::new(), upgrade, std::future::pending())
 }
 
 async fn ready(State(door): State<Arc<Door>>, request: Request) -> Result<Response, Problem> {

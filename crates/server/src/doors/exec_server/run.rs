@@ -1,8 +1,9 @@
 //! A whole exec-server: from a transport to the last process. What a program that is nothing else calls.
 
-use super::{Choice, Confines, ExecServer, ListenError, ProcessRetention, listen};
+use super::{ListenError, listen};
 use crate::auth::Secret;
-use processes::{Config, Processes, ProtectedPaths};
+use ::exec_server::{Config, ExecServer};
+use processes::{Processes, ProtectedPaths};
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::str::FromStr;
@@ -54,16 +55,12 @@ pub enum Access {
 }
 
 /// How to serve.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// What clients speak.
-    pub choice: Choice,
     /// Whom a WebSocket lets in.
     pub access: Access,
-    /// What every process is kept to.
-    pub sandbox: Option<Confines>,
-    /// What is retained for clients, and for how long.
-    pub retention: ProcessRetention,
+    /// How clients are served.
+    pub server: Config,
     /// What no process may use.
     pub protected: ProtectedPaths,
 }
@@ -105,13 +102,13 @@ pub async fn run_main_with_transport(transport: ExecServerTransport) -> Result<(
 
 /// The same, otherwise than usual.
 pub async fn run_with(transport: ExecServerTransport, options: Options) -> Result<(), RunError> {
-    let config = Config { protected: options.protected, ..Config::default() };
+    let Options { access, server, protected } = options;
+    let config = processes::Config { protected, ..processes::Config::default() };
     let processes = Processes::start(&config).map_err(RunError::ForkServer)?;
-    let Options { choice, sandbox, retention, .. } = options;
-    let server = ExecServer::retaining(processes, choice, sandbox, retention);
+    let server = ExecServer::new(processes, server);
     match transport {
         ExecServerTransport::Stdio => serve_stdio(server).await,
-        ExecServerTransport::WebSocket(at) => serve_socket(server, at, options.access).await,
+        ExecServerTransport::WebSocket(at) => serve_socket(server, at, access).await,
     }
 }
 

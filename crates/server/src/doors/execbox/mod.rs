@@ -5,15 +5,14 @@ mod host_messages;
 mod listen;
 mod output;
 mod relay;
+mod routes;
 mod run;
 
 pub use listen::{Address, BadAddress, ListenError, Listening, listen};
+pub(super) use routes::open_door;
 
-use crate::app::App;
-use crate::auth::Caller;
 use crate::error::Problem;
 use crate::tasks::Tasks;
-use axum::extract::State;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::response::Response;
 use engine::{HeldRunner, QuotaAccount};
@@ -45,21 +44,6 @@ pub async fn serve_lines(
     let sandbox = ChannelSandbox { sandbox, account: None };
     let reader = LineReader::new(reader, HOST_MESSAGE_BYTES_MAX).skipping_oversized();
     relay::serve(sandbox, reader, LineWriter::new(writer), stopping).await;
-}
-
-/// `GET /execbox`: becomes a WebSocket with one JSON text per frame.
-pub(crate) async fn open(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    upgrade: WebSocketUpgrade,
-) -> Result<Response, Problem> {
-    caller.may_run().map_err(|denied| Problem::denied(denied, ""))?;
-    let account = app.engine.quotas().account(&caller.name);
-    let held = account.hold_runner().map_err(engine::Error::from)?;
-    let counted = Some((account, held));
-    let watching = Arc::clone(&app);
-    let ended = async move { watching.credential_end(&caller).await };
-    app.channels.open(upgrade, counted, ended)
 }
 
 /// Where a channel's programs run, and what they count against.

@@ -1,12 +1,12 @@
 //! All questions of an execution at once: `GET …/questions`, `POST …/answers`.
 
-use super::wait::{Attendant, Until};
-use super::{find, outbound, patience, result_limit, see, wait};
-use crate::answering::{AnswerPath, PageOrigin, authorize};
+use super::follow::{Attendant, Until};
+use super::inbound::{find, patience, result_limit, see};
+use super::{follow, outbound};
+use crate::answering::{AnswerPath, PageOrigin, authorize, is_first_answer};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::body::JsonBody;
-use crate::doors::first;
 use crate::error::Problem;
 use crate::query::{Id, Query};
 use axum::extract::State;
@@ -22,7 +22,7 @@ pub(crate) async fn questions(
     Id(id): Id,
 ) -> Result<Response, Problem> {
     let (execution, _) = find(&app, &id).await?;
-    let account = wait::caught_up(&app, execution).await?;
+    let account = follow::caught_up(&app, execution).await?;
     see(&caller, &account, &id)?;
     let owner = account.owner().ok_or_else(|| Problem::no_execution(&id))?;
     let reader = pages.reader(&caller, owner, AnswerPath::Request);
@@ -47,15 +47,15 @@ pub(crate) async fn answers(
     let answers =
         answers.into_iter().map(|given| (given.question, given.answer, given.rider)).collect();
     let answering = Arc::clone(&app);
-    wait::detached(&app, async move {
+    follow::detached(&app, async move {
         let taking = answering.engine.answer_all(execution, answers, author);
-        let counts = match first(wait::unless_stopping(&answering, taking).await) {
+        let counts = match is_first_answer(follow::unless_stopping(&answering, taking).await) {
             Ok(counts) => counts,
             Err(problem) => return Ok(outbound::about(execution, problem.into_response())),
         };
         let attendant =
             Attendant { counts, limit, ..Attendant::new(&answering, &caller, execution) };
-        wait::attended(attendant, Until::AfterAll(questions), wait).await
+        follow::attended(attendant, Until::AfterAll(questions), wait).await
     })
     .await
 }

@@ -2,9 +2,9 @@
 //!
 //! No token: a browser comes here, led by a page elsewhere. The secret in `state` is the question's own.
 
+use crate::answering::is_first_answer;
 use crate::app::App;
 use crate::auth::{digest, same};
-use crate::doors::first;
 use crate::error::Problem;
 use axum::extract::{RawQuery, State};
 use axum::response::{Html, IntoResponse as _, Response};
@@ -33,7 +33,9 @@ pub(crate) async fn callback(
         false => Answer::Accept { content: Json::from_value(&members).ok() },
     };
     // Who reloads the page is told the same.
-    first(app.engine.answer(question, answer, CallerName::from(BuiltinCaller::Callback)).await)?;
+    is_first_answer(
+        app.engine.answer(question, answer, CallerName::from(BuiltinCaller::Callback)).await,
+    )?;
     Ok(Html(DONE).into_response())
 }
 
@@ -42,7 +44,7 @@ async fn awaited(app: &App, state: &str) -> Result<QuestionId, Problem> {
     let question = state.split('.').next().and_then(|id| id.parse::<QuestionId>().ok());
     let question = question.ok_or_else(Problem::no_callback)?;
     let execution = app.engine.asked_by(question).await.map_err(|error| unknown(error.into()))?;
-    let account = app.accounts.read(&app.engine, execution).await.map_err(unknown)?;
+    let account = app.execution_views.read(&app.engine, execution).await.map_err(unknown)?;
     let asked = account.question(question).map(|asked| &asked.question.kind);
     let first = app.engine.entries(execution, Seq(0), 1).await?.pop().map(|entry| entry.event);
     let (Some(QuestionKind::Link { .. }), Some(Event::Started { seed, .. })) = (asked, &first)

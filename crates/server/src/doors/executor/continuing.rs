@@ -1,9 +1,10 @@
 //! `continue`: a parked execution goes on, by the word of an administrator.
 
-use super::{find, wait};
+use super::follow;
+use super::inbound::find;
 use crate::app::App;
-use crate::auth::Caller;
-use crate::doors::{administers, answer};
+use crate::auth::{Caller, require_admin};
+use crate::body::json_response;
 use crate::error::Problem;
 use crate::query::Id;
 use axum::extract::State;
@@ -18,11 +19,14 @@ pub(crate) async fn continue_one(
     caller: Caller,
     Id(id): Id,
 ) -> Result<Response, Problem> {
-    administers(&caller)?;
+    require_admin(&caller)?;
     let (execution, _) = find(&app, &id).await?;
     let continuing = app.engine.continue_parked(execution, caller.name);
-    wait::unless_stopping(&app, continuing).await?;
-    Ok(answer(StatusCode::OK, &json!({ "executionId": execution.to_string(), "continued": true })))
+    follow::unless_stopping(&app, continuing).await?;
+    Ok(json_response(
+        StatusCode::OK,
+        &json!({ "executionId": execution.to_string(), "continued": true }),
+    ))
 }
 
 /// `POST /api/executions/continue`: all that are parked because entries may be lost.
@@ -30,8 +34,8 @@ pub(crate) async fn continue_all(
     State(app): State<Arc<App>>,
     caller: Caller,
 ) -> Result<Response, Problem> {
-    administers(&caller)?;
+    require_admin(&caller)?;
     let continuing = app.engine.continue_all(&caller.name);
-    let n_continued = wait::unless_stopping(&app, continuing).await?;
-    Ok(answer(StatusCode::OK, &json!({ "continued": n_continued })))
+    let n_continued = follow::unless_stopping(&app, continuing).await?;
+    Ok(json_response(StatusCode::OK, &json!({ "continued": n_continued })))
 }

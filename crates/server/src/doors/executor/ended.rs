@@ -1,7 +1,8 @@
 //! What remains of an execution: `GET …/result`, and `DELETE`, after which nothing does.
 
-use super::wait::{Attendant, Until};
-use super::{find, outbound, owner, patience, see, wait};
+use super::follow::{Attendant, Until};
+use super::inbound::{find, owner, patience, see};
+use super::{follow, outbound};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::Problem;
@@ -23,17 +24,17 @@ pub(crate) async fn result(
 ) -> Result<Response, Problem> {
     use protocols::executor::outbound::{not_over, running};
     let (execution, _) = find(&app, &id).await?;
-    let account = wait::caught_up(&app, execution).await?;
+    let account = follow::caught_up(&app, execution).await?;
     see(&caller, &account, &id)?;
     let wait = patience(&query)?.unwrap_or(Duration::ZERO);
     if account.over().is_none() && !wait.is_zero() {
         let attendant = Attendant::new(&app, &caller, execution);
-        let waited = wait::told(attendant, Until::Now(account.last()), Some(wait)).await?;
+        let waited = follow::told(attendant, Until::Now(account.last()), Some(wait)).await?;
         if waited.status() == StatusCode::UNAUTHORIZED {
             return Ok(waited);
         }
     }
-    let account = wait::caught_up(&app, execution).await?;
+    let account = follow::caught_up(&app, execution).await?;
     let body = match account.now() {
         Some(Told::Over(outcome)) => return Ok(outbound::result(execution, outcome)),
         Some(Told::Asked(asked)) => not_over(asked),

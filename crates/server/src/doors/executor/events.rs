@@ -1,6 +1,7 @@
 //! `GET /api/executions/{id}/events`: the journal, as a page or as a stream.
 
-use super::{find, outbound};
+use super::inbound::find;
+use super::outbound;
 use crate::answering::{AnswerPath, PageOrigin};
 use crate::app::App;
 use crate::auth::Caller;

@@ -1,10 +1,15 @@
-//! Which executions to list.
+//! What clients ask for: which executions to list, which one an id means, and how long to wait.
 
+use super::follow;
 use super::since;
+use crate::app::App;
 use crate::auth::Caller;
 use crate::error::Problem;
 use crate::query::Query;
 use lifecycle::{CallerName, Pattern, Phase, Timestamp};
+use lifecycle::{ExecutionId, QuestionId};
+use protocols::executor::{Account, RESULT_BYTES_MAX};
+use std::time::Duration;
 use store::{ExecutionSearch, ListFilter, OutcomeFilter};
 
 /// Executions in one list, unless a number is given.
@@ -57,4 +62,59 @@ fn filter(query: &Query, caller: &Caller) -> Result<ListFilter, Problem> {
     let n_max = query.get("limit", "a number")?.unwrap_or(LISTED_USUALLY).clamp(1, LISTED_MAX);
     let after = query.get("after", "an id run_…")?;
     Ok(ListFilter { phases, caller, after, n_max })
+}
+
+/// Longest wait a client can ask for; who asks for more gets this much.
+pub(super) const WAIT_MS_MAX: u64 = 3_600_000;
+
+/// The execution that an id names, and the question if it is one's.
+pub(super) async fn find(
+    app: &App,
+    id: &str,
+) -> Result<(ExecutionId, Option<QuestionId>), Problem> {
+    if let Ok(question) = id.parse::<QuestionId>() {
+        let execution = app.engine.asked_by(question).await?;
+        return Ok((execution, Some(question)));
+    }
+    let execution = id.parse().map_err(|_| Problem::no_execution(id))?;
+    Ok((execution, None))
+}
+
+/// Lets those pass who may see an execution; to others it is as if it did not exist.
+pub(super) fn see(caller: &Caller, account: &Account, id: &str) -> Result<(), Problem> {
+    let owner = account.owner().ok_or_else(|| Problem::no_execution(id))?;
+    let may = caller.may_see(owner, account.has_asked());
+    may.map_err(|denied| Problem::denied(denied, id))
+}
+
+/// Whose execution it is.
+pub(super) async fn owner(app: &App, execution: ExecutionId) -> Result<CallerName, Problem> {
+    Ok(app.engine.overview(execution).await?.listed.standing.caller)
+}
+
+/// The question that waits longest; none where the execution is over.
+pub(super) async fn oldest_open(
+    app: &App,
+    caller: &Caller,
+    execution: ExecutionId,
+) -> Result<Option<QuestionId>, Problem> {
+    let account = follow::caught_up(app, execution).await?;
+    see(caller, &account, &execution.to_string())?;
+    let open = account.open().next().map(|asked| asked.question.id);
+    if open.is_none() && account.over().is_none() {
+        return Err(Problem::conflict(format!("{execution} asks nothing now.")));
+    }
+    Ok(open)
+}
+
+/// How many bytes of a value the client takes; none takes the whole value.
+pub(super) fn result_limit(query: &Query) -> Result<Option<usize>, Problem> {
+    let limit = query.get::<usize>("limit", "a number of bytes")?;
+    Ok(limit.map(|limit| limit.min(RESULT_BYTES_MAX)))
+}
+
+/// How long to wait; none is as long as it takes.
+pub(super) fn patience(query: &Query) -> Result<Option<Duration>, Problem> {
+    let ms = query.get::<u64>("wait", "a number of milliseconds")?;
+    Ok(ms.map(|ms| Duration::from_millis(ms.min(WAIT_MS_MAX))))
 }

@@ -1,12 +1,12 @@
 //! `/api/mcp-sessions/{session}/executions/{id}`: what Executor's approval page uses. Questions do not belong to sessions
 //! here, so that any session's name leads to them.
 
-use super::{find, outbound, see, wait};
-use crate::answering::{AnswerPath, PageOrigin, authorize};
+use super::inbound::{find, see};
+use super::{follow, outbound};
+use crate::answering::{AnswerPath, PageOrigin, authorize, is_first_answer};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::body::AnyBody;
-use crate::doors::first;
 use crate::error::Problem;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -71,9 +71,9 @@ pub(crate) async fn resume_in_session(
         "isError": false,
     });
     let resuming = Arc::clone(&app);
-    wait::detached(&app, async move {
+    follow::detached(&app, async move {
         let answering = resuming.engine.answer(question, answer, author);
-        first(wait::unless_stopping(&resuming, answering).await)?;
+        is_first_answer(follow::unless_stopping(&resuming, answering).await)?;
         Ok(outbound::about(execution, plain(StatusCode::OK, &body)))
     })
     .await
@@ -86,7 +86,7 @@ async fn open_question(
     id: &str,
 ) -> Result<(ExecutionId, Arc<Account>, QuestionId), Problem> {
     let (execution, question) = find(app, id).await?;
-    let account = wait::caught_up(app, execution).await?;
+    let account = follow::caught_up(app, execution).await?;
     see(caller, &account, id)?;
     let is_meant = |open: &QuestionId| question.is_none_or(|question| question == *open);
     let open = account.open().map(|asked| asked.question.id).find(is_meant);

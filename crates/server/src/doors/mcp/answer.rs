@@ -1,8 +1,7 @@
 //! Answers to questions, wherever they come from: a model's `resume`, a client's form.
 
 use super::visit::Visit;
-use crate::answering::{AnswerPath, authorize};
-use crate::doors::first;
+use crate::answering::{AnswerPath, authorize, is_first_answer};
 use crate::error::Problem;
 use lifecycle::{Answer, CallerName, ExecutionId, Json, QuestionId};
 use rmcp::model::{ElicitResult, ElicitationAction};
@@ -28,7 +27,7 @@ pub(super) async fn give(
             answered = app.engine.answer(question, answer, by) => answered,
             () = app.stopping.cancelled() => return Err(Problem::stopping()),
         };
-        first(answered)
+        is_first_answer(answered)
     };
     let given = visit.app.tasks.spawn(giving).await;
     given.unwrap_or_else(|panic| Err(Problem::broken(&panic)))

@@ -1,11 +1,11 @@
 //! The tools: `execute`, `resume`, `wait`, `skills`.
 
+use super::follow::{Progress, Wanted, caught_up, listen};
 use super::forms::Misfits;
-use super::listen::{Progress, Wanted, caught_up, listen};
 use super::narration::Until;
 use super::native::{Shown, Stop};
 use super::visit::{Manner, Visit, is_stateless};
-use super::{answer, content, direct, skills, tasks};
+use super::{answer, direct, outbound, refusals, skills, tasks};
 use crate::answering::AnswerPath;
 use crate::error::Problem;
 use engine::Start;
@@ -62,7 +62,7 @@ pub(super) async fn call(
             }
         },
     };
-    Ok(told.unwrap_or_else(|problem| content::refused(&problem, None).into()))
+    Ok(told.unwrap_or_else(|problem| refusals::refused(&problem, None).into()))
 }
 
 impl Call<'_> {
@@ -111,7 +111,7 @@ impl Call<'_> {
         let execution = match self.start(program).await {
             Ok(execution) => execution,
             Err(problem) if problem.tag() == "ShuttingDownError" => {
-                return Ok(content::maybe_begun(&problem).into());
+                return Ok(refusals::maybe_begun(&problem).into());
             }
             Err(problem) => return Err(problem),
         };
@@ -141,7 +141,7 @@ impl Call<'_> {
 
     /// A "no" about an execution that is there.
     pub(super) fn refused(&self, execution: ExecutionId, problem: &Problem) -> CallToolResponse {
-        content::refused(problem, Some((execution, self.manner))).into()
+        refusals::refused(problem, Some((execution, self.manner))).into()
     }
 
     async fn follow(&self, mut wanted: Wanted) -> Result<CallToolResponse, Problem> {
@@ -153,7 +153,7 @@ impl Call<'_> {
             let asked = match narration.told(wanted.until) {
                 Some(Told::Over(outcome)) => {
                     tracing::debug!(target: "mcp", %execution, "over");
-                    return Ok(content::over(execution, &narration, outcome).into());
+                    return Ok(outbound::over(execution, &narration, outcome).into());
                 }
                 Some(Told::Parked) | None => return Err(Problem::parked(execution)),
                 Some(Told::Asked(asked)) => asked,
@@ -161,7 +161,7 @@ impl Call<'_> {
             let question = asked.question.id;
             tracing::debug!(target: "mcp", %execution, %question, "paused");
             let forms = match self.manner {
-                Manner::Model => return Ok(content::paused(asked).into()),
+                Manner::Model => return Ok(outbound::paused(asked).into()),
                 Manner::Browser => return Ok(self.sent_to_page(question, None)),
                 Manner::Retry(forms) => {
                     match Box::pin(self.needed(execution, forms, &Misfits::new())).await? {
@@ -189,7 +189,7 @@ impl Call<'_> {
         let ignored = self.args.get("action").map(|_| {
             "Nothing was answered: a person decides, and the argument \"action\" is not taken here."
         });
-        content::approval_required(self.visit, question, self.manner, why.or(ignored)).into()
+        outbound::approval_required(self.visit, question, self.manner, why.or(ignored)).into()
     }
 
     /// How long this client is kept waiting. One that has tasks is given one soon.
@@ -215,11 +215,11 @@ impl Call<'_> {
         if self.has_tasks() {
             return Ok(tasks::created(self.visit, execution).await?.into());
         }
-        let narration = caught_up(&self.visit.app, execution).await?;
+        let narration = caught_up(self.visit, execution).await?;
         let asked = narration.account.open().next();
         Ok(match (self.manner, asked) {
-            (_, None) => content::running(execution, self.manner).into(),
-            (Manner::Model, Some(asked)) => content::paused(asked).into(),
+            (_, None) => outbound::running(execution, self.manner).into(),
+            (Manner::Model, Some(asked)) => outbound::paused(asked).into(),
             (Manner::Browser | Manner::Form(_) | Manner::Retry(_), Some(asked)) => {
                 self.sent_to_page(asked.question.id, None)
             }
@@ -232,7 +232,7 @@ impl Call<'_> {
             Problem::bad_request("The argument \"executionId\" is missing; it is a string.")
         })?;
         let (execution, question) = answer::find(self.visit, id).await?;
-        let narration = caught_up(&self.visit.app, execution).await?;
+        let narration = caught_up(self.visit, execution).await?;
         let account = &narration.account;
         answer::see(self.visit, account.owner(), account.has_asked(), id)?;
         let open = match question {
@@ -262,7 +262,7 @@ impl Call<'_> {
 
     fn skills(&self) -> Result<CallToolResponse, Problem> {
         let (text, found) = skills::skill(self.text("name")?, self.manner);
-        Ok(content::said(text, !found).into())
+        Ok(outbound::said(text, !found).into())
     }
 
     /// A string argument, where it is there and not null.

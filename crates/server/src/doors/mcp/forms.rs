@@ -1,7 +1,7 @@
 //! Questions as a client shows them itself: a form, or a link to follow.
 
 use super::answer;
-use super::content::interaction;
+use super::outbound::interaction;
 use super::visit::{Forms, Manner, Visit};
 use lifecycle::{Answer, Json, QuestionId, QuestionKind};
 use protocols::executor::{Account, Asked};

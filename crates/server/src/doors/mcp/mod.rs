@@ -7,25 +7,36 @@
 
 mod answer;
 mod call;
-mod content;
 mod direct;
-mod door;
 mod files;
+mod follow;
 mod forms;
-mod listen;
+mod handler;
+mod inbound;
 mod narration;
 mod native;
 mod native_sessions;
+mod outbound;
 mod prompt;
+mod refusals;
 mod resources;
+mod routes;
 mod seal;
-mod serve;
 mod session_records;
 mod skills;
 mod tasks;
-mod terms;
 mod visit;
 
-pub(crate) use narration::Narration;
-pub use serve::mcp_with;
-pub(crate) use serve::{Mcp, mcp};
+pub use routes::mcp_with;
+pub(super) use routes::open_door;
+
+use crate::journal_views::JournalViews;
+use narration::Narration;
+use seal::Seal;
+
+/// What all requests of this door share.
+struct McpState {
+    /// Journals as MCP clients read them.
+    narrations: JournalViews<Narration>,
+    seal: Seal,
+}

@@ -3,8 +3,8 @@
 
 use super::answer;
 use super::call::Call;
+use super::follow::{Wanted, caught_up};
 use super::forms::{self, Misfits};
-use super::listen::{Wanted, caught_up};
 use super::narration::{Narration, Until};
 use super::seal::{Bad, State, binding};
 use super::visit::{Forms, Manner};
@@ -110,7 +110,7 @@ impl Call<'_> {
     ) -> Result<Option<CallToolResponse>, Problem> {
         let app = &self.visit.app;
         // The waiting has ended at the first question; by now there may be more.
-        let narration = caught_up(app, execution).await?;
+        let narration = caught_up(self.visit, execution).await?;
         let requests = forms::requests(self.visit, &narration.account, forms, misfits);
         if requests.is_empty() {
             return Ok(None);
@@ -118,7 +118,7 @@ impl Call<'_> {
         let questions = requests.keys().flat_map(|id| id.parse()).collect();
         let state = State::new(execution, questions, app.clock.now())?;
         let binding = binding(&self.visit.caller.name, &self.tool, &self.args);
-        let sealed = app.mcp.seal.close(&binding, &state).await?;
+        let sealed = self.visit.state.seal.close(&binding, &state).await?;
         let mut needed = InputRequiredResult::new(Some(requests), Some(sealed));
         let execution = ("executionId".to_owned(), execution.to_string().into());
         needed.meta = Some(MetaObject(JsonObject::from_iter([execution])));
@@ -134,10 +134,10 @@ impl Call<'_> {
         let app = &self.visit.app;
         let now = app.clock.now();
         let binding = binding(&self.visit.caller.name, &self.tool, &self.args);
-        let opened = app.mcp.seal.open(&binding, sealed, now).await?;
+        let opened = self.visit.state.seal.open(&binding, sealed, now).await?;
         let state = opened.map_err(|bad| refused(bad, None))?;
         let execution = state.execution;
-        let narration = caught_up(app, execution).await?;
+        let narration = caught_up(self.visit, execution).await?;
         let is_ours = |question: &QuestionId| {
             narration.answered_by(*question) == Some(&self.visit.caller.name)
         };
@@ -158,7 +158,7 @@ impl Call<'_> {
         if !misfits.is_empty() {
             return self.again(Wanted { execution, until, counts: false }, &misfits).await;
         }
-        if !app.mcp.seal.use_up(&state, now) {
+        if !self.visit.state.seal.use_up(&state, now) {
             return Err(refused(Bad::Used, Some(execution)));
         }
         let wanted = Wanted { execution, until, counts: false };

@@ -2,10 +2,10 @@
 //! resources. Large ones are read piece by piece.
 
 use super::answer;
-use super::content::{self, uri};
 use super::files::blocks;
-use super::listen::caught_up;
+use super::follow::caught_up;
 use super::narration::Narration;
+use super::outbound::{over, uri};
 use super::visit::Visit;
 use crate::error::Problem;
 use lifecycle::{ExecutionId, Json, Outcome};
@@ -82,7 +82,7 @@ pub(super) async fn read(
     };
     let (id, part) = path.split_once('/').unwrap_or((path, ""));
     let (execution, _) = answer::find(&visit, id).await.map_err(|_| missing())?;
-    let narration = caught_up(&visit.app, execution).await.map_err(|_| missing())?;
+    let narration = caught_up(&visit, execution).await.map_err(|_| missing())?;
     let account = &narration.account;
     answer::see(&visit, account.owner(), account.has_asked(), id).map_err(|_| missing())?;
     if let Some(number) = part.strip_prefix("emitted/") {
@@ -128,7 +128,7 @@ fn text(
 fn whole(execution: ExecutionId, narration: &Narration, reader: &QuestionReader) -> Option<String> {
     let envelope = match narration.account.now() {
         Some(Told::Over(outcome)) => {
-            let shown = content::over(execution, narration, outcome).structured_content;
+            let shown = over(execution, narration, outcome).structured_content;
             return shown.map(|shown| shown.to_string());
         }
         Some(Told::Asked(asked)) => outbound::paused(asked, reader),

@@ -1,7 +1,7 @@
 //! What brings a session of native mode back after a restart: who opened it, and with which `initialize`. The client
 //! goes on with the session that it has and notices nothing.
 
-use super::serve::SESSIONS_MAX;
+use super::routes::SESSIONS_MAX;
 use futures_util::future::BoxFuture;
 use lifecycle::{CallerName, Timestamp};
 use rmcp::model::InitializeRequestParams;

@@ -2,11 +2,11 @@
 //! connections and servers.
 
 use super::answer;
-use super::content;
+use super::follow::caught_up;
 use super::forms::{self, Misfits};
-use super::listen::caught_up;
 use super::narration::Narration;
 use super::visit::{Manner, Visit};
+use super::{outbound, refusals};
 use crate::answering::{AnswerPath, AnswerSubject, permit};
 use crate::error::Problem;
 use lifecycle::{ExecutionId, Rejection, Timestamp, Utc};
@@ -26,7 +26,7 @@ pub(super) async fn created(
     visit: &Visit,
     execution: ExecutionId,
 ) -> Result<CreateTaskResult, Problem> {
-    let narration = caught_up(&visit.app, execution).await?;
+    let narration = caught_up(&visit, execution).await?;
     Ok(CreateTaskResult::new(task(execution, &narration)))
 }
 
@@ -97,7 +97,7 @@ pub(super) async fn cancel(
 
 async fn found(visit: &Arc<Visit>, id: &str) -> Result<(ExecutionId, Arc<Narration>), ErrorData> {
     let execution: ExecutionId = id.parse().map_err(|_| unknown(id))?;
-    let narration = caught_up(&visit.app, execution).await.map_err(|_| unknown(id))?;
+    let narration = caught_up(&visit, execution).await.map_err(|_| unknown(id))?;
     let account = &narration.account;
     let seen = answer::see(visit, account.owner(), account.has_asked(), id);
     seen.map_err(|_| unknown(id))?;
@@ -123,12 +123,12 @@ fn payload(
         (Some(Told::Over(lifecycle::Outcome::Cancelled { .. })), _) => {
             return TaskPayload::Cancelled;
         }
-        (Some(Told::Asked(asked)), Manner::Model) => content::paused(asked),
+        (Some(Told::Asked(asked)), Manner::Model) => outbound::paused(asked),
         (Some(Told::Asked(asked)), Manner::Browser) => {
-            content::approval_required(visit, asked.question.id, manner, None)
+            outbound::approval_required(visit, asked.question.id, manner, None)
         }
-        (Some(Told::Over(outcome)), _) => content::over(execution, narration, outcome),
-        (Some(Told::Parked), _) => content::refused(&Problem::parked(execution), None),
+        (Some(Told::Over(outcome)), _) => outbound::over(execution, narration, outcome),
+        (Some(Told::Parked), _) => refusals::refused(&Problem::parked(execution), None),
     };
     TaskPayload::Completed { result: object(&result) }
 }

@@ -1,6 +1,7 @@
 //! Who asks, on what terms, from where: what one request brings with it.
 
-use super::terms::{Mode, Terms};
+use super::McpState;
+use super::inbound::{Mode, Terms};
 use crate::answering::{AnswerPath, PageOrigin};
 use crate::app::App;
 use crate::auth::{Caller, is_loopback};
@@ -16,6 +17,7 @@ use std::sync::Arc;
 /// One request's caller and terms.
 pub(super) struct Visit {
     pub(super) app: Arc<App>,
+    pub(super) state: Arc<McpState>,
     pub(super) caller: Caller,
     pub(super) terms: Terms,
     /// Host and port by which the client reached us.

@@ -1,0 +1,502 @@
+//! One client: handshake, then requests. Each is given to whoever answers it; nothing here waits for an
+//! answer, so that no request holds up those behind it.
+
+use super::outbox::{Outbox, Reply, Unheard};
+use super::process_task::{Ask, ProcessTask, Start, ViewerRequest, refuse};
+use super::session::{Entry, NotResumed, PROCESSES_MAX, Session};
+use super::shared_terminals::{Viewer, size_of};
+use super::spec::spec;
+use super::{
+    DialectChoice, ExecServer, cage, environment, environment_config, files, http, watch_missing,
+};
+use protocols::exec_server::{
+    AttachParams, Dialect, ExecParams, InitializeParams, InitializeResponse, ListResponse,
+    ListedProcess, NOBODY, OutputMode, Request, SESSION_ATTACHED, TerminalsResponse, family,
+    has_too_many_values, read,
+};
+use protocols::json_rpc::{
+    self, ErrorObject, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Message,
+};
+use serde_json::json;
+use serde_json::value::RawValue;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use transport::{CLOSE_TIME_MAX, IncomingMessage, MessageReader, MessageWriter};
+
+/// How long processes may take to die with their connection.
+const DYING_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// What processes live as long as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Life {
+    /// There is no second connection.
+    OfTheConnection,
+    /// Today's clients may come back.
+    OfTheSession,
+}
+
+/// Who is at the other end of a connection.
+pub(super) struct Client {
+    /// Whose terminals with a name it sees.
+    pub(super) owner: String,
+    pub(super) life: Life,
+}
+
+/// Serves one client until it leaves or `ended` resolves.
+pub(super) async fn serve(
+    server: &ExecServer,
+    Client { owner, life }: Client,
+    mut reader: impl MessageReader,
+    writer: impl MessageWriter + 'static,
+    ended: impl Future<Output = ()> + Send,
+) {
+    let (outbox, unsent) = Outbox::new();
+    let unheard = Arc::new(Unheard::default());
+    let is_resumable = Arc::new(AtomicBool::new(false));
+    let stopping = server.shared.stopping.child_token();
+    let sending = server.shared.tasks.spawn(unsent.run(
+        writer,
+        Arc::clone(&unheard),
+        Arc::clone(&is_resumable),
+        stopping.clone(),
+    ));
+    let files = files::Lane::open(&server.shared.tasks, server.shared.processes.clone());
+    let mut connection = Connection {
+        server: server.clone(),
+        owner,
+        outbox,
+        life,
+        phase: Phase::Silent,
+        dialect: Dialect::Codex,
+        n_attached: 0,
+        is_resumable,
+        files,
+        streams: http::Streams::default(),
+        watch: watch_missing::Watch::default(),
+    };
+    if let DialectChoice::Always(dialect) = server.shared.choice {
+        connection.dialect = dialect;
+    } else {
+        connection.dialect = Dialect::Seed;
+    }
+    let _end_sending = stopping.clone().drop_guard();
+    tokio::select! {
+        () = connection.receive(&mut reader, &unheard, &stopping) => {}
+        () = ended => {}
+    }
+    stopping.cancel();
+    let writer = sending.await;
+    let closed = async move {
+        if let Ok(mut writer) = writer {
+            writer.discard_unsent();
+            transport::close(&mut reader, &mut writer, None, CLOSE_TIME_MAX).await;
+        }
+    };
+    // Processes do not wait for a client that does not answer.
+    tokio::join!(connection.leave(), closed);
+}
+
+/// Nothing more is heard from this client.
+struct Leave;
+
+/// How far the handshake is.
+enum Phase {
+    Silent,
+    /// `initialize` was answered.
+    Greeted(Arc<Session>),
+    /// `initialized` came.
+    Talking(Arc<Session>),
+}
+
+struct Connection {
+    server: ExecServer,
+    /// Whose terminals with a name it sees.
+    owner: String,
+    outbox: Outbox,
+    life: Life,
+    phase: Phase,
+    dialect: Dialect,
+    /// Which client of its session this is.
+    n_attached: u64,
+    is_resumable: Arc<AtomicBool>,
+    files: files::Lane,
+    streams: http::Streams,
+    watch: watch_missing::Watch,
+}
+
+impl Connection {
+    /// Answers what arrives until the client leaves or `stopping`.
+    async fn receive(
+        &mut self,
+        reader: &mut impl MessageReader,
+        unheard: &Unheard,
+        stopping: &CancellationToken,
+    ) {
+        loop {
+            let received = tokio::select! {
+                received = reader.receive() => received,
+                () = stopping.cancelled() => return,
+                () = self.outbox.closed() => return,
+            };
+            let heard = match received {
+                Ok(IncomingMessage::Whole(message)) => {
+                    self.hear(&String::from_utf8_lossy(message)).await
+                }
+                Ok(IncomingMessage::Pong(number)) => {
+                    unheard.heard(number);
+                    Ok(())
+                }
+                // Longer messages end the connection, as codex ends it.
+                Ok(IncomingMessage::Oversized { .. }) | Err(_) => Err(Leave),
+            };
+            if heard.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn hear(&mut self, text: &str) -> Result<(), Leave> {
+        let message = match has_too_many_values(text) {
+            true => Err("it holds too many values".to_owned()),
+            false => json_rpc::read(text),
+        };
+        match message {
+            Ok(Message::Request { id, method, params }) => {
+                let room = self.outbox.answer_room().await;
+                let reply = Reply::new(id, self.outbox.clone(), room);
+                self.request(&method, params, reply);
+                Ok(())
+            }
+            Ok(Message::Notification { method, .. }) if method == "initialized" => self.ready(),
+            Ok(Message::Notification { .. } | Message::Response { .. }) => Err(Leave),
+            Err(why) => {
+                let room = self.outbox.answer_room().await;
+                let what = match self.life {
+                    Life::OfTheConnection => "JSON-RPC message from exec-server stdio",
+                    Life::OfTheSession => "websocket JSON-RPC message from exec-server websocket",
+                };
+                let error =
+                    ErrorObject::new(INVALID_REQUEST, format!("failed to parse {what}: {why}"));
+                Reply::new(NOBODY, self.outbox.clone(), room).fail(&error);
+                Ok(())
+            }
+        }
+    }
+
+    fn ready(&mut self) -> Result<(), Leave> {
+        match std::mem::replace(&mut self.phase, Phase::Silent) {
+            Phase::Silent => Err(Leave),
+            Phase::Greeted(session) | Phase::Talking(session) => {
+                self.phase = Phase::Talking(session);
+                Ok(())
+            }
+        }
+    }
+
+    fn request(&mut self, method: &str, params: Option<&RawValue>, reply: Reply) {
+        let Some(family) = family(method) else {
+            reply.fail(&self.unknown(method));
+            return;
+        };
+        if method != "initialize" {
+            let missing = match &self.phase {
+                Phase::Silent => Some("call initialize"),
+                Phase::Greeted(_) => Some("send initialized"),
+                Phase::Talking(_) => None,
+            };
+            if let Some(missing) = missing {
+                let text = format!("client must {missing} before using {} methods", family.name());
+                reply.fail(&ErrorObject::new(INVALID_REQUEST, text));
+                return;
+            }
+        }
+        match (read(method, params), &self.phase) {
+            (None, _) => reply.fail(&self.unknown(method)),
+            (Some(Err(error)), _) => reply.fail(&error),
+            (Some(Ok(Request::Initialize(params))), _) => self.initialize(params, reply),
+            (Some(Ok(request)), Phase::Talking(session)) => {
+                let session = Arc::clone(session);
+                self.attend(&session, request, reply);
+            }
+            // Refused above.
+            (Some(Ok(_)), Phase::Silent | Phase::Greeted(_)) => {}
+        }
+    }
+
+    fn unknown(&self, method: &str) -> ErrorObject {
+        match self.dialect {
+            Dialect::Seed => ErrorObject::new(INVALID_REQUEST, format!("unknown method: {method}")),
+            Dialect::Codex => ErrorObject::new(
+                METHOD_NOT_FOUND,
+                format!("this exec-server does not implement `{method}`"),
+            ),
+        }
+    }
+
+    fn initialize(&mut self, params: InitializeParams, reply: Reply) {
+        if !matches!(self.phase, Phase::Silent) {
+            let text = "initialize may only be sent once per connection";
+            reply.fail(&ErrorObject::new(INVALID_REQUEST, text));
+            return;
+        }
+        if self.server.shared.choice == DialectChoice::Auto {
+            let is_codex = params.resume_session_id.is_some();
+            self.dialect = if is_codex { Dialect::Codex } else { Dialect::Seed };
+        }
+        let sessions = &self.server.shared.sessions;
+        let session = match params.resume_session_id.flatten() {
+            None => sessions.begin(),
+            Some(id) => match sessions.resume(&id) {
+                Ok(session) => session,
+                Err(not) => {
+                    reply.fail(&not_resumed(&id, not));
+                    return;
+                }
+            },
+        };
+        let is_codex = self.dialect == Dialect::Codex;
+        self.is_resumable.store(is_codex && self.life == Life::OfTheSession, Ordering::Release);
+        reply.send(&InitializeResponse {
+            // In the other dialect a session ends with its connection, so there is nothing to come back to.
+            session_id: is_codex.then(|| session.id.clone()),
+            environment_info: is_codex.then(environment::info),
+        });
+        // The answer comes before anything that its processes say.
+        self.n_attached = session.attach(&self.outbox);
+        self.phase = Phase::Greeted(session);
+    }
+
+    fn attend(&mut self, session: &Arc<Session>, request: Request, reply: Reply) {
+        let dialect = self.dialect;
+        match request {
+            Request::Initialize(params) => self.initialize(params, reply),
+            Request::ProcessStart(params) => self.start(session, params, reply),
+            Request::ProcessRead(params) => {
+                ask(session, &params.process_id.clone(), Ask::Read(params, reply));
+            }
+            Request::ProcessWrite(params) => {
+                let is_empty = params.write_id.as_ref().is_some_and(String::is_empty);
+                if is_empty {
+                    reply.fail(&ErrorObject::new(INVALID_PARAMS, "writeId must not be empty"));
+                } else {
+                    ask(session, &params.process_id.clone(), Ask::Write(params, reply));
+                }
+            }
+            Request::ProcessTerminate(params) => {
+                let id = params.process_id.clone();
+                ask(session, &id, Ask::Terminate(params, dialect, reply));
+            }
+            Request::ProcessSignal(params) => {
+                ask(session, &params.process_id, Ask::Signal(params.signal, reply));
+            }
+            Request::ProcessResize(params) => {
+                ask(session, &params.process_id, Ask::Resize(params.size, reply));
+            }
+            Request::ProcessCloseStdin(params) => {
+                ask(session, &params.process_id, Ask::CloseStdin(reply));
+            }
+            Request::ProcessWait(params) => {
+                ask(session, &params.process_id, Ask::Wait(params.wait_ms, reply));
+            }
+            Request::ProcessWaitFor(params) => {
+                ask(session, &params.process_id.clone(), Ask::WaitFor(params, reply));
+            }
+            Request::ProcessScreen(params) => {
+                ask(session, &params.process_id.clone(), Ask::Screen(params, reply));
+            }
+            Request::ProcessAttach(params) => self.attach(session, params, reply),
+            Request::ProcessTerminals => {
+                let terminals = self.server.shared.terminals.list(&self.owner);
+                reply.send(&TerminalsResponse { terminals });
+            }
+            Request::ProcessList => reply.send(&list(session)),
+            Request::EnvironmentInfo => reply.send(&environment::info()),
+            Request::EnvironmentStatus => reply.send(&json!({"status": "ready"})),
+            Request::EnvironmentConfig(params) => {
+                environment_config::read(&self.server.shared.tasks, params, reply);
+            }
+            Request::HttpRequest(_) | Request::WatchMissing(_)
+                if self.server.shared.imposed.is_some() =>
+            {
+                let text = "this exec-server keeps its processes in a sandbox and does nothing outside of it";
+                reply.fail(&ErrorObject::new(INVALID_REQUEST, text));
+            }
+            Request::WatchMissing(params) => {
+                self.watch.begin(&self.server.shared.tasks, params, reply);
+            }
+            Request::HttpRequest(params) => {
+                self.streams.request(&self.server, params, reply);
+            }
+            Request::File(request, asked) => {
+                let imposed = self.server.shared.imposed.as_ref();
+                match cage::of_files(imposed, asked.as_ref()) {
+                    Ok(cage) => self.files.order(request, cage, reply),
+                    Err(why) => reply.fail(&ErrorObject::new(INVALID_PARAMS, why)),
+                }
+            }
+        }
+    }
+
+    fn start(&self, session: &Arc<Session>, params: ExecParams, reply: Reply) {
+        let fail = |reply: Reply, code, text: String| reply.fail(&ErrorObject::new(code, text));
+        let id = params.process_id.clone();
+        let mut entries = session.entries();
+        if entries.contains_key(&id) {
+            return fail(reply, INVALID_REQUEST, format!("process {id} already exists"));
+        }
+        if !session.make_room(&mut entries) {
+            let text = format!("a session has {PROCESSES_MAX} processes at most");
+            return fail(reply, INVALID_REQUEST, text);
+        }
+        let spec = match spec(&params, self.server.shared.imposed.as_ref()) {
+            Ok(spec) => spec,
+            Err(text) => return fail(reply, INVALID_PARAMS, text),
+        };
+        if let Some(name) = &params.name {
+            let checked = match params.tty {
+                true => self.server.shared.terminals.check(&self.owner, name),
+                false => Err("only a terminal can have a name".into()),
+            };
+            if let Err(text) = checked {
+                return fail(reply, INVALID_PARAMS, text);
+            }
+        }
+        let is_shared = params.name.is_some();
+        let (entry, task) = self.entry(session, params.tty, is_shared);
+        entries.insert(id.clone(), entry);
+        drop(entries);
+        let mode = params.output.unwrap_or(OutputMode::Push);
+        let name = params.name.map(|name| (self.owner.clone(), name));
+        let start = Start {
+            process_id: id,
+            spec,
+            mode,
+            dialect: self.dialect,
+            name,
+            answers_queries: params.answers_queries,
+            reply,
+        };
+        self.server.shared.tasks.spawn(task.run(self.server.clone(), start));
+    }
+
+    /// Lets a client look at a terminal that has a name.
+    fn attach(&self, session: &Arc<Session>, params: AttachParams, reply: Reply) {
+        let fail = |reply: Reply, text: String| {
+            reply.fail(&ErrorObject::new(INVALID_REQUEST, text));
+        };
+        let id = params.process_id.clone();
+        let mut entries = session.entries();
+        if entries.contains_key(&id) {
+            return fail(reply, format!("process {id} already exists"));
+        }
+        if !session.make_room(&mut entries) {
+            return fail(reply, format!("a session has {PROCESSES_MAX} processes at most"));
+        }
+        let Some(shared) = self.server.shared.terminals.find(&self.owner, &params.name) else {
+            return fail(reply, format!("there is no terminal {}", params.name));
+        };
+        let (entry, task) = self.entry(session, true, true);
+        entries.insert(id.clone(), entry);
+        drop(entries);
+        let mut viewer = Viewer::new(shared, params.read_only);
+        let answers_queries = params.answers_queries && !params.read_only;
+        if let Some(size) = params.size.filter(|_| !params.read_only) {
+            viewer.resize(size_of(size));
+        }
+        let dialect = self.dialect;
+        let request = ViewerRequest { process_id: id, viewer, dialect, answers_queries, reply };
+        self.server.shared.tasks.spawn(task.serve_viewer(request));
+    }
+
+    /// An entry, and who will look after it.
+    fn entry(&self, session: &Arc<Session>, tty: bool, is_shared: bool) -> (Entry, ProcessTask) {
+        let (sender, asks) = mpsc::channel(super::outbox::REQUESTS_MAX);
+        let (started, process) = watch::channel(None);
+        let number = session.number();
+        let tasks = self.server.shared.tasks.clone();
+        let ended_time = self.server.shared.retention.ended;
+        let task = ProcessTask { session: Arc::clone(session), asks, started, tasks, ended_time };
+        (Entry { asks: sender, tty, is_shared, number, process }, task)
+    }
+
+    /// Lets go of the session: its processes end now, or when the client stays away.
+    async fn leave(self) {
+        let (Phase::Greeted(session) | Phase::Talking(session)) = self.phase else { return };
+        let n_attached = self.n_attached;
+        if !session.detach(n_attached) {
+            // Its client was faster to come back than we to notice that it was gone.
+            return;
+        }
+        let shared = Arc::clone(&self.server.shared);
+        if self.life == Life::OfTheSession && self.dialect == Dialect::Codex {
+            let stopping = shared.stopping.clone();
+            let server = self.server.clone();
+            shared.tasks.spawn(async move {
+                tokio::select! {
+                    () = tokio::time::sleep(server.shared.retention.detached) => {}
+                    () = stopping.cancelled() => {}
+                }
+                if session.n_attached() == n_attached {
+                    server.shared.sessions.end(&session);
+                }
+            });
+            return;
+        }
+        let processes = session.processes();
+        shared.sessions.end(&session);
+        let dying = async {
+            for process in &processes {
+                process.gone().await;
+            }
+        };
+        let _ = tokio::time::timeout(DYING_TIME_MAX, dying).await;
+    }
+}
+
+fn not_resumed(id: &str, not: NotResumed) -> ErrorObject {
+    match not {
+        NotResumed::Unknown => {
+            ErrorObject::new(INVALID_REQUEST, format!("unknown session id {id}"))
+        }
+        NotResumed::Attached => ErrorObject::new(
+            SESSION_ATTACHED,
+            format!("session {id} is already attached to another connection"),
+        ),
+    }
+}
+
+fn ask(session: &Session, process_id: &str, ask: Ask) {
+    let refused = match session.entry(process_id) {
+        None => ask,
+        Some(entry) => match entry.asks.try_send(ask) {
+            Ok(()) => return,
+            // It was forgotten in this moment; there are never more asks than requests.
+            Err(mpsc::error::TrySendError::Closed(ask) | mpsc::error::TrySendError::Full(ask)) => {
+                ask
+            }
+        },
+    };
+    refuse(refused, process_id);
+}
+
+fn list(session: &Session) -> ListResponse {
+    let entries = session.entries();
+    let processes = entries.iter().map(|(process_id, entry)| {
+        let process = entry.process.borrow();
+        let output = process.as_ref().map(processes::Process::output);
+        let exit_code = output.and_then(|output| output.exit_code());
+        ListedProcess {
+            process_id: process_id.clone(),
+            pid: process.as_ref().map(processes::Process::pid),
+            tty: entry.tty,
+            exited: exit_code.is_some(),
+            exit_code,
+            closed: output.is_some_and(|output| output.is_closed()),
+            next_seq: output.map_or(1, |output| output.last_seq() + 1),
+        }
+    });
+    ListResponse { processes: processes.collect() }
+}

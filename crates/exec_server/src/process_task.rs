@@ -1,0 +1,226 @@
+//! The one task of a process's entry: starts it, answers for it, and tells the client what it does, in
+//! order. It never waits for a client or for a program that does not read.
+
+use super::ExecServer;
+use super::input::status;
+use super::outbox::Reply;
+use super::process_view::ProcessView;
+use super::session::Session;
+use super::shared_terminals::{NamedTerminal, Viewer};
+use processes::{Process, SpawnError, Spec};
+use protocols::exec_server::{
+    AttachResponse, ByteChunk, Dialect, ExecResponse, OutputMode, ProcessSignal, ReadParams,
+    ScreenParams, TerminalSize, TerminateParams, TerminateResponse, WaitForParams, WriteParams,
+    WriteStatus,
+};
+use protocols::json_rpc::{ErrorObject, INTERNAL, INVALID_PARAMS, INVALID_REQUEST};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+
+/// What is asked of a process.
+#[derive(Debug)]
+pub(super) enum Ask {
+    Read(ReadParams, Reply),
+    Write(WriteParams, Reply),
+    Terminate(TerminateParams, Dialect, Reply),
+    Signal(ProcessSignal, Reply),
+    Resize(TerminalSize, Reply),
+    CloseStdin(Reply),
+    Wait(Option<u64>, Reply),
+    WaitFor(WaitForParams, Reply),
+    Screen(ScreenParams, Reply),
+}
+
+impl Ask {
+    pub(super) fn reply(self) -> Reply {
+        match self {
+            Self::Read(_, reply)
+            | Self::Write(_, reply)
+            | Self::Terminate(_, _, reply)
+            | Self::Signal(_, reply)
+            | Self::Resize(_, reply)
+            | Self::CloseStdin(reply)
+            | Self::Wait(_, reply)
+            | Self::WaitFor(_, reply)
+            | Self::Screen(_, reply) => reply,
+        }
+    }
+}
+
+/// The process that a task starts.
+pub(super) struct Start {
+    pub(super) process_id: String,
+    pub(super) spec: Spec,
+    pub(super) mode: OutputMode,
+    pub(super) dialect: Dialect,
+    /// Whose terminal it is, and what it is called.
+    pub(super) name: Option<(String, String)>,
+    /// Whether the client's own terminal answers what the program asks.
+    pub(super) answers_queries: bool,
+    pub(super) reply: Reply,
+}
+
+/// A terminal that a client asks to look at.
+pub(super) struct ViewerRequest {
+    pub(super) process_id: String,
+    pub(super) viewer: Viewer,
+    pub(super) dialect: Dialect,
+    /// Whether the client's own terminal answers what the program asks.
+    pub(super) answers_queries: bool,
+    pub(super) reply: Reply,
+}
+
+pub(super) struct ProcessTask {
+    pub(super) session: Arc<Session>,
+    pub(super) asks: mpsc::Receiver<Ask>,
+    pub(super) started: watch::Sender<Option<Process>>,
+    pub(super) tasks: TaskTracker,
+    /// How long the process is retained after its end.
+    pub(super) ended_time: Duration,
+}
+
+impl ProcessTask {
+    /// Starts a process and looks after it until it is forgotten or its session ends.
+    pub(super) async fn run(mut self, server: ExecServer, start: Start) {
+        match server.shared.processes.spawn(&start.spec).await {
+            Ok(process) => self.conduct(&server, process, start).await,
+            Err(error) => {
+                // The name is free again before the client hears that it failed.
+                self.session.forget(&start.process_id, None);
+                start.reply.fail(&not_started(&error));
+                while let Some(ask) = self.asks.recv().await {
+                    refuse(ask, &start.process_id);
+                }
+            }
+        }
+    }
+
+    /// Lets a client look at a terminal that runs already.
+    pub(super) async fn serve_viewer(self, request: ViewerRequest) {
+        let ViewerRequest { process_id, viewer, dialect, answers_queries, reply } = request;
+        let process = viewer.shared.process.clone();
+        let output = Arc::clone(process.output());
+        let shown = output.screen(|screen| (screen.paint(), screen.snapshot(0)));
+        let Some((paint, snapshot)) = shown else { return };
+        reply.send(&AttachResponse {
+            process_id: process_id.clone(),
+            paint: ByteChunk(paint),
+            seq: snapshot.seq,
+            size: TerminalSize { rows: snapshot.size.rows, cols: snapshot.size.columns },
+        });
+        let mut view =
+            ProcessView::new(process_id, process, dialect, self.tasks.clone(), self.ended_time);
+        (view.told, view.viewer) = (snapshot.seq, Some(viewer));
+        view.answers_queries = answers_queries;
+        self.attend(view).await;
+    }
+
+    async fn conduct(self, server: &ExecServer, process: Process, start: Start) {
+        let is_caged = start.spec.cage.is_some();
+        let kind = if is_caged { "linuxSeccomp" } else { "none" };
+        let sandbox_type = (start.dialect == Dialect::Codex || is_caged).then(|| kind.to_owned());
+        start.reply.send(&ExecResponse { process_id: start.process_id.clone(), sandbox_type });
+        let tasks = self.tasks.clone();
+        let mut view =
+            ProcessView::new(start.process_id, process, start.dialect, tasks, self.ended_time);
+        (view.mode, view.is_caged) = (start.mode, is_caged);
+        view.answers_queries = start.answers_queries;
+        if let Some((owner, name)) = start.name {
+            let shared = server.shared.terminals.add(&owner, &name, view.process.clone());
+            let mut viewer = Viewer::new(Arc::clone(&shared), false);
+            if let Some(size) = start.spec.streams.size() {
+                viewer.resize(size);
+            }
+            view.viewer = Some(viewer);
+            self.tasks.spawn(forget_when_ended(server.clone(), shared));
+        }
+        self.attend(view).await;
+    }
+
+    async fn attend(mut self, mut view: ProcessView) {
+        self.started.send_replace(Some(view.process.clone()));
+        let mut client = self.session.client();
+        client.mark_changed();
+        let mut changes = view.process.output().changes();
+        loop {
+            view.look_ahead();
+            tokio::select! {
+                biased;
+                // First: what a client that came back asks for is told from then on.
+                changed = client.changed() => {
+                    if changed.is_err() { return }
+                    let now = client.borrow_and_update().clone();
+                    view.attached(now);
+                }
+                ask = self.asks.recv() => match ask {
+                    Some(ask) => view.answer(ask),
+                    None => return,
+                },
+                room = view.input.room() => view.input.go_on(room),
+                room = view.turn() => view.room = Some(room),
+                () = changes.next() => {}
+                () = at(view.missed.map(|(at, _)| at)) => view.stop_keeping(),
+                () = at(view.forget_at) => {
+                    let own = view.viewer.is_none().then_some(view.process);
+                    self.session.forget(&view.process_id, own);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// A name is free again some time after its process has ended: until then, its last words can be seen.
+async fn forget_when_ended(server: ExecServer, shared: Arc<NamedTerminal>) {
+    let mut changes = shared.process.output().changes();
+    let ended = async {
+        while !shared.process.output().is_closed() {
+            changes.next().await;
+        }
+        tokio::time::sleep(server.shared.retention.ended).await;
+    };
+    tokio::select! {
+        () = ended => server.shared.terminals.forget(&shared),
+        () = server.shared.stopping.cancelled() => {}
+    }
+}
+
+fn not_started(error: &SpawnError) -> ErrorObject {
+    let code = match error {
+        SpawnError::Bad(processes::BadSpec::NoArgv) | SpawnError::Uncaged(_) => INVALID_PARAMS,
+        SpawnError::Bad(_) | SpawnError::System(_) | SpawnError::Ours(_) | SpawnError::Stopping => {
+            INTERNAL
+        }
+    };
+    ErrorObject::new(code, error.to_string())
+}
+
+/// Answers for a process that never was.
+pub(super) fn refuse(ask: Ask, process_id: &str) {
+    let unknown = ErrorObject::new(INVALID_REQUEST, format!("unknown process id {process_id}"));
+    match ask {
+        Ask::Write(params, reply) if params.write_id.is_some() => {
+            reply.send(&status(WriteStatus::UnknownProcess));
+        }
+        Ask::Terminate(.., reply) => reply.send(&TerminateResponse { running: false }),
+        Ask::Signal(_, reply) => reply.send(&json!({})),
+        Ask::Read(_, reply)
+        | Ask::Write(_, reply)
+        | Ask::Resize(_, reply)
+        | Ask::CloseStdin(reply)
+        | Ask::Wait(_, reply)
+        | Ask::WaitFor(_, reply)
+        | Ask::Screen(_, reply) => reply.fail(&unknown),
+    }
+}
+
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}

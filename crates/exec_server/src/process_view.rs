@@ -1,0 +1,299 @@
+//! What a process task knows of its process: what was told of it, what is to be written to it, and the answers to what is
+//! asked of it.
+
+use super::input::{Input, refused};
+use super::outbox::{Outbox, Reply};
+use super::process_task::Ask;
+use super::reading::{self, Manner, denied, stream};
+use super::screen;
+use super::session::Client;
+use super::shared_terminals::Viewer;
+use processes::{Answerer, End, Event, Output, Process, Seq, Size};
+use protocols::exec_server::{
+    Dialect, OutputMode, ProcessSignal, ReadParams, TerminalSize, TerminateParams,
+    TerminateResponse, closed_line, exited_line, output_line, quoted, repaint_line,
+};
+use protocols::json_rpc::{ErrorObject, INVALID_REQUEST};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+
+/// A client that came back reads what it missed within this time; then it is not kept for it.
+const MISSED_TIME: Duration = Duration::from_secs(10);
+
+/// How long a process that was asked to end may take unless something else is said.
+const GRACE_MS: u64 = 2_000;
+
+/// All that a process task knows of a process that runs or ran.
+pub(super) struct ProcessView {
+    pub(super) process_id: String,
+    /// The same as JSON text.
+    name: String,
+    pub(super) process: Process,
+    pub(super) mode: OutputMode,
+    pub(super) is_caged: bool,
+    /// Where the terminal has a name.
+    pub(super) viewer: Option<Viewer>,
+    /// Whether the client's own terminal answers what the program asks.
+    pub(super) answers_queries: bool,
+    /// Held while it does.
+    answerer: Option<Answerer>,
+    dialect: Dialect,
+    outbox: Option<Outbox>,
+    n_attached: u64,
+    /// The last event that was told, or that a client that came back must read for itself.
+    pub(super) told: Seq,
+    /// Room for the next event.
+    pub(super) room: Option<OwnedSemaphorePermit>,
+    pub(super) input: Input,
+    pub(super) missed: Option<(Instant, Seq)>,
+    pub(super) forget_at: Option<Instant>,
+    /// How long the process is retained after its end.
+    ended_time: Duration,
+    tasks: TaskTracker,
+}
+
+impl ProcessView {
+    pub(super) fn new(
+        process_id: String,
+        process: Process,
+        dialect: Dialect,
+        tasks: TaskTracker,
+        ended_time: Duration,
+    ) -> Self {
+        Self {
+            name: quoted(&process_id),
+            input: Input::new(process_id.clone(), process.clone()),
+            process_id,
+            process,
+            mode: OutputMode::Push,
+            is_caged: false,
+            viewer: None,
+            answers_queries: false,
+            answerer: None,
+            dialect,
+            outbox: None,
+            n_attached: 0,
+            told: 0,
+            room: None,
+            missed: None,
+            forget_at: None,
+            ended_time,
+            tasks,
+        }
+    }
+
+    fn output(&self) -> &Arc<Output> {
+        self.process.output()
+    }
+
+    /// Tells what can be told now.
+    pub(super) fn look_ahead(&mut self) {
+        while let Some(outbox) = self.outbox.clone()
+            && let Some(event) = self.next_event()
+            && let Some(room) = self.room.take().or_else(|| outbox.try_room(size(&event)))
+        {
+            self.tell(&outbox, room, &event);
+        }
+        if self.forget_at.is_none() && self.output().is_closed() && self.dialect == Dialect::Codex {
+            self.forget_at = Some(Instant::now() + self.ended_time);
+        }
+    }
+
+    fn tell(&mut self, outbox: &Outbox, room: OwnedSemaphorePermit, event: &Event) {
+        if self.viewer.is_some() && event.seq() > self.told + 1 {
+            return self.repaint(outbox, room);
+        }
+        let seq = event.seq();
+        self.told = seq;
+        let text = match event {
+            Event::Output(chunk) => {
+                output_line(&self.name, seq, stream(chunk.stream), &chunk.bytes)
+            }
+            Event::Exited { code, .. } => {
+                exited_line(&self.name, seq, *code, &denied(self.output(), self.is_caged))
+            }
+            Event::Closed { .. } => closed_line(&self.name, seq),
+        };
+        // To have heard this is not to have what was missed before it.
+        match self.mode == OutputMode::Push && self.missed.is_none() {
+            true => outbox.tell(text, room, self.process.output(), seq),
+            false => outbox.notify(text, room),
+        }
+    }
+
+    /// Shows a client that was too slow what stands on the terminal now.
+    fn repaint(&mut self, outbox: &Outbox, room: OwnedSemaphorePermit) {
+        let shown = self.output().screen(|screen| (screen.paint(), screen.heard()));
+        let Some((paint, seq)) = shown else { return };
+        self.told = seq;
+        outbox.notify(repaint_line(&self.name, seq, &paint), room);
+    }
+
+    /// The next event to tell. A client that reads for itself is told of the exit and the end only.
+    fn next_event(&self) -> Option<Event> {
+        let mut after = self.told;
+        loop {
+            let event = self.process.output().next_after(after)?;
+            if self.mode == OutputMode::Push || !matches!(event, Event::Output(_)) {
+                return Some(event);
+            }
+            after = event.seq();
+        }
+    }
+
+    pub(super) fn attached(&mut self, client: Client) {
+        self.outbox = client.outbox;
+        self.room = None;
+        if let Some(viewer) = &mut self.viewer {
+            viewer.is_there(self.outbox.is_some());
+        }
+        let answers = self.answers_queries && self.outbox.is_some();
+        self.answerer = answers.then(|| self.process.answered_elsewhere());
+        // Nobody is there who could read it in time.
+        self.missed = None;
+        if self.outbox.is_none() || client.n_attached == self.n_attached {
+            return;
+        }
+        let is_back = self.n_attached > 0;
+        self.n_attached = client.n_attached;
+        if is_back && self.viewer.is_none() {
+            // It reads what it missed; from now on it is told.
+            self.told = self.output().last_seq();
+            self.missed = Some((Instant::now() + MISSED_TIME, self.told));
+        }
+    }
+
+    pub(super) fn stop_keeping(&mut self) {
+        if let Some((_, seq)) = self.missed.take()
+            && self.mode == OutputMode::Push
+        {
+            self.output().release(seq);
+        }
+    }
+
+    /// Whoever only looks changes nothing.
+    fn looks_only(&self, ask: &Ask) -> bool {
+        let is_read_only = self.viewer.as_ref().is_some_and(|viewer| viewer.is_read_only);
+        is_read_only
+            && match ask {
+                Ask::Write(..) | Ask::Terminate(..) | Ask::Signal(..) => true,
+                Ask::Resize(..) | Ask::CloseStdin(_) => true,
+                Ask::Read(..) | Ask::Wait(..) | Ask::WaitFor(..) | Ask::Screen(..) => false,
+            }
+    }
+
+    pub(super) fn answer(&mut self, ask: Ask) {
+        if self.looks_only(&ask) {
+            let text = format!("process {} is only looked at", self.process_id);
+            return ask.reply().fail(&ErrorObject::new(INVALID_REQUEST, text));
+        }
+        match ask {
+            Ask::Read(params, reply) => self.read(params, reply),
+            Ask::Write(params, reply) => self.input.write(params, reply),
+            Ask::Terminate(params, dialect, reply) => self.terminate(&params, dialect, reply),
+            Ask::Signal(signal, reply) => {
+                self.process.signal(signal_of(signal));
+                reply.send(&json!({}));
+            }
+            Ask::Resize(TerminalSize { rows, cols }, reply) => {
+                let size = Size { rows, columns: cols };
+                let resized = match &mut self.viewer {
+                    Some(viewer) => {
+                        viewer.resize(size);
+                        Ok(())
+                    }
+                    None => self.process.resize(size),
+                };
+                let refused = |why| refused(&self.process_id, why);
+                reply.give(resized.map(|()| json!({})).map_err(refused));
+            }
+            Ask::CloseStdin(reply) => self.input.close(reply),
+            Ask::Wait(wait_ms, reply) => {
+                if let Some(reply) = reply.waiting() {
+                    let output = Arc::clone(self.output());
+                    self.tasks.spawn(reading::wait(output, wait_ms, reply));
+                }
+            }
+            Ask::WaitFor(params, reply) => {
+                screen::wait_for(self.output(), params, &self.tasks, reply);
+            }
+            Ask::Screen(params, reply) => screen::show(self.output(), &params, reply),
+        }
+    }
+
+    fn terminate(&self, params: &TerminateParams, dialect: Dialect, reply: Reply) {
+        let was_running = self.output().exit_code().is_none();
+        self.process.end(match params.signal {
+            None => End::Kill,
+            Some(signal) => End::Ask {
+                signal: signal_of(signal),
+                grace: Duration::from_millis(params.grace_ms.unwrap_or(GRACE_MS)),
+            },
+        });
+        reply.send(&TerminateResponse { running: was_running || dialect == Dialect::Seed });
+    }
+
+    /// The process's turn to tell its next event; never when there is none or nobody to tell.
+    pub(super) async fn turn(&self) -> OwnedSemaphorePermit {
+        match (&self.outbox, &self.room, self.next_event()) {
+            (Some(outbox), None, Some(event)) => outbox.room(size(&event)).await,
+            _ => std::future::pending().await,
+        }
+    }
+
+    fn read(&mut self, params: ReadParams, reply: Reply) {
+        let after = params.after_seq.unwrap_or(0);
+        if self.mode == OutputMode::Pull {
+            self.output().release(after);
+        }
+        let manner = Manner { mode: self.mode, is_caged: self.is_caged };
+        let output = Arc::clone(self.output());
+        match reading::read_now(&output, &params, manner, reply) {
+            Ok(next) => self.has_read(after, next),
+            Err(reply) => {
+                self.has_read(after, after + 1);
+                if let Some(reply) = reply.waiting() {
+                    self.tasks.spawn(reading::read_later(output, params, manner, reply));
+                }
+            }
+        }
+    }
+
+    /// A client that came back says what it has, and is given what is before `next`.
+    fn has_read(&mut self, after: Seq, next: Seq) {
+        let Some((_, last)) = self.missed else { return };
+        if self.mode == OutputMode::Push {
+            // It may have heard all of it, and only its sign was lost.
+            self.output().release(after.min(last));
+        }
+        if next > last {
+            self.missed = None;
+        }
+    }
+}
+
+const fn signal_of(signal: ProcessSignal) -> processes::Signal {
+    match signal {
+        ProcessSignal::Interrupt => processes::Signal::Interrupt,
+        ProcessSignal::Quit => processes::Signal::Quit,
+        ProcessSignal::Terminate => processes::Signal::Terminate,
+        ProcessSignal::Hangup => processes::Signal::HangUp,
+        ProcessSignal::Kill => processes::Signal::Kill,
+        ProcessSignal::Stop => processes::Signal::Stop,
+        ProcessSignal::Continue => processes::Signal::Continue,
+        ProcessSignal::User1 => processes::Signal::User1,
+        ProcessSignal::User2 => processes::Signal::User2,
+    }
+}
+
+/// What an event takes on the wire, about.
+fn size(event: &Event) -> usize {
+    match event {
+        Event::Output(chunk) => chunk.bytes.len() / 3 * 4,
+        Event::Exited { .. } | Event::Closed { .. } => 0,
+    }
+}

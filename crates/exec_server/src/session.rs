@@ -1,0 +1,195 @@
+//! A session: the processes of one client, for as long as it may come back.
+
+use super::outbox::Outbox;
+use super::process_task::Ask;
+use processes::{End, Process};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{mpsc, watch};
+
+/// Processes of one session that run or are remembered.
+pub(super) const PROCESSES_MAX: usize = 4_096;
+
+/// How many ended ones are forgotten at once where there is no room for another: looking for them takes time.
+const FORGOTTEN_AT_ONCE: usize = 256;
+
+/// All sessions of a server.
+#[derive(Debug, Default)]
+pub(super) struct Sessions(Mutex<HashMap<String, Arc<Session>>>);
+
+/// Why a session cannot be taken up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotResumed {
+    Unknown,
+    Attached,
+}
+
+impl Sessions {
+    pub(super) fn begin(&self) -> Arc<Session> {
+        let id = uuid::Uuid::new_v4().to_string();
+        let session = Arc::new(Session {
+            id: id.clone(),
+            entries: Mutex::default(),
+            left_behind: Mutex::default(),
+            n_started: AtomicU64::new(0),
+            is_taken: AtomicBool::new(false),
+            client: watch::Sender::new(Client { outbox: None, n_attached: 0 }),
+        });
+        self.lock().insert(id, Arc::clone(&session));
+        session
+    }
+
+    /// Takes up a session for a client that is attached next. Of two who try, one does.
+    pub(super) fn resume(&self, id: &str) -> Result<Arc<Session>, NotResumed> {
+        let session = self.lock().get(id).cloned().ok_or(NotResumed::Unknown)?;
+        if session.is_attached() || session.is_taken.swap(true, Ordering::AcqRel) {
+            return Err(NotResumed::Attached);
+        }
+        Ok(session)
+    }
+
+    /// Forgets a session and ends its processes.
+    pub(super) fn end(&self, session: &Session) {
+        self.lock().remove(&session.id);
+        session.end();
+    }
+
+    pub(super) fn clear(&self) {
+        for (_, session) in self.lock().drain() {
+            session.end();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Who hears of the processes.
+#[derive(Debug, Clone)]
+pub(super) struct Client {
+    /// None while it is cut off.
+    pub(super) outbox: Option<Outbox>,
+    /// How often one came.
+    pub(super) n_attached: u64,
+}
+
+/// A process as its session knows it.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) asks: mpsc::Sender<Ask>,
+    pub(super) tty: bool,
+    /// Whether it outlives this session.
+    pub(super) is_shared: bool,
+    /// Later ones have larger numbers.
+    pub(super) number: u64,
+    /// None while it is starting.
+    pub(super) process: watch::Receiver<Option<Process>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) id: String,
+    entries: Mutex<BTreeMap<String, Entry>>,
+    /// What processes that are forgotten have left running.
+    left_behind: Mutex<Vec<Process>>,
+    n_started: AtomicU64,
+    /// Somebody is about to attach.
+    is_taken: AtomicBool,
+    client: watch::Sender<Client>,
+}
+
+impl Session {
+    pub(super) fn is_attached(&self) -> bool {
+        self.client.borrow().outbox.as_ref().is_some_and(|outbox| !outbox.is_closed())
+    }
+
+    /// Lets a client hear of the processes; how many have come until now tells it from others.
+    pub(super) fn attach(&self, outbox: &Outbox) -> u64 {
+        self.client.send_modify(|client| {
+            client.outbox = Some(outbox.clone());
+            client.n_attached += 1;
+        });
+        self.is_taken.store(false, Ordering::Release);
+        self.n_attached()
+    }
+
+    /// Lets go of the client of this number; false where the next one has come already.
+    pub(super) fn detach(&self, n_attached: u64) -> bool {
+        self.client.send_if_modified(|client| {
+            let is_last = client.n_attached == n_attached;
+            if is_last {
+                client.outbox = None;
+            }
+            is_last
+        })
+    }
+
+    pub(super) fn n_attached(&self) -> u64 {
+        self.client.borrow().n_attached
+    }
+
+    pub(super) fn client(&self) -> watch::Receiver<Client> {
+        self.client.subscribe()
+    }
+
+    pub(super) fn entries(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn entry(&self, process_id: &str) -> Option<Entry> {
+        self.entries().get(process_id).cloned()
+    }
+
+    /// Forgets a process; what it left running stays with the session.
+    pub(super) fn forget(&self, process_id: &str, process: Option<Process>) {
+        self.entries().remove(process_id);
+        let mut left = self.left_behind.lock().unwrap_or_else(PoisonError::into_inner);
+        left.retain(|process| !process.is_gone());
+        left.extend(process.filter(|process| !process.is_gone()));
+    }
+
+    /// The number of the next process.
+    pub(super) fn number(&self) -> u64 {
+        self.n_started.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Forgets those that ended first, so that another can be started; false where too many run.
+    pub(super) fn make_room(&self, entries: &mut BTreeMap<String, Entry>) -> bool {
+        if entries.len() < PROCESSES_MAX {
+            return true;
+        }
+        let has_ended = |entry: &Entry| {
+            entry.process.borrow().as_ref().is_some_and(|process| process.output().is_closed())
+        };
+        let ended = entries.iter().filter(|(_, entry)| has_ended(entry));
+        let mut ended: Vec<(u64, String)> =
+            ended.map(|(id, entry)| (entry.number, id.clone())).collect();
+        ended.sort_unstable();
+        let mut left = self.left_behind.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, id) in ended.into_iter().take(FORGOTTEN_AT_ONCE) {
+            let process = entries.remove(&id).and_then(|entry| entry.process.borrow().clone());
+            left.extend(process.filter(|process| !process.is_gone()));
+        }
+        entries.len() < PROCESSES_MAX
+    }
+
+    /// All processes, also those that are forgotten.
+    pub(super) fn processes(&self) -> Vec<Process> {
+        let left = self.left_behind.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let entries = self.entries();
+        let own = entries.values().filter(|entry| !entry.is_shared);
+        own.filter_map(|entry| entry.process.borrow().clone()).chain(left).collect()
+    }
+
+    /// Ends all processes.
+    fn end(&self) {
+        for process in self.processes() {
+            process.end(End::Kill);
+        }
+        // Dropping the last handles ends those that are just starting.
+        self.entries().clear();
+        self.left_behind.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}

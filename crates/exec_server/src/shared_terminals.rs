@@ -1,0 +1,157 @@
+//! Terminals with a name: they outlive the client that started them, and several may look at one. Nobody holds one up:
+//! whoever reads too slowly is shown the screen again.
+
+use processes::{Process, Size};
+use protocols::exec_server::{SharedTerminal, TerminalSize};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Terminals with a name at a time.
+const SHARED_MAX: usize = 256;
+
+/// How long a name may be.
+const NAME_BYTES_MAX: usize = 128;
+
+/// Whose it is, and what it is called.
+type Key = (String, String);
+
+/// All terminals with a name.
+#[derive(Debug, Default)]
+pub(super) struct SharedTerminals(Mutex<BTreeMap<Key, Arc<NamedTerminal>>>);
+
+/// A terminal with a name.
+#[derive(Debug)]
+pub(super) struct NamedTerminal {
+    pub(super) process: Process,
+    /// By viewer, the sizes of those who may type.
+    sizes: Mutex<BTreeMap<u64, Size>>,
+    n_viewers: AtomicU64,
+    next_viewer: AtomicU64,
+}
+
+impl SharedTerminals {
+    /// Whether a terminal of this name could be made; why not otherwise.
+    pub(super) fn check(&self, owner: &str, name: &str) -> Result<(), String> {
+        if name.is_empty() || name.len() > NAME_BYTES_MAX {
+            return Err(format!("a terminal's name has 1 to {NAME_BYTES_MAX} bytes"));
+        }
+        let mut all = self.lock();
+        all.retain(|_, shared| !shared.process.output().is_closed());
+        if all.contains_key(&(owner.to_owned(), name.to_owned())) {
+            return Err(format!("there is a terminal {name} already"));
+        }
+        match all.len() < SHARED_MAX {
+            true => Ok(()),
+            false => Err(format!("there are {SHARED_MAX} terminals with a name at most")),
+        }
+    }
+
+    /// Gives a process a name.
+    pub(super) fn add(&self, owner: &str, name: &str, process: Process) -> Arc<NamedTerminal> {
+        // Whatever it says may go when there is no room: its screen stays.
+        process.output().release(u64::MAX);
+        let shared = Arc::new(NamedTerminal {
+            process,
+            sizes: Mutex::default(),
+            n_viewers: AtomicU64::new(0),
+            next_viewer: AtomicU64::new(0),
+        });
+        self.lock().insert((owner.to_owned(), name.to_owned()), Arc::clone(&shared));
+        shared
+    }
+
+    pub(super) fn find(&self, owner: &str, name: &str) -> Option<Arc<NamedTerminal>> {
+        self.lock().get(&(owner.to_owned(), name.to_owned())).cloned()
+    }
+
+    /// Those of one owner.
+    pub(super) fn list(&self, owner: &str) -> Vec<SharedTerminal> {
+        let all = self.lock();
+        let own = all.iter().filter(|((whose, _), _)| whose == owner);
+        own.map(|((_, name), shared)| {
+            let exit_code = shared.process.output().exit_code();
+            SharedTerminal {
+                name: name.clone(),
+                pid: shared.process.pid(),
+                viewers: shared.n_viewers.load(Ordering::Relaxed),
+                exited: exit_code.is_some(),
+                exit_code,
+            }
+        })
+        .collect()
+    }
+
+    /// Forgets one that has ended; another may have taken its name.
+    pub(super) fn forget(&self, shared: &Arc<NamedTerminal>) {
+        self.lock().retain(|_, other| !Arc::ptr_eq(other, shared));
+    }
+
+    /// Forgets all; those that nobody else holds end.
+    pub(super) fn clear(&self) {
+        self.lock().clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Arc<NamedTerminal>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One who looks at a terminal. It counts while its client is there, and not once it is dropped.
+#[derive(Debug)]
+pub(super) struct Viewer {
+    pub(super) shared: Arc<NamedTerminal>,
+    pub(super) is_read_only: bool,
+    number: u64,
+    /// How large its window is, where that matters.
+    size: Option<Size>,
+    is_there: bool,
+}
+
+impl Viewer {
+    pub(super) fn new(shared: Arc<NamedTerminal>, is_read_only: bool) -> Self {
+        let number = shared.next_viewer.fetch_add(1, Ordering::Relaxed);
+        shared.n_viewers.fetch_add(1, Ordering::Relaxed);
+        Self { shared, is_read_only, number, size: None, is_there: true }
+    }
+
+    /// Says how large its window is. The terminal is as large as fits into all windows that may type.
+    pub(super) fn resize(&mut self, size: Size) {
+        self.size = Some(size);
+        self.fit();
+    }
+
+    /// Its client is cut off, or back: a window that nobody looks through is none.
+    pub(super) fn is_there(&mut self, is_there: bool) {
+        match (self.is_there, is_there) {
+            (false, true) => self.shared.n_viewers.fetch_add(1, Ordering::Relaxed),
+            (true, false) => self.shared.n_viewers.fetch_sub(1, Ordering::Relaxed),
+            (true, true) | (false, false) => return,
+        };
+        self.is_there = is_there;
+        self.fit();
+    }
+
+    fn fit(&self) {
+        let mut sizes = self.shared.sizes.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.size.filter(|_| self.is_there) {
+            Some(size) => sizes.insert(self.number, size),
+            None => sizes.remove(&self.number),
+        };
+        let rows = sizes.values().map(|size| size.rows).min();
+        let columns = sizes.values().map(|size| size.columns).min();
+        if let (Some(rows), Some(columns)) = (rows, columns) {
+            let _ = self.shared.process.resize(Size { rows, columns });
+        }
+    }
+}
+
+impl Drop for Viewer {
+    fn drop(&mut self) {
+        self.is_there(false);
+    }
+}
+
+pub(super) const fn size_of(size: TerminalSize) -> Size {
+    Size { rows: size.rows, columns: size.cols }
+}

@@ -1,0 +1,106 @@
+//! `fs/watchMissing`: tells a client once when a file that did not exist does, or when one that did is not what it was.
+//! A connection has one watch; the next one takes its place.
+
+use super::outbox::{Outbox, Reply};
+use protocols::exec_server::{
+    BadPath, FsMissingChanged, FsWatchMissingParams, FsWatchMissingResponse, path_of,
+};
+use protocols::json_rpc::{self, ErrorObject, INVALID_PARAMS};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+
+/// Paths of one watch. Each is looked at again and again.
+const PATHS_MAX: usize = 256;
+
+/// How often. Nobody waits for it: it saves clients from asking.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// The watch of a connection.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    last_id: u64,
+    current: Option<DropGuard>,
+}
+
+impl Watch {
+    pub(super) fn begin(&mut self, tasks: &TaskTracker, asked: FsWatchMissingParams, reply: Reply) {
+        if asked.missing.len() > PATHS_MAX {
+            let text = format!("fs/watchMissing takes at most {PATHS_MAX} paths");
+            reply.fail(&ErrorObject::new(INVALID_PARAMS, text));
+            return;
+        }
+        let watched = match Watched::parse(&asked) {
+            Ok(watched) => watched,
+            Err(bad) => return reply.fail(&ErrorObject::new(INVALID_PARAMS, bad.to_string())),
+        };
+        if asked.watch_id <= self.last_id || watched.missing.is_empty() {
+            return reply.send(&FsWatchMissingResponse { watching: false });
+        }
+        let replaced = CancellationToken::new();
+        self.last_id = asked.watch_id;
+        self.current = Some(replaced.clone().drop_guard());
+        let outbox = reply.outbox().clone();
+        tasks.spawn(async move {
+            tokio::select! {
+                () = replaced.cancelled() => {}
+                () = outbox.closed() => {}
+                () = watched.watch(asked.watch_id, reply, &outbox) => {}
+            }
+        });
+    }
+}
+
+/// What is watched.
+#[derive(Debug, Clone)]
+struct Watched {
+    missing: Vec<PathBuf>,
+    present: Option<PathBuf>,
+}
+
+/// How a file that is there looks from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileFingerprint {
+    n_bytes: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Watched {
+    fn parse(asked: &FsWatchMissingParams) -> Result<Self, BadPath> {
+        let missing: Result<_, _> = asked.missing.iter().map(|path| path_of(path)).collect();
+        let present = asked.present.as_deref().map(path_of).transpose()?;
+        Ok(Self { missing: missing?, present })
+    }
+
+    async fn watch(self, watch_id: u64, reply: Reply, outbox: &Outbox) {
+        let before = self.look().await;
+        let is_as_told = before.is_some();
+        reply.send(&FsWatchMissingResponse { watching: is_as_told });
+        if !is_as_told {
+            return;
+        }
+        while self.look().await == before {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        let room = outbox.room(0).await;
+        let text = json_rpc::notification("fs/missingChanged", &FsMissingChanged { watch_id });
+        outbox.notify(text, room);
+    }
+
+    /// How the present file looks; none where things are not as the client was told.
+    async fn look(&self) -> Option<Option<FileFingerprint>> {
+        let watched = self.clone();
+        // A file system may take its time.
+        tokio::task::spawn_blocking(move || watched.look_now()).await.ok()?
+    }
+
+    fn look_now(&self) -> Option<Option<FileFingerprint>> {
+        if self.missing.iter().any(|path| path.symlink_metadata().is_ok()) {
+            return None;
+        }
+        let Some(present) = &self.present else { return Some(None) };
+        let found = present.metadata().ok()?;
+        Some(Some(FileFingerprint { n_bytes: found.len(), modified: found.modified().ok() }))
+    }
+}

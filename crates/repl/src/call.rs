@@ -1,0 +1,130 @@
+//! Calls of the catalogue's tools by a session: each is an execution of its own, so that policies, questions, the journal
+//! and survival are those of every other program.
+
+use super::repl_store::{PendingEntry, ReplStore};
+use engine::{Engine, Error, Start};
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+use lifecycle::{
+    ActiveClock, CallerName, Convention, Entry, Event, ExecutionId, Failure, FailureCode, Json,
+    Limits, Outcome, Program, Rejection, Seq, Terms, ToolPath,
+};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Longest that a call may take, waiting for people not counted: jobs are for long work.
+const ACTIVE_MS_MAX: u64 = 24 * 3_600_000;
+
+/// How much later than its session the engine ends a call whose time is over.
+const TIMEOUT_GRACE: Duration = Duration::from_secs(1);
+
+/// What becomes of a call.
+#[derive(Debug)]
+pub(super) enum CallSaid {
+    /// A person is asked.
+    Asked(Value),
+    /// A person has answered.
+    Answered,
+    /// Its tool says how far it is.
+    Progressed(String),
+    /// It is over.
+    Ended(Outcome),
+}
+
+/// Who calls what, under which id.
+pub(super) struct Call {
+    pub(super) execution: ExecutionId,
+    pub(super) caller: CallerName,
+    pub(super) tool: ToolPath,
+    /// JSON.
+    pub(super) args: String,
+    /// Which entry of which journal its end is owed to, where it is a job of that id.
+    pub(super) owed: Option<(String, PendingEntry)>,
+    /// How long it may take, if its caller says.
+    pub(super) timeout: Option<Duration>,
+    /// Given once it has begun, or never will: only then can it be ended.
+    pub(super) begun: CancellationToken,
+}
+
+/// What becomes of it, until it is over.
+pub(super) fn follow(store: Arc<ReplStore>, call: Call) -> BoxStream<'static, CallSaid> {
+    let execution = call.execution;
+    let told = call.begun.clone().drop_guard();
+    let begun = async move {
+        let begun = begin(&store, call).await;
+        drop(told);
+        match begun {
+            Ok(()) => heard(&store.engine, execution),
+            Err(failure) => once(CallSaid::Ended(Outcome::Failed(failure))),
+        }
+    };
+    stream::once(begun).flatten().boxed()
+}
+
+fn once(said: CallSaid) -> BoxStream<'static, CallSaid> {
+    stream::once(std::future::ready(said)).boxed()
+}
+
+async fn begin(store: &ReplStore, call: Call) -> Result<(), Failure> {
+    let Call { execution, caller, tool, args, owed, timeout, begun: _ } = call;
+    if let Some((job, owed)) = &owed {
+        store.record_pending(job, owed).await.map_err(|error| {
+            tracing::error!(%error, "could not write a job down");
+            Failure::new(FailureCode::Internal, "the job could not be written down")
+        })?;
+    }
+    let names: String = tool.segments().map(|name| format!("[{}]", Value::from(name))).collect();
+    // Not a literal: in one, `__proto__` would not be a member like any other.
+    let args = Value::from(args);
+    let source = format!("return await tools{names}(JSON.parse({args}))");
+    let program = Program { source, convention: Convention::ExplicitReturn };
+    let limits = Limits {
+        active_ms_max: timeout.map_or(ACTIVE_MS_MAX, active_ms_max),
+        active_clock: ActiveClock::StopsForQuestions,
+        ..Limits::default()
+    };
+    let noted = |(_, owed): &(String, PendingEntry)| json!({ "hotrepl": { "job": owed.name } });
+    let note = owed.as_ref().map(noted).and_then(|note| Json::from_value(&note).ok());
+    let terms = Terms { note, ..Terms::default() };
+    let start = Start { program, caller, limits };
+    store.engine.submit_as(execution, start, terms).await.map(drop).map_err(|error| match error {
+        Error::Rejected(why @ Rejection::QuotaReached { .. }) => {
+            Failure::new(FailureCode::LimitExceeded, why.to_string())
+        }
+        Error::Rejected(why) => Failure::new(FailureCode::Internal, why.to_string()),
+        Error::Fault(fault) => Failure::new(FailureCode::Internal, fault.to_string()),
+    })
+}
+
+/// Whoever waits ends a call in time; this holds where nobody does, as after a restart.
+fn active_ms_max(timeout: Duration) -> u64 {
+    let ms = (timeout + TIMEOUT_GRACE).as_millis();
+    u64::try_from(ms).unwrap_or(u64::MAX).min(ACTIVE_MS_MAX)
+}
+
+fn heard(engine: &Engine, execution: ExecutionId) -> BoxStream<'static, CallSaid> {
+    let entries = engine.follow(execution, Seq(0));
+    let heard = entries.filter_map(|entry| {
+        std::future::ready(match entry {
+            Ok(Entry { event, .. }) => said(event),
+            Err(fault) => Some(CallSaid::Ended(Outcome::Failed(Failure::new(
+                FailureCode::Internal,
+                fault.to_string(),
+            )))),
+        })
+    });
+    heard.boxed()
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "the rest is of no concern to who waits")]
+fn said(event: Event) -> Option<CallSaid> {
+    match event {
+        Event::CallAsked(question) => Some(CallSaid::Asked(json!({ "question": question.id }))),
+        Event::CallAnswered { .. } => Some(CallSaid::Answered),
+        Event::CallProgressed { text, .. } => Some(CallSaid::Progressed(text)),
+        Event::Finished { outcome, .. } => Some(CallSaid::Ended(outcome)),
+        _ => None,
+    }
+}

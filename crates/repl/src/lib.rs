@@ -1,0 +1,242 @@
+//! The REPL: sessions whose definitions persist between evals, their watches, jobs and files. Knows no socket, no token and no
+//! HTTP: a transport hands over a client that was admitted.
+
+mod call;
+mod client;
+mod completion;
+mod discreet;
+mod evaluator;
+mod repl_store;
+mod session;
+mod words;
+
+pub use session::Attach;
+
+use engine::{Clock, Engine};
+use lifecycle::CallerName;
+use protocols::hotrepl::wire::{ControlInfo, EvaluatorInfo, Handshake, HostInfo, LimitsInfo};
+use protocols::hotrepl::{MESSAGE_BYTES_MAX, PROTOCOL_VERSION, RESULT_BYTES_MAX};
+use repl_store::ReplStore;
+use session::{Handle, Session, Setting};
+use sources::config::ReplCommands;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use store::{Blobs, Notes, Records};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Requests of one client that wait for the evaluator.
+const QUEUED_MAX: usize = 32;
+
+/// How long an eval may take that does not say.
+const EVAL_TIME: Duration = Duration::from_secs(10);
+
+/// How long an eval may ask for.
+const EVAL_TIME_MAX: Duration = Duration::from_secs(24 * 3_600);
+
+/// Jobs of one session that run at a time.
+const JOBS_MAX: usize = 4;
+
+/// Watches of one session.
+const WATCHES_MAX: usize = 8;
+
+/// Sessions of a server: each holds a runner.
+pub const SESSIONS_MAX: usize = 256;
+
+/// What an operator can choose.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Texts that every new evaluator is given first; they may register commands.
+    pub scripts: Arc<Vec<String>>,
+    /// Where files lie, if clients may know.
+    pub artifact_paths: Option<PathBuf>,
+    /// Whether `demo.artifact` is a command.
+    pub demo: bool,
+    /// How fast the clock of watches ticks.
+    pub frames_per_second: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let scripts = Arc::default();
+        Self { scripts, artifact_paths: None, demo: false, frames_per_second: 60 }
+    }
+}
+
+/// What the sessions of a server are made of.
+pub struct Config {
+    /// What runs the programs.
+    pub engine: Engine,
+    /// What time it is.
+    pub clock: Clock,
+    /// What an operator can choose.
+    pub settings: Settings,
+    /// Where jobs, and what names files, is stored.
+    pub records: Arc<dyn Records>,
+    /// Where files are stored.
+    pub blobs: Arc<dyn Blobs>,
+    /// Where the sessions' journals are stored.
+    pub notes: Arc<dyn Notes>,
+    /// Commands that the configuration gives.
+    pub commands: watch::Receiver<Arc<ReplCommands>>,
+    /// Cancelled when the server stops.
+    pub stopping: CancellationToken,
+    /// Every task of every session.
+    pub tasks: TaskTracker,
+}
+
+impl std::fmt::Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Config").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+/// Why a session was not opened.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionRefusal {
+    /// Each session holds a runner.
+    #[error("{SESSIONS_MAX} sessions are open, and there is room for no more; close one")]
+    TooMany,
+    /// The caller's quota is used up, or the engine stops.
+    #[error(transparent)]
+    Engine(#[from] engine::Error),
+}
+
+/// A file that a session wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Artifact {
+    /// What the session called it.
+    pub name: String,
+    /// What it says that it holds. A guest chose it.
+    pub content_type: String,
+    /// What it holds.
+    pub bytes: Vec<u8>,
+}
+
+/// All sessions of a server. Cheap to clone; all clones share them.
+#[derive(Clone)]
+pub struct Repl {
+    setting: Setting,
+    sessions: Arc<Mutex<HashMap<(CallerName, String), Handle>>>,
+}
+
+impl std::fmt::Debug for Repl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Repl").finish_non_exhaustive()
+    }
+}
+
+impl Repl {
+    /// Takes over the jobs that an earlier process left, and is ready for clients.
+    pub fn start(config: Config) -> Self {
+        let (stopping, tasks) = (config.stopping.clone(), config.tasks.clone());
+        let store = Arc::new(ReplStore::new(config));
+        let resuming = Arc::clone(&store);
+        let resumed = async move { resuming.resume_pending().await };
+        tasks.spawn(stopping.clone().run_until_cancelled_owned(resumed));
+        Self { setting: Setting { store, stopping, tasks }, sessions: Arc::default() }
+    }
+
+    /// Makes sure that there is a session of that name, and that the caller may have it.
+    pub fn open(&self, caller: &CallerName, name: &str) -> Result<(), SessionRefusal> {
+        self.session(caller, name).map(drop)
+    }
+
+    /// Hands a client to the session of that name.
+    pub async fn attach(
+        &self,
+        caller: &CallerName,
+        name: &str,
+        attach: Attach,
+    ) -> Result<(), SessionRefusal> {
+        let mut attach = Box::new(attach);
+        loop {
+            match self.session(caller, name)?.attach(attach).await {
+                Ok(()) => return Ok(()),
+                // A session that ended just now makes way for another.
+                Err(back) => attach = back,
+            }
+            self.forget(caller, name);
+        }
+    }
+
+    /// The file that a capability opens; none where there is no such file any more.
+    pub async fn artifact(&self, capability: &str) -> Option<Artifact> {
+        let (kept, bytes) = self.setting.store.files.open(capability).await?;
+        Some(Artifact { name: kept.name, content_type: kept.content_type, bytes })
+    }
+
+    /// The session of that name, begun if need be, unless there are too many.
+    fn session(&self, caller: &CallerName, name: &str) -> Result<Handle, SessionRefusal> {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.retain(|_, session| !session.is_over());
+        let key = (caller.clone(), name.to_owned());
+        if let Some(session) = sessions.get(&key) {
+            return Ok(session.clone());
+        }
+        if sessions.len() >= SESSIONS_MAX {
+            return Err(SessionRefusal::TooMany);
+        }
+        let account = self.setting.store.engine.quotas().account(caller);
+        let held = account.hold_runner().map_err(engine::Error::from)?;
+        let session = Session::begin(&self.setting, (caller.clone(), held), name);
+        sessions.insert(key, session.clone());
+        Ok(session)
+    }
+
+    fn forget(&self, caller: &CallerName, name: &str) {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.remove(&(caller.clone(), name.to_owned()));
+    }
+}
+
+fn handshake() -> Handshake {
+    let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    Handshake {
+        protocol_version: PROTOCOL_VERSION,
+        host: HostInfo {
+            name: "Airlock".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            platform: format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
+        },
+        evaluator: EvaluatorInfo {
+            name: "QuickJS".into(),
+            language_version: "ES2023".into(),
+            persistent_state: true,
+            supports_completion: true,
+            cancellation: "hardAbort".into(),
+        },
+        available_evaluators: texts(&["QuickJS"]),
+        default_usings: texts(&["console", "tools", "Repl", "Time"]),
+        helpers: texts(&[
+            "String[] help()",
+            "String inspect(Object value, Number depth = 2)",
+            "String describe(Object value)",
+            "String[] history(Number limit = 20)",
+            "Object command(Object descriptor, Function handler)",
+        ]),
+        control: ControlInfo {
+            supported: true,
+            commands_list_changed: true,
+            schema_validation: true,
+        },
+        limits: LimitsInfo {
+            max_message_bytes: MESSAGE_BYTES_MAX as u64,
+            max_queued_commands: QUEUED_MAX as u64,
+            max_result_length: RESULT_BYTES_MAX as u64,
+            max_enumerable_elements: u64::from(evaluator::ELEMENTS_MAX),
+            default_eval_timeout_ms: EVAL_TIME.as_millis() as u64,
+            max_job_concurrency: JOBS_MAX as u64,
+        },
+        enforces: texts(&[
+            "maxMessageBytes",
+            "maxQueuedCommands",
+            "maxResultLength",
+            "maxEnumerableElements",
+            "maxJobConcurrency",
+        ]),
+    }
+}

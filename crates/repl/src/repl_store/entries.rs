@@ -1,0 +1,90 @@
+//! What was done lately, as a session's journal tells it.
+
+use super::ReplStore;
+use crate::discreet;
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, Shared};
+use lifecycle::Timestamp;
+use protocols::hotrepl::outbound::timestamp;
+use protocols::hotrepl::wire::{JournalEntry, JournalKind};
+use serde::{Deserialize, Serialize};
+use store::StoreError;
+
+/// Entries of one kind that a session's journal keeps.
+pub(super) const ENTRIES_MAX: usize = 1_024;
+
+/// Resolves when an entry is written, or could not be.
+pub(crate) type Noted = Shared<BoxFuture<'static, ()>>;
+
+/// An entry as it is kept. Of a job's, we know whose it is: it must not be written twice.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(flatten)]
+    entry: &'a JournalEntry,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job: Option<&'a str>,
+}
+
+#[derive(Deserialize)]
+struct OfJob {
+    #[serde(default)]
+    job: Option<String>,
+}
+
+impl ReplStore {
+    /// Writes an entry down. Its place is taken when this returns; whoever reads waits for the answer first.
+    pub(crate) fn note(&self, book: &str, entry: &JournalEntry, job: Option<&str>) -> Noted {
+        let line = serde_json::to_string(&Line { entry: &discreet::entry(entry), job });
+        let line = line.expect("an entry has no failing members");
+        let noted = self.notes.note(&place(book, entry.kind), line, ENTRIES_MAX);
+        let told = |written: Result<(), StoreError>| {
+            if let Err(error) = written {
+                tracing::error!(%error, "could not write an entry of a session's journal");
+            }
+        };
+        noted.map(told).boxed().shared()
+    }
+
+    /// The newest entries of one kind or both, newest first.
+    pub(crate) async fn entries(
+        &self,
+        book: &str,
+        kind: Option<JournalKind>,
+        n_max: usize,
+    ) -> Result<Vec<JournalEntry>, StoreError> {
+        let n_max = n_max.min(ENTRIES_MAX);
+        let mut entries = vec![];
+        for each in [JournalKind::Eval, JournalKind::Command] {
+            if kind.is_none_or(|kind| kind == each) {
+                let lines = self.notes.newest(&place(book, each), n_max).await?;
+                let read = |line: String| serde_json::from_str::<JournalEntry>(&line).ok();
+                entries.extend(lines.into_iter().filter_map(read));
+            }
+        }
+        // Stable: what has the same time stays in the order of its book.
+        entries.sort_by(|a, b| b.timestamp.cmp(&a.timestamp));
+        entries.truncate(n_max);
+        Ok(entries)
+    }
+
+    /// Whether the end of a job is among the entries already.
+    pub(super) async fn is_noted(&self, book: &str, job: &str) -> Result<bool, StoreError> {
+        let lines = self.notes.newest(&place(book, JournalKind::Command), ENTRIES_MAX).await?;
+        let of = |line: &String| serde_json::from_str::<OfJob>(line).ok().and_then(|it| it.job);
+        Ok(lines.iter().any(|line| of(line).as_deref() == Some(job)))
+    }
+
+    pub(crate) fn timestamp(&self) -> String {
+        let Timestamp(ms) = self.clock.now();
+        timestamp(ms)
+    }
+}
+
+/// Evals and commands have books of their own.
+fn place(book: &str, kind: JournalKind) -> String {
+    let kind = match kind {
+        JournalKind::Eval => "eval",
+        JournalKind::Command => "command",
+    };
+    format!("{book}/{kind}")
+}

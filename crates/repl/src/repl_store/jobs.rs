@@ -1,0 +1,406 @@
+//! Jobs as those who poll see them: at hand while they run, and written down for those who ask later.
+
+use super::{ReplStore, millis};
+use crate::session::Note;
+use crate::words;
+use lifecycle::{ExecutionId, Outcome, Timestamp};
+use protocols::hotrepl::outbound::envelope;
+use protocols::hotrepl::wire::{Artifacts, ErrorEnvelope, ErrorKind, JobState};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{MutexGuard, PoisonError};
+use store::{Records, StoreError};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+/// Ended jobs whose outcome is kept at hand; older ones are looked up.
+const ENDED_JOBS_MAX: usize = 1_000;
+
+/// Jobs written in JavaScript whose outcome is kept for good; the oldest go.
+const KEPT_JOBS_MAX: usize = 1_000;
+
+/// Records of jobs that were written in JavaScript.
+const JOBS: &str = "repl_job";
+
+#[derive(Default)]
+pub(super) struct Jobs {
+    known: HashMap<String, Job>,
+    ended: VecDeque<String>,
+}
+
+/// A job of this process.
+pub(crate) struct Job {
+    pub(crate) view: JobView,
+    pub(crate) started: Instant,
+    pub(crate) doer: Doer,
+    /// The journal of the session that began it, where that was in another process.
+    left_by: Option<String>,
+}
+
+/// Who does a job.
+#[derive(Clone)]
+pub(crate) enum Doer {
+    /// The engine, once it has begun.
+    Execution(ExecutionId, CancellationToken),
+    /// A session's guest.
+    Guest(mpsc::Sender<Note>),
+}
+
+/// A job as those who poll see it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct JobView {
+    pub(crate) state: JobState,
+    #[serde(default)]
+    pub(crate) progress: Option<Value>,
+    #[serde(default)]
+    pub(crate) output: Option<Value>,
+    #[serde(default)]
+    pub(crate) error: Option<ErrorEnvelope>,
+    #[serde(default)]
+    pub(crate) artifacts: Artifacts,
+    #[serde(default)]
+    pub(crate) duration_ms: u64,
+}
+
+impl JobView {
+    pub(crate) const fn running() -> Self {
+        Self {
+            state: JobState::Running,
+            progress: None,
+            output: None,
+            error: None,
+            artifacts: Artifacts::new(),
+            duration_ms: 0,
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct KeptJob {
+    created: i64,
+    view: JobView,
+}
+
+impl ReplStore {
+    pub(crate) fn begin_job(&self, id: &str, doer: Doer) {
+        let (view, started) = (JobView::running(), Instant::now());
+        self.jobs().known.insert(id.to_owned(), Job { view, started, doer, left_by: None });
+    }
+
+    /// A job that a session with this journal began in another process.
+    pub(super) fn resume_job(&self, id: &str, doer: Doer, started: Instant, book: String) {
+        let job = Job { view: JobView::running(), started, doer, left_by: Some(book) };
+        self.jobs().known.insert(id.to_owned(), job);
+    }
+
+    /// Jobs of a session with this journal that began in another process and still run.
+    pub(crate) fn n_left_by(&self, book: &str) -> usize {
+        let is_left = |job: &&Job| {
+            job.view.state == JobState::Running && job.left_by.as_deref() == Some(book)
+        };
+        self.jobs().known.values().filter(is_left).count()
+    }
+
+    /// A job of this process, as it is now.
+    pub(crate) fn job<T>(&self, id: &str, look: impl FnOnce(&mut Job) -> T) -> Option<T> {
+        self.jobs().known.get_mut(id).map(look)
+    }
+
+    /// What is told of a job of this process; the newest that it said of its progress, or how long it has run.
+    pub(crate) fn look_at_job(&self, id: &str) -> Option<JobView> {
+        let (mut view, started, doer) =
+            self.job(id, |job| (job.view.clone(), job.started, job.doer.clone()))?;
+        if view.state == JobState::Running && view.progress.is_none() {
+            let said = match doer {
+                Doer::Execution(execution, _) => self.said_progress(execution),
+                Doer::Guest(_) => None,
+            };
+            view.progress = said.or_else(|| Some(elapsed(millis(started.elapsed()))));
+        }
+        Some(view)
+    }
+
+    fn said_progress(&self, execution: ExecutionId) -> Option<Value> {
+        serde_json::from_str(self.engine.reported(execution)?.text()).ok()
+    }
+
+    /// A job is over now.
+    pub(crate) fn end_job(&self, id: &str, view: JobView) -> Option<JobView> {
+        self.job_ended(id, self.timed_job(id, view))
+    }
+
+    /// How a job ended, and how long it took until now.
+    pub(crate) fn timed_job(&self, id: &str, view: JobView) -> JobView {
+        let duration_ms = self.job(id, |job| millis(job.started.elapsed())).unwrap_or_default();
+        JobView { duration_ms, ..view }
+    }
+
+    /// A job is over and took as long as the view says; what is said of it first stands.
+    pub(crate) fn job_ended(&self, id: &str, view: JobView) -> Option<JobView> {
+        let mut jobs = self.jobs();
+        let job = jobs.known.get_mut(id).filter(|job| job.view.state == JobState::Running)?;
+        job.view = view.clone();
+        jobs.ended.push_back(id.to_owned());
+        if jobs.ended.len() > ENDED_JOBS_MAX
+            && let Some(oldest) = jobs.ended.pop_front()
+        {
+            jobs.known.remove(&oldest);
+        }
+        Some(view)
+    }
+
+    /// Writes down a job that only this process can do: after a restart it is known to be lost.
+    pub(crate) async fn keep_job(&self, id: &str, view: &JobView) -> Result<(), StoreError> {
+        let kept = KeptJob { created: self.clock.now().0, view: view.clone() };
+        if put_job(self.records.as_ref(), id, &kept).await? {
+            self.prune_jobs().await?;
+        }
+        Ok(())
+    }
+
+    /// Writes down what a job that runs has written so far: it survives the end of this process.
+    pub(crate) async fn keep_job_files(
+        &self,
+        id: &str,
+        artifacts: &Artifacts,
+    ) -> Result<(), StoreError> {
+        put_job_files(self.records.as_ref(), id, artifacts, self.clock.now()).await
+    }
+
+    async fn prune_jobs(&self) -> Result<(), StoreError> {
+        let mut all = self.records.all(JOBS).await?;
+        if all.len() <= KEPT_JOBS_MAX {
+            return Ok(());
+        }
+        let created = |text: &str| serde_json::from_str::<KeptJob>(text).map_or(0, |it| it.created);
+        all.sort_by_cached_key(|record| created(&record.value));
+        let n_gone = all.len() - KEPT_JOBS_MAX;
+        for record in all.into_iter().take(n_gone) {
+            match self.records.remove(JOBS, &record.key, record.version).await {
+                // Somebody else is at it.
+                Ok(()) | Err(StoreError::Conflict) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// A job whose process is gone and left no word of when it stopped: it has lasted until now at most.
+    pub(super) fn left_job(&self, view: JobView, created: i64) -> JobView {
+        let duration_ms = self.clock.now().ms_since(Timestamp(created));
+        JobView { duration_ms, artifacts: view.artifacts, ..lost_job() }
+    }
+
+    /// A job written in JavaScript that another process did, as it is written down, and when it began.
+    pub(super) async fn kept_job(&self, id: &str) -> Result<Option<(JobView, i64)>, StoreError> {
+        let record = self.records.get(JOBS, id).await?;
+        let kept = record.and_then(|record| serde_json::from_str::<KeptJob>(&record.value).ok());
+        Ok(kept.map(|kept| (kept.view, kept.created)))
+    }
+
+    /// A job of another process, from what is written down.
+    pub(crate) async fn look_up_job(&self, id: &str) -> Option<JobView> {
+        if let Ok(Some(record)) = self.records.get(JOBS, id).await {
+            let kept: KeptJob = serde_json::from_str(&record.value).ok()?;
+            return Some(match kept.view.state {
+                JobState::Running => self.left_job(kept.view, kept.created),
+                JobState::Done | JobState::Failed | JobState::Cancelled => kept.view,
+            });
+        }
+        let execution = ExecutionId::from_uuid(Uuid::try_parse(id).ok()?);
+        let seen = self.engine.look_up(execution).await.ok()?;
+        let origin = seen.state.origin.as_ref()?;
+        let note: Value = serde_json::from_str(origin.terms.note.as_ref()?.text()).ok()?;
+        note.get("hotrepl")?.get("job")?;
+        let Some(outcome) = seen.state.outcome.clone() else {
+            let since = elapsed(self.clock.now().ms_since(origin.at));
+            let progress = self.said_progress(execution).or(Some(since));
+            return Some(JobView { progress, ..JobView::running() });
+        };
+        Some(JobView { duration_ms: seen.changed.ms_since(origin.at), ..ended_view(outcome) })
+    }
+
+    fn jobs(&self) -> MutexGuard<'_, Jobs> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Puts what is known of a job in its place; says whether it is the first that is. A job's beginning and its end are
+/// written by errands that do not wait for each other: whoever is second looks again, and what has ended does not run.
+async fn put_job(records: &dyn Records, id: &str, kept: &KeptJob) -> Result<bool, StoreError> {
+    let text = serde_json::to_string(kept).map_err(|e| StoreError::Other(e.to_string()))?;
+    loop {
+        let known = records.get(JOBS, id).await?;
+        if kept.view.state == JobState::Running && known.is_some() {
+            return Ok(false);
+        }
+        let version = known.map_or(0, |record| record.version);
+        match records.put(JOBS, id, text.clone(), version).await {
+            Ok(_) => return Ok(version == 0),
+            Err(StoreError::Conflict) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Adds files to a job's record while it runs. The record of the job's beginning may come second: it then changes nothing.
+async fn put_job_files(
+    records: &dyn Records,
+    id: &str,
+    artifacts: &Artifacts,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    loop {
+        let known = records.get(JOBS, id).await?;
+        let version = known.as_ref().map_or(0, |record| record.version);
+        let kept = known.and_then(|record| serde_json::from_str::<KeptJob>(&record.value).ok());
+        let begun = || KeptJob { created: now.0, view: JobView::running() };
+        let mut kept = kept.unwrap_or_else(begun);
+        if kept.view.state != JobState::Running {
+            return Ok(());
+        }
+        kept.view.artifacts.extend(artifacts.clone());
+        let text = serde_json::to_string(&kept).map_err(|e| StoreError::Other(e.to_string()))?;
+        match records.put(JOBS, id, text, version).await {
+            Err(StoreError::Conflict) => {}
+            put => return put.map(drop),
+        }
+    }
+}
+
+/// What is told of a job that does not say how far it is.
+fn elapsed(ms: u64) -> Value {
+    json!({ "elapsedMs": ms })
+}
+
+/// What is left of a job whose world is gone.
+pub(crate) fn lost_job() -> JobView {
+    let message = "The evaluator in which the job ran is gone.";
+    let error = envelope(ErrorKind::Internal, "stateLost", message);
+    let error = error.with_details(json!({ "stateLost": true }));
+    JobView { state: JobState::Failed, error: Some(error), ..JobView::running() }
+}
+
+/// How a job that was an execution ended.
+pub(crate) fn ended_view(outcome: Outcome) -> JobView {
+    match words::output_of(outcome) {
+        Ok(output) => JobView { state: JobState::Done, output: Some(output), ..JobView::running() },
+        Err(error) if error.kind == ErrorKind::Cancelled => {
+            JobView { state: JobState::Cancelled, error: Some(error), ..JobView::running() }
+        }
+        Err(error) => JobView { state: JobState::Failed, error: Some(error), ..JobView::running() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::future::BoxFuture;
+    use protocols::hotrepl::wire::ArtifactRef;
+    use std::sync::Mutex;
+    use store::Record;
+    use store::sqlite::SqliteStore;
+
+    fn kept(state: JobState) -> KeptJob {
+        KeptJob { created: 0, view: JobView { state, ..JobView::running() } }
+    }
+
+    async fn state(records: &SqliteStore) -> JobState {
+        let record = records.get(JOBS, "job").await.unwrap().unwrap();
+        serde_json::from_str::<KeptJob>(&record.value).unwrap().view.state
+    }
+
+    /// A store in which somebody else writes whenever one has looked.
+    struct Contested {
+        store: SqliteStore,
+        rival: Mutex<Option<KeptJob>>,
+    }
+
+    impl Records for Contested {
+        fn get(
+            &self,
+            kind: &'static str,
+            key: &str,
+        ) -> BoxFuture<'static, Result<Option<Record>, StoreError>> {
+            let seen = self.store.get(kind, key);
+            let rival = self.rival.lock().unwrap().take();
+            let written = rival
+                .map(|kept| self.store.put(kind, key, serde_json::to_string(&kept).unwrap(), 0));
+            Box::pin(async move {
+                let seen = seen.await;
+                if let Some(written) = written {
+                    written.await?;
+                }
+                seen
+            })
+        }
+
+        fn put(
+            &self,
+            kind: &'static str,
+            key: &str,
+            value: String,
+            expected: u64,
+        ) -> BoxFuture<'static, Result<u64, StoreError>> {
+            self.store.put(kind, key, value, expected)
+        }
+
+        fn remove(
+            &self,
+            kind: &'static str,
+            key: &str,
+            expected: u64,
+        ) -> BoxFuture<'static, Result<(), StoreError>> {
+            self.store.remove(kind, key, expected)
+        }
+
+        fn all(&self, kind: &'static str) -> BoxFuture<'static, Result<Vec<Record>, StoreError>> {
+            self.store.all(kind)
+        }
+    }
+
+    #[tokio::test]
+    async fn files_are_added_to_a_job_that_runs_and_to_no_other() {
+        let store = SqliteStore::temporary().unwrap();
+        let file = |name: &str| {
+            let artifact = ArtifactRef {
+                uri: format!("http://h/{name}"),
+                path: None,
+                sha256: String::new(),
+                byte_size: 1,
+                content_type: "text/plain".into(),
+                finalized: true,
+            };
+            Artifacts::from([(name.to_owned(), artifact)])
+        };
+        let names = async || {
+            let record = store.get(JOBS, "job").await.unwrap().unwrap();
+            let kept = serde_json::from_str::<KeptJob>(&record.value).unwrap();
+            kept.view.artifacts.into_keys().collect::<Vec<_>>()
+        };
+        // Also where its beginning is not written down yet.
+        put_job_files(&store, "job", &file("a"), Timestamp(7)).await.unwrap();
+        put_job(&store, "job", &kept(JobState::Running)).await.unwrap();
+        put_job_files(&store, "job", &file("b"), Timestamp(8)).await.unwrap();
+        assert_eq!(names().await, ["a", "b"]);
+        put_job(&store, "job", &kept(JobState::Done)).await.unwrap();
+        put_job_files(&store, "job", &file("c"), Timestamp(9)).await.unwrap();
+        assert_eq!((names().await, state(&store).await), (vec![], JobState::Done));
+    }
+
+    #[tokio::test]
+    async fn a_job_that_is_over_stays_so_whoever_writes_first() {
+        let ends = [(JobState::Done, JobState::Running), (JobState::Running, JobState::Done)];
+        for (mine, theirs) in ends {
+            let rival = Mutex::new(Some(kept(theirs)));
+            let records = Contested { store: SqliteStore::temporary().unwrap(), rival };
+            put_job(&records, "job", &kept(mine)).await.unwrap();
+            assert_eq!(state(&records.store).await, JobState::Done, "{mine:?} after {theirs:?}");
+            put_job(&records, "job", &kept(JobState::Running)).await.unwrap();
+            assert_eq!(state(&records.store).await, JobState::Done);
+        }
+    }
+}

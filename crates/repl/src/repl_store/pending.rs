@@ -1,0 +1,207 @@
+//! Entries that a journal is owed: a job of the catalogue may end in another process than the one that began it.
+//!
+//! What is owed is written down before anybody hears of the job, and struck out after its entry is written. An entry says
+//! whose it is, so that a server that died between the two does not write it twice.
+
+use super::{Doer, JobView, ReplStore, ended_view};
+use engine::Error;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use lifecycle::{Event, ExecutionId, Outcome, Rejection, Seq, Timestamp};
+use protocols::hotrepl::outbound::timestamp;
+use protocols::hotrepl::wire::{ErrorEnvelope, JobState, JournalEntry, JournalKind};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use store::{Record, StoreError};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+/// Records of what is owed, by job.
+const OWED: &str = "repl_owed";
+
+/// Whose entry it is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct PendingEntry {
+    /// The session's journal.
+    pub(crate) book: String,
+    /// What the client called the request.
+    pub(crate) id: String,
+    /// The command.
+    pub(crate) name: String,
+}
+
+/// A job that an earlier process left.
+struct Left {
+    job: String,
+    /// Whose entry is owed, where the job was written in JavaScript.
+    guests: Option<PendingEntry>,
+    /// None where it never began.
+    under_way: Option<Result<UnderWay, StoreError>>,
+}
+
+struct UnderWay {
+    owed: PendingEntry,
+    execution: ExecutionId,
+    began: Timestamp,
+}
+
+impl PendingEntry {
+    /// The entry of a job that is over.
+    pub(crate) fn entry(
+        &self,
+        duration_ms: u64,
+        error: Option<&ErrorEnvelope>,
+        timestamp: String,
+    ) -> JournalEntry {
+        JournalEntry {
+            id: self.id.clone(),
+            kind: JournalKind::Command,
+            name: Some(self.name.clone()),
+            code: None,
+            success: error.is_none(),
+            duration_ms,
+            error_kind: error.map(|error| error.kind),
+            timestamp,
+        }
+    }
+}
+
+impl ReplStore {
+    /// Writes down that a job's entry is owed.
+    pub(crate) async fn record_pending(
+        &self,
+        job: &str,
+        owed: &PendingEntry,
+    ) -> Result<(), StoreError> {
+        let text = serde_json::to_string(owed).map_err(|e| StoreError::Other(e.to_string()))?;
+        self.records.put(OWED, job, text, 0).await.map(drop)
+    }
+
+    /// A job's entry is written.
+    pub(crate) async fn clear_pending(&self, job: &str) {
+        let struck = async {
+            match self.records.get(OWED, job).await? {
+                Some(record) => self.records.remove(OWED, job, record.version).await,
+                None => Ok(()),
+            }
+        };
+        if let Err(error) = struck.await {
+            // Told again after the next start, and then found written.
+            tracing::warn!(%error, "could not strike out a job's entry");
+        }
+    }
+
+    /// Waits until the jobs that an earlier process left are known, which is a matter of a look into the store.
+    pub(crate) async fn is_taken_over(&self) {
+        self.taken_over.cancelled().await;
+    }
+
+    /// Sees to the entries that an earlier process owed, as their jobs end.
+    pub(crate) async fn resume_pending(&self) {
+        // Also where this is stopped half-way nobody waits for it.
+        let taken_over = self.taken_over.clone().drop_guard();
+        let owed = self.records.all(OWED).await.unwrap_or_else(|error| {
+            tracing::error!(%error, "could not read which jobs are under way");
+            vec![]
+        });
+        // Those that this process knows it sees to itself.
+        let earlier = owed.into_iter().filter(|record| self.job(&record.key, |_| ()).is_none());
+        let mut left = Vec::new();
+        for record in earlier {
+            left.push(self.take_over(record).await);
+        }
+        drop(taken_over);
+        let mut open: FuturesUnordered<_> =
+            left.into_iter().map(|left| self.finish_pending(left)).collect();
+        while let Some(paid) = open.next().await {
+            if let Err(error) = paid {
+                tracing::error!(%error, "could not write the entry of a job");
+            }
+        }
+    }
+
+    /// Takes a job of an earlier process over. One that never began has no end.
+    async fn take_over(&self, Record { key: job, value, .. }: Record) -> Left {
+        let mut left = Left { job, guests: None, under_way: None };
+        let (Ok(owed), Ok(uuid)) =
+            (serde_json::from_str::<PendingEntry>(&value), Uuid::try_parse(&left.job))
+        else {
+            return left;
+        };
+        let execution = ExecutionId::from_uuid(uuid);
+        let began = match self.engine.look_up(execution).await {
+            Ok(seen) => seen.state.origin.map(|origin| Ok(origin.at)),
+            Err(Error::Rejected(Rejection::UnknownExecution(_))) => None,
+            Err(error) => Some(Err(StoreError::Other(error.to_string()))),
+        };
+        if let Some(Ok(began)) = began {
+            let begun = CancellationToken::new();
+            begun.cancel();
+            let so_far = Duration::from_millis(self.clock.now().ms_since(began));
+            let started = Instant::now().checked_sub(so_far).unwrap_or_else(Instant::now);
+            let doer = Doer::Execution(execution, begun);
+            self.resume_job(&left.job, doer, started, owed.book.clone());
+        }
+        if began.is_none() {
+            left.guests = Some(owed.clone());
+        }
+        left.under_way = began.map(|began| began.map(|began| UnderWay { owed, execution, began }));
+        left
+    }
+
+    async fn finish_pending(
+        &self,
+        Left { job, guests, under_way }: Left,
+    ) -> Result<(), StoreError> {
+        if let Some(owed) = guests {
+            self.finish_guest_job(&job, &owed).await?;
+        }
+        if let Some(under_way) = under_way {
+            let UnderWay { owed, execution, began } = under_way?;
+            if let Some((outcome, ended)) = self.end_of(execution).await? {
+                let view = JobView { duration_ms: ended.ms_since(began), ..ended_view(outcome) };
+                self.job_ended(&job, view.clone());
+                if !self.is_noted(&owed.book, &job).await? {
+                    let (took, error) = (view.duration_ms, view.error.as_ref());
+                    let entry = owed.entry(took, error, timestamp(ended.0));
+                    self.note(&owed.book, &entry, Some(&job)).await;
+                }
+            }
+        }
+        self.clear_pending(&job).await;
+        Ok(())
+    }
+
+    /// A job written in JavaScript ended with its process, unless its end is written down: how it ended, and its entry.
+    async fn finish_guest_job(&self, job: &str, owed: &PendingEntry) -> Result<(), StoreError> {
+        let Some((kept, created)) = self.kept_job(job).await? else { return Ok(()) };
+        let view = match kept.state {
+            JobState::Running => {
+                let view = self.left_job(kept, created);
+                self.keep_job(job, &view).await?;
+                view
+            }
+            JobState::Done | JobState::Failed | JobState::Cancelled => kept,
+        };
+        if !self.is_noted(&owed.book, job).await? {
+            let entry = owed.entry(view.duration_ms, view.error.as_ref(), self.timestamp());
+            self.note(&owed.book, &entry, Some(job)).await;
+        }
+        Ok(())
+    }
+
+    async fn end_of(
+        &self,
+        execution: ExecutionId,
+    ) -> Result<Option<(Outcome, Timestamp)>, StoreError> {
+        let mut entries = self.engine.follow(execution, Seq(0));
+        while let Some(entry) = entries.next().await {
+            let entry = entry.map_err(|fault| StoreError::Other(fault.to_string()))?;
+            if let Event::Finished { outcome, .. } = entry.event {
+                return Ok(Some((outcome, entry.at)));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,374 @@
+//! Calls of the catalogue that are under way: by the guest, as commands, as jobs.
+
+use super::{Brought, Session, Task};
+use crate::call::{self, Call, CallSaid};
+use crate::repl_store::{Doer, JobView, PendingEntry, ended_view, millis};
+use crate::words;
+use futures_util::StreamExt as _;
+use lifecycle::{Admission, ExecutionId, Failure, FailureCode, Json, Outcome, ToolPath};
+use protocols::execbox::session::{Failed, Settle, Settled, ToSession};
+use protocols::execbox::wire::RawJson;
+use protocols::hotrepl::outbound::envelope;
+use protocols::hotrepl::wire::{
+    Artifacts, CommandResult, ErrorEnvelope, ErrorKind, FromServer, JobAccepted, JobState, Status,
+};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+/// Calls that a session may have under way: each holds a runner until its tool answers.
+const CALLS_MAX: usize = 64;
+
+/// A call that is under way.
+pub(super) struct Pending {
+    execution: ExecutionId,
+    begun: CancellationToken,
+    purpose: Purpose,
+    started: Instant,
+    timeout: Option<Duration>,
+    deadline: Option<Instant>,
+    asked_since: Option<Instant>,
+}
+
+enum Purpose {
+    /// The guest called a tool, for a task or for none.
+    Guest { call: u32, task: u64 },
+    /// A client called it as a command.
+    Command { id: String, client: u64, name: String },
+    /// A client started it as a job.
+    Job { job: String, owed: PendingEntry },
+}
+
+/// A command that is a tool of the catalogue, as a client called it.
+pub(super) struct ToolCalled {
+    pub(super) id: String,
+    /// The command's name, which need not be the tool's.
+    pub(super) name: String,
+    pub(super) tool: ToolPath,
+    /// JSON.
+    pub(super) args: String,
+    pub(super) is_job: bool,
+    pub(super) timeout: Option<Duration>,
+}
+
+impl Pending {
+    /// When its time is over; never while a person is asked.
+    pub(super) fn alarm(&self) -> Option<Instant> {
+        self.deadline.filter(|_| self.asked_since.is_none())
+    }
+}
+
+impl Session {
+    /// The guest calls a tool.
+    pub(super) fn guest_calls(&mut self, task: u64, call: u32, tool: &str, args: String) {
+        let refused = |why: &str| Outcome::Failed(Failure::new(FailureCode::LimitExceeded, why));
+        match ToolPath::parse(tool) {
+            Ok(_) if self.pending.len() >= CALLS_MAX => {
+                let why = format!("a session has at most {CALLS_MAX} calls under way");
+                self.settle(call, &refused(&why));
+            }
+            Ok(tool) => {
+                let purpose = Purpose::Guest { call, task };
+                self.dispatch(Uuid::now_v7(), (tool, args), purpose, None);
+            }
+            Err(why) => self.settle(call, &refused(&why.to_string())),
+        }
+    }
+
+    /// Begins a call. What is given back is given once it has begun, or never will.
+    fn dispatch(
+        &mut self,
+        uuid: Uuid,
+        (tool, args): (ToolPath, String),
+        purpose: Purpose,
+        timeout: Option<Duration>,
+    ) -> CancellationToken {
+        let execution = ExecutionId::from_uuid(uuid);
+        let owed = match &purpose {
+            Purpose::Job { job, owed } => Some((job.clone(), owed.clone())),
+            Purpose::Guest { .. } | Purpose::Command { .. } => None,
+        };
+        let begun = CancellationToken::new();
+        let caller = self.caller.clone();
+        let call = Call { execution, caller, tool, args, owed, timeout, begun: begun.clone() };
+        self.n_calls += 1;
+        let number = self.n_calls;
+        let said = call::follow(Arc::clone(&self.setting.store), call);
+        self.calls.push(said.map(move |said| (number, said)).boxed());
+        let started = Instant::now();
+        let pending = Pending {
+            execution,
+            begun: begun.clone(),
+            purpose,
+            started,
+            timeout,
+            deadline: timeout.map(|timeout| started + timeout),
+            asked_since: None,
+        };
+        self.pending.insert(number, pending);
+        begun
+    }
+
+    pub(super) fn hear_call(&mut self, number: u64, said: CallSaid) {
+        match said {
+            CallSaid::Asked(question) => self.call_asks(number, question),
+            CallSaid::Answered => self.call_answered(number),
+            CallSaid::Progressed(text) => self.call_progressed(number, text),
+            CallSaid::Ended(outcome) => {
+                self.call_answered(number);
+                if let Some(pending) = self.pending.remove(&number) {
+                    self.call_ended(pending, outcome);
+                }
+            }
+        }
+    }
+
+    fn call_asks(&mut self, number: u64, question: Value) {
+        let Some(pending) = self.pending.get_mut(&number) else { return };
+        pending.asked_since.get_or_insert_with(Instant::now);
+        if let Purpose::Job { job, .. } = &pending.purpose {
+            let waits = json!({ "waitsFor": question });
+            self.setting.store.job(job, |job| job.view.progress = Some(waits));
+        }
+    }
+
+    fn call_progressed(&mut self, number: u64, text: String) {
+        let Some(pending) = self.pending.get(&number) else { return };
+        if let Purpose::Job { job, .. } = &pending.purpose {
+            self.setting.store.job(job, |job| job.view.progress = Some(json!({ "said": text })));
+        }
+    }
+
+    /// Waiting for people is nobody's time.
+    fn call_answered(&mut self, number: u64) {
+        let Some(pending) = self.pending.get_mut(&number) else { return };
+        let Some(since) = pending.asked_since.take() else { return };
+        if let Some(deadline) = &mut pending.deadline {
+            *deadline += since.elapsed();
+        }
+        match &pending.purpose {
+            Purpose::Guest { task, .. } => {
+                let task = *task;
+                self.give_back(task, since);
+            }
+            Purpose::Job { job, .. } => {
+                self.setting.store.job(job, |job| job.view.progress = None);
+            }
+            Purpose::Command { .. } => {}
+        }
+    }
+
+    /// The task that waited gets its time back; where the one that called is over, those that may have waited for it.
+    fn give_back(&mut self, task: u64, asked_since: Instant) {
+        let is_open = self.tasks.contains_key(&task);
+        let (now, waited) = (Instant::now(), self.tasks.iter_mut());
+        for (_, open) in waited.filter(|(id, _)| !is_open || **id == task) {
+            let since = asked_since.max(open.started);
+            open.deadline = open.deadline.map(|deadline| deadline + (now - since));
+        }
+    }
+
+    /// Whether a task may be waiting for a person: by its own call, or by one of a task that is over.
+    pub(super) fn is_asking(&self, task: u64) -> bool {
+        self.pending.values().filter(|it| it.asked_since.is_some()).any(|it| match it.purpose {
+            Purpose::Guest { task: of, .. } => of == task || !self.tasks.contains_key(&of),
+            Purpose::Command { .. } | Purpose::Job { .. } => false,
+        })
+    }
+
+    fn call_ended(&mut self, pending: Pending, outcome: Outcome) {
+        let duration_ms = millis(pending.started.elapsed());
+        match pending.purpose {
+            Purpose::Guest { call, .. } => self.settle(call, &outcome),
+            Purpose::Command { id, client, name } => {
+                let result = words::output_of(outcome);
+                self.note_command(&id, &name, duration_ms, result.as_ref().err());
+                let frame = command_result(id, result, Artifacts::new(), duration_ms);
+                self.answer(client, &frame);
+            }
+            Purpose::Job { job, owed } => {
+                self.catalogue_job_ended(job, &owed, ended_view(outcome));
+            }
+        }
+    }
+
+    fn catalogue_job_ended(&mut self, job: String, owed: &PendingEntry, view: JobView) {
+        let store = Arc::clone(&self.setting.store);
+        let Some(view) = store.end_job(&job, view) else { return };
+        let entry = owed.entry(view.duration_ms, view.error.as_ref(), store.timestamp());
+        let noted = store.note(&owed.book, &entry, Some(&job));
+        self.noted = Some(noted.clone());
+        self.errands.push(Box::pin(async move {
+            noted.await;
+            store.clear_pending(&job).await;
+            Brought::Nothing
+        }));
+    }
+
+    /// Gives the guest what its call came to.
+    fn settle(&mut self, call: u32, outcome: &Outcome) {
+        let outcome = match outcome {
+            Outcome::Completed { value } => Settled::Returned(value.as_ref().map(RawJson::from)),
+            Outcome::Failed(failure) => Settled::Failed(Failed {
+                code: code_name(failure).into(),
+                message: failure.message.as_str().into(),
+                details: failure.details.as_ref().map(RawJson::from),
+            }),
+            Outcome::Cancelled { .. } => Settled::Failed(Failed {
+                code: "question_cancelled".into(),
+                message: "The call was cancelled.".into(),
+                details: None,
+            }),
+        };
+        if self.evaluator.is_alive() {
+            let now = self.now();
+            self.evaluator.tell(&ToSession::Settle(Settle { call, outcome, now }));
+        }
+    }
+
+    /// A task is over: nobody waits for its calls any more.
+    pub(super) fn abandon_calls_of(&mut self, task: u64) {
+        let is_its = |pending: &Pending| matches!(pending.purpose, Purpose::Guest { task: of, .. } if of == task);
+        let calls: Vec<u64> =
+            self.pending.iter().filter(|(_, it)| is_its(it)).map(|(call, _)| *call).collect();
+        for call in calls {
+            if let Some(pending) = self.pending.remove(&call) {
+                self.abandon(&pending);
+            }
+        }
+    }
+
+    /// The world is gone in which anybody could wait for these.
+    pub(super) fn abandon_guest_calls(&mut self) {
+        let is_guests = |it: &Pending| matches!(it.purpose, Purpose::Guest { .. });
+        let calls: Vec<u64> =
+            self.pending.iter().filter(|(_, it)| is_guests(it)).map(|(call, _)| *call).collect();
+        for call in calls {
+            if let Some(pending) = self.pending.remove(&call) {
+                self.abandon(&pending);
+            }
+        }
+    }
+
+    /// Ends a call that was not asked to survive.
+    pub(super) fn abandon(&self, pending: &Pending) {
+        if matches!(pending.purpose, Purpose::Job { .. }) {
+            return;
+        }
+        self.cancel_execution(pending.execution, pending.begun.clone());
+    }
+
+    /// Calls whose time is over.
+    pub(super) fn end_late_calls(&mut self, now: Instant) {
+        let is_late = |it: &Pending| it.alarm().is_some_and(|deadline| deadline <= now);
+        let late: Vec<u64> =
+            self.pending.iter().filter(|(_, it)| is_late(it)).map(|(call, _)| *call).collect();
+        for call in late {
+            let ms = self.pending.get(&call).and_then(|it| it.timeout).unwrap_or_default();
+            let message = format!("The command timed out after {} ms.", ms.as_millis());
+            self.end_call(call, envelope(ErrorKind::Timeout, "commandTimeout", message));
+        }
+    }
+
+    /// A client no longer wants the command it called.
+    pub(super) fn cancel_command_call(&mut self, target: &str, client: u64) {
+        let is_it = |it: &Pending| matches!(&it.purpose, Purpose::Command { id, client: of, .. } if id == target && *of == client);
+        let call = self.pending.iter().find(|(_, it)| is_it(it)).map(|(call, _)| *call);
+        if let Some(call) = call {
+            let message = "The command was cancelled.";
+            self.end_call(call, envelope(ErrorKind::Cancelled, "commandCancelled", message));
+        }
+    }
+
+    fn end_call(&mut self, call: u64, error: ErrorEnvelope) {
+        let Some(pending) = self.pending.remove(&call) else { return };
+        self.cancel_execution(pending.execution, pending.begun.clone());
+        let duration_ms = millis(pending.started.elapsed());
+        match pending.purpose {
+            Purpose::Guest { .. } => {}
+            Purpose::Command { id, client, name } => {
+                self.note_command(&id, &name, duration_ms, Some(&error));
+                let frame = command_result(id, Err(error), Artifacts::new(), duration_ms);
+                self.answer(client, &frame);
+            }
+            Purpose::Job { job, owed } => {
+                let view =
+                    JobView { state: JobState::Failed, error: Some(error), ..JobView::running() };
+                self.catalogue_job_ended(job, &owed, view);
+            }
+        }
+    }
+
+    pub(super) fn call_tool(&mut self, called: ToolCalled) {
+        let ToolCalled { id, name, tool, args, is_job, timeout } = called;
+        let since = Instant::now();
+        let unfit = Json::parse(args.clone()).ok().and_then(|args| {
+            match self.setting.store.engine.catalogue().admit(&tool, &args) {
+                Admission::Fit { .. } | Admission::Told(_) | Admission::Unavailable(_) => None,
+                Admission::Unfit(failure) => Some(words::tool_failed(&failure)),
+            }
+        });
+        if let Some(error) = unfit {
+            let duration_ms = millis(since.elapsed());
+            self.note_command(&id, &name, duration_ms, Some(&error));
+            let frame = command_result(id, Err(error), Artifacts::new(), duration_ms);
+            return self.say(&frame);
+        }
+        if self.pending.len() >= CALLS_MAX {
+            return self.say_full(id);
+        }
+        let (uuid, client) = (Uuid::now_v7(), self.client_number());
+        if !is_job {
+            let purpose = Purpose::Command { id, client, name };
+            self.dispatch(uuid, (tool, args), purpose, timeout);
+            return;
+        }
+        if !self.has_room_for_job(&id) {
+            return;
+        }
+        let job = uuid.simple().to_string();
+        let owed = PendingEntry { book: self.book.clone(), id: id.clone(), name };
+        let purpose = Purpose::Job { job: job.clone(), owed };
+        let begun = self.dispatch(uuid, (tool, args), purpose, timeout);
+        let doer = Doer::Execution(ExecutionId::from_uuid(uuid), begun.clone());
+        self.setting.store.begin_job(&job, doer);
+        self.errands.push(Box::pin(async move {
+            // Nobody hears of a job that a crash could make unknown.
+            begun.cancelled().await;
+            let accepted = JobAccepted { id, job_id: job, state: JobState::Running };
+            Brought::Answer { client, frame: Box::new(FromServer::JobAccepted(accepted)) }
+        }));
+    }
+
+    /// Jobs of this session that run, also those that it began before a restart.
+    pub(super) fn n_jobs(&self) -> usize {
+        let of_catalogue =
+            self.pending.values().filter(|it| matches!(it.purpose, Purpose::Job { .. })).count();
+        let is_job = |task: &&Task| matches!(task.what, super::What::Job { .. });
+        let of_guest = self.tasks.values().filter(is_job).count();
+        of_catalogue + of_guest + self.setting.store.n_left_by(&self.book)
+    }
+}
+
+/// What is said of a command that is over.
+pub(super) fn command_result(
+    id: String,
+    result: Result<Value, ErrorEnvelope>,
+    artifacts: Artifacts,
+    duration_ms: u64,
+) -> FromServer {
+    let (status, output, error) = match result {
+        Ok(output) => (Status::Ok, Some(output), None),
+        Err(error) => (Status::Failed, None, Some(error)),
+    };
+    FromServer::CommandResult(CommandResult { id, status, output, artifacts, error, duration_ms })
+}
+
+/// A failure's code as it is written.
+fn code_name(failure: &Failure) -> String {
+    let name = serde_json::to_value(failure.code).ok();
+    name.and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+}

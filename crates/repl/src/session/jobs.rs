@@ -1,0 +1,292 @@
+//! Jobs: commands that are polled for. Whoever knows a job's id may ask about it, from any connection.
+
+use super::commands::checked;
+use super::{Brought, Note, Session, Task, What};
+use crate::JOBS_MAX;
+use crate::discreet;
+use crate::repl_store::{Doer, JobView, PendingEntry, ReplStore, TaskFile, lost_job};
+use crate::words::{self, Stop};
+use lifecycle::{CallerName, ExecutionId};
+use protocols::hotrepl::Profile;
+use protocols::hotrepl::outbound::{envelope, trouble};
+use protocols::hotrepl::wire::{
+    Artifacts, ErrorKind, FromServer, JobAccepted, JobCancelResult, JobResult, JobState,
+    JobStatusResult, Status,
+};
+use sandbox::TaskResult;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+/// A job of the guest's that is over, with its files.
+pub(super) struct Ended {
+    job: String,
+    id: String,
+    name: String,
+    view: JobView,
+}
+
+impl Session {
+    /// Whether one more job may run; if not, its client is told.
+    pub(super) fn has_room_for_job(&mut self, id: &str) -> bool {
+        let has_room = self.n_jobs() < JOBS_MAX;
+        if !has_room {
+            let message = format!("At most {JOBS_MAX} jobs run at a time.");
+            let error = envelope(ErrorKind::Busy, "jobConcurrencyLimit", message);
+            let frame =
+                super::calls::command_result(id.to_owned(), Err(error), Artifacts::new(), 0);
+            self.say(&frame);
+        }
+        has_room
+    }
+
+    pub(super) fn job_status(&mut self, id: String, job: String) {
+        if let Some(view) = self.setting.store.look_at_job(&job) {
+            return self.say(&told(id, job, view));
+        }
+        if !self.may_send_errand(&id) {
+            return;
+        }
+        let (store, client) = (Arc::clone(&self.setting.store), self.client_number());
+        self.errands.push(Box::pin(async move {
+            let frame = match store.look_up_job(&job).await {
+                Some(view) => told(id, job, view),
+                None => trouble(Some(id), unknown()),
+            };
+            Brought::Answer { client, frame: Box::new(frame) }
+        }));
+    }
+
+    pub(super) fn job_cancel(&mut self, id: String, job: String) {
+        let job_id = (self.profile() == Profile::Native).then(|| job.clone());
+        let answer = |accepted, state| {
+            FromServer::JobCancelResult(JobCancelResult {
+                id: id.clone(),
+                job_id: job_id.clone(),
+                accepted,
+                state,
+            })
+        };
+        let store = Arc::clone(&self.setting.store);
+        match store.job(&job, |job| (job.view.state, job.doer.clone())) {
+            Some((JobState::Running, doer)) => {
+                match doer {
+                    Doer::Execution(execution, begun) => self.cancel_execution(execution, begun),
+                    Doer::Guest(owner) => drop(owner.try_send(Note::CancelJob(job))),
+                }
+                self.say(&answer(true, JobState::Running));
+            }
+            Some((state, _)) => self.say(&answer(false, state)),
+            None => {
+                if !self.may_send_errand(&id) {
+                    return;
+                }
+                let (caller, client) = (self.caller.clone(), self.client_number());
+                let (taken, refused) = (answer(true, JobState::Running), answer);
+                let states = [JobState::Done, JobState::Failed, JobState::Cancelled];
+                let over = states.map(|state| (state, refused(false, state)));
+                let id = id.clone();
+                self.errands.push(Box::pin(async move {
+                    let frame = match cancel_elsewhere(&store, &job, caller).await {
+                        Some(JobState::Running) => taken,
+                        Some(state) => over
+                            .into_iter()
+                            .find(|(over, _)| *over == state)
+                            .map_or_else(|| trouble(None, unknown()), |(_, frame)| frame),
+                        None => trouble(Some(id), unknown()),
+                    };
+                    Brought::Answer { client, frame: Box::new(frame) }
+                }));
+            }
+        }
+    }
+
+    pub(super) fn cancel_execution(&self, execution: ExecutionId, begun: CancellationToken) {
+        let (engine, caller) = (self.setting.store.engine.clone(), self.caller.clone());
+        self.setting.tasks.spawn(async move {
+            // An execution that is ended before it began could not begin any more.
+            begun.cancelled().await;
+            // It may be over by itself.
+            let _ = engine.cancel(execution, caller).await;
+        });
+    }
+
+    // ---- Jobs of the guest's ----
+
+    pub(super) fn begin_guest_job(
+        &mut self,
+        id: &str,
+        name: &str,
+        output_schema: Option<Value>,
+        timeout: Option<Duration>,
+    ) -> u64 {
+        let job = Uuid::new_v4().simple().to_string();
+        let what = What::Job { job: job.clone(), name: name.to_owned(), output_schema };
+        let task = self.open_task(id, what, timeout);
+        let store = Arc::clone(&self.setting.store);
+        if let Some(own) = self.own.upgrade() {
+            store.begin_job(&job, Doer::Guest(own));
+        }
+        let owed = self.owed(id, name);
+        // Known before it is told: after a crash it must be found lost, not unknown.
+        let accepted =
+            JobAccepted { id: id.to_owned(), job_id: job.clone(), state: JobState::Running };
+        let client = self.client_number();
+        self.errands.push(Box::pin(async move {
+            let written = async {
+                store.record_pending(&job, &owed).await?;
+                store.keep_job(&job, &JobView::running()).await
+            };
+            if let Err(error) = written.await {
+                tracing::error!(%error, "could not write a job down");
+            }
+            Brought::Answer { client, frame: Box::new(FromServer::JobAccepted(accepted)) }
+        }));
+        task
+    }
+
+    pub(super) fn progressed(&mut self, task: u64, value: &str) {
+        if let Some(Task { what: What::Job { job, .. }, .. }) = self.tasks.get(&task)
+            && value.len() <= protocols::hotrepl::RESULT_BYTES_MAX
+            && let Ok(value) = serde_json::from_str::<Value>(&discreet::value(value))
+        {
+            self.setting.store.job(job, |job| job.view.progress = Some(value));
+        }
+    }
+
+    pub(super) fn cancel_guest_job(&mut self, job: &str) {
+        let is_it = |task: &Task| matches!(&task.what, What::Job { job: of, .. } if of == job);
+        let task = self.tasks.iter().find(|(_, task)| is_it(task)).map(|(task, _)| *task);
+        if let Some(task) = task {
+            self.stop(task, Stop::Cancelled);
+        }
+    }
+
+    pub(super) fn guest_job_finished(&mut self, open: Task, outcome: TaskResult) {
+        let Task { what, id, files, stop, .. } = open;
+        let What::Job { job, name, output_schema } = what else { return };
+        let outcome = self.explained(&name, outcome);
+        let view = match checked(outcome, output_schema.as_ref(), stop, "job") {
+            Ok(output) => {
+                JobView { state: JobState::Done, output: Some(output), ..JobView::running() }
+            }
+            Err(error) => {
+                let is_cancelled = error.kind == ErrorKind::Cancelled;
+                let state = if is_cancelled { JobState::Cancelled } else { JobState::Failed };
+                JobView { state, error: Some(error), ..JobView::running() }
+            }
+        };
+        self.end_guest_job(Ended { job, id, name, view }, files);
+    }
+
+    /// Keeps a file that a job wrote, before the job ends: it may end with this process.
+    pub(super) fn keep_job_file(&mut self, job: String, file: TaskFile) {
+        let store = Arc::clone(&self.setting.store);
+        self.errands.push(Box::pin(async move {
+            if let Some(artifacts) = file.keep().await
+                && let Err(error) = store.keep_job_files(&job, &artifacts).await
+            {
+                tracing::error!(%error, "could not write a job's file down");
+            }
+            Brought::Nothing
+        }));
+    }
+
+    /// Ends a job with the files that it wrote, however it ended.
+    fn end_guest_job(&mut self, ended: Ended, files: Vec<TaskFile>) {
+        let store = Arc::clone(&self.setting.store);
+        self.errands.push(Box::pin(async move {
+            let mut ended = ended;
+            (ended.view.artifacts, _) = TaskFile::keep_all(files).await;
+            end(&store, ended).await
+        }));
+    }
+
+    pub(super) fn guest_job_ended(&mut self, ended: Ended) {
+        let Ended { job, id, name, view } = ended;
+        tracing::debug!(job, "a job is over");
+        let store = Arc::clone(&self.setting.store);
+        let owed = self.owed(&id, &name);
+        let entry = owed.entry(view.duration_ms, view.error.as_ref(), store.timestamp());
+        let noted = store.note(&owed.book, &entry, Some(&job));
+        self.noted = Some(noted.clone());
+        self.errands.push(Box::pin(async move {
+            noted.await;
+            store.clear_pending(&job).await;
+            Brought::Nothing
+        }));
+    }
+
+    fn owed(&self, id: &str, name: &str) -> PendingEntry {
+        PendingEntry { book: self.book.clone(), id: id.to_owned(), name: name.to_owned() }
+    }
+
+    pub(super) fn guest_job_lost(&mut self, open: Task) {
+        let Task { what, id, files, stop, .. } = open;
+        let What::Job { job, name, .. } = what else { return };
+        let view = match stop {
+            Some(Stop::Cancelled) => {
+                let error = words::lost(stop, "job").with_details(json!({ "stateLost": true }));
+                JobView { state: JobState::Cancelled, error: Some(error), ..JobView::running() }
+            }
+            Some(Stop::Timeout(_)) => {
+                let error = words::lost(stop, "job").with_details(json!({ "stateLost": true }));
+                JobView { state: JobState::Failed, error: Some(error), ..JobView::running() }
+            }
+            Some(Stop::Reset) | None => lost_job(),
+        };
+        self.end_guest_job(Ended { job, id, name, view }, files);
+    }
+}
+
+/// Ends a job. Written down before anybody hears of it: after a crash it must not be found lost.
+async fn end(store: &ReplStore, ended: Ended) -> Brought {
+    let view = store.timed_job(&ended.job, ended.view);
+    if let Err(error) = store.keep_job(&ended.job, &view).await {
+        tracing::error!(%error, "could not write a job's outcome down");
+    }
+    store.job_ended(&ended.job, view.clone());
+    Brought::Job(Box::new(Ended { view, ..ended }))
+}
+
+/// Ends a job that another process began; says how far it was.
+async fn cancel_elsewhere(store: &ReplStore, job: &str, caller: CallerName) -> Option<JobState> {
+    let view = store.look_up_job(job).await?;
+    if view.state == JobState::Running {
+        let execution = ExecutionId::from_uuid(Uuid::try_parse(job).ok()?);
+        // It may be over by itself.
+        let _ = store.engine.cancel(execution, caller).await;
+    }
+    Some(view.state)
+}
+
+/// A job as a frame tells of it.
+fn told(id: String, job_id: String, view: JobView) -> FromServer {
+    let JobView { state, progress, output, error, artifacts, duration_ms } = view;
+    if state == JobState::Running {
+        return FromServer::JobStatusResult(JobStatusResult {
+            id,
+            job_id,
+            state,
+            progress,
+            error: None,
+        });
+    }
+    let status = if state == JobState::Done { Status::Ok } else { Status::Failed };
+    FromServer::JobResult(JobResult {
+        id,
+        job_id,
+        state,
+        status,
+        output,
+        artifacts,
+        error,
+        duration_ms,
+    })
+}
+
+fn unknown() -> protocols::hotrepl::wire::ErrorEnvelope {
+    envelope(ErrorKind::InvalidRequest, "unknownJob", "There is no job of this id.")
+}

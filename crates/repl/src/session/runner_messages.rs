@@ -1,0 +1,204 @@
+//! What a session's runner says, and what its loss means for everything that waits for it.
+
+use super::configured::Installed;
+use super::{Session, TURN_MAX, Task, What};
+use crate::completion::Names;
+use crate::words::Stop;
+use protocols::execbox::session::{Eval, Now, ToSession};
+use protocols::hotrepl::wire::{AssemblyReload, FromServer};
+use sandbox::{RunnerLoss, RunnerMessage, SessionMessage, TaskResult};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+impl Session {
+    /// A runner, and in it what the operator wants to be there.
+    pub(super) fn ensure_runner(&mut self) {
+        if self.evaluator.is_alive() {
+            return;
+        }
+        let scripts = Arc::clone(&self.setting.store.settings.scripts);
+        for script in scripts.iter() {
+            let task = self.open_task("script", What::Script, Some(TURN_MAX));
+            let now = self.now();
+            let code = script.as_str().into();
+            let eval = Eval { task, code, now };
+            self.evaluator.tell(&ToSession::Eval(eval));
+        }
+        self.evaluator.warm();
+    }
+
+    pub(super) fn open_task(&mut self, id: &str, what: What, timeout: Option<Duration>) -> u64 {
+        self.n_tasks += 1;
+        let started = Instant::now();
+        let task = Task {
+            what,
+            id: id.to_owned(),
+            client: self.client_number(),
+            started,
+            timeout,
+            deadline: timeout.map(|timeout| started + timeout),
+            stdout: String::new(),
+            files: vec![],
+            stop: None,
+        };
+        self.tasks.insert(self.n_tasks, task);
+        self.n_tasks
+    }
+
+    pub(super) fn now(&self) -> Now {
+        Now { at: self.setting.store.clock.now(), frame: self.frame(Instant::now()) }
+    }
+
+    pub(super) fn stop(&mut self, task: u64, why: Stop) {
+        if let Some(open) = self.tasks.get_mut(&task) {
+            open.stop.get_or_insert(why);
+            self.evaluator.stop(task);
+        }
+    }
+
+    pub(super) fn handle_runner_message(&mut self, message: RunnerMessage) {
+        match message {
+            RunnerMessage::Session(message) => self.handle_session_message(message),
+            // Waiting for a runner is nobody's time.
+            RunnerMessage::Leased => {
+                let now = Instant::now();
+                for task in self.tasks.values_mut() {
+                    task.started = now;
+                    task.deadline = task.timeout.map(|timeout| now + timeout);
+                }
+            }
+            RunnerMessage::TimersChanged => {}
+            RunnerMessage::Lost(loss) => self.lose(&loss),
+            RunnerMessage::Started(_)
+            | RunnerMessage::ToolCalled { .. }
+            | RunnerMessage::HostToolCalled(_)
+            | RunnerMessage::Logged { .. }
+            | RunnerMessage::Emitted { .. }
+            | RunnerMessage::TimerSet { .. }
+            | RunnerMessage::TimerCleared { .. }
+            | RunnerMessage::TooManyTimers
+            | RunnerMessage::Idle(_)
+            | RunnerMessage::Counted(_)
+            | RunnerMessage::Synced
+            | RunnerMessage::Diverged(_)
+            | RunnerMessage::Done(_) => {
+                self.lose(&RunnerLoss::Malformed("a message of another link"));
+            }
+        }
+    }
+
+    fn handle_session_message(&mut self, message: SessionMessage) {
+        match message {
+            SessionMessage::TaskEnded {
+                task,
+                is_fouled: true,
+                result: result @ TaskResult::Failed(_),
+            } if result.is_out_of_memory() => self.exhausted(task, result),
+            SessionMessage::TaskEnded { task, is_fouled: true, .. } => {
+                self.tasks.get_mut(&task).map(|task| task.stop.get_or_insert(Stop::Cancelled));
+                self.lose(&RunnerLoss::Unresponsive);
+            }
+            SessionMessage::TaskEnded { task, result, is_fouled: false } => {
+                self.ended(task, result);
+            }
+            SessionMessage::Completed { task, names } => {
+                if let Some((id, client, since)) = self.completions.remove(&task) {
+                    self.say_completions(client, id, Names::of(names), since);
+                }
+            }
+            SessionMessage::ToolCalled { task, call, tool, args } => {
+                self.guest_calls(task, call, &tool, args);
+            }
+            SessionMessage::Printed { task, line } => self.print(task, &line),
+            SessionMessage::CommandRegistered(descriptor) => self.register(&descriptor),
+            SessionMessage::CommandUnregistered(name) => self.unregister(&name),
+            SessionMessage::Progressed { task, value } => self.progressed(task, &value),
+            SessionMessage::FileWritten { task, name, content_type, base64 } => {
+                self.wrote(task, name, content_type, &base64);
+            }
+            SessionMessage::Rested => {}
+        }
+    }
+
+    fn ended(&mut self, task: u64, outcome: TaskResult) {
+        let Some(open) = self.tasks.remove(&task) else { return };
+        // What was not awaited goes on, unless everything was to stop.
+        if open.stop.is_some() {
+            self.abandon_calls_of(task);
+        }
+        match &open.what {
+            What::Eval { .. } => self.eval_ended(task, open, outcome, false),
+            What::Tick => self.tick_ended(open, outcome),
+            What::Command { .. } => self.guest_command_ended(open, outcome),
+            What::Job { .. } => self.guest_job_finished(open, outcome),
+            What::Script => self.script_ended(&outcome),
+            What::Install => self.install_ended(open.id, outcome),
+        }
+    }
+
+    fn script_ended(&mut self, outcome: &TaskResult) {
+        if let TaskResult::Failed(failed) = outcome {
+            tracing::warn!(message = failed.message, "a script of the REPL failed");
+        }
+        if !self.tasks.values().any(|task| matches!(task.what, What::Script)) {
+            for (client, request) in std::mem::take(&mut self.deferred) {
+                if client == self.client_number() {
+                    self.serve(request);
+                }
+            }
+        }
+        self.pump();
+    }
+
+    /// A task used up the memory, and what it left behind still fills it: nothing could be evaluated any more.
+    fn exhausted(&mut self, task: u64, outcome: TaskResult) {
+        let open = self.tasks.remove(&task);
+        self.lose(&RunnerLoss::MemoryFull);
+        let Some(open) = open else { return };
+        match &open.what {
+            What::Eval { .. } => self.eval_ended(task, open, outcome, true),
+            What::Tick => self.tick_lost(&open),
+            What::Command { .. } => self.guest_command_ended(open, outcome),
+            What::Job { .. } => self.guest_job_finished(open, outcome),
+            What::Script | What::Install => {}
+        }
+    }
+
+    /// The runner is gone, and with it everything that was defined.
+    pub(super) fn lose(&mut self, loss: &RunnerLoss) {
+        tracing::debug!(?loss, "a session lost its evaluator");
+        self.forget_world(None);
+        let message = loss.session_message();
+        let reload = AssemblyReload { assembly: Some("evaluator".into()), message: message.into() };
+        self.say(&FromServer::AssemblyReload(reload));
+        self.pump();
+    }
+
+    /// Ends everything that lived in the evaluator.
+    pub(super) fn forget_world(&mut self, why: Option<Stop>) {
+        self.evaluator.drop_runner();
+        self.commands.clear();
+        self.installed = Installed::default();
+        self.running_eval = None;
+        self.abandon_guest_calls();
+        for mut open in std::mem::take(&mut self.tasks).into_values() {
+            open.stop = open.stop.or(why);
+            match &open.what {
+                What::Eval { .. } => self.eval_lost(open),
+                What::Tick => self.tick_lost(&open),
+                What::Command { .. } => self.guest_command_lost(open),
+                What::Job { .. } => self.guest_job_lost(open),
+                What::Script | What::Install => {}
+            }
+        }
+        for (id, client, since) in std::mem::take(&mut self.completions).into_values() {
+            self.say_completions(client, id, Names::default(), since);
+        }
+        for (client, request) in std::mem::take(&mut self.deferred) {
+            if client == self.client_number() {
+                self.serve(request);
+            }
+        }
+    }
+}

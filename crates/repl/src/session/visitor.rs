@@ -1,0 +1,144 @@
+//! The client of a session: how it comes and goes, what it asks, who is answered.
+
+use super::{Attach, Brought, ERRANDS_MAX, Session, What};
+use crate::client::{Client, Heard};
+use crate::{QUEUED_MAX, handshake};
+use protocols::hotrepl::inbound::{Request, Wish, decode};
+use protocols::hotrepl::outbound::{envelope, trouble};
+use protocols::hotrepl::wire::{ErrorKind, FromServer, SessionEvicted};
+use protocols::hotrepl::{MESSAGE_BYTES_MAX, Profile};
+use tokio::time::Instant;
+
+impl Session {
+    pub(super) fn attach(&mut self, attach: Attach) {
+        self.leave(Some("new_connection"));
+        self.n_clients += 1;
+        let mut client = Client::new(self.n_clients, attach);
+        client.say(&FromServer::Handshake(handshake()));
+        self.client = Some(client);
+        // The first eval should not have to wait for a runner.
+        self.ensure_runner();
+    }
+
+    /// The client goes: what it waits for is dropped, except what has begun.
+    pub(super) fn leave(&mut self, evicted: Option<&str>) {
+        self.end_watches("The connection was replaced.");
+        self.queue.clear();
+        self.deferred.clear();
+        self.unattended_since = Instant::now();
+        let Some(mut client) = self.client.take() else { return };
+        if let Some(reason) = evicted {
+            let evicted = SessionEvicted { reason: reason.to_owned(), by: None };
+            client.say(&FromServer::SessionEvicted(evicted));
+            self.setting.tasks.spawn(client.dismiss());
+        }
+    }
+
+    pub(super) fn hear_client(&mut self, heard: Heard) {
+        match heard {
+            Heard::Frame(frame) => match decode(&frame) {
+                Ok(request) => self.serve(request),
+                Err(refused) => self.say(&trouble(refused.id, refused.error)),
+            },
+            Heard::Noise => {
+                let error =
+                    envelope(ErrorKind::InvalidRequest, "malformedJson", "The frame is not text.");
+                self.say(&trouble(None, error));
+            }
+            Heard::TooLong => {
+                let message = format!("A frame has at most {MESSAGE_BYTES_MAX} bytes.");
+                let error = envelope(ErrorKind::InvalidRequest, "messageTooLarge", message);
+                self.say(&trouble(None, error));
+                if let Some(client) = self.client.take() {
+                    self.setting.tasks.spawn(client.dismiss_unheard());
+                }
+                self.leave(None);
+            }
+            Heard::Stalled(why) => {
+                let error = envelope(ErrorKind::Busy, "readerTooSlow", why);
+                if let Some(client) = self.client.take() {
+                    let last = trouble(None, error);
+                    self.setting.tasks.spawn(client.dismiss_stalled(last));
+                }
+                self.leave(None);
+            }
+            Heard::Gone => self.leave(None),
+        }
+    }
+
+    pub(super) fn serve(&mut self, Request { id, wish }: Request) {
+        let waits = matches!(
+            wish,
+            Wish::CommandsList | Wish::CommandDescribe { .. } | Wish::CommandCall { .. }
+        );
+        if waits && self.tasks.values().any(|task| matches!(task.what, What::Script)) {
+            if self.deferred.len() >= QUEUED_MAX {
+                return self.say_full(id);
+            }
+            let client = self.client_number();
+            return self.deferred.push((client, Request { id, wish }));
+        }
+        match wish {
+            Wish::Eval { code, timeout_ms } => self.eval(id, code, timeout_ms),
+            Wish::Complete { code, cursor } => self.complete(id, &code, cursor),
+            Wish::Reset => self.reset(id),
+            Wish::Subscribe(subscribe) => self.subscribe(id, subscribe),
+            Wish::Cancel { target } => self.cancel(&target),
+            Wish::CommandsList => self.commands_list(id),
+            Wish::CommandDescribe { name } => self.command_describe(id, &name),
+            Wish::CommandCall { name, args, timeout_ms } => {
+                self.command_call(id, name, args, timeout_ms);
+            }
+            Wish::JobStatus { job } => self.job_status(id, job),
+            Wish::JobCancel { job } => self.job_cancel(id, job),
+            Wish::JournalQuery { kind, limit } => self.journal_query(id, kind, limit),
+        }
+    }
+
+    pub(super) fn say(&mut self, frame: &FromServer) {
+        if let Some(client) = &mut self.client {
+            client.say(frame);
+        }
+    }
+
+    /// Says something to whoever asked for it, if they are still here.
+    pub(super) fn answer(&mut self, client: u64, frame: &FromServer) {
+        if let Some(present) = self.client.as_mut().filter(|present| present.number == client) {
+            present.say(frame);
+        }
+    }
+
+    pub(super) fn client_number(&self) -> u64 {
+        self.client.as_ref().map_or(0, |client| client.number)
+    }
+
+    pub(super) fn profile(&self) -> Profile {
+        self.client.as_ref().map_or(Profile::Text, |client| client.profile)
+    }
+
+    pub(super) fn host(&self) -> String {
+        self.client.as_ref().map_or_else(|| "localhost".to_owned(), |client| client.host.clone())
+    }
+
+    /// Whether one more errand may be sent; if not, its client is told.
+    pub(super) fn may_send_errand(&mut self, id: &str) -> bool {
+        let may = self.errands.len() < ERRANDS_MAX;
+        if !may {
+            let message = format!(
+                "At most {ERRANDS_MAX} lookups and files of one session are under way at a time."
+            );
+            let error = envelope(ErrorKind::Busy, "commandQueueFull", message);
+            self.say(&trouble(Some(id.to_owned()), error));
+        }
+        may
+    }
+
+    pub(super) fn take(&mut self, brought: Brought) {
+        match brought {
+            Brought::Answer { client, frame } => self.answer(client, &frame),
+            Brought::Command(ended) => self.command_ended(*ended),
+            Brought::Job(ended) => self.guest_job_ended(*ended),
+            Brought::Nothing => {}
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What a door is: the front end of one protocol, as a value with its routes, its state and its settings.
+
+use crate::app::App;
+use crate::auth::permissions::RoutePermission;
+use axum::Router;
+use axum::extract::FromRef;
+use axum::response::Response;
+use futures_util::future::{BoxFuture, FutureExt as _};
+use std::sync::Arc;
+
+/// Rewrites a response of the server into a door's own format.
+pub type ResponseRewrite = fn(Response) -> BoxFuture<'static, Response>;
+
+/// The front end of one protocol. The value holds the door's settings; its routes hold its state.
+///
+/// `docs/extending.md` describes how to add one.
+pub trait Door: Send + Sync {
+    /// What a request to each of the door's routes needs: one row for each method and path.
+    fn permissions(&self) -> &'static [RoutePermission];
+
+    /// The door's routes, with their state inside. Called once for each server.
+    fn routes(&self, app: &Arc<App>) -> Router;
+
+    /// Whether a token counts in the URL of this path. Only where clients of the protocol cannot send headers: histories
+    /// and logs store URLs.
+    fn takes_token_in_url(&self, _path: &str) -> bool {
+        false
+    }
+
+    /// How the server's own refusals at this path are put into the door's format; none where clients read them as they
+    /// are.
+    fn response_rewrite(&self, _path: &str) -> Option<ResponseRewrite> {
+        None
+    }
+
+    /// Ends what outlives the door's connections, when the server stops.
+    fn shutdown(&self) -> BoxFuture<'_, ()> {
+        std::future::ready(()).boxed()
+    }
+}
+
+/// The state of a door's handlers: the server, and what the door has of its own.
+#[derive(Debug)]
+pub struct DoorState<S> {
+    /// What every request can reach.
+    pub app: Arc<App>,
+    /// The door's own state.
+    pub own: Arc<S>,
+}
+
+impl<S> DoorState<S> {
+    /// The state of a door that serves requests of `app`.
+    pub fn new(app: &Arc<App>, own: S) -> Self {
+        Self { app: Arc::clone(app), own: Arc::new(own) }
+    }
+}
+
+impl<S> Clone for DoorState<S> {
+    fn clone(&self) -> Self {
+        Self { app: Arc::clone(&self.app), own: Arc::clone(&self.own) }
+    }
+}
+
+/// Lets extractors that need the server, such as `Caller`, work in the handlers of every door.
+impl<S> FromRef<DoorState<S>> for Arc<App> {
+    fn from_ref(state: &DoorState<S>) -> Self {
+        Self::clone(&state.app)
+    }
+}

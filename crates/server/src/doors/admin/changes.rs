@@ -1,0 +1,110 @@
+//! What administrators change about integrations and connections that are there: names, addresses, credentials.
+
+use super::{catalogue, json_response, require_admin};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::body::JsonBody;
+use crate::error::Problem;
+use crate::query::Id;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use protocols::executor::{Members, member, members};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tools::SourceConfig;
+
+/// `PATCH /api/integrations/{slug} {name?, description?}`.
+pub(crate) async fn integration(
+    state: State<Arc<App>>,
+    caller: Caller,
+    Id(slug): Id,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    require_admin(&caller)?;
+    let members = members(&body)?;
+    let sources = catalogue::sources(&state)?;
+    let name = catalogue::parse_slug(&slug)?;
+    let (mut spec, _) = sources.spec(&name).await?;
+    named(&members, &mut spec)?;
+    sources.change(&name, spec).await?;
+    catalogue::show(state, caller, Id(slug)).await
+}
+
+/// `GET /api/openapi/integrations/{slug}/config`.
+pub(crate) async fn config(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(slug): Id,
+) -> Result<Response, Problem> {
+    require_admin(&caller)?;
+    let (spec, _) = catalogue::sources(&app)?.spec(&catalogue::parse_slug(&slug)?).await?;
+    Ok(json_response(StatusCode::OK, &shown(&slug, &spec)))
+}
+
+/// `POST /api/openapi/integrations/{slug}/config {mode?, config: {url?, baseUrl?, name?, description?}}`: what is not
+/// named stays with `merge`, which is usual, and goes with `replace`.
+pub(crate) async fn configure(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(slug): Id,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    require_admin(&caller)?;
+    let outer = members(&body)?;
+    let inner: Option<&serde_json::value::RawValue> = member(&outer, "config", "an object")?;
+    let fields = match inner {
+        Some(inner) => members(inner.get().as_bytes())?,
+        None => outer.clone(),
+    };
+    let sources = catalogue::sources(&app)?;
+    let name = catalogue::parse_slug(&slug)?;
+    let (before, _) = sources.spec(&name).await?;
+    let mode: Option<String> = member(&outer, "mode", "\"merge\" or \"replace\"")?;
+    let mut spec = match mode.as_deref() {
+        None | Some("merge") => before,
+        Some("replace") => {
+            SourceConfig { base_url: None, title: None, description: None, ..before }
+        }
+        Some(_) => {
+            let message = "The member \"mode\" must be \"merge\" or \"replace\".";
+            return Err(Problem::bad_request(message.to_owned()));
+        }
+    };
+    named(&fields, &mut spec)?;
+    if let Some(url) = member(&fields, "baseUrl", "a string")? {
+        spec.base_url = Some(url);
+    }
+    if let Some(url) = member(&fields, "url", "a string")? {
+        (spec.url, spec.file, spec.text) = (Some(url), None, None);
+    }
+    let change = sources.change(&name, spec.clone()).await?;
+    let mut told = shown(&slug, &spec);
+    told["addedTools"] = json!(change.added);
+    told["removedTools"] = json!(change.removed);
+    told["changedTools"] = json!(change.changed);
+    Ok(json_response(StatusCode::OK, &told))
+}
+
+fn named(members: &Members<'_>, spec: &mut SourceConfig) -> Result<(), Problem> {
+    if let Some(name) = member(members, "name", "a string")? {
+        spec.title = Some(name);
+    }
+    if let Some(text) = member(members, "description", "a string")? {
+        spec.description = Some(text);
+    }
+    Ok(())
+}
+
+/// Where it is read and where its calls go. A file's path and a program's variables are nobody's business here.
+fn shown(slug: &str, spec: &SourceConfig) -> Value {
+    json!({
+        "slug": slug,
+        "kind": spec.kind,
+        "name": spec.title,
+        "description": spec.description,
+        "url": spec.url,
+        "baseUrl": spec.base_url,
+        "isInline": spec.text.is_some(),
+    })
+}

@@ -1,0 +1,309 @@
+//! Connections over HTTP: made, changed, checked, removed, and handed to a person who enters their secret. Secrets go
+//! in and never come out.
+
+use super::{catalogue, json_response, require_admin};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::body::JsonBody;
+use crate::error::Problem;
+use crate::query::Query;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use credentials::{CredentialOffer, OAuthConfig, SecretText};
+use protocols::executor::{BadBody, Members, member, members};
+use serde::Deserialize;
+use serde_json::json;
+use sources::{ConnectionView, SourceError, Sources};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tools::{ConnectionName, Slug};
+
+/// Owner, integration and name.
+type Place = Path<(String, String, String)>;
+
+/// Where values can be besides the vault.
+const PROVIDERS: [&str; 4] = ["vault", "env", "file", "cmd"];
+
+/// A value that is somewhere else.
+#[derive(Deserialize)]
+struct From {
+    provider: String,
+    id: String,
+}
+
+/// `GET /api/connections?integration=&owner=`.
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    query: Query,
+) -> Result<Response, Problem> {
+    catalogue::looks(&caller)?;
+    let views = catalogue::sources(&app)?.connections().await;
+    let is = |name: &str, value: &str| query.text(name).is_none_or(|wanted| wanted == value);
+    let fits =
+        |view: &&ConnectionView| is("integration", &view.integration) && is("owner", &view.owner);
+    Ok(json_response(StatusCode::OK, &views.iter().filter(fits).map(ConnectionView::row).collect()))
+}
+
+/// `POST /api/connections {owner, name, integration, template, value | values | from | oauth | handoff, replace?}`.
+pub(crate) async fn create(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    require_admin(&caller)?;
+    let members = members(&body)?;
+    let text = |name: &str| member::<String>(&members, name, "a string");
+    let (integration, name) =
+        (text("integration")?.unwrap_or_default(), text("name")?.unwrap_or_default());
+    let (sources, slug) = (catalogue::sources(&app)?, catalogue::parse_slug(&integration)?);
+    if !sources.has(&slug).await {
+        return Err(SourceError::Unknown(integration).into());
+    }
+    let offer = offer(&members)?;
+    let is_handed_off = offer.is_handed_off;
+    if member::<bool>(&members, "replace", "true or false")? == Some(false) {
+        let owner = text("owner")?;
+        refuse_existing(sources, &slug, owner.as_deref().unwrap_or("org"), &name).await?;
+    }
+    let mut made = sources.offered(&slug, offer).map_err(wrong)?;
+    made.owner = text("owner")?;
+    made.description = text("description")?;
+    made.health = text("health")?;
+    if !is_handed_off {
+        let view = sources.connect(&slug, &name, made).await?;
+        return Ok(json_response(StatusCode::OK, &view.row()));
+    }
+    let handed_off =
+        async |view: &ConnectionView| sources.hand_off(&slug, &view.owner, &view.name).await;
+    let (view, url) = sources.connect_and(&slug, &name, made, handed_off).await?;
+    let mut told = view.row();
+    told["url"] = url.into();
+    Ok(json_response(StatusCode::OK, &told))
+}
+
+/// Refuses where there is a connection of this name with a credential: `replace: false` says that none may be written over.
+async fn refuse_existing(
+    sources: &Sources,
+    slug: &Slug,
+    owner: &str,
+    name: &str,
+) -> Result<(), Problem> {
+    let name = ConnectionName::normalised(name).map(|name| name.to_string()).unwrap_or_default();
+    match sources.connection_view(slug, owner, &name).await {
+        None => Ok(()),
+        // It holds nothing that could be lost: a source that is added has one at first.
+        Some(view) if view.template == "none" => Ok(()),
+        Some(_) => Err(Problem::tagged_conflict(
+            "ConnectionExistsError",
+            format!(
+                "There is a connection {slug}.{owner}.{name} already; airlock connection add --replace writes over it."
+            ),
+        )),
+    }
+}
+
+/// `GET /api/connections/{owner}/{integration}/{name}`.
+pub(crate) async fn show(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((owner, integration, name)): Place,
+) -> Result<Response, Problem> {
+    catalogue::looks(&caller)?;
+    let slug = catalogue::parse_slug(&integration)?;
+    let view = catalogue::sources(&app)?.connection_view(&slug, &owner, &name).await;
+    let view = view.ok_or_else(|| unknown(&owner, &integration, &name))?;
+    Ok(json_response(StatusCode::OK, &view.row()))
+}
+
+/// `PATCH /api/connections/{owner}/{integration}/{name} {description?, template?, value?, values?, from?, oauth?}`.
+pub(crate) async fn change(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((owner, integration, name)): Place,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    require_admin(&caller)?;
+    let members = members(&body)?;
+    let (sources, slug) = (catalogue::sources(&app)?, catalogue::parse_slug(&integration)?);
+    let before = sources.connection(&slug, &owner, &name).await;
+    let before = before.ok_or_else(|| unknown(&owner, &integration, &name))?;
+    let words = ["template", "value", "values", "from", "oauth"];
+    let proves_anew = words.iter().any(|name| members.contains_key(*name));
+    let mut made = match proves_anew {
+        true => sources.offered(&slug, offer(&members)?).map_err(wrong)?,
+        false => before.clone(),
+    };
+    made.owner = before.owner;
+    made.description = member(&members, "description", "a string")?.or(before.description);
+    made.health = member(&members, "health", "a string")?.or(before.health);
+    let view = sources.connect(&slug, &name, made).await?;
+    Ok(json_response(StatusCode::OK, &view.row()))
+}
+
+/// `DELETE /api/connections/{owner}/{integration}/{name}`.
+pub(crate) async fn remove(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((owner, integration, name)): Place,
+) -> Result<Response, Problem> {
+    require_admin(&caller)?;
+    let slug = catalogue::parse_slug(&integration)?;
+    let removed = catalogue::sources(&app)?.disconnect(&slug, &owner, &name).await?;
+    Ok(json_response(StatusCode::OK, &json!({ "removed": removed })))
+}
+
+/// `POST /api/connections/{owner}/{integration}/{name}/refresh`: its tools.
+pub(crate) async fn refresh(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((owner, integration, name)): Place,
+) -> Result<Response, Problem> {
+    require_admin(&caller)?;
+    catalogue::sources(&app)?.refresh(&catalogue::parse_slug(&integration)?).await?;
+    let prefix = format!("{integration}.{owner}.{name}.");
+    let snapshot = app.engine.catalogue().snapshot();
+    let tools = snapshot.tools().filter(|found| found.path().starts_with(&prefix));
+    Ok(json_response(StatusCode::OK, &tools.map(|found| catalogue::tool(&found)).collect()))
+}
+
+/// `POST /api/connections/{owner}/{integration}/{name}/health`: whether its source takes it.
+pub(crate) async fn health(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((owner, integration, name)): Place,
+) -> Result<Response, Problem> {
+    require_admin(&caller)?;
+    let slug = catalogue::parse_slug(&integration)?;
+    let found = catalogue::sources(&app)?.health(&slug, &owner, &name).await?;
+    let told = json!({ "healthy": found.is_healthy, "code": found.code, "message": found.message });
+    Ok(json_response(StatusCode::OK, &told))
+}
+
+/// `POST /api/connections/{owner}/{integration}/{name}/handoff`: an address by which a person enters its secret.
+pub(crate) async fn hand_off(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((owner, integration, name)): Place,
+) -> Result<Response, Problem> {
+    require_admin(&caller)?;
+    let slug = catalogue::parse_slug(&integration)?;
+    let url = catalogue::sources(&app)?.hand_off(&slug, &owner, &name).await?;
+    Ok(json_response(StatusCode::OK, &json!({ "url": url })))
+}
+
+/// `GET /api/handoffs/{state}`: what is to be entered. No token: whoever has the address was sent here.
+pub(crate) async fn handed_off(
+    State(app): State<Arc<App>>,
+    Path(state): Path<String>,
+) -> Result<Response, Problem> {
+    let found = catalogue::sources(&app)?.handoff_form(&state).await?;
+    let found = found.ok_or_else(Problem::no_callback)?;
+    let told = json!({ "connection": found.connection, "api": found.api, "host": found.host,
+                       "label": found.label, "fields": found.fields });
+    Ok(json_response(StatusCode::OK, &told))
+}
+
+/// `POST /api/handoffs/{state} {values}`: what was entered, once.
+pub(crate) async fn enter(
+    State(app): State<Arc<App>>,
+    Path(state): Path<String>,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    let members = members(&body)?;
+    let values: Option<BTreeMap<String, String>> =
+        member(&members, "values", "an object of strings")?;
+    match catalogue::sources(&app)?.enter_secret(&state, values.unwrap_or_default()).await? {
+        true => Ok(json_response(StatusCode::OK, &json!({ "entered": true }))),
+        false => Err(Problem::no_callback()),
+    }
+}
+
+/// `GET /api/providers`.
+pub(crate) async fn providers(caller: Caller) -> Result<Response, Problem> {
+    catalogue::looks(&caller)?;
+    Ok(json_response(StatusCode::OK, &json!(PROVIDERS)))
+}
+
+/// `GET /api/providers/{key}/items`: what a provider is known to hold; only the vault can be listed.
+pub(crate) async fn items(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(provider): Path<String>,
+) -> Result<Response, Problem> {
+    require_admin(&caller)?;
+    if !PROVIDERS.contains(&provider.as_str()) {
+        let message =
+            format!("There is no provider {provider}; there are {}.", PROVIDERS.join(", "));
+        return Err(Problem::not_found("CredentialProviderNotFoundError", message));
+    }
+    let views = match provider.as_str() {
+        "vault" => catalogue::sources(&app)?.connections().await,
+        _ => vec![],
+    };
+    let item = |view: &ConnectionView| {
+        let id = format!("{}/{}/{}", view.integration, view.owner, view.name);
+        json!({ "id": id, "name": view.name })
+    };
+    let kept = views.iter().filter(|view| view.template != "none");
+    Ok(json_response(StatusCode::OK, &kept.map(item).collect()))
+}
+
+fn offer(members: &Members<'_>) -> Result<CredentialOffer, Problem> {
+    let bad = |error: BadBody| wrong(error.to_string());
+    let plain = |(name, value): (String, String)| (name, SecretText::Plain(value));
+    let value: Option<String> = member(members, "value", "a string").map_err(bad)?;
+    let values: Option<BTreeMap<String, String>> =
+        member(members, "values", "an object of strings").map_err(bad)?;
+    let values = values.filter(|values| !values.is_empty());
+    let from: Option<From> = member(members, "from", "{provider, id}").map_err(bad)?;
+    let handoff: Option<bool> = member(members, "handoff", "true or false").map_err(bad)?;
+    let is_handed_off = handoff.unwrap_or(false);
+    let template: Option<String> = member(members, "template", "a string").map_err(bad)?;
+    let oauth: Option<OAuthConfig> =
+        member(members, "oauth", "a table as in airlock.toml").map_err(bad)?;
+    let is_oauth = oauth.is_some() || template.as_deref() == Some("oauth");
+    // Without a proof there is no value: clients of Executor send an empty one.
+    let value = value.filter(|value| !(value.is_empty() && template.as_deref() == Some("none")));
+    let names_place = matches!(template.as_deref(), Some("header" | "query" | "cookie"));
+    let is_twofold = values.is_some() && !names_place && (value.is_some() || from.is_some());
+    if is_twofold {
+        let why = "One of \"value\", \"values\" and \"from\" says what the secret is.";
+        return Err(wrong(why.into()));
+    }
+    let ways = [value.is_some(), from.is_some(), is_handed_off, is_oauth];
+    if ways.iter().filter(|is_given| **is_given).count() > 1 {
+        let why = "One of \"value\", \"from\", \"oauth\" and \"handoff\" says where the secret comes from.";
+        return Err(wrong(why.into()));
+    }
+    if value.as_deref() == Some("") || from.as_ref().is_some_and(|from| from.id.is_empty()) {
+        return Err(wrong("The secret is empty: say what it is, or where it is.".into()));
+    }
+    let elsewhere = match from {
+        None => None,
+        Some(From { provider, id }) => {
+            Some(SecretText::from_provider(&provider, &id).ok_or_else(|| {
+                let message =
+                    format!("There is no provider {provider}; there are env, file and cmd.");
+                Problem::tagged_conflict("CredentialProviderNotRegisteredError", message)
+            })?)
+        }
+    };
+    Ok(CredentialOffer {
+        template,
+        value: value.map(SecretText::Plain).or(elsewhere),
+        values: values.unwrap_or_default().into_iter().map(plain).collect(),
+        oauth,
+        is_handed_off,
+    })
+}
+
+fn wrong(why: String) -> Problem {
+    Problem::tagged("InvalidConnectionInputError", why)
+}
+
+fn unknown(owner: &str, integration: &str, name: &str) -> Problem {
+    let message = format!("There is no connection {integration}.{owner}.{name}.");
+    Problem::not_found("ConnectionNotFoundError", message).about_source(integration)
+}

@@ -1,0 +1,160 @@
+//! OAuth over HTTP: begins a visit to an authorization server, and takes the browser that comes back.
+
+use super::oauth_clients::said;
+use super::{catalogue, json_response, require_admin};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::body::JsonBody;
+use crate::error::Problem;
+use crate::query::Id;
+use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::{Html, IntoResponse as _, Response};
+use credentials::{CallbackOutcome, CredentialOffer, FlowStart, OAuthConfig};
+use protocols::executor::{Members, member, members};
+use serde_json::json;
+use sources::ConnectionView;
+use std::sync::Arc;
+use tools::Slug;
+
+/// What clients know the trouble by.
+const START: &str = "OAuthStartError";
+const COMPLETE: &str = "OAuthCompleteError";
+
+/// What the end of a visit calls itself.
+const RESULT: &str = "executor:oauth-result";
+
+/// `POST /api/oauth/start {integration, owner?, name?, client?, clientOwner?, template?, scopes?}`: where a person agrees,
+/// or that nobody has to. With `client` the connection uses that one, and is made where there is none.
+pub(crate) async fn start(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    require_admin(&caller)?;
+    let members = members(&body)?;
+    let sources = catalogue::sources(&app)?;
+    let (slug, owner, name) = place(&members)?;
+    let text = |name: &str| member::<String>(&members, name, "a string");
+    let begun = if let Some(client) = text("client")? {
+        let client = Some(format!("{}/{client}", catalogue::owner(&members, "clientOwner")?));
+        let scopes: Option<Vec<String>> = member(&members, "scopes", "a list of strings")?;
+        let scopes = scopes.unwrap_or_default();
+        let oauth = Some(OAuthConfig { client, scopes, ..OAuthConfig::default() });
+        let offer =
+            CredentialOffer { template: text("template")?, oauth, ..CredentialOffer::default() };
+        let mut made = sources.offered(&slug, offer).map_err(|why| Problem::tagged(START, why))?;
+        made.owner = Some(owner.clone());
+        let authorized =
+            async |view: &ConnectionView| sources.authorize(&slug, &view.owner, &view.name).await;
+        let done = sources.connect_and(&slug, &name, made, authorized).await;
+        done.map(|(_, begun)| begun)
+    } else {
+        sources.authorize(&slug, &owner, &name).await
+    };
+    let begun = begun.map_err(|error| said(error, START))?;
+    let told = match begun {
+        FlowStart::Visit { url, state } => {
+            json!({ "status": "redirect", "url": url, "authorizationUrl": url, "state": state })
+        }
+        FlowStart::Connected => {
+            let view = sources.connection_view(&slug, &owner, &name).await;
+            json!({ "status": "connected", "connection": view.as_ref().map(sources::ConnectionView::row) })
+        }
+    };
+    Ok(json_response(StatusCode::OK, &told))
+}
+
+/// `POST /api/oauth/complete {state, code, iss?}`: what a browser brought to somebody else.
+pub(crate) async fn complete(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    require_admin(&caller)?;
+    let members = members(&body)?;
+    let text = |name: &str| member::<String>(&members, name, "a string");
+    let state = text("state")?.unwrap_or_default();
+    let mut query = vec![("state".to_owned(), state.clone())];
+    for name in ["code", "iss"] {
+        query.extend(text(name)?.map(|value| (name.to_owned(), value)));
+    }
+    let sources = catalogue::sources(&app)?;
+    let view = sources.awaited(&state).await?;
+    match (sources.complete_callback(&query).await?, view) {
+        (CallbackOutcome::Done, Some(view)) => Ok(json_response(StatusCode::OK, &view.row())),
+        (CallbackOutcome::Unknown, _) | (_, None) => {
+            let message = "Nobody is expected with that state.";
+            Err(Problem::not_found("OAuthSessionNotFoundError", message))
+        }
+        (CallbackOutcome::Declined, _) => {
+            Err(Problem::tagged(COMPLETE, "The person did not agree."))
+        }
+        (CallbackOutcome::Failed(why), _) => Err(Problem::tagged(COMPLETE, why)),
+    }
+}
+
+/// `GET /api/oauth/await/{state}`: how a visit ended, once and within ten minutes; null while it goes on.
+pub(crate) async fn ended(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(state): Id,
+) -> Result<Response, Problem> {
+    require_admin(&caller)?;
+    let told = match catalogue::sources(&app)?.credentials().take_flow_end(&state).await? {
+        None => json!(null),
+        Some(Ok(())) => json!({ "type": RESULT, "ok": true, "sessionId": state }),
+        Some(Err(why)) => json!({ "type": RESULT, "ok": false, "sessionId": state, "error": why }),
+    };
+    Ok(json_response(StatusCode::OK, &told))
+}
+
+/// `POST /api/oauth/cancel {state}` or `{integration, owner?, name?}`: nobody needs to go there any more.
+pub(crate) async fn cancel(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    require_admin(&caller)?;
+    let members = members(&body)?;
+    let sources = catalogue::sources(&app)?;
+    let cancelled = match member::<String>(&members, "state", "a string")? {
+        Some(state) => sources.credentials().give_up_flow(&state).await?,
+        None => {
+            let (slug, owner, name) = place(&members)?;
+            sources.cancel_flow(&slug, &owner, &name).await?
+        }
+    };
+    Ok(json_response(StatusCode::OK, &json!({ "cancelled": cancelled })))
+}
+
+/// `GET /api/oauth/callback`. No token: a browser comes here, led by the authorization server, and the secret in
+/// `state` is good once.
+pub(crate) async fn callback(
+    State(app): State<Arc<App>>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Problem> {
+    let query = query.unwrap_or_default();
+    let query: Vec<(String, String)> =
+        form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+    let (status, said) = match catalogue::sources(&app)?.complete_callback(&query).await? {
+        CallbackOutcome::Done => (StatusCode::OK, "Done. You can close this page."),
+        CallbackOutcome::Declined => {
+            (StatusCode::OK, "You did not agree. You can close this page.")
+        }
+        CallbackOutcome::Unknown => return Err(Problem::no_callback()),
+        CallbackOutcome::Failed(_) => (
+            StatusCode::BAD_REQUEST,
+            "That did not work. Go back to the question and open its link again.",
+        ),
+    };
+    let page =
+        format!("<!doctype html><meta charset=\"utf-8\"><title>Airlock</title><p>{said}</p>");
+    Ok((status, Html(page)).into_response())
+}
+
+fn place(members: &Members<'_>) -> Result<(Slug, String, String), Problem> {
+    let text = |name: &str| member::<String>(members, name, "a string");
+    let slug = catalogue::parse_slug(&text("integration")?.unwrap_or_default())?;
+    Ok((slug, catalogue::owner(members, "owner")?, text("name")?.unwrap_or_else(|| "main".into())))
+}

@@ -1,0 +1,193 @@
+//! `/api/policies`: who may call what. For administrators: an agent must not be able to approve itself.
+
+use super::{json_response, require_admin};
+use crate::app::App;
+use crate::auth::{Caller, Scope, permissions};
+use crate::body::JsonBody;
+use crate::error::Problem;
+use crate::query::{Id, Query};
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use engine::policies::{
+    Change, Explained, IgnoredApproval, KeptRule, NewRule, Owner, PolicyError, Position,
+};
+use lifecycle::{Action, Pattern, ToolPath, Traits, Verdict};
+use protocols::executor::{Members, member, members};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const ACTIONS: &str = "\"approve\", \"require_approval\" or \"block\"";
+
+/// `GET /api/policies`.
+pub(crate) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Problem> {
+    require_admin(&caller)?;
+    let rules = app.engine.policies().list().await?;
+    Ok(json_response(StatusCode::OK, &rules.iter().map(shown).collect()))
+}
+
+/// `POST /api/policies {owner, pattern, action, editable?, position?}`.
+pub(crate) async fn add(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    require_admin(&caller)?;
+    let members = members(&body)?;
+    let missing = |name: &str, is: &str| {
+        Problem::bad_request(format!("The member \"{name}\" is missing; it is {is}."))
+    };
+    let new = NewRule {
+        owner: owner(&members)?.ok_or_else(|| missing("owner", "\"org\" or \"user\""))?,
+        pattern: pattern(&members)?.ok_or_else(|| missing("pattern", "a string"))?,
+        action: action(&members)?.ok_or_else(|| missing("action", ACTIONS))?,
+        editable: editable(&members)?.unwrap_or(false),
+        position: position(&members)?,
+    };
+    let rule = app.engine.policies().add(new, app.clock.now()).await?;
+    Ok(json_response(StatusCode::OK, &shown(&rule)))
+}
+
+/// `PATCH /api/policies/{id} {owner?, pattern?, action?, editable?, position?}`.
+pub(crate) async fn change(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(id): Id,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    require_admin(&caller)?;
+    let members = members(&body)?;
+    let change = Change {
+        owner: owner(&members)?,
+        pattern: pattern(&members)?,
+        action: action(&members)?,
+        editable: editable(&members)?,
+        position: position(&members)?,
+    };
+    let rule = app.engine.policies().change(&id, change, app.clock.now()).await?;
+    Ok(json_response(StatusCode::OK, &shown(&rule)))
+}
+
+/// `DELETE /api/policies/{id}`, with `{owner}` or without a body.
+pub(crate) async fn remove(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(id): Id,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    require_admin(&caller)?;
+    let owner = if body.is_empty() { None } else { owner(&members(&body)?)? };
+    app.engine.policies().remove(&id, owner).await?;
+    Ok(json_response(StatusCode::OK, &json!({ "removed": true })))
+}
+
+/// `POST /api/policies/{id}/confirm`: lets a policy count that a management call made without a proper answer.
+pub(crate) async fn confirm(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(id): Id,
+) -> Result<Response, Problem> {
+    require_admin(&caller)?;
+    let rule = app.engine.policies().confirm(&id, app.clock.now()).await?;
+    Ok(json_response(StatusCode::OK, &shown(&rule)))
+}
+
+/// `GET /api/policies/test?tool=…`: what would happen to a call, and why.
+pub(crate) async fn test(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    query: Query,
+) -> Result<Response, Problem> {
+    require_admin(&caller)?;
+    let tool = query.text("tool").unwrap_or_default();
+    let tool = ToolPath::parse(tool.trim_start_matches("tools."))
+        .map_err(|bad| Problem::bad_request(format!("The query's tool is wrong: {bad}.")))?;
+    let traits = app.engine.catalogue().find(&tool).map(|found| found.traits());
+    let looked_at = traits.unwrap_or(Traits::lasting(false));
+    let explained = app.engine.policies().explain(&tool, looked_at).await?;
+    let Explained { verdict, pattern, rule, ignored } = explained;
+    let verdict = match verdict {
+        Verdict::Allow => "allow",
+        Verdict::Ask { .. } => "ask",
+        Verdict::Refuse { .. } => "refuse",
+    };
+    let outdated = ignored.as_ref().filter(|(_, why)| *why == IgnoredApproval::Outdated);
+    let needs_answer = traits.is_some_and(|traits| traits.answer_only);
+    Ok(json_response(
+        StatusCode::OK,
+        &json!({
+            "tool": tool,
+            "verdict": verdict,
+            "pattern": pattern,
+            "policy": rule.as_ref().map(shown),
+            "outdatedPolicy": outdated.map(|(rule, _)| shown(rule)),
+            "ignoredPolicy": ignored.as_ref().map(|(rule, _)| shown(rule)),
+            "ignoredBecause": ignored.as_ref().map(|(_, why)| reason(*why)),
+            "toolExists": traits.is_some(),
+            "toolAsks": traits.map(|traits| traits.asks),
+            "answerOnly": needs_answer,
+            "answerScope": permissions::accept_scope(&tool).map(Scope::name),
+        }),
+    ))
+}
+
+/// Why an approval does not count, in a word.
+const fn reason(why: IgnoredApproval) -> &'static str {
+    match why {
+        IgnoredApproval::Outdated => "outdated",
+        IgnoredApproval::AnswerOnly => "answer_only",
+        IgnoredApproval::Unconfirmed => "unconfirmed",
+    }
+}
+
+fn owner(members: &Members<'_>) -> Result<Option<Owner>, Problem> {
+    Ok(member(members, "owner", "\"org\" or \"user\"")?)
+}
+
+fn action(members: &Members<'_>) -> Result<Option<Action>, Problem> {
+    Ok(member(members, "action", ACTIONS)?)
+}
+
+fn editable(members: &Members<'_>) -> Result<Option<bool>, Problem> {
+    Ok(member(members, "editable", "true or false")?)
+}
+
+fn pattern(members: &Members<'_>) -> Result<Option<Pattern>, Problem> {
+    let text: Option<String> = member(members, "pattern", "a string")?;
+    let wrong = |bad| Problem::bad_request(format!("The member \"pattern\" is no pattern: {bad}."));
+    text.map(|text| Pattern::parse(&text)).transpose().map_err(wrong)
+}
+
+fn position(members: &Members<'_>) -> Result<Option<Position>, Problem> {
+    let text: Option<String> = member(members, "position", "a string")?;
+    let wrong = |bad| Problem::bad_request(format!("The member \"position\" is wrong: {bad}."));
+    text.map(|text| Position::parse(&text)).transpose().map_err(wrong)
+}
+
+fn shown(rule: &KeptRule) -> Value {
+    json!({
+        "id": rule.id,
+        "owner": rule.owner,
+        "pattern": rule.pattern.to_string(),
+        "action": rule.action,
+        "editable": rule.editable,
+        "position": rule.position,
+        "createdAt": rule.created,
+        "updatedAt": rule.updated,
+        "saidAt": rule.said,
+        "unconfirmed": rule.unconfirmed,
+    })
+}
+
+impl From<PolicyError> for Problem {
+    fn from(error: PolicyError) -> Self {
+        match error {
+            PolicyError::Unknown(_) => Self::no_policy(error.to_string()),
+            PolicyError::TooMany | PolicyError::Contested | PolicyError::NotKept => {
+                Self::conflict(crate::error::capitalised(&error.to_string()))
+            }
+            PolicyError::Fault(fault) => fault.into(),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! `/api/tokens`: for administrators, who have no other way while a server owns the store.
+
+use super::{json_response, require_admin};
+use crate::app::App;
+use crate::auth::{self, Caller, Scopes, Secret, Token, TokenError, TokenName};
+use crate::body::JsonBody;
+use crate::error::Problem;
+use crate::query::Id;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use lifecycle::AnswerRole;
+use protocols::executor::{Members, member, members};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// `GET /api/tokens`.
+pub(crate) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Problem> {
+    require_admin(&caller)?;
+    let tokens = auth::list(app.tokens.records()).await.map_err(engine::Fault::from)?;
+    let tokens: Vec<_> = tokens.iter().map(shown).collect();
+    Ok(json_response(StatusCode::OK, &json!({ "tokens": tokens })))
+}
+
+/// `POST /api/tokens {name, scopes, answers, takeOver}`.
+pub(crate) async fn add(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    require_admin(&caller)?;
+    let members = members(&body)?;
+    let name: Option<String> = member(&members, "name", "a string")?;
+    let scopes: Option<Vec<String>> = member(&members, "scopes", "an array of strings")?;
+    let name = TokenName::parse(&name.unwrap_or_default())?;
+    let scopes = scopes.unwrap_or_default();
+    let scopes = Scopes::parse(scopes.iter().map(String::as_str))
+        .map_err(|bad| Problem::bad_request(format!("The member \"scopes\" is wrong: {bad}.")))?;
+    let answers = answers(&members)?.unwrap_or_default();
+    let take_over: Option<bool> = member(&members, "takeOver", "a boolean")?;
+    auth::check_name(app.tokens.records(), &name).await?;
+    if take_over != Some(true) && !app.engine.list(name.retained()).await?.is_empty() {
+        return Err(TokenError::Retained(name).into());
+    }
+    let secret = Secret::new()?;
+    let now = app.clock.now();
+    let token = auth::add(app.tokens.records(), &name, (scopes, answers), &secret, now).await?;
+    app.tokens.forget();
+    let mut shown = shown(&token);
+    shown["secret"] = secret.text().into();
+    Ok(json_response(StatusCode::CREATED, &shown))
+}
+
+/// `PATCH /api/tokens/{name} {answers}`.
+pub(crate) async fn change(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(name): Id,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    require_admin(&caller)?;
+    let answers = answers(&members(&body)?)?.ok_or_else(|| {
+        Problem::bad_request("The member \"answers\" is missing; it is person, client or model.")
+    })?;
+    let token = auth::set_answers(app.tokens.records(), &TokenName::parse(&name)?, answers).await?;
+    app.tokens.forget();
+    // Connections that were opened with the right to more end.
+    app.sessions.announce_endings();
+    Ok(json_response(StatusCode::OK, &shown(&token)))
+}
+
+/// `DELETE /api/tokens/{name}`.
+pub(crate) async fn remove(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(name): Id,
+) -> Result<Response, Problem> {
+    require_admin(&caller)?;
+    auth::remove(app.tokens.records(), &TokenName::parse(&name)?).await?;
+    app.tokens.forget();
+    // Its connections end with it, and so do the sessions of browsers that it signed in.
+    app.sessions.announce_endings();
+    Ok(json_response(StatusCode::OK, &json!({ "removed": true })))
+}
+
+fn answers(members: &Members<'_>) -> Result<Option<AnswerRole>, Problem> {
+    let text: Option<String> = member(members, "answers", "a string")?;
+    text.map(|text| text.parse())
+        .transpose()
+        .map_err(|bad| Problem::bad_request(format!("The member \"answers\" is wrong: {bad}.")))
+}
+
+fn shown(token: &Token) -> Value {
+    let scopes: Vec<_> = token.scopes.given().map(|scope| scope.name()).collect();
+    json!({
+        "name": token.name.as_str(),
+        "caller": token.name.caller(),
+        "scopes": scopes,
+        "answers": token.answers,
+        "created": token.created.0,
+    })
+}

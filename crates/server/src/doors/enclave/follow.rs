@@ -1,0 +1,335 @@
+//! One reader of one session: what it missed, what comes, and a sign of life in between; each event once.
+
+use super::Enclave;
+use super::sessions::{Reading, random};
+use super::tape::End;
+use crate::app::App;
+use crate::discreet;
+use crate::turns::in_turns;
+use bytes::Bytes;
+use engine::Fault;
+use futures_util::future::{BoxFuture, FutureExt as _};
+use futures_util::stream::BoxStream;
+use futures_util::{Stream, StreamExt as _};
+use lifecycle::{Entry, Event, ExecutionId, Seq};
+use protocols::enclave::sealing::Sealer;
+use protocols::enclave::wire::CatalogChanged;
+use protocols::enclave::{Filter, Note, SessionId, Telling, Told};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, sleep_until};
+
+/// Bytes that are collected before they are sent on, if more is there at once.
+const BATCH_BYTES_MAX: usize = 64 << 10;
+
+/// A client that hears no heartbeat for half a minute takes the stream for dead, also if it asked for none. So one
+/// that filters them out still hears some.
+const HEARTBEAT_FILTERED: Duration = Duration::from_secs(20);
+
+/// How often somebody who wants no heartbeats is looked after: the catalogue may have changed.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// Tools that are named in one word about a changed catalogue.
+const ACTIONS_MAX: usize = 1_000;
+
+/// One reader of one session.
+pub(super) struct Reader {
+    app: Arc<App>,
+    execution: ExecutionId,
+    session: SessionId,
+    telling: Telling,
+    /// The last entry that it has heard.
+    entry: Seq,
+    /// The last event that it has from others.
+    heard: u64,
+    /// Whether it wants what others want: everything, in clear.
+    shares: bool,
+    entries: BoxStream<'static, Result<Entry, Fault>>,
+    /// Resolves when the stream must end: with its caller's credential, or with the server.
+    ended: BoxFuture<'static, ()>,
+    from: u64,
+    filter: Option<Filter>,
+    sealer: Option<Sealer>,
+    reading: Reading,
+    heartbeat: Option<Duration>,
+    beat: Instant,
+    catalogue: Arc<tools::Snapshot>,
+}
+
+/// The connection is to be broken, so that the client comes back at once.
+#[derive(Debug, thiserror::Error)]
+#[error("the session goes on elsewhere")]
+pub(super) struct Broken;
+
+/// What a reader wants.
+pub(super) struct Wish {
+    pub(super) from: u64,
+    pub(super) filter: Option<Filter>,
+}
+
+impl Reader {
+    /// Begins to read, until the session is over or `ended` resolves. `None` where there is no such session.
+    pub(super) async fn open(
+        door: &Enclave,
+        execution: ExecutionId,
+        wish: Wish,
+        ended: BoxFuture<'static, ()>,
+    ) -> Result<Option<Self>, Fault> {
+        let mut entries = door.app.engine.follow(execution, Seq(0)).boxed();
+        let Some(first) = entries.next().await.transpose()? else { return Ok(None) };
+        let mut telling = Telling::new(execution);
+        telling.hear(&first);
+        let Some((session, note)) = telling.session().cloned() else { return Ok(None) };
+        let grace_ms = grace_ms(&first);
+        let sealer = sealer(&session, &note)?;
+        let heartbeat = heartbeat(&note, wish.filter.as_ref(), &telling);
+        let first = futures_util::stream::iter([Ok(first)]);
+        let reading = door.own.read(execution, grace_ms);
+        Ok(Some(Self {
+            app: Arc::clone(&door.app),
+            execution,
+            telling: Telling::new(execution),
+            entry: Seq(0),
+            heard: 0,
+            shares: wish.filter.is_none() && sealer.is_none(),
+            session,
+            entries: first.chain(entries).boxed(),
+            ended,
+            from: wish.from,
+            filter: wish.filter,
+            sealer,
+            reading,
+            heartbeat,
+            beat: Instant::now() + heartbeat.unwrap_or(LOOK_EVERY),
+            catalogue: door.app.engine.catalogue().snapshot(),
+        }))
+    }
+
+    pub(super) const fn session(&self) -> &SessionId {
+        &self.session
+    }
+
+    /// The next lines, each with its line break; `None` after the last event.
+    pub(super) async fn next(&mut self) -> Option<Result<Bytes, Broken>> {
+        if self.reading.over {
+            return None;
+        }
+        // A session that says much is read from the tape for a long time.
+        if self.ended.as_mut().now_or_never().is_some() {
+            return Some(Err(Broken));
+        }
+        if let Some(lines) = self.taped() {
+            return Some(Ok(lines));
+        }
+        let (mut lines, first) = (vec![], self.telling.last() + 1);
+        loop {
+            tokio::select! {
+                biased; // a session that says much must not keep heartbeats waiting
+                () = self.app.stopping.cancelled() => return Some(Err(Broken)),
+                () = &mut self.ended => return Some(Err(Broken)),
+                () = sleep_until(self.beat) => self.sign_of_life(&mut lines),
+                entry = self.entries.next() => {
+                    if let Err(broken) = self.take(entry, &mut lines).await {
+                        return Some(Err(broken));
+                    }
+                    if let Err(broken) = self.take_more(&mut lines).await {
+                        return Some(Err(broken));
+                    }
+                    if !lines.is_empty() {
+                        let lines = Bytes::from(lines);
+                        self.share(first, &lines);
+                        return Some(Ok(lines));
+                    }
+                }
+            }
+            if !lines.is_empty() {
+                return Some(Ok(lines.into()));
+            }
+            if self.reading.over {
+                return None;
+            }
+        }
+    }
+
+    /// What another reader has written already and this one has not heard.
+    fn taped(&mut self) -> Option<Bytes> {
+        if !self.shares || self.app.stopping.is_cancelled() {
+            return None;
+        }
+        let tape = Arc::clone(&self.reading.tape);
+        let tape = tape.lock().expect("no code panics while it holds a tape");
+        let heard = self.heard.max(self.telling.last());
+        let from = self.from.max(heard + 1);
+        if let Some((lines, last)) = tape.lines(from) {
+            self.heard = last;
+            // The end of a session that is over is the last thing on its tape.
+            self.reading.over = last == tape.last() && tape.is_over();
+            return Some(lines);
+        }
+        let end = tape.end_after(self.telling.last())?;
+        drop(tape);
+        // From here on it reads the journal by itself; all that the tape has is behind it.
+        self.entries = self.app.engine.follow(self.execution, end.entry).boxed();
+        (self.telling, self.entry) = (end.telling, end.entry);
+        None
+    }
+
+    /// Leaves to the others what it has written, if nothing is missing in it.
+    fn share(&self, first: u64, lines: &Bytes) {
+        if !self.shares || self.from > first || self.telling.last() < first {
+            return;
+        }
+        let end =
+            || End { telling: self.telling.clone(), entry: self.entry, over: self.reading.over };
+        let mut tape = self.reading.tape.lock().expect("no code panics while it holds a tape");
+        tape.add(first, lines, end);
+    }
+
+    /// What is there already goes into the same batch.
+    async fn take_more(&mut self, lines: &mut Vec<u8>) -> Result<(), Broken> {
+        while lines.len() < BATCH_BYTES_MAX && !self.reading.over {
+            let Some(entry) = self.entries.next().now_or_never() else { return Ok(()) };
+            self.take(entry, lines).await?;
+        }
+        Ok(())
+    }
+
+    async fn take(
+        &mut self,
+        entry: Option<Result<Entry, Fault>>,
+        lines: &mut Vec<u8>,
+    ) -> Result<(), Broken> {
+        let entry = match entry {
+            Some(Ok(entry)) => entry,
+            // The journal failed, or the session was taken away: whoever comes back is told.
+            Some(Err(_)) | None => return Err(Broken),
+        };
+        let told = self.telling.hear(&entry);
+        self.entry = entry.seq;
+        self.reading.over = matches!(entry.event, Event::Finished { .. });
+        if matches!(entry.event, Event::Parked) {
+            self.give_up().await;
+        }
+        let over = self.reading.over;
+        let n_told = told.len();
+        for (at, told) in told.iter().enumerate() {
+            // Whoever asks for what comes after the end hears the end.
+            let is_last = over && at + 1 == n_told;
+            if told.seq >= self.from || is_last {
+                self.write(told, lines)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What could not be brought back is ended, so that nobody waits for it.
+    async fn give_up(&mut self) {
+        let by = lifecycle::BuiltinCaller::EnclaveRecovery.into();
+        if let Err(error) = self.app.engine.cancel(self.execution, by).await {
+            tracing::warn!(%error, execution = %self.execution, "a parked session goes on");
+        }
+    }
+
+    fn sign_of_life(&mut self, lines: &mut Vec<u8>) {
+        self.beat = Instant::now() + self.heartbeat.unwrap_or(LOOK_EVERY);
+        if self.telling.last() == 0 {
+            return; // nothing comes before the first event
+        }
+        let now = self.app.clock.now();
+        if let Some(changed) = self.catalogue_changed(now)
+            && self.filter.as_ref().is_none_or(|filter| filter.passes(&changed, &self.session))
+        {
+            let _ = self.line(&changed, lines);
+        }
+        if self.heartbeat.is_some() {
+            let _ = self.line(&self.telling.heartbeat(now), lines);
+        }
+    }
+
+    fn catalogue_changed(&mut self, now: lifecycle::Timestamp) -> Option<Told> {
+        let catalogue = self.app.engine.catalogue().snapshot();
+        if Arc::ptr_eq(&catalogue, &self.catalogue) {
+            return None;
+        }
+        let policies = self.app.engine.policies().live();
+        let paths = |snapshot: &tools::Snapshot| -> BTreeSet<String> {
+            // What is blocked does not exist.
+            let seen = snapshot.tools().filter(|it| policies.shows(&it.path(), it.traits()));
+            seen.map(|found| found.path()).collect()
+        };
+        let (before, after) = (paths(&self.catalogue), paths(&catalogue));
+        self.catalogue = catalogue;
+        let listed = |one: &BTreeSet<String>, other: &BTreeSet<String>| -> Vec<String> {
+            one.difference(other).take(ACTIONS_MAX).cloned().collect()
+        };
+        let changed = CatalogChanged {
+            version: &format!("{now}"),
+            added_actions: &listed(&after, &before),
+            removed_actions: &listed(&before, &after),
+        };
+        let is_news = !changed.added_actions.is_empty() || !changed.removed_actions.is_empty();
+        is_news.then(|| self.telling.catalog_changed(now, &changed))
+    }
+
+    fn write(&mut self, told: &Told, lines: &mut Vec<u8>) -> Result<(), Broken> {
+        if self.filter.as_ref().is_some_and(|filter| !filter.passes(told, &self.session)) {
+            return Ok(());
+        }
+        self.line(told, lines)
+    }
+
+    fn line(&mut self, told: &Told, lines: &mut Vec<u8>) -> Result<(), Broken> {
+        let mut inner = vec![];
+        told.write(&self.session, &mut inner);
+        // Once it is sealed nobody sees what is in it, and a socket is not looked through.
+        let inner = discreet::frame(inner);
+        match &mut self.sealer {
+            // The first event carries what it takes to open the others.
+            Some(sealer) if told.kind != protocols::enclave::Kind::SessionInit => {
+                let envelope = sealer.seal(told.seq, &inner).map_err(|_| Broken)?;
+                serde_json::to_writer(&mut *lines, &envelope)
+                    .expect("an envelope is made of texts");
+            }
+            Some(_) | None => lines.extend_from_slice(&inner),
+        }
+        lines.push(b'\n');
+        Ok(())
+    }
+
+    /// The same as a stream of batches.
+    pub(super) fn batches(self) -> impl Stream<Item = Result<Bytes, Broken>> + Send + 'static {
+        let batches = futures_util::stream::unfold(Some(self), async |reader| {
+            let mut reader = reader?;
+            let batch = reader.next().await?;
+            let goes_on = batch.is_ok();
+            Some((batch, goes_on.then_some(reader)))
+        });
+        in_turns(batches, |batch| batch.as_ref().map_or(0, Bytes::len))
+    }
+}
+
+/// How long the session of this first entry goes on while nobody listens.
+pub(super) fn grace_ms(first: &Entry) -> u64 {
+    if let Event::Started { limits, .. } = &first.event { limits.grace_ms_max } else { 0 }
+}
+
+fn sealer(session: &SessionId, note: &Note) -> Result<Option<Sealer>, Fault> {
+    let Some(sealed) = &note.sealed else { return Ok(None) };
+    let keys = sealed.keys(session).map_err(|error| Fault::new(error, "the keys are lost"))?;
+    // New randomness for each stream: no nonce comes twice, before or after a restart.
+    let mut prefix = [0; 8];
+    random(&mut prefix)?;
+    Ok(Some(Sealer::new(&keys.s2c, prefix, &sealed.hello.key_id, session)))
+}
+
+/// How often this reader hears that we are there.
+fn heartbeat(note: &Note, filter: Option<&Filter>, telling: &Telling) -> Option<Duration> {
+    let usual = (note.heartbeat_ms > 0).then(|| Duration::from_millis(note.heartbeat_ms))?;
+    let (session, _) = telling.session()?;
+    let beat = telling.heartbeat(lifecycle::Timestamp(0));
+    match filter {
+        Some(filter) if !filter.passes(&beat, session) => Some(usual.max(HEARTBEAT_FILTERED)),
+        Some(_) | None => Some(usual),
+    }
+}

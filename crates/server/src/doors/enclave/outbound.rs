@@ -1,0 +1,84 @@
+//! What clients are answered: a session's events as they come, or how it is now.
+
+use super::Enclave;
+use super::follow::{Reader, Wish};
+use super::inbound::Found;
+use super::refusals::Refused;
+use crate::auth::Caller;
+use axum::body::Body;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::{FutureExt as _, StreamExt as _};
+use lifecycle::{Entry, ExecutionId, Seq};
+use protocols::enclave::Telling;
+use std::sync::Arc;
+
+const SESSION: HeaderName = HeaderName::from_static("x-session-id");
+
+pub(super) async fn streamed(
+    door: &Enclave,
+    caller: Caller,
+    execution: ExecutionId,
+    id: &str,
+    wish: Wish,
+) -> Result<Response, Refused> {
+    let ended = Arc::clone(&door.app).connection_end(caller).boxed();
+    let reader = Reader::open(door, execution, wish, ended).await?;
+    let reader = reader.ok_or_else(|| Refused::not_found(id))?;
+    let session = HeaderValue::from_str(reader.session().as_str()).ok();
+    let body = Body::from_stream(reader.batches());
+    // Upstream's word. A stream must not be stored either, but its client looks for this one.
+    let headers = [(CONTENT_TYPE, "application/x-ndjson"), (CACHE_CONTROL, "no-cache")];
+    let mut response = (headers, body).into_response();
+    if let Some(session) = session {
+        response.headers_mut().insert(SESSION, session);
+    }
+    Ok(response)
+}
+
+pub(super) fn done(found: &Found) -> Response {
+    let body = serde_json::json!({ "success": true, "sessionId": found.session.as_str() });
+    json(StatusCode::OK, &body)
+}
+
+/// A session as its journal tells it now.
+pub(super) async fn described(
+    door: &Enclave,
+    execution: ExecutionId,
+) -> Result<Option<serde_json::Value>, Refused> {
+    let last = match door.app.engine.overview(execution).await {
+        Ok(overview) => overview.listed.last,
+        Err(engine::Error::Rejected(_)) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let mut telling = Telling::new(execution);
+    let mut entries = door.app.engine.follow(execution, Seq(0));
+    let mut ended = door.app.clock.now();
+    while let Some(entry) = entries.next().await {
+        let entry: Entry = entry?;
+        telling.hear(&entry);
+        if telling.standing().is_over() {
+            ended = entry.at;
+        }
+        if entry.seq >= last {
+            break;
+        }
+    }
+    let (begun, expires) = telling.span();
+    let Some((session, _)) = telling.session() else { return Ok(None) };
+    Ok(Some(serde_json::json!({
+        "sessionId": session.as_str(),
+        "executionId": execution.to_string(),
+        "state": telling.standing().name(),
+        "createdAt": begun.0,
+        "expiresAt": expires.0,
+        "lastSeq": telling.last(),
+        "stats": { "duration": ended.ms_since(begun), "toolCallCount": telling.n_calls() },
+    })))
+}
+
+/// An answer in JSON.
+pub(super) fn json(status: StatusCode, body: &serde_json::Value) -> Response {
+    (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+}

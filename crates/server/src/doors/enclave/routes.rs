@@ -1,0 +1,204 @@
+//! The routes of the enclave protocol, and who may use them.
+
+use super::Enclave;
+use super::follow::Wish;
+use super::inbound::{end, find, from, is_gone, read_reason, read_result, settle, start};
+use super::outbound::{described, done, json, streamed};
+use super::refusals::{Refused, in_enclave_words, is_enclave_path};
+use super::sessions::Sessions;
+use super::socket::open as socket;
+use crate::app::App;
+use crate::auth::Caller;
+use crate::auth::permissions::RoutePermission;
+use crate::auth::permissions::access::{OWN, RUN, route};
+use crate::body::AnyBody;
+use crate::config::Doors;
+use crate::door::{Door, ResponseRewrite};
+use crate::doors::DoorSettings;
+use crate::query::{Id, Query};
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use axum::routing::{get, post};
+use futures_util::FutureExt as _;
+use lifecycle::{Rejection, ToolPath};
+use protocols::enclave::inbound;
+use protocols::enclave::{Filter, is_session};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use store::ListFilter;
+
+/// Sessions in one list.
+const LISTED_MAX: usize = 100;
+
+/// Largest result of a tool, in an envelope and in base64.
+const RESULT_BODY_BYTES_MAX: usize = 24 << 20;
+
+/// The door of enclave's clients.
+struct EnclaveDoor {
+    /// Other names by which programs call tools of the catalogue.
+    aliases: BTreeMap<ToolPath, ToolPath>,
+}
+
+/// The door, as a server with these settings has it.
+pub(in crate::doors) fn open_door(settings: &DoorSettings) -> Option<Arc<dyn Door>> {
+    (settings.which == Doors::All)
+        .then(|| Arc::new(EnclaveDoor { aliases: settings.enclave_tools.clone() }) as _)
+}
+
+impl Door for EnclaveDoor {
+    fn permissions(&self) -> &'static [RoutePermission] {
+        PERMISSIONS
+    }
+
+    fn routes(&self, app: &Arc<App>) -> Router {
+        let records = Arc::clone(&app.stores.records);
+        let sessions = Sessions::new(self.aliases.clone(), records, app.clock.clone());
+        let watching = Arc::clone(&sessions).watch(app.engine.clone(), app.stopping.clone());
+        app.tasks.spawn(watching);
+        Router::new()
+            .route("/sessions", get(list).post(create))
+            .route("/execute", post(create))
+            .route("/sessions/{id}", get(show).delete(remove))
+            .route("/sessions/{id}/stream", get(stream))
+            .route("/sessions/{id}/tool-result", post(tool_result))
+            .route("/sessions/{id}/cancel", post(cancel))
+            .route("/enclave/ws", get(socket))
+            .route("/enclave/identity", get(identity))
+            .with_state(Enclave { app: Arc::clone(app), own: sessions })
+    }
+
+    fn takes_token_in_url(&self, path: &str) -> bool {
+        path == "/enclave/ws"
+    }
+
+    fn response_rewrite(&self, path: &str) -> Option<ResponseRewrite> {
+        is_enclave_path(path).then_some(|response| in_enclave_words(response).boxed())
+    }
+}
+
+/// What each of these routes needs.
+const PERMISSIONS: &[RoutePermission] = &[
+    route("GET", "/sessions", RUN),
+    route("POST", "/sessions", RUN),
+    route("POST", "/execute", RUN),
+    route("GET", "/sessions/{id}", OWN),
+    route("DELETE", "/sessions/{id}", OWN),
+    route("GET", "/sessions/{id}/stream", OWN),
+    route("POST", "/sessions/{id}/tool-result", OWN),
+    route("POST", "/sessions/{id}/cancel", OWN),
+    route("GET", "/enclave/ws", RUN),
+    route("GET", "/enclave/identity", RUN),
+];
+
+type Answer = Result<Response, Refused>;
+
+/// `POST /sessions`.
+async fn create(State(door): State<Enclave>, caller: Caller, AnyBody(body): AnyBody) -> Answer {
+    caller.may_run().map_err(|denied| Refused::denied(denied, ""))?;
+    let create = inbound::create(&body)?;
+    let filter = create.filter.clone();
+    let execution = start(&door, &caller.name, create).await?;
+    streamed(&door, caller, execution, "", Wish { from: 0, filter }).await
+}
+
+/// `GET /sessions/{id}/stream`.
+async fn stream(
+    State(door): State<Enclave>,
+    caller: Caller,
+    Id(id): Id,
+    query: Query,
+    headers: HeaderMap,
+) -> Answer {
+    let from = from(&query, &headers);
+    let filter = match query.text("filter") {
+        None | Some("") => None,
+        Some(text) => Some(Filter::parse(text).map_err(|bad| {
+            Refused::new(StatusCode::BAD_REQUEST, "INVALID_FILTER", bad.to_string())
+        })?),
+    };
+    let found = match find(&door, &caller, &id).await {
+        Err(Refused::Said(StatusCode::NOT_FOUND, ..)) if is_gone(&door, &caller, &id).await? => {
+            return Err(Refused::gone(&id));
+        }
+        found => found?,
+    };
+    streamed(&door, caller, found.execution, &id, Wish { from, filter }).await
+}
+
+/// `POST /sessions/{id}/tool-result`.
+async fn tool_result(
+    State(door): State<Enclave>,
+    caller: Caller,
+    Id(id): Id,
+    AnyBody(body): AnyBody<RESULT_BODY_BYTES_MAX>,
+) -> Answer {
+    let found = find(&door, &caller, &id).await?;
+    let result = read_result(&door, &found, &body)?;
+    settle(&door, &caller, &found, result).await?;
+    Ok(done(&found))
+}
+
+/// `POST /sessions/{id}/cancel`, whatever the body is: it could only hold a reason, or one in an envelope.
+async fn cancel(
+    State(door): State<Enclave>,
+    caller: Caller,
+    Id(id): Id,
+    AnyBody(body): AnyBody,
+) -> Answer {
+    let found = find(&door, &caller, &id).await?;
+    let reason = read_reason(&door, &found, &body)?;
+    end(&door, &caller, &found, reason).await?;
+    Ok(done(&found))
+}
+
+/// `DELETE /sessions/{id}`: ended and forgotten.
+async fn remove(State(door): State<Enclave>, caller: Caller, Id(id): Id) -> Answer {
+    let found = find(&door, &caller, &id).await?;
+    end(&door, &caller, &found, None).await?;
+    let (kept, execution) = (door.clone(), found.execution);
+    // A client that leaves now has asked for it all the same.
+    let forgotten = door.app.tasks.spawn(async move {
+        kept.own.until_unread(execution).await;
+        kept.app.engine.forget(execution).await
+    });
+    match forgotten.await.map_err(|_| Rejection::ShuttingDown).map_err(engine::Error::from)? {
+        // Somebody else was first.
+        Ok(()) | Err(engine::Error::Rejected(Rejection::UnknownExecution(_))) => Ok(done(&found)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `GET /sessions/{id}`.
+async fn show(State(door): State<Enclave>, caller: Caller, Id(id): Id) -> Answer {
+    let found = find(&door, &caller, &id).await?;
+    let shown = described(&door, found.execution).await?;
+    Ok(json(StatusCode::OK, &shown.ok_or_else(|| Refused::not_found(&id))?))
+}
+
+/// `GET /sessions`.
+async fn list(State(door): State<Enclave>, caller: Caller) -> Answer {
+    caller.may_run().map_err(|denied| Refused::denied(denied, ""))?;
+    let owner = if caller.sees_all() { None } else { Some(caller.name.clone()) };
+    let (mut shown, mut after) = (vec![], None);
+    while shown.len() < LISTED_MAX {
+        let filter = ListFilter { phases: vec![], caller: owner.clone(), after, n_max: LISTED_MAX };
+        let listed = door.app.engine.list(filter).await?;
+        let Some(last) = listed.last() else { break };
+        after = Some(last.execution);
+        for line in listed.iter().filter(|line| is_session(line.execution)) {
+            shown.extend(described(&door, line.execution).await?);
+        }
+    }
+    shown.truncate(LISTED_MAX);
+    let total = shown.len();
+    Ok(json(StatusCode::OK, &serde_json::json!({ "sessions": shown, "total": total })))
+}
+
+/// `GET /enclave/identity`: what a client that wants to know whom it talks to pins.
+async fn identity(State(door): State<Enclave>, caller: Caller) -> Answer {
+    caller.may_run().map_err(|denied| Refused::denied(denied, ""))?;
+    let key = protocols::enclave::sealing::public_of(&door.own.identity().await?)?;
+    Ok(json(StatusCode::OK, &serde_json::json!({ "identityPubKeyB64": key, "curve": "P-256" })))
+}

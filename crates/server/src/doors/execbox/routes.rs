@@ -1,0 +1,59 @@
+//! The route of hosts that connect to this server, and who may use it.
+
+use super::Channels;
+use crate::app::App;
+use crate::auth::Caller;
+use crate::auth::permissions::RoutePermission;
+use crate::auth::permissions::access::{RUN, route};
+use crate::config::Doors;
+use crate::door::{Door, DoorState};
+use crate::doors::DoorSettings;
+use crate::error::Problem;
+use axum::Router;
+use axum::extract::State;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::response::Response;
+use axum::routing::get;
+use std::sync::Arc;
+
+/// The door of hosts that run their programs' tools themselves.
+struct ExecboxDoor;
+
+/// The door, as a server with these settings has it.
+pub(in crate::doors) fn open_door(settings: &DoorSettings) -> Option<Arc<dyn Door>> {
+    (settings.which == Doors::All).then(|| Arc::new(ExecboxDoor) as _)
+}
+
+impl Door for ExecboxDoor {
+    fn permissions(&self) -> &'static [RoutePermission] {
+        PERMISSIONS
+    }
+
+    fn routes(&self, app: &Arc<App>) -> Router {
+        let sandbox = app.engine.sandbox().clone();
+        let channels = Channels::new(sandbox, app.stopping.clone(), app.tasks.clone());
+        Router::new().route("/execbox", get(connect)).with_state(DoorState::new(app, channels))
+    }
+
+    fn takes_token_in_url(&self, path: &str) -> bool {
+        path == "/execbox"
+    }
+}
+
+/// What this route needs.
+const PERMISSIONS: &[RoutePermission] = &[route("GET", "/execbox", RUN)];
+
+/// `GET /execbox`: becomes a WebSocket with one JSON text per frame.
+async fn connect(
+    State(door): State<DoorState<Channels>>,
+    caller: Caller,
+    upgrade: WebSocketUpgrade,
+) -> Result<Response, Problem> {
+    caller.may_run().map_err(|denied| Problem::denied(denied, ""))?;
+    let account = door.app.engine.quotas().account(&caller.name);
+    let held = account.hold_runner().map_err(engine::Error::from)?;
+    let counted = Some((account, held));
+    let watching = Arc::clone(&door.app);
+    let ended = async move { watching.credential_end(&caller).await };
+    door.own.open(upgrade, counted, ended)
+}

@@ -1,0 +1,194 @@
+//! Waiting for what a client must be told. A client that leaves changes nothing.
+
+use super::outbound;
+use crate::answering::{AnswerPath, AnswerSubject, is_first_answer, permit};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::error::Problem;
+use axum::response::{IntoResponse as _, Response};
+use futures_util::StreamExt as _;
+use lifecycle::{
+    Answer, AnswerAuthor, Entry, Event, ExecutionId, Question, QuestionId, Rejection, Seq, ToolPath,
+};
+use protocols::executor::{Account, Asked, QuestionReader, Told};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What ends the waiting.
+#[derive(Debug, Clone)]
+pub(super) enum Until {
+    /// A question or the end, once everything up to here is heard.
+    Now(Seq),
+    /// What follows the answer to this question.
+    After(QuestionId),
+    /// What follows the last of the answers to these.
+    AfterAll(Vec<QuestionId>),
+    /// The end.
+    Over,
+}
+
+impl Until {
+    /// The first thing that a new execution has to say.
+    pub(super) const START: Self = Self::Now(Seq(0));
+}
+
+/// Stays with an execution for a client.
+pub(super) struct Attendant {
+    pub(super) app: Arc<App>,
+    /// Who waits.
+    pub(super) caller: Caller,
+    pub(super) execution: ExecutionId,
+    /// Whether to accept the approvals that this caller may give in advance.
+    pub(super) approves_in_advance: bool,
+    /// Whether the end, if it is heard, counts: of all who hear it one does.
+    pub(super) counts: bool,
+    /// Who reads the question, if one comes.
+    pub(super) reader: QuestionReader,
+    /// Largest value that the client takes; none takes any.
+    pub(super) limit: Option<usize>,
+}
+
+impl Attendant {
+    /// For a client that may answer.
+    pub(super) fn new(app: &Arc<App>, caller: &Caller, execution: ExecutionId) -> Self {
+        let (app, caller) = (Arc::clone(app), caller.clone());
+        let reader = QuestionReader::MayAnswer;
+        let (approves_in_advance, counts, limit) = (false, false, None);
+        Self { app, caller, execution, approves_in_advance, counts, reader, limit }
+    }
+
+    async fn attend(self, until: Until) -> Response {
+        let execution = self.execution;
+        let response = tokio::select! {
+            biased; // what is done already is sent, and the rest costs only those who wait
+            response = self.listen(until) => response.unwrap_or_else(|problem| problem.into_response()),
+            () = self.app.stopping.cancelled() => Problem::stopping().into_response(),
+            // Also ends approvals in advance.
+            () = self.app.credential_end(&self.caller) => Problem::unauthorized().into_response(),
+        };
+        outbound::about(execution, response)
+    }
+
+    async fn listen(&self, until: Until) -> Result<Response, Problem> {
+        let mut account = self.beginning(&until).await;
+        let mut entries = self.app.engine.follow(self.execution, account.last());
+        loop {
+            if let Some(told) = self.told(&account, &until) {
+                if let Told::Over(outcome) = told
+                    && self.counts
+                {
+                    self.app.metrics.count_end(outcome);
+                }
+                return Ok(outbound::told(
+                    self.execution,
+                    &account,
+                    told,
+                    (&self.reader, self.limit),
+                ));
+            }
+            let entry = entries.next().await;
+            let entry = entry.ok_or_else(|| Problem::no_execution(self.execution))??;
+            account.hear(&entry);
+            self.approve(&entry, &account).await?;
+        }
+    }
+
+    /// What is remembered of a long journal. What a client is told of it does not depend on when the client came, except
+    /// at the start: the first question counts there, and whoever approves in advance must see each.
+    async fn beginning(&self, until: &Until) -> Account {
+        let is_start = matches!(until, Until::Now(Seq(0)));
+        if is_start || self.approves_in_advance {
+            return Account::default();
+        }
+        let remembered = self.app.execution_views.remembered(self.execution).await;
+        remembered.map(Arc::unwrap_or_clone).unwrap_or_default()
+    }
+
+    fn told<'a>(&self, account: &'a Account, until: &Until) -> Option<Told<'a>> {
+        match until {
+            Until::Now(seq) if account.last() < *seq => None,
+            // What this caller approves in advance does not end the wait.
+            Until::Now(_) => account
+                .now_among(|asked: &Asked| self.approval(&asked.question, &asked.tool).is_none()),
+            Until::After(question) => account.after(*question),
+            Until::AfterAll(questions) => account.after_all(questions),
+            Until::Over => account.over().or(account.parked()),
+        }
+    }
+
+    /// Accepts the question that this entry asks, if that may be done in advance.
+    async fn approve(&self, entry: &Entry, account: &Account) -> Result<(), Problem> {
+        let Event::CallAsked(question) = &entry.event else { return Ok(()) };
+        let asked = account.question(question.id);
+        let author = asked.and_then(|asked| self.approval(&asked.question, &asked.tool));
+        let Some(author) = author else { return Ok(()) };
+        let accept = Answer::Accept { content: None };
+        let answered = self.app.engine.answer(question.id, accept, author).await;
+        // Where somebody else was quicker, that counts.
+        is_first_answer(answered).map(drop)
+    }
+
+    /// As whom a question is accepted without being shown; none where it stays open.
+    fn approval(&self, question: &Question, tool: &ToolPath) -> Option<AnswerAuthor> {
+        let approver = self.approves_in_advance.then_some(&self.caller)?;
+        let subject = AnswerSubject { owner: &approver.name, asked: Some((question, tool)) };
+        permit(approver, AnswerPath::InAdvance, subject).ok()
+    }
+}
+
+/// Does something to its end, also when the client leaves in the middle of it.
+pub(super) async fn detached(
+    app: &App,
+    doing: impl Future<Output = Result<Response, Problem>> + Send + 'static,
+) -> Result<Response, Problem> {
+    app.tasks.spawn(doing).await.map_err(|panic| Problem::broken(&panic))?
+}
+
+/// What the engine says, unless the server stops before.
+pub(super) async fn unless_stopping<T>(
+    app: &App,
+    asking: impl Future<Output = Result<T, engine::Error>>,
+) -> Result<T, engine::Error> {
+    tokio::select! {
+        biased; // what is done already is told
+        said = asking => said,
+        () = app.stopping.cancelled() => Err(Rejection::ShuttingDown.into()),
+    }
+}
+
+/// Waits so that approvals and counts go on when the client leaves or loses patience. Called where a client that leaves
+/// ends nothing: see [`detached`].
+pub(super) async fn attended(
+    attendant: Attendant,
+    until: Until,
+    wait: Option<Duration>,
+) -> Result<Response, Problem> {
+    match wait {
+        None => Ok(attendant.attend(until).await),
+        Some(_) => told(attendant, until, wait).await,
+    }
+}
+
+/// The same in a task of its own.
+pub(super) async fn told(
+    attendant: Attendant,
+    until: Until,
+    wait: Option<Duration>,
+) -> Result<Response, Problem> {
+    let execution = attendant.execution;
+    let tasks = attendant.app.tasks.clone();
+    let attending = tasks.spawn(attendant.attend(until));
+    let attended = match wait {
+        None => attending.await,
+        Some(wait) => match tokio::time::timeout(wait, attending).await {
+            Ok(attended) => attended,
+            Err(_) => return Ok(outbound::still_running(execution)),
+        },
+    };
+    attended.map_err(|panic| Problem::broken(&panic))
+}
+
+/// The execution as it stands now.
+pub(super) async fn caught_up(app: &App, execution: ExecutionId) -> Result<Arc<Account>, Problem> {
+    app.execution_views.read(&app.engine, execution).await
+}

@@ -1,0 +1,247 @@
+//! The routes of `/api/executions`, and who may use them.
+
+use super::answers::{answers, questions};
+use super::callback::callback;
+use super::continuing::{continue_all, continue_one};
+use super::ended::{remove, result};
+use super::events::events;
+use super::follow::{self, Attendant, Until};
+use super::inbound::{self, WAIT_MS_MAX, find, oldest_open, owner, patience, result_limit};
+use super::outbound;
+use super::session_routes::{resume_in_session, show_in_session};
+use crate::answering::{AnswerPath, AnswerSubject, PageOrigin, authorize, is_first_answer, permit};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::auth::permissions::RoutePermission;
+use crate::auth::permissions::access::{ADMIN, ANY, END, REPLY, RUN, SECRET, SEE, route};
+use crate::body::{JsonBody, NeededJson};
+use crate::config::Doors;
+use crate::door::Door;
+use crate::doors::DoorSettings;
+use crate::error::Problem;
+use crate::query::{Id, Query};
+use axum::Router;
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post};
+use engine::Start;
+use lifecycle::{CallerName, RefusedLimit, Rejection};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The door of Executor's HTTP clients.
+struct ExecutorDoor {
+    /// Beside a REPL alone it has only what people need to answer the REPL's questions.
+    which: Doors,
+}
+
+/// The door, as a server with these settings has it.
+pub(in crate::doors) fn open_door(settings: &DoorSettings) -> Option<Arc<dyn Door>> {
+    Some(Arc::new(ExecutorDoor { which: settings.which }))
+}
+
+impl Door for ExecutorDoor {
+    fn permissions(&self) -> &'static [RoutePermission] {
+        PERMISSIONS
+    }
+
+    fn routes(&self, app: &Arc<App>) -> Router {
+        let routes = match self.which {
+            Doors::All => all().merge(session_aliases()),
+            Doors::Repl => answering(),
+        };
+        routes.with_state(Arc::clone(app))
+    }
+
+    /// Browsers open event streams, and cannot add a header to that.
+    fn takes_token_in_url(&self, path: &str) -> bool {
+        let is_stream = path.starts_with("/api/executions/") && path.ends_with("/events");
+        is_stream && self.which == Doors::All
+    }
+}
+
+fn all() -> Router<Arc<App>> {
+    Router::new()
+        .route("/api/executions", get(list).post(execute))
+        .route("/api/executions/{id}", get(show).delete(remove))
+        .route("/api/executions/{id}/resume", post(resume))
+        .route("/api/executions/{id}/questions", get(questions))
+        .route("/api/executions/{id}/answers", post(answers))
+        .route("/api/executions/{id}/result", get(result))
+        .route("/api/executions/{id}/cancel", post(cancel))
+        .route("/api/executions/{id}/continue", post(continue_one))
+        .route("/api/executions/continue", post(continue_all))
+        .route("/api/executions/{id}/events", get(events))
+        .route("/api/callback", get(callback))
+}
+
+/// What people need to answer questions.
+fn answering() -> Router<Arc<App>> {
+    Router::new()
+        .route("/api/executions", get(list))
+        .route("/api/executions/{id}", get(show))
+        .route("/api/executions/{id}/resume", post(resume))
+        .route("/api/executions/{id}/cancel", post(cancel))
+}
+
+/// The addresses by which Executor's pages read and answer an execution of an MCP session.
+fn session_aliases() -> Router<Arc<App>> {
+    Router::new()
+        .route("/api/mcp-sessions/{session}/executions/{id}", get(show_in_session))
+        .route("/api/mcp-sessions/{session}/executions/{id}/resume", post(resume_in_session))
+}
+
+/// What each of these routes needs.
+const PERMISSIONS: &[RoutePermission] = &[
+    route("GET", "/api/executions", ANY),
+    route("POST", "/api/executions", RUN),
+    route("GET", "/api/executions/{id}", SEE),
+    route("DELETE", "/api/executions/{id}", END),
+    route("POST", "/api/executions/{id}/resume", REPLY),
+    route("GET", "/api/mcp-sessions/{session}/executions/{id}", SEE),
+    route("POST", "/api/mcp-sessions/{session}/executions/{id}/resume", REPLY),
+    route("GET", "/api/executions/{id}/questions", SEE),
+    route("POST", "/api/executions/{id}/answers", REPLY),
+    route("GET", "/api/executions/{id}/result", SEE),
+    route("POST", "/api/executions/{id}/cancel", END),
+    route("POST", "/api/executions/{id}/continue", ADMIN),
+    route("POST", "/api/executions/continue", ADMIN),
+    route("GET", "/api/executions/{id}/events", SEE),
+    route("GET", "/api/callback", SECRET),
+];
+
+/// `POST /api/executions`.
+async fn execute(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    pages: PageOrigin,
+    query: Query,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    caller.may_run().map_err(|denied| Problem::denied(denied, ""))?;
+    let order = protocols::executor::execute(&body)?;
+    let (wait, limit) = (patience(&query)?, result_limit(&query)?);
+    if order.auto_approve {
+        // Approving beforehand is answering: what may not be done later may not be done now.
+        let subject = AnswerSubject { owner: &caller.name, asked: None };
+        let may = permit(&caller, AnswerPath::InAdvance, subject);
+        may.map_err(|denied| Problem::denied(denied, ""))?;
+    }
+    let refused = |refused: RefusedLimit| Problem::bad_request(format!("{refused}."));
+    let limits = order.limits.within(app.engine.limits()).map_err(refused)?;
+    let start = Start { program: order.program, caller: caller.name.clone(), limits };
+    let reader = pages.reader(&caller, &caller.name, AnswerPath::Request);
+    let approves_in_advance = order.auto_approve;
+    let starting = Arc::clone(&app);
+    follow::detached(&app, async move {
+        let submitting = starting.engine.submit(start);
+        let execution = follow::unless_stopping(&starting, submitting).await?;
+        starting.metrics.count_start();
+        let usual = Attendant::new(&starting, &caller, execution);
+        let attendant = Attendant { approves_in_advance, counts: true, reader, limit, ..usual };
+        follow::attended(attendant, Until::START, wait).await
+    })
+    .await
+}
+
+/// `GET /api/executions/{id}`.
+async fn show(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    pages: PageOrigin,
+    Id(id): Id,
+    query: Query,
+) -> Result<Response, Problem> {
+    let wait = query.get::<u64>("wait", "a number of milliseconds")?.unwrap_or(0);
+    let limit = result_limit(&query)?;
+    let (execution, question) = find(&app, &id).await?;
+    let account = follow::caught_up(&app, execution).await?;
+    let owner = account.owner().cloned().unwrap_or(CallerName(String::new()));
+    caller.may_see(&owner, account.has_asked()).map_err(|denied| Problem::denied(denied, &id))?;
+    let reader = pages.reader(&caller, &owner, AnswerPath::Request);
+    let named = question.and_then(|id| account.question(id)).filter(|asked| asked.is_open());
+    if account.over().is_none()
+        && let Some(asked) = named
+    {
+        return Ok(outbound::shown(execution, asked, &reader));
+    }
+    match account.now() {
+        Some(told) => Ok(outbound::now(execution, &account, told, (&reader, limit))),
+        None if wait == 0 => Ok(outbound::running(execution)),
+        None => {
+            let wait = Duration::from_millis(wait.min(WAIT_MS_MAX));
+            let until = Until::Now(account.last());
+            let attendant = Attendant { reader, limit, ..Attendant::new(&app, &caller, execution) };
+            follow::told(attendant, until, Some(wait)).await
+        }
+    }
+}
+
+/// `POST /api/executions/{id}/resume`.
+async fn resume(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(id): Id,
+    query: Query,
+    NeededJson(body): NeededJson,
+) -> Result<Response, Problem> {
+    let answer = protocols::executor::resume(&body)?;
+    let rider = protocols::executor::rider(&body)?;
+    let (wait, limit) = (patience(&query)?, result_limit(&query)?);
+    let (execution, question) = find(&app, &id).await?;
+    let path = AnswerPath::Request;
+    let given = question.map(|question| (question, &answer));
+    authorize(&app, &caller, path, execution, given.as_slice()).await?;
+    let Some(question) = (match question {
+        Some(question) => Some(question),
+        None => oldest_open(&app, &caller, execution).await?,
+    }) else {
+        let attendant = Attendant { limit, ..Attendant::new(&app, &caller, execution) };
+        return follow::told(attendant, Until::Over, wait).await;
+    };
+    let author = authorize(&app, &caller, path, execution, &[(question, &answer)]).await?;
+    let resuming = Arc::clone(&app);
+    follow::detached(&app, async move {
+        let answering = resuming.engine.answer_with(question, answer, author, rider);
+        let counts = match is_first_answer(follow::unless_stopping(&resuming, answering).await) {
+            Ok(counts) => counts,
+            Err(problem) => return Ok(outbound::about(execution, problem.into_response())),
+        };
+        let attendant =
+            Attendant { counts, limit, ..Attendant::new(&resuming, &caller, execution) };
+        follow::attended(attendant, Until::After(question), wait).await
+    })
+    .await
+}
+
+/// `POST /api/executions/{id}/cancel`.
+async fn cancel(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Id(id): Id,
+) -> Result<Response, Problem> {
+    let (execution, _) = find(&app, &id).await?;
+    let owner = owner(&app, execution).await?;
+    caller.may_cancel(&owner).map_err(|denied| Problem::denied(denied, &id))?;
+    let cancelling = app.engine.cancel(execution, caller.name.clone());
+    let counts = match follow::unless_stopping(&app, cancelling).await {
+        Ok(()) => true,
+        // It is over, which is what was wanted.
+        Err(engine::Error::Rejected(Rejection::AlreadyFinished)) => false,
+        Err(error) => return Err(error.into()),
+    };
+    let attendant = Attendant { counts, ..Attendant::new(&app, &caller, execution) };
+    follow::told(attendant, Until::Over, None).await
+}
+
+/// `GET /api/executions`.
+async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    query: Query,
+) -> Result<Response, Problem> {
+    let now = app.clock.now();
+    let search = inbound::search(&query, &caller, now)?;
+    let page = app.engine.search(search).await?;
+    Ok(outbound::list(&page, now))
+}

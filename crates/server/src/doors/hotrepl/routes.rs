@@ -1,0 +1,149 @@
+//! The routes of the REPL, and who may use them.
+
+use crate::app::App;
+use crate::auth::Caller;
+use crate::auth::permissions::RoutePermission;
+use crate::auth::permissions::access::{RUN, SECRET, route};
+use crate::config::Doors;
+use crate::door::{Door, DoorState};
+use crate::doors::DoorSettings;
+use crate::error::Problem;
+use crate::query::Query;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::{Path, State};
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HOST};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use axum::routing::get;
+use protocols::hotrepl::{MESSAGE_BYTES_MAX, Profile};
+use repl::{Attach, Repl, SESSIONS_MAX, SessionRefusal, Settings};
+use std::sync::Arc;
+use transport::{FrameBounds, accept_upgrade};
+
+/// Longest name of a session.
+const NAME_BYTES_MAX: usize = 128;
+
+/// Largest frame that is read at all: one that is a little too long is answered, not cut off.
+const FRAME_BYTES_MAX: usize = 4 * MESSAGE_BYTES_MAX;
+
+/// The door of HotRepl's clients.
+struct ReplDoor {
+    /// Alone it is at every path: its clients know an address and no path.
+    which: Doors,
+    settings: Settings,
+}
+
+/// The door, as a server with these settings has it.
+pub(in crate::doors) fn open_door(settings: &DoorSettings) -> Option<Arc<dyn Door>> {
+    Some(Arc::new(ReplDoor { which: settings.which, settings: settings.repl.clone() }))
+}
+
+impl Door for ReplDoor {
+    fn permissions(&self) -> &'static [RoutePermission] {
+        PERMISSIONS
+    }
+
+    fn routes(&self, app: &Arc<App>) -> Router {
+        let commands = match &app.sources {
+            Some(sources) => sources.commands(),
+            None => tokio::sync::watch::Sender::default().subscribe(),
+        };
+        let stores = app.stores.clone();
+        let repl = Repl::start(repl::Config {
+            engine: app.engine.clone(),
+            clock: app.clock.clone(),
+            settings: self.settings.clone(),
+            records: stores.records,
+            blobs: stores.blobs,
+            notes: stores.notes,
+            commands,
+            stopping: app.stopping.clone(),
+            tasks: app.tasks.tracker(),
+        });
+        let routes = Router::new()
+            .route("/repl", get(connect))
+            .route("/repl/artifacts/{capability}/{name}", get(artifact));
+        let routes = match self.which {
+            Doors::All => routes,
+            Doors::Repl => routes.fallback(get(connect)),
+        };
+        routes.with_state(DoorState::new(app, repl))
+    }
+
+    fn takes_token_in_url(&self, path: &str) -> bool {
+        match self.which {
+            Doors::All => path == "/repl",
+            Doors::Repl => !path.starts_with("/api/") && !path.starts_with("/repl/"),
+        }
+    }
+}
+
+/// What each of these routes needs.
+const PERMISSIONS: &[RoutePermission] =
+    &[route("GET", "/repl", RUN), route("GET", "/repl/artifacts/{capability}/{name}", SECRET)];
+
+/// `GET /repl`: becomes a WebSocket with one JSON object per text frame.
+async fn connect(
+    State(door): State<DoorState<Repl>>,
+    caller: Caller,
+    query: Query,
+    headers: HeaderMap,
+    upgrade: WebSocketUpgrade,
+) -> Result<Response, Problem> {
+    caller.may_run().map_err(|denied| Problem::denied(denied, ""))?;
+    let name = query.text("session").unwrap_or_default().to_owned();
+    if name.len() > NAME_BYTES_MAX {
+        let message = format!("The name of a session has at most {NAME_BYTES_MAX} bytes.");
+        return Err(Problem::bad_request(message));
+    }
+    let profile = match query.text("values") {
+        Some("native") => Profile::Native,
+        Some(_) | None => Profile::Text,
+    };
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
+    let host = host.to_owned();
+    door.own.open(&caller.name, &name).map_err(refused)?;
+    let token = door.app.tasks.token();
+    let bounds = FrameBounds::strict(FRAME_BYTES_MAX);
+    Ok(accept_upgrade(upgrade, bounds, async move |reader, writer| {
+        let (watching, owner) = (Arc::clone(&door.app), caller.clone());
+        let ended = Box::pin(async move { watching.credential_end(&owner).await });
+        let (reader, writer) = (Box::new(reader), Box::new(writer));
+        let attach = Attach { reader, writer, profile, host, ended };
+        if let Err(refusal) = door.own.attach(&caller.name, &name, attach).await {
+            tracing::debug!(%refusal, "a client lost its session while it connected");
+        }
+        drop(token);
+    }))
+}
+
+fn refused(refusal: SessionRefusal) -> Problem {
+    match refusal {
+        SessionRefusal::TooMany => Problem::no_channel(SESSIONS_MAX),
+        SessionRefusal::Engine(error) => error.into(),
+    }
+}
+
+/// `GET /repl/artifacts/{capability}/{name}`: the file that the capability opens. Knowing it is the right to it.
+async fn artifact(
+    State(door): State<DoorState<Repl>>,
+    Path((capability, _)): Path<(String, String)>,
+) -> Result<Response, Problem> {
+    let found = door.own.artifact(&capability).await;
+    let artifact = found.ok_or_else(|| Problem::no_route("/repl/artifacts"))?;
+    Response::builder()
+        .status(StatusCode::OK)
+        .header(CONTENT_TYPE, header_safe(&artifact.content_type))
+        // A guest wrote it: a browser must not show it as a page of ours.
+        .header(CONTENT_DISPOSITION, format!("attachment; filename=\"{}\"", artifact.name))
+        .header("Content-Security-Policy", "sandbox; default-src 'none'")
+        .body(Body::from(artifact.bytes))
+        .map_err(|error| Problem::broken(&error))
+}
+
+fn header_safe(content_type: &str) -> &str {
+    let is_safe = content_type.bytes().all(|byte| (0x20..0x7f).contains(&byte));
+    if is_safe { content_type } else { "application/octet-stream" }
+}

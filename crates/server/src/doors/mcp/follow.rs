@@ -1,0 +1,146 @@
+//! Waiting for what a client must be told. A client that leaves changes nothing.
+
+use super::narration::{Narration, Until};
+use super::visit::Visit;
+use crate::app::App;
+use crate::error::Problem;
+use futures_util::{FutureExt as _, StreamExt as _};
+use lifecycle::{ExecutionId, Seq};
+use protocols::executor::Told;
+use rmcp::model::{ProgressNotificationParam, ProgressToken};
+use rmcp::service::{Peer, RequestContext, RoleServer};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How long a call runs before its progress is reported. Shorter ones report none: for them a report costs more than it
+/// says, because the answer must then be a stream.
+const PROGRESS_AFTER: Duration = Duration::from_millis(100);
+
+/// How often a client that wants to hear of progress is told, however much happens.
+const PROGRESS_EVERY: Duration = Duration::from_millis(500);
+
+/// How long such a client hears nothing at most: its timer must not run out.
+const SILENCE_MAX: Duration = Duration::from_secs(5);
+
+/// What to wait for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) execution: ExecutionId,
+    pub(super) until: Until,
+    /// Whether the end, if it is heard, counts: of all who hear it one does.
+    pub(super) counts: bool,
+}
+
+/// Waits, also in place of a client that leaves, so that the end is counted. None: patience ran out.
+pub(super) async fn listen(
+    visit: &Visit,
+    wanted: Wanted,
+    wait: Duration,
+    progress: Progress,
+) -> Result<Option<Narration>, Problem> {
+    // What is over by now, as most small programs are, is told without anybody having to wait.
+    match hear(&visit.app, wanted, None).now_or_never() {
+        Some(heard) => heard.map(Some),
+        None => Box::pin(listen_for_long(visit, wanted, wait, progress)).await,
+    }
+}
+
+async fn listen_for_long(
+    visit: &Visit,
+    wanted: Wanted,
+    wait: Duration,
+    mut progress: Progress,
+) -> Result<Option<Narration>, Problem> {
+    let (steps, mut step) = watch::channel(String::new());
+    let following = follow(Arc::clone(&visit.app), wanted, steps);
+    let mut following = visit.app.tasks.spawn(following);
+    let deadline = tokio::time::sleep(wait);
+    let ended = visit.app.credential_end(&visit.caller);
+    tokio::pin!(deadline, ended);
+    loop {
+        tokio::select! {
+            biased;
+            told = &mut following => {
+                return told.map_err(|panic| Problem::broken(&panic))?.map(Some);
+            }
+            () = &mut deadline => return Ok(None),
+            () = &mut ended => return Err(Problem::unauthorized()),
+            () = progress.tell(&mut step) => {}
+        }
+    }
+}
+
+/// Hears the journal until it has something to tell.
+async fn follow(
+    app: Arc<App>,
+    wanted: Wanted,
+    steps: watch::Sender<String>,
+) -> Result<Narration, Problem> {
+    tokio::select! {
+        heard = hear(&app, wanted, Some(&steps)) => heard,
+        () = app.stopping.cancelled() => Err(Problem::stopping()),
+    }
+}
+
+async fn hear(
+    app: &App,
+    wanted: Wanted,
+    steps: Option<&watch::Sender<String>>,
+) -> Result<Narration, Problem> {
+    let mut entries = app.engine.follow(wanted.execution, Seq(0));
+    let mut narration = Narration::default();
+    while let Some(entry) = entries.next().await {
+        narration.hear(&entry?);
+        if let Some(told) = narration.told(wanted.until) {
+            if let Told::Over(outcome) = told
+                && wanted.counts
+            {
+                app.metrics.count_end(outcome);
+            }
+            return Ok(narration);
+        }
+        if let Some(steps) = steps.filter(|steps| !steps.is_closed()) {
+            steps.send_replace(narration.doing());
+        }
+    }
+    Err(Problem::no_execution(wanted.execution))
+}
+
+/// The execution as it stands now.
+pub(super) async fn caught_up(
+    visit: &Visit,
+    execution: ExecutionId,
+) -> Result<Arc<Narration>, Problem> {
+    visit.state.narrations.read(&visit.app.engine, execution).await
+}
+
+/// Tells a client that something moves, if it wants to hear it.
+pub(super) struct Progress(Option<(Peer<RoleServer>, ProgressToken)>, f64);
+
+impl Progress {
+    /// As the request wishes.
+    pub(super) fn wished(context: &RequestContext<RoleServer>) -> Self {
+        let token = context.meta.get_progress_token();
+        let wished = token.map(|token| (context.peer.clone(), token));
+        Self(wished, 0.0)
+    }
+
+    /// One report, after a pause. Never resolves for those who do not ask.
+    async fn tell(&mut self, step: &mut watch::Receiver<String>) {
+        let Some((peer, token)) = &self.0 else { return std::future::pending().await };
+        let pause = if self.1 > 0.0 { PROGRESS_EVERY } else { PROGRESS_AFTER };
+        tokio::time::sleep(pause).await;
+        // Whether it changed or was silent too long makes no difference; a closed channel ends the wait.
+        let _ = tokio::time::timeout(SILENCE_MAX, step.changed()).await;
+        self.1 += 1.0;
+        let message = match step.borrow_and_update().as_str() {
+            "" => "running".to_owned(),
+            said => said.to_owned(),
+        };
+        let param = ProgressNotificationParam::new(token.clone(), self.1).with_message(message);
+        if peer.notify_progress(param).await.is_err() {
+            self.0 = None; // nobody is there to hear it
+        }
+    }
+}

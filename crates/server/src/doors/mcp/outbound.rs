@@ -1,0 +1,253 @@
+//! The answers as tool results: text for the model, structure for programs, both bounded. What is cut
+//! off can be read as a resource.
+
+use super::files::{blocks, cut};
+use super::narration::Narration;
+use super::visit::{Manner, Visit};
+use lifecycle::{ExecutionId, Json, Outcome, QuestionId};
+use protocols::executor::{Asked, Members, QuestionReader, TEXT_CHARS_MAX, members, outbound};
+use rmcp::model::{CallToolResult, ContentBlock, Resource};
+use serde_json::{Map, Value, json};
+
+/// Largest member of `structuredContent`: a model reads it all, and clients keep it in the conversation.
+const MEMBER_BYTES_MAX: usize = 64 << 10;
+
+/// Most bytes of emitted content in one answer: a few pictures.
+const EMITTED_BYTES_MAX: usize = 2 << 20;
+
+/// Most emitted items in one answer.
+const EMITTED_MAX: usize = 100;
+
+/// Beginning of a member that is left out. Some clients show their model nothing but `structuredContent`, so it must say
+/// there what the result looks like; clients that show the text, too, pay for it twice.
+const PREVIEW_CHARS_MAX: usize = 4_000;
+
+/// Where an execution, or a part of it, is read.
+pub(super) fn uri(execution: ExecutionId, part: &str) -> String {
+    match part {
+        "" => format!("airlock://executions/{execution}"),
+        part => format!("airlock://executions/{execution}/{part}"),
+    }
+}
+
+/// How an execution ended.
+pub(super) fn over(
+    execution: ExecutionId,
+    narration: &Narration,
+    outcome: &Outcome,
+) -> CallToolResult {
+    let (text, error) = outbound::in_words(execution, &narration.account, outcome);
+    let is_error = error.is_some();
+    let mut kept = Kept { execution, members: Map::new(), missing: Map::new(), links: vec![] };
+    kept.members.insert("executionId".into(), execution.to_string().into());
+    match outcome {
+        Outcome::Completed { value } => {
+            kept.members.insert("status".into(), "completed".into());
+            kept.add("result", value.as_ref().map_or("null", Json::text));
+        }
+        Outcome::Failed(_) | Outcome::Cancelled { .. } => {
+            kept.members.insert("status".into(), "error".into());
+            kept.add("error", &Value::from(error.unwrap_or_default()).to_string());
+        }
+    }
+    if !narration.emitted.is_empty() {
+        kept.members.insert("emitted".into(), narration.emitted.len().into());
+    }
+    kept.add("logs", &Value::from(narration.logs.as_slice()).to_string());
+    let mut content = match narration.emitted.as_slice() {
+        [] => vec![ContentBlock::text(text)],
+        items => {
+            let mut content = emitted(execution, items);
+            if is_error {
+                content.push(ContentBlock::text(text));
+            } else if !narration.logs.is_empty() {
+                let logs = format!("Logs:\n{}", narration.logs.join("\n"));
+                content.push(ContentBlock::text(cut(&logs, TEXT_CHARS_MAX)));
+            }
+            content
+        }
+    };
+    let (structured, links) = kept.done();
+    content.extend(links);
+    result(content, structured, is_error)
+}
+
+/// Members of `structuredContent` that are small enough, and links to the others.
+struct Kept {
+    execution: ExecutionId,
+    members: Map<String, Value>,
+    missing: Map<String, Value>,
+    links: Vec<ContentBlock>,
+}
+
+impl Kept {
+    fn add(&mut self, name: &str, json: &str) {
+        let is_small = json.len() <= MEMBER_BYTES_MAX;
+        let value = is_small.then(|| serde_json::from_str(json).ok()).flatten();
+        if let Some(value) = value {
+            self.members.insert(name.into(), value);
+            return;
+        }
+        // Too large, nested too deep, or not to be written as plain text.
+        let at = uri(self.execution, name);
+        self.members.insert(name.into(), if name == "logs" { json!([]) } else { Value::Null });
+        let missing = json!({ "bytes": json.len(), "resource": at, "preview": beginning(json) });
+        self.missing.insert(name.into(), missing);
+        let link = Resource::new(at, name).with_mime_type("application/json");
+        self.links.push(ContentBlock::ResourceLink(link.with_size(json.len() as u64)));
+    }
+
+    fn done(mut self) -> (Value, Vec<ContentBlock>) {
+        if !self.missing.is_empty() {
+            self.members.insert("truncated".into(), Value::Object(self.missing));
+            self.members.insert("message".into(), TRUNCATED.into());
+        }
+        (Value::Object(self.members), self.links)
+    }
+}
+
+/// What a model does about members that are left out.
+const TRUNCATED: &str = "The members in `truncated` are too large to be shown: `preview` is how each begins, its \
+                         resource has all of it. The program has run; do not run it again for this.";
+
+/// How a member's JSON text begins.
+fn beginning(json: &str) -> &str {
+    let end = json.char_indices().nth(PREVIEW_CHARS_MAX).map_or(json.len(), |(at, _)| at);
+    &json[..end]
+}
+
+fn emitted(execution: ExecutionId, items: &[Json]) -> Vec<ContentBlock> {
+    let mut content = vec![];
+    let mut n_bytes = 0;
+    for (item_idx, item) in items.iter().enumerate().take(EMITTED_MAX) {
+        n_bytes += item.text().len();
+        if n_bytes <= EMITTED_BYTES_MAX {
+            content.extend(blocks(item));
+            continue;
+        }
+        n_bytes -= item.text().len();
+        let number = item_idx + 1;
+        let at = uri(execution, &format!("emitted/{number}"));
+        let link = Resource::new(at, format!("emitted {number}"));
+        content.push(ContentBlock::ResourceLink(link.with_size(item.text().len() as u64)));
+    }
+    if items.len() > EMITTED_MAX {
+        let n_more = items.len() - EMITTED_MAX;
+        let at = uri(execution, "emitted");
+        content.push(ContentBlock::text(format!("… and {n_more} more; {at} lists them all.")));
+    }
+    content
+}
+
+/// A question, to a model that will ask the person.
+pub(super) fn paused(asked: &Asked) -> CallToolResult {
+    let envelope = outbound::paused(asked, &QuestionReader::MayAnswer);
+    let envelope = members(envelope.as_bytes()).expect("we wrote it ourselves");
+    let mut text = text_of(&envelope);
+    let structured = envelope.get("structured").and_then(|raw| plain(raw.get()));
+    let mut structured = structured.unwrap_or_else(|| json!({}));
+    let prompt = "Use the tool `resume`. The user decides, not you.";
+    structured["resumePrompt"] = prompt.into();
+    text.push_str(&format!("\n\n{prompt}"));
+    result(vec![ContentBlock::text(text)], structured, false)
+}
+
+/// What is asked of a person: Executor's `interaction`. None where the arguments cannot be shown.
+pub(super) fn interaction(asked: &Asked) -> Option<Value> {
+    let envelope = outbound::shown(asked, &QuestionReader::MayAnswer);
+    let envelope = members(envelope.as_bytes()).ok()?;
+    let mut structured = plain(envelope.get("structured")?.get())?;
+    Some(structured["interaction"].take())
+}
+
+/// JSON as a value; what cannot be one is shown as text.
+fn plain(text: &str) -> Option<Value> {
+    serde_json::from_str(text).ok().or_else(|| {
+        let members = members(text.as_bytes()).ok()?;
+        let shown = members.into_iter().map(|(name, raw)| {
+            let value = serde_json::from_str(raw.get()).ok();
+            let value = value.or_else(|| raw.get().starts_with('{').then(|| plain(raw.get()))?);
+            (name, value.unwrap_or_else(|| raw.get().into()))
+        });
+        Some(Value::Object(shown.collect()))
+    })
+}
+
+/// A question, to a model that sends the person to a page. Nothing in it answers.
+pub(super) fn approval_required(
+    visit: &Visit,
+    question: QuestionId,
+    manner: Manner,
+    why: Option<&str>,
+) -> CallToolResult {
+    let url = visit.page(question);
+    let prompt = format!(
+        "Tell the user to decide on this page, and show them the link. Then call `{}` with this \
+         executionId; it waits for their decision.",
+        waiter(manner)
+    );
+    let downgraded = visit.terms.is_downgraded.then_some(
+        "Only a person may answer here, so elicitation_mode=model is served as browser: the model cannot answer.",
+    );
+    let before: String =
+        [why, downgraded].into_iter().flatten().map(|note| format!("{note}\n\n")).collect();
+    let page_note = visit.page_note();
+    let note = page_note.map(|note| format!("\n{note}")).unwrap_or_default();
+    let text = format!(
+        "{before}User approval required.\n\n{url}{note}\n\n{prompt}\n\nexecutionId: {question}"
+    );
+    let mut structured = json!({
+        "status": "user_approval_required",
+        "executionId": question,
+        "approvalUrl": url,
+        "resumePrompt": prompt,
+    });
+    let notes: Vec<_> = [why, downgraded, page_note].into_iter().flatten().collect();
+    if !notes.is_empty() {
+        structured["message"] = notes.join(" ").into();
+    }
+    result(vec![ContentBlock::text(text)], structured, false)
+}
+
+/// Neither asks nor has ended, and the client has waited long enough.
+pub(super) fn running(execution: ExecutionId, manner: Manner) -> CallToolResult {
+    let prompt = format!(
+        "The program goes on. Call `{}` with this executionId to wait for its result; do not run it again.",
+        waiter(manner)
+    );
+    let text = format!("Still running.\n\n{prompt}\n\nexecutionId: {execution}");
+    let structured =
+        json!({ "status": "running", "executionId": execution, "resumePrompt": prompt });
+    result(vec![ContentBlock::text(text)], structured, false)
+}
+
+/// The tool that waits.
+pub(super) const fn waiter(manner: Manner) -> &'static str {
+    match manner {
+        Manner::Model | Manner::Browser => "resume",
+        Manner::Form(_) | Manner::Retry(_) => "wait",
+    }
+}
+
+/// A text and nothing else.
+pub(super) fn said(text: String, is_error: bool) -> CallToolResult {
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+    result.is_error = is_error.then_some(true);
+    result
+}
+
+fn text_of(envelope: &Members<'_>) -> String {
+    let text = envelope.get("text").map_or("\"\"", |raw| raw.get());
+    serde_json::from_str(text).expect("we wrote it ourselves")
+}
+
+pub(super) fn result(
+    content: Vec<ContentBlock>,
+    structured: Value,
+    is_error: bool,
+) -> CallToolResult {
+    let mut result = CallToolResult::success(content);
+    result.structured_content = Some(structured);
+    result.is_error = is_error.then_some(true);
+    result
+}

@@ -1,0 +1,67 @@
+//! Every "no" as a tool result, with what to do next.
+
+use super::outbound::{result, waiter};
+use super::visit::Manner;
+use crate::error::Problem;
+use lifecycle::ExecutionId;
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde_json::json;
+
+/// A "no", with what to do next. Within an execution that is not to call again: the program would do twice
+/// what it did.
+pub(super) fn refused(problem: &Problem, within: Option<(ExecutionId, Manner)>) -> CallToolResult {
+    let (status, recovery) = match problem.tag() {
+        "ExecutionNotFoundError" => ("execution_not_found", "re_execute"),
+        "ForbiddenError" => ("execution_forbidden", "ask_user"),
+        "ExecutionParkedError" => ("execution_parked", "ask_user"),
+        "ShuttingDownError" | "UnavailableError" => ("server_unavailable", "retry"),
+        "BadRequestError" => ("invalid_arguments", "correct_arguments"),
+        "ConflictError" => ("execution_conflict", "ask_user"),
+        _ => ("internal_error", "retry"),
+    };
+    let next = match (recovery, within) {
+        ("re_execute", _) => "Run `execute` again with the whole program.".into(),
+        ("ask_user", _) => "Tell the user.".into(),
+        (_, Some((execution, manner))) => {
+            let tool = waiter(manner);
+            format!("Call `{tool}` with executionId {execution} in a moment; do not run it again.")
+        }
+        ("correct_arguments", None) => "Correct the arguments and call again.".into(),
+        (_, None) => "Try again in a moment.".to_owned(),
+    };
+    let message = match (status, problem.execution_id()) {
+        // Executor's phrase, on which scripts match.
+        ("execution_not_found", Some(id)) => {
+            format!("No paused execution: {id}. {} {next}", problem.message())
+        }
+        _ => format!("{} {next}", problem.message()),
+    };
+    let mut structured = json!({ "status": status, "recovery": recovery, "message": message });
+    let within = within.map(|(execution, _)| execution.to_string());
+    if let Some(id) = problem.execution_id().map(str::to_owned).or(within) {
+        structured["executionId"] = id.into();
+    }
+    if let Some(id) = problem.trace_id() {
+        structured["traceId"] = id.into();
+    }
+    let text = match status {
+        "execution_not_found" => message,
+        _ => format!("Error: {message}"),
+    };
+    result(vec![ContentBlock::text(text)], structured, true)
+}
+
+/// A "no" while the program was being handed over: nobody knows whether it has begun.
+pub(super) fn maybe_begun(problem: &Problem) -> CallToolResult {
+    let message = format!(
+        "{} The program may have begun: do not run it again before you looked. resources/list names the newest \
+         executions once the server is back.",
+        problem.message()
+    );
+    let structured = json!({
+        "status": "server_unavailable",
+        "recovery": "read_resources",
+        "message": message,
+    });
+    result(vec![ContentBlock::text(format!("Error: {message}"))], structured, true)
+}

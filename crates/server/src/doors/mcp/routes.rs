@@ -1,0 +1,308 @@
+//! The route of MCP, who may use it, by which of rmcp's two services a request is answered, and whose session it is.
+
+use super::McpState;
+use super::handler::McpHandler;
+use super::inbound::{Mode, Terms};
+use super::native_sessions::NativeSessions;
+use super::seal::Seal;
+use super::session_records::SessionRecords;
+use super::visit::Visit;
+use crate::app::App;
+use crate::auth::Caller;
+use crate::auth::permissions::RoutePermission;
+use crate::auth::permissions::access::{RUN, route};
+use crate::body::{BODY_BYTES_MAX, read};
+use crate::config::{Config, Doors};
+use crate::connection_service::ConnectionEndpoints;
+use crate::door::{Door, DoorState};
+use crate::doors::DoorSettings;
+use crate::error::Problem;
+use crate::guard::guard;
+use crate::journal_views::JournalViews;
+use crate::query::Query;
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::header::{CONTENT_TYPE, HOST};
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use futures_util::StreamExt as _;
+use lifecycle::CallerName;
+use protocols::mcp::unreadable_message;
+use rmcp::ServerHandler;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use store::Records;
+use tokio_util::sync::CancellationToken;
+
+/// Sessions in memory at a time, each a task and a few channels. One that is idle for five minutes leaves memory; its
+/// record brings it back.
+pub(super) const SESSIONS_MAX: usize = 1_024;
+
+pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+
+/// The door of MCP clients.
+struct McpDoor;
+
+/// The door, as a server with these settings has it.
+pub(in crate::doors) fn open_door(settings: &DoorSettings) -> Option<Arc<dyn Door>> {
+    (settings.which == Doors::All).then(|| Arc::new(McpDoor) as _)
+}
+
+impl Door for McpDoor {
+    fn permissions(&self) -> &'static [RoutePermission] {
+        PERMISSIONS
+    }
+
+    fn routes(&self, app: &Arc<App>) -> Router {
+        served_by(McpHandler, app)
+    }
+
+    fn takes_token_in_url(&self, path: &str) -> bool {
+        path == "/mcp"
+    }
+}
+
+/// What each of these routes needs.
+const PERMISSIONS: &[RoutePermission] =
+    &[route("GET", "/mcp", RUN), route("POST", "/mcp", RUN), route("DELETE", "/mcp", RUN)];
+
+/// The routes with this handler behind them.
+fn served_by<H: ServerHandler + Clone>(handler: H, app: &Arc<App>) -> Router {
+    let own = McpService::new(handler, &app.stopping, Arc::clone(&app.stores.records));
+    Router::new()
+        .route("/mcp", get(mcp::<H>).post(mcp::<H>).delete(mcp::<H>))
+        .with_state(DoorState::new(app, own))
+}
+
+/// rmcp's services, and whose sessions they keep.
+struct McpService<H> {
+    /// Each request by itself.
+    stateless: StreamableHttpService<H, NativeSessions>,
+    /// Older revisions where the client shows forms.
+    sessions: StreamableHttpService<H, NativeSessions>,
+    keeper: Arc<NativeSessions>,
+    owners: Mutex<HashMap<Arc<str>, CallerName>>,
+    /// What brings sessions back after a restart.
+    session_records: SessionRecords,
+    state: Arc<McpState>,
+}
+
+impl<H: ServerHandler + Clone> McpService<H> {
+    fn new(handler: H, stopping: &CancellationToken, records: Arc<dyn Records>) -> Self {
+        let keeper = Arc::new(NativeSessions::default());
+        let session_records = SessionRecords::new(Arc::clone(&records));
+        let config = |sessions| {
+            // Host and Origin are looked at before anything gets here.
+            let mut config = StreamableHttpServerConfig::default()
+                .disable_allowed_hosts()
+                .with_legacy_session_mode(sessions)
+                .with_json_response(true)
+                .with_max_request_body_bytes(BODY_BYTES_MAX)
+                .with_cancellation_token(stopping.child_token());
+            config.session_store = sessions.then(|| Arc::new(session_records.clone()) as _);
+            config
+        };
+        // Has no session. Of the same kind as the other, so that rmcp's code for it is compiled once.
+        let never = Arc::new(NativeSessions::default());
+        let (one, two) = (handler.clone(), handler);
+        Self {
+            stateless: StreamableHttpService::new(move || Ok(one.clone()), never, config(false)),
+            sessions: StreamableHttpService::new(
+                move || Ok(two.clone()),
+                Arc::clone(&keeper),
+                config(true),
+            ),
+            keeper,
+            owners: Mutex::default(),
+            session_records,
+            state: Arc::new(McpState {
+                narrations: JournalViews::default(),
+                seal: Seal::new(records),
+            }),
+        }
+    }
+
+    /// Answers by rmcp.
+    async fn serve(&self, visit: Arc<Visit>, request: Request<Bytes>) -> Result<Response, Problem> {
+        log_hello(&visit, request.body());
+        let (method, body) = (request.method().clone(), request.body().clone());
+        let is_json = is_json(request.headers());
+        let mut request = request.map(Body::from);
+        request.extensions_mut().insert(Arc::clone(&visit));
+        let response = match visit.terms.mode {
+            Mode::Native => self.serve_in_session(&visit, request, &body).await?,
+            Mode::Model | Mode::Browser => self.stateless.handle(request).await.map(Body::new),
+        };
+        Ok(match (method, response.status()) {
+            // rmcp answers what it cannot read with 415 and a sentence, whatever its type is.
+            (Method::POST, StatusCode::UNSUPPORTED_MEDIA_TYPE) if is_json => unreadable(&body),
+            // The session is gone by now: nothing is left to be done later.
+            (Method::DELETE, StatusCode::ACCEPTED) => StatusCode::NO_CONTENT.into_response(),
+            (_, _) => until_credential_end(&visit, response),
+        })
+    }
+
+    async fn serve_in_session(
+        &self,
+        visit: &Visit,
+        request: Request,
+        body: &[u8],
+    ) -> Result<Response, Problem> {
+        let caller = &visit.caller.name;
+        let named = session(request.headers());
+        match &named {
+            Some(id) => self.check_owner(id, caller).await?,
+            None if self.keeper.n_open().await >= SESSIONS_MAX => {
+                return Err(Problem::no_channel(SESSIONS_MAX));
+            }
+            None => {}
+        }
+        let response = self.sessions.handle(request).await;
+        if let (None, Some(id)) = (named, session(response.headers())) {
+            let now = visit.app.clock.now();
+            self.session_records.add(&id, caller, body, now).await;
+            self.own(id, caller).await;
+        }
+        Ok(response.map(Body::new))
+    }
+
+    /// A session is its opener's; to others it is as if it did not exist.
+    async fn check_owner(&self, id: &Arc<str>, caller: &CallerName) -> Result<(), Problem> {
+        let known = {
+            let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+            owners.get(id).cloned()
+        };
+        let is_known = known.is_some();
+        let owner = match known {
+            Some(owner) => Some(owner),
+            None => self.session_records.owner(id).await.map_err(engine::Fault::from)?,
+        };
+        match owner {
+            Some(owner) if owner != *caller => Err(Problem::no_session()),
+            Some(_) if !is_known => {
+                self.own(Arc::clone(id), caller).await;
+                Ok(())
+            }
+            // Whether an unknown one exists, rmcp knows: it answers that there is none.
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    async fn own(&self, id: Arc<str>, caller: &CallerName) {
+        let open = self.keeper.open().await;
+        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        // Beyond, owners are read from the records again.
+        if owners.len() >= SESSIONS_MAX {
+            owners.retain(|id, _| open.contains(id.as_ref()));
+        }
+        owners.insert(id, caller.clone());
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(|kind| kind.starts_with("application/json"))
+}
+
+/// The JSON-RPC error that answers a body which is no message.
+fn unreadable(body: &[u8]) -> Response {
+    let answer = unreadable_message(body).answer();
+    (StatusCode::BAD_REQUEST, [(CONTENT_TYPE, "application/json")], answer).into_response()
+}
+
+/// Ends an event stream with its caller's credential. Answers of one piece are complete when they get here.
+fn until_credential_end(visit: &Arc<Visit>, response: Response) -> Response {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    if !kind.is_some_and(|kind| kind.starts_with("text/event-stream")) {
+        return response;
+    }
+    let ended = Arc::clone(&visit.app).connection_end(visit.caller.clone());
+    response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(ended))))
+}
+
+fn session(headers: &HeaderMap) -> Option<Arc<str>> {
+    headers.get(SESSION)?.to_str().ok().map(Arc::from)
+}
+
+/// `/mcp`.
+async fn mcp<H: ServerHandler + Clone>(
+    State(door): State<DoorState<McpService<H>>>,
+    caller: Caller,
+    query: Query,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (visit, request) = enter(&door, caller, &query, request).await?;
+    // In a box: it is large.
+    Box::pin(door.own.serve(visit, request)).await
+}
+
+/// For `AIRLOCK_MCP_DEBUG`: what a client says of itself as it comes. In the older revisions it says so only then.
+fn log_hello(visit: &Visit, body: &[u8]) {
+    if !tracing::enabled!(target: "mcp", tracing::Level::DEBUG) {
+        return;
+    }
+    let hello = serde_json::from_slice::<Value>(body).unwrap_or_default();
+    if hello["method"] == "initialize" {
+        let (caller, params) = (&visit.caller.name, &hello["params"]);
+        let (client, capabilities) = (&params["clientInfo"], &params["capabilities"]);
+        tracing::debug!(target: "mcp", %caller, %client, %capabilities, "hello");
+    }
+}
+
+/// Longest name of a session that links repeat.
+const SESSION_CHARS_MAX: usize = 128;
+
+/// The session that a request names, where its name can be part of a link as it is.
+fn session_name(headers: &HeaderMap) -> Option<String> {
+    let name = headers.get("mcp-session-id")?.to_str().ok()?;
+    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    (is_plain && (1..=SESSION_CHARS_MAX).contains(&name.len())).then(|| name.to_owned())
+}
+
+/// Lets a caller in: its visit, and its request with all of the body.
+async fn enter<H>(
+    door: &DoorState<McpService<H>>,
+    caller: Caller,
+    query: &Query,
+    request: Request,
+) -> Result<(Arc<Visit>, Request<Bytes>), Problem> {
+    caller.may_run().map_err(|denied| Problem::denied(denied, ""))?;
+    let terms = Terms::read(query, caller.answers)?;
+    let host = request.headers().get(HOST).cloned();
+    let session = session_name(request.headers());
+    let endpoints = request.extensions().get::<ConnectionEndpoints>();
+    let peer = endpoints.map(|endpoints| endpoints.peer);
+    let visit = Arc::new(Visit {
+        app: Arc::clone(&door.app),
+        state: Arc::clone(&door.own.state),
+        caller,
+        terms,
+        host,
+        peer,
+        session,
+    });
+    Ok((visit, bounded(request).await?))
+}
+
+/// `/mcp` alone, with another handler behind it. Conformance suites call tools that no product has: a
+/// test lends them its own, and everything before the handler is as it is served.
+#[doc(hidden)]
+pub fn mcp_with<H: ServerHandler + Clone>(config: Config, handler: H) -> Router {
+    let app = App::new(config);
+    served_by(handler, &app).layer(from_fn_with_state(app, guard))
+}
+
+/// The body, all of it and in time, before anybody waits for it.
+async fn bounded(request: Request) -> Result<Request<Bytes>, Problem> {
+    let (parts, body) = request.into_parts();
+    let body = match parts.method {
+        Method::POST => read(body).await?,
+        _ => Bytes::new(),
+    };
+    Ok(Request::from_parts(parts, body))
+}
