@@ -8,7 +8,8 @@ fn main() {
     println!("cargo::rerun-if-changed=src/doors/mod.rs");
     let modules = fs::read_to_string("src/doors/mod.rs").expect("read src/doors/mod.rs");
     let name = |line: &str| {
-        let line = line.strip_prefix("pub ").unwrap_or(line);
+        let visibility = ["pub ", "pub(crate) "].iter().find_map(|word| line.strip_prefix(word));
+        let line = visibility.unwrap_or(line);
         Some(line.strip_prefix("mod ")?.strip_suffix(';')?.to_owned())
     };
     let doors = modules.lines().filter_map(name);

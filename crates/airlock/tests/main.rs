@@ -38,6 +38,7 @@ mod execbox_fixture;
 mod execbox_hostile;
 mod execbox_vectors;
 mod executor_cli;
+mod extending;
 mod files;
 mod guest_limits;
 mod hidden_files;

@@ -2,6 +2,7 @@
 
 mod crate_order;
 mod dependencies;
+mod doors;
 mod map;
 mod names;
 mod prose;
@@ -91,6 +92,7 @@ pub(crate) fn run(options: TidyOptions) -> Result<()> {
     findings.append(&mut crate_order::check(&files));
     findings.append(&mut unsafe_places::check(&files));
     findings.append(&mut walks::check(&files));
+    findings.append(&mut doors::check(&files));
     findings.append(&mut dependencies::check(&files)?);
     let names = NameIndex::new(&files);
     if options.names {
