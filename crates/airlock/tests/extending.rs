@@ -4,7 +4,7 @@
 mod tally;
 
 use engine::{Config, Engine};
-use server::{Auth, Door as _, DoorSettings, Server};
+use server::{Auth, DoorSettings, Server};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::Arc;

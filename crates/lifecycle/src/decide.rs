@@ -5,10 +5,10 @@ use crate::deferred::{admit_deferred, defer};
 use crate::progress::progressed;
 use crate::recovery::{continue_parked, fail_recovery, lose, lose_entries, recover};
 use crate::{
-    Admission, CallId, CallOutcome, Cut, Digest, Event, Failure, FailureCode,
-    GivenAnswer, Intent, Json, LimitKind, Nature, Outcome, OutputMark, Phase, Policy, Prepared,
-    Question, QuestionId, QuestionKind, Rejection, Revision, Runs, Stage, State, TimerId,
-    Timestamp, ToolPath, Traits, Verdict, Wish, pretty,
+    Admission, CallId, CallOutcome, Cut, Digest, Event, Failure, FailureCode, GivenAnswer, Intent,
+    Json, LimitKind, Nature, Outcome, OutputMark, Phase, Policy, Prepared, Question, QuestionId,
+    QuestionKind, Rejection, Revision, Runs, Stage, State, TimerId, Timestamp, ToolPath, Traits,
+    Verdict, Wish, pretty,
 };
 use uuid::Uuid;
 
