@@ -1,5 +1,4 @@
 //! Answers that arrive together: one decision for all of them.
-#![expect(clippy::unwrap_used, reason = "a test stops when it cannot go on")]
 
 use lifecycle::*;
 use uuid::Uuid;

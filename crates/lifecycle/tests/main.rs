@@ -5,6 +5,7 @@
     reason = "a test names what it looks for and stops when it cannot go on"
 )]
 
+mod answer_batches;
 mod caller_names;
 mod deferred;
 mod edited;
